@@ -15,7 +15,7 @@ from urllib.parse import urlencode
 
 import asyncpg
 
-from adapters.bench.kept import data_set, written_beside
+from adapters.bench.dataset_cache import data_set, written_beside
 from adapters.bench.large import COMPANY_ID
 from adapters.bench.latency import serving_roles
 from adapters.bench.row import BenchError, Row, Runs, quantile, row

@@ -6,9 +6,9 @@ from typing import Any
 import click
 import msgspec
 
-from adapters.cli.checked import open_checked
 from adapters.cli.deployment import option, run, settings_of
 from adapters.cli.failures import told
+from adapters.cli.identity_check import open_checked
 from adapters.roles.context import Context, open_context
 from adapters.settings import Settings
 from engine.partition.deadletters import ORIGIN, PREFIX, digest_of, is_excerpt

@@ -23,9 +23,9 @@ EXPECTED = frozenset(
         "adapters.settings.SettingsError",
         "adapters.up.attach.OthersRunError",
         "adapters.up.folder.InUseError",
-        "adapters.up.house.PlaceError",
-        "adapters.up.house.PortTakenError",
-        "adapters.up.house.RoleEndedError",
+        "adapters.up.stack.PlaceError",
+        "adapters.up.stack.PortTakenError",
+        "adapters.up.stack.RoleEndedError",
         "engine.partition.ports.LogError",
     }
 )

@@ -6,9 +6,9 @@ from pathlib import Path
 import click
 import msgspec
 
-from adapters.cli.checked import open_checked
 from adapters.cli.deployment import ID, option, run, settings_of
 from adapters.cli.failures import told
+from adapters.cli.identity_check import open_checked
 from adapters.http.exchange.identity import new_private_key, new_public_key
 from adapters.roles.context import open_context
 from adapters.roles.record_client import RecordClient

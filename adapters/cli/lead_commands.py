@@ -10,10 +10,10 @@ import click
 import msgspec
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
 
-from adapters.cli.checked import open_checked
 from adapters.cli.database import open_database
 from adapters.cli.deployment import ID, option, run, settings_of
 from adapters.cli.failures import told
+from adapters.cli.identity_check import open_checked
 from adapters.cli.progress import bars
 from adapters.cli.tail import data_words
 from adapters.http.exchange.parameters import read_id

@@ -9,10 +9,10 @@ import click
 import msgspec
 from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn, TimeRemainingColumn
 
-from adapters.cli.checked import open_checked
 from adapters.cli.database import open_database
 from adapters.cli.deployment import option, run, settings_of
 from adapters.cli.failures import told
+from adapters.cli.identity_check import open_checked
 from adapters.cli.progress import bars
 from adapters.cli.unproved import UNPROVED
 from adapters.projector.checksums import CHECKSUMMED_TABLES

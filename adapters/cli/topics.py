@@ -7,9 +7,9 @@ from pathlib import Path
 import click
 import msgspec
 
-from adapters.cli.checked import open_checked
 from adapters.cli.deployment import option, run, settings_of
 from adapters.cli.failures import told
+from adapters.cli.identity_check import open_checked
 from adapters.kafka.acls import ACCESS, Acl, acls, apply, commands
 from adapters.kafka.topics import Drift
 from adapters.postgres.database_errors import DatabaseAwayError

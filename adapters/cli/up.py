@@ -13,11 +13,11 @@ from click.core import ParameterSource
 from adapters.cli.failures import told
 from adapters.settings import Settings, check_variables, inherited_variables, load
 from adapters.up.attach import check_settings
+from adapters.up.demo_time_zone import zone_at_daytime
 from adapters.up.folder import DEFAULT
-from adapters.up.house import House, Options
-from adapters.up.house import up as run_up
 from adapters.up.log_file import LOG_FILE
-from adapters.up.noon import zone_at_daytime
+from adapters.up.stack import LocalStack, Options
+from adapters.up.stack import up as run_up
 
 FIRST_NUMBER = "+12125550100"
 """555-01xx is reserved for fiction; area code 212 has no state calling rules of its own in the pack."""
@@ -100,43 +100,43 @@ def _say(sentence: str) -> None:
     click.echo(sentence)
 
 
-def _welcome(house: House) -> None:
+def _welcome(stack: LocalStack) -> None:
     """Print what runs and what to try."""
-    if not house.is_demo:
+    if not stack.is_demo:
         click.echo(f"""
-leadclock is up at {house.api_url} ({house.seconds:.0f} s), on the deployment of this shell's settings.
+leadclock is up at {stack.api_url} ({stack.seconds:.0f} s), on the deployment of this shell's settings.
   It was made by others: no demo company was made, and calls, texts and e-mails go where the settings say.
-  Documentation:   {house.api_url}/api/docs/1.0
-  Log:             {house.folder / LOG_FILE}
+  Documentation:   {stack.api_url}/api/docs/1.0
+  Log:             {stack.folder / LOG_FILE}
 
 Ctrl-C stops everything that was started here.
 """)
         return
     submission = {
-        "lead_token": house.keys.quick_lead_token,
+        "lead_token": stack.keys.quick_lead_token,
         "caller_id": FIRST_NUMBER,
         "email": "ada@example.com",
         "first_name": "Ada",
         "time_zone": zone_at_daytime(),
     }
     body = json.dumps(submission)
-    folder = house.folder
+    folder = stack.folder
     command = _program()
-    where = _where(house)
-    speed = f"\n  Time runs {house.options.speed:g} times as fast as yours." if house.options.speed != 1.0 else ""
-    exception = "" if house.options.webhooks_to_own_ports else ", but to no port of this `up` itself"
+    where = _where(stack)
+    speed = f"\n  Time runs {stack.options.speed:g} times as fast as yours." if stack.options.speed != 1.0 else ""
+    exception = "" if stack.options.webhooks_to_own_ports else ", but to no port of this `up` itself"
     click.echo(f"""
-leadclock is up at {house.api_url} ({house.seconds:.0f} s).{speed}
+leadclock is up at {stack.api_url} ({stack.seconds:.0f} s).{speed}
   Calls and texts go to the sandbox, which reaches nobody; e-mails stay in {folder / "mail"}.
   Webhooks may go to this machine (127.0.0.0/8){exception}.
   Rate limits are off here, but for call starts and requests without a good key or token.
   Keys and tokens: {folder / "keys.json"}
-  Documentation:   {house.api_url}/api/docs/1.0
+  Documentation:   {stack.api_url}/api/docs/1.0
   Log:             {folder / LOG_FILE}
 
 Send a first lead (a text, a call and an e-mail follow within two minutes):
 
-  curl -s {house.api_url}/api/v1/leads -H 'Content-Type: application/json' -d {shlex.quote(body)}
+  curl -s {stack.api_url}/api/v1/leads -H 'Content-Type: application/json' -d {shlex.quote(body)}
 
 The same straight to Kafka:
 
@@ -146,16 +146,16 @@ See what comes of it:
 
   {command} leads tail{where}
   {command} mail{where}
-  curl -s -u {house.keys.public_key}:{house.keys.private_key} {house.api_url}/api/v1/leads
+  curl -s -u {stack.keys.public_key}:{stack.keys.private_key} {stack.api_url}/api/v1/leads
 
-A schedule of five days, with opening hours, retries and a branch, has the lead token {house.keys.five_day_lead_token}
+A schedule of five days, with opening hours, retries and a branch, has the lead token {stack.keys.five_day_lead_token}
 (to see it end in minutes: {command} up --ephemeral --speed 600). Ctrl-C stops everything.
 """)
 
 
-def _where(house: House) -> str:
+def _where(stack: LocalStack) -> str:
     """Return the option by which other commands find a folder that is not the default one."""
-    return "" if house.folder == DEFAULT.resolve() else f" --data-dir {shlex.quote(str(house.folder))}"
+    return "" if stack.folder == DEFAULT.resolve() else f" --data-dir {shlex.quote(str(stack.folder))}"
 
 
 def _program() -> str:

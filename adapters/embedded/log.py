@@ -2,7 +2,7 @@
 
 It behaves like Kafka where callers can tell: offsets with gaps, last stable offset, owners that fence each other, and
 append time. It is for one process (`leadclock up` without Java) and for the simulator, which drives it on virtual time.
-What its topics need not keep is taken away now and then (`adapters.embedded.upkeep`), from memory and from the file.
+What its topics need not keep is taken away now and then (`adapters.embedded.compaction`), from memory and from the file.
 """
 
 import asyncio

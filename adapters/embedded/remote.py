@@ -1,4 +1,4 @@
-"""How does a command see the embedded log of a running `up`? Through its door, as the `Log` port; only `up` itself owns."""
+"""How does a command see the embedded log of a running `up`? Over its log server, as the `Log` port; only `up` owns."""
 
 import asyncio
 from collections.abc import Sequence
@@ -7,7 +7,7 @@ from typing import TypeVar
 
 import msgspec
 
-from adapters.embedded.door import (
+from adapters.embedded.log_server import (
     HOST,
     Append,
     Appended,
@@ -38,7 +38,7 @@ from engine.partition.ports import (
     topic_of,
 )
 
-DOOR = "embedded:"
+EMBEDDED = "embedded:"
 """Before the port, where a setting names a log: LEADCLOCK_KAFKA_BOOTSTRAP=embedded:40123."""
 
 _REPLIES: msgspec.msgpack.Decoder[Reply] = msgspec.msgpack.Decoder(Reply)
@@ -93,7 +93,7 @@ class Line:
 
 
 class RemoteLog:
-    """The `Log` port over the door at `port` of this machine, without ownership."""
+    """The `Log` port over the log server at `port` of this machine, without ownership."""
 
     def __init__(self, port: int, secret: str) -> None:
         self._port = port
@@ -184,7 +184,7 @@ class RemoteReader:
 
 
 class RemoteAppender:
-    """Appends through the door, in the order of the calls."""
+    """Appends over the log server, in the order of the calls."""
 
     def __init__(self, line: Line) -> None:
         self._line = line

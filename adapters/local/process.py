@@ -19,7 +19,7 @@ from typing import IO
 
 import msgspec
 
-from adapters.local import leash
+from adapters.local import parent_death
 from schemas.errors import DependencyError
 
 LOCALHOST = "127.0.0.1"
@@ -58,7 +58,7 @@ class Record(msgspec.Struct, frozen=True):
 
 
 class ServerProcess:
-    """One server process in one folder, on a leash; see the module's docstring."""
+    """One server process in one folder, which dies with its parent; see the module's docstring."""
 
     def __init__(self, name: str, folder: Path, *, stop_signal: signal.Signals, stop_seconds: float) -> None:
         self.name = name
@@ -107,7 +107,7 @@ class ServerProcess:
         self.log.touch(mode=0o600)  # a log may quote what people typed
         with self.log.open("ab") as log:
             self._child = subprocess.Popen(  # noqa: S603 - a list of arguments that we made, no shell
-                leashed(command, self._stop_signal, account),
+                tied_to_parent(command, self._stop_signal, account),
                 cwd=cwd or self.folder,
                 env=None if environment is None else dict(environment),
                 stdin=subprocess.DEVNULL,
@@ -181,10 +181,10 @@ class ServerProcess:
             self._record.unlink()
 
 
-def leashed(command: Sequence[str], death_signal: signal.Signals, account: Account | None = None) -> list[str]:
+def tied_to_parent(command: Sequence[str], death_signal: signal.Signals, account: Account | None = None) -> list[str]:
     """Return the command that runs `command` as `account` and ends it when this process dies."""
-    uid, gid = (account.uid, account.gid) if account else (leash.KEEP_USER, leash.KEEP_USER)
-    launcher = [sys.executable, "-I", "-S", "-B", str(Path(leash.__file__).resolve())]
+    uid, gid = (account.uid, account.gid) if account else (parent_death.KEEP_USER, parent_death.KEEP_USER)
+    launcher = [sys.executable, "-I", "-S", "-B", str(Path(parent_death.__file__).resolve())]
     return [*launcher, str(os.getpid()), str(int(death_signal)), str(uid), str(gid), *command]
 
 
@@ -196,11 +196,14 @@ async def run_to_end(
     cwd: Path | None = None,
     pass_fds: Sequence[int] = (),
 ) -> str:
-    """Run a short command on a leash and return what it printed; raise LocalServerError if it fails or takes too long."""
+    """Return what a short command printed. It dies with this process.
+
+    Raises `LocalServerError` where it fails or takes too long.
+    """
 
     def run() -> subprocess.CompletedProcess[str]:
         return subprocess.run(  # noqa: S603 - as in spawn
-            leashed(command, signal.SIGKILL, account),
+            tied_to_parent(command, signal.SIGKILL, account),
             cwd=cwd,
             pass_fds=pass_fds,
             stdin=subprocess.DEVNULL,

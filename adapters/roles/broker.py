@@ -7,7 +7,7 @@ import ssl
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 
-from adapters.embedded.remote import DOOR, RemoteLog
+from adapters.embedded.remote import EMBEDDED, RemoteLog
 from adapters.kafka.connection import KafkaConnection, Security
 from adapters.kafka.log import KafkaLog
 from adapters.settings import PREFIX, Settings, SettingsError
@@ -31,7 +31,7 @@ async def open_log(settings: Settings) -> AsyncIterator[Log]:
 
 def log_of(settings: Settings) -> Log:
     """Return the log of the settings: a broker's, or the embedded one of a running `up` through its log server."""
-    return _through_the_door(settings) if settings.kafka_bootstrap.startswith(DOOR) else _kafka(settings)
+    return _embedded_elsewhere(settings) if settings.kafka_bootstrap.startswith(EMBEDDED) else _kafka(settings)
 
 
 @contextmanager
@@ -48,7 +48,7 @@ def describing_log_errors(settings: Settings) -> Iterator[None]:
 def describe(settings: Settings, error: LogError) -> str:
     """Return one sentence about a failure of the log: which broker, what is wrong, and what to do."""
     bootstrap = settings.kafka_bootstrap
-    if not error.retryable or not bootstrap or bootstrap.startswith(DOOR) or isinstance(error, LogUnavailableError):
+    if not error.retryable or not bootstrap or bootstrap.startswith(EMBEDDED) or isinstance(error, LogUnavailableError):
         return str(error)
     return f"Kafka at {bootstrap} does not answer ({error}); start it, or correct {PREFIX}KAFKA_BOOTSTRAP"
 
@@ -74,11 +74,11 @@ def connection_of(settings: Settings) -> KafkaConnection:
     return KafkaConnection(settings.kafka_bootstrap, settings.app, _security(settings))
 
 
-def _through_the_door(settings: Settings) -> RemoteLog:
-    port = settings.kafka_bootstrap.removeprefix(DOOR)
+def _embedded_elsewhere(settings: Settings) -> RemoteLog:
+    port = settings.kafka_bootstrap.removeprefix(EMBEDDED)
     if not port.isdecimal():
         raise SettingsError(
-            f"LEADCLOCK_KAFKA_BOOTSTRAP is {settings.kafka_bootstrap!r}; it is host:port, or {DOOR} and a port"
+            f"LEADCLOCK_KAFKA_BOOTSTRAP is {settings.kafka_bootstrap!r}; it is host:port, or {EMBEDDED} and a port"
         )
     return RemoteLog(int(port), settings.secret_key)
 

@@ -12,9 +12,9 @@ import phonenumbers
 
 from adapters.clock import Origin, SystemClock
 from adapters.embedded.assignment import StaticAssignment
+from adapters.embedded.compaction import Compaction, policy
 from adapters.embedded.log import EmbeddedLog
-from adapters.embedded.remote import DOOR, RemoteLog
-from adapters.embedded.upkeep import Upkeep, policy
+from adapters.embedded.remote import EMBEDDED, RemoteLog
 from adapters.kafka.acls import ACCESS
 from adapters.kafka.assignment import GroupAssignment
 from adapters.kafka.committed_offsets import CommittedOffsets, set_offset
@@ -201,7 +201,7 @@ async def open_context(settings: Settings, log: EmbeddedLog | None = None) -> As
 
     Raises `LogUnavailableError` where the block ends because the log does not answer.
     """
-    is_embedded = log is not None or settings.kafka_bootstrap.startswith(DOOR)
+    is_embedded = log is not None or settings.kafka_bootstrap.startswith(EMBEDDED)
     connection = None if is_embedded else connection_of(settings)
     opened: Log = log or log_of(settings)
     context = Context(settings, opened, connection)
@@ -267,9 +267,9 @@ async def prepare(context: Context) -> tuple[Sequence[str], Sequence[Drift]]:
     return await prepare_topics(connection_of(context.settings), specs(context.settings), replicas=context.settings.replicas)
 
 
-def upkeep(settings: Settings, log: EmbeddedLog) -> Upkeep:
+def compaction(settings: Settings, log: EmbeddedLog) -> Compaction:
     """Return the compaction and retention of an embedded log, by the settings of its topics on Kafka."""
-    return Upkeep(log, [policy(spec.name, spec.configs) for spec in specs(settings)])
+    return Compaction(log, [policy(spec.name, spec.configs) for spec in specs(settings)])
 
 
 async def smaller_topics(context: Context, kind: str) -> Sequence[Drift]:

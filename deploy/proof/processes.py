@@ -16,7 +16,7 @@ from typing import Any
 import httpx
 import msgspec
 
-from adapters.local.process import LOCALHOST, free_port, leashed
+from adapters.local.process import LOCALHOST, free_port, tied_to_parent
 from adapters.settings import PREFIX, Settings, to_environment
 from schemas.errors import DependencyError
 
@@ -75,7 +75,11 @@ class RoleProcess:
         command = [*program(), self.role, "--health-port", str(self._health_port), *http]
         with self.log.open("ab") as log:
             self._child = subprocess.Popen(  # noqa: S603 - our own program
-                leashed(command, signal.SIGKILL), env=self._environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log
+                tied_to_parent(command, signal.SIGKILL),
+                env=self._environment,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
             )
 
     def kill(self) -> None:

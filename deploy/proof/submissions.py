@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from adapters.up.noon import zone_at_daytime
+from adapters.up.demo_time_zone import zone_at_daytime
 from deploy.proof.company import ProofCompany
 from engine.partition.ports import Outgoing
 from schemas.envelope import Envelope, Headers, to_headers

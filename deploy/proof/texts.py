@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from adapters.clock import wall_now
 from adapters.roles.context import Context, open_context
 from adapters.roles.record_client import RecordClient
-from adapters.up.noon import zone_at_daytime
+from adapters.up.demo_time_zone import zone_at_daytime
 from deploy.proof.evidence import committed
 from deploy.proof.load import post
 from deploy.proof.processes import ProcessGroup

@@ -19,7 +19,7 @@ from adapters.kafka.topics import TopicSpec, prepare_topics
 from adapters.partitions.feed import RulesTopic
 from adapters.partitions.outbox import OutboxSender
 from adapters.roles.context import DEADLETTER_BYTES_MAX
-from adapters.up.noon import zone_at_daytime
+from adapters.up.demo_time_zone import zone_at_daytime
 from engine.contact.aggregate import ContactAggregate
 from engine.partition.ports import LogError, LogRecord, Outgoing, RecordRefusedError
 from engine.partition.runner import Runner, TopicNames

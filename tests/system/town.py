@@ -4,7 +4,7 @@ import itertools
 from typing import Any
 
 from adapters.roles.context import Context
-from adapters.up.noon import zone_at_daytime
+from adapters.up.demo_time_zone import zone_at_daytime
 from deploy.proof.company import ProofCompany, make_company
 from deploy.proof.evidence import Evidence, gather, projection_differences
 from deploy.proof.load import post

@@ -13,7 +13,7 @@ import msgspec
 
 from adapters.partitions.routing import partition_of
 from adapters.roles.context import Context
-from adapters.up.noon import zone_at_daytime
+from adapters.up.demo_time_zone import zone_at_daytime
 from deploy.proof.company import ProofCompany
 from deploy.proof.faults.waits import ANSWER_LATE_SECONDS, LATE_SECONDS, OpenWaits
 from deploy.proof.submissions import number

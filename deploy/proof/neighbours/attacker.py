@@ -14,7 +14,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 import msgspec
 from msgspec import Struct
 
-from adapters.local.process import leashed
+from adapters.local.process import tied_to_parent
 from adapters.roles.context import open_context
 from adapters.settings import load
 from deploy.proof.neighbours.companies import Party
@@ -44,7 +44,7 @@ async def misbehaving(plan: AttackPlan, environment: Mapping[str, str]) -> Async
     if not plan.ways:
         yield sent
         return
-    command = leashed([sys.executable, "-m", "deploy.proof.neighbours.attacker"], signal.SIGKILL)
+    command = tied_to_parent([sys.executable, "-m", "deploy.proof.neighbours.attacker"], signal.SIGKILL)
     pipe = asyncio.subprocess.PIPE
     child = await asyncio.create_subprocess_exec(*command, stdin=pipe, stdout=pipe, env=environment)
     assert child.stdin is not None  # noqa: S101 - asked for above

@@ -15,7 +15,7 @@ from msgspec import Struct, field
 
 from adapters.local.process import LOCALHOST
 from adapters.roles.context import Context
-from adapters.up.noon import zone_at_daytime
+from adapters.up.demo_time_zone import zone_at_daytime
 from deploy.proof.neighbours.companies import Party
 from engine.partition.ports import Outgoing
 from schemas.envelope import Envelope, to_headers

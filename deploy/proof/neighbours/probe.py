@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Struct
 
 from adapters.roles.context import Context
-from adapters.up.noon import zone_at_daytime
+from adapters.up.demo_time_zone import zone_at_daytime
 from deploy.proof.neighbours.companies import QUIET_COMPANY_ID, Party
 from engine.partition.ports import Reader
 from schemas.topics import COMMANDS_SMS

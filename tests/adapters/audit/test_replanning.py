@@ -12,7 +12,7 @@ from schemas.commands import PlaceCall
 from schemas.contact import Lead
 from schemas.decisions import Decision
 from schemas.requests import LeadSubmitted, RecordChangeRequested
-from tests.adapters.audit.test_verify import AT, House
+from tests.adapters.audit.test_verify import AT, RecordedRun
 
 LEADS = 250
 """More than two ticks of a hundred."""
@@ -31,7 +31,7 @@ OWN = {
 FIVE_O_CLOCK = AT + 4 * 3_600_000
 
 
-class Quarter(House):
+class Quarter(RecordedRun):
     """Many people who wait for three o'clock."""
 
     async def live(self) -> None:
@@ -117,7 +117,7 @@ async def test_newer_time_zones_look_at_everybody_and_change_nobody_whose_plan_i
 # -- in which order ----------------------------------------------------------------------------------------------------
 
 
-class Sorted(House):
+class Sorted(RecordedRun):
     """People of a paused schedule, the last to come with the highest priority; of two companies where that is said."""
 
     async def live(self) -> None:

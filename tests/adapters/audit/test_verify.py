@@ -28,7 +28,7 @@ AT: Instant = 1_784_134_800_000  # 2026-07-15 13:00 in New York
 STEPS = [{"kind": "sms", "id": "s", "template": "Hello"}, {"kind": "wait", "id": "w", "duration": "1h"}]
 
 
-class House:
+class RecordedRun:
     """A company, its schedule and a lead that was texted, decided by real runners."""
 
     def __init__(self) -> None:
@@ -37,7 +37,7 @@ class House:
         self.log = EmbeddedLog(None, now=lambda: self.clock.time)
         self.number = 0
 
-    async def build(self) -> "House":
+    async def build(self) -> "RecordedRun":
         for topic in TOPICS:
             await self.log.create_topic(topic.name, 1)
         self.appender = await self.log.appender()
@@ -108,23 +108,23 @@ class House:
 
 
 @pytest.fixture
-async def house() -> House:
-    house = await House().build()
-    await house.close()
-    return house
+async def run() -> RecordedRun:
+    run = await RecordedRun().build()
+    await run.close()
+    return run
 
 
-async def found(house: House) -> tuple[int, str]:
+async def found(run: RecordedRun) -> tuple[int, str]:
     """Return at which decision and what the auditor found."""
-    difference = (await house.verified(ContactAggregate())).difference
+    difference = (await run.verified(ContactAggregate())).difference
     assert difference is not None
     return difference.sequence, difference.what
 
 
 @pytest.mark.parametrize("aggregate", [ContactAggregate(), AccountAggregate()], ids=["contacts", "accounts"])
-async def test_what_was_decided_is_decided_again_to_the_byte(house: House, aggregate: Aggregate) -> None:
-    runner = house.contacts if isinstance(aggregate, ContactAggregate) else house.accounts
-    verified = await house.verified(aggregate)
+async def test_what_was_decided_is_decided_again_to_the_byte(run: RecordedRun, aggregate: Aggregate) -> None:
+    runner = run.contacts if isinstance(aggregate, ContactAggregate) else run.accounts
+    verified = await run.verified(aggregate)
 
     assert verified.difference is None
     assert verified.decisions == runner.position.sequence
@@ -132,8 +132,8 @@ async def test_what_was_decided_is_decided_again_to_the_byte(house: House, aggre
     assert verified.keys == len(runner.state)
 
 
-async def test_the_recorded_run_has_every_kind_of_cause_and_verdict(house: House) -> None:
-    decisions = [msgspec.json.decode(record.value or b"") for record in house.decisions().records]
+async def test_the_recorded_run_has_every_kind_of_cause_and_verdict(run: RecordedRun) -> None:
+    decisions = [msgspec.json.decode(record.value or b"") for record in run.decisions().records]
 
     assert {one["cause"]["kind"] for one in decisions} == {"adoption", "request", "tick"}
     assert {one.get("verdict", "done") for one in decisions} == {"done", "refused"}
@@ -151,41 +151,41 @@ CHANGES: list[tuple[str, Callable[[bytes], bytes]]] = [
 @pytest.mark.parametrize(("what", "change"), CHANGES, ids=lambda value: value if isinstance(value, str) else "")
 @pytest.mark.parametrize("index", [1, 2, 3])
 async def test_a_changed_record_is_found_where_it_is(
-    house: House, what: str, change: Callable[[bytes], bytes], index: int
+    run: RecordedRun, what: str, change: Callable[[bytes], bytes], index: int
 ) -> None:
-    records = house.decisions().records
+    records = run.decisions().records
     value = records[index].value or b""
     changed = change(value)
     assert changed != value, what
     records[index] = msgspec.structs.replace(records[index], value=changed)
 
-    verified = await house.verified(ContactAggregate())
+    verified = await run.verified(ContactAggregate())
 
     assert verified.difference is not None
     assert (verified.difference.sequence, verified.difference.offset) == (index + 1, records[index].offset)
     assert verified.decisions == index
 
 
-async def test_a_missing_record_is_found(house: House) -> None:
-    del house.decisions().records[2]
+async def test_a_missing_record_is_found(run: RecordedRun) -> None:
+    del run.decisions().records[2]
 
-    assert await found(house) == (3, "decisions are missing")
+    assert await found(run) == (3, "decisions are missing")
 
 
-async def test_a_record_that_was_exchanged_with_its_chain_intact_is_found_by_deciding_again(house: House) -> None:
+async def test_a_record_that_was_exchanged_with_its_chain_intact_is_found_by_deciding_again(run: RecordedRun) -> None:
     """Whoever rewrites the last record keeps the chain whole; its input still tells."""
-    records = house.decisions().records
+    records = run.decisions().records
     last = records[-1]
     records[-1] = msgspec.structs.replace(last, value=(last.value or b"").replace(b"malformed", b"wellformed"))
 
-    assert await found(house) == (len(records), "this code decides differently at $.answer.code")
+    assert await found(run) == (len(records), "this code decides differently at $.answer.code")
 
 
-async def test_a_decision_whose_request_retention_has_deleted_is_folded_and_not_called_proved(house: House) -> None:
-    whole = await house.verified(ContactAggregate())
-    await house.log.delete_records("contacts.requests", 0, before=1)
+async def test_a_decision_whose_request_retention_has_deleted_is_folded_and_not_called_proved(run: RecordedRun) -> None:
+    whole = await run.verified(ContactAggregate())
+    await run.log.delete_records("contacts.requests", 0, before=1)
 
-    verified = await house.verified(ContactAggregate())
+    verified = await run.verified(ContactAggregate())
 
     assert verified.difference is None
     assert (verified.is_whole, verified.inputs_gone) == (False, 1)
@@ -193,24 +193,24 @@ async def test_a_decision_whose_request_retention_has_deleted_is_folded_and_not_
     assert (verified.chain, verified.decisions) == (whole.chain, whole.decisions)
 
 
-async def test_a_request_that_is_missing_within_what_the_log_holds_is_told(house: House) -> None:
-    del house.log.partition("contacts.requests", 0).records[0]
+async def test_a_request_that_is_missing_within_what_the_log_holds_is_told(run: RecordedRun) -> None:
+    del run.log.partition("contacts.requests", 0).records[0]
 
-    _, what = await found(house)
+    _, what = await found(run)
 
     assert what == "the input at offset 0 is not in the log any more"
 
 
 @pytest.mark.parametrize("aggregate", [ContactAggregate(), AccountAggregate()], ids=["contacts", "accounts"])
 async def test_what_retention_left_is_checked_along_the_chain_and_not_called_proved(
-    house: House, aggregate: Aggregate
+    run: RecordedRun, aggregate: Aggregate
 ) -> None:
-    whole = await house.verified(aggregate)
+    whole = await run.verified(aggregate)
     topic = aggregate.decisions_topic.name
-    records = house.log.partition(topic, 0).records
-    await house.log.delete_records(topic, 0, before=records[2].offset)
+    records = run.log.partition(topic, 0).records
+    await run.log.delete_records(topic, 0, before=records[2].offset)
 
-    verified = await house.verified(aggregate)
+    verified = await run.verified(aggregate)
 
     assert verified.difference is None
     assert (verified.begins_at, verified.is_whole, verified.decided_again) == (3, False, 0)
@@ -219,69 +219,71 @@ async def test_what_retention_left_is_checked_along_the_chain_and_not_called_pro
 
 
 @pytest.mark.parametrize(("what", "change"), CHANGES, ids=lambda value: value if isinstance(value, str) else "")
-async def test_a_change_in_what_retention_left_is_found(house: House, what: str, change: Callable[[bytes], bytes]) -> None:
-    records = house.decisions().records
-    await house.log.delete_records("contacts.decisions", 0, before=records[1].offset)
-    records = house.decisions().records
+async def test_a_change_in_what_retention_left_is_found(
+    run: RecordedRun, what: str, change: Callable[[bytes], bytes]
+) -> None:
+    records = run.decisions().records
+    await run.log.delete_records("contacts.decisions", 0, before=records[1].offset)
+    records = run.decisions().records
     changed = change(records[1].value or b"")
     assert changed != records[1].value, what
     records[1] = msgspec.structs.replace(records[1], value=changed)
 
-    verified = await house.verified(ContactAggregate())
+    verified = await run.verified(ContactAggregate())
 
     assert verified.difference is not None
     assert verified.begins_at == 2
     assert verified.difference.sequence in {3, 4}  # or the decision behind it, whose chain tells
 
 
-async def test_decisions_of_which_retention_left_none_are_no_difference(house: House) -> None:
-    whole = await house.verified(ContactAggregate())
-    await house.log.delete_records("contacts.decisions", 0, before=house.decisions().stable_end)
+async def test_decisions_of_which_retention_left_none_are_no_difference(run: RecordedRun) -> None:
+    whole = await run.verified(ContactAggregate())
+    await run.log.delete_records("contacts.decisions", 0, before=run.decisions().stable_end)
 
-    verified = await house.verified(ContactAggregate())
+    verified = await run.verified(ContactAggregate())
 
     assert verified.difference is None
     assert (verified.begins_at, verified.decisions, verified.is_whole) == (whole.decisions + 1, 0, False)
 
 
-async def test_a_first_decision_that_is_missing_without_retention_is_a_difference(house: House) -> None:
-    del house.decisions().records[0]
+async def test_a_first_decision_that_is_missing_without_retention_is_a_difference(run: RecordedRun) -> None:
+    del run.decisions().records[0]
 
-    assert await found(house) == (1, "decisions are missing")
+    assert await found(run) == (1, "decisions are missing")
 
 
-async def test_a_changed_input_is_found(house: House) -> None:
-    requests = house.log.partition("contacts.requests", 0).records
+async def test_a_changed_input_is_found(run: RecordedRun) -> None:
+    requests = run.log.partition("contacts.requests", 0).records
     requests[0] = msgspec.structs.replace(requests[0], value=(requests[0].value or b"").replace(b"York", b"Pork"))
 
-    _, what = await found(house)
+    _, what = await found(run)
 
     assert "cause.digest" in what
 
 
 async def test_a_rule_that_decides_otherwise_now_is_named_by_the_first_field_that_differs(
-    house: House, monkeypatch: pytest.MonkeyPatch
+    run: RecordedRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     timeout = emission._timeout
     monkeypatch.setattr(emission, "_timeout", lambda kind, text: timeout(kind, text) + 1)
 
-    difference = (await house.verified(ContactAggregate())).difference
+    difference = (await run.verified(ContactAggregate())).difference
 
     assert difference is not None
     assert difference.what.startswith("this code decides differently at $.")
     assert (difference.recorded, difference.decided) != (None, None)
 
 
-async def test_rules_that_are_not_the_adopted_ones_are_found(house: House) -> None:
-    house.rules._entries = house.rules._entries[:-1]  # without the schedule
+async def test_rules_that_are_not_the_adopted_ones_are_found(run: RecordedRun) -> None:
+    run.rules._entries = run.rules._entries[:-1]  # without the schedule
 
-    sequence, _ = await found(house)
+    sequence, _ = await found(run)
 
     assert sequence > 0
 
 
-async def test_progress_is_told(house: House) -> None:
+async def test_progress_is_told(run: RecordedRun) -> None:
     told: list[int] = []
-    await verify(house.log, TopicNames(), ContactAggregate(), 0, house.rules.entries, progress=told.append)
+    await verify(run.log, TopicNames(), ContactAggregate(), 0, run.rules.entries, progress=told.append)
 
-    assert sum(told) == len(house.decisions().records)
+    assert sum(told) == len(run.decisions().records)

@@ -17,8 +17,8 @@ from click.testing import CliRunner
 from msgspec import structs
 
 from adapters.cli.explain import _show, explain, explained
-from adapters.embedded.door import opened_door
-from adapters.embedded.remote import DOOR
+from adapters.embedded.log_server import serve_log
+from adapters.embedded.remote import EMBEDDED
 from adapters.postgres.reads import PostgresReads
 from adapters.settings import to_environment
 from adapters.up.folder import Running
@@ -123,10 +123,10 @@ async def test_the_proof_of_a_lead_that_was_not_there_yet_shows_no_record(
 
 
 @asynccontextmanager
-async def asked_at_the_door(town: Any, company: Any, folder: Path) -> AsyncIterator[Any]:  # noqa: F811
+async def asked_over_the_log_server(town: Any, company: Any, folder: Path) -> AsyncIterator[Any]:  # noqa: F811
     """Yield what runs a command beside the deployment and returns its exit status and its output."""
-    async with opened_door(town.context.log, town.context.settings.secret_key) as port:
-        settings = structs.replace(town.context.settings, kafka_bootstrap=f"{DOOR}{port}")
+    async with serve_log(town.context.log, town.context.settings.secret_key) as port:
+        settings = structs.replace(town.context.settings, kafka_bootstrap=f"{EMBEDDED}{port}")
         up = Running(
             pid=os.getpid(), api_url="http://127.0.0.1", started_at=0, environment=to_environment(settings), mail_folder=""
         )
@@ -145,13 +145,13 @@ async def asked_at_the_door(town: Any, company: Any, folder: Path) -> AsyncItera
         yield ask
 
 
-async def test_an_up_with_the_embedded_log_is_asked_through_its_door(
+async def test_an_up_with_the_embedded_log_is_asked_over_its_log_server(
     town: Any,  # noqa: F811
     company: Any,  # noqa: F811
     tmp_path: Path,
 ) -> None:
     lead = await submitted(company)
-    async with asked_at_the_door(town, company, tmp_path) as ask:
+    async with asked_over_the_log_server(town, company, tmp_path) as ask:
         for reference in (lead["uuid"], "2125550123"):
             code, output = await ask("explain", reference, "--json")
             assert code == 0, output
@@ -211,7 +211,7 @@ async def test_a_lead_whose_first_decisions_retention_has_deleted_is_not_called_
         assert "not there yet" not in found["sentence"]
         assert found["proof"]["begins_at"] == decision["sequence"] + 1
         assert found["proof"]["missing"] != []
-    async with asked_at_the_door(town, company, tmp_path) as ask:
+    async with asked_over_the_log_server(town, company, tmp_path) as ask:
         code, output = await ask("explain --from-log", lead["uuid"])
         assert (code, f"deleted decisions 1 to {decision['sequence']}" in output) == (3, True), output
         assert "proved from" not in output

@@ -75,4 +75,4 @@ def test_a_role_that_decides_loads_neither_the_interface_nor_the_database(role: 
     told = f"import sys, adapters.cli.roles, {module}; print(*sys.modules)"
     child = subprocess.run([sys.executable, "-c", told], check=True, capture_output=True, text=True)
     loaded = {name.partition(".")[0] for name in child.stdout.split()} | set(child.stdout.split())
-    assert not loaded & {"litestar", "asyncpg", "apscheduler", "httpx", "adapters.http", "adapters.up.house"}
+    assert not loaded & {"litestar", "asyncpg", "apscheduler", "httpx", "adapters.http", "adapters.up.stack"}

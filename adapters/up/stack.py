@@ -20,10 +20,10 @@ import msgspec
 from msgspec import Struct, structs
 
 from adapters.clock import wall_now
-from adapters.embedded.door import opened_door
+from adapters.embedded.compaction import Compaction
 from adapters.embedded.log import EmbeddedLog
-from adapters.embedded.remote import DOOR
-from adapters.embedded.upkeep import Upkeep
+from adapters.embedded.log_server import serve_log
+from adapters.embedded.remote import EMBEDDED
 from adapters.gateway.mailbox import Mailbox
 from adapters.local.resolution import Broker, Database, broker, database
 from adapters.observability.health import HealthServer
@@ -32,7 +32,7 @@ from adapters.observability.metrics import Metrics
 from adapters.postgres.identity import Presence
 from adapters.postgres.migrate import migrate
 from adapters.roles.api import ApiRole
-from adapters.roles.context import Context, open_context, prepare, upkeep
+from adapters.roles.context import Context, compaction, open_context, prepare
 from adapters.roles.garbage_collection import configure_garbage_collection
 from adapters.roles.identity import IdentityError, establish, establish_database, look
 from adapters.roles.periodic_jobs import PeriodicJobs
@@ -80,7 +80,7 @@ class Options(Struct, frozen=True, kw_only=True):
     webhooks_to_own_ports: bool = False
 
 
-class House(Struct, frozen=True, kw_only=True):
+class LocalStack(Struct, frozen=True, kw_only=True):
     """What runs, for the banner."""
 
     options: Options
@@ -114,7 +114,7 @@ class RoleEndedError(DependencyError):
     """A role ended although nobody asked it to."""
 
 
-async def up(options: Options, *, default_folder: Path, say: Say, welcome: Callable[[House], None]) -> None:
+async def up(options: Options, *, default_folder: Path, say: Say, welcome: Callable[[LocalStack], None]) -> None:
     """Run everything until SIGINT or SIGTERM. Raises what kept it from starting, or what ended it."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -169,52 +169,52 @@ def _folder(options: Options, default_folder: Path) -> Iterator[Path]:
         yield Path(fresh).resolve()
 
 
-async def _run(options: Options, folder: Path, stop: asyncio.Event, say: Say, welcome: Callable[[House], None]) -> None:
+async def _run(options: Options, folder: Path, stop: asyncio.Event, say: Say, welcome: Callable[[LocalStack], None]) -> None:
     started = time.monotonic()
     keys = keys_of(folder)
-    async with contextlib.AsyncExitStack() as stack:
+    async with contextlib.AsyncExitStack() as resources:
         # Open to the end of the process: libraries have a last word when the event loop ends.
         configure_logs("info", form="json", stream=cast("TextIO", LogFile(folder)))
         say("Starting PostgreSQL and the broker …")
-        servers = await _servers(stack, options, folder)
+        servers = await _servers(resources, options, folder)
         say(servers.broker.sentence)
         mailbox = Mailbox(folder / "mail")
         await mailbox.start()
-        stack.push_async_callback(mailbox.stop)
+        resources.push_async_callback(mailbox.stop)
         settings = _settings(options, folder, servers, keys)
         if options.webhooks_to_own_ports:
             settings = structs.replace(settings, webhook_own_ports="allow")
-        log = await _embedded(stack, servers.broker, folder)
-        door_port = 0 if log is None else await stack.enter_async_context(opened_door(log, keys.secret_key))
-        context = await stack.enter_async_context(open_context(settings, log))
-        context.own(*_ports_of(servers), mailbox.port, door_port)
-        is_demo = await _claim(stack, context, options, folder)
+        log = await _embedded(resources, servers.broker, folder)
+        log_port = 0 if log is None else await resources.enter_async_context(serve_log(log, keys.secret_key))
+        context = await resources.enter_async_context(open_context(settings, log))
+        context.own(*_ports_of(servers), mailbox.port, log_port)
+        is_demo = await _claim(resources, context, options, folder)
         if is_demo:
             context.settings = settings = _as_demo(settings, mailbox.port)
         if log is not None:
-            await _keep_small(stack, upkeep(settings, log))
+            await _keep_small(resources, compaction(settings, log))
         configure_garbage_collection()
         say("Starting the roles …")
-        roles = await stack.enter_async_context(_running(context))
+        roles = await resources.enter_async_context(_running(context))
         await _until_ready(roles, stop, servers)
         if is_demo:
             keys = await _demo(context, keys)
-        house = House(
+        stack = LocalStack(
             options=options,
             folder=folder,
             broker=servers.broker,
             database=servers.database,
             keys=keys,
             settings=settings,
-            log_address=settings.kafka_bootstrap if log is None else f"{DOOR}{door_port}",
+            log_address=settings.kafka_bootstrap if log is None else f"{EMBEDDED}{log_port}",
             api_url=f"http://127.0.0.1:{roles.api_port}",
             health_urls=roles.health_urls,
             seconds=time.monotonic() - started,
             is_demo=is_demo,
         )
-        _announce(house, mailbox.folder)
+        _announce(stack, mailbox.folder)
         if not stop.is_set():
-            welcome(house)
+            welcome(stack)
         await _until_told(roles, stop, servers, log)
         say("Stopping …")
 
@@ -236,27 +236,27 @@ class _Servers(Struct, frozen=True):
         self.database.check()
 
 
-async def _servers(stack: contextlib.AsyncExitStack, options: Options, folder: Path) -> _Servers:
-    """Start broker and database side by side, or take those that were given; ours are stopped with the stack."""
+async def _servers(resources: contextlib.AsyncExitStack, options: Options, folder: Path) -> _Servers:
+    """Start broker and database side by side, or take those that were given; ours are stopped with the resources."""
     bootstrap, dsn = (
         ("", "") if options.attached is None else (options.attached.kafka_bootstrap, options.attached.postgres_dsn)
     )
     opened = await asyncio.gather(
-        stack.enter_async_context(broker(folder, wish=options.broker, given=bootstrap)),
-        stack.enter_async_context(database(folder, durable=not options.ephemeral, given=dsn)),
+        resources.enter_async_context(broker(folder, wish=options.broker, given=bootstrap)),
+        resources.enter_async_context(database(folder, durable=not options.ephemeral, given=dsn)),
     )
     return _Servers(*opened)
 
 
-async def _embedded(stack: contextlib.AsyncExitStack, opened: Broker, folder: Path) -> EmbeddedLog | None:
+async def _embedded(resources: contextlib.AsyncExitStack, opened: Broker, folder: Path) -> EmbeddedLog | None:
     if opened.kind != "embedded":
         return None
     log = EmbeddedLog(folder / "log", now=wall_now)
-    stack.push_async_callback(log.close)
+    resources.push_async_callback(log.close)
     return log
 
 
-async def _claim(stack: contextlib.AsyncExitStack, context: Context, options: Options, folder: Path) -> bool:
+async def _claim(resources: contextlib.AsyncExitStack, context: Context, options: Options, folder: Path) -> bool:
     """Prepare topics and database, compare the identity, and tell whether this is a deployment that an `up` made.
 
     One that was given is looked at before anything is written to it. Raises `IdentityError`, `OthersRunError`.
@@ -267,7 +267,7 @@ async def _claim(stack: contextlib.AsyncExitStack, context: Context, options: Op
         await look(context, with_database=True)
         if not options.is_shared:
             await refuse_others(context, presence)
-    await stack.enter_async_context(presence)
+    await resources.enter_async_context(presence)
     await asyncio.gather(prepare(context), migrate(dsn))
     if options.attached is None:
         return await _identify(context, folder)
@@ -290,13 +290,13 @@ async def _identify(context: Context, folder: Path) -> bool:
     return True
 
 
-async def _keep_small(stack: contextlib.AsyncExitStack, work: Upkeep) -> None:
+async def _keep_small(resources: contextlib.AsyncExitStack, work: Compaction) -> None:
     """Tidy the embedded log, now and every few minutes."""
     jobs = PeriodicJobs()
     jobs.add("tidy the log", work.turn, minutes=UPKEEP_MINUTES)
     await jobs.run_now("tidy the log")
     jobs.start()
-    stack.callback(jobs.stop)
+    resources.callback(jobs.stop)
 
 
 def _settings(options: Options, folder: Path, servers: _Servers, keys: Keys) -> Settings:
@@ -421,30 +421,30 @@ async def _demo(context: Context, keys: Keys) -> Keys:
         await appender.close()
 
 
-def _announce(house: House, mail_folder: Path) -> None:
+def _announce(stack: LocalStack, mail_folder: Path) -> None:
     """Tell other commands and waiting scripts that everything answers."""
     running = Running(
         pid=os.getpid(),
-        api_url=house.api_url,
+        api_url=stack.api_url,
         started_at=wall_now(),
-        environment=to_environment(structs.replace(house.settings, kafka_bootstrap=house.log_address)),
+        environment=to_environment(structs.replace(stack.settings, kafka_bootstrap=stack.log_address)),
         mail_folder=str(mail_folder),
-        health_urls=house.health_urls,
+        health_urls=stack.health_urls,
     )
-    write_private(house.folder / "up.json", msgspec.json.format(msgspec.json.encode(running)))
-    if house.options.ready_file is None:
+    write_private(stack.folder / "up.json", msgspec.json.format(msgspec.json.encode(running)))
+    if stack.options.ready_file is None:
         return
     ready = Ready(
-        api_url=house.api_url,
+        api_url=stack.api_url,
         console_url=None,
-        public_key=house.keys.public_key if house.is_demo else "",
-        private_key=house.keys.private_key if house.is_demo else "",
-        offer_lead_token=house.keys.offer_lead_token if house.is_demo else "",
-        schedule_lead_token=house.keys.quick_lead_token if house.is_demo else "",
-        kafka_bootstrap=house.broker.bootstrap,
-        postgres_dsn=house.database.dsn,
+        public_key=stack.keys.public_key if stack.is_demo else "",
+        private_key=stack.keys.private_key if stack.is_demo else "",
+        offer_lead_token=stack.keys.offer_lead_token if stack.is_demo else "",
+        schedule_lead_token=stack.keys.quick_lead_token if stack.is_demo else "",
+        kafka_bootstrap=stack.broker.bootstrap,
+        postgres_dsn=stack.database.dsn,
     )
-    write_private(house.options.ready_file, msgspec.json.encode(ready))
+    write_private(stack.options.ready_file, msgspec.json.encode(ready))
 
 
 def _remove(*files: Path | None) -> None:

@@ -10,9 +10,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from adapters.embedded import partition as partitions
+from adapters.embedded.compaction import Compaction, Policy, policy
 from adapters.embedded.journal import DRAFT_NAME, FILE_NAME, IMAGE_NAME
 from adapters.embedded.log import EmbeddedLog
-from adapters.embedded.upkeep import Policy, Upkeep, policy
 from engine.partition.ports import LogError, LogRecord, Outgoing
 from tests.adapters.log_contract import everything, outgoing, visible_now
 
@@ -28,7 +28,7 @@ class Clock:
         return self.now
 
 
-class House:
+class CompactionWorld:
     """A log on disk that can be opened again, as after a crash: nothing is closed but the files."""
 
     def __init__(self, folder: Path) -> None:
@@ -38,7 +38,7 @@ class House:
 
     def open(self) -> None:
         self.log = EmbeddedLog(self.folder, now=self.clock, fsync=False)
-        self.upkeep = Upkeep(self.log, POLICIES, rewrite_bytes_min=0)
+        self.compaction = Compaction(self.log, POLICIES, rewrite_bytes_min=0)
 
     async def reopen(self) -> None:
         await self.log.close()
@@ -64,69 +64,71 @@ class House:
 
 
 @pytest.fixture
-async def house(tmp_path: Path) -> House:
-    house = House(tmp_path)
-    await house.create()
-    return house
+async def world(tmp_path: Path) -> CompactionWorld:
+    world = CompactionWorld(tmp_path)
+    await world.create()
+    return world
 
 
-async def test_the_last_record_of_each_key_stays_at_its_offset_and_old_tombstones_go(house: House) -> None:
+async def test_the_last_record_of_each_key_stays_at_its_offset_and_old_tombstones_go(world: CompactionWorld) -> None:
     for key, value in [("a", "1"), ("b", "1"), ("a", "2"), ("c", "1"), ("b", None), ("a", "3")]:
-        await house.put(key, value)
-    before = {record.key: record for record in await house.records("state")}
-    await house.log.compact("state", 1_000)
-    kept = await house.records("state")
+        await world.put(key, value)
+    before = {record.key: record for record in await world.records("state")}
+    await world.log.compact("state", 1_000)
+    kept = await world.records("state")
     assert [record.key for record in kept] == [b"c", b"b", b"a"]
     assert {record.key: record for record in kept} == before
-    house.clock.now += 5_000
+    world.clock.now += 5_000
     for value in "456":
-        await house.put("a", value)
-    await house.log.compact("state", 1_000)
-    assert await house.state() == {b"c": b"1", b"a": b"6"}
-    await house.log.close()
+        await world.put("a", value)
+    await world.log.compact("state", 1_000)
+    assert await world.state() == {b"c": b"1", b"a": b"6"}
+    await world.log.close()
 
 
-async def test_what_is_kept_is_the_same_after_a_restart_and_the_file_is_smaller(house: House) -> None:
+async def test_what_is_kept_is_the_same_after_a_restart_and_the_file_is_smaller(world: CompactionWorld) -> None:
     for count in range(300):
-        await house.put(f"k{count % 3}", "x" * 200, count % 2)
-    house.clock.now += 10_000
-    await house.put("last", "1")
-    size, state, ends = house.log.size_bytes, await house.state(), await house.ends()
-    ids = [await house.log.topic_id(topic) for topic in TOPICS]
-    assert await house.upkeep.turn()
-    assert house.log.size_bytes < size / 10
+        await world.put(f"k{count % 3}", "x" * 200, count % 2)
+    world.clock.now += 10_000
+    await world.put("last", "1")
+    size, state, ends = world.log.size_bytes, await world.state(), await world.ends()
+    ids = [await world.log.topic_id(topic) for topic in TOPICS]
+    assert await world.compaction.turn()
+    assert world.log.size_bytes < size / 10
     for _ in range(2):
-        assert await house.state() == state
-        assert await house.ends() == ends
-        assert [await house.log.topic_id(topic) for topic in TOPICS] == ids
-        assert await visible_now(house.log, "decisions") == ["last=1"]
-        await house.reopen()
-    await house.put("last", "2")
-    await house.reopen()
-    assert (await house.state())[b"last"] == b"2"
-    await house.log.close()
+        assert await world.state() == state
+        assert await world.ends() == ends
+        assert [await world.log.topic_id(topic) for topic in TOPICS] == ids
+        assert await visible_now(world.log, "decisions") == ["last=1"]
+        await world.reopen()
+    await world.put("last", "2")
+    await world.reopen()
+    assert (await world.state())[b"last"] == b"2"
+    await world.log.close()
 
 
-async def test_a_reader_in_the_middle_reads_on(house: House) -> None:
+async def test_a_reader_in_the_middle_reads_on(world: CompactionWorld) -> None:
     for count in range(20):
-        await house.put("k", str(count))
-    reader = await house.log.reader("state", [0])
+        await world.put("k", str(count))
+    reader = await world.log.reader("state", [0])
     await reader.poll(limit=5, timeout_seconds=0)
-    await house.log.compact("state", 0)
+    await world.log.compact("state", 0)
     left = await everything(reader, 0)
     assert [record.value for record in left] == [b"19"]
     assert reader.position(0) == await reader.end(0)
-    await house.log.close()
+    await world.log.close()
 
 
-async def test_others_write_while_the_files_are_written_anew(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_others_write_while_the_files_are_written_anew(
+    world: CompactionWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(partitions, "COMPACTED_AT_ONCE", 3)
     stop = asyncio.Event()
 
     async def write(number: int) -> int:
         count = 0
         while not stop.is_set():
-            owner = await house.log.own("requests", number)
+            owner = await world.log.own("requests", number)
             for _ in range(3):
                 await owner.commit([*outgoing("requests", f"r{number}-{count}"), Outgoing("state", b"n", b"%d" % count)])
                 count += 1
@@ -134,16 +136,16 @@ async def test_others_write_while_the_files_are_written_anew(house: House, monke
 
     writing = [asyncio.create_task(write(number)) for number in range(2)]
     for _ in range(20):
-        house.upkeep = Upkeep(house.log, POLICIES, rewrite_bytes_min=0)
-        assert await house.upkeep.turn()
+        world.compaction = Compaction(world.log, POLICIES, rewrite_bytes_min=0)
+        assert await world.compaction.turn()
     stop.set()
     counts = await asyncio.gather(*writing)
     for _ in range(2):
         for number, count in enumerate(counts):
-            assert await visible_now(house.log, "requests", number) == [f"r{number}-{at}" for at in range(count)]
-            assert await house.state(number) == {b"n": b"%d" % (count - 1)}
-        await house.reopen()
-    await house.log.close()
+            assert await visible_now(world.log, "requests", number) == [f"r{number}-{at}" for at in range(count)]
+            assert await world.state(number) == {b"n": b"%d" % (count - 1)}
+        await world.reopen()
+    await world.log.close()
 
 
 def _left(folder: Path) -> list[str]:
@@ -151,87 +153,89 @@ def _left(folder: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("step", ["write", "rename", "unlink"])
-async def test_a_crash_at_any_step_leaves_everything(house: House, step: str, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_crash_at_any_step_leaves_everything(
+    world: CompactionWorld, step: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for count in range(30):
-        await house.put(f"k{count % 2}", str(count))
-    state, ends = await house.state(), await house.ends()
+        await world.put(f"k{count % 2}", str(count))
+    state, ends = await world.state(), await world.ends()
 
     def fail(*_: Any, **__: Any) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr({"write": "os.fdopen", "rename": "pathlib.Path.rename", "unlink": "pathlib.Path.unlink"}[step], fail)
     with pytest.raises(OSError, match="No space"):
-        await house.upkeep.turn()
+        await world.compaction.turn()
     monkeypatch.undo()
-    await house.put("after", "1")
-    await house.reopen()
-    assert await house.state() == state | {b"after": b"1"}
-    assert [one >= other for one, other in zip(await house.ends(), ends, strict=True)] == [True] * len(ends)
-    assert await house.upkeep.turn()
-    assert not (house.folder / DRAFT_NAME).exists()
-    assert len(_left(house.folder)) == 2
-    await house.reopen()
-    assert await house.state() == state | {b"after": b"1"}
-    await house.log.close()
+    await world.put("after", "1")
+    await world.reopen()
+    assert await world.state() == state | {b"after": b"1"}
+    assert [one >= other for one, other in zip(await world.ends(), ends, strict=True)] == [True] * len(ends)
+    assert await world.compaction.turn()
+    assert not (world.folder / DRAFT_NAME).exists()
+    assert len(_left(world.folder)) == 2
+    await world.reopen()
+    assert await world.state() == state | {b"after": b"1"}
+    await world.log.close()
 
 
-async def test_a_crash_before_the_image_is_whole_leaves_the_segments(house: House) -> None:
-    await house.put("a", "1")
-    (house.folder / DRAFT_NAME).write_bytes(b"half an image")
-    await house.reopen()
-    assert await house.state() == {b"a": b"1"}
-    await house.log.close()
+async def test_a_crash_before_the_image_is_whole_leaves_the_segments(world: CompactionWorld) -> None:
+    await world.put("a", "1")
+    (world.folder / DRAFT_NAME).write_bytes(b"half an image")
+    await world.reopen()
+    assert await world.state() == {b"a": b"1"}
+    await world.log.close()
 
 
-async def test_an_image_that_is_damaged_is_said(house: House) -> None:
+async def test_an_image_that_is_damaged_is_said(world: CompactionWorld) -> None:
     for count in range(5):
-        await house.put("a", str(count))
-    await house.upkeep.turn()
-    await house.log.close()
-    (image,) = house.folder.glob(f"{IMAGE_NAME}*")
+        await world.put("a", str(count))
+    await world.compaction.turn()
+    await world.log.close()
+    (image,) = world.folder.glob(f"{IMAGE_NAME}*")
     image.write_bytes(image.read_bytes()[:-3])
     with pytest.raises(LogError, match="damaged"):
-        EmbeddedLog(house.folder, now=house.clock)
+        EmbeddedLog(world.folder, now=world.clock)
 
 
-async def test_what_follows_a_torn_segment_was_never_acknowledged(house: House) -> None:
-    await house.put("a", "1")
-    await house.log._journal.rotate()  # type: ignore[union-attr]
-    await house.put("a", "2")
-    await house.log.close()
-    first = house.folder / FILE_NAME
+async def test_what_follows_a_torn_segment_was_never_acknowledged(world: CompactionWorld) -> None:
+    await world.put("a", "1")
+    await world.log._journal.rotate()  # type: ignore[union-attr]
+    await world.put("a", "2")
+    await world.log.close()
+    first = world.folder / FILE_NAME
     first.write_bytes(first.read_bytes()[:-5])
-    house.open()
-    assert await house.state() == {}
-    assert _left(house.folder) == [FILE_NAME]
-    await house.put("a", "3")
-    await house.reopen()
-    assert await house.state() == {b"a": b"3"}
-    await house.log.close()
+    world.open()
+    assert await world.state() == {}
+    assert _left(world.folder) == [FILE_NAME]
+    await world.put("a", "3")
+    await world.reopen()
+    assert await world.state() == {b"a": b"3"}
+    await world.log.close()
 
 
-async def test_offsets_of_an_open_transaction_are_not_given_again(house: House) -> None:
-    await house.put("a", "1")
-    owner = await house.log.own("requests", 0)
+async def test_offsets_of_an_open_transaction_are_not_given_again(world: CompactionWorld) -> None:
+    await world.put("a", "1")
+    owner = await world.log.own("requests", 0)
     owner._write = owner._drafted(outgoing("state", "open"))  # type: ignore[attr-defined]
-    end = house.log.partition("state", 0).end
-    await house.log.rewrite()
-    await house.log.close()
-    house.open()
-    assert house.log.partition("state", 0).end == end
-    await house.log.close()
+    end = world.log.partition("state", 0).end
+    await world.log.rewrite()
+    await world.log.close()
+    world.open()
+    assert world.log.partition("state", 0).end == end
+    await world.log.close()
 
 
-async def test_the_file_stays_within_bounds_however_much_is_written(house: House) -> None:
+async def test_the_file_stays_within_bounds_however_much_is_written(world: CompactionWorld) -> None:
     sizes = []
     for _ in range(12):
         for count in range(60):
-            await house.put(f"k{count % 5}", "x" * 100)
-        house.clock.now += 2_000
-        await house.upkeep.turn()
-        sizes.append(house.log.size_bytes)
+            await world.put(f"k{count % 5}", "x" * 100)
+        world.clock.now += 2_000
+        await world.compaction.turn()
+        sizes.append(world.log.size_bytes)
     assert max(sizes[6:]) <= max(sizes[:6])
-    await house.log.close()
+    await world.log.close()
 
 
 async def test_a_log_in_memory_is_compacted_as_well() -> None:
@@ -241,7 +245,7 @@ async def test_a_log_in_memory_is_compacted_as_well() -> None:
     owner = await log.own("requests", 0)
     for value in (b"1", b"2"):
         await owner.commit([Outgoing("state", b"a", value)])
-    assert not await Upkeep(log, POLICIES).turn()
+    assert not await Compaction(log, POLICIES).turn()
     assert len(log.partition("state", 0).records) == 1
     await log.close()
 
@@ -260,29 +264,29 @@ ACTS = st.lists(st.sampled_from(["put", "put", "put", "gone", "time", "turn", "o
 async def test_in_any_order_the_state_is_what_was_put_last(
     tmp_path_factory: pytest.TempPathFactory, acts: list[str], keys: int
 ) -> None:
-    house = House(tmp_path_factory.mktemp("log"))
-    await house.create()
+    world = CompactionWorld(tmp_path_factory.mktemp("log"))
+    await world.create()
     model: dict[bytes, bytes] = {}
     for count, act in enumerate(acts):
         key = f"k{count % keys}"
         if act in {"put", "gone"}:
             value = str(count) if act == "put" else None
-            await house.put(key, value)
+            await world.put(key, value)
             model.pop(key.encode(), None)
             model |= {} if value is None else {key.encode(): value.encode()}
         elif act == "time":
-            house.clock.now += 700
+            world.clock.now += 700
         elif act == "delete":
-            partition = house.log.partition("decisions", 0)
-            await house.log.delete_records("decisions", 0, partition.end // 2)
+            partition = world.log.partition("decisions", 0)
+            await world.log.delete_records("decisions", 0, partition.end // 2)
         elif act == "crash":  # without the end of a turn: a draft, and a segment more
-            await house.log._journal.rotate()  # type: ignore[union-attr]
-            (house.folder / DRAFT_NAME).write_bytes(os.urandom(10))
+            await world.log._journal.rotate()  # type: ignore[union-attr]
+            (world.folder / DRAFT_NAME).write_bytes(os.urandom(10))
         elif act == "turn":
-            await house.upkeep.turn()
+            await world.compaction.turn()
         else:
-            await house.reopen()
-        assert {key: value for key, value in (await house.state()).items() if value is not None} == model
-        offsets = [record.offset for record in await house.records("state")]
+            await world.reopen()
+        assert {key: value for key, value in (await world.state()).items() if value is not None} == model
+        offsets = [record.offset for record in await world.records("state")]
         assert offsets == sorted(set(offsets))
-    await house.log.close()
+    await world.log.close()

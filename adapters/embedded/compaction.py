@@ -34,7 +34,7 @@ def policy(topic: str, configs: Mapping[str, str]) -> Policy:
     )
 
 
-class Upkeep:
+class Compaction:
     """Keeps one log small; `turn` now and then, one at a time."""
 
     def __init__(self, log: EmbeddedLog, policies: Sequence[Policy], *, rewrite_bytes_min: int = REWRITE_BYTES_MIN) -> None:

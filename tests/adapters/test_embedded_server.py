@@ -1,4 +1,4 @@
-"""Can another process use the embedded log through its door, and does it keep a log's promises there?"""
+"""Can another process use the embedded log over its log server, and does it keep a log's promises there?"""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -7,8 +7,8 @@ from contextlib import AsyncExitStack
 import msgspec
 import pytest
 
-from adapters.embedded.door import HOST, Facts, opened_door, write_frame
 from adapters.embedded.log import EmbeddedLog
+from adapters.embedded.log_server import HOST, Facts, serve_log, write_frame
 from adapters.embedded.remote import RemoteLog
 from engine.partition.ports import LogError, Ownership
 from tests.adapters.log_contract import LogContract, World, outgoing, values
@@ -28,7 +28,7 @@ class Both(RemoteLog):
         return await self._inside.own(input_topic, partition, writes=writes)
 
 
-class DoorWorld(EmbeddedWorld):
+class LogServerWorld(EmbeddedWorld):
     def __init__(self, port: int, inside: EmbeddedLog) -> None:
         self._inside = inside
         self.log = Both(port, inside)  # type: ignore[assignment]
@@ -53,7 +53,7 @@ async def world() -> AsyncIterator[World]:
     inside = EmbeddedLog(None, now=wall_ms)
     async with AsyncExitStack() as stack:
         stack.push_async_callback(inside.close)
-        made = DoorWorld(await stack.enter_async_context(opened_door(inside, SECRET)), inside)
+        made = LogServerWorld(await stack.enter_async_context(serve_log(inside, SECRET)), inside)
         stack.push_async_callback(made.log.close)
         yield made
 
@@ -65,7 +65,7 @@ class TestThroughTheDoor(LogContract):
 async def test_nobody_without_the_secret_is_let_in() -> None:
     inside = EmbeddedLog(None, now=wall_ms)
     await inside.create_topic("t", 1)
-    async with opened_door(inside, SECRET) as port:
+    async with serve_log(inside, SECRET) as port:
         stranger = RemoteLog(port, "another secret of some length")
         with pytest.raises(LogError, match="does not answer"):
             await stranger.partition_count("t")
@@ -85,7 +85,7 @@ async def test_only_the_process_that_holds_the_log_owns_partitions() -> None:
 async def test_a_poll_that_was_given_up_loses_no_record() -> None:
     inside = EmbeddedLog(None, now=wall_ms)
     await inside.create_topic("t", 1)
-    async with opened_door(inside, SECRET) as port:
+    async with serve_log(inside, SECRET) as port:
         log = RemoteLog(port, SECRET)
         reader = await log.reader("t", [0])
         with pytest.raises(TimeoutError):
@@ -102,7 +102,7 @@ async def test_a_poll_that_was_given_up_loses_no_record() -> None:
 async def test_a_command_that_outlives_the_up_is_told_so() -> None:
     inside = EmbeddedLog(None, now=wall_ms)
     await inside.create_topic("t", 1)
-    async with opened_door(inside, SECRET) as port:
+    async with serve_log(inside, SECRET) as port:
         log = RemoteLog(port, SECRET)
         assert await log.partition_count("t") == 1
     with pytest.raises(LogError, match="may have been stopped"):

@@ -1,6 +1,6 @@
 """How does a server die with the process that started it, even by `kill -9`? The kernel is asked to, here, before exec.
 
-Run as a script (`python -I -S leash.py PARENT SIGNAL UID GID COMMAND…`) and replaced by COMMAND: no process more than
+Run as a script (`python -I -S parent_death.py PARENT SIGNAL UID GID COMMAND…`) and replaced by COMMAND: no process more than
 needed, and none of the hazards of Python code between fork and exec in a threaded parent (Python 3.12 warns about it).
 Linux only knows PR_SET_PDEATHSIG; elsewhere a server left behind is found and stopped at the next start.
 """
@@ -32,7 +32,7 @@ def die_with(parent: int, signal_number: int) -> None:
 
 
 def main(arguments: list[str]) -> None:
-    """Put on the leash, then become the command."""
+    """Tie this process to its parent, then become the command."""
     parent, signal_number, uid, gid = (int(argument) for argument in arguments[:4])
     command = arguments[4:]
     become(uid, gid)

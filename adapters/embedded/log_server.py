@@ -1,4 +1,4 @@
-"""How do other processes reach the embedded log? Through a door on this machine: they read and append, and never own.
+"""How do other processes reach the embedded log? Over a server on this machine: they read and append, and never own.
 
 One connection carries one thing at a time (a reader, an appender, or questions), so an answer belongs to the last question.
 Frames are msgpack behind their length. The first one shows the secret of the folder; who does not know it gets nothing.
@@ -142,7 +142,7 @@ async def write_frame(writer: asyncio.StreamWriter, message: Question | Reply) -
     await writer.drain()
 
 
-class Visitor:
+class Session:
     """One connection: what it reads and appends with."""
 
     def __init__(self, log: Log) -> None:
@@ -205,7 +205,7 @@ class Visitor:
 
 
 @asynccontextmanager
-async def opened_door(log: Log, secret: str) -> AsyncIterator[int]:
+async def serve_log(log: Log, secret: str) -> AsyncIterator[int]:
     """Let other processes of this machine read and append to a log while the context is open; gives the port."""
     visits: set[asyncio.Task[None]] = set()
 
@@ -214,15 +214,15 @@ async def opened_door(log: Log, secret: str) -> AsyncIterator[int]:
         if task is not None:
             visits.add(task)
             task.add_done_callback(visits.discard)
-        visitor = Visitor(log)
+        session = Session(log)
         try:
             if await _is_known(reader, secret):
                 while True:
-                    await write_frame(writer, await visitor.answer(_QUESTIONS.decode(await read_frame(reader))))
+                    await write_frame(writer, await session.answer(_QUESTIONS.decode(await read_frame(reader))))
         except (ConnectionError, msgspec.DecodeError):
             pass  # gone, or somebody who speaks another language
         finally:
-            await visitor.close()
+            await session.close()
             writer.close()
             with suppress(ConnectionError):
                 await writer.wait_closed()
