@@ -31,8 +31,24 @@ class _PendingAppend:
         self.answer: asyncio.Future[list[int]] = asyncio.get_running_loop().create_future()
 
 
+class _SharedProducer:
+    """A producer, and how many batches wait for its answer."""
+
+    __slots__ = ("closed", "in_flight", "is_broken", "producer")
+
+    def __init__(self, producer: AIOKafkaProducer) -> None:
+        self.producer = producer
+        self.in_flight = 0
+        self.is_broken = False
+        self.closed = asyncio.Event()
+
+
 class KafkaAppender:
-    """One producer for all partitions; it is replaced after any failure, before anything else is appended."""
+    """One producer for all partitions; another one takes its place after any failure.
+
+    The failed one is closed when the batches of other partitions that it has under way are answered: one slow broker fails
+    its own partitions only. Until then nothing is appended to the partition that failed.
+    """
 
     def __init__(
         self, connection: KafkaConnection, metadata: ClusterMetadata, *, compression: str | None, deadline_seconds: float
@@ -41,10 +57,11 @@ class KafkaAppender:
         self._metadata = metadata
         self._compression = compression
         self._deadline_seconds = deadline_seconds
-        self._producer: AIOKafkaProducer | None = None
+        self._shared: _SharedProducer | None = None
         self._changing = asyncio.Lock()
         self._waiting: defaultdict[tuple[str, int], deque[_PendingAppend]] = defaultdict(deque)
         self._working: dict[tuple[str, int], asyncio.Task[None]] = {}
+        self._closing: set[asyncio.Task[None]] = set()
         self._closed = False
 
     async def append(self, partition: int, records: Sequence[Outgoing]) -> list[int]:
@@ -67,10 +84,11 @@ class KafkaAppender:
     async def close(self) -> None:
         """Let what is under way finish, then stop. Never raises."""
         self._closed = True
-        producer, self._producer = self._producer, None
-        if producer is not None:
-            await asyncio.shield(discard(producer, is_broken=False))
+        shared, self._shared = self._shared, None
+        if shared is not None:
+            await asyncio.shield(discard(shared.producer, is_broken=False))
         await asyncio.gather(*self._working.values(), return_exceptions=True)
+        await asyncio.gather(*self._closing, return_exceptions=True)
 
     async def _work(self, topic: str, partition: int) -> None:
         """Send what waits for a partition, group by group, until nothing does."""
@@ -148,26 +166,50 @@ class KafkaAppender:
 
     async def _append_batch(self, topic: str, partition: int, batch: Sequence[Outgoing]) -> int:
         doing = f"appending to {topic}[{partition}]"
-        producer = await self._started(doing)
+        shared = await self._started(doing)
         try:
             async with asyncio.timeout(self._deadline_seconds):
-                sent = await send(producer, topic, partition, batch)
+                sent = await send(shared.producer, topic, partition, batch)
                 metadata = await sent
         except BaseException as error:
             # Also after a cancel: what was sent may still arrive, and must not arrive after the next append.
-            await asyncio.shield(self._replace(producer))
+            self._retire(shared)
+            self._release(shared)
+            await shared.closed.wait()
             if isinstance(error, CLIENT_ERRORS):
                 raise to_log_error(error, doing) from error
             raise
+        self._release(shared)
         return int(metadata.offset)
 
-    async def _started(self, doing: str) -> AIOKafkaProducer:
+    async def _started(self, doing: str) -> _SharedProducer:
+        """Return the producer of all partitions, with one more batch under way."""
         async with self._changing:
             if self._closed:
                 raise LogError(f"{doing}: the appender is closed", retryable=False)
-            if self._producer is None:
-                self._producer = await self._start(doing)
-            return self._producer
+            if self._shared is None:
+                self._shared = _SharedProducer(await self._start(doing))
+            self._shared.in_flight += 1
+            return self._shared
+
+    def _retire(self, shared: _SharedProducer) -> None:
+        """Let the next append start another producer."""
+        shared.is_broken = True
+        if self._shared is shared:
+            self._shared = None
+        self._metadata.forget()
+
+    def _release(self, shared: _SharedProducer) -> None:
+        """End a batch, within the deadline. The last one of a broken producer closes it; those that failed wait for that."""
+        shared.in_flight -= 1
+        if shared.is_broken and shared.in_flight == 0:
+            closing = asyncio.create_task(self._close(shared))
+            self._closing.add(closing)
+            closing.add_done_callback(self._closing.discard)
+
+    async def _close(self, shared: _SharedProducer) -> None:
+        await discard(shared.producer, is_broken=True)
+        shared.closed.set()
 
     async def _start(self, doing: str) -> AIOKafkaProducer:
         producer = new_producer(
@@ -186,10 +228,3 @@ class KafkaAppender:
                 raise to_log_error(error, doing) from error
             raise
         return producer
-
-    async def _replace(self, broken: AIOKafkaProducer) -> None:
-        async with self._changing:
-            if self._producer is broken:
-                self._producer = None
-        self._metadata.forget()
-        await discard(broken, is_broken=True)

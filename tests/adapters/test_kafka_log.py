@@ -5,14 +5,14 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-from aiokafka import AIOKafkaProducer
+from aiokafka import AIOKafkaProducer, errors
 from aiokafka.admin import NewPartitions
 from aiokafka.record.default_records import _DefaultRecordBatchBuilderPy
 from aiokafka.structs import TopicPartition
 
 from adapters.kafka.connection import KafkaConnection, Security
 from adapters.kafka.log import KafkaLog
-from adapters.kafka.producers import split_into_batches
+from adapters.kafka.producers import send, split_into_batches
 from adapters.kafka.reader import KafkaReader
 from adapters.kafka.topics import TopicSpec, compare_topics, prepare_topics
 from engine.partition.ports import LogError, Outgoing
@@ -246,6 +246,39 @@ async def test_appends_that_wait_go_together_and_one_that_is_cancelled_harms_no_
     assert [[found.index(f"{number}")] for number in offsets] == list(offsets.values())
     assert await appender.append(0, outgoing(requests, "last")) == [len(found)]
     for each in (reader, appender, world.log):
+        await each.close()
+
+
+async def test_a_batch_that_fails_does_not_fail_the_batches_of_other_partitions(
+    kafka_bootstrap: str, topic_prefix: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = KafkaWorld(kafka_bootstrap, topic_prefix)
+    (requests,) = await world.create("requests", partitions=2)
+    is_waiting, has_failed = asyncio.Event(), asyncio.Event()
+
+    async def fail_the_first_batch_of_partition_0(producer: Any, topic: str, partition: int, records: Any) -> Any:
+        if partition == 0 and not has_failed.is_set():
+            await is_waiting.wait()
+            asyncio.get_running_loop().call_later(0.2, has_failed.set)
+            raise errors.KafkaTimeoutError
+        if partition == 1:
+            is_waiting.set()
+            await has_failed.wait()
+        return await send(producer, topic, partition, records)
+
+    monkeypatch.setattr("adapters.kafka.appender.send", fail_the_first_batch_of_partition_0)
+    appender = await world.log.appender()
+    failed, neighbour = await asyncio.gather(
+        appender.append(0, outgoing(requests, "lost")),
+        appender.append(1, outgoing(requests, "kept")),
+        return_exceptions=True,
+    )
+
+    assert isinstance(failed, LogError)
+    assert neighbour == [0]
+    assert await appender.append(0, outgoing(requests, "again")) == [0]
+    assert await appender.append(1, outgoing(requests, "more")) == [1]
+    for each in (appender, world.log):
         await each.close()
 
 
