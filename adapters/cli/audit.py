@@ -16,7 +16,7 @@ from adapters.audit.replay import Folded
 from adapters.audit.verify import Verified
 from adapters.audit.verify import verify as verify_partition
 from adapters.cli.deployment import option, run, settings_of
-from adapters.cli.failures import told
+from adapters.cli.failures import report_errors
 from adapters.cli.progress import bars
 from adapters.cli.unproved import UNPROVED
 from adapters.roles.context import Context, open_context
@@ -35,7 +35,7 @@ def audit() -> None:
 @audit.command()
 @click.option("--partition", type=click.IntRange(0), multiple=True, help="Only this one; may be repeated.")
 @option
-@told
+@report_errors
 def verify(partition: tuple[int, ...], data_dir: Path, as_json: bool) -> None:
     """Decide the recorded inputs again and compare the bytes and the hash chain.
 
@@ -119,7 +119,7 @@ def _folded(results: Sequence[Verified]) -> Iterator[str]:
         kinds.update({msgspec.structs.replace(one, decisions=0): one.decisions for one in result.folded})
     for kind, count in sorted(kinds.items(), key=lambda item: (item[0].decision_rules, item[0].data)):
         if not kind.decided_by:
-            continue  # said where the partition is told, and with the requests that are gone
+            continue  # said where the partition is reported, and with the requests that are gone
         why = f"which decide otherwise here, with other data: {kind.data}" if kind.data else f"this is {VERSION}"
         yield f"{count} folded: made by decision rules {kind.decision_rules}, {why}; {kind.decided_by} decides them again"
     gone = sum(result.inputs_gone for result in results)

@@ -15,7 +15,7 @@ from adapters.bench.large import LEADS_DEFAULT, LEADS_LARGE
 from adapters.bench.row import Row
 from adapters.bench.stage import open_stage
 from adapters.bench.table import LARGE, MEASURES, Failure, run, write
-from adapters.cli.failures import told
+from adapters.cli.failures import report_errors
 from adapters.observability.logs import configure_logs
 from adapters.up.folder import DEFAULT
 
@@ -28,7 +28,7 @@ from adapters.up.folder import DEFAULT
 )
 @click.option("--large", is_flag=True, help=f"Of {LEADS_LARGE:,} leads; the data set is kept in the data folder.")
 @click.option("--json", "as_json", is_flag=True, help="Machine-readable output.")
-@told
+@report_errors
 def bench(only: tuple[str, ...], data_dir: Path, leads: int, large: bool, as_json: bool) -> None:
     """Measure against bare baselines on a broker and a database of this machine; a row that misses its goal exits 1."""
     size, kept = (LEADS_LARGE, data_dir.absolute() / "bench-large") if large else (leads, None)

@@ -12,7 +12,7 @@ import httpx
 import msgspec
 
 from adapters.cli.deployment import option, running_of
-from adapters.cli.failures import told
+from adapters.cli.failures import report_errors
 from adapters.up.demo import NUMBERS
 from adapters.up.folder import keys_of
 
@@ -33,7 +33,7 @@ Pause = Callable[[float], Awaitable[None]]
 @click.option("--talks", type=click.IntRange(0, LONGEST_SECONDS), default=TALKS_SECONDS, show_default=True, help="Seconds.")
 @click.option("--missed", is_flag=True, help="Nobody takes the call.")
 @option
-@told
+@report_errors
 def call_in(  # noqa: PLR0917 - one argument per option
     number: str, called: str, rings: int, talks: int, missed: bool, data_dir: Path, as_json: bool
 ) -> None:
@@ -52,7 +52,7 @@ def call_in(  # noqa: PLR0917 - one argument per option
 @click.argument("body")
 @click.option("--to", "texted", default=NUMBERS[0], show_default=True, help="The company's number that is texted.")
 @option
-@told
+@report_errors
 def text_in(number: str, body: str, texted: str, data_dir: Path, as_json: bool) -> None:
     """Let the person with NUMBER text BODY to one of the numbers of the demo company, as its gateway would tell."""
     text = _tell(data_dir, partial(send_text, person=number, texted=texted, body=body))
@@ -86,7 +86,7 @@ async def send_text(client: httpx.AsyncClient, person: str, texted: str, body: s
     answer = await client.post(TEXTS_PATH, json=about)
     if answer.is_error:
         raise click.ClickException(_sentence(answer))
-    text: dict[str, Any] = answer.json().get("text", {"lead_id": None, "meaning": "not told yet"})
+    text: dict[str, Any] = answer.json().get("text", {"lead_id": None, "meaning": "not known yet"})
     return text
 
 

@@ -6,7 +6,7 @@ import click
 import msgspec
 
 from adapters.cli.deployment import option, run, settings_of
-from adapters.cli.failures import told
+from adapters.cli.failures import report_errors
 from adapters.postgres import migrate as migrations
 from adapters.roles.context import open_context
 from adapters.roles.identity import establish_database, look, recorded
@@ -24,7 +24,7 @@ def db() -> None:
     "--phase", type=click.Choice(["pre", "post"]), help="Only what comes before (or after) the new code is deployed."
 )
 @option
-@told
+@report_errors
 def migrate(phase: migrations.Phase | None, data_dir: Path, as_json: bool) -> None:
     """Apply what is missing, one transaction each."""
     settings = settings_of(data_dir)
@@ -57,7 +57,7 @@ async def _migrate(settings: Settings, phase: migrations.Phase | None) -> tuple[
 
 @db.command()
 @option
-@told
+@report_errors
 def status(data_dir: Path, as_json: bool) -> None:
     """List every migration and whether it was applied; exit 1 where one is missing."""
     settings = settings_of(data_dir)

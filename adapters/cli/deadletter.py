@@ -7,7 +7,7 @@ import click
 import msgspec
 
 from adapters.cli.deployment import option, run, settings_of
-from adapters.cli.failures import told
+from adapters.cli.failures import report_errors
 from adapters.cli.identity_check import open_checked
 from adapters.roles.context import Context, open_context
 from adapters.settings import Settings
@@ -29,7 +29,7 @@ def deadletter() -> None:
 @deadletter.command(name="list")
 @click.option("--limit", type=click.IntRange(1, 10_000), default=100, show_default=True, help="The newest so many.")
 @option
-@told
+@report_errors
 def list_(limit: int, data_dir: Path, as_json: bool) -> None:
     """List dead letters, oldest first."""
     rows = [_row(record) for record in run(_read(settings_of(data_dir)))][-limit:]
@@ -49,7 +49,7 @@ def list_(limit: int, data_dir: Path, as_json: bool) -> None:
 @deadletter.command()
 @click.argument("place")
 @option
-@told
+@report_errors
 def redrive(place: str, data_dir: Path, as_json: bool) -> None:
     """Send the dead letter at PARTITION:OFFSET to the topic that it came from, as a new record linked to it.
 

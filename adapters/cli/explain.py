@@ -11,7 +11,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
 
 from adapters.cli.database import open_database
 from adapters.cli.deployment import ID, option, run, settings_of
-from adapters.cli.failures import told
+from adapters.cli.failures import report_errors
 from adapters.cli.progress import bars
 from adapters.cli.unproved import UNPROVED
 from adapters.http.exchange.parameters import parse_local_moment, read_id
@@ -47,7 +47,7 @@ CANDIDATES = 100
     "--from-log", is_flag=True, help="Fold the decisions of the contact's partition instead of reading the database."
 )
 @option
-@told
+@report_errors
 def explain(lead: str, *, at: str | None, company_id: int, from_log: bool, data_dir: Path, as_json: bool) -> None:
     """Say why a lead (id, uuid or number) is contacted when it is, and not sooner.
 
@@ -160,9 +160,9 @@ async def _proved(context: Context, row: Row, at: Instant, now: Instant) -> dict
 
 def _unproved(row: Row, at: Instant, gaps: Sequence[str]) -> dict[str, Any]:
     """Return what stands in the place of an answer that the log cannot prove."""
-    told = f"The log cannot tell why the lead was, or was not, contacted then: it does not hold {' or '.join(gaps)}."
+    sentence = f"The log cannot tell why the lead was, or was not, contacted then: it does not hold {' or '.join(gaps)}."
     about = {"lead_id": row["id"], "uuid": str(row["uuid"]), "at": to_rfc3339(at), "verdict": UNPROVED_VERDICT}
-    return {**about, "sentence": told, "reasons": [], "assumed": [], "decision": None, "record": None}
+    return {**about, "sentence": sentence, "reasons": [], "assumed": [], "decision": None, "record": None}
 
 
 @contextmanager

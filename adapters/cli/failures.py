@@ -55,7 +55,7 @@ def is_expected(error: BaseException) -> bool:
     return _is_one_of(error, EXPECTED | AWAY)
 
 
-def told(command: Callable[P, R]) -> Callable[P, R]:
+def report_errors(command: Callable[P, R]) -> Callable[P, R]:
     """Turn expected errors of a command into one line and exit status 1, or 69 where Kafka or PostgreSQL is away."""
 
     @functools.wraps(command)

@@ -7,7 +7,7 @@ import click
 import msgspec
 
 from adapters.cli.deployment import ID, option, run, settings_of
-from adapters.cli.failures import told
+from adapters.cli.failures import report_errors
 from adapters.cli.identity_check import open_checked
 from adapters.http.exchange.identity import new_private_key, new_public_key
 from adapters.roles.context import open_context
@@ -25,7 +25,7 @@ def keys() -> None:
 @click.option("--company-name", help="Name of a new company.  [default: Company N]")
 @click.option("--name", default="Key", show_default=True, help="What the key is for.")
 @option
-@told
+@report_errors
 def create(company_id: int, company_name: str | None, name: str, data_dir: Path, as_json: bool) -> None:
     """Create an API key, and its company where there is none; prints the private key once."""
     public_key, private_key = new_public_key(), new_private_key()
@@ -41,7 +41,7 @@ def create(company_id: int, company_name: str | None, name: str, data_dir: Path,
 @keys.command(name="list")
 @click.option("--company", "company_id", type=ID, required=True)
 @option
-@told
+@report_errors
 def list_(company_id: int, data_dir: Path, as_json: bool) -> None:
     """List the API keys of a company."""
     rows = run(_list(settings_of(data_dir), company_id))

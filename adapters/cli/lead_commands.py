@@ -12,7 +12,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
 
 from adapters.cli.database import open_database
 from adapters.cli.deployment import ID, option, run, settings_of
-from adapters.cli.failures import told
+from adapters.cli.failures import report_errors
 from adapters.cli.identity_check import open_checked
 from adapters.cli.progress import bars
 from adapters.cli.tail import data_words
@@ -48,7 +48,7 @@ LIST_MAX = 1_000
 @click.option("--cursor", type=ID, help="Only leads with a lower id: next_cursor of the list before.")
 @click.option("--company", "company_id", type=ID, default=1, show_default=True)
 @option
-@told
+@report_errors
 def list_(  # noqa: PLR0917 - one parameter per option, given by name
     status: str | None,
     number: str | None,
@@ -79,7 +79,7 @@ def list_(  # noqa: PLR0917 - one parameter per option, given by name
 @click.argument("lead")
 @click.option("--company", "company_id", type=ID, default=1, show_default=True)
 @option
-@told
+@report_errors
 def show(lead: str, company_id: int, data_dir: Path, as_json: bool) -> None:
     """Show a lead (id or uuid) and its history."""
     settings = settings_of(data_dir)
@@ -104,7 +104,7 @@ def show(lead: str, company_id: int, data_dir: Path, as_json: bool) -> None:
 )
 @click.option("--company", "company_id", type=ID, default=1, show_default=True)
 @option
-@told
+@report_errors
 def forecast(*, hours: int, limit: int, company_id: int, data_dir: Path, as_json: bool) -> None:
     """Show per hour what will be due, which leads will expire before they may be contacted, and where caps keep leads back.
 
@@ -123,7 +123,7 @@ def forecast(*, hours: int, limit: int, company_id: int, data_dir: Path, as_json
 @click.argument("submission")
 @click.option("--bulk", "is_bulk", is_flag=True, help="On leads.inbox.bulk, where it may wait, instead of leads.inbox.")
 @option
-@told
+@report_errors
 def send(submission: str, *, is_bulk: bool, data_dir: Path, as_json: bool) -> None:
     """Put a submission (a JSON object, or - for standard input) on an inbox."""
     text = sys.stdin.read() if submission == "-" else submission

@@ -6,14 +6,14 @@ import click
 import msgspec
 
 from adapters.cli.deployment import option, running_of
-from adapters.cli.failures import told
+from adapters.cli.failures import report_errors
 from adapters.gateway.mailbox import read_mail
 
 
 @click.command()
 @click.option("--limit", type=click.IntRange(1, 1000), default=20, show_default=True, help="The newest so many.")
 @option
-@told
+@report_errors
 def mail(limit: int, data_dir: Path, as_json: bool) -> None:
     """Show the e-mails that the local mail server kept, oldest first."""
     kept = read_mail(Path(running_of(data_dir).mail_folder), limit=limit)

@@ -11,7 +11,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn, Tim
 
 from adapters.cli.database import open_database
 from adapters.cli.deployment import option, run, settings_of
-from adapters.cli.failures import told
+from adapters.cli.failures import report_errors
 from adapters.cli.identity_check import open_checked
 from adapters.cli.progress import bars
 from adapters.cli.unproved import UNPROVED
@@ -37,7 +37,7 @@ def projection() -> None:
 @projection.command()
 @click.option("--quick", is_flag=True, help="Without checksums, for which every row is read.")
 @option
-@told
+@report_errors
 def status(quick: bool, data_dir: Path, as_json: bool) -> None:
     """Show how far each partition is, and what it holds; exit 1 where a rebuild or a migration is needed."""
     found = run(_status(_settings(data_dir), with_checksums=not quick))
@@ -51,7 +51,7 @@ def status(quick: bool, data_dir: Path, as_json: bool) -> None:
 
 @projection.command()
 @option
-@told
+@report_errors
 def verify(data_dir: Path, as_json: bool) -> None:
     """Compare the projection with the fold of all decisions, at the same position; exit 1 where they differ.
 
@@ -70,7 +70,7 @@ def verify(data_dir: Path, as_json: bool) -> None:
 @click.option("--accept", is_flag=True, help="Swap although rows differ: what the decisions give is right.")
 @click.option("--afresh", is_flag=True, help="Do not go on with what an interrupted rebuild left.")
 @option
-@told
+@report_errors
 def rebuild(accept: bool, afresh: bool, data_dir: Path, as_json: bool) -> None:
     """Build the projection again from the first decision, beside the one that is read, compare, and swap.
 

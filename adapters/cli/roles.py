@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from adapters.cli.failures import told
+from adapters.cli.failures import report_errors
 from adapters.roles.process import run_role
 from adapters.settings import CHANNELS, SANDBOX_CHANNELS, load
 
@@ -22,7 +22,7 @@ OPTIONS = [
 
 
 class ChannelNames(click.ParamType[tuple[str, ...]]):
-    """Names of channels with commas; none, or an unknown one, is told with those there are."""
+    """Names of channels with commas; none, or an unknown one, is refused with those there are."""
 
     name = "names"
 
@@ -58,7 +58,7 @@ HTTP_OPTIONS = [
 
 
 def _command(name: str, sentence: str, *, options: list[Any]) -> click.Command:
-    @told
+    @report_errors
     def run(config: Path | None, **flags: Any) -> None:
         asyncio.run(run_role(name, load(flags, file=config)))
 

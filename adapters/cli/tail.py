@@ -9,7 +9,7 @@ import click
 import msgspec
 
 from adapters.cli.deployment import ID, option, run, settings_of
-from adapters.cli.failures import told
+from adapters.cli.failures import report_errors
 from adapters.roles.broker import open_log
 from adapters.settings import Settings
 from engine.partition.ports import LogRecord
@@ -28,7 +28,7 @@ _APPENDED_AT = attrgetter("appended_at")
 @click.option("--from-start", is_flag=True, help="Begin with the oldest decision that the topic holds.")
 @click.option("--once", is_flag=True, help="Stop at the present end instead of waiting for more.")
 @option
-@told
+@report_errors
 def tail(company_id: int, from_start: bool, once: bool, data_dir: Path, as_json: bool) -> None:
     """Show what is decided about leads, as it is decided."""
     try:

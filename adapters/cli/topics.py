@@ -8,7 +8,7 @@ import click
 import msgspec
 
 from adapters.cli.deployment import option, run, settings_of
-from adapters.cli.failures import told
+from adapters.cli.failures import report_errors
 from adapters.cli.identity_check import open_checked
 from adapters.kafka.acls import ACCESS, Acl, acls, apply, commands
 from adapters.kafka.topics import Drift
@@ -30,7 +30,7 @@ def topics() -> None:
 @topics.command()
 @click.option("--partitions", type=click.IntRange(1, 1024), help="Of every topic; fixed for good. [LEADCLOCK_PARTITIONS]")
 @option
-@told
+@report_errors
 def create(partitions: int | None, data_dir: Path, as_json: bool) -> None:
     """Create what is missing, give the deployment its identity, and compare the rest; exit 1 where something differs."""
     settings = settings_of(data_dir)
@@ -42,7 +42,7 @@ def create(partitions: int | None, data_dir: Path, as_json: bool) -> None:
 
 @topics.command()
 @option
-@told
+@report_errors
 def check(data_dir: Path, as_json: bool) -> None:
     """Compare the topics with what is needed and print what mends a difference; exit 1 where there is one."""
     _show([], run(_compare(settings_of(data_dir))), as_json=as_json)
@@ -50,7 +50,7 @@ def check(data_dir: Path, as_json: bool) -> None:
 
 @topics.command()
 @option
-@told
+@report_errors
 def adopt(data_dir: Path, as_json: bool) -> None:
     """Give an identity to topics and a database that were used before they had one. Only where both belong together."""
     identity = run(_adopt(settings_of(data_dir)))
@@ -65,7 +65,7 @@ def adopt(data_dir: Path, as_json: bool) -> None:
 @click.option("--apply", "is_applied", is_flag=True, help="Add them now, as the user of the settings.")
 @click.argument("kinds", nargs=-1, type=click.Choice(list(ACCESS)), metavar="[ROLE]...")
 @option
-@told
+@report_errors
 def acls_(kinds: tuple[str, ...], principals: tuple[str, ...], *, is_applied: bool, data_dir: Path, as_json: bool) -> None:
     """Print the ACLs that each role (or only those named) needs, as commands of kafka-acls.sh.
 
@@ -114,7 +114,7 @@ def _principals(given: Iterable[str]) -> dict[str, str]:
 @click.option("--partition", type=click.IntRange(0, 1023), required=True, help="Of the inbox.")
 @click.option("--offset", type=click.IntRange(0), required=True, help="Of the next record that intake reads.")
 @option
-@told
+@report_errors
 def set_offset(*, is_bulk: bool, partition: int, offset: int, data_dir: Path, as_json: bool) -> None:
     """Have intake go on at an offset of an inbox; for an offset that was lost. No `leadclock intake` may run.
 
@@ -131,7 +131,7 @@ def set_offset(*, is_bulk: bool, partition: int, offset: int, data_dir: Path, as
 
 @topics.command(name="list")
 @option
-@told
+@report_errors
 def list_(data_dir: Path, as_json: bool) -> None:  # noqa: ARG001 - the options of every command
     """List every topic, its key, and what it holds."""
     if as_json:

@@ -10,7 +10,7 @@ from typing import Literal
 import click
 from click.core import ParameterSource
 
-from adapters.cli.failures import told
+from adapters.cli.failures import report_errors
 from adapters.settings import Settings, check_variables, inherited_variables, load
 from adapters.up.attach import check_settings
 from adapters.up.demo_time_zone import zone_at_daytime
@@ -50,7 +50,7 @@ FIRST_NUMBER = "+12125550100"
     is_flag=True,
     help="Let webhooks reach this `up` itself: API, Kafka, database, mail.",
 )
-@told
+@report_errors
 def up(  # noqa: PLR0917 - one parameter per flag, given by name
     port: int,
     data_dir: Path | None,

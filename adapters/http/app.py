@@ -37,7 +37,7 @@ from adapters.http.exchange.binding import NOT_READ
 from adapters.http.exchange.connections import RequestsUnderWay
 from adapters.http.exchange.exchange import PLACEHOLDER, Exchange, HttpRequest, Operation, Reply, Services
 from adapters.http.exchange.export_slots import ExportSlots
-from adapters.http.exchange.failures import told, told_of_framework
+from adapters.http.exchange.failures import problem_from_exception, problem_from_framework
 from adapters.http.exchange.identity import RequestIds
 from adapters.http.exchange.ports import Requests, RulesSource
 from adapters.http.exchange.problems import ProblemError
@@ -199,17 +199,17 @@ class Api(Litestar):
 
     def _refuse(self, request: HttpRequest, error: HTTPException) -> Response[Any]:
         """Tell an error of the framework in our form."""
-        return response(told_of_framework(error, request_id_of(request)), request)
+        return response(problem_from_framework(error, request_id_of(request)), request)
 
     def _fail(self, request: HttpRequest, error: Exception) -> Response[Any]:
         """Tell an error of ours, and keep what it was in the log."""
-        return response(told(error, request_id_of(request)), request)
+        return response(problem_from_exception(error, request_id_of(request)), request)
 
 
 async def _refuse_one_more(scope: HTTPScope, receive: Receive, send: Send, request_id: str) -> None:
     """Answer a request of an address that has too many under way, without reading its body."""
     error = ProblemError("rate_limited", TOO_MANY, headers={"Retry-After": "1", **NOT_READ})
-    reply = told(error, request_id)
+    reply = problem_from_exception(error, request_id)
     headers = {**reply.headers, "X-Request-Id": request_id}
     await Written(reply, headers, is_head=scope["method"] == "HEAD")(scope, receive, send)
 
@@ -275,7 +275,7 @@ async def _answer(services: Services, operation: Operation, request: HttpRequest
             await exchange.read()
             reply = await _handled(services, exchange)
     except Exception as error:  # noqa: BLE001 - whatever it was, the sender gets an answer and we get the trace
-        reply = told(error, exchange.request_id)
+        reply = problem_from_exception(error, exchange.request_id)
     if exchange.access is not None:
         state["company_id"] = exchange.access.company_id
     if services.settings.speed != 1.0:

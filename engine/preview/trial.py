@@ -113,7 +113,7 @@ def read_trial(
 
 def _refusal(errors: Errors) -> RefusedError:
     named = ", ".join(list(errors)[:5])
-    return RefusedError("validation_failed", f"Mend {named} and ask again.", errors)
+    return RefusedError("validation_failed", f"Correct {named} and resend.", errors)
 
 
 def _read_schedule(value: Any, errors: Errors, group_of: GroupOf) -> tuple[int, Schedule | None]:

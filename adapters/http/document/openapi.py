@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
+from adapters.http.document.descriptions import describe
 from adapters.http.document.examples import EXAMPLES, REQUEST, Example, recorded
 from adapters.http.document.links import links_of
 from adapters.http.document.refusals import PROBLEM, problem_codes, problem_example, problem_response, shared
@@ -144,6 +145,7 @@ def _operation(operation: Operation, method: str, suffix: str, refusals: dict[st
     described: dict[str, Any] = {
         "operationId": f"{name}_{method.lower()}" if several else name,
         "summary": operation.summary,
+        "description": describe(operation),
         "tags": [tag_of(operation)],
         "parameters": [
             *(_in_path(operation, found, example) for found in PLACEHOLDER.findall(operation.path)),

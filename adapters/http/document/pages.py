@@ -258,7 +258,7 @@ def _catalogue(document: Document) -> str:
     return (
         "<h2 id='problems'>Problems</h2><p>Errors are <code>application/problem+json</code> (RFC 9457). <code>code</code> "
         "is stable and meant for programs; <code>errors</code> names every bad field at once, each with sentences that say "
-        "how to mend it; <code>retryable</code> says whether the same request may succeed later.</p>"
+        "how to correct it; <code>retryable</code> says whether the same request may succeed later.</p>"
         f"<pre>{escape(example)}</pre>{_table(('code', 'status', 'meaning', 'retry'), rows)}"
     )
 

@@ -40,7 +40,7 @@ def _codes(operation: Operation) -> Iterator[str]:
 
 
 def shared(refusals: dict[str, Any], status: int, response: dict[str, Any]) -> dict[str, Any]:
-    """Return a reference to a refusal that is told once, whichever operations may give it."""
+    """Return a reference to a refusal, which is described once for all operations that may give it."""
     name = next((known for known, one in refusals.items() if one == response), None)
     if name is None:
         name = f"Refused{status}_{sum(known.startswith(f'Refused{status}') for known in refusals) + 1}"
@@ -69,32 +69,32 @@ def problem_example(code: str) -> dict[str, Any]:
 
 _DETAILS: Mapping[str, tuple[str, dict[str, list[str]]]] = {
     "validation_failed": (
-        "Mend the fields named in errors.",
+        "Correct the fields listed in errors and resend.",
         {
             "caller_id": ["must be a valid telephone number such as +13055550123"],
             "blocked": ["must be one of 1, true, yes, on, 0, false, no, off"],
         },
     ),
     "bad_date": (
-        "Mend the fields named in errors.",
+        "Correct the fields listed in errors and resend.",
         {"created_at_from": ["must be a date and time with its UTC offset, such as 2026-03-07 21:30:00 -0500"]},
     ),
-    "bad_cursor": ("Mend the fields named in errors.", {"cursor": ["must be a whole number"]}),
+    "bad_cursor": ("Correct the fields listed in errors and resend.", {"cursor": ["must be a whole number"]}),
     "not_found": ("There is no lead with this id.", {}),
     "unknown_lead_token": ("No offer or schedule has this lead_token.", {}),
     "rate_limited": ("Try again in 1 s.", {}),
     "idempotency_conflict": ("Use a new Idempotency-Key for another request.", {}),
     **{code: (detail, {}) for code, detail in OUTAGES.items()},
     "invalid_schedule": (
-        "Mend steps[1].template and send it again; nothing was changed.",
+        "Correct steps[1].template and resend; nothing was changed.",
         {"steps[1].template": ["must be given"]},
     ),
     "not_supported": (
-        "Mend the fields named in errors.",
+        "Correct the fields listed in errors and resend.",
         {"manual_transcribe": ["needs a transcriber, and none is configured"]},
     ),
 }
-"""What the running system says; codes without a row are told with their title alone."""
+"""What the running system says; codes without a row have their title alone."""
 
 
 PROBLEM: Mapping[str, Any] = {
@@ -108,7 +108,7 @@ PROBLEM: Mapping[str, Any] = {
         "detail": {"type": "string"},
         "code": {"type": "string", "enum": sorted(PROBLEMS)},
         "errors": {
-            "description": "every bad field, each with sentences that say how to mend it",
+            "description": "every bad field, each with sentences that say how to correct it",
             "type": "object",
             "additionalProperties": {"type": "array", "items": {"type": "string"}},
         },

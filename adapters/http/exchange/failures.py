@@ -1,4 +1,4 @@
-"""What becomes of an error on the way? A problem that the sender is told; what is ours to mend is kept in the log."""
+"""What becomes of an error? The sender gets a problem; outages and our own faults are logged too."""
 
 from collections.abc import Mapping
 
@@ -32,7 +32,7 @@ TOO_LARGE = f"This request would be a larger record than is stored, at most {REC
 logger = structlog.get_logger(__name__)
 
 
-def told(error: Exception, request_id: str) -> Reply:
+def problem_from_exception(error: Exception, request_id: str) -> Reply:
     """Return the answer to a request that ended in an error; outages and faults of ours are logged."""
     refusal = _refusal(error)
     if refusal is not None:
@@ -65,11 +65,11 @@ def _refusal(error: Exception) -> ProblemError | None:
             return None
 
 
-def told_of_framework(error: HTTPException, request_id: str) -> Reply:
+def problem_from_framework(error: HTTPException, request_id: str) -> Reply:
     """Return the answer to a request that the framework itself refused: in our form, with our words."""
     code = CODES_BY_STATUS.get(error.status_code)
     if code is None or (isinstance(error, ClientException) and error.status_code >= SERVER_ERROR):
-        return told(error, request_id)
+        return problem_from_exception(error, request_id)
     detail = {
         "not_found": "There is nothing under this path.",
         "method_not_allowed": "This path takes other methods; see the Allow header.",

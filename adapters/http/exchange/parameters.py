@@ -1,4 +1,4 @@
-"""Is a parameter what it should be? Typed reading of one mapping; every bad field is told at once, at the end.
+"""Is a parameter what it should be? Typed reading of one mapping; every bad field is reported at once, at the end.
 
 The words are those of the interface: booleans 1, true, yes, on, 0, false, no, off; dates `YYYY-MM-DD HH:MM:SS +ZZZZ` or
 RFC 3339, without an offset in `time_zone`; lists as repeated `name[]`, as JSON arrays or with commas. Blank means left out.
@@ -86,7 +86,7 @@ class Parameters:
         """Raise `ProblemError` where any field was bad: the code of all of them, or validation_failed for a mixture."""
         if self._errors:
             code = self._codes.pop() if len(self._codes) == 1 else "validation_failed"
-            raise ProblemError(code, "Mend the fields named in errors, then send it again.", self._errors)
+            raise ProblemError(code, "Correct the fields listed in errors and resend.", self._errors)
 
     def read(self, name: str, parse: Callable[[Any], T], *, code: str = "validation_failed") -> T | None:
         """Return a field as its parser reads it, or None where it is missing, blank or bad (which is remembered)."""

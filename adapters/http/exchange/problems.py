@@ -1,9 +1,10 @@
-"""How is a refusal told over HTTP? As problem+json (RFC 9457) with a stable code, whatever went wrong and wherever.
+"""How is a refusal answered over HTTP? As problem+json (RFC 9457) with a stable code, for every kind of error.
 
-`errors` names every bad field at once, each with sentences that say how to mend it; `retryable` says whether the same
+`errors` names every bad field at once, each with sentences that say how to correct it; `retryable` says whether the same
 request may succeed later. `type` leads to the catalogue in the documentation that this server carries.
 """
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -30,6 +31,9 @@ DECIDED = frozenset(code for code, row in PROBLEMS.items() if row.status in {403
 """What a decision may answer, and so what asking for it later may."""
 
 
+_FORMER_WORDS = re.compile(r"^Mend (.+?) and send it again")
+
+
 class ProblemError(SenderError):
     """A request ends here; `code` is one of `schemas.problems`, `extra` are further members of the body."""
 
@@ -51,7 +55,7 @@ class ProblemError(SenderError):
 
 
 def problem(code: str, detail: str, *, request_id: str, errors: Mapping[str, list[str]] | None = None) -> dict[str, Any]:
-    """Return the body of a problem. A code that the catalogue does not hold is our fault and told as such."""
+    """Return the body of a problem. A code that the catalogue does not hold is our fault: `internal_error`."""
     row = PROBLEMS.get(code)
     if row is None:
         code, row = "internal_error", PROBLEMS["internal_error"]
@@ -59,12 +63,17 @@ def problem(code: str, detail: str, *, request_id: str, errors: Mapping[str, lis
         "type": f"{DOCUMENTATION_PATH}#{code}",
         "title": row.title,
         "status": row.status,
-        "detail": detail,
+        "detail": in_current_words(detail),
         "code": code,
         "errors": dict(errors or {}),
         "request_id": request_id,
         "retryable": row.retryable,
     }
+
+
+def in_current_words(detail: str) -> str:
+    """Return a detail in the words of today. Recorded refusals keep the sentence of their time, which auditors compare."""
+    return _FORMER_WORDS.sub(r"Correct \1 and resend", detail)
 
 
 def existing(row: Row | None, what: str) -> Row:
@@ -77,5 +86,5 @@ def existing(row: Row | None, what: str) -> Row:
 
 
 def not_found(what: str) -> ProblemError:
-    """Return the refusal of an id that is unknown here: the same words whether nobody or another company has it."""
+    """Return the refusal of an id that is unknown here: the same words where another company has it."""
     return ProblemError("not_found", f"There is no {what} with this id.")

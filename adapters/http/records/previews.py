@@ -49,7 +49,7 @@ async def _published(exchange: Exchange, schedule_id: Any) -> tuple[int, Schedul
     found = read_id(str(schedule_id))
     if found is None:
         sentence = "must be the id or uuid of a schedule, or left out where schedule is given"
-        raise ProblemError("validation_failed", "Mend schedule_id and ask again.", {_SCHEDULE_ID: [sentence]})
+        raise ProblemError("validation_failed", "Correct schedule_id and resend.", {_SCHEDULE_ID: [sentence]})
     row = await exchange.services.reads.record(exchange.company_id, "schedule", found)
     row = existing(row, "schedule")
     return row["id"], from_builtins(row["body"], Schedule)

@@ -10,7 +10,7 @@ import structlog
 from click.testing import CliRunner, Result
 
 from adapters.cli.deployment import option, run, running_of, settings_of
-from adapters.cli.failures import told
+from adapters.cli.failures import report_errors
 from adapters.settings import Settings, to_environment
 from adapters.up.folder import Running, write_private
 from schemas.wire import to_json
@@ -25,7 +25,7 @@ OWN = Settings(kafka_bootstrap="127.0.0.1:7001", postgres_dsn="postgresql://127.
 
 @click.command()
 @option
-@told
+@report_errors
 def ask(data_dir: Path, as_json: bool) -> None:  # noqa: ARG001 - the options of every command
     settings = settings_of(data_dir)
     click.echo(f"{settings.kafka_bootstrap} {settings.postgres_dsn} {settings.topic_prefix!r}")
@@ -33,7 +33,7 @@ def ask(data_dir: Path, as_json: bool) -> None:  # noqa: ARG001 - the options of
 
 @click.command()
 @option
-@told
+@report_errors
 def look(data_dir: Path, as_json: bool) -> None:  # noqa: ARG001 - the options of every command
     click.echo(running_of(data_dir).mail_folder)
 

@@ -6,12 +6,13 @@ from typing import Any
 import jsonschema_rs
 import pytest
 
+from adapters.http.document import descriptions
 from adapters.http.document.examples import EXAMPLES, recorded
 from adapters.http.document.openapi import openapi, parameter_schema
 from adapters.http.document.refusals import problem_codes
 from adapters.http.document.type_descriptions import Reader
 from adapters.http.exchange.exchange import Operation
-from adapters.http.operations import documented
+from adapters.http.operations import OPERATIONS, documented
 from adapters.http.schema.shapes import LEAD_TYPES, view_name
 from engine.views.lead_columns import LEAD_COLUMNS
 from schemas.problems import PROBLEMS
@@ -35,6 +36,21 @@ async def test_every_operation_has_types_an_answer_and_an_example() -> None:
         named = {*EXAMPLES[operation.name].query, *EXAMPLES[operation.name].body}
         assert named <= {*_fields(operation)}, f"{operation.name}: the example has fields that are not documented"
     assert EXAMPLES.keys() == {operation.name for operation in documented()}
+
+
+async def test_every_operation_is_described_in_one_to_three_sentences() -> None:
+    for path, item in openapi()["paths"].items():
+        for method, operation in item.items():
+            if method == "parameters":
+                continue
+            sentences = re.split(r"(?<=[a-z0-9`)])\.(?:\s|$)", operation["description"])
+            assert operation["description"].endswith("."), f"{method} {path}"
+            assert 1 <= len([one for one in sentences if one]) <= 3, f"{method} {path}: {operation['description']}"
+            assert operation["description"].rstrip(".") != operation["summary"], f"{method} {path}"
+
+
+async def test_every_description_is_of_an_operation_that_exists() -> None:
+    assert descriptions.BY_NAME.keys() <= {operation.name for operation in OPERATIONS}
 
 
 async def test_every_column_of_a_lead_has_a_type() -> None:

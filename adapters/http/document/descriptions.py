@@ -1,0 +1,163 @@
+"""What does each operation do? Who calls it, what happens, what to know: one to three sentences for the documentation.
+
+Operations of account records share their sentences by verb; some records say more.
+"""
+
+from collections.abc import Mapping
+
+from adapters.http.exchange.exchange import Operation
+
+BY_NAME: Mapping[str, str] = {
+    "submit_lead": (
+        "Producers submit a person by `lead_token`, with a number, an e-mail address or both. A live lead of the same token "
+        "and contact is updated; otherwise a lead is created and starts its schedule. Fields without a name here become "
+        "tokens of the lead."
+    ),
+    "create_or_update_lead": (
+        "Submits a person as `POST /leads` does, but looks for a live lead on the whole offer. Such a lead is updated; "
+        "otherwise one is created."
+    ),
+    "list_leads": (
+        "Returns the leads of the key's company that match every filter. Sort them by `order`, or read all of them with "
+        "`cursor`; `.csv` gives a file."
+    ),
+    "new_lead": "Returns a lead's fields with the company's defaults, for a form. Nothing is stored.",
+    "show_lead": "Returns one lead with its state, counts, next action and tokens.",
+    "buyer_is_available": (
+        "Says which buyers could take a call of this lead now, and when the next one can. `reasons` gives for each other "
+        "buyer why not: paused, closed, or a cap that is used up. Nothing is reserved."
+    ),
+    "show_lead_by_caller_number": (
+        "Returns the newest live lead of a lead token and a number. Without a live one it returns the newest that ended."
+    ),
+    "update_lead": (
+        "Changes the fields that are sent and plans the lead again. Conversions, callbacks, blocks and opt-outs are "
+        "set here too; any other field becomes a token."
+    ),
+    "delete_lead": (
+        "Deletes the lead and recalls commands that were not carried out. Attempts stay in the ledger of its number, "
+        "because legal limits count them."
+    ),
+    "caller_opt_out": (
+        "Opts a person out, from a link in a message or from your own page. Contact with this number or address stops "
+        "at once, as far as the company says that an opt-out reaches. It cannot fail because of what is stored about "
+        "the person; parameters of mail trackers are ignored."
+    ),
+    "caller_remove": (
+        "Takes the person's lead off its schedule, or off its offer, without opting the person out. Commands that were not "
+        "carried out are recalled."
+    ),
+    "caller_move_to_end_of_schedule": (
+        "Skips the rest of the schedule: the lead goes on with its end steps. `keep_callback` keeps a callback that was "
+        "promised."
+    ),
+    "list_calls": (
+        "Returns the calls of the key's company that match every filter. Sort them by `order`, or read all of them with "
+        "`cursor`; `.csv` gives a file."
+    ),
+    "list_live_calls": "Returns the calls that are ringing or connected now.",
+    "list_calls_by_caller_number": "Returns the newest calls from or to a person's number.",
+    "report_leads": (
+        "Adds up leads by a category, and across by a pivot, over a span of dates. Give `time_zone` to cut days and weeks "
+        "there. A report with too many groups is refused before it is computed."
+    ),
+    "report_calls": (
+        "Adds up calls by a category, and across by a pivot, over a span of dates. Give `time_zone` to cut days and weeks "
+        "there. A report with too many groups is refused before it is computed."
+    ),
+    "stats_of_calls": "Returns one figure of calls for each value of an attribute, sorted by the value or by the figure.",
+    "start_call": (
+        "Calls a number now and puts its lead on the offer or schedule. The legal hours and caps of the person's place are "
+        "checked; a refusal says which rule keeps the call back."
+    ),
+    "make_call": (
+        "Calls a lead now, or a number, and puts nobody on a schedule. The legal hours and caps of the person's place are "
+        "checked; a refusal says which rule keeps the call back."
+    ),
+    "receive_call": (
+        "Gateways report here that a person calls one of the company's numbers, and each later state of the call. "
+        "Each report is whole in itself; repeating it changes nothing."
+    ),
+    "update_calls_by_caller_id": (
+        "Updates calls of a person on an offer, found by number. Takes the fields of `POST /calls/{id}`."
+    ),
+    "update_call": (
+        "Changes money, conversions, disposition and tokens of a call. A disposition that its schedule waits for moves the "
+        "lead on."
+    ),
+    "send_key_press": "Sends DTMF tones into a call that is in progress.",
+    "show_call": "Returns one call with its state, durations, money and tokens.",
+    "list_call_events": (
+        "Returns what happened to a call, oldest first: legs, reports of the provider, changes and webhooks."
+    ),
+    "delete_call": (
+        "Deletes a call: lists and reports leave it out, and its revenue is taken back from the lead. Its attempt "
+        "stays in the ledger of the number, because legal limits count it."
+    ),
+    "receive_text": (
+        "Gateways report here that a person texted one of the company's numbers. Opt-outs in English and Spanish are "
+        "recognised and act at once; an unclear text holds further contact until somebody has looked. `meaning` says "
+        "how the text was read."
+    ),
+    "why_lead": (
+        "Says whether a lead was, or will be, contacted at an instant. If not, it names the rule that keeps it back "
+        "and when that ends."
+    ),
+    "forecast_leads": (
+        "Simulates the company's waiting leads on the engine's own code. It returns per hour what will be due, which leads "
+        "will expire without contact, and where caps keep leads back. Nothing is stored or contacted."
+    ),
+    "preview_schedule": (
+        "Simulates a schedule for one made-up lead and returns each action with its time and reasons. Nothing is stored or "
+        "contacted."
+    ),
+    "publish_schedule": (
+        "Makes the draft of a schedule its present version. Leads keep the version that they started on, unless `migrate` "
+        "takes them along."
+    ),
+    "list_schedule_versions": "Returns the published versions of a schedule, newest first.",
+    "show_company": "Returns the settings of the key's company.",
+    "update_company": (
+        "Changes the company's settings. A pause holds every contact until it is lifted; opt-outs are taken meanwhile."
+    ),
+    "show_request": (
+        "Returns what came of a request that was answered with 202: the answer that it would have had, or 202 again "
+        "while it is not decided. Results are kept for 24 hours."
+    ),
+    "list_time_zones": "Returns every name of a time zone that is accepted, with its IANA name.",
+    "livez": "Says that the process runs. Kafka and PostgreSQL are not asked.",
+    "readyz": "Says whether the process can serve, else what it waits for. Channels that the sandbox serves are named.",
+    "startupz": "Says whether the process has started. Orchestrators ask it before the other two.",
+    "create_schedule": (
+        "Creates a schedule and publishes it, unless `draft` is true. A step that is never reached, a loop without a "
+        "wait, or a channel that no gateway serves is refused by name."
+    ),
+    "update_schedule": (
+        "Changes a schedule and publishes a new version, unless `draft` is true. Leads keep the version that they "
+        "started on, unless `migrate` takes them along."
+    ),
+    "create_key": "Creates an API key. Its private half is in this answer only; the server stores a hash of it.",
+    "delete_key": "Revokes an API key. It stops working as soon as the processes have read the change.",
+    "create_outgoing_webhook": (
+        "Creates a webhook that steps of a schedule can post to. A URL that leads to a private address is refused, "
+        "unless the operator allows its network."
+    ),
+}
+
+_OF_RECORDS: Mapping[str, str] = {
+    "list": "Returns the company's records of this type, without deleted ones, a page at a time.",
+    "build": "Returns the fields of such a record with their defaults, for a form. Nothing is stored.",
+    "create": "Creates a record of the key's company. Every wrong field is named in `errors`, and then nothing is stored.",
+    "show": "Returns one record, by its internal id or uuid.",
+    "update": (
+        "Changes the fields that are sent; the others stay. Send the version that you read in `If-Match` to be "
+        "refused where somebody changed the record meanwhile."
+    ),
+    "delete": "Deletes the record: lists leave it out and new decisions do not use it. Its past stays in the audit log.",
+}
+
+
+def describe(operation: Operation) -> str:
+    """Return the sentences of an operation. Raises `KeyError` for one that has none."""
+    own = BY_NAME.get(operation.name)
+    return _OF_RECORDS[operation.name.partition("_")[0]] if own is None else own
