@@ -31,10 +31,10 @@ from litestar.types import (
 
 from adapters.http import operations
 from adapters.http.document import documents
-from adapters.http.exchange.access import Gate, forwarded_for
+from adapters.http.exchange.access import Authenticator, forwarded_for
 from adapters.http.exchange.active_companies import ActiveCompanies
-from adapters.http.exchange.binding import NOT_READ
-from adapters.http.exchange.connections import RequestsUnderWay
+from adapters.http.exchange.binding import CLOSE_CONNECTION
+from adapters.http.exchange.connections import RequestsInFlight
 from adapters.http.exchange.exchange import PLACEHOLDER, Exchange, HttpRequest, Operation, Reply, Services
 from adapters.http.exchange.export_slots import ExportSlots
 from adapters.http.exchange.failures import problem_from_exception, problem_from_framework
@@ -42,11 +42,11 @@ from adapters.http.exchange.identity import RequestIds
 from adapters.http.exchange.ports import Requests, RulesSource
 from adapters.http.exchange.problems import ProblemError
 from adapters.http.exchange.rates import Limiter
-from adapters.http.exchange.report_slots import REST_SHARE, EngineThread, ReportSlots, rested
-from adapters.http.exchange.request_metrics import Watch
-from adapters.http.exchange.sending import NO_CONTENT, Written, outgoing, request_id_of, response
-from adapters.http.exchange.settings import Settings
-from adapters.http.exchange.unknown_keys import Allowances
+from adapters.http.exchange.report_slots import COOLDOWN_SHARE, EngineThread, ReportSlots, hold_with_cooldown
+from adapters.http.exchange.request_metrics import RequestMetrics
+from adapters.http.exchange.sending import NO_CONTENT, EncodedResponse, build_asgi_response, build_response, request_id_of
+from adapters.http.exchange.settings import HttpSettings
+from adapters.http.exchange.unknown_keys import UnknownKeyLimiter
 from adapters.observability.metrics import Metrics
 from adapters.reads.ports import IdempotencyKeys, Reads, ServedChannels
 from schemas.instant import Instant
@@ -78,7 +78,7 @@ def build_app(
     source: RulesSource,
     claims: IdempotencyKeys,
     served: ServedChannels,
-    settings: Settings,
+    settings: HttpSettings,
     now: Callable[[], Instant],
     ready: Callable[[], Awaitable[Mapping[str, str]]] = _ready,
     metrics: Metrics | None = None,
@@ -98,10 +98,10 @@ def build_app(
         claims=claims,
         served=served,
         settings=settings,
-        gate=Gate(
+        authenticator=Authenticator(
             source,
             trusted_proxies=settings.trusted_proxies,
-            allowances=Allowances(addresses, time.monotonic),
+            unknown_key_limiter=UnknownKeyLimiter(addresses, time.monotonic),
         ),
         limiter=Limiter(settings.rates),
         addresses=addresses,
@@ -114,16 +114,16 @@ def build_app(
         monotonic=time.monotonic,
         ready=ready,
     )
-    return Api(services, Watch(metrics.registry))
+    return Api(services, RequestMetrics(metrics.registry))
 
 
 class Api(Litestar):
     """The application; it also watches what the framework answers itself (unknown paths, wrong methods)."""
 
-    def __init__(self, services: Services, watch: Watch) -> None:
+    def __init__(self, services: Services, watch: RequestMetrics) -> None:
         self._services = services
         self._watch = watch
-        self._under_way = RequestsUnderWay(services.settings.connections_per_address)
+        self._in_flight = RequestsInFlight(services.settings.connections_per_address)
         super().__init__(
             route_handlers=[_route(services, operation) for operation in OPERATIONS],
             openapi_config=None,
@@ -164,7 +164,7 @@ class Api(Litestar):
                 await send(message)
 
         try:
-            with self._under_way.admitted(self._address(scope)) as is_admitted:
+            with self._in_flight.admit(self._address(scope)) as is_admitted:
                 if is_admitted or scope["path"] in PROBES:
                     await self._answered(scope, receive, answer, request_id)
                 else:
@@ -176,7 +176,7 @@ class Api(Litestar):
         finally:
             if "held" in state:
                 await state["held"].aclose()
-            self._watch.answered(
+            self._watch.record_answer(
                 operation=state.get("operation", "none"),
                 method=scope["method"],
                 path=scope["path"],
@@ -195,23 +195,23 @@ class Api(Litestar):
 
     def _address(self, scope: HTTPScope) -> str:
         client = scope["client"]
-        return self._services.gate.address(client[0] if client else "", forwarded_for(scope["headers"]))
+        return self._services.authenticator.address(client[0] if client else "", forwarded_for(scope["headers"]))
 
     def _refuse(self, request: HttpRequest, error: HTTPException) -> Response[Any]:
         """Tell an error of the framework in our form."""
-        return response(problem_from_framework(error, request_id_of(request)), request)
+        return build_response(problem_from_framework(error, request_id_of(request)), request)
 
     def _fail(self, request: HttpRequest, error: Exception) -> Response[Any]:
         """Tell an error of ours, and keep what it was in the log."""
-        return response(problem_from_exception(error, request_id_of(request)), request)
+        return build_response(problem_from_exception(error, request_id_of(request)), request)
 
 
 async def _refuse_one_more(scope: HTTPScope, receive: Receive, send: Send, request_id: str) -> None:
     """Answer a request of an address that has too many under way, without reading its body."""
-    error = ProblemError("rate_limited", TOO_MANY, headers={"Retry-After": "1", **NOT_READ})
+    error = ProblemError("rate_limited", TOO_MANY, headers={"Retry-After": "1", **CLOSE_CONNECTION})
     reply = problem_from_exception(error, request_id)
     headers = {**reply.headers, "X-Request-Id": request_id}
-    await Written(reply, headers, is_head=scope["method"] == "HEAD")(scope, receive, send)
+    await EncodedResponse(reply, headers, is_head=scope["method"] == "HEAD")(scope, receive, send)
 
 
 def methods_of(path: str) -> tuple[str, ...]:
@@ -280,7 +280,7 @@ async def _answer(services: Services, operation: Operation, request: HttpRequest
         state["company_id"] = exchange.access.company_id
     if services.settings.speed != 1.0:
         exchange.headers["Leadclock-Speed"] = f"{services.settings.speed:g}"
-    return outgoing(reply, request, exchange.headers)
+    return build_asgi_response(reply, request, exchange.headers)
 
 
 async def _handled(services: Services, exchange: Exchange) -> Reply:
@@ -290,7 +290,7 @@ async def _handled(services: Services, exchange: Exchange) -> Reply:
         return await operation.handler(exchange)
     company_id = exchange.company_id
     is_shared = partial(services.active.has_others, company_id)
-    async with rested(services.reports.acquire(company_id), REST_SHARE, is_shared):
+    async with hold_with_cooldown(services.reports.acquire(company_id), COOLDOWN_SHARE, is_shared):
         return await operation.handler(exchange)
 
 

@@ -28,6 +28,6 @@ OPERATIONS: tuple[Operation, ...] = (
 )
 
 
-def documented() -> tuple[Operation, ...]:
+def documented_operations() -> tuple[Operation, ...]:
     """Return the operations that the document tells of: probes and figures of the process are nobody's interface."""
     return tuple(operation for operation in OPERATIONS if operation.path.startswith("/api/v1"))

@@ -16,7 +16,7 @@ from granian.http import HTTP1Settings
 from granian.server.embed import Server
 from litestar import Litestar
 
-from adapters.http.exchange.connections import ConnectionWatch, Networks
+from adapters.http.exchange.connections import ConnectionLimiter, Networks
 from adapters.http.exchange.settings import PER_ADDRESS_MAX
 from schemas.errors import DependencyError
 
@@ -66,7 +66,7 @@ async def serving(
     task = asyncio.create_task(server.serve(), name=f"http {host}:{port}")
     try:
         await _answering(host, port, task)
-        watch = ConnectionWatch(port, per_address_max=per_address_max, trusted_proxies=trusted_proxies)
+        watch = ConnectionLimiter(port, per_address_max=per_address_max, trusted_proxies=trusted_proxies)
         watching = asyncio.create_task(watch.run(), name=f"connections {port}")
         try:
             yield port

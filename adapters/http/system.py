@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
 
 from adapters.http.calls import calls, texts
-from adapters.http.exchange.answers import bare
+from adapters.http.exchange.answers import wants_bare
 from adapters.http.exchange.exchange import Exchange, Handler, Operation, Reply
-from adapters.http.exchange.exports import CSV, csv_text, wants_csv
+from adapters.http.exchange.exports import CSV, wants_csv, write_csv
 from adapters.http.exchange.identity import is_uuid
 from adapters.http.exchange.problems import DECIDED, ProblemError
-from adapters.http.exchange.writes import Render, accepted, check
+from adapters.http.exchange.writes import Render, accepted_reply, raise_refusal
 from adapters.http.leads import submissions
 from adapters.http.records import company, records
 from adapters.http.schema.shapes import ANY_RECORD, TIME_ZONES
@@ -26,15 +26,15 @@ async def show_request(exchange: Exchange) -> Reply:
     request_id = exchange.path["id"]
     services = exchange.services
     if exchange.access is None:
-        exchange.limit_address()
+        exchange.enforce_address_limit()
     result = await services.reads.result(request_id) if is_uuid(request_id) else None
     if result is None and services.ids.is_ours(request_id, exchange.now):
-        return accepted(request_id)
+        return accepted_reply(request_id)
     if result is None or not _may_see(exchange, result):
         raise ProblemError("not_found", "There is no request with this id, or it is more than 24 hours old.")
     about = None if result.answer is None else result.answer.record_type
-    check(result)
-    return await RENDER.get(about or "lead", records.render_later)(exchange, result)
+    raise_refusal(result)
+    return await RENDERERS.get(about or "lead", records.render_later)(exchange, result)
 
 
 def _may_see(exchange: Exchange, result: Result) -> bool:
@@ -44,7 +44,7 @@ def _may_see(exchange: Exchange, result: Result) -> bool:
     return result.answer is None or result.answer.record_type in {None, "lead"}
 
 
-RENDER: Mapping[str, Render] = {
+RENDERERS: Mapping[str, Render] = {
     "lead": submissions.render,
     "call": calls.render,
     "text": texts.render,
@@ -58,9 +58,9 @@ async def list_time_zones(exchange: Exchange) -> Reply:
     rows = [{"name": name, "iana": name} for name in sorted(zone_names())]
     rows += [{"name": name, "iana": iana} for name, iana in sorted(RAILS_NAMES.items()) if name not in zone_names()]
     cached = {"Cache-Control": "public, max-age=86400"}
-    is_bare = bare(exchange)
+    is_bare = wants_bare(exchange)
     if wants_csv(exchange):
-        return Reply(content=csv_text(("name", "iana"), rows), media_type=CSV, headers=cached)
+        return Reply(content=write_csv(("name", "iana"), rows), media_type=CSV, headers=cached)
     if is_bare:
         return Reply(content=rows, headers=cached)
     content = {"status": 200, "errors": {}, "time_zones": rows, "metadata": {"root": "time_zones"}}

@@ -11,7 +11,7 @@ from litestar import Litestar
 from adapters.gateway.addresses import networks
 from adapters.http.app import build_app
 from adapters.http.exchange.requests import LogRequests
-from adapters.http.exchange.settings import RATES, Rate, Settings, read_rate
+from adapters.http.exchange.settings import RATES, HttpSettings, Rate, read_rate
 from adapters.http.server import serving
 from adapters.observability.metrics import Metrics
 from adapters.postgres.database_errors import describe_database_error as describe_database
@@ -158,11 +158,11 @@ async def _look(served: PostgresServing) -> None:
         await asyncio.sleep(LOOK_SECONDS)
 
 
-def _http_settings(context: Context) -> Settings:
+def _http_settings(context: Context) -> HttpSettings:
     settings = context.settings
     limited = {"on": set(RATES), "off": set(), "call_starts": {"call_start", "unknown_key"}}[settings.rate_limits]
     rates = {name: _rate(settings, f"rate_{name}s") for name in RATES if name in limited}
-    return Settings(
+    return HttpSettings(
         secret_key=settings.secret_key,
         rates={name: rate for name, rate in rates.items() if rate is not None},
         trusted_proxies=trusted_proxies(settings),

@@ -15,9 +15,9 @@ from typing import Any
 import httpx
 import msgspec
 
-from adapters.http.document.examples import EXAMPLES, NUMBER, RECORDED, REQUEST, Example, Recorded
+from adapters.http.document.examples import EXAMPLES, NUMBER, RECORDED, REQUEST, Example, RecordedAnswer
 from adapters.http.exchange.exchange import Operation
-from adapters.http.operations import documented
+from adapters.http.operations import documented_operations
 from adapters.local import resolution
 from tests.adapters.http.conftest import UNLIMITED, Company, Town, deployed
 from tests.api.world import Places, make_places, placed, send
@@ -34,9 +34,9 @@ _SECRET = re.compile(r"\b(?:whsec_[A-Za-z0-9+/=]+|sk_[A-Za-z0-9_-]{20,}|pk_[A-Za
 MOMENT, LOCAL_MOMENT = "2026-03-09T14:00:00.000Z", "2026-03-09T10:00:00-04:00"
 
 
-async def answers(town: Town, company: Company) -> dict[str, Recorded]:
+async def answers(town: Town, company: Company) -> dict[str, RecordedAnswer]:
     """Ask every example of every operation and return the answers as the document shows them."""
-    found: dict[str, Recorded] = {}
+    found: dict[str, RecordedAnswer] = {}
     await make_places(town, company, *EXAMPLES.values())  # lists have something to show
     for operation, method in asked():
         example = EXAMPLES[operation.name]
@@ -53,7 +53,7 @@ async def answers(town: Town, company: Company) -> dict[str, Recorded]:
 
 def asked() -> Iterator[tuple[Operation, str]]:
     """Yield every operation with each of its methods that has an answer to show."""
-    for operation in documented():
+    for operation in documented_operations():
         for method in operation.methods:
             if method != "HEAD":
                 yield operation, method
@@ -69,9 +69,9 @@ async def _as_file(company: Company, operation: Operation, example: Example) -> 
     return "".join(answer.text.splitlines(keepends=True)[:CSV_LINES_SHOWN])
 
 
-def _told(answer: httpx.Response, as_file: str, places: Places) -> Recorded:
+def _told(answer: httpx.Response, as_file: str, places: Places) -> RecordedAnswer:
     text = msgspec.json.encode(_few(answer.json())).decode()
-    return Recorded(
+    return RecordedAnswer(
         status=answer.status_code,
         body=msgspec.json.decode(_of_nobody(text, places)),
         csv=_of_nobody(as_file, places),

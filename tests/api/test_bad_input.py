@@ -13,7 +13,7 @@ from adapters.http.document.examples import CALL, EXAMPLES, LEAD, RECORDS, SCHED
 from adapters.http.document.openapi import parameter_schema
 from adapters.http.document.refusals import problem_codes
 from adapters.http.exchange.exchange import BODY_METHODS, PLACEHOLDER, Operation
-from adapters.http.operations import documented
+from adapters.http.operations import documented_operations
 from schemas.problems import PROBLEMS
 from tests.api.bad_values import NUL, bad_values
 from tests.api.world import make_places, placed, send
@@ -61,7 +61,7 @@ async def test_every_bad_value_of_every_field_is_refused_with_its_name_and_chang
     places = await make_places(town, company, *EXAMPLES.values())
     before = await _state(company)
     faults = []
-    for operation in documented():
+    for operation in documented_operations():
         example = placed(EXAMPLES[operation.name], places)
         for method, name, value in _bad_values(operation):
             answer = await send(town, company, operation, method, _with(example, method, name, value))
@@ -100,7 +100,7 @@ NO_RECORDS = frozenset({"agent_id", "ring_pool_id", "provider_configuration_id"}
 async def test_a_field_that_must_be_there_is_named_where_it_is_missing_or_empty(town: Any, company: Any) -> None:
     places = await make_places(town, company, *EXAMPLES.values())
     before = await _state(company)
-    for operation in documented():
+    for operation in documented_operations():
         example = placed(EXAMPLES[operation.name], places)
         for name in (*(operation.body or {}).get("required", ()), *operation.required):
             for method in (method for method in _methods(operation) if method in BODY_METHODS or operation.safe):
@@ -139,7 +139,7 @@ async def test_an_id_of_nobody_in_a_field_is_told_with_the_name_of_the_field(tow
     places = await make_places(town, company, *EXAMPLES.values())
     before = await _state(company)
     faults = []
-    for operation in documented():
+    for operation in documented_operations():
         example = placed(EXAMPLES[operation.name], places)
         for method in (method for method in _methods(operation) if method in BODY_METHODS):
             for name, value in _references(operation):
@@ -177,7 +177,7 @@ BODIES: list[tuple[str, bytes, int]] = [
 async def test_every_body_that_cannot_be_read_is_refused_by_every_operation_that_takes_one(town: Any, company: Any) -> None:
     places = await make_places(town, company, *EXAMPLES.values())
     before = await _state(company)
-    for operation in documented():
+    for operation in documented_operations():
         example = placed(EXAMPLES[operation.name], places)
         path = _path(operation, example.path)
         for method in (method for method in _methods(operation) if method in BODY_METHODS):
@@ -193,7 +193,7 @@ QUERIES = ("%ff=1", "a=%ff", "a=%00", "a[b][c][d][e][f][g][h][i][j][k][l][m][n][
 
 
 async def test_every_query_that_cannot_be_read_is_refused(company: Any) -> None:
-    for operation in documented():
+    for operation in documented_operations():
         if operation.access == "open":
             continue
         example = Example(path=dict.fromkeys(PLACEHOLDER.findall(operation.path), "1"))
@@ -209,7 +209,7 @@ UNKNOWN_CODES = {"not_found", "unknown_lead_token", "validation_failed"}
 
 
 async def test_an_id_that_nobody_has_is_not_found(company: Any) -> None:
-    for operation in documented():
+    for operation in documented_operations():
         if "{id}" not in operation.path or operation.name.startswith("caller_"):
             continue
         for method in _methods(operation):
@@ -234,7 +234,7 @@ OF_SOMEBODY = {*RECORDS.values(), LEAD, SCHEDULE_TOKEN, CALL}
 async def test_another_companys_records_are_as_unknown_as_those_of_nobody(town: Any, company: Any, other: Any) -> None:
     places = await make_places(town, other, *EXAMPLES.values())
     before = await _state(other)
-    for operation in documented():
+    for operation in documented_operations():
         example = EXAMPLES[operation.name]
         if operation.access != "key" or not OF_SOMEBODY & {*example.path.values(), *_ids(example.body)}:
             continue

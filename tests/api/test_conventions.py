@@ -15,7 +15,7 @@ import pytest_asyncio
 
 from adapters.http.document.examples import EXAMPLES
 from adapters.http.exchange.exchange import BODY_METHODS
-from adapters.http.operations import documented
+from adapters.http.operations import documented_operations
 from adapters.http.server import serving
 from engine.calendar.rails_names import RAILS_NAMES
 from tests.adapters.http.conftest import Town
@@ -75,7 +75,7 @@ async def test_a_lead_goes_in_is_changed_and_gets_out_by_each_client_and_form(
 
 WRITING = tuple(
     (operation, method)
-    for operation in documented()
+    for operation in documented_operations()
     for method in operation.methods
     if method in BODY_METHODS and (operation.body is not None or not operation.safe)
 )

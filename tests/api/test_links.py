@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from adapters.http.document.examples import EXAMPLES, NUMBER, Example
-from adapters.http.document.links import names_of
+from adapters.http.document.links import operation_ids
 from adapters.http.document.openapi import openapi
 from adapters.http.exchange.exchange import Operation
-from adapters.http.operations import documented
+from adapters.http.operations import documented_operations
 from schemas.problems import PROBLEMS
 from tests.api.record import asked
 from tests.api.world import make_places, placed
@@ -18,8 +18,8 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 NAMED: Mapping[str, tuple[Operation, str]] = {
     name: (operation, method)
-    for operation in documented()
-    for name, method in zip(names_of(operation), operation.methods, strict=True)
+    for operation in documented_operations()
+    for name, method in zip(operation_ids(operation), operation.methods, strict=True)
 }
 MAKERS = [(operation, method) for operation, method in asked() if operation.created and method == "POST"]
 

@@ -7,13 +7,13 @@ import pytest
 
 from adapters.http.document.examples import EXAMPLES
 from adapters.http.exchange.exchange import Operation
-from adapters.http.operations import documented
+from adapters.http.operations import documented_operations
 from tests.adapters.http.conftest import basic
 from tests.api.world import Places, make_places, placed
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
-SCOPED = {operation.scope for operation in documented() if operation.scope}
+SCOPED = {operation.scope for operation in documented_operations() if operation.scope}
 
 
 def _all_but(scope: str) -> list[str]:
@@ -40,7 +40,7 @@ async def _answer(town: Any, operation: Operation, headers: dict[str, str], plac
 
 
 async def test_every_operation_with_a_key_has_a_scope_and_one_that_only_reads_has_that_of_reading() -> None:
-    for operation in documented():
+    for operation in documented_operations():
         if operation.access == "key":
             assert operation.scope, operation.name
             assert operation.safe == operation.scope.endswith(":read"), operation.name
@@ -49,7 +49,7 @@ async def test_every_operation_with_a_key_has_a_scope_and_one_that_only_reads_ha
 async def test_a_key_with_all_scopes_but_one_is_refused_where_that_one_is_said(town: Any, company: Any) -> None:
     places = await make_places(town, company, *EXAMPLES.values())
     keys = {scope: await _key(company, _all_but(scope)) for scope in sorted(SCOPED)}
-    for operation in documented():
+    for operation in documented_operations():
         if not operation.scope:
             continue
         # Whether the record is there makes no difference to who may not look.
@@ -63,7 +63,7 @@ async def test_a_key_with_all_scopes_but_one_is_refused_where_that_one_is_said(t
 
 
 async def test_one_scope_is_enough_for_what_it_is_said_of(town: Any, company: Any) -> None:
-    for operation in documented():
+    for operation in documented_operations():
         if not operation.scope:
             continue
         key = await _key(company, [operation.scope])

@@ -8,7 +8,7 @@ import pytest
 
 from adapters.gateway.signing import shown_secret, signing_key
 from adapters.http.document.examples import EXAMPLES, OFFER_TOKEN, SCHEDULE_TOKEN
-from adapters.http.operations import documented
+from adapters.http.operations import documented_operations
 from adapters.observability.logs import configure_logs
 from schemas.topics import TOPICS
 from tests.adapters.http.conftest import SECRET_KEY, basic
@@ -43,7 +43,7 @@ async def test_no_secret_is_logged_or_kept_whatever_is_asked(town: Any, company:
     hook = await company.send("POST", "/api/v1/outgoing_webhooks", json=webhook, headers={"Idempotency-Key": "w"})
     key = made.json()["key"]
     places = await make_places(town, company, *EXAMPLES.values())
-    for operation in documented():
+    for operation in documented_operations():
         for method in operation.methods:
             await send(town, company, operation, method, placed(EXAMPLES[operation.name], places))
     word = f"{key['public_key']}.{key['private_key']}"
@@ -58,7 +58,7 @@ async def test_no_secret_is_logged_or_kept_whatever_is_asked(town: Any, company:
     assert (await town.client.post("/api/v1/leads", json=fields)).status_code == 503
     town.outage.topics.clear()
     logged = out.getvalue()
-    assert logged.count("request.answered") > len(documented())
+    assert logged.count("request.answered") > len(documented_operations())
     assert '"level":"debug"' in logged
 
     secret = hook.json()["outgoing_webhook"]["secret"]

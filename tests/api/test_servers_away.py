@@ -11,7 +11,7 @@ from adapters.http.app import Api
 from adapters.http.document.examples import EXAMPLES
 from adapters.http.exchange.exchange import Services
 from adapters.http.exchange.requests import LogRequests
-from adapters.http.operations import documented
+from adapters.http.operations import documented_operations
 from adapters.kafka.log import KafkaLog
 from adapters.local.process import LOCALHOST, free_port
 from adapters.partitions.feed import RulesTopic
@@ -46,7 +46,7 @@ async def answers(town: Town, company: Company, places: Places) -> dict[str, htt
     """Return the answer of every route and method to its documented example."""
     return {
         f"{operation.name} {method}": await send(town, company, operation, method, placed(EXAMPLES[operation.name], places))
-        for operation in documented()
+        for operation in documented_operations()
         for method in operation.methods
         if method != "HEAD"  # a look at a link, which is answered 204 and does nothing
     }
@@ -80,7 +80,7 @@ async def test_every_route_without_the_database_is_503_or_stores_what_was_sent(t
         town,
         structs.replace(services, reads=reads, claims=PostgresIdempotencyKeys(away), requests=requests, settings=settings),
     )
-    safe = {operation.name for operation in documented() if operation.safe}
+    safe = {operation.name for operation in documented_operations() if operation.safe}
     for name, answer in (await answers(town, company, places)).items():
         operation = name.partition(" ")[0]
         if operation.startswith(WITHOUT_DATABASE):
@@ -127,7 +127,7 @@ async def test_every_route_that_writes_is_503_without_the_broker_and_reads_go_on
         wait=town.results.wait,
     )
     served_by(town, structs.replace(services, source=rules, requests=requests))
-    safe = {operation.name for operation in documented() if operation.safe}
+    safe = {operation.name for operation in documented_operations() if operation.safe}
     for name, answer in (await answers(town, company, places)).items():
         if name.partition(" ")[0] in safe:
             assert answer.is_success, (name, answer.text)

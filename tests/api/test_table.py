@@ -1,7 +1,7 @@
 """Does every parameter and column of the interface have a test that exercises it, and does the document know it?"""
 
 from adapters.http.exchange.exchange import PLACEHOLDER
-from adapters.http.operations import documented
+from adapters.http.operations import documented_operations
 from adapters.http.schema.shapes import LEAD_TYPES
 from engine.views.call import CALL_COLUMNS
 from engine.views.lead_columns import LEAD_COLUMNS
@@ -20,7 +20,7 @@ def test_every_endpoint_and_parameter_is_in_the_document() -> None:
             *(operation.body or {}).get("properties", ()),
             *PLACEHOLDER.findall(operation.path),
         }
-        for operation in documented()
+        for operation in documented_operations()
         for method in operation.methods
     }
     for endpoint, names in INTERFACE.items():

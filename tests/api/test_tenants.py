@@ -23,7 +23,7 @@ from adapters.http.document.examples import (
 )
 from adapters.http.document.openapi import parameter_schema
 from adapters.http.exchange.exchange import BODY_METHODS, PLACEHOLDER, Operation
-from adapters.http.operations import documented
+from adapters.http.operations import documented_operations
 from adapters.http.records.records import KINDS
 from engine.views.report import CALL_CATEGORIES, LEAD_CATEGORIES
 from tests.api.world import Places, make_places, placed, send
@@ -144,9 +144,9 @@ def _is_silent(answer: httpx.Response, telltales: set[str]) -> bool:
 
 
 async def test_every_field_that_names_a_record_has_a_row() -> None:
-    named = {name for operation in documented() for name in _fields(operation)} - {"ids"}
+    named = {name for operation in documented_operations() for name in _fields(operation)} - {"ids"}
     assert named == OF_FIELD.keys()
-    for operation in documented():
+    for operation in documented_operations():
         assert set(PLACEHOLDER.findall(operation.path)) <= {"id", "lead_token", "caller_number"}, operation.name
         assert "{id}" not in operation.path or operation.name in BY_NUMBER or _collection(operation) in OF_PATH
 
@@ -157,7 +157,7 @@ async def test_a_path_with_another_companys_id_is_that_of_nobody(town: Any, comp
     uuids = {str(row["id"]): row["uuid"] for row in before}
     telltales = _telltales(other, before)
     tried = 0
-    for operation in documented():
+    for operation in documented_operations():
         if "{id}" not in operation.path or operation.name in BY_NUMBER:
             continue
         example = placed(EXAMPLES[operation.name], ours)
@@ -177,7 +177,7 @@ async def test_a_path_with_another_companys_id_is_that_of_nobody(town: Any, comp
 async def test_a_person_is_another_one_at_every_company(town: Any, company: Any, other: Any) -> None:
     ours, theirs = await _all_places(town, company), await _all_places(town, other)
     before = await _rows(other)
-    for operation in documented():
+    for operation in documented_operations():
         example = placed(EXAMPLES[operation.name], ours)
         if not {"lead_token", "caller_number"} & {*PLACEHOLDER.findall(operation.path)} and operation.name not in BY_NUMBER:
             continue
@@ -215,7 +215,7 @@ async def test_a_field_with_what_another_company_has_is_refused_or_finds_nothing
     before, own = await _rows(other), await _rows(company)
     telltales = _telltales(other, before)
     faults = []
-    for operation in documented():
+    for operation in documented_operations():
         example = placed(EXAMPLES[operation.name], ours)
         for method in (method for method in operation.methods if method != "HEAD"):
             for name, value in _tried(operation, theirs):
@@ -296,7 +296,7 @@ READ: tuple[tuple[str, dict[str, str]], ...] = (
 async def _seen(company: Any, places: Places) -> dict[str, str]:
     """Return what a company is told by everything that only reads, with what the clock alone changes left out."""
     found = {}
-    for operation in documented():
+    for operation in documented_operations():
         if not operation.safe or operation.access == "open":
             continue
         for suffix in operation.suffixes:
@@ -326,9 +326,9 @@ def _timeless(answer: httpx.Response) -> str:
 async def test_nothing_that_another_company_does_changes_what_a_company_reads(town: Any, company: Any, other: Any) -> None:
     places = await _all_places(town, company)
     before = await _seen(company, places)
-    assert len(before) > len(documented()) // 2
+    assert len(before) > len(documented_operations()) // 2
     theirs = await _all_places(town, other)
-    for operation in documented():
+    for operation in documented_operations():
         for method in operation.methods:
             answer = await send(town, other, operation, method, placed(EXAMPLES[operation.name], theirs))
             assert answer.status_code < 500, (operation.name, answer.text)

@@ -15,7 +15,7 @@ from adapters.http.document.examples import EXAMPLES, NUMBER, SCHEDULE_TOKEN, Ex
 from adapters.http.document.openapi import openapi
 from adapters.http.exchange.binding import FIELDS_SHOWN_MAX
 from adapters.http.exchange.exchange import Exchange, Operation
-from adapters.http.operations import documented
+from adapters.http.operations import documented_operations
 from tests.api.world import make_places, placed, send
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -25,7 +25,7 @@ UNKNOWN = "utm_source"
 
 ROWS: tuple[tuple[str, str, Operation], ...] = tuple(
     (operation.path + suffix, method, operation)
-    for operation in documented()
+    for operation in documented_operations()
     for suffix in operation.suffixes
     for method in operation.methods
 )
@@ -48,7 +48,7 @@ async def test_the_table_holds_every_operation_of_the_document() -> None:
         (path, method.upper()) for path, entry in openapi()["paths"].items() for method in entry if method != "parameters"
     }
     assert {(path, method) for path, method, _ in ROWS} == documented_rows
-    others = {operation.name for operation in documented()} - {operation.name for _, _, operation in REFUSING}
+    others = {operation.name for operation in documented_operations()} - {operation.name for _, _, operation in REFUSING}
     assert others == {
         *("submit_lead", "create_or_update_lead", "update_lead"),  # any further field is a token of the lead
         *("caller_opt_out", "caller_remove", "caller_move_to_end_of_schedule"),  # a person's own links
@@ -227,7 +227,7 @@ async def test_an_operation_reads_no_parameter_that_it_does_not_name(town: Any, 
         watched.extend((exchange.query, exchange.fields))
 
     undeclared: dict[str, set[str]] = {}
-    for operation in documented():
+    for operation in documented_operations():
         # What is changed by number is read as of one call; what cannot be changed so is left out afterwards.
         if operation.extra not in {"refused", "ignored"} or operation.name == "update_calls_by_caller_id":
             continue

@@ -9,16 +9,10 @@ ROOT = Path(__file__).parents[2]
 SHARED = {
     "Asked": "what a contact asked its account for (state); which leads an outlook is about",
     "Connection": "a buyer and how to reach it; a client's connection to Kafka, or of a bench",
-    "Kept": "what a frame of the journal holds; what an export holds",
-    "Reader": "the port that reads a log; what describes the types of a document",
     "Record": "an account record; a child process as its file says",
     "Relay": "a relayed command (state); a relay of the bench's network",
-    "Settings": "those of the deployment; those of the HTTP server alone",
     "Tally": "what is used of a cap (state); a counter of metrics",
     "UnavailableError": "the command cannot reach its server; a local server cannot be installed",
-    "Waiting": "a place in the queue for a slot (state); a request that waits for its answer",
-    "Watch": "what watches a stage of the bench; what watches a request",
-    "Written": "what a transaction wrote to the journal; what a request wrote",
 }
 """Names that stand twice, and what each of them is."""
 

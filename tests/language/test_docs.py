@@ -13,7 +13,7 @@ import pytest
 
 from adapters.cli.main import cli
 from adapters.http.app import OPERATIONS
-from adapters.http.exchange.request_metrics import Watch
+from adapters.http.exchange.request_metrics import RequestMetrics
 from adapters.observability.metrics import Metrics
 from engine.contact.consent.opt_out import meaning_of
 from schemas.instant import HOUR, MINUTE
@@ -245,7 +245,7 @@ def _millis(duration: str) -> int:
 
 def test_every_metric_that_a_page_names_is_served() -> None:
     metrics = Metrics()
-    Watch(metrics.registry)
+    RequestMetrics(metrics.registry)
     served = set(re.findall(r"^# TYPE (\w+)", metrics.text().decode(), re.MULTILINE))
     named = {name for path in PAGES if path != CHANGELOG for name in re.findall(r"\bleadclock_[a-z_]+", path.read_text())}
     assert named - served - {"leadclock_"} == set()

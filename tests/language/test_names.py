@@ -14,16 +14,10 @@ PRODUCT = ("adapters/", "engine/", "schemas/", "deploy/")
 TWICE: dict[str, str] = {
     "Asked": "to be renamed",
     "Connection": "to Kafka; of a bare benchmark; of a call to a buyer",
-    "Kept": "to be renamed",
-    "Reader": "to be renamed",
     "Record": "a version of an account record; a running process",
     "Relay": "a row of the benchmark; a relayed lead of a contact",
-    "Settings": "of the deployment; of the HTTP interface",
     "Tally": "to be renamed",
     "UnavailableError": "to be renamed",
-    "Waiting": "to be renamed",
-    "Watch": "to be renamed",
-    "Written": "to be renamed",
 }
 """Class name -> what the two are, where both are the usual word and never meet."""
 

@@ -11,13 +11,13 @@ from msgspec import UNSET, UnsetType
 
 from adapters.http.calls.call_lists import LIST_TYPES, SERIALIZER, SERIALIZERS
 from adapters.http.calls.calls import CALL_ANSWER, live_call, read_tokens, render
-from adapters.http.exchange.answers import PAGING_PARAMETERS, read_shown
+from adapters.http.exchange.answers import PAGING_PARAMETERS, read_columns_of_serializer
 from adapters.http.exchange.exchange import Exchange, Operation, Reply
 from adapters.http.exchange.parameters import Parameters, read_id
-from adapters.http.exchange.people import contact_key_of
+from adapters.http.exchange.people import find_contact_key
 from adapters.http.exchange.problems import ProblemError
-from adapters.http.exchange.references import is_own, known
-from adapters.http.exchange.writes import change
+from adapters.http.exchange.references import is_own, read_with_references
+from adapters.http.exchange.writes import submit_change
 from adapters.http.leads.submissions import SUBMISSION_PARAMETERS
 from adapters.http.schema.inputs import MONEY_MAX, NOTES_LENGTH_MAX, whole
 from engine.submission.fields import parse_decimal, parse_id, parse_integer, parse_text
@@ -71,11 +71,11 @@ async def update(exchange: Exchange) -> Reply:
     row = await live_call(exchange)
 
     def read(parameters: Parameters) -> tuple[tuple[str, ...] | None, dict[str, Any]]:
-        return read_shown(parameters, SERIALIZERS), _changes(exchange, parameters)
+        return read_columns_of_serializer(parameters, SERIALIZERS), _changes(exchange, parameters)
 
-    columns, fields = await known(exchange, read)
+    columns, fields = await read_with_references(exchange, read)
     message = CallUpdateRequested(company_id=company_id, contact_key=row["contact_key"], call_id=row["id"], **fields)
-    return await change(exchange, message, partial(render, columns=columns))
+    return await submit_change(exchange, message, partial(render, columns=columns))
 
 
 async def update_by_caller_id(exchange: Exchange) -> Reply:
@@ -84,13 +84,13 @@ async def update_by_caller_id(exchange: Exchange) -> Reply:
     target = await exchange.target(exchange.fields.get("offer_token"), field="offer_token")
     if target.offer_id is None:
         raise ProblemError("unknown_lead_token", "No offer has this offer_token.")
-    contact_key = await contact_key_of(exchange, exchange.path["id"], target)
+    contact_key = await find_contact_key(exchange, exchange.path["id"], target)
 
     def read(parameters: Parameters) -> tuple[int | None, dict[str, Any]]:
         minutes = parameters.whole("call_timeframe", least=1, most=TIMEFRAME_MINUTES_MAX)
         return minutes, _changes(exchange, parameters)
 
-    minutes, fields = await known(exchange, read)
+    minutes, fields = await read_with_references(exchange, read)
     message = CallUpdateRequested(
         company_id=company_id,
         contact_key=contact_key,
@@ -98,7 +98,7 @@ async def update_by_caller_id(exchange: Exchange) -> Reply:
         since=None if minutes is None else exchange.now - minutes * MINUTE,
         **{name: value for name, value in fields.items() if name not in _OF_ONE_CALL},
     )
-    return await change(exchange, message, render)
+    return await submit_change(exchange, message, render)
 
 
 _OF_ONE_CALL = frozenset(

@@ -8,9 +8,9 @@ from adapters.http.exchange.answers import (
     CURSOR_PER_PAGE_MAX,
     PAGING_PARAMETERS,
     PER_PAGE_DEFAULT,
-    listed,
-    read_order,
-    read_shown,
+    read_columns_of_serializer,
+    read_sorting,
+    reply_with_list,
 )
 from adapters.http.exchange.exchange import Exchange, Operation, Reply
 from adapters.http.exchange.parameters import Parameters, read_span
@@ -95,7 +95,7 @@ async def index(exchange: Exchange) -> Reply:
     """Answer with a list of calls."""
     parameters = Parameters(exchange.query)
     paging = read_call_paging(parameters)
-    columns = read_shown(parameters, SERIALIZERS)
+    columns = read_columns_of_serializer(parameters, SERIALIZERS)
     wanted = read_call_filter(exchange, parameters)
     parameters.finish()
     return await _calls(exchange, parameters, wanted, paging, columns)
@@ -104,7 +104,7 @@ async def index(exchange: Exchange) -> Reply:
 async def live(exchange: Exchange) -> Reply:
     """Answer with the calls that go on."""
     parameters = Parameters(exchange.query)
-    columns = read_shown(parameters, SERIALIZERS)
+    columns = read_columns_of_serializer(parameters, SERIALIZERS)
     paging = _read_newest(parameters, LIVE_MAX)
     parameters.finish()
     return await _calls(exchange, parameters, CallFilter(in_progress=True), paging, columns)
@@ -113,7 +113,7 @@ async def live(exchange: Exchange) -> Reply:
 async def of_caller(exchange: Exchange) -> Reply:
     """Answer with the newest calls of a person, whoever rang."""
     parameters = Parameters(exchange.query)
-    columns = read_shown(parameters, SERIALIZERS)
+    columns = read_columns_of_serializer(parameters, SERIALIZERS)
     paging = _read_newest(parameters, PER_PAGE_DEFAULT)
     number = read_number(exchange.path["caller_number"], country_of(exchange.services.source.rules, exchange.company_id))
     if number is None:
@@ -126,7 +126,7 @@ async def of_caller(exchange: Exchange) -> Reply:
 async def _calls(
     exchange: Exchange, parameters: Parameters, wanted: CallFilter, paging: Paging, columns: tuple[str, ...] | None
 ) -> Reply:
-    return await listed(
+    return await reply_with_list(
         exchange,
         "calls",
         parameters,
@@ -149,7 +149,7 @@ def read_call_paging(parameters: Parameters) -> Paging:
     """Read which calls of a list are wanted: by `page` or `order` ten at most, else by cursor, which begins by itself."""
     cursor = parameters.whole("cursor", least=-1, most=INTEGER_MAX, code="bad_cursor")
     page = parameters.whole("page", least=1, most=INTEGER_MAX)
-    order, descending = read_order(parameters, SORTABLE_COLUMNS, cursor)
+    order, descending = read_sorting(parameters, SORTABLE_COLUMNS, cursor)
     per_page = parameters.whole("per_page", least=1, most=CURSOR_PER_PAGE_MAX)
     if cursor is None and (page is not None or order is not None or not descending):
         if per_page is not None and per_page > PAGE_PER_PAGE_MAX:

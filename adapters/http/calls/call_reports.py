@@ -7,9 +7,9 @@ from typing import Any, get_args
 from adapters.http.calls.calls import CALL_ANSWER, render
 from adapters.http.exchange.exchange import Exchange, Operation, Reply
 from adapters.http.exchange.parameters import Parameters
-from adapters.http.exchange.people import place_of, read_number_of
+from adapters.http.exchange.people import location_fields, read_number_field
 from adapters.http.exchange.references import is_known
-from adapters.http.exchange.writes import change
+from adapters.http.exchange.writes import submit_change
 from adapters.http.schema.inputs import ID, MOMENT, MONEY, MONEY_MAX, TEXT, choice, text, whole
 from engine.identity import contact_key
 from engine.submission.fields import parse_decimal, parse_moment, parse_text
@@ -51,14 +51,14 @@ async def receive(exchange: Exchange) -> Reply:
     """Take in how far a call of a person to one of the company's numbers is."""
     parameters = Parameters(exchange.fields)
     parameters.require("from", "to", "call_ref", "state")
-    person, called = read_number_of(exchange, parameters, "from"), read_number_of(exchange, parameters, "to")
+    person, called = read_number_field(exchange, parameters, "from"), read_number_field(exchange, parameters, "to")
     reference = parameters.read("call_ref", partial(parse_text, most=REFERENCE_LENGTH_MAX))
     state = parameters.choice("state", STATES)
     occurred_at = read_occurred(exchange, parameters, "occurred_at")
     found = await _told(exchange, parameters)
     parameters.finish()
     if called is not None and exchange.services.source.rules.number(exchange.company_id, called.e164) is None:
-        await exchange.services.gate.refresh()  # a number that was just bought is known to whom it is for
+        await exchange.services.authenticator.refresh()  # a number that was just bought is known to whom it is for
     message = CallReceived(
         company_id=exchange.company_id,
         contact_key=contact_key(exchange.company_id, "" if person is None else person.e164, None) or "",
@@ -68,9 +68,9 @@ async def receive(exchange: Exchange) -> Reply:
         number_called="" if called is None else called.e164,
         occurred_at=occurred_at,
         **found,
-        **({} if person is None else place_of(exchange, person)),
+        **({} if person is None else location_fields(exchange, person)),
     )
-    return await change(exchange, message, render)
+    return await submit_change(exchange, message, render)
 
 
 def read_occurred(exchange: Exchange, parameters: Parameters, field: str) -> Instant:

@@ -6,12 +6,12 @@ from typing import Any
 
 from adapters.http.calls.call_lists import LIST_TYPES, SERIALIZER, SERIALIZERS
 from adapters.http.calls.calls import CALL_ANSWER, render
-from adapters.http.exchange.answers import PAGING_PARAMETERS, read_shown
+from adapters.http.exchange.answers import PAGING_PARAMETERS, read_columns_of_serializer
 from adapters.http.exchange.exchange import Exchange, Operation, Reply
 from adapters.http.exchange.parameters import Parameters
-from adapters.http.exchange.people import place_of, read_number_of
+from adapters.http.exchange.people import location_fields, read_number_field
 from adapters.http.exchange.references import is_known
-from adapters.http.exchange.writes import change
+from adapters.http.exchange.writes import submit_change
 from adapters.http.schema.inputs import REFERENCE, TEXT
 from adapters.reads.ports import Row
 from engine.identity import contact_key
@@ -74,15 +74,15 @@ async def make(exchange: Exchange) -> Reply:
 async def _start(
     exchange: Exchange, parameters: Parameters, *, offer_id: int | None, enrols: bool, schedule_id: int | None = None
 ) -> Reply:
-    columns = read_shown(parameters, SERIALIZERS)
+    columns = read_columns_of_serializer(parameters, SERIALIZERS)
     company_id = exchange.company_id
     schedule_id = parameters.id("schedule_id") if schedule_id is None else schedule_id
     for field, record_type, found in (("schedule_id", "schedule", schedule_id), ("offer_id", "offer", offer_id)):
         if found is not None and not await is_known(exchange, record_type, found):
             parameters.refuse(field, f"names no {record_type}: {found}")
     row = await _lead(exchange, parameters)
-    called = read_number_of(exchange, parameters, "to")
-    caller = read_number_of(exchange, parameters, "from")
+    called = read_number_field(exchange, parameters, "to")
+    caller = read_number_field(exchange, parameters, "from")
     force = bool(parameters.flag("force"))
     reason = parameters.read("override_reason", partial(parse_text, most=REASON_LENGTH_MAX))
     _check_lead(parameters, row, called, schedule_id, offer_id)
@@ -102,7 +102,7 @@ async def _start(
         override_key_id=None if reason is None else exchange.key.key_id,
         **_whom(exchange, row, called),
     )
-    return await change(exchange, message, partial(render, columns=columns))
+    return await submit_change(exchange, message, partial(render, columns=columns))
 
 
 def _whom(exchange: Exchange, row: Row | None, called: ParsedNumber | None) -> dict[str, Any]:
@@ -110,7 +110,7 @@ def _whom(exchange: Exchange, row: Row | None, called: ParsedNumber | None) -> d
     if row is not None:
         return {"contact_key": row["contact_key"], "lead_id": row["id"], "caller_id": row["caller_id"]}
     number = "" if called is None else called.e164
-    place = {} if called is None else place_of(exchange, called)
+    place = {} if called is None else location_fields(exchange, called)
     return {"contact_key": contact_key(exchange.company_id, number, None) or "", "caller_id": number, **place}
 
 

@@ -6,11 +6,11 @@ from functools import partial
 from typing import Any
 
 from adapters.http.calls.call_lists import LIST_TYPES, SERIALIZER, SERIALIZERS
-from adapters.http.exchange.answers import PAGING_PARAMETERS, one, read_shown
+from adapters.http.exchange.answers import PAGING_PARAMETERS, read_columns_of_serializer, reply_with_record
 from adapters.http.exchange.exchange import Exchange, Operation, Reply
 from adapters.http.exchange.parameters import Parameters
-from adapters.http.exchange.problems import existing, not_found
-from adapters.http.exchange.writes import change
+from adapters.http.exchange.problems import not_found, require_row
+from adapters.http.exchange.writes import submit_change
 from adapters.http.schema.inputs import REFERENCE, TOKENS
 from adapters.http.schema.shapes import one_of
 from adapters.reads.ports import Result, Row
@@ -39,9 +39,9 @@ async def show(exchange: Exchange) -> Reply:
     """Answer with one call."""
     row = await live_call(exchange)
     parameters = Parameters(exchange.query)
-    columns = read_shown(parameters, SERIALIZERS)
+    columns = read_columns_of_serializer(parameters, SERIALIZERS)
     parameters.finish()
-    return one(exchange, "call", call_view(row, columns))
+    return reply_with_record(exchange, "call", call_view(row, columns))
 
 
 async def events(exchange: Exchange) -> Reply:
@@ -54,7 +54,7 @@ async def events(exchange: Exchange) -> Reply:
         "created_at": moment(row["created_at"]),
         "events": call_events(row, facts),
     }
-    return one(exchange, "call", shown)
+    return reply_with_record(exchange, "call", shown)
 
 
 async def send_key_press(exchange: Exchange) -> Reply:
@@ -65,7 +65,7 @@ async def send_key_press(exchange: Exchange) -> Reply:
     parameters.require("id", "digits")
     data = read_tokens(exchange, parameters, "data")
     parameters.finish()
-    row = existing(await exchange.services.reads.call(exchange.company_id, reference or 0), "call")
+    row = require_row(await exchange.services.reads.call(exchange.company_id, reference or 0), "call")
     message = CallKeysRequested(
         company_id=exchange.company_id,
         contact_key=row["contact_key"],
@@ -73,22 +73,22 @@ async def send_key_press(exchange: Exchange) -> Reply:
         digits=digits or "",
         data=data,
     )
-    return await change(exchange, message, render)
+    return await submit_change(exchange, message, render)
 
 
 async def delete(exchange: Exchange) -> Reply:
     """Delete one call."""
     row = await live_call(exchange)
     parameters = Parameters(exchange.fields)
-    columns = read_shown(parameters, SERIALIZERS)
+    columns = read_columns_of_serializer(parameters, SERIALIZERS)
     parameters.finish()
     message = CallDeleteRequested(company_id=exchange.company_id, contact_key=row["contact_key"], call_id=row["id"])
-    return await change(exchange, message, partial(render, columns=columns))
+    return await submit_change(exchange, message, partial(render, columns=columns))
 
 
 async def live_call(exchange: Exchange) -> Row:
     """Return the row of the call in the path. Raises `ProblemError` not_found or deleted."""
-    return existing(await exchange.services.reads.call(exchange.company_id, exchange.path_id("call")), "call")
+    return require_row(await exchange.services.reads.call(exchange.company_id, exchange.path_id("call")), "call")
 
 
 async def render(exchange: Exchange, result: Result, *, columns: tuple[str, ...] | None = None) -> Reply:
@@ -100,7 +100,7 @@ async def render(exchange: Exchange, result: Result, *, columns: tuple[str, ...]
     if answer is None or row is None:
         raise not_found("call")
     more = {"call_ids": list(answer.record_ids)} if len(answer.record_ids) > 1 else {}
-    return one(exchange, "call", call_view(row, columns), status=answer.status, **more)
+    return reply_with_record(exchange, "call", call_view(row, columns), status=answer.status, **more)
 
 
 def read_tokens(exchange: Exchange, parameters: Parameters, name: str) -> dict[str, Any]:

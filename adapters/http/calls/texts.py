@@ -3,12 +3,12 @@
 from functools import partial
 
 from adapters.http.calls.call_reports import REFERENCE_LENGTH_MAX, read_occurred
-from adapters.http.exchange.answers import one
+from adapters.http.exchange.answers import reply_with_record
 from adapters.http.exchange.exchange import Exchange, Operation, Reply
 from adapters.http.exchange.parameters import Parameters
-from adapters.http.exchange.people import read_number_of
+from adapters.http.exchange.people import read_number_field
 from adapters.http.exchange.problems import not_found
-from adapters.http.exchange.writes import change
+from adapters.http.exchange.writes import submit_change
 from adapters.http.schema.inputs import MOMENT, PHONE, TEXT, text
 from adapters.http.schema.shapes import nullable, one_of
 from adapters.reads.ports import Result
@@ -35,7 +35,7 @@ async def receive(exchange: Exchange) -> Reply:
     """Take in a text from a person."""
     parameters = Parameters(exchange.fields)
     parameters.require("from", "to", "text_ref")
-    person, texted = read_number_of(exchange, parameters, "from"), read_number_of(exchange, parameters, "to")
+    person, texted = read_number_field(exchange, parameters, "from"), read_number_field(exchange, parameters, "to")
     reference = parameters.read("text_ref", partial(parse_text, most=REFERENCE_LENGTH_MAX))
     body = _body(parameters)
     received_at = read_occurred(exchange, parameters, "received_at")
@@ -51,7 +51,7 @@ async def receive(exchange: Exchange) -> Reply:
         provider=provider,
         provider_ref=reference,
     )
-    return await change(exchange, message, render)
+    return await submit_change(exchange, message, render)
 
 
 def _body(parameters: Parameters) -> str:
@@ -71,7 +71,7 @@ async def render(exchange: Exchange, result: Result) -> Reply:
     if answer is None:
         raise not_found("text")
     text = {"lead_id": answer.record_id, **{name: answer.extra[name] for name in ("contact_id", "meaning", "repeated")}}
-    return one(exchange, "text", text)
+    return reply_with_record(exchange, "text", text)
 
 
 _SHOWN = {

@@ -12,7 +12,7 @@ from adapters.http.document.type_descriptions import Document
 _KEYS = "PUBLIC_KEY:PRIVATE_KEY"
 
 
-def written(example: Any) -> str:
+def format_example(example: Any) -> str:
     """Return an example as it is shown: text as it is, anything else as indented JSON."""
     if isinstance(example, str):
         return example
@@ -38,7 +38,7 @@ def _body(operation: Document) -> Any:
     return operation.get("requestBody", {}).get("content", {}).get("application/json", {}).get("example")
 
 
-def script(path: str, method: str, operation: Document) -> str:
+def write_fetch_sample(path: str, method: str, operation: Document) -> str:
     """Return the example as a program has it that knows fetch."""
     example = _body(operation)
     headers = {} if {} in operation["security"] else {"Authorization": "`Basic ${btoa(key)}`"}
@@ -46,7 +46,7 @@ def script(path: str, method: str, operation: Document) -> str:
     options = [f"method: '{method.upper()}'"] if method != "get" else []
     options += [f"headers: {{ {', '.join(f'{name}: {value}' for name, value in headers.items())} }}"] if headers else []
     if example:
-        indented = written(example).replace("\n", "\n  ")
+        indented = format_example(example).replace("\n", "\n  ")
         options.append(f"body: JSON.stringify({indented})")
     told = f", {{\n  {(',' + chr(10) + '  ').join(options)}\n}}" if options else ""
     begin = "" if {} in operation["security"] else f"const key = '{_KEYS}';\n"
@@ -54,7 +54,7 @@ def script(path: str, method: str, operation: Document) -> str:
     return f"{begin}const answer = await fetch(`{{base}}{_asked(path, operation)}`{told});\nconsole.log({read});"
 
 
-def curl(path: str, method: str, operation: Document) -> str:
+def write_curl_sample(path: str, method: str, operation: Document) -> str:
     """Return the example as a command."""
     parts = [f'curl -s "$LEADCLOCK{_asked(path, operation)}"']
     if method != "get":
@@ -63,5 +63,5 @@ def curl(path: str, method: str, operation: Document) -> str:
         parts.append(f"-u {_KEYS}")
     example = _body(operation)
     if example:
-        parts += ["-H 'Content-Type: application/json'", f"-d {quote(written(example))}"]
+        parts += ["-H 'Content-Type: application/json'", f"-d {quote(format_example(example))}"]
     return " \\\n  ".join(parts)

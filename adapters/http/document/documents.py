@@ -18,7 +18,7 @@ CSS = "text/css; charset=utf-8"
 JAVASCRIPT = "text/javascript; charset=utf-8"
 
 
-async def show(exchange: Exchange) -> Reply:
+async def show_documentation(exchange: Exchange) -> Reply:
     """Answer with the page, or with the document where JSON is wanted."""
     if "text/html" in exchange.request.headers.get("accept", ""):
         return Reply(content=_interface_page(), media_type=HTML, headers=HEADERS)
@@ -90,7 +90,7 @@ def _open(name: str, path: str, summary: str, handler: Handler) -> Operation:
 
 
 OPERATIONS: tuple[Operation, ...] = (
-    _open("documentation", DOCUMENTATION_PATH, "This documentation", show),
+    _open("documentation", DOCUMENTATION_PATH, "This documentation", show_documentation),
     _open("openapi", f"{DOCUMENTATION_PATH}/openapi.json", "The OpenAPI document", show_document),
     _open("events_documentation", EVENTS_PATH, "The topics", show_events),
     _open("asyncapi", f"{DOCUMENTATION_PATH}/asyncapi.json", "The AsyncAPI document of the topics", show_events_document),

@@ -15,7 +15,7 @@ RECORDED = Path(__file__).with_name("recorded.json")
 """What the running system answered to each example; `python -m tests.api.record` asks it again."""
 
 
-class Recorded(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class RecordedAnswer(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """An answer as it was given: its status, its body as JSON, and the beginning of the same as CSV."""
 
     status: int = 200
@@ -24,14 +24,14 @@ class Recorded(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 @cache
-def all_recorded() -> dict[str, Recorded]:
+def read_recorded_answers() -> dict[str, RecordedAnswer]:
     """Return every recorded answer by `operation method`; none where nothing was recorded."""
-    return msgspec.json.decode(RECORDED.read_bytes(), type=dict[str, Recorded]) if RECORDED.is_file() else {}
+    return msgspec.json.decode(RECORDED.read_bytes(), type=dict[str, RecordedAnswer]) if RECORDED.is_file() else {}
 
 
-def recorded(operation: str, method: str) -> Recorded:
+def find_recorded_answer(operation: str, method: str) -> RecordedAnswer:
     """Return what was answered to the example of an operation."""
-    return all_recorded().get(f"{operation} {method}", Recorded())
+    return read_recorded_answers().get(f"{operation} {method}", RecordedAnswer())
 
 
 class Example(Struct, frozen=True, kw_only=True):

@@ -22,7 +22,7 @@ _MADE_UNDER: Mapping[str, str] = {
 """Path that makes a record -> the collection that the record is in."""
 
 
-def links_of(operation: Operation, operations: Iterable[Operation]) -> dict[str, Any]:
+def build_links(operation: Operation, operations: Iterable[Operation]) -> dict[str, Any]:
     """Return the links of the good answer of an operation by the name of what follows; none where it shows no record."""
     collection = _MADE_UNDER.get(operation.path, operation.path).removesuffix("/{id}")
     word = collection.rpartition("/")[2]
@@ -41,12 +41,12 @@ def links_of(operation: Operation, operations: Iterable[Operation]) -> dict[str,
         by_number = other.name.startswith(_NOT_BY_ID)
         if by_number and word != "leads":
             continue
-        for name in names_of(other):
+        for name in operation_ids(other):
             found[name] = {"operationId": name, "parameters": {"id": f"{place}/{'caller_id' if by_number else 'id'}"}}
     return found
 
 
-def names_of(operation: Operation) -> tuple[str, ...]:
+def operation_ids(operation: Operation) -> tuple[str, ...]:
     """Return what an operation is called in the document: one name, or one for each of its methods."""
     if len(operation.methods) == 1:
         return (operation.name,)

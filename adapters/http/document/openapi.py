@@ -5,30 +5,36 @@ from functools import cache
 from typing import Any
 
 from adapters.http.document.descriptions import describe
-from adapters.http.document.examples import EXAMPLES, REQUEST, Example, recorded
-from adapters.http.document.links import links_of
-from adapters.http.document.refusals import PROBLEM, problem_codes, problem_example, problem_response, shared
+from adapters.http.document.examples import EXAMPLES, REQUEST, Example, find_recorded_answer
+from adapters.http.document.links import build_links
+from adapters.http.document.refusals import (
+    PROBLEM,
+    build_problem_example,
+    build_problem_response,
+    problem_codes,
+    share_response,
+)
 from adapters.http.exchange.exchange import BODY_METHODS, PLACEHOLDER, ROOT, Operation
 from adapters.http.exchange.headers import (
-    ALWAYS,
+    ACCEPTED_HEADERS,
+    COMMON_HEADERS,
     ETAG,
     HEADERS,
     IF_MATCH,
-    LATER_HEADERS,
     NO_STORE,
     PAGING_HEADERS,
     RATE_HEADERS,
     REQUEST_HEADERS,
 )
 from adapters.http.exchange.parameters import LIST_LENGTH_MAX
-from adapters.http.exchange.writes import accepted
-from adapters.http.operations import documented
+from adapters.http.exchange.writes import accepted_reply
+from adapters.http.operations import documented_operations
 from adapters.http.schema.inputs import IDS, PARAMETERS, TOKEN_NAME, Schema, ref
 from adapters.http.schema.shapes import components, view_name
 from schemas.problems import PROBLEMS
 from schemas.records import RECORD_BODIES
 
-UNCHOOSABLE = frozenset({"private_key", "secret", "pivots", "total"})
+NOT_COLUMNS = frozenset({"private_key", "secret", "pivots", "total"})
 """Members of a record that are no columns of it: shown once, or beside them."""
 
 BODY_TYPES = ("application/json", "application/x-www-form-urlencoded", "multipart/form-data")
@@ -99,7 +105,7 @@ def openapi() -> dict[str, Any]:
     """Return the OpenAPI document."""
     paths: dict[str, dict[str, Any]] = {}
     refusals: dict[str, Any] = {}
-    for operation in documented():
+    for operation in documented_operations():
         for suffix in operation.suffixes:
             entry = paths.setdefault(operation.path + suffix, {})
             for method in operation.methods:
@@ -108,18 +114,24 @@ def openapi() -> dict[str, Any]:
         "openapi": "3.1.0",
         "info": _INFO,
         "servers": [{"url": "/"}],
-        "tags": [{"name": tag} for tag in dict.fromkeys(tag_of(operation) for operation in documented())],
+        "tags": [{"name": tag} for tag in dict.fromkeys(tag_of(operation) for operation in documented_operations())],
         "paths": paths,
         "components": {
             "securitySchemes": _SCHEMES,
             "schemas": {
                 "Problem": PROBLEM,
                 **_components(),
-                **{input_name(operation): _input_schema(operation) for operation in documented() if _takes_body(operation)},
+                **{
+                    input_name(operation): _input_schema(operation)
+                    for operation in documented_operations()
+                    if _takes_body(operation)
+                },
             },
             "headers": dict(HEADERS),
             "responses": refusals,
-            "examples": {code: {"summary": row.title, "value": problem_example(code)} for code, row in PROBLEMS.items()},
+            "examples": {
+                code: {"summary": row.title, "value": build_problem_example(code)} for code, row in PROBLEMS.items()
+            },
         },
     }
 
@@ -214,7 +226,7 @@ _WITH_COMMAS: Mapping[str, Any] = {"style": "form", "explode": False}
 def _columns(operation: Operation) -> dict[str, Any]:
     """Return which columns an operation can show: the members of its record."""
     properties = record_schema(operation.answer or {}).get("properties", {})
-    return {"enum": [name for name in properties if name not in UNCHOOSABLE]} if properties else {}
+    return {"enum": [name for name in properties if name not in NOT_COLUMNS]} if properties else {}
 
 
 def record_schema(answer: Schema) -> Schema:
@@ -259,13 +271,13 @@ def _described(operation: Operation, name: str) -> dict[str, Any]:
 
 
 _LOOKED_AT: Mapping[str, Any] = {
-    "204": {"description": "Nothing was changed: this was only looked at (HEAD, prefetch)", "headers": ALWAYS}
+    "204": {"description": "Nothing was changed: this was only looked at (HEAD, prefetch)", "headers": COMMON_HEADERS}
 }
 
 
 def _responses(operation: Operation, method: str, suffix: str, refusals: dict[str, Any]) -> dict[str, Any]:
     limited = operation.rate is not None and operation.access != "open"
-    headers = {**ALWAYS, **(RATE_HEADERS if limited else {})}
+    headers = {**COMMON_HEADERS, **(RATE_HEADERS if limited else {})}
     content = _content(operation, method, suffix)
     done = {"headers": {**headers, **_more_headers(operation)}, "content": content, **_links(operation, suffix)}
     found: dict[str, Any] = {"200": {"description": "Done", **done}}
@@ -274,8 +286,8 @@ def _responses(operation: Operation, method: str, suffix: str, refusals: dict[st
     if not operation.safe or operation.created:
         found["202"] = {
             "description": "Stored; its answer is at Location in a moment",
-            "headers": headers | LATER_HEADERS,
-            "content": {"application/json": {"schema": ref("Accepted"), "example": accepted(REQUEST).content}},
+            "headers": headers | ACCEPTED_HEADERS,
+            "content": {"application/json": {"schema": ref("Accepted"), "example": accepted_reply(REQUEST).content}},
             "links": {"show_request": {"operationId": "show_request", "parameters": {"id": "$response.body#/request/id"}}},
         }
     found |= {} if operation.safe else _LOOKED_AT
@@ -283,12 +295,12 @@ def _responses(operation: Operation, method: str, suffix: str, refusals: dict[st
     for code in problem_codes(operation):
         by_status.setdefault(PROBLEMS[code].status, []).append(code)
     for status, codes in sorted(by_status.items()):
-        found[str(status)] = shared(refusals, status, problem_response(status, codes, limited))
+        found[str(status)] = share_response(refusals, status, build_problem_response(status, codes, limited))
     return found
 
 
 def _content(operation: Operation, method: str, suffix: str) -> dict[str, Any]:
-    told = recorded(operation.name, method)
+    told = find_recorded_answer(operation.name, method)
     as_file: dict[str, Any] = {"schema": {"type": "string"}, **({"example": told.csv} if told.csv else {})}
     if suffix == ".csv":
         return {CSV: as_file}
@@ -313,7 +325,7 @@ def _more_headers(operation: Operation) -> Mapping[str, Any]:
 
 
 def _links(operation: Operation, suffix: str) -> dict[str, Any]:
-    found = {} if suffix == ".csv" else links_of(operation, documented())
+    found = {} if suffix == ".csv" else build_links(operation, documented_operations())
     return {"links": found} if found else {}
 
 

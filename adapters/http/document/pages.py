@@ -11,9 +11,9 @@ from html import escape
 from importlib.resources import files
 from typing import Any
 
-from adapters.http.document.code_samples import curl, script, written
-from adapters.http.document.type_descriptions import Document, Reader, plain
-from adapters.http.exchange.headers import ALWAYS
+from adapters.http.document.code_samples import format_example, write_curl_sample, write_fetch_sample
+from adapters.http.document.type_descriptions import Document, TypeDescriber, format_value
+from adapters.http.exchange.headers import COMMON_HEADERS
 from adapters.http.exchange.problems import DOCUMENTATION_PATH
 from schemas.instant import DAY
 from schemas.problems import PROBLEMS
@@ -41,7 +41,7 @@ _METHODS = ("get", "post", "put", "patch", "delete", "head")
 
 def interface_page(document: Document) -> bytes:
     """Return the page of an OpenAPI document."""
-    reader = Reader(document)
+    reader = TypeDescriber(document)
     rows = [
         (path, method, entry[method])
         for path, entry in document["paths"].items()
@@ -72,7 +72,7 @@ def interface_page(document: Document) -> bytes:
 
 def events_page(document: Document) -> bytes:
     """Return the page of an AsyncAPI document."""
-    reader = Reader(document)
+    reader = TypeDescriber(document)
     channels = document["channels"]
     actions: dict[str, list[str]] = {name: [] for name in channels}
     for operation in document["operations"].values():
@@ -156,7 +156,7 @@ def _menu_line(path: str, method: str, operation: Document) -> str:
     return f"<a href='#{operation['operationId']}'><b>{method.upper()}</b> {escape(path.removeprefix('/api/v1'))}</a>"
 
 
-def _operation(reader: Reader, path: str, method: str, operation: Document) -> str:
+def _operation(reader: TypeDescriber, path: str, method: str, operation: Document) -> str:
     body = reader.found(operation.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema", {}))
     asked = [
         *(
@@ -172,7 +172,7 @@ def _operation(reader: Reader, path: str, method: str, operation: Document) -> s
     asked.sort(key=lambda row: (not row[4], row[3] == "header"))
     fields = [_field_row(reader, name, schema, text, where=where, must=must) for name, schema, text, where, must in asked]
     table = _table(("field", "type", "in", "meaning"), fields) if fields else ""
-    example = script(path, method, operation)
+    example = write_fetch_sample(path, method, operation)
     shown = method.upper()
     return (
         # The anchor is inside: a browser opens what it jumps into.
@@ -180,7 +180,7 @@ def _operation(reader: Reader, path: str, method: str, operation: Document) -> s
         f"<code>{escape(path)}</code> <span>{escape(operation['summary'])}</span></summary>"
         f"<div id='{operation['operationId']}'><a class='anchor' href='#{operation['operationId']}'>link</a>"
         f"{_who(operation)}{table}"
-        f"<h4>Example</h4>{_code(curl(path, method, operation))}"
+        f"<h4>Example</h4>{_code(write_curl_sample(path, method, operation))}"
         f"<details class='more'><summary>with fetch</summary>{_code(example)}</details>"
         f"{_shown_answer(operation)}<h4>Answers</h4>{_answers(reader, operation)}</div></details>"
     )
@@ -193,7 +193,7 @@ def _who(operation: Document) -> str:
     return "<p>With a lead token, or a key.</p>" if {} in schemes else "<p>With a key.</p>"
 
 
-def _field_row(reader: Reader, name: str, schema: Any, text: str, *, where: str, must: bool) -> str:
+def _field_row(reader: TypeDescriber, name: str, schema: Any, text: str, *, where: str, must: bool) -> str:
     required = " <span class='req'>required</span>" if must else ""
     return (
         f"<tr><td><code>{escape(name)}</code>{required}</td><td>{reader.told(schema)}</td><td class='in'>{where}</td>"
@@ -206,7 +206,7 @@ def _table(heads: Iterable[str], rows: Iterable[str]) -> str:
     return f"<div class='scroll'><table><thead><tr>{line}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>"
 
 
-def _answers(reader: Reader, operation: Document) -> str:
+def _answers(reader: TypeDescriber, operation: Document) -> str:
     rows = []
     for status, kept in operation["responses"].items():
         answer = reader.found(kept)
@@ -217,7 +217,7 @@ def _answers(reader: Reader, operation: Document) -> str:
         )
         if "application/problem+json" in content:
             told = _codes(content["application/problem+json"]["schema"])
-        names = ", ".join(f"<code>{escape(name)}</code>" for name in answer.get("headers", {}) if name not in ALWAYS)
+        names = ", ".join(f"<code>{escape(name)}</code>" for name in answer.get("headers", {}) if name not in COMMON_HEADERS)
         rows.append(f"<tr><td>{status}</td><td>{told}</td><td>{names}</td></tr>")
     return _table(("status", "content", "headers"), rows)
 
@@ -227,7 +227,7 @@ def _shown_answer(operation: Document) -> str:
     content = next(iter(operation["responses"].values())).get("content", {})
     return "".join(
         f"<details class='more'><summary>the answer{' as CSV' if kind == 'text/csv' else ''}</summary>"
-        f"<pre>{escape(written(told['example']))}</pre></details>"
+        f"<pre>{escape(format_example(told['example']))}</pre></details>"
         for kind, told in content.items()
         if "example" in told
     )
@@ -238,7 +238,7 @@ def _codes(schema: Document) -> str:
     return ", ".join(f"<a href='#{code}'><code>{code}</code></a>" for code in codes)
 
 
-def _root(reader: Reader, schema: Document) -> str:
+def _root(reader: TypeDescriber, schema: Document) -> str:
     """Return what an answer holds: the record under its root."""
     envelope = schema["anyOf"][0] if "anyOf" in schema else schema
     properties = envelope.get("properties", {})
@@ -254,7 +254,7 @@ def _catalogue(document: Document) -> str:
         f"<td>{'yes' if row.retryable else ''}</td></tr>"
         for code, row in PROBLEMS.items()
     ]
-    example = written(document["components"]["examples"]["validation_failed"]["value"])
+    example = format_example(document["components"]["examples"]["validation_failed"]["value"])
     return (
         "<h2 id='problems'>Problems</h2><p>Errors are <code>application/problem+json</code> (RFC 9457). <code>code</code> "
         "is stable and meant for programs; <code>errors</code> names every bad field at once, each with sentences that say "
@@ -263,12 +263,12 @@ def _catalogue(document: Document) -> str:
     )
 
 
-def _shapes(reader: Reader) -> str:
+def _shapes(reader: TypeDescriber) -> str:
     shown = "".join(_shape(reader, name, schema) for name, schema in sorted(reader.schemas.items()))
     return f"<h2 id='shapes'>Records and types</h2>{shown}"
 
 
-def _shape(reader: Reader, name: str, schema: Document) -> str:
+def _shape(reader: TypeDescriber, name: str, schema: Document) -> str:
     properties: Mapping[str, Any] = schema.get("properties", {})
     required = schema.get("required", ())
     rows = [
@@ -285,7 +285,7 @@ def _shape(reader: Reader, name: str, schema: Document) -> str:
     )
 
 
-def _channel(reader: Reader, name: str, channel: Document, actions: Iterable[str]) -> str:
+def _channel(reader: TypeDescriber, name: str, channel: Document, actions: Iterable[str]) -> str:
     messages = "".join(_message(reader, key) for key in channel["messages"])
     badges = "".join(f"<span class='m {action}'>{action}s</span> " for action in actions)
     settings = channel["bindings"]["kafka"]["topicConfiguration"]
@@ -299,10 +299,10 @@ def _channel(reader: Reader, name: str, channel: Document, actions: Iterable[str
 def _setting(name: str, value: Any) -> str:
     if name == "retention.ms":
         return f"kept for {value // DAY} days"
-    return f"{name} {','.join(value) if isinstance(value, list) else plain(value)}"
+    return f"{name} {','.join(value) if isinstance(value, list) else format_value(value)}"
 
 
-def _message(reader: Reader, key: str) -> str:
+def _message(reader: TypeDescriber, key: str) -> str:
     message = reader.messages[key]
     payload = message.get("payload", {})
     name = payload.get("$ref", "").rpartition("/")[2]
@@ -315,4 +315,4 @@ def _message(reader: Reader, key: str) -> str:
 def _record_example(example: Document) -> str:
     """Return a record as it may be written: what its headers say, and its value."""
     headers = ", ".join(f"{name}: {value}" for name, value in example["headers"].items())
-    return f"<h4>{escape(example['summary'])} Headers {escape(headers)}</h4>{_code(written(example['payload']))}"
+    return f"<h4>{escape(example['summary'])} Headers {escape(headers)}</h4>{_code(format_example(example['payload']))}"

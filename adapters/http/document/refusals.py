@@ -6,8 +6,8 @@ from typing import Any
 from adapters.http.document.examples import REQUEST
 from adapters.http.exchange.exchange import BODY_METHODS, PLACEHOLDER, Operation
 from adapters.http.exchange.failures import OUTAGES
-from adapters.http.exchange.headers import ALWAYS, PROBLEM_HEADERS, RATE_HEADERS
-from adapters.http.exchange.problems import MEDIA_TYPE, problem
+from adapters.http.exchange.headers import COMMON_HEADERS, PROBLEM_HEADERS, RATE_HEADERS
+from adapters.http.exchange.problems import MEDIA_TYPE, build_problem
 from schemas.problems import PROBLEMS
 
 
@@ -39,7 +39,7 @@ def _codes(operation: Operation) -> Iterator[str]:
         yield from ("idempotency_conflict", "decision_failed")
 
 
-def shared(refusals: dict[str, Any], status: int, response: dict[str, Any]) -> dict[str, Any]:
+def share_response(refusals: dict[str, Any], status: int, response: dict[str, Any]) -> dict[str, Any]:
     """Return a reference to a refusal, which is described once for all operations that may give it."""
     name = next((known for known, one in refusals.items() if one == response), None)
     if name is None:
@@ -48,7 +48,7 @@ def shared(refusals: dict[str, Any], status: int, response: dict[str, Any]) -> d
     return {"$ref": f"#/components/responses/{name}"}
 
 
-def problem_response(status: int, codes: list[str], limited: bool) -> dict[str, Any]:
+def build_problem_response(status: int, codes: list[str], limited: bool) -> dict[str, Any]:
     """Return the response of a status: its codes, an example of each, and its headers."""
     schema = {"allOf": [{"$ref": "#/components/schemas/Problem"}, {"properties": {"code": {"enum": codes}}}]}
     sentences = "; ".join(f"`{code}`: {PROBLEMS[code].title}" for code in codes)
@@ -56,15 +56,15 @@ def problem_response(status: int, codes: list[str], limited: bool) -> dict[str, 
     rates = RATE_HEADERS if limited and status == PROBLEMS["rate_limited"].status else {}
     return {
         "description": sentences,
-        "headers": {**ALWAYS, **rates, **PROBLEM_HEADERS.get(status, {})},
+        "headers": {**COMMON_HEADERS, **rates, **PROBLEM_HEADERS.get(status, {})},
         "content": {MEDIA_TYPE: {"schema": schema, "examples": examples}},
     }
 
 
-def problem_example(code: str) -> dict[str, Any]:
+def build_problem_example(code: str) -> dict[str, Any]:
     """Return what a problem looks like."""
     details = _DETAILS.get(code, (f"{PROBLEMS[code].title}.", {}))
-    return problem(code, details[0], request_id=REQUEST, errors=details[1])
+    return build_problem(code, details[0], request_id=REQUEST, errors=details[1])
 
 
 _DETAILS: Mapping[str, tuple[str, dict[str, list[str]]]] = {

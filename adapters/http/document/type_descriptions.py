@@ -18,7 +18,7 @@ DEPTH_MAX = 3
 _BIG_LETTER = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
-class Reader:
+class TypeDescriber:
     """The document, and how a schema of it is told in a few words."""
 
     def __init__(self, document: Document) -> None:
@@ -47,9 +47,9 @@ class Reader:
         if "enum" in schema or "const" in schema:
             values = [schema["const"]] if "const" in schema else schema["enum"]
             if len(values) > WORDS_SHOWN:
-                listed = ", ".join(f"<code>{escape(plain(value))}</code>" for value in values)
+                listed = ", ".join(f"<code>{escape(format_value(value))}</code>" for value in values)
                 return f"<details class='more'><summary>one of {len(values)} words</summary>{listed}</details>"
-            return ", ".join(f"<code>{escape(plain(value))}</code>" for value in values)
+            return ", ".join(f"<code>{escape(format_value(value))}</code>" for value in values)
         return self._plain_type(schema, depth)
 
     def _named(self, reference: str, depth: int) -> str:
@@ -100,6 +100,6 @@ def _bounds(schema: Document) -> Iterator[str]:
         yield f"at most {schema['maxItems']:,}"
 
 
-def plain(value: Any) -> str:
+def format_value(value: Any) -> str:
     """Return a value as one writes it: text without quotes."""
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()

@@ -1,16 +1,16 @@
-"""Does another company use this process now? The rests between one company's reports and files are there for the others.
+"""Does another company use this process now? Only then do reports and exports of one company pause between two (cooldown).
 
-A company that is alone needs no rest: its reports follow each other at once.
+The reports of a company that is alone follow each other at once.
 """
 
 from collections import OrderedDict
 from collections.abc import Callable
 
 ACTIVE_SECONDS = 10.0
-"""A company counts as active for so long after its last request: longer than people pause between two clicks."""
+"""A company counts as active for this long after its last request: longer than people pause between two clicks."""
 
 COMPANIES_MAX = 1_000
-"""Companies remembered; only the latest two decide."""
+"""Companies remembered; only the latest two matter."""
 
 
 class ActiveCompanies:
@@ -18,17 +18,17 @@ class ActiveCompanies:
 
     def __init__(self, monotonic: Callable[[], float]) -> None:
         self._monotonic = monotonic
-        self._asked_at: OrderedDict[int, float] = OrderedDict()
-        """By company, the latest request last."""
+        self._last_requests: OrderedDict[int, float] = OrderedDict()
+        """Company -> monotonic seconds of its last request, the latest last."""
 
-    def note(self, company_id: int) -> None:
-        """Note a request of a company."""
-        self._asked_at[company_id] = self._monotonic()
-        self._asked_at.move_to_end(company_id)
-        if len(self._asked_at) > COMPANIES_MAX:
-            self._asked_at.popitem(last=False)
+    def record_request(self, company_id: int) -> None:
+        """Record a request of a company."""
+        self._last_requests[company_id] = self._monotonic()
+        self._last_requests.move_to_end(company_id)
+        if len(self._last_requests) > COMPANIES_MAX:
+            self._last_requests.popitem(last=False)
 
     def has_others(self, company_id: int) -> bool:
-        """Tell whether another company asked within `ACTIVE_SECONDS`."""
-        latest = next((other for other in reversed(self._asked_at) if other != company_id), None)
-        return latest is not None and self._monotonic() - self._asked_at[latest] < ACTIVE_SECONDS
+        """Return whether another company sent a request within `ACTIVE_SECONDS`."""
+        latest = next((other for other in reversed(self._last_requests) if other != company_id), None)
+        return latest is not None and self._monotonic() - self._last_requests[latest] < ACTIVE_SECONDS

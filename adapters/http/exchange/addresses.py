@@ -1,4 +1,4 @@
-"""What counts as one client address? An IPv4 address, or an IPv6 /64: one customer has all addresses of it."""
+"""What counts as one client address? An IPv4 address, or an IPv6 /64, since one customer has all addresses of a /64."""
 
 from ipaddress import IPv6Address, ip_address, ip_network
 
@@ -6,11 +6,11 @@ IPV6_PREFIX = 64
 """The smallest network that a provider gives to one customer (RFC 6177)."""
 
 ADDRESS_LENGTH_MAX = 64
-"""Characters that are kept of what a trusted proxy calls an address."""
+"""Characters that are used of what a trusted proxy forwards as an address."""
 
 
-def holder_of(address: str) -> str:
-    """Return what counts as one address: an IPv4 address, the /64 of an IPv6 address, or the text where it is neither."""
+def client_of(address: str) -> str:
+    """Return the client to count for an address: the IPv4 address, the /64 of an IPv6 address, or else the text."""
     try:
         found = ip_address(address)
     except ValueError:

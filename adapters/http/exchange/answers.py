@@ -9,7 +9,7 @@ import msgspec
 from msgspec import structs
 
 from adapters.http.exchange.exchange import JSON, ROOT, Exchange, Reply
-from adapters.http.exchange.exports import CSV, csv_text, rows_shown, wants_csv, whole_list
+from adapters.http.exchange.exports import CSV, show_rows, stream_csv, wants_csv, write_csv
 from adapters.http.exchange.parameters import Parameters
 from adapters.http.exchange.report_slots import in_slices
 from adapters.reads.ports import Page, Paging, Row
@@ -44,14 +44,14 @@ PAGING_PARAMETERS: Mapping[str, str] = {
 }
 
 
-def one(exchange: Exchange, name: str, shown: Mapping[str, Any], *, status: int = 200, **more: Any) -> Reply:
+def reply_with_record(exchange: Exchange, name: str, shown: Mapping[str, Any], *, status: int = 200, **more: Any) -> Reply:
     """Return the answer with one record."""
-    if bare(exchange):
+    if wants_bare(exchange):
         return Reply(status=status, content=shown)
     return Reply(status=status, content={"status": status, "errors": {}, name: shown, **more, "metadata": {"root": name}})
 
 
-def tagged(reply: Reply, version: int) -> Reply:
+def add_etag(reply: Reply, version: int) -> Reply:
     """Return an answer that names the version of its record, for an If-Match to come back with."""
     return structs.replace(reply, headers={**reply.headers, "ETag": f'"{version}"'})
 
@@ -62,11 +62,11 @@ def read_paging(parameters: Parameters, sortable: Collection[str]) -> Paging:
     per_page = parameters.whole("per_page", least=1, most=PER_PAGE_MAX if cursor is None else CURSOR_PER_PAGE_MAX)
     per_page = per_page or PER_PAGE_DEFAULT
     page = parameters.whole("page", least=1, most=INTEGER_MAX) or 1
-    order, descending = read_order(parameters, sortable, cursor)
+    order, descending = read_sorting(parameters, sortable, cursor)
     return Paging(page=page, per_page=per_page, cursor=cursor, order=order, descending=descending)
 
 
-def read_order(parameters: Parameters, sortable: Collection[str], cursor: int | None) -> tuple[str | None, bool]:
+def read_sorting(parameters: Parameters, sortable: Collection[str], cursor: int | None) -> tuple[str | None, bool]:
     """Read by which column a list is ordered, and whether downwards; faults are kept, such as an order beside a cursor."""
     if not sortable:
         return None, True
@@ -79,7 +79,7 @@ def read_order(parameters: Parameters, sortable: Collection[str], cursor: int | 
     return order, direction != "asc"
 
 
-def read_shown(parameters: Parameters, serializers: Mapping[str, tuple[str, ...]]) -> tuple[str, ...] | None:
+def read_columns_of_serializer(parameters: Parameters, serializers: Mapping[str, tuple[str, ...]]) -> tuple[str, ...] | None:
     """Read which columns are wanted: those of a serializer, or the named ones among them.
 
     None is all: the columns of the first serializer, which stands where none is named.
@@ -100,7 +100,7 @@ def read_columns(parameters: Parameters, known: Sequence[str]) -> tuple[str, ...
     return tuple(dict.fromkeys(wanted)) if wanted else None
 
 
-async def listed(
+async def reply_with_list(
     exchange: Exchange,
     name: str,
     parameters: Parameters,
@@ -111,21 +111,23 @@ async def listed(
     view: Callable[[Row], dict[str, Any]],
 ) -> Reply:
     """Read a page and return the answer with it; as CSV the whole list, where no page of it is asked for."""
-    bare(exchange)  # a root that is neither true nor false is refused, whether or not a file has one
+    wants_bare(exchange)  # a root that is neither true nor false is refused, whether or not a file has one
     if wants_csv(exchange) and not any(exchange.query.get(given) for given in ("page", "per_page", "cursor")):
-        return await whole_list(exchange, read, paging, columns, view)
-    if paging.cursor is not None and not (bare(exchange) or wants_csv(exchange)):
+        return await stream_csv(exchange, read, paging, columns, view)
+    if paging.cursor is not None and not (wants_bare(exchange) or wants_csv(exchange)):
         paging = structs.replace(paging, counted=False)  # only headers say how many there are
     if paging.per_page <= PER_PAGE_MAX:
-        return many(exchange, name, await fetch(parameters, paging, read), paging=paging, columns=columns, view=view)
-    async with exchange.services.exports.batch_for(exchange.company_id):  # as much work as several batches of a file
+        return reply_with_page(
+            exchange, name, await fetch_page(parameters, paging, read), paging=paging, columns=columns, view=view
+        )
+    async with exchange.services.exports.acquire_batch(exchange.company_id):  # as much work as several batches of a file
         page = await read(paging)
-        shown = partial(many, exchange, name, page, paging=paging, columns=columns, view=view, pace=in_slices)
+        shown = partial(reply_with_page, exchange, name, page, paging=paging, columns=columns, view=view, pace=in_slices)
         reply: Reply = await exchange.services.engine.run(exchange.company_id, shown)
         return reply
 
 
-async def fetch(parameters: Parameters, paging: Paging, read: Callable[[Paging], Awaitable[Page]]) -> Page:
+async def fetch_page(parameters: Parameters, paging: Paging, read: Callable[[Paging], Awaitable[Page]]) -> Page:
     """Read a page; one past the end is empty, one beyond the rows that are counted is refused by `ProblemError`."""
     if paging.cursor is not None or paging.page * paging.per_page <= ROWS_BY_PAGE_MAX:
         return await read(paging)
@@ -138,7 +140,7 @@ async def fetch(parameters: Parameters, paging: Paging, read: Callable[[Paging],
     return Page(rows=(), total_count=first.total_count)
 
 
-def many(
+def reply_with_page(
     exchange: Exchange,
     name: str,
     page: Page,
@@ -149,16 +151,16 @@ def many(
     pace: Callable[[Iterable[Row]], Iterable[Row]] = iter,
 ) -> Reply:
     """Return the answer with a list; `pace` gives its rows on."""
-    rows = list(rows_shown(pace(page.rows), columns, view))
-    is_bare = bare(exchange)
+    rows = list(show_rows(pace(page.rows), columns, view))
+    is_bare = wants_bare(exchange)
     if wants_csv(exchange):
-        return Reply(content=csv_text(columns, rows), media_type=CSV, headers=_paging_headers(exchange, page, paging))
+        return Reply(content=write_csv(columns, rows), media_type=CSV, headers=_paging_headers(exchange, page, paging))
     if is_bare:
         return Reply(content=rows, headers=_paging_headers(exchange, page, paging))
     return Reply(content={"status": 200, "errors": {}, name: rows, "metadata": {"root": name, **_metadata(page, paging)}})
 
 
-def one_list(
+def reply_with_rows(
     exchange: Exchange,
     name: str,
     rows: Sequence[Mapping[str, Any]],
@@ -175,16 +177,16 @@ def one_list(
     `per_page` None is 25, and as CSV all rows. `more` stands in the metadata, `beside` next to the list; `flat` makes a
     line of a file of a row.
     """
-    is_bare = bare(exchange)
+    is_bare = wants_bare(exchange)
     line = flat or (lambda row: row)
     if wants_csv(exchange) and per_page is None and "page" not in exchange.query:
-        return Reply(content=csv_text(columns, in_slices(map(line, rows))), media_type=CSV)
+        return Reply(content=write_csv(columns, in_slices(map(line, rows))), media_type=CSV)
     size = per_page or PER_PAGE_DEFAULT
     paging = Paging(page=page, per_page=size)
     chosen = _cut(rows, page, size)
     counted = Page(rows=chosen, total_count=len(rows))
     if wants_csv(exchange):
-        table = csv_text(columns, in_slices(map(line, chosen)))
+        table = write_csv(columns, in_slices(map(line, chosen)))
         return Reply(content=table, media_type=CSV, headers=_paging_headers(exchange, counted, paging))
     # Row by row: to encode some megabytes at once would keep the interpreter from the loop.
     encoded = [msgspec.Raw(JSON.encode(row)) for row in in_slices(chosen)]
@@ -199,7 +201,7 @@ def _cut(rows: Sequence[Mapping[str, Any]], page: int, per_page: int) -> Sequenc
     return rows[(page - 1) * per_page : page * per_page]
 
 
-def bare(exchange: Exchange) -> bool:
+def wants_bare(exchange: Exchange) -> bool:
     """Tell whether `root=false` asks for an answer without a frame. Raises `ProblemError`."""
     # In the body of a submission or a change of a lead it is a token like any other.
     fields = exchange.query if exchange.operation.extra == "tokens" else exchange.fields

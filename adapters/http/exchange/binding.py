@@ -48,7 +48,7 @@ connection."""
 INTEGER_BITS_MAX = 63
 """What PostgreSQL's bigint holds and every JSON reader keeps exact or refuses."""
 
-LISTS = frozenset(
+LIST_FIELDS = frozenset(
     {
         "ids", "columns", "scopes", "ip_allow_list", "buyer_ids", "add_buyer_ids", "remove_buyer_ids", "add_user_buyer_ids",
         "remove_user_buyer_ids", "buyer_group_ids", "fire_outgoing_webhook_ids",
@@ -56,7 +56,7 @@ LISTS = frozenset(
 )  # fmt: skip
 """Fields of plain values that may be several: most clients send a list as `ids=1&ids=2`."""
 
-NOT_READ: Mapping[str, str] = {"Connection": "close"}
+CLOSE_CONNECTION: Mapping[str, str] = {"Connection": "close"}
 """Said where the rest of a body was not read: the connection cannot be used again."""
 
 Fields = dict[str, Any]
@@ -67,7 +67,7 @@ def read_query(query: bytes) -> Fields:
     return _nested(_pairs(query)) if query else {}
 
 
-def read_known(query: bytes, known: Collection[str]) -> tuple[Fields, list[str]]:
+def read_known_query(query: bytes, known: Collection[str]) -> tuple[Fields, list[str]]:
     """Return the known fields of a query string, and the names of all others: whatever these hold, it is no fault.
 
     Raises `ProblemError` malformed_body where known ones contradict each other.
@@ -103,7 +103,7 @@ async def read_body(request: Request[Any, Any, Any]) -> bytes:
             f"The body came too slowly: send it within {BODY_SECONDS:g} s, "
             f"and {BODY_BYTES_PER_SECOND_MIN} bytes in each second beyond."
         )
-        raise ProblemError("malformed_body", sentence, headers=NOT_READ) from None
+        raise ProblemError("malformed_body", sentence, headers=CLOSE_CONNECTION) from None
     except HTTPException:
         # The one thing that the framework tells here: the sender is gone. Nobody reads the answer, but the log does.
         raise ProblemError("malformed_body", "The body ended early.") from None
@@ -154,7 +154,7 @@ def read_fields(body: bytes, content_type: str) -> Fields:
     )
 
 
-def screen(fields: Mapping[str, Any]) -> None:
+def check_storable(fields: Mapping[str, Any]) -> None:
     """Refuse what no store behind us could keep. Raises `ProblemError` naming every such field, up to FIELDS_SHOWN_MAX."""
     errors: dict[str, list[str]] = {}
     _screen(fields, "", 1, errors)
@@ -215,7 +215,7 @@ def _nested(pairs: Iterable[tuple[str, str]]) -> Fields:
 def _place(fields: Fields, name: str, value: str) -> None:
     """Put a value where its name says: `a`, `a[b]`, `a[]`, `a[b][]`. A name that contradicts an earlier one replaces it."""
     head, *inner = name.replace("]", "").split("[") if name.endswith("]") and "[" in name else [name]
-    if head in LISTS and len(inner) == 1 and inner[0].isdigit():  # `ids[0]=1&ids[1]=2`, as PHP writes a list
+    if head in LIST_FIELDS and len(inner) == 1 and inner[0].isdigit():  # `ids[0]=1&ids[1]=2`, as PHP writes a list
         inner = [""]
     if len(inner) >= DEPTH_MAX:
         raise _too_deep()
@@ -230,7 +230,7 @@ def _place(fields: Fields, name: str, value: str) -> None:
         place = place[step]
     if isinstance(place, list):
         place.append(value)
-    elif name in LISTS and name in fields:
+    elif name in LIST_FIELDS and name in fields:
         fields[name] = [*(fields[name] if isinstance(fields[name], list) else [fields[name]]), value]
     else:
         place[path[-1]] = value
@@ -263,7 +263,7 @@ def _fault(errors: dict[str, list[str]], path: str, sentence: str) -> None:
 
 
 def _too_large() -> ProblemError:
-    return ProblemError("too_large", f"A body has at most {BODY_BYTES_MAX} bytes.", headers=NOT_READ)
+    return ProblemError("too_large", f"A body has at most {BODY_BYTES_MAX} bytes.", headers=CLOSE_CONNECTION)
 
 
 def _too_deep() -> ProblemError:

@@ -1,8 +1,8 @@
-"""How much may one network address hold at once? Bounds on its connections and on its requests under way.
+"""How many connections may one network address hold? And how many requests in flight?
 
-The server counts only the connections of all addresses together, and shows one to the application when its headers are
-whole. So the sockets of this process are looked through, and the newest ones of an address that holds too many are shut
-down: the server then lets them go as if the other side had hung up.
+The server limits only the connections of all addresses together, and shows a connection to the application only when its
+headers are complete. So a task looks through the sockets of this process and shuts down the newest ones of an address
+that has too many. The server then closes them as if the client had hung up.
 """
 
 import asyncio
@@ -17,11 +17,11 @@ from pathlib import Path
 
 import structlog
 
-from adapters.http.exchange.access import within
-from adapters.http.exchange.addresses import holder_of
+from adapters.http.exchange.access import is_within
+from adapters.http.exchange.addresses import client_of
 
-LOOK_SECONDS = 0.25
-"""How long an address may hold more than it may. To look through 1,000 sockets takes some 10 ms."""
+CHECK_INTERVAL_SECONDS = 0.25
+"""Between two checks; an address can exceed its limit for so long. A check of 1,000 sockets takes about 10 ms."""
 
 OPEN_FILES = Path("/dev/fd")
 
@@ -31,94 +31,95 @@ Networks = tuple[IPv4Network | IPv6Network, ...]
 logger = structlog.get_logger(__name__)
 
 
-class RequestsUnderWay:
-    """Requests that are not answered yet, by address; behind a trusted proxy by the address that it forwards."""
+class RequestsInFlight:
+    """Counts the requests without an answer by address; behind a trusted proxy, by the address that it forwards."""
 
     def __init__(self, per_address_max: int) -> None:
         self._per_address_max = per_address_max
         self._counts: defaultdict[str, int] = defaultdict(int)
 
     @contextmanager
-    def admitted(self, address: str) -> Iterator[bool]:
-        """Count a request while the block runs; gives False where its address has too many."""
-        holder = holder_of(address)
-        self._counts[holder] += 1
+    def admit(self, address: str) -> Iterator[bool]:
+        """Count a request while the block runs; yield False if its address has too many."""
+        client = client_of(address)
+        self._counts[client] += 1
         try:
-            yield self._counts[holder] <= self._per_address_max
+            yield self._counts[client] <= self._per_address_max
         finally:
-            self._counts[holder] -= 1
-            if not self._counts[holder]:
-                del self._counts[holder]
+            self._counts[client] -= 1
+            if not self._counts[client]:
+                del self._counts[client]
 
 
-class ConnectionWatch:
-    """Shuts down connections to a port of this process beyond what one address may hold; trusted proxies hold any number."""
+class ConnectionLimiter:
+    """Shuts down connections to a port of this process above the limit of an address; trusted proxies have no limit."""
 
     def __init__(self, port: int, *, per_address_max: int, trusted_proxies: Networks = ()) -> None:
         self._port = port
         self._per_address_max = per_address_max
         self._trusted_proxies = trusted_proxies
-        self._known: dict[Peer, int] = {}
+        self._ranks: dict[Peer, int] = {}
+        """Connection -> its rank by age, 0 for the oldest."""
 
     async def run(self) -> None:
-        """Look again and again, until cancelled."""
+        """Check at intervals, until cancelled."""
         while True:
-            await asyncio.sleep(LOOK_SECONDS)
-            with suppress(OSError):  # no file is free for the look itself: the next one may find one
-                self.look()
+            await asyncio.sleep(CHECK_INTERVAL_SECONDS)
+            with suppress(OSError):  # no file descriptor is free for the check: the next one may find one
+                self.close_excess()
 
-    def look(self) -> int:
-        """Shut down what is over the bound, the newest first; return how many. Raises `OSError`."""
+    def close_excess(self) -> int:
+        """Shut down the connections above the limit, the newest first; return how many. Raises `OSError`."""
         files = [int(entry.name) for entry in OPEN_FILES.iterdir()]
         if len(files) <= self._per_address_max:
-            self._known.clear()
+            self._ranks.clear()
             return 0
         found = {peer: file for file in files if (peer := self._peer_of(file)) is not None}
-        self._known = {peer: place for place, peer in enumerate(sorted(found, key=self._age))}
+        self._ranks = {peer: rank for rank, peer in enumerate(sorted(found, key=self._rank))}
         closed = 0
-        for holder, peers in self._by_holder().items():
+        for client, peers in self._by_client().items():
             excess = peers[self._per_address_max :]
             closed += sum(self._shut_down(found[peer], peer) for peer in excess)
             if excess:
-                logger.warning("connections.closed", address=holder, closed=len(excess))
+                logger.warning("connections.closed", address=client, closed=len(excess))
         return closed
 
-    def _age(self, peer: Peer) -> float:
-        return self._known.get(peer, float("inf"))
+    def _rank(self, peer: Peer) -> float:
+        return self._ranks.get(peer, float("inf"))
 
-    def _by_holder(self) -> Mapping[str, list[Peer]]:
-        """Return the connections of each address that is no trusted proxy, the oldest first."""
-        holders: defaultdict[str, list[Peer]] = defaultdict(list)
-        for peer in self._known:
-            if not within(peer[0], self._trusted_proxies):
-                holders[holder_of(peer[0])].append(peer)
-        return holders
+    def _by_client(self) -> Mapping[str, list[Peer]]:
+        """Return the connections of each client that is no trusted proxy, the oldest first."""
+        clients: defaultdict[str, list[Peer]] = defaultdict(list)
+        for peer in self._ranks:
+            if not is_within(peer[0], self._trusted_proxies):
+                clients[client_of(peer[0])].append(peer)
+        return clients
 
     def _peer_of(self, file: int) -> Peer | None:
-        """Return who is at the other end of an open file, or None where it is no connection to our port."""
-        with suppress(OSError):  # it was closed meanwhile, or is not connected
+        """Return the peer of an open file, or None if it is no connection to our port."""
+        with suppress(OSError):  # it was closed since, or is not connected
             if stat.S_ISSOCK(os.fstat(file).st_mode):
-                with _duplicate(file) as ours:
-                    return self._peer(ours)
+                with _duplicate(file) as copy:
+                    return self._peer(copy)
         return None
 
-    def _peer(self, ours: socket.socket) -> Peer | None:
-        if ours.family not in {socket.AF_INET, socket.AF_INET6} or ours.getsockname()[1] != self._port:
+    def _peer(self, connection: socket.socket) -> Peer | None:
+        if connection.family not in {socket.AF_INET, socket.AF_INET6} or connection.getsockname()[1] != self._port:
             return None
-        address, port = ours.getpeername()[:2]
+        address, port = connection.getpeername()[:2]
         return str(address), int(port)
 
     def _shut_down(self, file: int, peer: Peer) -> bool:
-        # The number may belong to another file by now: what is shut down is a duplicate that was seen to be the right one.
-        with suppress(OSError), _duplicate(file) as ours:
-            if self._peer(ours) == peer:
-                ours.shutdown(socket.SHUT_RDWR)
+        # The descriptor may belong to another file by now: check a duplicate, and shut that down.
+        with suppress(OSError), _duplicate(file) as copy:
+            if self._peer(copy) == peer:
+                copy.shutdown(socket.SHUT_RDWR)
                 return True
         return False
 
 
 def _duplicate(file: int) -> socket.socket:
-    """Return a socket object of its own for an open file. Raises `OSError`."""
+    """Return a new socket object on a duplicate of an open file. Raises `OSError`."""
     number = os.dup(file)
     try:
         return socket.socket(fileno=number)

@@ -14,19 +14,19 @@ import structlog
 from litestar import Request
 from msgspec import Struct
 
-from adapters.http.exchange.access import Access, Gate, TokenTarget, forwarded_for, unauthenticated
+from adapters.http.exchange.access import Access, Authenticator, TokenTarget, forwarded_for, unauthenticated
 from adapters.http.exchange.active_companies import ActiveCompanies
-from adapters.http.exchange.addresses import holder_of
+from adapters.http.exchange.addresses import client_of
 from adapters.http.exchange.binding import (
     FIELDS_SHOWN_MAX,
     PATH_LENGTH_MAX,
     Fields,
     check_encoding,
+    check_storable,
     read_body,
     read_fields,
-    read_known,
+    read_known_query,
     read_query,
-    screen,
 )
 from adapters.http.exchange.export_slots import ExportSlots
 from adapters.http.exchange.identity import RequestIds
@@ -35,7 +35,7 @@ from adapters.http.exchange.ports import Requests, RulesSource
 from adapters.http.exchange.problems import ProblemError, not_found
 from adapters.http.exchange.rates import Limiter
 from adapters.http.exchange.report_slots import EngineThread, ReportSlots
-from adapters.http.exchange.settings import Settings
+from adapters.http.exchange.settings import HttpSettings
 from adapters.reads.ports import IdempotencyKeys, Reads, ServedChannels
 from schemas.instant import Instant
 from schemas.records import Company
@@ -81,8 +81,8 @@ class Services(Struct, frozen=True, kw_only=True):
     source: RulesSource
     claims: IdempotencyKeys
     served: ServedChannels
-    settings: Settings
-    gate: Gate
+    settings: HttpSettings
+    authenticator: Authenticator
     limiter: Limiter
     addresses: Limiter
     active: ActiveCompanies
@@ -156,7 +156,7 @@ class Exchange:
         self.access: Access | None = None
         self.headers: dict[str, str] = {}
         self.now = services.now()
-        self.waits_since = services.monotonic()
+        self.wait_started = services.monotonic()
 
     @property
     def key(self) -> Access:
@@ -180,7 +180,7 @@ class Exchange:
     def address(self) -> str:
         """The network address of who is asking."""
         client = self.request.scope["client"]
-        return self.services.gate.address(client[0] if client else "", forwarded_for(self.request.scope["headers"]))
+        return self.services.authenticator.address(client[0] if client else "", forwarded_for(self.request.scope["headers"]))
 
     def _header(self, name: bytes) -> str:
         """Return a header by its lower-case name, empty where it was not sent: every request is asked for a few."""
@@ -207,10 +207,10 @@ class Exchange:
         self.query.pop("auth_token", None)
         if operation.access != "open" and not early:
             await self._authenticate(auth_token)
-        screen(self.fields)
-        screen(self.path)
+        check_storable(self.fields)
+        check_storable(self.path)
         self._check_names()
-        self.waits_since = self.services.monotonic()  # a body that came slowly costs nobody the answer
+        self.wait_started = self.services.monotonic()  # a body that came slowly costs nobody the answer
 
     async def target(self, lead_token: Any, *, field: str = "lead_token") -> TokenTarget:
         """Return what a lead token, sent as `field`, points at; this sender may use it. Raises `ProblemError`.
@@ -221,7 +221,7 @@ class Exchange:
         if not token:
             sentence = f"must be the lead token of an offer{'' if field == 'offer_token' else ' or a schedule'}"
             raise ProblemError("validation_failed", f"Send the {field}.", {field: [sentence]})
-        target = await self.services.gate.target(token, address=self.address if self.access is None else None)
+        target = await self.services.authenticator.target(token, address=self.address if self.access is None else None)
         if target is None or (self.access is not None and self.access.company_id != target.company_id):
             raise ProblemError("unknown_lead_token", "No offer or schedule has this lead_token.")
         if self.access is None:
@@ -230,23 +230,23 @@ class Exchange:
             self.limit(target.company_id)
         return target
 
-    async def hold(self, block: AbstractAsyncContextManager[None]) -> None:
+    async def hold_until_answered(self, block: AbstractAsyncContextManager[None]) -> None:
         """Enter a block that ends with the answer, however that ends. Raises what entering raises."""
         held: AsyncExitStack = self.request.scope["state"].setdefault("held", AsyncExitStack())
         await held.enter_async_context(block)
 
-    async def let_go(self) -> None:
+    async def release_held(self) -> None:
         """End the blocks that are held: the server may tell late that an answer has ended."""
         await self.request.scope["state"]["held"].aclose()
 
     def limit(self, company_id: int) -> None:
         """Take one from the allowance of a company. Raises `ProblemError` rate_limited."""
-        self.services.active.note(company_id)
+        self.services.active.record_request(company_id)
         self._limit(self.services.limiter, f"company/{company_id}")
 
-    def limit_address(self) -> None:
+    def enforce_address_limit(self) -> None:
         """Take one from the allowance of an address, of which no company is known. Raises `ProblemError` rate_limited."""
-        self._limit(self.services.addresses, holder_of(self.address))
+        self._limit(self.services.addresses, client_of(self.address))
 
     def _limit(self, limiter: Limiter, sender: str) -> None:
         if self.operation.rate is None:
@@ -268,7 +268,7 @@ class Exchange:
     def _read_query(self) -> None:
         query = self.request.scope["query_string"]
         if self.operation.extra == "ignored":
-            self.query, names = read_known(query, (*self.operation.known(), "auth_token"))
+            self.query, names = read_known_query(query, (*self.operation.known(), "auth_token"))
             self._log_ignored(names)
         else:
             self.query = read_query(query)
@@ -301,8 +301,8 @@ class Exchange:
         authorization = self._header(b"authorization")
         if not authorization and not auth_token and self.operation.access == "token":
             return
-        gate = self.services.gate
-        self.access = await gate.authenticate(authorization, auth_token, address=self.address, now=self.now)
+        authenticator = self.services.authenticator
+        self.access = await authenticator.authenticate(authorization, auth_token, address=self.address, now=self.now)
         if self.operation.scope:
             self.access.require(self.operation.scope)
         self.limit(self.access.company_id)

@@ -43,17 +43,17 @@ def wants_csv(exchange: Exchange) -> bool:
     return liked.get("text/csv", 0.0) > max(liked.get("application/json", 0.0), liked.get("*/*", 0.0))
 
 
-def csv_text(columns: Sequence[str], rows: Iterable[Mapping[str, Any]], *, headed: bool = True) -> bytes:
+def write_csv(columns: Sequence[str], rows: Iterable[Mapping[str, Any]], *, headed: bool = True) -> bytes:
     """Return rows as CSV (RFC 4180), the names of the columns in the first line."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\r\n")
     if headed:
-        writer.writerow([csv_cell(name) for name in columns])  # of a pivot, what a sender wrote
-    writer.writerows([csv_cell(row[name]) for name in columns] for row in rows)
+        writer.writerow([format_csv_cell(name) for name in columns])  # of a pivot, what a sender wrote
+    writer.writerows([format_csv_cell(row[name]) for name in columns] for row in rows)
     return text.getvalue().encode()
 
 
-def csv_cell(value: Any) -> Any:
+def format_csv_cell(value: Any) -> Any:
     """Return a value as it stands in a file."""
     if isinstance(value, bool):
         return "true" if value else "false"
@@ -64,7 +64,7 @@ def csv_cell(value: Any) -> Any:
     return value
 
 
-def rows_shown(rows: Iterable[Row], columns: Sequence[str], view: View) -> Iterator[Mapping[str, Any]]:
+def show_rows(rows: Iterable[Row], columns: Sequence[str], view: View) -> Iterator[Mapping[str, Any]]:
     """Give rows as they are shown. One that cannot be shown has its id and nothing else, and is told in the log.
 
     A fault of one row must not keep its company from all others.
@@ -78,13 +78,13 @@ def rows_shown(rows: Iterable[Row], columns: Sequence[str], view: View) -> Itera
         yield found
 
 
-async def whole_list(exchange: Exchange, read: Read, paging: Paging, columns: Sequence[str], view: View) -> Reply:
+async def stream_csv(exchange: Exchange, read: Read, paging: Paging, columns: Sequence[str], view: View) -> Reply:
     """Return the answer with every row of a list, in its order. What is created meanwhile is not in it.
 
     The first rows are read before the answer begins, so that a database that is away is told as such. A place among the
     files is held until the answer has ended. Raises `ProblemError` where there is none.
     """
-    await exchange.hold(exchange.services.exports.file_for(exchange.company_id))
+    await exchange.hold_until_answered(exchange.services.exports.acquire_export(exchange.company_id))
     paging = Paging(per_page=BATCH_ROWS, order=paging.order, descending=paging.descending, counted=False)
     made = partial(_batch, exchange, read, columns, view)
     return Reply(stream=_until_over(exchange, _batches(made, paging, await made(paging))), media_type=CSV)
@@ -93,7 +93,7 @@ async def whole_list(exchange: Exchange, read: Read, paging: Paging, columns: Se
 async def _until_over(exchange: Exchange, batches: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
     async for text in batches:
         yield text
-    await exchange.let_go()
+    await exchange.release_held()
 
 
 class _Batch(Struct, frozen=True):
@@ -114,10 +114,10 @@ async def _batches(made: Callable[[Paging], Awaitable[_Batch]], paging: Paging, 
 async def _batch(exchange: Exchange, read: Read, columns: Sequence[str], view: View, paging: Paging) -> _Batch:
     """Read a batch and write it out, when it is the company's turn; the first one has the names of the columns."""
     services, company_id = exchange.services, exchange.company_id
-    async with services.exports.batch_for(company_id):
+    async with services.exports.acquire_batch(company_id):
         page = await read(paging)
-        rows = in_slices(rows_shown(page.rows, columns, view))
-        write = partial(csv_text, columns, rows, headed=paging.after is None)
+        rows = in_slices(show_rows(page.rows, columns, view))
+        write = partial(write_csv, columns, rows, headed=paging.after is None)
         return _Batch(await services.engine.run(company_id, write), page.after)
 
 

@@ -8,7 +8,7 @@ from litestar.exceptions import ClientException, HTTPException
 from adapters.http.exchange.access import unauthenticated
 from adapters.http.exchange.exchange import Reply
 from adapters.http.exchange.ports import EventsUnavailableError
-from adapters.http.exchange.problems import CODES_BY_STATUS, MEDIA_TYPE, ProblemError, problem
+from adapters.http.exchange.problems import CODES_BY_STATUS, MEDIA_TYPE, ProblemError, build_problem
 from adapters.reads.ports import ReadsTooSlowError, ReadsUnavailableError
 from engine.limits import RECORD_BYTES_MAX
 from engine.partition.draft import RefusedError
@@ -83,5 +83,5 @@ def _outage(code: str, request_id: str) -> Reply:
 
 
 def _problem(error: ProblemError, request_id: str) -> Reply:
-    content = problem(error.code, error.detail, request_id=request_id, errors=error.errors)
+    content = build_problem(error.code, error.detail, request_id=request_id, errors=error.errors)
     return Reply(status=content["status"], content={**error.extra, **content}, headers=error.headers, media_type=MEDIA_TYPE)

@@ -36,10 +36,10 @@ def _headers(*names: str) -> dict[str, Any]:
     return {name: {"$ref": f"#/components/headers/{name}"} for name in names}
 
 
-ALWAYS = _headers("X-Request-Id", "X-Content-Type-Options", "Leadclock-Sandbox")
+COMMON_HEADERS = _headers("X-Request-Id", "X-Content-Type-Options", "Leadclock-Sandbox")
 RATE_HEADERS = _headers("RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset")
 PAGING_HEADERS = _headers("X-Per-Page", "X-Total-Count", "X-Next-Cursor", "Link")
-LATER_HEADERS = _headers("Location", "Retry-After", "Preference-Applied")
+ACCEPTED_HEADERS = _headers("Location", "Retry-After", "Preference-Applied")
 ETAG = _headers("ETag")
 NO_STORE = _headers("Cache-Control")
 PROBLEM_HEADERS: Mapping[int, Mapping[str, Any]] = {

@@ -66,7 +66,7 @@ def new_private_key() -> str:
     return f"sk_{secrets.token_urlsafe(32)}"
 
 
-def fingerprint(private_key: str) -> str:
+def hash_private_key(private_key: str) -> str:
     """Return the one thing about a private key that is ever stored."""
     return sha256(private_key.encode()).hexdigest()
 

@@ -29,7 +29,7 @@ def country_of(rules: Rules, company_id: int, target: TokenTarget | None = None)
     return "US" if place is None else place.country
 
 
-def read_number_of(exchange: Exchange, parameters: Parameters, field: str) -> ParsedNumber | None:
+def read_number_field(exchange: Exchange, parameters: Parameters, field: str) -> ParsedNumber | None:
     """Read a telephone number from a field; national ones are of the company's country."""
     value = exchange.fields.get(field)
     if is_blank(value):
@@ -42,7 +42,7 @@ def read_number_of(exchange: Exchange, parameters: Parameters, field: str) -> Pa
     return found
 
 
-def place_of(exchange: Exchange, number: ParsedNumber) -> dict[str, Any]:
+def location_fields(exchange: Exchange, number: ParsedNumber) -> dict[str, Any]:
     """Return where a person may be, as far as their number says, as fields of a request: for a lead that is made of it."""
     country = number.country or country_of(exchange.services.source.rules, exchange.company_id)
     place = Reading({}, exchange.now).place(country, number)
@@ -50,7 +50,7 @@ def place_of(exchange: Exchange, number: ParsedNumber) -> dict[str, Any]:
     return {"columns": columns, "zones": place.zones, "zone_source": place.source, "states": place.states}
 
 
-async def contact_key_of(exchange: Exchange, text: str, target: TokenTarget) -> str:
+async def find_contact_key(exchange: Exchange, text: str, target: TokenTarget) -> str:
     """Return the key of the contact that a path means. Raises `ProblemError` for what is neither number nor e-mail."""
     if "@" in text:
         return await _by_email(exchange, text, target)
@@ -70,7 +70,7 @@ async def _by_email(exchange: Exchange, text: str, target: TokenTarget) -> str:
     page = await exchange.services.reads.leads(
         target.company_id, LeadFilter(email=email), Paging(per_page=NEWEST_LOOKED_AT, counted=False)
     )
-    schedule_ids = exchange.services.gate.schedule_ids(target)
+    schedule_ids = exchange.services.authenticator.schedule_ids(target)
     meant = [
         row
         for row in page.rows

@@ -54,7 +54,9 @@ class ProblemError(SenderError):
         self.extra = dict(extra or {})
 
 
-def problem(code: str, detail: str, *, request_id: str, errors: Mapping[str, list[str]] | None = None) -> dict[str, Any]:
+def build_problem(
+    code: str, detail: str, *, request_id: str, errors: Mapping[str, list[str]] | None = None
+) -> dict[str, Any]:
     """Return the body of a problem. A code that the catalogue does not hold is our fault: `internal_error`."""
     row = PROBLEMS.get(code)
     if row is None:
@@ -76,7 +78,7 @@ def in_current_words(detail: str) -> str:
     return _FORMER_WORDS.sub(r"Correct \1 and resend", detail)
 
 
-def existing(row: Row | None, what: str) -> Row:
+def require_row(row: Row | None, what: str) -> Row:
     """Return a row that is there. Raises `ProblemError` not_found or deleted."""
     if row is None:
         raise not_found(what)

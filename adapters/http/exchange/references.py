@@ -8,7 +8,7 @@ from adapters.http.exchange.parameters import Parameters
 
 T = TypeVar("T")
 
-UNKNOWN = "names no "
+UNKNOWN_REFERENCE = "names no "
 """How a sentence begins that refuses a reference."""
 
 
@@ -21,16 +21,16 @@ async def is_known(exchange: Exchange, record_type: str, record_id: int) -> bool
     """Tell whether a live record of the company is there, having read the rules to their end before saying no."""
     if is_own(exchange, record_type, record_id):
         return True
-    await exchange.services.gate.refresh()
+    await exchange.services.authenticator.refresh()
     return is_own(exchange, record_type, record_id)
 
 
-async def known(exchange: Exchange, read: Callable[[Parameters], T]) -> T:
+async def read_with_references(exchange: Exchange, read: Callable[[Parameters], T]) -> T:
     """Return what is read of the fields; before a record is refused as unknown, the rules are read to their end."""
     parameters = Parameters(exchange.fields)
     found = read(parameters)
-    if any(said.startswith(UNKNOWN) for sentences in parameters.errors.values() for said in sentences):
-        await exchange.services.gate.refresh()
+    if any(said.startswith(UNKNOWN_REFERENCE) for sentences in parameters.errors.values() for said in sentences):
+        await exchange.services.authenticator.refresh()
         parameters = Parameters(exchange.fields)
         found = read(parameters)
     parameters.finish()

@@ -1,7 +1,7 @@
-"""How many reports, forecasts and previews are made at once? A few, shared by companies; who waits too long is refused.
+"""How many reports, forecasts and previews run at once? A few, shared by companies; one that waits too long is refused.
 
-The database and the thread that computes are everybody's: without a bound one company's reports would keep the reads and
-submissions of all others waiting.
+All companies share the database and the thread that computes. Without a limit, one company's reports would delay the reads
+and submissions of all others.
 """
 
 import asyncio
@@ -19,79 +19,82 @@ from adapters.fair_semaphore import FairSemaphore, TooManyWaitingError
 from adapters.http.exchange.problems import ProblemError
 
 WAITING_MAX = 40
-"""Requests that wait for a slot, of all companies together; one company alone has half of these places."""
+"""Requests that wait for a slot, of all companies together. One company alone may have half of them."""
 
 WAIT_SECONDS = 5.0
-"""For a slot: a report takes tenths of a second, a long forecast some seconds."""
+"""Longest wait for a slot: a report takes tenths of a second, a long forecast a few seconds."""
 
 RETRY_AFTER_SECONDS = 5
 
 
-REST_SHARE = 1.0
-"""Of the time that a report took, how long its slot stays taken while other companies use this process: those of one company
-use half of a core of the database then."""
+COOLDOWN_SHARE = 1.0
+"""Time for which a slot stays taken after a report, as a share of the report's time, while other companies use this process.
+The reports of one company then use half of a database core."""
 
 SLICE_SECONDS = 0.001
-"""Of work beside the loop at a stretch, after which the loop may go on."""
+"""Time that a computing thread works before it lets the event loop run."""
 
 SWITCH_SECONDS = 0.001
-"""After which a thread that computes gives the interpreter to the loop. A request waits for it several times: Python's own
-5 ms would be more than the whole answer takes."""
+"""Interval after which a computing thread hands the interpreter to the event loop. A request waits for it several times:
+Python's default of 5 ms would be more than the whole answer takes."""
 
 PAUSE_SECONDS = 0.001
-"""Between two slices: a real pause, because a thread that only offers the interpreter gets it back at once."""
+"""Pause between two slices. It must be a real sleep: a thread that only yields the interpreter gets it back at once."""
 
 T = TypeVar("T")
 
 
-class Waits(Struct, frozen=True):
-    """What is told to those who waited in vain: because of their own (`{held}` of them), or because of others."""
+class RefusalTexts(Struct, frozen=True):
+    """What a request is answered that got no slot in time: because of its own company (`{held}` slots), or of others."""
 
     own: str
     others: str
 
 
-WAITS = Waits(
-    own="{held} reports or forecasts of this company are being made; ask again when one is done.",
-    others="Reports of other companies are being made; ask again soon.",
+REFUSAL_TEXTS = RefusalTexts(
+    own="This company has {held} reports or forecasts running. Try again when one is done.",
+    others="Reports of other companies are running. Try again soon.",
 )
 
 
 class ReportSlots:
-    """The slots of one process; one company alone holds half of them (`engine.fair_share.Shares`)."""
+    """The slots of one process; one company alone may hold half of them (`engine.fair_share.Shares`)."""
 
     def __init__(self, slots_max: int) -> None:
         self._slots = FairSemaphore(slots_max, waiting_max=WAITING_MAX)
 
     def acquire(self, company_id: int) -> AbstractAsyncContextManager[None]:
         """Wait for a slot and hold it for the block. Raises `ProblemError` rate_limited or reports_busy."""
-        return taken_in_time(self._slots, company_id, WAITS)
+        return acquire_in_time(self._slots, company_id, REFUSAL_TEXTS)
 
 
 @asynccontextmanager
-async def taken_in_time(slots: FairSemaphore, company_id: int, waits: Waits) -> AsyncIterator[None]:
-    """Wait some seconds for a slot and hold it for the block. Raises `ProblemError` rate_limited or reports_busy."""
+async def acquire_in_time(slots: FairSemaphore, company_id: int, texts: RefusalTexts) -> AsyncIterator[None]:
+    """Wait at most `WAIT_SECONDS` for a slot and hold it for the block.
+
+    Raises `ProblemError`: rate_limited if the company itself holds slots, else reports_busy.
+    """
     async with AsyncExitStack() as held:
         try:
             async with asyncio.timeout(WAIT_SECONDS):
                 await held.enter_async_context(slots.acquire(company_id))
         except (TimeoutError, TooManyWaitingError):
-            raise _refusal(slots.held(company_id), waits) from None
+            raise _refusal(slots.held(company_id), texts) from None
         yield
 
 
-def _refusal(held: int, waits: Waits) -> ProblemError:
+def _refusal(held: int, texts: RefusalTexts) -> ProblemError:
     headers = {"Retry-After": str(RETRY_AFTER_SECONDS)}
     if held:
-        return ProblemError("rate_limited", waits.own.format(held=held), headers=headers)
-    return ProblemError("reports_busy", waits.others, headers=headers)
+        return ProblemError("rate_limited", texts.own.format(held=held), headers=headers)
+    return ProblemError("reports_busy", texts.others, headers=headers)
 
 
 @asynccontextmanager
-async def rested(
+async def hold_with_cooldown(
     block: AbstractAsyncContextManager[None], share: float, is_shared: Callable[[], bool]
 ) -> AsyncIterator[None]:
-    """Hold a block, and for a share of its time longer where others use the process; its caller does not wait for that."""
+    """Hold a block, and hold it longer by a share of its time if others use the process; the caller does not wait."""
     async with AsyncExitStack() as held:
         await held.enter_async_context(block)
         started = time.monotonic()
@@ -99,9 +102,9 @@ async def rested(
             yield
         finally:
             if is_shared():
-                rest = asyncio.create_task(_close_after(held.pop_all(), share * (time.monotonic() - started)))
-                _RESTS.add(rest)
-                rest.add_done_callback(_RESTS.discard)
+                cooldown = asyncio.create_task(_close_after(held.pop_all(), share * (time.monotonic() - started)))
+                _COOLDOWNS.add(cooldown)
+                cooldown.add_done_callback(_COOLDOWNS.discard)
 
 
 async def _close_after(held: AsyncExitStack, seconds: float) -> None:
@@ -109,12 +112,12 @@ async def _close_after(held: AsyncExitStack, seconds: float) -> None:
         await asyncio.sleep(seconds)
 
 
-_RESTS: set[asyncio.Task[None]] = set()
-"""The loop itself keeps no task alive."""
+_COOLDOWNS: set[asyncio.Task[None]] = set()
+"""References to running tasks: the event loop itself keeps only weak ones."""
 
 
 def in_slices(items: Iterable[T]) -> Iterator[T]:
-    """Give items on, and let the loop go on whenever a slice of time is over. For a thread beside the loop."""
+    """Yield items, and sleep after each slice of time so that the event loop can run. For use in another thread."""
     until = time.monotonic() + SLICE_SECONDS
     for item in items:
         yield item
@@ -123,30 +126,30 @@ def in_slices(items: Iterable[T]) -> Iterator[T]:
             until = time.monotonic() + SLICE_SECONDS
 
 
-class Unhurried(Sequence[T]):
-    """Items that are given on in slices whenever they are gone through."""
+class SlicedSequence(Sequence[T]):
+    """A sequence that is iterated in slices (see `in_slices`)."""
 
     def __init__(self, items: Sequence[T]) -> None:
         self._items = items
 
     def __iter__(self) -> Iterator[T]:
-        """Give the items on."""
+        """Yield the items in slices."""
         return in_slices(self._items)
 
     def __len__(self) -> int:
         """Return the number of items."""
         return len(self._items)
 
-    def __getitem__(self, place: Any) -> Any:
-        """Return an item, or some."""
-        return self._items[place]
+    def __getitem__(self, index: Any) -> Any:
+        """Return an item or a slice."""
+        return self._items[index]
 
 
 class EngineThread:
-    """One thread for what the engine computes for long; companies take turns for it, call by call.
+    """One thread for long computations of the engine; companies take turns, call by call.
 
-    One, because threads that compute share the interpreter: whenever the loop has something to do, it waits for one of them
-    at most as long as the switch interval, and for several so many times longer. What takes long comes in slices.
+    It is one thread because threads that compute share the interpreter. The event loop waits at most one switch interval for
+    one of them, and several intervals for several. Long computations run in slices.
     """
 
     def __init__(self) -> None:
@@ -155,6 +158,6 @@ class EngineThread:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="engine")
 
     async def run(self, company_id: int, function: Callable[..., T], *arguments: Any) -> T:
-        """Return what a function returns."""
+        """Call a function in the thread, when it is the company's turn, and return its result."""
         async with self._turns.acquire(company_id):
             return await asyncio.get_running_loop().run_in_executor(self._thread, partial(function, *arguments))

@@ -34,7 +34,7 @@ _EMAIL = re.compile(r"[^/@]+(?:@|%40)", re.IGNORECASE)
 _TOKEN = re.compile(r"(?<=/leads/)[^/]+(?=/[^/]+/by_caller_number)|\b(?:lt|sk)_[\w-]+")
 
 
-def masked(path: str) -> str:
+def mask_path(path: str) -> str:
     """Return a path without lead tokens, e-mail names, and all but the last two digits of numbers."""
     # Cut first: to look for names in 60,000 characters without an end takes seconds, in which nobody else is answered.
     path = _TOKEN.sub("***", path[:PATH_LENGTH_MAX])
@@ -42,7 +42,7 @@ def masked(path: str) -> str:
     return _NUMBER.sub(lambda found: "***" + found[0][-2:], path)
 
 
-class Watch:
+class RequestMetrics:
     """The log line and the figures of one process's HTTP interface."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
@@ -75,7 +75,7 @@ class Watch:
         """Log what was not logged yet."""
         self._tally.flush()
 
-    def answered(
+    def record_answer(
         self, *, operation: str, method: str, path: str, status: int, seconds: float, request_id: str, company_id: int | None
     ) -> None:
         """Note an answer."""
@@ -88,7 +88,7 @@ class Watch:
         (logger.info if is_remarkable else logger.debug)(
             "request.answered",
             method=method,
-            path=masked(path),
+            path=mask_path(path),
             status=status,
             ms=round(seconds * 1000, 1),
             operation=operation,

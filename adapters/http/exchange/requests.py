@@ -40,7 +40,7 @@ class SeenRules(Protocol):
         ...
 
 
-class Waiting(Struct):
+class PendingAppend(Struct):
     """One record on its way, and who waits for it."""
 
     record: Outgoing
@@ -67,7 +67,7 @@ class LogRequests:
         self._now = now
         self._wait = wait
         self._counts: dict[str, int] = {}
-        self._waiting: dict[tuple[str, int], list[Waiting]] = {}
+        self._waiting: dict[tuple[str, int], list[PendingAppend]] = {}
         self._sending: dict[tuple[str, int], asyncio.Task[None]] = {}
         self._waiting_count = 0
 
@@ -120,7 +120,7 @@ class LogRequests:
 
     def _enqueue(self, partition: int, record: Outgoing) -> "asyncio.Future[None]":
         place = record.topic, partition
-        waiting = Waiting(record, asyncio.get_running_loop().create_future())
+        waiting = PendingAppend(record, asyncio.get_running_loop().create_future())
         self._waiting.setdefault(place, []).append(waiting)
         self._waiting_count += 1
         if place not in self._sending:
@@ -139,7 +139,7 @@ class LogRequests:
             del self._sending[place]
             self._waiting.pop(place, None)
 
-    async def _append(self, partition: int, batch: list[Waiting]) -> None:
+    async def _append(self, partition: int, batch: list[PendingAppend]) -> None:
         """Append a batch in order. A record that the log refuses for its size is left out; the others are appended."""
         while batch:
             try:
@@ -156,7 +156,7 @@ class LogRequests:
         return None
 
 
-def _settle(batch: list[Waiting], error: LogError | None) -> None:
+def _settle(batch: list[PendingAppend], error: LogError | None) -> None:
     """Tell those who wait for these records what came of them."""
     for waiting in batch:
         # Who waited may have gone: its time was up, or its connection ended.

@@ -19,7 +19,7 @@ NO_HEADERS: Mapping[str, str] = {}
 UTF_8 = "; charset=utf-8"
 
 
-class Streamed(Stream):
+class StreamResponse(Stream):
     """An answer that is sent as it is made, under its own media type: the framework's prefers that of the route."""
 
     def to_asgi_response(self, *arguments: Any, **more: Any) -> ASGIResponse:
@@ -27,7 +27,7 @@ class Streamed(Stream):
         return super().to_asgi_response(*arguments, **{**more, "media_type": None})
 
 
-class Written:
+class EncodedResponse:
     """An answer that is written out already: what the framework's own does with one costs more than most of our handlers."""
 
     def __init__(self, reply: Reply, headers: Mapping[str, str], *, is_head: bool) -> None:
@@ -51,24 +51,24 @@ def _body(reply: Reply) -> bytes:
     return b"" if content is None else content if isinstance(content, bytes) else JSON.encode(content)
 
 
-def response(reply: Reply, request: HttpRequest, headers: Mapping[str, str] = NO_HEADERS) -> Response[Any]:
+def build_response(reply: Reply, request: HttpRequest, headers: Mapping[str, str] = NO_HEADERS) -> Response[Any]:
     """Return an answer in the framework's form, with further headers and without a body for HEAD."""
     said = {**headers, **reply.headers, "X-Request-Id": request_id_of(request)}
     media_type = reply.media_type.removesuffix(UTF_8)  # of text the framework says so itself
     if reply.stream is not None and request.method != "HEAD":
-        return Streamed(reply.stream, status_code=reply.status, media_type=media_type, headers=said)
+        return StreamResponse(reply.stream, status_code=reply.status, media_type=media_type, headers=said)
     body = _body(reply)
     if request.method == "HEAD":
         body, said["Content-Length"] = b"", str(len(body))
     return Response(body, status_code=reply.status, media_type=media_type, headers=said)
 
 
-def outgoing(reply: Reply, request: HttpRequest, headers: Mapping[str, str]) -> ASGIApp:
+def build_asgi_response(reply: Reply, request: HttpRequest, headers: Mapping[str, str]) -> ASGIApp:
     """Return what sends an answer."""
     is_head = request.method == "HEAD"
     if reply.stream is not None and not is_head:
-        return cast("ASGIApp", response(reply, request, headers))
-    return Written(reply, {**headers, **reply.headers, "X-Request-Id": request_id_of(request)}, is_head=is_head)
+        return cast("ASGIApp", build_response(reply, request, headers))
+    return EncodedResponse(reply, {**headers, **reply.headers, "X-Request-Id": request_id_of(request)}, is_head=is_head)
 
 
 def request_id_of(request: HttpRequest) -> str:

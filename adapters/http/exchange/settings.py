@@ -53,7 +53,7 @@ def read_rate(text: str) -> Rate | None:
     return rate
 
 
-class Settings(Struct, frozen=True, kw_only=True):
+class HttpSettings(Struct, frozen=True, kw_only=True):
     """`secret_key` is the deployment's own (LEADCLOCK_SECRET_KEY): webhook secrets and the seal of request ids rest on it.
 
     A rate that is missing from `rates` is turned off. `trusted_proxies` are the networks whose X-Forwarded-For is believed.

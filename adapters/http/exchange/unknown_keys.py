@@ -12,7 +12,7 @@ from collections import Counter, OrderedDict
 from collections.abc import Awaitable, Callable
 from hashlib import sha256
 
-from adapters.http.exchange.addresses import holder_of
+from adapters.http.exchange.addresses import client_of
 from adapters.http.exchange.problems import ProblemError
 from adapters.http.exchange.rates import Limiter
 
@@ -32,7 +32,7 @@ under way: others behind the same address need the rest. Further requests are an
 RATE = "unknown_key"
 
 
-class Unknown:
+class UnknownCredentials:
     """Credentials that were not found, by their digest; `generation` says how far the rules were read."""
 
     def __init__(self, generation: Callable[[], int], monotonic: Callable[[], float]) -> None:
@@ -41,7 +41,7 @@ class Unknown:
         self._read_at = -1
         self._until: OrderedDict[bytes, float] = OrderedDict()
 
-    def holds(self, credential: str) -> bool:
+    def contains(self, credential: str) -> bool:
         """Tell whether a credential was not found a moment ago, and the rules are the same since."""
         self._lapse()
         until = self._until.get(_digest(credential))
@@ -66,7 +66,7 @@ class Unknown:
             self._until.clear()
 
 
-class Allowances:
+class UnknownKeyLimiter:
     """How many requests without a good key or token may each address send?"""
 
     def __init__(
@@ -82,7 +82,7 @@ class Allowances:
 
     async def take(self, address: str) -> None:
         """Take one from the allowance of an address. Raises `ProblemError` rate_limited where nothing is left."""
-        holder = holder_of(address)
+        holder = client_of(address)
         allowance = self._limiter.take(RATE, holder, self._monotonic())
         if allowance is None or allowance.allowed:
             return

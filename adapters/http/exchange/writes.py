@@ -9,7 +9,7 @@ from contextlib import suppress
 import msgspec
 from msgspec import Struct, structs
 
-from adapters.http.exchange.answers import bare
+from adapters.http.exchange.answers import wants_bare
 from adapters.http.exchange.exchange import JSON, Exchange, Reply
 from adapters.http.exchange.ports import EventsUnavailableError
 from adapters.http.exchange.problems import ProblemError
@@ -28,7 +28,7 @@ VERSION_DIGITS = 15
 Render = Callable[[Exchange, Result], Awaitable[Reply]]
 
 
-class Kept(Struct, frozen=True, kw_only=True):
+class StoredAnswer(Struct, frozen=True, kw_only=True):
     """The answer that was given first. `with_key` is kept beside: a lead token alone is told less."""
 
     with_key: bool
@@ -37,19 +37,19 @@ class Kept(Struct, frozen=True, kw_only=True):
     headers: Mapping[str, str]
 
 
-async def change(exchange: Exchange, message: ContactRequest | AccountRequest, render: Render) -> Reply:
+async def submit_change(exchange: Exchange, message: ContactRequest | AccountRequest, render: Render) -> Reply:
     """Submit a request and return its answer, or 202 where it is not there in time.
 
     Raises `ProblemError` for a refusal, `EventsUnavailableError` where nothing was stored.
     """
-    bare(exchange)  # how it is to be answered is refused before it is done
+    wants_bare(exchange)  # how it is to be answered is refused before it is done
     company_id = message.company_id
     claim = await _claim(exchange, company_id)
     topic, key = _destination(message)
     services = exchange.services
     request_id, result = exchange.request_id, None
     if claim is not None and claim.request_id != request_id:
-        kept = _kept(exchange, claim.answer)
+        kept = _read_answer(exchange, claim.answer)
         if kept is not None:
             return kept
         request_id, result = claim.request_id, await services.requests.wait(claim.request_id, 0)
@@ -59,29 +59,29 @@ async def change(exchange: Exchange, message: ContactRequest | AccountRequest, r
     is_async = "respond-async" in _preferences(exchange)
     if result is None and not is_async:
         with suppress(ReadsUnavailableError):  # it is stored: to be told "send it again" would make two of it
-            result = await services.requests.wait(request_id, patience_seconds(exchange))
+            result = await services.requests.wait(request_id, remaining_wait_seconds(exchange))
     if result is None:
-        reply = accepted(request_id)
+        reply = accepted_reply(request_id)
         if is_async:
             return structs.replace(reply, headers={**reply.headers, "Preference-Applied": "respond-async"})
         return reply
-    check(result)
+    raise_refusal(result)
     if isinstance(message, AccountRequest):
-        await _heed(exchange)
+        await _refresh_rules(exchange)
     try:
         reply = await render(exchange, result)
-        return reply if claim is None else await _keep(exchange, result, reply)
+        return reply if claim is None else await _store_answer(exchange, result, reply)
     except ReadsUnavailableError:
-        return accepted(request_id)  # it is done, and shown when the database is back
+        return accepted_reply(request_id)  # it is done, and shown when the database is back
 
 
-async def _heed(exchange: Exchange) -> None:
+async def _refresh_rules(exchange: Exchange) -> None:
     """Read the rules on, so that whoever changed a record and asks for something next is asked by the changed record."""
     with suppress(LogError, EventsUnavailableError):
         await exchange.services.source.refresh()
 
 
-def if_versions(exchange: Exchange) -> tuple[int, ...] | None:
+def read_if_match(exchange: Exchange) -> tuple[int, ...] | None:
     """Return the versions that If-Match names, as an ETag gave them; None where any will do."""
     header = exchange.request.headers.get("if-match", "").strip()
     if not header or header == "*":
@@ -90,14 +90,14 @@ def if_versions(exchange: Exchange) -> tuple[int, ...] | None:
     return tuple(int(tag) for tag in tags if tag.isascii() and tag.isdigit() and len(tag) <= VERSION_DIGITS)
 
 
-def accepted(request_id: str) -> Reply:
+def accepted_reply(request_id: str) -> Reply:
     """Return the answer to a request that is stored but not decided yet, or not shown yet."""
     path = f"/api/v1/requests/{request_id}"
     content = {"status": 202, "errors": {}, "request": {"id": request_id, "path": path}, "metadata": {"root": "request"}}
     return Reply(status=202, content=content, headers={"Location": path, "Retry-After": "1"})
 
 
-def check(result: Result) -> None:
+def raise_refusal(result: Result) -> None:
     """Raise `ProblemError` where a request was refused or could not be decided."""
     answer = result.answer
     if answer is None or (result.verdict == "failed" and answer.code is None):
@@ -140,9 +140,9 @@ async def _claim(exchange: Exchange, company_id: int) -> IdempotencyClaim | None
     return claim
 
 
-async def _keep(exchange: Exchange, result: Result, reply: Reply) -> Reply:
+async def _store_answer(exchange: Exchange, result: Result, reply: Reply) -> Reply:
     """Keep an answer for whoever repeats the request, and return the one that stands: of several at once, one is first."""
-    kept = Kept(
+    kept = StoredAnswer(
         with_key=exchange.access is not None,
         status=reply.status,
         content=msgspec.Raw(JSON.encode(reply.content)),
@@ -150,12 +150,12 @@ async def _keep(exchange: Exchange, result: Result, reply: Reply) -> Reply:
     )
     key = _idempotency_key(exchange)
     stands = await exchange.services.claims.keep(result.company_id, key, result.request_id, JSON.encode(kept))
-    return _kept(exchange, stands) or reply
+    return _read_answer(exchange, stands) or reply
 
 
-def _kept(exchange: Exchange, answer: bytes | None) -> Reply | None:
+def _read_answer(exchange: Exchange, answer: bytes | None) -> Reply | None:
     """Return the answer that was kept, where there is one for somebody who may see as much."""
-    kept = None if answer is None else msgspec.json.decode(answer, type=Kept)
+    kept = None if answer is None else msgspec.json.decode(answer, type=StoredAnswer)
     if kept is None or kept.with_key is not (exchange.access is not None):
         return None
     return Reply(status=kept.status, content=bytes(kept.content), headers=kept.headers)
@@ -170,9 +170,9 @@ def _preferences(exchange: Exchange) -> dict[str, str]:
     return found
 
 
-def patience_seconds(exchange: Exchange) -> float:
+def remaining_wait_seconds(exchange: Exchange) -> float:
     """Return how much longer whoever asks would wait; negative where the answer is overdue."""
     services, wait = exchange.services, _preferences(exchange).get("wait", "")
     most = services.settings.wait_seconds
     wanted = min(most, int(wait[:6])) if wait.isascii() and wait.isdigit() else most
-    return wanted - (services.monotonic() - exchange.waits_since)
+    return wanted - (services.monotonic() - exchange.wait_started)

@@ -9,8 +9,8 @@ from typing import Literal
 
 from adapters.http.exchange.exchange import Exchange, Operation, Reply
 from adapters.http.exchange.parameters import Parameters
-from adapters.http.exchange.people import contact_key_of
-from adapters.http.exchange.writes import change
+from adapters.http.exchange.people import find_contact_key
+from adapters.http.exchange.writes import submit_change
 from adapters.http.leads.submissions import render
 from adapters.http.schema.shapes import LEAD_ANSWER
 from schemas.requests import CallerActed
@@ -35,14 +35,14 @@ async def act(exchange: Exchange, *, action: Literal["opt_out", "remove", "move_
     parameters.finish()
     message = CallerActed(
         company_id=target.company_id,
-        contact_key=await contact_key_of(exchange, exchange.path["id"], target),
+        contact_key=await find_contact_key(exchange, exchange.path["id"], target),
         action=action,
         offer_id=target.offer_id,
         schedule_id=target.schedule_id,
         update_all_matching_leads=bool(matching),
         keep_callback=bool(keeps_callback),
     )
-    return await change(exchange, message, render)
+    return await submit_change(exchange, message, render)
 
 
 def _operation(

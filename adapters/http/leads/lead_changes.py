@@ -9,7 +9,7 @@ from msgspec import UNSET
 
 from adapters.http.exchange.exchange import Exchange, Operation, Reply
 from adapters.http.exchange.people import country_of
-from adapters.http.exchange.writes import accepted, change, if_versions, patience_seconds
+from adapters.http.exchange.writes import accepted_reply, read_if_match, remaining_wait_seconds, submit_change
 from adapters.http.leads.leads import live_row
 from adapters.http.leads.submissions import SUBMISSION_PARAMETERS, render
 from adapters.http.schema.inputs import choice
@@ -93,7 +93,7 @@ async def update(exchange: Exchange) -> Reply:
     reading.check_traffic_source(exchange.services.source.rules, exchange.company_id)
     message = _update(exchange, reading, row)
     reading.close()
-    return await change(exchange, message, partial(_settled, message=message, row=row))
+    return await submit_change(exchange, message, partial(_settled, message=message, row=row))
 
 
 async def _settled(exchange: Exchange, result: Result, *, message: LeadUpdateRequested, row: Row) -> Reply:
@@ -102,11 +102,11 @@ async def _settled(exchange: Exchange, result: Result, *, message: LeadUpdateReq
     email = row["email"] if message.email is UNSET else message.email
     if contact_key(row["company_id"], caller_id, email) != row["contact_key"]:
         try:
-            async with timeout(patience_seconds(exchange)):
+            async with timeout(remaining_wait_seconds(exchange)):
                 while await _is_there(exchange, row):  # noqa: ASYNC110 - the row is another process's to write
                     await sleep(ARRIVAL_SECONDS)
         except TimeoutError:
-            return accepted(result.request_id)
+            return accepted_reply(result.request_id)
     return await render(exchange, result)
 
 
@@ -120,7 +120,7 @@ async def delete(exchange: Exchange) -> Reply:
     """Destroy one lead."""
     row = await live_row(exchange)
     message = LeadDeleteRequested(company_id=exchange.company_id, contact_key=row["contact_key"], lead_id=row["id"])
-    return await change(exchange, message, render)
+    return await submit_change(exchange, message, render)
 
 
 def _update(exchange: Exchange, reading: Reading, row: Row) -> LeadUpdateRequested:
@@ -150,7 +150,7 @@ def _update(exchange: Exchange, reading: Reading, row: Row) -> LeadUpdateRequest
         company_id=exchange.company_id,
         contact_key=row["contact_key"],
         lead_id=row["id"],
-        if_versions=if_versions(exchange),
+        if_versions=read_if_match(exchange),
         columns=reading.columns,
         data=reading.data,
         move_to_another_schedule_id=_schedule(exchange, reading),

@@ -4,11 +4,18 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any, get_args
 
-from adapters.http.exchange.answers import PAGING_PARAMETERS, listed, one, read_paging, read_shown, tagged
+from adapters.http.exchange.answers import (
+    PAGING_PARAMETERS,
+    add_etag,
+    read_columns_of_serializer,
+    read_paging,
+    reply_with_list,
+    reply_with_record,
+)
 from adapters.http.exchange.exchange import Exchange, Operation, Reply
 from adapters.http.exchange.parameters import Parameters, read_span
-from adapters.http.exchange.people import contact_key_of, country_of
-from adapters.http.exchange.problems import ProblemError, existing
+from adapters.http.exchange.people import country_of, find_contact_key
+from adapters.http.exchange.problems import ProblemError, require_row
 from adapters.http.schema.inputs import choice
 from adapters.http.schema.shapes import many_of, one_of
 from adapters.reads.ports import LeadFilter, Row
@@ -51,9 +58,9 @@ async def show(exchange: Exchange) -> Reply:
     """Answer with one lead."""
     row = await live_row(exchange)
     parameters = Parameters(exchange.query)
-    columns = read_shown(parameters, SERIALIZERS)
+    columns = read_columns_of_serializer(parameters, SERIALIZERS)
     parameters.finish()
-    return tagged(one(exchange, "lead", shown(exchange, row, columns)), row["version"])
+    return add_etag(reply_with_record(exchange, "lead", shown(exchange, row, columns)), row["version"])
 
 
 def shown(exchange: Exchange, row: Row, columns: Sequence[str] | None = None) -> dict[str, Any]:
@@ -70,7 +77,7 @@ def shown(exchange: Exchange, row: Row, columns: Sequence[str] | None = None) ->
 async def live_row(exchange: Exchange) -> Row:
     """Return the row of the lead in the path. Raises `ProblemError` not_found or deleted."""
     row = await exchange.services.reads.shown_lead(exchange.company_id, exchange.path_id("lead"))
-    return existing(row, "lead")
+    return require_row(row, "lead")
 
 
 async def buyer_is_available(exchange: Exchange) -> Reply:
@@ -90,13 +97,13 @@ async def show_by_caller_number(exchange: Exchange) -> Reply:
     target = await exchange.target(exchange.path["lead_token"])
     row = await exchange.services.reads.newest_lead(
         target.company_id,
-        await contact_key_of(exchange, exchange.path["caller_number"], target),
+        await find_contact_key(exchange, exchange.path["caller_number"], target),
         offer_id=target.offer_id,
-        schedule_ids=exchange.services.gate.schedule_ids(target),
+        schedule_ids=exchange.services.authenticator.schedule_ids(target),
     )
     if row is None:
         raise ProblemError("not_found", "This token has no lead with this number.")
-    return one(exchange, "lead", shown(exchange, row))
+    return reply_with_record(exchange, "lead", shown(exchange, row))
 
 
 async def build(exchange: Exchange) -> Reply:
@@ -118,17 +125,17 @@ async def build(exchange: Exchange) -> Reply:
         **dict.fromkeys(("outbound_calls_count", "sms_count", "emails_count"), 0),
         "data": {},
     }
-    return one(exchange, "lead", built)
+    return reply_with_record(exchange, "lead", built)
 
 
 async def index(exchange: Exchange) -> Reply:
     """Answer with a list of leads."""
     parameters = Parameters(exchange.query)
     paging = read_paging(parameters, SORTABLE_COLUMNS)
-    columns = read_shown(parameters, SERIALIZERS)
+    columns = read_columns_of_serializer(parameters, SERIALIZERS)
     wanted = read_filter(exchange, parameters)
     parameters.finish()
-    return await listed(
+    return await reply_with_list(
         exchange,
         "leads",
         parameters,

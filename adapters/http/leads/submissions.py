@@ -6,11 +6,11 @@ from functools import partial
 from typing import Any
 
 from adapters.http.exchange.access import TokenTarget
-from adapters.http.exchange.answers import one, tagged
+from adapters.http.exchange.answers import add_etag, reply_with_record
 from adapters.http.exchange.binding import Fields
 from adapters.http.exchange.exchange import Exchange, Handler, Operation, Reply
 from adapters.http.exchange.problems import not_found
-from adapters.http.exchange.writes import change
+from adapters.http.exchange.writes import submit_change
 from adapters.http.leads.leads import shown
 from adapters.http.schema.inputs import choice
 from adapters.http.schema.shapes import LEAD_ANSWER
@@ -75,11 +75,11 @@ async def submit(exchange: Exchange, *, create_or_update: bool = False) -> Reply
         exchange.services.source.rules,
         received_at=exchange.now,
         api_company_id=None if access is None or target is None else target.company_id,
-        may_update=access is not None and access.may("lead:update"),
+        may_update=access is not None and access.has_scope("lead:update"),
         create_or_update=create_or_update,
         idempotency_key=exchange.request.headers.get("idempotency-key") or None,
     )
-    return await change(exchange, found.request, partial(render, warnings=found.warnings))
+    return await submit_change(exchange, found.request, partial(render, warnings=found.warnings))
 
 
 async def _reached(exchange: Exchange, target: TokenTarget) -> Fields:
@@ -94,7 +94,7 @@ async def _reached(exchange: Exchange, target: TokenTarget) -> Fields:
         target.company_id,
         str(name).strip(),
         offer_id=target.offer_id,
-        schedule_ids=exchange.services.gate.schedule_ids(target),
+        schedule_ids=exchange.services.authenticator.schedule_ids(target),
     )
     return fields if row is None else {**fields, "caller_id": row["caller_id"], "email": row["email"]}
 
@@ -124,13 +124,13 @@ async def render(exchange: Exchange, result: Result, *, warnings: tuple[str, ...
     }
     if exchange.access is None:
         little = token_view(row, created=created, dedupe_action=answer.dedupe_action)
-        return one(exchange, "lead", little, status=answer.status, **told)
+        return reply_with_record(exchange, "lead", little, status=answer.status, **told)
     told["request_id"] = result.request_id
     if warnings:
         told["warnings"] = list(warnings)
     if len(answer.record_ids) > 1:
         told["lead_ids"] = list(answer.record_ids)
-    return tagged(one(exchange, "lead", shown(exchange, row), status=answer.status, **told), row["version"])
+    return add_etag(reply_with_record(exchange, "lead", shown(exchange, row), status=answer.status, **told), row["version"])
 
 
 async def _row(exchange: Exchange, result: Result, lead_id: int) -> Row | None:

@@ -3,7 +3,7 @@
 from functools import partial
 from typing import Any
 
-from adapters.http.exchange.answers import PAGING_PARAMETERS, one
+from adapters.http.exchange.answers import PAGING_PARAMETERS, reply_with_record
 from adapters.http.exchange.exchange import Exchange, Operation, Reply
 from adapters.http.exchange.parameters import Parameters
 from adapters.http.exchange.problems import not_found
@@ -38,7 +38,7 @@ async def why(exchange: Exchange) -> Reply:
     case = await case_of(services.reads, services.source.rules, row, at=asked, now=now)
     # Beside the loop: what a lead does in a year takes some tenths of a second to try out.
     answer = await services.engine.run(exchange.company_id, explain, case, asked, now)
-    return one(exchange, "why", shown(answer, case.known.lead))
+    return reply_with_record(exchange, "why", shown(answer, case.known.lead))
 
 
 async def forecast(exchange: Exchange) -> Reply:
@@ -57,7 +57,7 @@ async def forecast(exchange: Exchange) -> Reply:
         limit=limit,
         run=partial(services.engine.run, company_id),
     )
-    return one(exchange, "forecast", found)
+    return reply_with_record(exchange, "forecast", found)
 
 
 _REASON = {

@@ -4,11 +4,11 @@ from typing import Any
 
 import msgspec
 
-from adapters.http.exchange.answers import PAGING_PARAMETERS, one, read_columns, tagged
+from adapters.http.exchange.answers import PAGING_PARAMETERS, add_etag, read_columns, reply_with_record
 from adapters.http.exchange.exchange import Exchange, Operation, Reply
 from adapters.http.exchange.parameters import Parameters
 from adapters.http.exchange.problems import not_found
-from adapters.http.exchange.writes import change, if_versions
+from adapters.http.exchange.writes import read_if_match, submit_change
 from adapters.http.records.record_fields import read_record_fields, settable
 from adapters.http.schema.inputs import record_inputs
 from adapters.http.schema.shapes import record_answer
@@ -27,7 +27,7 @@ async def show(exchange: Exchange) -> Reply:
     parameters.finish()
     row = await _row(exchange, exchange.company_id)
     shown = _view(row)
-    return tagged(one(exchange, "company", {name: shown[name] for name in columns or shown}), row["version"])
+    return add_etag(reply_with_record(exchange, "company", {name: shown[name] for name in columns or shown}), row["version"])
 
 
 async def update(exchange: Exchange) -> Reply:
@@ -41,15 +41,15 @@ async def update(exchange: Exchange) -> Reply:
         operation="update",
         id=company_id,
         fields=fields,
-        if_versions=if_versions(exchange),
+        if_versions=read_if_match(exchange),
     )
-    return await change(exchange, message, render)
+    return await submit_change(exchange, message, render)
 
 
 async def render(exchange: Exchange, result: Result) -> Reply:
     """Answer with the company that a request was about."""
     row = await _row(exchange, result.company_id)
-    return tagged(one(exchange, "company", _view(row)), row["version"])
+    return add_etag(reply_with_record(exchange, "company", _view(row)), row["version"])
 
 
 async def _row(exchange: Exchange, company_id: int) -> Row:

@@ -5,11 +5,11 @@ from typing import Any
 
 import msgspec
 
-from adapters.http.exchange.answers import one
+from adapters.http.exchange.answers import reply_with_record
 from adapters.http.exchange.exchange import Exchange, Operation, Reply
 from adapters.http.exchange.parameters import read_id
 from adapters.http.exchange.people import country_of
-from adapters.http.exchange.problems import ProblemError, existing
+from adapters.http.exchange.problems import ProblemError, require_row
 from adapters.http.records.record_fields import settable
 from adapters.http.schema.inputs import MOMENT, record_inputs, whole
 from adapters.http.schema.shapes import MOMENT_SHOWN, nullable, one_of
@@ -41,7 +41,7 @@ async def preview_schedule(exchange: Exchange) -> Reply:
     packs = exchange.services.source.rules.rule_packs(exchange.company_id)
     make = partial(preview, country=country, rule_packs=packs)
     forecast = await exchange.services.engine.run(exchange.company_id, make, trial)
-    return one(exchange, "preview", shown(forecast))
+    return reply_with_record(exchange, "preview", shown(forecast))
 
 
 async def _published(exchange: Exchange, schedule_id: Any) -> tuple[int, Schedule]:
@@ -51,7 +51,7 @@ async def _published(exchange: Exchange, schedule_id: Any) -> tuple[int, Schedul
         sentence = "must be the id or uuid of a schedule, or left out where schedule is given"
         raise ProblemError("validation_failed", "Correct schedule_id and resend.", {_SCHEDULE_ID: [sentence]})
     row = await exchange.services.reads.record(exchange.company_id, "schedule", found)
-    row = existing(row, "schedule")
+    row = require_row(row, "schedule")
     return row["id"], from_builtins(row["body"], Schedule)
 
 

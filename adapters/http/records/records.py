@@ -17,12 +17,19 @@ from msgspec.structs import fields as struct_fields
 
 from adapters.gateway.signing import shown_secret, signing_key
 from adapters.gateway.targets import refusal_of
-from adapters.http.exchange.answers import PAGING_PARAMETERS, listed, one, read_columns, read_paging, tagged
+from adapters.http.exchange.answers import (
+    PAGING_PARAMETERS,
+    add_etag,
+    read_columns,
+    read_paging,
+    reply_with_list,
+    reply_with_record,
+)
 from adapters.http.exchange.exchange import Exchange, Operation, Reply
-from adapters.http.exchange.identity import fingerprint, new_lead_token, new_private_key, new_public_key
+from adapters.http.exchange.identity import hash_private_key, new_lead_token, new_private_key, new_public_key
 from adapters.http.exchange.parameters import Parameters, read_id
-from adapters.http.exchange.problems import ProblemError, existing, not_found
-from adapters.http.exchange.writes import change, if_versions
+from adapters.http.exchange.problems import ProblemError, not_found, require_row
+from adapters.http.exchange.writes import read_if_match, submit_change
 from adapters.http.records.group_usage import GROUP, Counted, read_in_order
 from adapters.http.records.record_fields import ACTIONS, read_record_fields, settable
 from adapters.http.records.served_channels import refuse_unserved
@@ -112,7 +119,7 @@ async def index(exchange: Exchange, *, kind: Kind) -> Reply:
         await counted.add(exchange, kind.type, page.rows, columns)
         return page
 
-    return await listed(
+    return await reply_with_list(
         exchange,
         kind.collection,
         parameters,
@@ -139,7 +146,7 @@ async def build(exchange: Exchange, *, kind: Kind) -> Reply:
     columns = read_columns(parameters, record_columns(kind.type))
     parameters.finish()
     shown = _unborn(exchange, kind)
-    return one(exchange, kind.root, {name: shown[name] for name in columns or shown})
+    return reply_with_record(exchange, kind.root, {name: shown[name] for name in columns or shown})
 
 
 def _unborn(exchange: Exchange, kind: Kind) -> dict[str, Any]:
@@ -169,10 +176,10 @@ async def create(exchange: Exchange, *, kind: Kind) -> Reply:
     if kind.type == "api_key":
         _check_scopes(exchange, fields)
         private_key = new_private_key()
-        fields |= {"public_key": new_public_key(), "private_key_sha256": fingerprint(private_key)}
+        fields |= {"public_key": new_public_key(), "private_key_sha256": hash_private_key(private_key)}
     message = RecordChangeRequested(company_id=exchange.company_id, type=kind.type, operation="create", fields=fields)
     exchange.headers["Cache-Control"] = "no-store"
-    reply = await change(exchange, message, render)
+    reply = await submit_change(exchange, message, render)
     if private_key and reply.status == ACCEPTED and reply.content["request"]["id"] == exchange.request_id:
         # There is no later answer that could show it.
         shown = {"public_key": fields["public_key"], "private_key": private_key}
@@ -200,9 +207,9 @@ async def update(exchange: Exchange, *, kind: Kind) -> Reply:
         operation="update",
         id=row["id"],
         fields=fields,
-        if_versions=if_versions(exchange),
+        if_versions=read_if_match(exchange),
     )
-    return _revealed(exchange, kind, await change(exchange, message, render))
+    return _revealed(exchange, kind, await submit_change(exchange, message, render))
 
 
 async def _copied(exchange: Exchange, kind: Kind) -> Mapping[str, Any]:
@@ -230,7 +237,7 @@ def _sent_back(exchange: Exchange, kind: Kind, row: Row) -> Mapping[str, Any]:
         shown["secret"] = _secret_of(exchange, shown)
     private_key = exchange.fields.get("private_key")
     if kind.type == "api_key" and isinstance(private_key, str):
-        is_it = compare_digest(fingerprint(private_key), row["body"]["private_key_sha256"])
+        is_it = compare_digest(hash_private_key(private_key), row["body"]["private_key_sha256"])
         shown["private_key"] = private_key if is_it else None
     return shown
 
@@ -239,9 +246,9 @@ async def delete(exchange: Exchange, *, kind: Kind) -> Reply:
     """Delete a record."""
     row = await live_row(exchange, kind)
     message = RecordChangeRequested(
-        company_id=exchange.company_id, type=kind.type, operation="delete", id=row["id"], if_versions=if_versions(exchange)
+        company_id=exchange.company_id, type=kind.type, operation="delete", id=row["id"], if_versions=read_if_match(exchange)
     )
-    return _revealed(exchange, kind, await change(exchange, message, render))
+    return _revealed(exchange, kind, await submit_change(exchange, message, render))
 
 
 async def render(exchange: Exchange, result: Result) -> Reply:
@@ -261,7 +268,7 @@ async def _shown(exchange: Exchange, kind: Kind, row: Row, columns: tuple[str, .
     counted = Counted()
     await counted.add(exchange, kind.type, [row], columns)
     shown = record_view(kind.type, row, kind.path, columns, **counted.of(row))
-    return tagged(one(exchange, kind.root, shown, status=status), row["version"])
+    return add_etag(reply_with_record(exchange, kind.root, shown, status=status), row["version"])
 
 
 async def render_later(exchange: Exchange, result: Result) -> Reply:
@@ -295,7 +302,7 @@ def _private(shown: Mapping[str, Any], private_keys: Mapping[str, str]) -> dict[
 async def live_row(exchange: Exchange, kind: Kind) -> Row:
     """Return the row of the record in the path. Raises `ProblemError` not_found or deleted."""
     row = await exchange.services.reads.record(exchange.company_id, kind.type, exchange.path_id(kind.words))
-    return existing(row, kind.words)
+    return require_row(row, kind.words)
 
 
 def _can_pause(kind: Kind) -> bool:
@@ -305,7 +312,11 @@ def _can_pause(kind: Kind) -> bool:
 def _sortable(kind: Kind) -> tuple[str, ...]:
     body = struct_fields(RECORD_BODIES[kind.type])
     counted = LIST_ORDERS if kind.type == GROUP else ()
-    return (*SORTABLE_BASE, *(one.name for one in body if one.name not in UNSORTABLE and _has_order(one.type)), *counted)
+    return (
+        *SORTABLE_BASE,
+        *(field.name for field in body if field.name not in UNSORTABLE and _has_order(field.type)),
+        *counted,
+    )
 
 
 def _has_order(type_: Any) -> bool:
@@ -328,7 +339,7 @@ def _check_scopes(exchange: Exchange, fields: Mapping[str, Any]) -> None:
     wanted = ["*"] if is_blank(wanted) else wanted
     if not isinstance(wanted, list) or not all(isinstance(scope, str) for scope in wanted):
         return  # no scopes at all: the account says so, with whatever else is wrong
-    if not all(exchange.key.may(scope) for scope in wanted):
+    if not all(exchange.key.has_scope(scope) for scope in wanted):
         raise ProblemError("forbidden", "A key can only give scopes that it has itself.", {"scopes": ["are too wide"]})
 
 
@@ -346,7 +357,7 @@ def _check_target(exchange: Exchange, kind: Kind, fields: Mapping[str, Any]) -> 
 def _secret(exchange: Exchange, shown: Mapping[str, Any]) -> dict[str, str]:
     """Return the signing secret of a webhook for a key that may see it: it verifies what we sent."""
     access = exchange.access
-    if access is None or not access.may("outgoing_webhook:secret"):
+    if access is None or not access.has_scope("outgoing_webhook:secret"):
         return {}
     return {"secret": _secret_of(exchange, shown)}
 

@@ -9,10 +9,10 @@ from contextlib import suppress
 
 from msgspec import to_builtins
 
-from adapters.http.exchange.answers import PAGING_PARAMETERS, many, read_columns, read_paging
+from adapters.http.exchange.answers import PAGING_PARAMETERS, read_columns, read_paging, reply_with_page
 from adapters.http.exchange.exchange import Exchange, Operation, Reply
 from adapters.http.exchange.parameters import Parameters
-from adapters.http.exchange.writes import change, if_versions
+from adapters.http.exchange.writes import read_if_match, submit_change
 from adapters.http.records.records import KINDS_BY_TYPE, live_row, render
 from adapters.http.records.served_channels import refuse_unserved
 from adapters.http.schema.inputs import record_inputs
@@ -42,9 +42,9 @@ async def publish(exchange: Exchange) -> Reply:
         operation="publish",
         id=row["id"],
         fields=fields,
-        if_versions=if_versions(exchange),
+        if_versions=read_if_match(exchange),
     )
-    return await change(exchange, message, render)
+    return await submit_change(exchange, message, render)
 
 
 async def versions(exchange: Exchange) -> Reply:
@@ -61,7 +61,7 @@ async def versions(exchange: Exchange) -> Reply:
     found = _published(source.rules, row)
     if paging.cursor is not None and paging.cursor >= 0:
         found = [version for version in found if version["version"] < paging.cursor]
-    return many(
+    return reply_with_page(
         exchange,
         ROOT,
         _cut(found, paging),

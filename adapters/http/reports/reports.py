@@ -8,10 +8,10 @@ from msgspec import structs
 
 from adapters.http.calls.call_lists import FILTER_PARAMETERS as CALL_FILTER_PARAMETERS
 from adapters.http.calls.call_lists import LIST_TYPES, read_call_filter
-from adapters.http.exchange.answers import PAGING_PARAMETERS, PER_PAGE_MAX, one_list, read_columns
+from adapters.http.exchange.answers import PAGING_PARAMETERS, PER_PAGE_MAX, read_columns, reply_with_rows
 from adapters.http.exchange.exchange import Exchange, Operation, Reply
 from adapters.http.exchange.parameters import Parameters, read_span
-from adapters.http.exchange.report_slots import Unhurried, in_slices
+from adapters.http.exchange.report_slots import SlicedSequence, in_slices
 from adapters.http.reports.report_rows import Cell, Rows, flat, flat_columns, label, row_of, total_of
 from adapters.http.schema.inputs import TEXT, choice, whole
 from adapters.http.schema.shapes import nullable
@@ -87,13 +87,13 @@ async def stats_of_calls(exchange: Exchange) -> Reply:
     figure = STATS[stat or "count"]
 
     def written() -> Reply:
-        shown = report(Unhurried(found), CALLS, by, Grouping(""))
+        shown = report(SlicedSequence(found), CALLS, by, Grouping(""))
         values = [
             {"key": key, "label": label(exchange, name, key), "value": shown.totals[key][figure]}
             for key in in_slices(_sorted(shown, figure if order == "value" else None, descending=descending))
         ]
         more = {"group_by": name, "stat": stat, "time_zone": zone_name}
-        return one_list(exchange, "stats", values, ("key", "label", "value"), page=page, per_page=per_page, more=more)
+        return reply_with_rows(exchange, "stats", values, ("key", "label", "value"), page=page, per_page=per_page, more=more)
 
     return await exchange.services.engine.run(exchange.company_id, written)
 
@@ -122,7 +122,7 @@ async def _report(
 
     def written() -> Reply:
         keys = _sorted(made, None if order == "category" else order, descending=descending)
-        return one_list(
+        return reply_with_rows(
             exchange,
             "reports",
             Rows(keys, lambda key: row_of(exchange, names, made, key, columns=columns, measure=measure)),
@@ -147,12 +147,12 @@ async def _made(
     """Return the report of groups by category and pivot; worked out beside the loop."""
     category, pivot = by
     run = partial(exchange.services.engine.run, exchange.company_id)
-    made: Report = await run(report, Unhurried(found), measure, category, pivot)
+    made: Report = await run(report, SlicedSequence(found), measure, category, pivot)
     if pivot.name != TOKENS:
         return made
     # A lead is in several pivots of its row: the rows themselves are asked for, not added up.
     alone = await exchange.services.reads.sums(exchange.company_id, wanted, category if category.name else None, None)
-    rows_alone: Report = await run(report, Unhurried(alone or ()), measure, category, Grouping(""))
+    rows_alone: Report = await run(report, SlicedSequence(alone or ()), measure, category, Grouping(""))
     return structs.replace(made, categories=rows_alone.categories, totals=rows_alone.totals)
 
 

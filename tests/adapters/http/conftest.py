@@ -20,9 +20,9 @@ from adapters.clock import wall_now
 from adapters.embedded.faults import FaultPoint
 from adapters.embedded.log import EmbeddedLog
 from adapters.http.app import build_app
-from adapters.http.exchange.identity import fingerprint
+from adapters.http.exchange.identity import hash_private_key
 from adapters.http.exchange.requests import LogRequests
-from adapters.http.exchange.settings import Settings
+from adapters.http.exchange.settings import HttpSettings
 from adapters.observability.metrics import Metrics
 from adapters.postgres.gateways import PostgresGateways, PostgresServing
 from adapters.postgres.idempotency import PostgresIdempotencyKeys
@@ -46,7 +46,7 @@ PARTITIONS = 2
 WAIT_SECONDS = 30.0
 """Longer than a busy machine takes for anything."""
 
-UNLIMITED = Settings(secret_key=SECRET_KEY, wait_seconds=WAIT_SECONDS, rates={})
+UNLIMITED = HttpSettings(secret_key=SECRET_KEY, wait_seconds=WAIT_SECONDS, rates={})
 """Rates off, as a test of rates says otherwise; a slow machine must not turn a 201 into a 202."""
 
 BEGUN_AT = 1_781_715_600_000
@@ -87,7 +87,7 @@ class Company:
 
     async def create(self) -> None:
         await self.town.change(self.id, "company", {"name": f"Company {self.id}", "country": "US"})
-        fields = {"name": "key", "public_key": self.public_key, "private_key_sha256": fingerprint(self.private_key)}
+        fields = {"name": "key", "public_key": self.public_key, "private_key_sha256": hash_private_key(self.private_key)}
         await self.town.change(self.id, "api_key", fields)
 
     async def send(self, method: str, path: str, **more: Any) -> httpx.Response:
@@ -148,7 +148,7 @@ def basic(public_key: str, private_key: str) -> dict[str, str]:
 
 
 @asynccontextmanager
-async def deployed(dsn: str, http_settings: Settings) -> AsyncIterator[Town]:
+async def deployed(dsn: str, http_settings: HttpSettings) -> AsyncIterator[Town]:
     """A deployment without any company over a fresh database."""
     await migrate(dsn)
     settings = Deployment(

@@ -5,8 +5,8 @@ from base64 import b64encode
 
 import pytest
 
-from adapters.http.exchange.access import CHALLENGE, Access, Gate, credentials
-from adapters.http.exchange.identity import fingerprint
+from adapters.http.exchange.access import CHALLENGE, Access, Authenticator, read_credentials
+from adapters.http.exchange.identity import hash_private_key
 from adapters.http.exchange.problems import ProblemError
 from engine.rules import Rules
 from schemas.records import ApiKey, Body, Company, Offer, Record, Schedule, plain
@@ -15,7 +15,7 @@ PUBLIC, PRIVATE = "pk_1", "sk_1"
 
 
 def key(**more: object) -> ApiKey:
-    return ApiKey(name="K", public_key=PUBLIC, private_key_sha256=fingerprint(PRIVATE), **more)  # type: ignore[arg-type]
+    return ApiKey(name="K", public_key=PUBLIC, private_key_sha256=hash_private_key(PRIVATE), **more)  # type: ignore[arg-type]
 
 
 class Source:
@@ -52,7 +52,7 @@ async def opened(source: Source, *, private: str = PRIVATE, now: int = 5, addres
     """Return what a key opens, None where it is refused."""
     basic = "Basic " + b64encode(f"{PUBLIC}:{private}".encode()).decode()
     try:
-        return await Gate(source).authenticate(basic, "", address=address, now=now)
+        return await Authenticator(source).authenticate(basic, "", address=address, now=now)
     except ProblemError as error:
         refused = error
     assert (refused.code, refused.headers) == ("unauthenticated", {"WWW-Authenticate": CHALLENGE})
@@ -103,22 +103,22 @@ async def test_a_key_or_token_that_was_just_made_is_known_before_it_is_refused()
     assert source.refreshes == 1
     assert await opened(source) is not None
     assert source.refreshes == 1, "what is known is not read again"
-    gate = Gate(Source(late=(Offer(name="O", lead_token="lt_late", require_auth=True),)))
-    target = await gate.target("lt_late", address=None)
+    authenticator = Authenticator(Source(late=(Offer(name="O", lead_token="lt_late", require_auth=True),)))
+    target = await authenticator.target("lt_late", address=None)
     assert target is not None
     assert (target.kind, target.require_auth) == ("offer", True)
-    assert await gate.target("lt_nobody", address=None) is None
+    assert await authenticator.target("lt_nobody", address=None) is None
     for wrong in ("", "x" * 201):
-        assert await gate.target(wrong, address=None) is None
+        assert await authenticator.target(wrong, address=None) is None
 
 
 async def test_many_who_ask_at_once_share_the_next_reading_of_the_rules() -> None:
     source = Source()
-    gate = Gate(source)
-    await asyncio.gather(*(gate.refresh() for _ in range(20)))
+    authenticator = Authenticator(source)
+    await asyncio.gather(*(authenticator.refresh() for _ in range(20)))
     assert source.refreshes in {1, 2}
     before = source.refreshes
-    await gate.refresh()
+    await authenticator.refresh()
     assert source.refreshes == before + 1, "who asks later is told what was there then"
 
 
@@ -138,7 +138,7 @@ def test_a_scope_is_granted_by_name_or_by_a_wildcard_and_some_by_name_only(
     scopes: tuple[str, ...], scope: str, is_granted: bool, is_named: bool
 ) -> None:
     access = Access(company_id=1, key_id=2, scopes=scopes)
-    assert access.may(scope) == is_granted
+    assert access.has_scope(scope) == is_granted
     for check, allowed in ((access.require, is_granted), (access.require_named, is_named)):
         if allowed:
             check(scope)
@@ -168,16 +168,16 @@ def test_a_scope_is_granted_by_name_or_by_a_wildcard_and_some_by_name_only(
 def test_a_key_is_read_from_the_header_else_from_the_field(
     authorization: str, auth_token: str, halves: tuple[str, str]
 ) -> None:
-    assert credentials(authorization, auth_token) == halves
+    assert read_credentials(authorization, auth_token) == halves
 
 
 async def test_a_company_that_takes_no_keys_in_fields_takes_them_in_the_header() -> None:
     source = Source(Company(name="C", allow_auth_token=False), key())
     assert await opened(source) is not None
     with pytest.raises(ProblemError):
-        await Gate(source).authenticate("", f"{PUBLIC}.{PRIVATE}", address="", now=5)
+        await Authenticator(source).authenticate("", f"{PUBLIC}.{PRIVATE}", address="", now=5)
     open_to_fields = Source(Company(name="C"), key())
-    assert await Gate(open_to_fields).authenticate("", f"{PUBLIC}.{PRIVATE}", address="", now=5) is not None
+    assert await Authenticator(open_to_fields).authenticate("", f"{PUBLIC}.{PRIVATE}", address="", now=5) is not None
 
 
 async def test_a_token_of_an_offer_speaks_of_its_own_schedules_only() -> None:
@@ -186,9 +186,9 @@ async def test_a_token_of_an_offer_speaks_of_its_own_schedules_only() -> None:
         Schedule(name="Its own", lead_token="lt_12", offer_id=11),
         Schedule(name="Another's", lead_token="lt_13", offer_id=99),
     )
-    gate = Gate(source)
-    offer, schedule = await gate.target("lt_offer", address=None), await gate.target("lt_13", address=None)
+    authenticator = Authenticator(source)
+    offer, schedule = await authenticator.target("lt_offer", address=None), await authenticator.target("lt_13", address=None)
     assert offer is not None
     assert schedule is not None
-    assert (gate.schedule_ids(offer), offer.offer_id, offer.schedule_id) == ((12,), 11, None)
-    assert (gate.schedule_ids(schedule), schedule.offer_id, schedule.schedule_id) == ((13,), None, 13)
+    assert (authenticator.schedule_ids(offer), offer.offer_id, offer.schedule_id) == ((12,), 11, None)
+    assert (authenticator.schedule_ids(schedule), schedule.offer_id, schedule.schedule_id) == ((13,), None, 13)

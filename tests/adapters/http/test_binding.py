@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from adapters.http.app import OPERATIONS
 from adapters.http.document.openapi import parameter_schema
-from adapters.http.exchange.binding import LISTS, read_fields, read_query, screen
+from adapters.http.exchange.binding import LIST_FIELDS, check_storable, read_fields, read_query
 from adapters.http.exchange.parameters import parse_local_moment, read_id
 from adapters.http.exchange.problems import ProblemError
 from adapters.http.schema.inputs import IDS, WORDS
@@ -43,7 +43,7 @@ def _refusal(read: Callable[[], object]) -> str | None:
 
 @given(body=st.binary(max_size=200), content_type=TYPES | st.text(max_size=40))
 def test_any_body_is_fields_or_a_refusal(body: bytes, content_type: str) -> None:
-    code = _refusal(lambda: screen(read_fields(body, content_type)))
+    code = _refusal(lambda: check_storable(read_fields(body, content_type)))
     assert code in {None, "malformed_json", "malformed_body", "unsupported_media_type", "validation_failed"}
 
 
@@ -81,7 +81,7 @@ def test_every_list_of_plain_values_may_be_sent_by_repeating_its_name() -> None:
         for operation in OPERATIONS
         for name in (*operation.parameters, *(operation.body or {}).get("properties", ()))
     }
-    assert {name for name, schema in schemas.items() if _is_list(schema)} == LISTS
+    assert {name for name, schema in schemas.items() if _is_list(schema)} == LIST_FIELDS
 
 
 def _is_list(schema: Mapping[str, Any]) -> bool:

@@ -13,9 +13,9 @@ from msgspec import structs
 from adapters.http import server
 from adapters.http.app import Api
 from adapters.http.exchange import binding, connections
-from adapters.http.exchange.access import Gate, forwarded_for
-from adapters.http.exchange.addresses import holder_of
-from adapters.http.exchange.connections import RequestsUnderWay
+from adapters.http.exchange.access import Authenticator, forwarded_for
+from adapters.http.exchange.addresses import client_of
+from adapters.http.exchange.connections import RequestsInFlight
 from adapters.http.server import serving
 from adapters.observability.health import HealthServer
 from adapters.observability.metrics import Metrics
@@ -77,8 +77,8 @@ def bounded(town: Any, **settings: Any) -> Litestar:
     """Return an application of its own, with other settings."""
     services = town.app._services
     changed = structs.replace(services.settings, connections_per_address=MOST, **settings)
-    gate = Gate(services.source, trusted_proxies=changed.trusted_proxies)
-    return Api(structs.replace(services, settings=changed, gate=gate), town.app._watch)
+    authenticator = Authenticator(services.source, trusted_proxies=changed.trusted_proxies)
+    return Api(structs.replace(services, settings=changed, authenticator=authenticator), town.app._watch)
 
 
 @pytest.mark.parametrize("sent", [HALF_SENT, HALF_HEADERS, b""], ids=["half a body", "half the headers", "nothing"])
@@ -97,7 +97,7 @@ async def test_the_newest_connections_of_an_address_are_closed_and_the_older_one
         serving(bounded(town), host=HOST, port=0, per_address_max=MOST) as port,
         clients(port, MOST // 2, b"") as older,
     ):
-        await asyncio.sleep(3 * connections.LOOK_SECONDS)  # they are known
+        await asyncio.sleep(3 * connections.CHECK_INTERVAL_SECONDS)  # they are known
         async with clients(port, 2 * MOST, b"") as newer:
             await until(lambda: sum(client.is_open for client in newer) <= MOST // 2)
             assert all(client.is_open for client in older)
@@ -109,7 +109,7 @@ async def test_a_look_that_fails_is_followed_by_the_next(town: Any, monkeypatch:
     async with serving(bounded(town), host=HOST, port=0, per_address_max=MOST) as port:
         with monkeypatch.context() as failing:
             failing.setattr(connections, "OPEN_FILES", connections.OPEN_FILES / "missing")
-            await asyncio.sleep(3 * connections.LOOK_SECONDS)
+            await asyncio.sleep(3 * connections.CHECK_INTERVAL_SECONDS)
         async with clients(port, 2 * MOST, b"") as held:
             await until(lambda: sum(client.is_open for client in held) <= MOST)
 
@@ -134,7 +134,7 @@ async def test_behind_a_trusted_proxy_the_share_is_that_of_the_address_that_it_f
         await until(lambda: sum(client.is_open for client in held) <= MOST)
         assert all([(await client.told).startswith(b"HTTP/1.1 429 ") for client in held if not client.is_open])
         async with clients(port, 3 * MOST, b"") as idle:
-            await asyncio.sleep(3 * connections.LOOK_SECONDS)
+            await asyncio.sleep(3 * connections.CHECK_INTERVAL_SECONDS)
             assert all(client.is_open for client in idle)
         assert (await ask(port)).startswith(b"HTTP/1.1 200 ")
 
@@ -206,20 +206,20 @@ async def test_a_body_that_comes_steadily_may_take_longer_than_one_that_stops(
     ],
 )
 async def test_an_ipv6_network_of_one_customer_counts_as_one_address(address: str, holder: str) -> None:
-    assert holder_of(address) == holder
+    assert client_of(address) == holder
 
 
 async def test_an_address_without_requests_under_way_takes_no_memory() -> None:
-    under_way = RequestsUnderWay(2)
-    with under_way.admitted("192.0.2.1") as first, under_way.admitted("192.0.2.1") as second:
-        with under_way.admitted("192.0.2.1") as third, under_way.admitted("192.0.2.2") as other:
+    in_flight = RequestsInFlight(2)
+    with in_flight.admit("192.0.2.1") as first, in_flight.admit("192.0.2.1") as second:
+        with in_flight.admit("192.0.2.1") as third, in_flight.admit("192.0.2.2") as other:
             assert (first, second, third, other) == (True, True, False, True)
-        with under_way.admitted("192.0.2.1") as fourth:
+        with in_flight.admit("192.0.2.1") as fourth:
             assert not fourth
-    assert not under_way._counts
+    assert not in_flight._counts
 
 
 async def test_an_address_that_a_client_made_up_does_not_hide_the_line_that_its_proxy_added(town: Any) -> None:
-    gate = Gate(town.context.rules, trusted_proxies=(ip_network("10.0.0.0/8"),))
+    authenticator = Authenticator(town.context.rules, trusted_proxies=(ip_network("10.0.0.0/8"),))
     lines = [(b"x-forwarded-for", b"192.0.2.200"), (b"host", b"x"), (b"x-forwarded-for", b"198.51.100.7, 10.0.0.9")]
-    assert gate.address("10.0.0.1", forwarded_for(lines)) == "198.51.100.7"
+    assert authenticator.address("10.0.0.1", forwarded_for(lines)) == "198.51.100.7"

@@ -7,12 +7,12 @@ import jsonschema_rs
 import pytest
 
 from adapters.http.document import descriptions
-from adapters.http.document.examples import EXAMPLES, recorded
+from adapters.http.document.examples import EXAMPLES, find_recorded_answer
 from adapters.http.document.openapi import openapi, parameter_schema
 from adapters.http.document.refusals import problem_codes
-from adapters.http.document.type_descriptions import Reader
+from adapters.http.document.type_descriptions import TypeDescriber
 from adapters.http.exchange.exchange import Operation
-from adapters.http.operations import OPERATIONS, documented
+from adapters.http.operations import OPERATIONS, documented_operations
 from adapters.http.schema.shapes import LEAD_TYPES, view_name
 from engine.views.lead_columns import LEAD_COLUMNS
 from schemas.problems import PROBLEMS
@@ -28,14 +28,14 @@ def _fields(operation: Operation) -> list[str]:
 
 
 async def test_every_operation_has_types_an_answer_and_an_example() -> None:
-    for operation in documented():
+    for operation in documented_operations():
         assert operation.answer is not None, f"{operation.name}: say what it answers (answer=)"
         untyped = [name for name in _fields(operation) if not parameter_schema(operation, name)]
         assert untyped == [], f"{operation.name}: give these a type in adapters/http/schema/inputs.py"
         assert operation.name in EXAMPLES, f"{operation.name}: give an example in adapters/http/document/examples.py"
         named = {*EXAMPLES[operation.name].query, *EXAMPLES[operation.name].body}
         assert named <= {*_fields(operation)}, f"{operation.name}: the example has fields that are not documented"
-    assert EXAMPLES.keys() == {operation.name for operation in documented()}
+    assert EXAMPLES.keys() == {operation.name for operation in documented_operations()}
 
 
 async def test_every_operation_is_described_in_one_to_three_sentences() -> None:
@@ -58,7 +58,7 @@ async def test_every_column_of_a_lead_has_a_type() -> None:
 
 
 async def test_every_problem_is_the_answer_of_some_operation_or_of_a_record_on_a_topic() -> None:
-    told = {code for operation in documented() for code in problem_codes(operation)}
+    told = {code for operation in documented_operations() for code in problem_codes(operation)}
     only_on_topics = {"unknown_type", "malformed_envelope", "wrong_partition"}
     of_the_server = {"method_not_allowed"}
     assert told | only_on_topics | of_the_server == PROBLEMS.keys()
@@ -95,7 +95,7 @@ def _fields_of(described: Any) -> str:
 
 
 async def test_a_name_is_text_in_words_and_a_number_is_not_told_twice() -> None:
-    reader = Reader(openapi())
+    reader = TypeDescriber(openapi())
     fields = reader.schemas["CreateBuyerFields"]["properties"]
     assert reader.told(fields["name"]).startswith("text <")
     assert reader.told(reader.schemas["PhoneInput"]).startswith("text <")
@@ -111,7 +111,7 @@ async def test_every_example_works_as_it_stands_and_is_answered_as_the_document_
         assert answer.status_code < 300, (operation.name, method, answer.text)
         validator = _validator(operation, method)
         assert validator.is_valid(answer.json()), (operation.name, method, answer.text)
-        shown = recorded(operation.name, method)
+        shown = find_recorded_answer(operation.name, method)
         cure = f"{operation.name} {method}: ask it again, with `python -m tests.api.record`"
         assert shown.body is not None, cure
         assert validator.is_valid(shown.body), cure

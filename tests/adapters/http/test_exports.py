@@ -151,11 +151,11 @@ async def test_a_file_whose_reader_hangs_up_gives_its_place_back(
 async def test_batches_are_worked_on_one_at_a_time_and_companies_take_turns() -> None:
     active = ActiveCompanies(lambda: 0.0)
     for company_id in (1, 2):
-        active.note(company_id)
+        active.record_request(company_id)
     slots, order, until = ExportSlots(active), list[int](), asyncio.Event()
 
     async def work(company_id: int) -> None:
-        async with slots.batch_for(company_id):
+        async with slots.acquire_batch(company_id):
             order.append(company_id)
             await until.wait()
 
@@ -173,9 +173,9 @@ async def test_batches_are_worked_on_one_at_a_time_and_companies_take_turns() ->
 @pytest.mark.parametrize(
     ("path", "module", "name"),
     [
-        ("/api/v1/leads.csv", exports, "csv_text"),
-        ("/api/v1/leads?cursor=-1&per_page=1000", answers, "rows_shown"),
-        ("/api/v1/leads/reports.csv?category=status", answers, "csv_text"),
+        ("/api/v1/leads.csv", exports, "write_csv"),
+        ("/api/v1/leads?cursor=-1&per_page=1000", answers, "show_rows"),
+        ("/api/v1/leads/reports.csv?category=status", answers, "write_csv"),
         ("/api/v1/leads/reports?category=status", reports, "report"),
         ("/api/v1/leads/reports?category=status", reports, "row_of"),
         (

@@ -7,7 +7,7 @@ import pytest
 
 from adapters.http.exchange.identity import (
     RequestIds,
-    fingerprint,
+    hash_private_key,
     is_uuid,
     new_lead_token,
     new_private_key,
@@ -57,4 +57,4 @@ def test_what_lets_somebody_in_is_never_found_by_trying(make: Callable[[], str],
 
 
 def test_only_the_hash_of_a_private_key_is_told() -> None:
-    assert fingerprint("sk_1") == "92493e6fad3e4152df1bd7fe5c168d281fd1e0817f9a07c6e51d49d3c88f144a"
+    assert hash_private_key("sk_1") == "92493e6fad3e4152df1bd7fe5c168d281fd1e0817f9a07c6e51d49d3c88f144a"

@@ -8,9 +8,9 @@ import pytest
 import structlog
 
 from adapters.http.app import OPERATIONS
-from adapters.http.exchange.access import Gate
+from adapters.http.exchange.access import Authenticator
 from adapters.http.exchange.exchange import PLACEHOLDER
-from adapters.http.exchange.settings import RATES, Rate, Settings, read_rate
+from adapters.http.exchange.settings import RATES, HttpSettings, Rate, read_rate
 from adapters.roles.api import _http_settings
 from adapters.settings import Settings as Deployment
 from adapters.settings import SettingsError, load, to_environment
@@ -155,7 +155,7 @@ async def test_a_key_may_only_do_what_its_scopes_say(town: Any, company: Any) ->
 
 async def test_the_address_that_counts_is_the_last_one_that_no_trusted_proxy_has() -> None:
     networks = _http_settings(_context(trusted_proxies=("10.0.0.0/8", "::1/128"))).trusted_proxies
-    gate = Gate(None, trusted_proxies=networks)  # type: ignore[arg-type]  # no key is looked up
+    authenticator = Authenticator(None, trusted_proxies=networks)  # type: ignore[arg-type]  # no key is looked up
     for peer, forwarded, address in [
         ("203.0.113.7", "", "203.0.113.7"),
         ("203.0.113.7", "192.0.2.1", "203.0.113.7"),
@@ -163,13 +163,13 @@ async def test_the_address_that_counts_is_the_last_one_that_no_trusted_proxy_has
         ("10.1.1.1", "198.51.100.9, 192.0.2.1, 10.2.2.2", "192.0.2.1"),
         ("::1", "10.9.9.9", "10.9.9.9"),
     ]:
-        assert gate.address(peer, forwarded) == address
+        assert authenticator.address(peer, forwarded) == address
 
 
 async def test_an_allow_list_looks_behind_a_trusted_proxy(database: str) -> None:
     trusting = _http_settings(_context(trusted_proxies=("127.0.0.0/8",)))
     async with deployed(
-        database, Settings(secret_key=SECRET_KEY, rates={}, trusted_proxies=trusting.trusted_proxies)
+        database, HttpSettings(secret_key=SECRET_KEY, rates={}, trusted_proxies=trusting.trusted_proxies)
     ) as town:
         company = await town.company()
         made = await company.record("keys", {"name": "office", "ip_allow_list": "192.0.2.0/24"})
@@ -181,7 +181,7 @@ async def test_an_allow_list_looks_behind_a_trusted_proxy(database: str) -> None
 
 async def test_a_company_has_one_allowance_however_many_keys_and_tokens_it_uses(database: str) -> None:
     rates = {"read": Rate(0.01, 2), "submission": Rate(0.01, 3), "write": Rate(0.01, 50)}
-    async with deployed(database, Settings(secret_key=SECRET_KEY, wait_seconds=10.0, rates=rates)) as town:
+    async with deployed(database, HttpSettings(secret_key=SECRET_KEY, wait_seconds=10.0, rates=rates)) as town:
         company, other = await town.company(), await town.company()
         second = await company.record("keys", {"name": "second"})
         offer = await company.record("offers", {"name": "O"})
@@ -203,7 +203,7 @@ async def test_a_company_has_one_allowance_however_many_keys_and_tokens_it_uses(
 
 
 async def test_wrong_keys_and_tokens_have_an_allowance_per_address_which_good_ones_do_not_touch(database: str) -> None:
-    settings = Settings(
+    settings = HttpSettings(
         secret_key=SECRET_KEY,
         wait_seconds=10.0,
         rates={"unknown_key": Rate(0.01, 4)},

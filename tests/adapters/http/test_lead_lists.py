@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from adapters.http.exchange import exports
-from adapters.http.exchange.exports import csv_cell
+from adapters.http.exchange.exports import format_csv_cell
 from engine.views.lead import GRID_COLUMNS, SERIALIZERS
 from engine.views.lead_columns import LEAD_COLUMNS
 
@@ -177,7 +177,7 @@ async def test_a_file_holds_every_row_once_in_the_order_asked_for(company: Any, 
     ],
 )
 async def test_what_a_spreadsheet_would_run_is_disarmed_and_numbers_stay(value: Any, expected: Any) -> None:
-    assert csv_cell(value) == expected
+    assert format_csv_cell(value) == expected
 
 
 async def test_an_export_imports_again(company: Any) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from adapters.http.app import OPERATIONS
-from adapters.http.exchange.settings import Rate, Settings
+from adapters.http.exchange.settings import HttpSettings, Rate
 from schemas.problems import PROBLEMS
 from tests.adapters.http.conftest import SECRET_KEY, basic, deployed
 
@@ -202,7 +202,7 @@ async def test_every_operation_refuses_who_has_no_key_or_token(town: Any) -> Non
 
 
 async def test_who_asks_too_often_is_told_when_to_come_back(database: str) -> None:
-    async with deployed(database, Settings(secret_key=SECRET_KEY, rates={"read": Rate(0.01, 3)}, speed=60.0)) as town:
+    async with deployed(database, HttpSettings(secret_key=SECRET_KEY, rates={"read": Rate(0.01, 3)}, speed=60.0)) as town:
         company, other = await town.company(), await town.company()
         answers = [await company.send("GET", "/api/v1/leads/new") for _ in range(4)]
         assert [answer.status_code for answer in answers] == [200, 200, 200, 429]

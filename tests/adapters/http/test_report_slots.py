@@ -9,7 +9,7 @@ import pytest
 from adapters.http.exchange import report_slots
 from adapters.http.exchange.active_companies import COMPANIES_MAX, ActiveCompanies
 from adapters.http.exchange.problems import ProblemError
-from adapters.http.exchange.report_slots import WAITING_MAX, EngineThread, ReportSlots, rested
+from adapters.http.exchange.report_slots import WAITING_MAX, EngineThread, ReportSlots, hold_with_cooldown
 
 HANG_SECONDS = 60.0
 
@@ -57,37 +57,37 @@ async def test_no_company_takes_every_place_in_which_reports_wait() -> None:
 
 async def test_a_slot_rests_after_a_report_only_while_another_company_uses_the_process() -> None:
     long, slots, active = 10_000.0, ReportSlots(2), ActiveCompanies(time.monotonic)
-    active.note(1)
+    active.record_request(1)
 
     async def report() -> None:
-        async with rested(slots.acquire(1), long, lambda: active.has_others(1)):
+        async with hold_with_cooldown(slots.acquire(1), long, lambda: active.has_others(1)):
             await asyncio.sleep(0.01)
 
     async with asyncio.timeout(HANG_SECONDS):
         await report()
         await report()  # alone: at once
-        active.note(2)
+        active.record_request(2)
         await report()
     blocked = asyncio.create_task(hold(slots, 1, asyncio.Event()))
     await asyncio.sleep(0.05)
 
     assert not blocked.done()
     blocked.cancel()
-    for rest in tuple(report_slots._RESTS):
-        rest.cancel()
+    for cooldown in tuple(report_slots._COOLDOWNS):
+        cooldown.cancel()
 
 
 def test_a_company_has_others_for_ten_seconds_after_their_last_request() -> None:
     now = 0.0
     active = ActiveCompanies(lambda: now)
     assert not active.has_others(1)
-    active.note(1)
+    active.record_request(1)
     assert not active.has_others(1)
-    active.note(2)
-    active.note(1)
+    active.record_request(2)
+    active.record_request(1)
     assert active.has_others(1)
     now = 9.9
-    active.note(1)
+    active.record_request(1)
     assert (active.has_others(1), active.has_others(2)) == (True, True)
     now = 10.0
     assert (active.has_others(1), active.has_others(2)) == (False, True)
@@ -96,8 +96,8 @@ def test_a_company_has_others_for_ten_seconds_after_their_last_request() -> None
 def test_companies_that_are_remembered_are_bounded() -> None:
     active = ActiveCompanies(lambda: 0.0)
     for company_id in range(COMPANIES_MAX + 5):
-        active.note(company_id)
-    assert len(active._asked_at) == COMPANIES_MAX
+        active.record_request(company_id)
+    assert len(active._last_requests) == COMPANIES_MAX
 
 
 async def test_companies_take_turns_for_the_thread_that_computes() -> None:

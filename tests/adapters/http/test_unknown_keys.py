@@ -5,8 +5,8 @@ import hmac
 
 import pytest
 
-from adapters.http.exchange.access import Gate
-from adapters.http.exchange.identity import fingerprint
+from adapters.http.exchange.access import Authenticator
+from adapters.http.exchange.identity import hash_private_key
 from adapters.http.exchange.problems import ProblemError
 from adapters.http.exchange.rates import Limiter
 from adapters.http.exchange.settings import Rate
@@ -17,8 +17,8 @@ from adapters.http.exchange.unknown_keys import (
     RATE,
     REMEMBERED_MAX,
     REMEMBERED_SECONDS,
-    Allowances,
-    Unknown,
+    UnknownCredentials,
+    UnknownKeyLimiter,
 )
 from schemas.records import ApiKey, Offer
 from tests.adapters.http.test_access import PRIVATE, PUBLIC, Source, key
@@ -49,13 +49,13 @@ class Door:
         self.source = source
         self.clock = Clock()
         self.retry_after = ""
-        allowances = Allowances(Limiter({RATE: Rate(1, BURST)}), self.clock.monotonic, self.clock.sleep)
-        self.gate = Gate(source, allowances=allowances, monotonic=self.clock.monotonic)
+        unknown_key_limiter = UnknownKeyLimiter(Limiter({RATE: Rate(1, BURST)}), self.clock.monotonic, self.clock.sleep)
+        self.authenticator = Authenticator(source, unknown_key_limiter=unknown_key_limiter, monotonic=self.clock.monotonic)
 
     async def key(self, word: str, address: str = FLOOD) -> str:
         """Return how a key is answered: a code, or nothing where it is good."""
         try:
-            await self.gate.authenticate(f"Bearer {word}", "", address=address, now=5)
+            await self.authenticator.authenticate(f"Bearer {word}", "", address=address, now=5)
         except ProblemError as problem:
             return problem.code
         return ""
@@ -63,7 +63,7 @@ class Door:
     async def token(self, token: str, address: str | None = FLOOD) -> str:
         """Return how a lead token is answered: a code, unknown, or nothing where it is good."""
         try:
-            return "" if await self.gate.target(token, address=address) else "unknown"
+            return "" if await self.authenticator.target(token, address=address) else "unknown"
         except ProblemError as problem:
             self.retry_after = problem.headers["Retry-After"]
             return problem.code
@@ -174,10 +174,10 @@ async def test_a_key_that_exists_is_refused_with_the_same_work_as_one_that_does_
         private = PRIVATE if more else "sk_wrong"
         for _ in range(2):
             assert await door.key(f"{PUBLIC}.{private}") == "unauthenticated"
-            work.append(f"{source.refreshes} readings, {len(door.gate.unknown)} remembered")
+            work.append(f"{source.refreshes} readings, {len(door.authenticator.unknown)} remembered")
         return list(work)
 
-    known = ApiKey(name="K", public_key=PUBLIC, private_key_sha256=fingerprint(PRIVATE), **more)  # type: ignore[arg-type]
+    known = ApiKey(name="K", public_key=PUBLIC, private_key_sha256=hash_private_key(PRIVATE), **more)  # type: ignore[arg-type]
     exists, exists_not = await refused(Source(known)), await refused(Source())
     assert exists == exists_not
     assert len(exists) == 5, exists  # two comparisons and a reading, then one comparison and no reading
@@ -185,10 +185,10 @@ async def test_a_key_that_exists_is_refused_with_the_same_work_as_one_that_does_
 
 def test_what_is_remembered_is_bounded_and_holds_no_secret() -> None:
     clock = Clock()
-    unknown = Unknown(lambda: 1, clock.monotonic)
+    unknown = UnknownCredentials(lambda: 1, clock.monotonic)
     for number in range(REMEMBERED_MAX + 10):
         unknown.add(f"lt_secret_{number}")
     assert len(unknown) == REMEMBERED_MAX
-    assert unknown.holds(f"lt_secret_{REMEMBERED_MAX}")
-    assert not unknown.holds("lt_secret_0")
+    assert unknown.contains(f"lt_secret_{REMEMBERED_MAX}")
+    assert not unknown.contains("lt_secret_0")
     assert "lt_secret" not in repr(vars(unknown))

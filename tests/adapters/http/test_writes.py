@@ -6,10 +6,10 @@ from typing import Any, cast
 import pytest
 
 from adapters.http.exchange.exchange import Exchange
-from adapters.http.exchange.settings import Settings
-from adapters.http.exchange.writes import patience_seconds
+from adapters.http.exchange.settings import HttpSettings
+from adapters.http.exchange.writes import remaining_wait_seconds
 
-SETTINGS = Settings(secret_key="k", wait_seconds=5.0)
+SETTINGS = HttpSettings(secret_key="k", wait_seconds=5.0)
 
 
 def asked(prefer: str, *moments: float) -> Exchange:
@@ -34,10 +34,10 @@ def asked(prefer: str, *moments: float) -> Exchange:
     ],
 )
 def test_whoever_asks_may_wait_less_but_not_longer(prefer: str, seconds: float) -> None:
-    assert patience_seconds(asked(prefer, 100.0, 100.0)) == seconds
+    assert remaining_wait_seconds(asked(prefer, 100.0, 100.0)) == seconds
 
 
 def test_a_second_step_has_what_the_first_one_left() -> None:
     exchange = asked("wait=3", 100.0, 102.0, 104.0)
-    assert patience_seconds(exchange) == 1.0
-    assert patience_seconds(exchange) < 0
+    assert remaining_wait_seconds(exchange) == 1.0
+    assert remaining_wait_seconds(exchange) < 0

@@ -1,6 +1,6 @@
 """Is a path that is logged free of whatever would tell who was meant, or let somebody in?"""
 
-from adapters.http.exchange.request_metrics import PATH_LENGTH_MAX, masked
+from adapters.http.exchange.request_metrics import PATH_LENGTH_MAX, mask_path
 
 
 def test_paths_are_masked() -> None:
@@ -15,4 +15,4 @@ def test_paths_are_masked() -> None:
         ("/api/v1/leads/1024", "/api/v1/leads/1024"),
         ("/api/v1/leads/01a1fe05-3740-83d4-a15b-86e5615588cd", "/api/v1/leads/01a1fe05-3740-83d4-a15b-86e5615588cd"),
     ]:
-        assert masked(path) == shown
+        assert mask_path(path) == shown
