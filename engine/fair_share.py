@@ -66,12 +66,12 @@ class FairQueue(Generic[T]):
         return sum(map(len, self._by_company.values()))
 
     def __bool__(self) -> bool:
-        """Tell whether there is any entry."""
+        """Return whether there is any entry."""
         return bool(self._by_company)
 
 
 def may_take(held: int, free: int) -> bool:
-    """Tell whether a company that holds so many may take one more: while it holds fewer than are free.
+    """Return whether a company that holds so many may take one more: while it holds fewer than are free.
 
     One company alone takes half, two a third each, n of them 1 / (n + 1) each: some places stay free for a newcomer. Only a
     company without any can take the last one.
@@ -91,7 +91,7 @@ class Shares:
         return self._held.get(company_id, 0)
 
     def may_take(self, company_id: int) -> bool:
-        """Tell whether a company may take one more place."""
+        """Return whether a company may take one more place."""
         return may_take(self.held(company_id), self.free)
 
     def take(self, company_id: int) -> None:

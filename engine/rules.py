@@ -75,7 +75,7 @@ class Rules:
         return self._records.get((record_type, record_id))
 
     def owns(self, company_id: int, record_type: str, record_id: int) -> bool:
-        """Tell whether a company has a live record of this type and id."""
+        """Return whether a company has a live record of this type and id."""
         return record_id in self._listed.get((record_type, company_id), {})
 
     def body(self, kind: type[B], record_type: str, record_id: int | None) -> B | None:

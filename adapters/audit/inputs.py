@@ -29,5 +29,5 @@ class Inputs:
         return self._ahead[0] if self._ahead[0].offset == offset else None
 
     async def is_deleted(self, offset: int) -> bool:
-        """Tell whether the log has deleted what lay at an offset: its retention is over."""
+        """Return whether the log has deleted what lay at an offset: its retention is over."""
         return offset < await self._reader.start(self._partition)

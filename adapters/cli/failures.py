@@ -51,7 +51,7 @@ class UnavailableError(DependencyError, click.ClickException):
 
 
 def is_expected(error: BaseException) -> bool:
-    """Tell whether an error, or one that it is a kind of, is in the table."""
+    """Return whether an error, or one that it is a kind of, is in the table."""
     return _is_one_of(error, EXPECTED | AWAY)
 
 

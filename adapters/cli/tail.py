@@ -70,7 +70,7 @@ def _tell(record: LogRecord, company_id: int, *, as_json: bool) -> None:
 
 
 def _is_of(decision: Decision, company_id: int) -> bool:
-    """Tell whether a decision is about a company, by the contact key that every change or cause carries."""
+    """Return whether a decision is about a company, by the contact key that every change or cause carries."""
     keys = [decision.cause.key or "", *(change.key for change in decision.changes)]
     heads = [key.removeprefix("head/").partition("|")[0] for key in keys if "|" in key]
     return not heads or str(company_id) in heads

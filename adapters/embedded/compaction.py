@@ -44,7 +44,7 @@ class Compaction:
         self._rewritten_bytes = 0
 
     async def turn(self) -> bool:
-        """Delete and compact; tell whether the files were written anew. Raises `LogError`, and `OSError` (a full disk)."""
+        """Delete and compact; return whether the files were written anew. Raises `LogError`, and `OSError` (a full disk)."""
         for one in self._policies:
             if one.retention_ms is not None:
                 await self._log.expire(one.topic, one.retention_ms)

@@ -77,7 +77,7 @@ class Partition:
         return self.records[place].offset if place < len(self.records) else self.stable_end
 
     def holds(self, offset: int) -> bool:
-        """Tell whether there is a record at an offset, or was one before what was deleted."""
+        """Return whether there is a record at an offset, or was one before what was deleted."""
         if not self.records or offset > self.records[-1].offset:
             return offset < self.start
         return offset < self.start or self.records[bisect_left(self.records, offset, key=_BY_OFFSET)].offset == offset

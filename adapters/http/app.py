@@ -295,6 +295,6 @@ async def _handled(services: Services, exchange: Exchange) -> Reply:
 
 
 def _only_looks(request: HttpRequest) -> bool:
-    """Tell whether this only looks at a link: HEAD, or a browser that fetches ahead."""
+    """Return whether this only looks at a link: HEAD, or a browser that fetches ahead."""
     purposes = (request.headers.get(name, "") for name in ("purpose", "sec-purpose", "x-purpose", "x-moz"))
     return request.method == "HEAD" or any("prefetch" in purpose or "preview" in purpose for purpose in purposes)

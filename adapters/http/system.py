@@ -38,7 +38,7 @@ async def show_request(exchange: Exchange) -> Reply:
 
 
 def _may_see(exchange: Exchange, result: Result) -> bool:
-    """Tell whether a result is for who asks: with a key one of its company, without a key only what became of a lead."""
+    """Return whether a result is for who asks: with a key one of its company, without a key only what became of a lead."""
     if exchange.access is not None:
         return exchange.access.company_id == result.company_id
     return result.answer is None or result.answer.record_type in {None, "lead"}

@@ -95,7 +95,7 @@ class SeldomRepeated(logging.Filter):
         self._said_at: dict[tuple[str, str], float] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Tell whether a record is to be written; what a message is about does not make it another message."""
+        """Return whether a record is to be written; what a message is about does not make it another message."""
         if not record.name.startswith(_TALKATIVE):
             return True
         said, now = (record.name, str(record.msg)), self._now()

@@ -190,7 +190,7 @@ async def ends(log: Log, topic: str) -> dict[int, int]:
 
 
 def stuck(lead: Lead, now: Instant) -> bool:
-    """Tell whether nothing will ever move a lead on: it is live and no timer of it is to come."""
+    """Return whether nothing will ever move a lead on: it is live and no timer of it is to come."""
     return lead.status in LIVE_STATUSES and (lead.wake_at is None or lead.wake_at < now - OVERDUE)
 
 

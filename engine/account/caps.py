@@ -155,7 +155,7 @@ def blocking_caps(tallies: Tallies, body: Capped, now: Instant) -> CapBlock | No
 
 
 def is_reached(body: Capped, cap: str, amount: float) -> bool:
-    """Tell whether a cap is reached; whole metrics round the limit down."""
+    """Return whether a cap is reached; whole metrics round the limit down."""
     limit = body.caps[cap]
     return amount >= (floor(limit) if cap.rpartition("_")[0] in WHOLE else limit)
 

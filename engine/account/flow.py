@@ -75,7 +75,7 @@ def _loops(steps: Sequence[Step], triggers: Sequence[Trigger]) -> Iterator[Fault
 
 
 def _begins_elsewhere(triggers: Sequence[Trigger]) -> bool:
-    """Tell whether every lead that enters starts at another step than the first."""
+    """Return whether every lead that enters starts at another step than the first."""
     sent = (row for row in triggers if row.on == "enter" and row.type == "none" and not row.filters)
     first = next(sent, None)
     return first is not None and (first.goto is not None or first.end_result is not None)

@@ -30,7 +30,7 @@ TRIGGERS_MAX = 20
 Errors = dict[str, list[str]]
 Steps = Sequence[Step | None]
 Exists = Callable[[str, int], bool]
-"""Tells whether a live record of a type exists."""
+"""Returns whether a live record of a type exists."""
 
 CHANNELS: tuple[str, ...] = get_args(Channel)
 

@@ -362,7 +362,7 @@ def _opens_at(draft: Draft, way: _Route) -> Instant | None:
 
 
 def _is_less_urgent_than_full_queue(slots: Slots, request: SlotRequested) -> bool:
-    """Tell whether the queue is full of requests at least as urgent: then nothing is written."""
+    """Return whether the queue is full of requests at least as urgent: then nothing is written."""
     if len(slots.waiting) < WAITING_MAX:
         return False
     last = slots.waiting[-1]

@@ -14,7 +14,7 @@ Business = tuple[tuple[Window, ...], str]
 
 
 def is_open_for_business(hours: tuple[Window, ...], zone_name: str, at: Instant) -> bool:
-    """Tell whether an instant lies in the hours."""
+    """Return whether an instant lies in the hours."""
     return not hours or is_open(at, _rules([(hours, zone_name)]))
 
 

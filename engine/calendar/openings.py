@@ -98,7 +98,7 @@ def first_open(base: Instant, constraints: Sequence[Constraint]) -> Opening | No
 
 
 def is_open(at: Instant, constraints: Iterable[Constraint]) -> bool:
-    """Tell whether every constraint allows the instant."""
+    """Return whether every constraint allows the instant."""
     for rule in constraints:
         for timeline in rule.timelines:
             if not timeline.is_open(at):

@@ -49,7 +49,7 @@ class Timeline(ABC):
         self._stretches: dict[int, tuple[Instant, ...]] = {}
 
     def is_open(self, at: Instant) -> bool:
-        """Tell whether the instant lies in a span."""
+        """Return whether the instant lies in a span."""
         edges = self._stretches.get(at // STRETCH)
         if edges is None:
             edges = self._lay_out(at // STRETCH)
@@ -80,13 +80,13 @@ class Timeline(ABC):
         return edges[passed] if passed < len(edges) else (at // STRETCH + 1) * STRETCH
 
     def opens_at(self, at: Instant) -> bool:
-        """Tell whether a span begins exactly here."""
+        """Return whether a span begins exactly here."""
         edges = self._edges(at)
         place = bisect_left(edges, at)
         return place & 1 == 0 and place < len(edges) and edges[place] == at
 
     def closes_a_day_within(self, start: Instant, end: Instant) -> bool:
-        """Tell whether a closed date touches the time from `start` to `end`; may say yes for one a day away."""
+        """Return whether a closed date touches the time from `start` to `end`; may say yes for one a day away."""
         place = bisect_left(self.closed_days, _utc_ordinal(start) - 1)
         return place < len(self.closed_days) and self.closed_days[place] <= _utc_ordinal(end) + 1
 

@@ -50,7 +50,7 @@ class WindowSet(Struct, frozen=True, cache_hash=True):
         return any(close > DAY for _, close in chain.from_iterable(self.days))
 
     def meets(self, other: "WindowSet", longer_than: WallTime = 0) -> bool:
-        """Tell whether both are ever open at the same time of the week in one zone, for longer than a while."""
+        """Return whether both are ever open at the same time of the week in one zone, for longer than a while."""
         return any(
             min(mine[1], theirs[1]) - max(mine[0], theirs[0]) > longer_than
             for mine in _week_hours(self)

@@ -60,7 +60,7 @@ def country_zones(country: str) -> tuple[str, ...]:
 
 
 def is_zone(name: str) -> bool:
-    """Tell whether this is an IANA name, in its exact spelling."""
+    """Return whether this is an IANA name, in its exact spelling."""
     return name in zone_names()
 
 

@@ -189,7 +189,7 @@ class ContactAggregate:
 
 
 def _waits_at_gate(lead: Lead) -> bool:
-    """Tell whether a due lead waits at a gate."""
+    """Return whether a due lead waits at a gate."""
     return bool(lead.slot_waits) or lead.sweep_key is not None or lead.awaits_place is not None
 
 

@@ -39,7 +39,7 @@ class Cap(Struct, frozen=True):
     sources: tuple[str, ...] = ()
 
     def implies(self, other: "Cap") -> bool:
-        """Tell whether this cap is at least as strict as the other one."""
+        """Return whether this cap is at least as strict as the other one."""
         return self.count <= other.count and self.period >= other.period and self.counts >= other.counts
 
 

@@ -29,7 +29,7 @@ def public_holidays(country: str, state: str | None, year: int) -> frozenset[dat
 
 
 def has_holidays(country: str, state: str | None) -> bool:
-    """Tell whether the package knows the country, or the state in it."""
+    """Return whether the package knows the country, or the state in it."""
     from holidays import country_holidays  # noqa: PLC0415
 
     try:

@@ -41,5 +41,5 @@ def ahead_seconds(
 
 
 def clocks_disagree(seconds: float) -> bool:
-    """Tell whether the clocks differ so much that ours must not be used."""
+    """Return whether the clocks differ so much that ours must not be used."""
     return abs(seconds) > DISAGREEMENT_MAX_SECONDS

@@ -97,7 +97,7 @@ def timer_dead_letter(
 
 
 def is_excerpt(headers: Headers) -> bool:
-    """Tell whether a dead letter holds only an excerpt."""
+    """Return whether a dead letter holds only an excerpt."""
     return any(name == "dl_digest" for name, _ in headers)
 
 

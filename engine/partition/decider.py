@@ -485,7 +485,7 @@ def _field_errors(error: Exception) -> Mapping[str, list[str]]:
 
 
 def _is_unanswered(asked: ParsedRequest | None, record: LogRecord) -> bool:
-    """Tell whether the sender gets no answer, so that a refusal leaves a dead letter: of an inbox, or redriven."""
+    """Return whether the sender gets no answer, so that a refusal leaves a dead letter: of an inbox, or redriven."""
     stream = None if asked is None else asked[1].stream
     is_of_inbox = stream is not None and stream.startswith(UNANSWERED_STREAMS)
     return is_of_inbox or any(name == ORIGIN for name, _ in record.headers)

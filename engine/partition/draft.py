@@ -135,7 +135,7 @@ class Draft:
             return type(error).__name__
 
     def has_place(self, channel: str, company_id: int, *, is_in_turn: bool) -> bool:
-        """Tell whether one more command of a channel may be open; out of turn, only where no lead of the company waits."""
+        """Return whether one more command of a channel may be open; out of turn, only where no lead of the company waits."""
         places = self._state.places
         if not is_in_turn and places.are_awaited(channel, company_id):
             return False

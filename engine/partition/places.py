@@ -44,7 +44,7 @@ class SharedGate(Struct, frozen=True):
         return ()
 
     def lets_through(self, passed: int, taken: int) -> bool:
-        """Tell whether one more may pass, after `passed` of this company and `taken` of all in the same round."""
+        """Return whether one more may pass, after `passed` of this company and `taken` of all in the same round."""
         return may_take(self.held + passed, self.free - taken)
 
 
@@ -86,11 +86,11 @@ class Places:
         return self._used[channel]
 
     def may_take(self, channel: str, company_id: int, taken: int) -> bool:
-        """Tell whether a company may take one more place, after `taken` that are not noted yet."""
+        """Return whether a company may take one more place, after `taken` that are not noted yet."""
         return self._gate(channel, company_id).lets_through(taken, taken)
 
     def are_awaited(self, channel: str, company_id: int) -> bool:
-        """Tell whether a lead of a company waits for a place."""
+        """Return whether a lead of a company waits for a place."""
         return self._counts[PlaceClaim(channel, company_id, holds=False)] > 0
 
     def gate(self, key: str) -> SharedGate:

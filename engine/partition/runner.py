@@ -488,11 +488,11 @@ class Runner:
             self._suspects.update((one, self._suspects.get(one)) for one in inputs)
 
     def _must_defer(self, one: Input, sealed: list[Sealed]) -> bool:
-        """Tell whether an input must wait for the next transaction: it, or one in this transaction, is a suspect."""
+        """Return whether an input must wait for the next transaction: it, or one in this transaction, is a suspect."""
         return bool(sealed and self._suspects) and (one in self._suspects or self._is_alone(sealed))
 
     def _is_alone(self, sealed: list[Sealed]) -> bool:
-        """Tell whether a transaction holds a suspect: a suspect gets a transaction of its own."""
+        """Return whether a transaction holds a suspect: a suspect gets a transaction of its own."""
         return bool(sealed and self._suspects) and _input_of(sealed[-1].decision.cause) in self._suspects
 
     def _clear_suspects(self, sealed: list[Sealed]) -> None:
@@ -544,7 +544,7 @@ class Runner:
     # -- time ----------------------------------------------------------------------------------------------------------
 
     async def _pause_after_commit(self) -> bool:
-        """Leave a gap between commits; tell whether it had to wait. After an idle period there is no gap left."""
+        """Leave a gap between commits; return whether it had to wait. After an idle period there is no gap left."""
         wait = self._last_commit + self._limits.commit_gap_seconds - self._clock.monotonic()
         if wait > 0:
             await self._clock.sleep(wait)
@@ -582,7 +582,7 @@ class Runner:
                 raise LogError("the log was away for a while: take the partition again")
 
     def _is_behind(self, reader: Reader) -> bool:
-        """Tell whether unread requests may forbid a contact (an opt-out), or whether the clock is in doubt."""
+        """Return whether unread requests may forbid a contact (an opt-out), or whether the clock is in doubt."""
         position = reader.position(self.partition)
         if self._check_position_ahead() or position < self._takeover_end or clocks_disagree(self._clock_ahead_seconds()):
             return True
@@ -594,7 +594,7 @@ class Runner:
         return ahead_seconds(self._clock.wall(), self._clock.elapsed(), self._broker_time, self._appended_at)
 
     def _must_not_begin(self) -> bool:
-        """Tell whether a wrong clock would date the first decision ever; a later one keeps the instant of the last."""
+        """Return whether a wrong clock would date the first decision ever; a later one keeps the instant of the last."""
         return self._position.decided_at == 0 and clocks_disagree(self._clock_ahead_seconds())
 
     async def _compare_clocks(self, ownership: Ownership) -> None:
@@ -608,7 +608,7 @@ class Runner:
             await reader.close()
 
     def _check_position_ahead(self) -> bool:
-        """Tell whether a clock ahead of ours decided here, so that nothing may fire; note since when."""
+        """Return whether a clock ahead of ours decided here, so that nothing may fire; note since when."""
         if self._clock.seconds_until(self._position.decided_at) <= self._limits.ahead_seconds:
             self.ahead_since = None
             return False
@@ -703,7 +703,7 @@ class Runner:
                 await reader.end(self.partition)
 
     def _apply_records(self, records: Sequence[LogRecord], mark: bytes) -> bool:
-        """Apply records of the changelog; tell whether this owner's mark is among them."""
+        """Apply records of the changelog; return whether this owner's mark is among them."""
         is_marked = False
         for record in records:
             try:
@@ -830,7 +830,7 @@ def _input_of(cause: Cause) -> Input:
 
 
 def _can_follow(known: Position, position: Position) -> bool:
-    """Tell whether a committed position can follow another: decisions are never undone."""
+    """Return whether a committed position can follow another: decisions are never undone."""
     return position.sequence > known.sequence or (position.sequence, position.chain) == (known.sequence, known.chain)
 
 

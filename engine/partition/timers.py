@@ -104,7 +104,7 @@ class TimerQueue:
         heapq.heappush(self._parked, (until, timer))
 
     def promote_due(self, now: Instant, limit: int | None = None) -> bool:
-        """Promote the timers that are due by `now` to the due queue, at most `limit`; tell whether some are left."""
+        """Promote the timers that are due by `now` to the due queue, at most `limit`; return whether some are left."""
         left = 2 * len(self) + 1 if limit is None else limit
         while self._minutes and self._minutes[0] * MINUTE <= now and left > 0:
             left -= self._load_minute(left)
@@ -203,7 +203,7 @@ class TimerQueue:
         return self._far_count + len(self._near) + len(self._ready) + len(self._parked) + gated - len(self._opening)
 
     def is_bloated(self, live: int) -> bool:
-        """Tell whether so many entries are stale that a rebuild pays."""
+        """Return whether so many entries are stale that a rebuild pays."""
         return self._far_count + len(self._near) > 2 * live + STALE_ENTRIES_MAX
 
     def _load_minute(self, limit: int) -> int:

@@ -179,7 +179,7 @@ class _PreviewRun:
         return Forecast(actions=actions, end_status=lead.status, ended_at=lead.schedule_ended_at)
 
     def _is_at_rest(self) -> bool:
-        """Tell whether the lead no longer moves by time alone."""
+        """Return whether the lead no longer moves by time alone."""
         lead = self._lead
         return lead is not None and (lead.status not in LIVE_STATUSES or lead.held_at is not None)
 

@@ -54,7 +54,7 @@ class FieldError(SenderError, ValueError):
 
 
 def is_blank(value: Any) -> bool:
-    """Tell whether a named field was left empty: null, or text without a visible character."""
+    """Return whether a named field was left empty: null, or text without a visible character."""
     return value is None or (isinstance(value, str) and not value.strip())
 
 

@@ -53,7 +53,7 @@ class Capacity(Struct, frozen=True):
     now: Instant
 
     def is_full(self, limit: int | None, resource: str) -> bool:
-        """Tell whether all slots of a resource are held."""
+        """Return whether all slots of a resource are held."""
         return limit is not None and self.held.get(resource, (0, 0))[0] >= limit
 
     def blocking_caps(self, body: Buyer | BuyerGroup | TrafficSource, resource: str) -> CapBlock | None:

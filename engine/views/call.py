@@ -142,7 +142,7 @@ def profit(call: Call) -> float:
 
 
 def has_no_buyer(call: Call) -> bool:
-    """Tell whether no buyer has answered."""
+    """Return whether no buyer has answered."""
     return call.buyer_answered_at is None and call.outcome != "connected_buyer"
 
 

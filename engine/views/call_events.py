@@ -41,7 +41,7 @@ def call_events(call: Row, facts: Iterable[Row]) -> list[dict[str, Any]]:
 
 
 def _tells_recording(fact: Row) -> bool:
-    """Tell whether the fact may have brought the recording: the end of the call, or a later report."""
+    """Return whether the fact may have brought the recording: the end of the call, or a later report."""
     return fact["type"] == "call.ended" or "recording_url" in (fact["data"] or {}).get("fields", ())
 
 

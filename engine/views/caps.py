@@ -62,6 +62,6 @@ def order_key(  # noqa: PLR0917 - what is known of a row
 
 
 def is_maxed_out(body: Capped, used: Used, held: int) -> bool:
-    """Tell whether any cap is hit, concurrency among them; a pause is something else."""
+    """Return whether any cap is hit, concurrency among them; a pause is something else."""
     limit = body.concurrency_cap_limit
     return (limit is not None and held >= limit) or bool(caps_hit(body, used))

@@ -96,7 +96,7 @@ PENDING_STATUSES = frozenset({"scheduled", "waiting"})
 
 
 def is_live(row: Row) -> bool:
-    """Tell whether the lead has not ended."""
+    """Return whether the lead has not ended."""
     return row["status"] in LIVE_STATUSES
 
 

@@ -161,7 +161,7 @@ class Grouping(Struct, frozen=True):
     names: tuple[str, ...] = ()
 
     def has(self, value: Key) -> bool:
-        """Tell whether a group is in a bucket: newer rows than the edges are in none."""
+        """Return whether a group is in a bucket: newer rows than the edges are in none."""
         return not self.names or value is None or 1 <= int(value) <= len(self.names)
 
     def key(self, value: Key) -> Key:

@@ -66,7 +66,7 @@ def next_action_after(facts: Iterable[LeadFact], at: Instant) -> LeadFact | None
 
 
 def is_action(fact: LeadFact) -> bool:
-    """Tell whether a fact is an action of the lead; a mere notification has no source."""
+    """Return whether a fact is an action of the lead; a mere notification has no source."""
     return fact.type in ACTION_FACTS and "source" in fact.data
 
 

@@ -134,7 +134,7 @@ def _planned_base_at(lead: Lead, now: Instant) -> Instant:
 
 
 def _has_no_allowed_time(lead: Lead) -> bool:
-    """Tell whether a lead waits for an allowed time that comes after its expiry, or never."""
+    """Return whether a lead waits for an allowed time that comes after its expiry, or never."""
     return lead.status == "waiting" and lead.next_action_at is None and lead.flight is None and lead.held_at is None
 
 

@@ -119,7 +119,7 @@ class LeadSimulation:
         return None if step is None else (step, first_allowed(person, lead, cadence, step, at))
 
     def _is_at_rest(self) -> bool:
-        """Tell whether the lead no longer moves by time alone: it has ended, or was just held."""
+        """Return whether the lead no longer moves by time alone: it has ended, or was just held."""
         lead = self.lead
         return lead is None or lead.status not in LIVE_STATUSES or (self._moved and lead.held_at is not None)
 

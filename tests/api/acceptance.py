@@ -125,7 +125,7 @@ def _in_words(value: Any) -> Any:
 
 @schemathesis.hook
 def filter_failure(context: Any, failure: Any, case: Any, response: Any) -> bool:  # noqa: ARG001 - the hook's own names
-    """Tell whether a failure is one."""
+    """Return whether a failure is one."""
     if isinstance(failure, RejectedPositiveData):
         return not _refused_for_a_reason(response)
     if isinstance(failure, AcceptedNegativeData):
@@ -167,7 +167,7 @@ def _asked(response: Any) -> dict[str, str]:
 
 
 def _is_right_without_blanks(case: Any, asked: Mapping[str, str]) -> bool:
-    """Tell whether all that is wrong was left blank, which leaves it out, or is the key, which is replaced on the way."""
+    """Return whether all that is wrong was left blank, which leaves it out, or is the key, which is replaced on the way."""
     if case.method == "GET" and case.query and not any(value.strip() for value in asked.values()):
         return True
     wrong = _wrong(case)
@@ -193,7 +193,7 @@ def _is_no_fault(case: Any, asked: Mapping[str, str], place: str, name: str) -> 
 
 
 def _is_left_out_or_fits(case: Any, name: str, text: str) -> bool:
-    """Tell whether a parameter of the query may be this text; one that may be left out may be blank."""
+    """Return whether a parameter of the query may be this text; one that may be left out may be blank."""
     document = case.operation.schema.raw_schema
     told = document["paths"][case.operation.path][case.method.lower()]["parameters"]
     known = [parameter for parameter in told if parameter.get("name") == name and parameter["in"] == "query"]
@@ -208,7 +208,7 @@ def _is_blank(value: Any) -> bool:
 
 
 def _fits(case: Any) -> bool:
-    """Tell whether a body fits the document once blank fields are taken out of it."""
+    """Return whether a body fits the document once blank fields are taken out of it."""
     if not isinstance(case.body, dict):
         return False
     body = {name: value for name, value in case.body.items() if not _is_blank(value)}

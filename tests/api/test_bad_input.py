@@ -82,7 +82,7 @@ def _bad_values(operation: Operation) -> Iterator[tuple[str, str, Any]]:
 
 
 def _refused(operation: Operation, answer: Any, name: str) -> bool:
-    """Tell whether an answer is a problem that its operation documents, and that names the field."""
+    """Return whether an answer is a problem that its operation documents, and that names the field."""
     if not 400 <= answer.status_code < 500 or answer.headers["content-type"] != "application/problem+json":
         return False
     code, errors = answer.json()["code"], answer.json()["errors"]

@@ -138,7 +138,7 @@ def _telltales(company: Any, rows: list[dict[str, Any]]) -> set[str]:
 
 
 def _is_silent(answer: httpx.Response, telltales: set[str]) -> bool:
-    """Tell whether an answer has nothing of another company; what was sent may come back in it."""
+    """Return whether an answer has nothing of another company; what was sent may come back in it."""
     sent = f"{answer.request.url} {answer.request.content.decode()}"
     return not any(telltale in answer.text for telltale in telltales if telltale not in sent)
 

@@ -171,7 +171,7 @@ def parse(words: list[str], *, complete: bool) -> None:
 
 
 def _is_missing(value: object) -> bool:
-    """Tell whether the parser gave its mark for a parameter that was not written."""
+    """Return whether the parser gave its mark for a parameter that was not written."""
     return value is None or value == () or type(value).__name__ == "Sentinel"
 
 

@@ -62,7 +62,7 @@ def imports(module: str) -> dict[str, Name]:
 
 
 def changes_itself(function: Function) -> bool:
-    """Tell whether the function assigns, deletes, or writes to a draft or a contact."""
+    """Return whether the function assigns, deletes, or writes to a draft or a contact."""
     for node in ast.walk(function):
         match node:
             case (

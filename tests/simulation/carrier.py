@@ -100,16 +100,16 @@ class SimulatedClaims(MemoryDeliveries):
         await super().save_progress(topic, topic_id, partition, offset)
 
     def is_ended(self, command_id: str) -> bool:
-        """Tell whether a command needs nothing more: whoever carried it out tells of it, by the record or beside it."""
+        """Return whether a command needs nothing more: whoever carried it out tells of it, by the record or beside it."""
         return command_id in self.told_beside or self.is_posted(command_id)
 
     def is_posted(self, command_id: str) -> bool:
-        """Tell whether what came of a command is recorded, and posted."""
+        """Return whether what came of a command is recorded, and posted."""
         row = self.rows.get(command_id)
         return row is not None and bool(row["posted"])
 
     def is_held(self, command_id: str, claim_id: str) -> bool:
-        """Tell whether a claim is this attempt's, and its lease runs."""
+        """Return whether a claim is this attempt's, and its lease runs."""
         self.look_at_the_clock()
         row = self.rows.get(command_id)
         return row is not None and row["claim_id"] == claim_id and row["until"] >= self.wall

@@ -321,6 +321,6 @@ def test_a_planted_fault_of_gateways_is_found(plant: Callable[[Patch], None], wo
 
 
 def is_found(words: str, *, has_gateways: bool) -> bool:
-    """Tell whether one of the runs has a finding with these words."""
+    """Return whether one of the runs has a finding with these words."""
     results = (try_out(seed, has_gateways=has_gateways) for seed in range(SEEDS_MAX))
     return any(words in text for result in results for text in result.findings)

@@ -48,7 +48,7 @@ def opened(tmp_path: Path) -> Iterator[Open]:
 
 
 def walked(leads: Leads, count: int) -> bool:
-    """Tell whether so many leads are at their end."""
+    """Return whether so many leads are at their end."""
     return len([lead for lead in leads.all() if not lead["is_live"]]) >= count
 
 

@@ -81,7 +81,7 @@ def _said_once(parts: Iterable[Document]) -> list[Document]:
 
 
 def _is_its_text(part: Document) -> bool:
-    """Tell whether a type is the text of a number or boolean: of a few words, or of digits from its first character on."""
+    """Return whether a type is the text of a number or boolean: of a few words, or of digits from its first character on."""
     if part.get("type") != "string":
         return False
     pattern = part.get("pattern", "")

@@ -202,7 +202,7 @@ def _cut(rows: Sequence[Mapping[str, Any]], page: int, per_page: int) -> Sequenc
 
 
 def wants_bare(exchange: Exchange) -> bool:
-    """Tell whether `root=false` asks for an answer without a frame. Raises `ProblemError`."""
+    """Return whether `root=false` asks for an answer without a frame. Raises `ProblemError`."""
     # In the body of a submission or a change of a lead it is a token like any other.
     fields = exchange.query if exchange.operation.extra == "tokens" else exchange.fields
     if ROOT not in fields:

@@ -292,7 +292,7 @@ class Exchange:
             logger.info("parameters.ignored", operation=self.operation.name, names=shown, request_id=self.request_id)
 
     def _ignores_unknown(self) -> bool:
-        """Tell whether the company of the key lets unknown parameters be ignored."""
+        """Return whether the company of the key lets unknown parameters be ignored."""
         company_id = None if self.access is None else self.access.company_id
         company = self.services.source.rules.body(Company, "company", company_id)
         return company is not None and company.unknown_parameters == "ignore"

@@ -35,7 +35,7 @@ View = Callable[[Row], Mapping[str, Any]]
 
 
 def wants_csv(exchange: Exchange) -> bool:
-    """Tell whether CSV is asked for: by the end of the path, else where Accept likes it better than JSON."""
+    """Return whether CSV is asked for: by the end of the path, else where Accept likes it better than JSON."""
     path = exchange.request.scope["path"]
     if path.endswith((".csv", ".json")):
         return bool(path.endswith(".csv"))

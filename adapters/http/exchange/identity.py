@@ -33,7 +33,7 @@ class RequestIds:
         return self._sealed(now, secrets.randbits(_CHANCE_BITS))
 
     def is_ours(self, text: str, now: Instant) -> bool:
-        """Tell whether one of our processes gave this id within the last 24 h."""
+        """Return whether one of our processes gave this id within the last 24 h."""
         try:
             number = UUID(text).int
         except ValueError:
@@ -72,7 +72,7 @@ def hash_private_key(private_key: str) -> str:
 
 
 def is_uuid(text: str) -> bool:
-    """Tell whether a text is a uuid in its usual form."""
+    """Return whether a text is a uuid in its usual form."""
     try:
         return UUID(text).variant == RFC_4122 and str(UUID(text)) == text
     except ValueError:

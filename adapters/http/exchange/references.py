@@ -13,12 +13,12 @@ UNKNOWN_REFERENCE = "names no "
 
 
 def is_own(exchange: Exchange, record_type: str, record_id: int) -> bool:
-    """Tell whether a live record of the company is there."""
+    """Return whether a live record of the company is there."""
     return exchange.services.source.rules.owns(exchange.company_id, record_type, record_id)
 
 
 async def is_known(exchange: Exchange, record_type: str, record_id: int) -> bool:
-    """Tell whether a live record of the company is there, having read the rules to their end before saying no."""
+    """Return whether a live record of the company is there, having read the rules to their end before saying no."""
     if is_own(exchange, record_type, record_id):
         return True
     await exchange.services.authenticator.refresh()

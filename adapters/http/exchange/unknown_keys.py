@@ -42,7 +42,7 @@ class UnknownCredentials:
         self._until: OrderedDict[bytes, float] = OrderedDict()
 
     def contains(self, credential: str) -> bool:
-        """Tell whether a credential was not found a moment ago, and the rules are the same since."""
+        """Return whether a credential was not found a moment ago, and the rules are the same since."""
         self._lapse()
         until = self._until.get(_digest(credential))
         return until is not None and self._monotonic() < until

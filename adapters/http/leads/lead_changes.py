@@ -111,7 +111,7 @@ async def _settled(exchange: Exchange, result: Result, *, message: LeadUpdateReq
 
 
 async def _is_there(exchange: Exchange, row: Row) -> bool:
-    """Tell whether a lead is still shown with the contact that it is to leave."""
+    """Return whether a lead is still shown with the contact that it is to leave."""
     shown = await exchange.services.reads.shown_lead(row["company_id"], row["id"])
     return shown is not None and shown["deleted_at"] is None and shown["contact_key"] == row["contact_key"]
 

@@ -132,7 +132,7 @@ _RENEWED_BY: Mapping[str, str] = {
 
 
 def _has_moved_on(fields: Mapping[str, Any], shown: Mapping[str, Any]) -> bool:
-    """Tell whether what is sent back was read before the last change: it says so by its `version`."""
+    """Return whether what is sent back was read before the last change: it says so by its `version`."""
     known = shown["version"]
     try:
         return isinstance(known, int) and parse_integer(fields.get("version"), least=1) < known
@@ -147,7 +147,7 @@ _FOR_GOOD = frozenset(
 
 
 def _is_as_shown(value: Any, known: Any) -> bool:
-    """Tell whether a field that cannot be written comes as it is shown."""
+    """Return whether a field that cannot be written comes as it is shown."""
     if is_blank(value) or known is None:
         return is_blank(value) and is_blank(known)
     return _is_same(value, known)

@@ -36,7 +36,7 @@ def table(phases: Sequence[Phase]) -> str:
 
 
 def is_fair(phases: Sequence[Phase]) -> bool:
-    """Tell whether every phase is fair beside the first."""
+    """Return whether every phase is fair beside the first."""
     return all(_is_fair(phase, phases[0]) for phase in phases)
 
 

@@ -8,7 +8,7 @@ WAITS_FOR_PLACE = "commands_open"
 
 
 def has_place(person: Person, lead: Lead, channel: str, grant: SlotAnswered | None) -> bool:
-    """Tell whether one more command may be open. Out of turn, leads that already wait go first.
+    """Return whether one more command may be open. Out of turn, leads that already wait go first.
 
     A call with a granted slot counts as in turn: else its slot would have to be requested again.
     """

@@ -33,7 +33,7 @@ class BuyerChoice(Struct, frozen=True):
 
     @property
     def is_anyone(self) -> bool:
-        """Tell whether no buyer is named."""
+        """Return whether no buyer is named."""
         return not self.buyer_group_ids and not self.buyer_ids
 
 
@@ -80,7 +80,7 @@ def source_of(lead: Lead) -> int | None:
 
 
 def is_limited(person: Person, choice: BuyerChoice) -> bool:
-    """Tell whether a slot must be requested: a group, a buyer or the traffic source has a cap."""
+    """Return whether a slot must be requested: a group, a buyer or the traffic source has a cap."""
     if choice.traffic_source_id is not None:
         return True
     groups = [_group(person, group_id) for group_id in choice.buyer_group_ids]

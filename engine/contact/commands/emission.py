@@ -306,7 +306,7 @@ def _call_payload(call: Call) -> dict[str, Any]:
 
 
 def has_webhook(person: Person, step: WebhookStep) -> bool:
-    """Tell whether the webhook of a step exists, is the company's own, and is not paused."""
+    """Return whether the webhook of a step exists, is the company's own, and is not paused."""
     record = person.rules.record("outgoing_webhook", step.outgoing_webhook_id)
     body = person.rules.body(OutgoingWebhook, "outgoing_webhook", step.outgoing_webhook_id)
     return record is not None and body is not None and record.company_id == person.company_id and not body.paused

@@ -172,10 +172,10 @@ def grant_for(lead: Lead, step: CallStep, grant: SlotAnswered | None) -> SlotAns
 
 
 def is_used(lead: Lead, request_id: str) -> bool:
-    """Tell whether a call of the lead took the slot."""
+    """Return whether a call of the lead took the slot."""
     return lead.flight is not None and lead.flight.slot_id == request_id
 
 
 def is_overdue(lead: Lead, now: Instant) -> bool:
-    """Tell whether the answer to the request timed out."""
+    """Return whether the answer to the request timed out."""
     return lead.slot_due_at is not None and lead.slot_due_at <= now

@@ -12,7 +12,7 @@ YES = frozenset({"true", "1", "yes"})
 
 
 def is_consent_missing(person: Person, lead: Lead) -> bool:
-    """Tell whether no consent to texts is known."""
+    """Return whether no consent to texts is known."""
     return person.head.opted_in_at is None and str(lead.data.get(OPT_IN)).casefold() not in YES
 
 

@@ -77,19 +77,19 @@ def _read(clause: Clause) -> Meaning:
 
 
 def _is_only_words(words: str) -> bool:
-    """Tell whether nothing is left but words that revoke, and what they are to end: `stop stop`, `cancel texts please`."""
+    """Return whether nothing is left but words that revoke, and what they are to end: `stop stop`, `cancel texts please`."""
     core = [word for word in words.split() if word not in _POLITE or word in _WORDS]
     return any(word in _WORDS for word in core) and all(word in _WORDS or word in _OBJECTS for word in core)
 
 
 def _is_limited(words: str) -> bool:
-    """Tell whether a clause is about some time, place or way only; `stop right now` is not, `don't call right now` is."""
+    """Return whether a clause is about some time, place or way only; `stop right now` is not, `don't call right now` is."""
     bans = _BANS.search(words)
     return any(limits.search(words if bans else hurries.sub(" ", words)) for limits, hurries in _LIMITS)
 
 
 def _is_limit_alone(clause: Clause) -> bool:
-    """Tell whether a clause is nothing but the limit of another one: `Stop, until Monday`."""
+    """Return whether a clause is nothing but the limit of another one: `Stop, until Monday`."""
     return _LIMIT_ALONE.match(clause.words) is not None
 
 

@@ -124,7 +124,7 @@ def _plain(text: str) -> str:
 
 
 def _is_read(letter: str) -> bool:
-    """Tell whether a character is neither an accent nor invisible."""
+    """Return whether a character is neither an accent nor invisible."""
     return letter == "\n" or unicodedata.category(letter) not in {"Mn", "Cf", "Cc"}
 
 
@@ -147,7 +147,7 @@ def mended(word: str) -> str:
 
 
 def is_within(word: str, other: str, slips: int) -> bool:
-    """Tell whether so many slips, of which each adds, drops, changes or swaps letters, make one word of the other."""
+    """Return whether so many slips, of which each adds, drops, changes or swaps letters, make one word of the other."""
     before: list[int] = []
     row = list(range(len(other) + 1))
     for i, letter in enumerate(word, 1):

@@ -89,7 +89,7 @@ def delete_call(person: Person, call: Call) -> None:
 
 
 def is_deleted(person: Person, gateway_ref: str) -> bool:
-    """Tell whether a gateway's name of a call is that of a deleted one."""
+    """Return whether a gateway's name of a call is that of a deleted one."""
     refs = person.head.deleted_refs
     return bool(refs) and (_hash(gateway_ref) in refs or gateway_ref in refs)  # older heads hold names unhashed
 

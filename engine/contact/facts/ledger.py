@@ -82,7 +82,7 @@ def give_back(lead: Lead, flight: Flight) -> None:
 
 
 def is_at_limit(lead: Lead, limit: int | None) -> bool:
-    """Tell whether the lead has used all its attempts; its own maximum replaces `limit`, its schedule's."""
+    """Return whether the lead has used all its attempts; its own maximum replaces `limit`, its schedule's."""
     most = lead.attempts_max if lead.attempts_max is not None else limit
     return most is not None and lead.attempts >= most
 
@@ -130,5 +130,5 @@ def row_of(kind: str, outcome: str) -> Outcome | None:
 
 
 def counts_legally(row: Outcome, *, rang: bool) -> bool:
-    """Tell whether the outcome stays in the ledger of the number."""
+    """Return whether the outcome stays in the ledger of the number."""
     return rang if row.counts_legal is None else row.counts_legal

@@ -145,7 +145,7 @@ class Person:
         self.draft.remove(call_key(call.id))
 
     def changes_others_than(self, lead: Lead) -> bool:
-        """Tell whether this decision changes other leads, or calls."""
+        """Return whether this decision changes other leads, or calls."""
         return any(entity is not lead and entity is not self.head for entity in self._saved.values())
 
     def save_head(self) -> None:

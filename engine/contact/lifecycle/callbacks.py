@@ -50,7 +50,7 @@ def schedule_callback(person: Person, lead: Lead, at: Instant, owner: CallbackOw
 
 
 def is_callback_first(person: Person, lead: Lead, step: Step) -> bool:
-    """Tell whether the callback goes before the step: before every contact, and before what is due later."""
+    """Return whether the callback goes before the step: before every contact, and before what is due later."""
     if lead.callback_at is None or lead.ending:
         return False
     return isinstance(step, CONTACTS) or base_of(person, lead) > max(lead.callback_at, person.now)
@@ -72,7 +72,7 @@ def wait_for_callback(person: Person, lead: Lead, cadence: Cadence, grant: SlotA
 
 
 def _has_no_callback_left(lead: Lead, cadence: Cadence) -> bool:
-    """Tell whether callbacks are used up too: a callback may exceed the limit of attempts by one, never by two."""
+    """Return whether callbacks are used up too: a callback may exceed the limit of attempts by one, never by two."""
     most = lead.attempts_max if lead.attempts_max is not None else cadence.schedule.max_contact_attempts
     return most is not None and lead.attempts > most
 
@@ -121,7 +121,7 @@ def retry_callback(  # noqa: PLR0917 - what came of which call
 
 
 def _reached_nobody(outcome: str, row: Outcome) -> bool:
-    """Tell whether it is certain that no one spoke to the person, and another call is allowed."""
+    """Return whether it is certain that no one spoke to the person, and another call is allowed."""
     return not (row.good or row.opts_out or row.disables_channel) and outcome not in {"unknown", "caller_hung_up"}
 
 

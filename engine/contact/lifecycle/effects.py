@@ -74,7 +74,7 @@ def reason_to_stay(person: Person, lead: Lead, step: MoveStep | RestartStep) -> 
 
 
 def moves_too_often(person: Person, lead: Lead) -> bool:
-    """Tell whether steps have moved the lead as often today as the limit allows."""
+    """Return whether steps have moved the lead as often today as the limit allows."""
     return sum(moved_at > person.now - DAY for moved_at in lead.moves) >= MOVES_PER_DAY_MAX
 
 

@@ -157,7 +157,7 @@ def _replan_lead(draft: Draft, key: str, lead: Lead, replan: Replan) -> bool:
 
 
 def _is_due_already(person: Person, lead: Lead) -> bool:
-    """Tell whether a lead is due already: it keeps its place, and is planned by the newest rules at its turn."""
+    """Return whether a lead is due already: it keeps its place, and is planned by the newest rules at its turn."""
     if lead.wake_at is None or lead.wake_at > person.now:
         return False
     return lead.schedule_id is None or person.rules.body(Schedule, "schedule", lead.schedule_id) is not None

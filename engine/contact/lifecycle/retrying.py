@@ -42,7 +42,7 @@ def retry_or_leave(person: Person, lead: Lead, outcome: str, row: Outcome, occur
 
 
 def _is_out_of_reach(person: Person, lead: Lead) -> bool:
-    """Tell whether no later step can reach the person, or none is left and none has reached them."""
+    """Return whether no later step can reach the person, or none is left and none has reached them."""
     cadence = cadence_for(person, lead)
     later = cadence.contacts_from(lead.step)[1:]
     if not later:

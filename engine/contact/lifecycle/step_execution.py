@@ -85,7 +85,7 @@ def _consume_requested_time(lead: Lead) -> None:
 
 
 def _is_opted_out_of_all_contacts(person: Person, lead: Lead, cadence: Cadence) -> bool:
-    """Tell whether every contact that can still follow is on a channel that the person opted out of."""
+    """Return whether every contact that can still follow is on a channel that the person opted out of."""
     return all(is_opted_out_of(person.head, channel_of(step)) for step in cadence.contacts_from(lead.step))
 
 
@@ -105,7 +105,7 @@ def _skip_message(person: Person, lead: Lead, cadence: Cadence, step: SmsStep | 
 
 
 def _has_no_other_contact(lead: Lead, cadence: Cadence, step: Step) -> bool:
-    """Tell whether no contact was attempted for the lead yet, and none but this step can follow."""
+    """Return whether no contact was attempted for the lead yet, and none but this step can follow."""
     made = lead.outbound_calls_count + lead.sms_count + lead.emails_count
     return made == 0 and all(other.id == step.id for other in cadence.contacts_from(step.id))
 

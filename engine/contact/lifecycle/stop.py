@@ -40,12 +40,12 @@ def stop_reason(head: Head, offer_id: int | None = None) -> LeadStatus | None:
 
 
 def is_opted_out_of(head: Head, channel: str) -> bool:
-    """Tell whether the person opted out of a channel alone."""
+    """Return whether the person opted out of a channel alone."""
     return bool(head.opt_outs) and _channel_scope(channel) in head.opt_outs
 
 
 def is_closed(person: Person, lead: Lead, channel: str) -> bool:
-    """Tell whether a channel is closed for this lead: an invalid number, an address that bounced, an opt-out."""
+    """Return whether a channel is closed for this lead: an invalid number, an address that bounced, an opt-out."""
     head = person.head
     if not (head.disabled_until or head.opt_outs or lead.failed_channels):  # so for almost every contact
         return False

@@ -238,7 +238,7 @@ def _result(disposition: CallDisposition) -> LeadStatus:
 
 
 def is_awaiting(person: Person, lead: Lead, call: Call) -> bool:
-    """Tell whether the lead has done nothing since this call of a step that awaits dispositions, in this run."""
+    """Return whether the lead has done nothing since this call of a step that awaits dispositions, in this run."""
     if not _is_last_thing_done(lead, call):
         return False
     step = next((step for step in cadence_for(person, lead).steps if step.id == call.schedule_action_id), None)
@@ -246,13 +246,13 @@ def is_awaiting(person: Person, lead: Lead, call: Call) -> bool:
 
 
 def _is_last_thing_done(lead: Lead, call: Call) -> bool:
-    """Tell whether the lead has done nothing since this call of a step, in this run."""
+    """Return whether the lead has done nothing since this call of a step, in this run."""
     is_last = lead.attempted_call_id == call.id and lead.last_action_at == call.created_at and lead.attempts > 0
     return is_last and not lead.ending and call.schedule_id == lead.schedule_id and call.schedule_action_id is not None
 
 
 def _is_at_step_of(lead: Lead, call: Call) -> bool:
-    """Tell whether the lead is still at the step of the call: it awaits the disposition or a retry."""
+    """Return whether the lead is still at the step of the call: it awaits the disposition or a retry."""
     return lead.step == call.schedule_action_id
 
 

@@ -348,7 +348,7 @@ def _record_late(person: Person, lead: Lead, request: OutcomeRecorded) -> None:
 
 
 def _is_call_webhook(request: OutcomeRecorded) -> bool:
-    """Tell whether the outcome is of a webhook about a call: no lead awaits it, so it is never late."""
+    """Return whether the outcome is of a webhook about a call: no lead awaits it, so it is never late."""
     return request.kind == "webhook" and request.call_id is not None
 
 

@@ -125,7 +125,7 @@ def remember_event(lead: Lead, event: str) -> None:
 
 
 def is_waiting_for(person: Person, lead: Lead, event: str) -> bool:
-    """Tell whether the lead is at a step that waits for the event: that step decides what follows."""
+    """Return whether the lead is at a step that waits for the event: that step decides what follows."""
     step = None if lead.step is None else cadence_for(person, lead).step(lead.step)
     return isinstance(step, WaitForStep) and step.event == event
 
@@ -140,7 +140,7 @@ def _for_each_live(person: Person, react: Callable[[Lead], None]) -> None:
 
 
 def _is_on_its_way(person: Person, lead: Lead) -> bool:
-    """Tell whether the lead has an open contact command that has not rung or been answered."""
+    """Return whether the lead has an open contact command that has not rung or been answered."""
     flight = lead.flight
     if flight is None or flight.kind == "webhook":
         return False

@@ -89,7 +89,7 @@ def _matching(person: Person, request: LeadSubmitted) -> Iterator[Lead]:
 
 
 def matches(person: Person, lead: Lead, offer_id: int | None, schedule_id: int | None) -> bool:
-    """Tell whether a token matches this lead: its schedule's, its offer's, or that of the offer whose schedule it is on.
+    """Return whether a token matches this lead: its schedule's, its offer's, or that of the offer whose schedule it is on.
 
     The last two differ where a lead was moved to another offer's schedule: then either offer's token finds it.
     """
@@ -160,7 +160,7 @@ def _live_on_the_offer(person: Person, target: Target) -> list[Lead]:
 
 
 def _is_on_its_way(person: Person, lead: Lead) -> bool:
-    """Tell whether a lead is live and its schedule exists: without it the lead ends at its next timer."""
+    """Return whether a lead is live and its schedule exists: without it the lead ends at its next timer."""
     return lead.status in LIVE_STATUSES and (lead.schedule_id is None or schedule_of(person, lead.schedule_id) is not None)
 
 

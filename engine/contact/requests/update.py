@@ -113,7 +113,7 @@ def _check_owner(person: Person, request: LeadUpdateRequested) -> None:
 
 
 def _may_resume(person: Person, lead: Lead) -> bool:
-    """Tell whether a lead was ended by a stop of its person before its end, and the stop is lifted."""
+    """Return whether a lead was ended by a stop of its person before its end, and the stop is lifted."""
     is_stopped = lead.status in RESUMABLE and lead.stopped_before != AT_ITS_END
     return is_stopped and stop_reason(person.head, lead.offer_id) is None
 

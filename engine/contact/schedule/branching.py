@@ -25,7 +25,7 @@ def split_goto(step: SplitStep, lead: Lead) -> str:
 
 
 def has_happened(step: WaitForStep, lead: Lead, lookup: Lookup) -> bool:
-    """Tell whether what the step waits for is true of the lead."""
+    """Return whether what the step waits for is true of the lead."""
     match step.event:
         case "tokens_match":
             return all_hold(step.filters, lookup)

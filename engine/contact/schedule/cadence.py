@@ -52,7 +52,7 @@ class Cadence:
         return (self.end_steps if ending else self.steps)[index]
 
     def has(self, step_id: str) -> bool:
-        """Tell whether there is a step or end step of this id."""
+        """Return whether there is a step or end step of this id."""
         return step_id in self._places
 
     def after(self, step_id: str) -> Step | None:
@@ -69,13 +69,13 @@ class Cadence:
         return [step for step in reachable(self.steps, index) if isinstance(step, CONTACTS)]
 
     def is_counted_to_come(self, step_id: str) -> bool:
-        """Tell whether this step or one that may come after it counts as a contact attempt."""
+        """Return whether this step or one that may come after it counts as a contact attempt."""
         _, index = self._places[step_id]
         return any(isinstance(step, COUNTED) for step in reachable(self.steps, index))
 
 
 def _is_plain(schedule: Schedule) -> bool:
-    """Tell whether every step runs at its next opening: no jitter, no skipping, no fixed time of day."""
+    """Return whether every step runs at its next opening: no jitter, no skipping, no fixed time of day."""
     steps = [step for step in (*schedule.steps, *schedule.end_steps) if isinstance(step, CONTACTS)]
     missed = {step.window_miss or schedule.window_miss for step in steps}
     return missed <= {"next_open"} and not schedule.jitter_seconds and not any(step.jitter_seconds for step in steps)

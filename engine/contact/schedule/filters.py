@@ -61,7 +61,7 @@ class Filter(Struct, frozen=True):
     values: tuple[str, ...]
 
     def holds(self, lookup: Lookup) -> bool:
-        """Tell whether any value of the key (a list has many) matches; for `!=`, whether none equals."""
+        """Return whether any value of the key (a list has many) matches; for `!=`, whether none equals."""
         found = lookup(self.key)
         present = list(found) if isinstance(found, list | tuple) else [found]
         texts = [_text(value) for value in present] or [""]
@@ -87,7 +87,7 @@ def parse_filter(text: str) -> Filter:
 
 
 def all_hold(filters: Iterable[str], lookup: Lookup) -> bool:
-    """Tell whether every filter of a list holds."""
+    """Return whether every filter of a list holds."""
     return all(parse_filter(text).holds(lookup) for text in filters)
 
 

@@ -74,7 +74,7 @@ def reachable(steps: Sequence[Step], place: int) -> list[Step]:
 
 
 def _is_long(text: str) -> bool:
-    """Tell whether a duration is a minute or more; validation reports one that cannot be parsed."""
+    """Return whether a duration is a minute or more; validation reports one that cannot be parsed."""
     try:
         return parse_duration(text).elapsed >= CYCLE_WAIT_MIN
     except CalendarError:

@@ -92,7 +92,7 @@ def closing(
 
 
 def is_zone_unknown(lead: Lead, cadence: Cadence, channel: str) -> bool:
-    """Tell whether a telephone is held because its time zone is unknown (`unknown_zone: hold`)."""
+    """Return whether a telephone is held because its time zone is unknown (`unknown_zone: hold`)."""
     return not lead.zones and channel in TELEPHONE and cadence.schedule.unknown_zone == "hold"
 
 

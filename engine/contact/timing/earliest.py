@@ -128,7 +128,7 @@ def earliest_callback(person: Person, lead: Lead, cadence: Cadence, base: Instan
 
 
 def misses_window(person: Person, lead: Lead, cadence: Cadence, step: Step) -> bool:
-    """Tell whether a step with `window_miss: skip_step` misses its hours; False for a plain cadence."""
+    """Return whether a step with `window_miss: skip_step` misses its hours; False for a plain cadence."""
     if not isinstance(step, CONTACTS):
         return False
     channel = channel_of(step)
@@ -269,7 +269,7 @@ def _past_limits(
 
 
 def _is_explicit_retry(lead: Lead, step: Step) -> bool:
-    """Tell whether the step is retried after its own delay: spacing does not extend that."""
+    """Return whether the step is retried after its own delay: spacing does not extend that."""
     if not isinstance(step, CONTACTS) or lead.last_outcome is None or not lead.retries.get(lead.last_outcome):
         return False
     retry = step.retry.get(lead.last_outcome)

@@ -35,7 +35,7 @@ SPELLINGS = st.one_of(
 
 
 def same(first: Any, second: Any) -> bool:
-    """Tell whether two values of JSON are equal, a whole number and a float never being so."""
+    """Return whether two values of JSON are equal, a whole number and a float never being so."""
     if isinstance(first, list) and isinstance(second, list):
         return len(first) == len(second) and all(map(same, first, second))
     if isinstance(first, dict) and isinstance(second, dict):

@@ -152,7 +152,7 @@ class MemoryStore:
 
 
 def _follows(table: Table, row: Row, old: Row) -> bool:
-    """Tell whether a row replaces another: a later decision of its partition, or a higher version from another one."""
+    """Return whether a row replaces another: a later decision of its partition, or a higher version from another one."""
     at = table.version_at
     version, partition, sequence = row[at : at + 3]
     return bool(sequence > old[at + 2] if partition == old[at + 1] else version > old[at])

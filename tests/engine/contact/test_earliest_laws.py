@@ -157,7 +157,7 @@ def expected_of(case: dict[str, Any]) -> Instant | None:
 
 
 def is_allowed(case: dict[str, Any], moment: Instant) -> bool:
-    """Tell whether no rule forbids a contact at an instant."""
+    """Return whether no rule forbids a contact at an instant."""
     if any(until is not None and moment < until for until in (case["review_until"], case["missed_until"], case["pause"])):
         return False
     local = to_datetime(moment).astimezone(ZoneInfo(NEW_YORK))
@@ -169,12 +169,12 @@ def is_allowed(case: dict[str, Any], moment: Instant) -> bool:
 
 
 def is_within(local: datetime, window: tuple[str, str]) -> bool:
-    """Tell whether a clock shows a time within the window."""
+    """Return whether a clock shows a time within the window."""
     return window[0] <= local.strftime("%H:%M") < window[1]
 
 
 def keeps_distance(case: dict[str, Any], moment: Instant) -> bool:
-    """Tell whether every earlier contact is far enough away."""
+    """Return whether every earlier contact is far enough away."""
     hours = {name: span(text) for name, text in case["spacing"].items()}
     for before, kind in case["ledger"]:
         if kind == case["channel"] == "call" and moment < before + 30 * SECOND:
@@ -192,7 +192,7 @@ def span(text: str) -> Instant:
 
 
 def is_under_caps(case: dict[str, Any], moment: Instant, local: datetime) -> bool:
-    """Tell whether fewer contacts than the cap allows lie within its period before."""
+    """Return whether fewer contacts than the cap allows lie within its period before."""
     if case["law"] is None or local.date() < LAW_BEGINS:
         return True
     count, hours = case["law"]

@@ -40,7 +40,7 @@ class Labelled(NamedTuple):
 
     @property
     def held_back(self) -> bool:
-        """Tell whether the text is of the third that no rule was written beside."""
+        """Return whether the text is of the third that no rule was written beside."""
         return self.draw == "first" and hashlib.sha256(self.text.encode()).digest()[0] % 3 == 0
 
 

@@ -324,7 +324,7 @@ def _merge(values: dict[str, Any], given: Mapping[str, Any]) -> None:
 
 
 def _stands_for(token: str, lead: ModelLead) -> bool:
-    """Tell whether a token stands for a lead: a schedule's for those on it, an offer's for all about it."""
+    """Return whether a token stands for a lead: a schedule's for those on it, an offer's for all about it."""
     return token == "offer" or token == lead.token  # noqa: PLR1714 - two rules
 
 
