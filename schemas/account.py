@@ -16,7 +16,7 @@ class Hold(Struct, array_like=True, frozen=True):
     number: int = 0
 
 
-class Tally(Struct, omit_defaults=True):
+class CapUsage(Struct, omit_defaults=True):
     """The use of one record's caps in one period, by metric: confirmed by outcomes, or reserved by open calls.
 
     Grants up to the number `after` are older than the period: their ends do not change it.
@@ -44,7 +44,7 @@ class Claim(Entity, kw_only=True):
     holds: tuple[Hold, ...] = ()
 
 
-class Waiting(Struct, array_like=True, frozen=True, order=True):
+class QueuedClaim(Struct, array_like=True, frozen=True, order=True):
     """A claim in the queue of a resource; sorted by its fields: class, priority, due, arrival."""
 
     urgency_class: int
@@ -69,7 +69,7 @@ class Slots(Entity, kw_only=True):
     version: int = 0
     in_use: int = 0
     arrivals: int = 0
-    waiting: tuple[Waiting, ...] = ()
+    waiting: tuple[QueuedClaim, ...] = ()
     wanted_by: tuple[str, ...] = ()
     wants: tuple[int | str, ...] = ()
     buyer_group_id: int | None = None
@@ -78,7 +78,7 @@ class Slots(Entity, kw_only=True):
     buyer_group_ids: tuple[int, ...] = ()
     traffic_source_id: int | None = None
     grants: int = 0
-    tallies: dict[str, Tally] = {}
+    tallies: dict[str, CapUsage] = {}
     wake_at: Instant | None = None
 
 

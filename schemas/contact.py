@@ -347,7 +347,7 @@ class Part(Entity, kw_only=True):
     tokens: dict[str, Any] = {}
 
 
-class Asked(Struct, array_like=True, frozen=True, order=True):
+class OpenSlotRequest(Struct, array_like=True, frozen=True, order=True):
     """An open request for a slot, in the order of timers that are due; `aging` is taken off the priority as they are."""
 
     urgency_class: int
@@ -362,21 +362,21 @@ class Asked(Struct, array_like=True, frozen=True, order=True):
         return self.urgency_class, self.priority - self.aging * overdue / HOUR, self.due_at, self.lead_id
 
 
-class Asking(Entity, kw_only=True):
+class OpenSlotRequests(Entity, kw_only=True):
     """The open requests for slots of one company in one partition: at most `OPEN_MAX`; further leads wait, due.
 
     It is the gate of the waiting leads (`engine.partition.timers`).
     """
 
     company_id: int
-    open: tuple[Asked, ...] = ()
+    open: tuple[OpenSlotRequest, ...] = ()
 
     @property
     def room(self) -> int:
         """How many more requests may be opened."""
         return max(0, OPEN_MAX - len(self.open))
 
-    def least_urgent(self, now: Instant) -> list[Asked]:
+    def least_urgent(self, now: Instant) -> list[OpenSlotRequest]:
         """Return the open requests, the least urgent first."""
         return sorted(self.open, key=lambda asked: asked.rank(now), reverse=True)
 
@@ -419,6 +419,6 @@ class Replan(Entity, kw_only=True):
         """How many leads it admits before the sweep is done: none."""
         return 0
 
-    def least_urgent(self, _now: Instant) -> tuple[Asked, ...]:
+    def least_urgent(self, _now: Instant) -> tuple[OpenSlotRequest, ...]:
         """Return nothing: no lead holds a place that a more urgent one could take."""
         return ()

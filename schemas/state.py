@@ -1,7 +1,7 @@
 """Under which key is a value of state stored? The key names the type; keys with `__` belong to the runner."""
 
 from schemas.account import Claim, Referrers, Seen, Slots, Taken
-from schemas.contact import Asking, Call, Head, Lead, Part, Relay, Replan
+from schemas.contact import Call, Head, Lead, OpenSlotRequests, Part, Relay, Replan
 from schemas.instant import Instant
 from schemas.records import Record
 from schemas.wire import Entity
@@ -28,7 +28,7 @@ ENTITIES: dict[str, type[Entity]] = {
     "part": Part,
     "relay": Relay,
     "replan": Replan,
-    "asking": Asking,
+    "asking": OpenSlotRequests,
     "record": Record,
     "slots": Slots,
     "claim": Claim,

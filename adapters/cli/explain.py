@@ -21,7 +21,7 @@ from adapters.postgres.reads import PostgresReads
 from adapters.reads.ports import LeadFilter, Paging, Row
 from adapters.roles.context import Context, open_context
 from adapters.settings import Settings, require
-from adapters.why.case import case_of
+from adapters.why.lead_history import read_lead_history
 from adapters.why.proof import NoProofError, prove
 from engine.submission.fields import FieldError
 from engine.submission.numbers import read_number
@@ -101,8 +101,8 @@ async def explained(
         raise click.BadParameter(fault, param_hint="--at")
     if from_log:
         return await _proved(context, row, asked, now)
-    case = await case_of(reads, context.rules.rules, row, at=asked, now=now)
-    return shown(answer_of(case, asked, now), case.known.lead)
+    history = await read_lead_history(reads, context.rules.rules, row, at=asked, now=now)
+    return shown(answer_of(history, asked, now), history.known.lead)
 
 
 async def _find(context: Context, reads: PostgresReads, company_id: int, lead: str) -> Row:
@@ -153,9 +153,9 @@ async def _proved(context: Context, row: Row, at: Instant, now: Instant) -> dict
     }
     if proof.gaps:
         return {**_unproved(row, at, proof.gaps), "facts": facts, "proof": checked}
-    case = proof.case()
-    answer = answer_of(case, at, now)
-    return {**shown(answer, case.known.lead), "record": proof.record(answer), "facts": facts, "proof": checked}
+    history = proof.lead_history()
+    answer = answer_of(history, at, now)
+    return {**shown(answer, history.known.lead), "record": proof.record(answer), "facts": facts, "proof": checked}
 
 
 def _unproved(row: Row, at: Instant, gaps: Sequence[str]) -> dict[str, Any]:

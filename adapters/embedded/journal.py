@@ -62,7 +62,7 @@ class Slice(msgspec.Struct, frozen=True, array_like=True):
     end: int
 
 
-class Written(msgspec.Struct, frozen=True, array_like=True, tag=3):
+class RecordsWritten(msgspec.Struct, frozen=True, array_like=True, tag=3):
     """Records that became visible together; an aborted transaction has slices without records."""
 
     at: Instant
@@ -77,21 +77,21 @@ class RecordsDeleted(msgspec.Struct, frozen=True, array_like=True, tag=4):
     start: int
 
 
-KeptRecord = tuple[int, bytes | None, bytes | None, Headers, Instant]
+ImageRecord = tuple[int, bytes | None, bytes | None, Headers, Instant]
 """Offset, key, value, headers, append time."""
 
 
-class Kept(msgspec.Struct, frozen=True, array_like=True, tag=5):
+class ImageSlice(msgspec.Struct, frozen=True, array_like=True, tag=5):
     """Records of one partition that an image holds, in order; the partition reaches from `start` to `end`."""
 
     topic: str
     partition: int
     start: int
     end: int
-    records: list[KeptRecord]
+    records: list[ImageRecord]
 
 
-Frame = TopicCreated | TopicDeleted | Written | RecordsDeleted | Kept
+Frame = TopicCreated | TopicDeleted | RecordsWritten | RecordsDeleted | ImageSlice
 
 _ENCODER = msgspec.msgpack.Encoder()
 _DECODER: msgspec.msgpack.Decoder[Frame] = msgspec.msgpack.Decoder(Frame)

@@ -12,7 +12,16 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from pathlib import Path
 
 from adapters.embedded.faults import FaultPoint, Faults, NoFaults
-from adapters.embedded.journal import Frame, Journal, Kept, RecordsDeleted, Slice, TopicCreated, TopicDeleted, Written
+from adapters.embedded.journal import (
+    Frame,
+    ImageSlice,
+    Journal,
+    RecordsDeleted,
+    RecordsWritten,
+    Slice,
+    TopicCreated,
+    TopicDeleted,
+)
 from adapters.embedded.partition import Partition, Write, compact
 from engine.partition.ports import (
     Appender,
@@ -205,7 +214,7 @@ class EmbeddedLog:
         for partition in partitions:
             self._watchers.get((partition.topic, partition.number), {}).pop(changed, None)
 
-    async def _finish(self, frame: Written, write: Write, *, visible: bool) -> None:
+    async def _finish(self, frame: RecordsWritten, write: Write, *, visible: bool) -> None:
         try:
             await self._keep(frame)
         except LogError:
@@ -242,12 +251,12 @@ class EmbeddedLog:
                 case RecordsDeleted():
                     if (frame.topic, frame.partition) in self._partitions:
                         self._partitions[frame.topic, frame.partition].delete_before(frame.start)
-                case Written():
+                case RecordsWritten():
                     self._restore(frame)
-                case Kept():
-                    self._restore_kept(frame)
+                case ImageSlice():
+                    self._restore_image_slice(frame)
 
-    def _restore(self, frame: Written) -> None:
+    def _restore(self, frame: RecordsWritten) -> None:
         for piece in frame.slices:
             partition = self._partitions.get((piece.topic, piece.partition))
             if partition is None:
@@ -255,7 +264,7 @@ class EmbeddedLog:
             partition.show([record for record in _stored(piece, frame.at) if not partition.holds(record.offset)])
             partition.end = max(partition.end, piece.end)
 
-    def _restore_kept(self, frame: Kept) -> None:
+    def _restore_image_slice(self, frame: ImageSlice) -> None:
         partition = self._partitions[frame.topic, frame.partition]
         partition.start, partition.end = frame.start, frame.end
         partition.show([LogRecord(frame.topic, frame.partition, *record) for record in frame.records])
@@ -466,7 +475,7 @@ class EmbeddedAppender:
         self._is_closed = True
 
 
-def _frame(write: Write, *, visible: bool) -> Written:
+def _frame(write: Write, *, visible: bool) -> RecordsWritten:
     slices = [
         Slice(
             partition.topic,
@@ -476,7 +485,7 @@ def _frame(write: Write, *, visible: bool) -> Written:
         )
         for partition, records in write.drafts.items()
     ]
-    return Written(write.appended_at, slices)
+    return RecordsWritten(write.appended_at, slices)
 
 
 def _stored(piece: Slice, appended_at: Instant) -> Iterator[LogRecord]:
@@ -502,4 +511,4 @@ def _frames_of(
                 (record.offset, record.key, record.value, record.headers, record.appended_at)
                 for record in records[first : first + KEPT_AT_ONCE]
             ]
-            yield Kept(partition.topic, partition.number, start, end, kept)
+            yield ImageSlice(partition.topic, partition.number, start, end, kept)

@@ -18,8 +18,8 @@ from adapters.gateway.outages import Outages
 from adapters.gateway.outcome_reports import CallBackState, OutcomeReports
 from adapters.gateway.partition_progress import PartitionLostError, PartitionProgress
 from adapters.gateway.ports import CallProgress, CommandClaim, Deliveries, DeliveryResult, LeaseLostError, NotPlacedError
+from adapters.observability.event_counter import EventCounter
 from adapters.observability.metrics import Metrics
-from adapters.observability.tally import Tally
 from engine.partition.ports import Clock, LogError, LogRecord
 from schemas.commands import Command, PlaceCall, SendSms
 from schemas.instant import SECOND, Instant
@@ -89,7 +89,7 @@ class CommandDelivery:
         self._clock = clock
         self._metrics = metrics
         self._incarnation: Instant | None = None
-        self._tally = Tally("commands.ended", kind=channel.kind)
+        self._tally = EventCounter("commands.ended", kind=channel.kind)
         self.leases = Leases(claimant, deliveries, clock)
         self._releasing: dict[str, asyncio.Task[None]] = {}
         """By command: the release of a claim, retried while the database is away."""

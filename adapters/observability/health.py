@@ -18,12 +18,12 @@ from adapters.observability.metrics import CONTENT_TYPE, Metrics
 from schemas.errors import DependencyError
 from schemas.instant import Instant, to_rfc3339
 
-Troubles = Callable[[], Mapping[str, str]]
+Problems = Callable[[], Mapping[str, str]]
 
 CONNECTIONS_MAX = 32
 """One orchestrator and a few scrapers; whoever comes on top is turned away."""
 
-LOOK_SECONDS = 1.0
+POLL_SECONDS = 1.0
 """How late a trouble may be seen to begin while nobody asks; one that ends and comes back in between goes on."""
 
 REQUEST_SECONDS_MAX = 5.0
@@ -51,10 +51,10 @@ class HealthServer:
 
     def __init__(
         self,
-        problems: Troubles,
+        problems: Problems,
         metrics: Metrics,
         facts: Mapping[str, object] | None = None,
-        notes: Troubles = dict,
+        notes: Problems = dict,
         now: Callable[[], Instant] = wall_now,
     ) -> None:
         self._problems = problems
@@ -63,7 +63,7 @@ class HealthServer:
         self._notes = notes
         self._now = now
         self._since: dict[str, Instant] = {}
-        self._looking: asyncio.Task[None] | None = None
+        self._polling: asyncio.Task[None] | None = None
         self._server: asyncio.Server | None = None
         self._was_ready = False
         self._open = 0
@@ -76,14 +76,14 @@ class HealthServer:
         except OSError as error:
             raise HealthPortError(host, port, error) from error
         self.port = self._server.sockets[0].getsockname()[1]
-        self._looking = asyncio.create_task(self._keep_looking(), name="health")
+        self._polling = asyncio.create_task(self._poll_problems(), name="health")
 
     async def stop(self) -> None:
         """Listen no more."""
-        if self._looking is not None:
-            self._looking.cancel()
-            await asyncio.gather(self._looking, return_exceptions=True)
-            self._looking = None
+        if self._polling is not None:
+            self._polling.cancel()
+            await asyncio.gather(self._polling, return_exceptions=True)
+            self._polling = None
         if self._server is not None:
             self._server.close()
             self._server = None
@@ -92,7 +92,7 @@ class HealthServer:
         """Return status, content type and body of a page."""
         if method not in {"GET", "HEAD"}:
             return _json(HTTPStatus.METHOD_NOT_ALLOWED, {"detail": "only GET and HEAD"})
-        problems = self.look()
+        problems = self.note_problems()
         match path:
             case "/livez":
                 return _json(HTTPStatus.OK, {"live": True})
@@ -105,7 +105,7 @@ class HealthServer:
             case _:
                 return _json(HTTPStatus.NOT_FOUND, {"detail": "/livez /readyz /startupz /metrics"})
 
-    def look(self) -> dict[str, str]:
+    def note_problems(self) -> dict[str, str]:
         """Return what stands in the way now, and note since when."""
         problems, now = dict(self._problems()), self._now()
         self._since = {source: self._since.get(source, now) for source in problems}
@@ -118,11 +118,11 @@ class HealthServer:
         found: dict[str, object] = {"ready": not problems, "problems": problems}
         return found | ({"since": since} if since else {}) | ({"notes": notes} if notes else {}) | self._facts
 
-    async def _keep_looking(self) -> None:
+    async def _poll_problems(self) -> None:
         """Look now and then, so that a trouble has begun when it began, not when somebody asked."""
         while True:
-            self.look()
-            await asyncio.sleep(LOOK_SECONDS)
+            self.note_problems()
+            await asyncio.sleep(POLL_SECONDS)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._open += 1

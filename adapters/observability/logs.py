@@ -25,7 +25,7 @@ DEPTH_MAX = 6
 _SECRET_KEY = re.compile(
     r"password|passwd|secret|token|authorization|private_key|api_key|cookie|signature|dsn", re.IGNORECASE
 )
-KEYS_KEPT = 1_000
+KEYS_CACHED_MAX = 1_000
 """Names of values for which it is remembered whether they tell of a secret; ours are some hundred."""
 
 _CREDENTIALS = re.compile(r"(?<=://)[^\s/@]+@")
@@ -92,18 +92,18 @@ class SeldomRepeated(logging.Filter):
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
         super().__init__()
         self._now = now
-        self._said_at: dict[tuple[str, str], float] = {}
+        self._logged_at: dict[tuple[str, str], float] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Return whether a record is to be written; what a message is about does not make it another message."""
         if not record.name.startswith(_TALKATIVE):
             return True
-        said, now = (record.name, str(record.msg)), self._now()
-        if now - self._said_at.get(said, float("-inf")) < REPEAT_SECONDS:
+        message, now = (record.name, str(record.msg)), self._now()
+        if now - self._logged_at.get(message, float("-inf")) < REPEAT_SECONDS:
             return False
-        if len(self._said_at) >= REPEATS_MAX:
-            self._said_at.clear()
-        self._said_at[said] = now
+        if len(self._logged_at) >= REPEATS_MAX:
+            self._logged_at.clear()
+        self._logged_at[message] = now
         return True
 
 
@@ -147,7 +147,7 @@ def _of(key: str, value: Any, depth: int) -> Any:
     return "***" if value and _is_secret(key) else _clean(value, depth)
 
 
-@lru_cache(maxsize=KEYS_KEPT)
+@lru_cache(maxsize=KEYS_CACHED_MAX)
 def _is_secret(key: str) -> bool:
     return _SECRET_KEY.search(key) is not None
 

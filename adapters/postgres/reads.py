@@ -30,13 +30,13 @@ from adapters.postgres.tables import CALLS, LEADS, RECORDS
 from adapters.reads.ports import CallFilter, LeadFilter, Page, Paging, ReadsUnavailableError, RecordFilter, Result, Row
 from engine.views.lead import OF_REST, ROW_COLUMNS
 from engine.views.report import Group, Grouping
-from schemas.account import Tally
+from schemas.account import CapUsage
 from schemas.decisions import Answer
 from schemas.instant import Instant, from_datetime, to_datetime
 from schemas.records import RECORD_BODIES
 from schemas.wire import to_json
 
-TALLIES = msgspec.json.Decoder(dict[str, Tally])
+TALLIES = msgspec.json.Decoder(dict[str, CapUsage])
 
 GATHERED_TIMES = 5
 """Reading an index entry costs a fifth of a row at most."""
@@ -285,7 +285,7 @@ class PostgresReads:
         rows = await self._rows("slots", company_id, list(resources))
         return {row["resource"]: (row["in_use"], row["waiting_count"]) for row in rows}
 
-    async def tallies(self, company_id: int, resources: Sequence[str]) -> dict[str, dict[str, Tally]]:
+    async def tallies(self, company_id: int, resources: Sequence[str]) -> dict[str, dict[str, CapUsage]]:
         """Return the usage of the caps of each resource (`buyer_group/7`) by period, as last counted by the account."""
         rows = await self._rows("tallies", company_id, list(resources))
         return {row["resource"]: TALLIES.decode(row["tallies"]) for row in rows}

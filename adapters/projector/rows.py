@@ -181,7 +181,7 @@ def _rest(kind: type[Struct], shown: Container[str]) -> Callable[[Any], str]:
     """Return a function that writes the fields without a column, if not at their defaults, as one JSON object.
 
     A new field of the state is in it until it gets a column, so that a row alone suffices to compute what the engine does
-    next (`adapters.why.case`).
+    next (`adapters.why.lead_history`).
     """
     fields = [field for field in msgspec.structs.fields(kind) if field.name not in shown]
     values = attrgetter(*(field.name for field in fields))

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from msgspec import Struct
 
 from engine.views.report import Group, Grouping
-from schemas.account import Tally
+from schemas.account import CapUsage
 from schemas.decisions import Answer
 from schemas.errors import DependencyError
 from schemas.instant import DAY, Instant
@@ -243,7 +243,7 @@ class Reads(DueLeadReads, Protocol):
         """Return live account records; `Paging.order` may name a field of the body."""
         ...
 
-    async def tallies(self, company_id: int, resources: Sequence[str]) -> Mapping[str, Mapping[str, Tally]]:
+    async def tallies(self, company_id: int, resources: Sequence[str]) -> Mapping[str, Mapping[str, CapUsage]]:
         """Return the usage of the caps of each resource (`buyer_group/7`) by period, as last counted by the account."""
         ...
 

@@ -8,7 +8,7 @@ import structlog
 from msgspec import Struct
 
 from adapters.reads.ports import DueLeadReads, Row
-from adapters.why.case import head_of, lead_of
+from adapters.why.lead_history import head_of, lead_of
 from engine.rules import Rules
 from engine.why.outlook import Outlook
 from engine.why.simulation import LeadContext
@@ -23,7 +23,7 @@ SLICE = 100
 Run = Callable[..., Awaitable[Any]]
 
 
-class Asked(Struct, frozen=True):
+class OutlookQuery(Struct, frozen=True):
     """What is asked, of whom, and how slices are computed."""
 
     reads: DueLeadReads
@@ -47,7 +47,7 @@ async def outlook_of(
 
     `run` computes one slice of leads beside the event loop.
     """
-    asked, outlook = Asked(reads, rules, company_id, run), Outlook(now, hours)
+    asked, outlook = OutlookQuery(reads, rules, company_id, run), Outlook(now, hours)
     until = outlook.until
     due = await reads.due_leads_count(company_id, before=until)
     after: tuple[Any, int] | None = None
@@ -65,7 +65,7 @@ async def outlook_of(
     return {**outlook.shown(), "limit": limit, "left_out": left_out}
 
 
-async def _add_expiring(asked: Asked, outlook: Outlook, limit: int) -> None:
+async def _add_expiring(asked: OutlookQuery, outlook: Outlook, limit: int) -> None:
     after, most = 0, outlook.leads + limit
     while outlook.leads < most:
         rows = await asked.reads.expiring_leads(asked.company_id, before=outlook.until, after=after, limit=SLICE)
@@ -75,7 +75,7 @@ async def _add_expiring(asked: Asked, outlook: Outlook, limit: int) -> None:
         after = rows[-1]["id"]
 
 
-async def _add(asked: Asked, outlook: Outlook, rows: Sequence[Row]) -> None:
+async def _add(asked: OutlookQuery, outlook: Outlook, rows: Sequence[Row]) -> None:
     company_id = asked.company_id
     keys = sorted({row["contact_key"] for row in rows})
     heads = {row["contact_key"]: row for row in await asked.reads.contacts(company_id, keys)} if keys else {}

@@ -111,7 +111,7 @@ class Proof(Struct, frozen=True, kw_only=True):
             found.append("which rules had been adopted")
         return tuple(found)
 
-    def case(self) -> LeadHistory:
+    def lead_history(self) -> LeadHistory:
         """Return the lead as it was at that instant, with the rules that had been adopted by then."""
         first = next((moment.lead for moment in self.moments.values() if moment.lead is not None), None)
         lead = self.then.lead or first
@@ -222,7 +222,7 @@ class _Fold:
         self._join(decision.changes)
         own = [fact for fact in decision.facts if fact.lead_id == self._lead_id]
         for fact in own:
-            self.facts.append(self._told(fact, decision, record.offset))
+            self.facts.append(self._lead_fact(fact, decision, record.offset))
         if own:
             self.moments[decision.sequence] = now.copy()
 
@@ -241,7 +241,7 @@ class _Fold:
         """The state after everything that was decided up to the instant that is asked about."""
         return self._now if self._then is None else self._then
 
-    def _told(self, fact: Fact, decision: _Decision, offset: int) -> LeadFact:
+    def _lead_fact(self, fact: Fact, decision: _Decision, offset: int) -> LeadFact:
         return LeadFact(
             at=decision.decided_at,
             type=fact.type,

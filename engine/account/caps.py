@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from engine.account.groups import PERIODS
 from engine.views.report import bucket_of
-from schemas.account import Slots, Tally
+from schemas.account import CapUsage, Slots
 from schemas.instant import Instant
 from schemas.records import Body, Buyer, BuyerGroup, TrafficSource
 
@@ -43,7 +43,7 @@ CONFIRMED: Mapping[str, tuple[str, ...]] = {
     "unknown": RESERVED,
 }
 
-Tallies = Mapping[str, Tally]
+Tallies = Mapping[str, CapUsage]
 """Period -> what is used in it; a period that has ended may still stand there until the next grant."""
 
 
@@ -70,7 +70,7 @@ def period_of(period: str, now: Instant, body: Capped) -> tuple[Instant | None, 
     return bucket_of(UNITS[period], now, body.time_zone)
 
 
-def live_tally(tallies: Tallies, period: str, body: Capped, now: Instant) -> Tally | None:
+def live_tally(tallies: Tallies, period: str, body: Capped, now: Instant) -> CapUsage | None:
     """Return what is used in the present period, None where that is nothing yet."""
     tally = tallies.get(period)
     if tally is None or (tally.ends_at is not None and tally.ends_at <= now):
@@ -89,9 +89,9 @@ def roll_periods(slots: Slots, body: Capped | None, now: Instant) -> None:
     }
 
 
-def _new_tally(period: str, now: Instant, body: Capped, grants: int) -> Tally:
+def _new_tally(period: str, now: Instant, body: Capped, grants: int) -> CapUsage:
     began_at, ends_at = period_of(period, now, body)
-    return Tally(began_at=began_at or 0, ends_at=ends_at, after=grants)
+    return CapUsage(began_at=began_at or 0, ends_at=ends_at, after=grants)
 
 
 def reserve(slots: Slots, *, is_connected: bool) -> int:
@@ -164,7 +164,7 @@ def _caps(tallies: Tallies, body: Capped, now: Instant) -> Iterator[tuple[str, f
     """Yield each cap, what of it is confirmed, and what is reserved."""
     for cap in body.caps:
         metric, _, period = cap.rpartition("_")
-        tally = live_tally(tallies, period, body, now) or Tally()
+        tally = live_tally(tallies, period, body, now) or CapUsage()
         yield cap, tally.used.get(metric, 0), tally.open.get(metric, 0)
 
 

@@ -19,7 +19,7 @@ from engine.account.choice import Candidate, choose_buyer
 from engine.account.references import live_record
 from engine.calendar.business import is_open_for_business, opens_for_business
 from engine.partition.draft import Draft
-from schemas.account import Claim, Hold, Slots, Waiting
+from schemas.account import Claim, Hold, QueuedClaim, Slots
 from schemas.decisions import Answer
 from schemas.instant import HOUR, Instant
 from schemas.records import CAPPED_TYPES, Buyer, BuyerGroup, Record, body_of
@@ -372,7 +372,7 @@ def _is_less_urgent_than_full_queue(slots: Slots, request: SlotRequested) -> boo
 
 def _enqueue(draft: Draft, slots: Slots, request: SlotRequested) -> None:
     slots.arrivals += 1
-    place = Waiting(request.urgency_class, request.priority, request.due_at, slots.arrivals, request.request_id)
+    place = QueuedClaim(request.urgency_class, request.priority, request.due_at, slots.arrivals, request.request_id)
     if request.aging:
         slots.aging[request.request_id] = request.aging
     at = bisect_right(slots.waiting, place)
@@ -417,7 +417,7 @@ def _update_wait(draft: Draft, slots: Slots) -> None:
     _register_waits(draft, slots)
 
 
-def _aged(slots: Slots, now: Instant, place: Waiting) -> Waiting:
+def _aged(slots: Slots, now: Instant, place: QueuedClaim) -> QueuedClaim:
     """Return a queue entry with its priority aged until now."""
     aging = slots.aging.get(place.request_id)
     if aging is None:
@@ -426,7 +426,7 @@ def _aged(slots: Slots, now: Instant, place: Waiting) -> Waiting:
     return structs.replace(place, priority=place.priority - aging * overdue / HOUR)
 
 
-def _next_grant(draft: Draft, slots: Slots) -> list[tuple[Waiting, str, Slots, Choice]]:
+def _next_grant(draft: Draft, slots: Slots) -> list[tuple[QueuedClaim, str, Slots, Choice]]:
     """Return the most urgent entry of a queue with its group and buyer, or nothing where it must wait."""
     head = slots.waiting[0]
     choice = _choose(draft, slots, head.request_id)
@@ -457,7 +457,7 @@ def _holds_before_caps(claim: Claim) -> list[Hold]:
     return [Hold(claim.resource), *buyers]
 
 
-def _waiting_claim(draft: Draft, slots: Slots, place: Waiting) -> Claim:
+def _waiting_claim(draft: Draft, slots: Slots, place: QueuedClaim) -> Claim:
     claim = draft.get(claim_key(slots.company_id, place.request_id), Claim)
     assert claim is not None  # noqa: S101 - every waiting request has a claim
     return claim
@@ -496,7 +496,7 @@ def _refuse_all(draft: Draft, slots: Slots, obstacle: SlotObstacle) -> None:
         _refuse(draft, slots, place, obstacle)
 
 
-def _refuse(draft: Draft, slots: Slots, place: Waiting, obstacle: SlotObstacle) -> None:
+def _refuse(draft: Draft, slots: Slots, place: QueuedClaim, obstacle: SlotObstacle) -> None:
     claim = _waiting_claim(draft, slots, place)
     draft.remove(claim_key(claim.company_id, claim.request_id))
     _send_answer(draft, claim, granted=False, obstacle=obstacle)

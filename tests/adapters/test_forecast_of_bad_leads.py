@@ -11,7 +11,7 @@ import pytest
 from adapters.postgres.jsonb_numbers import decode_jsonb
 from adapters.postgres.tables import LEADS
 from adapters.projector.rows import RawLead, lead_row
-from adapters.why.case import lead_of
+from adapters.why.lead_history import lead_of
 from adapters.why.outlook import outlook_of
 from schemas.contact import Lead
 from schemas.instant import HOUR, to_datetime

@@ -7,11 +7,9 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 
 SHARED = {
-    "Asked": "what a contact asked its account for (state); which leads an outlook is about",
     "Connection": "a buyer and how to reach it; a client's connection to Kafka, or of a bench",
     "Record": "an account record; a child process as its file says",
     "Relay": "a relayed command (state); a relay of the bench's network",
-    "Tally": "what is used of a cap (state); a counter of metrics",
     "UnavailableError": "the command cannot reach its server; a local server cannot be installed",
 }
 """Names that stand twice, and what each of them is."""

@@ -12,11 +12,9 @@ from tests.language.files import READ, ROOT, texts, tracked
 PRODUCT = ("adapters/", "engine/", "schemas/", "deploy/")
 
 TWICE: dict[str, str] = {
-    "Asked": "to be renamed",
     "Connection": "to Kafka; of a bare benchmark; of a call to a buyer",
     "Record": "a version of an account record; a running process",
     "Relay": "a row of the benchmark; a relayed lead of a contact",
-    "Tally": "to be renamed",
     "UnavailableError": "to be renamed",
 }
 """Class name -> what the two are, where both are the usual word and never meet."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from engine.partition.ports import LogRecord
-from schemas.account import Claim, Hold, Slots, Tally
+from schemas.account import CapUsage, Claim, Hold, Slots
 from schemas.decisions import REMOVED, Change, Decision
 from schemas.records import Record as RuleRecord
 from schemas.requests import SlotReleased
@@ -62,7 +62,7 @@ class CapCount:
                     yield f"{slots.resource}: {amount} of {cap}, {limit} are allowed"
                 self.before[slots.resource, cap] = amount
 
-    def _recount(self, resource: str, tally: Tally) -> tuple[dict[str, float], dict[str, int]]:
+    def _recount(self, resource: str, tally: CapUsage) -> tuple[dict[str, float], dict[str, int]]:
         """Count what is used and what is reserved in the period of a tally."""
         used, reserved = dict.fromkeys(RESERVED, 0.0), dict.fromkeys(RESERVED, 0)
         for hold, claim, ended in self.ended[resource]:

@@ -10,7 +10,7 @@ from deploy.proof.caps.judgement import judge_caps
 from deploy.proof.caps.recount import Counters
 from deploy.proof.caps.run import CapPlan, CapProof, prove_caps
 from deploy.proof.verdict import table
-from schemas.account import Tally
+from schemas.account import CapUsage
 
 pytestmark = pytest.mark.system
 
@@ -37,7 +37,7 @@ def one_more_attempt(proof: CapProof) -> dict[str, Counters]:
     counters = dict(proof.evidence.changelog)
     name = next(name for name, words in proof.names.items() if words == "buyer_group Hours")
     tally = counters[name].tallies["monthly"]
-    wrong = Tally(
+    wrong = CapUsage(
         tally.began_at, tally.ends_at, tally.after, {**tally.used, "attempt": tally.used["attempt"] + 1}, tally.open
     )
     counters[name] = replace(counters[name], tallies={**counters[name].tallies, "monthly": wrong})

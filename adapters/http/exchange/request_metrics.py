@@ -9,7 +9,7 @@ from http import HTTPStatus
 import structlog
 from prometheus_client import CollectorRegistry, Counter, Histogram
 
-from adapters.observability.tally import Tally
+from adapters.observability.event_counter import EventCounter
 
 logger = structlog.get_logger(__name__)
 
@@ -60,7 +60,7 @@ class RequestMetrics:
             registry=registry,
         )
         self._kinds: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
-        self._tally = Tally("requests.answered")
+        self._tally = EventCounter("requests.answered")
 
     def _series(self, method: str, operation: str, status: int) -> tuple[Counter, Histogram]:
         """Return where a kind of answer is counted; the library looks the labels up for longer than it counts."""

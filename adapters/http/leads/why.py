@@ -9,7 +9,7 @@ from adapters.http.exchange.parameters import Parameters
 from adapters.http.exchange.problems import not_found
 from adapters.http.schema.inputs import whole
 from adapters.http.schema.shapes import ID_SHOWN, MOMENT_SHOWN, UUID_SHOWN, nullable, one_of
-from adapters.why.case import case_of
+from adapters.why.lead_history import read_lead_history
 from adapters.why.outlook import outlook_of
 from engine.why.answer import explain, out_of_range
 from engine.why.model import VERDICTS, shown
@@ -35,10 +35,10 @@ async def why(exchange: Exchange) -> Reply:
         parameters.refuse("at", fault)
     parameters.finish()
     asked = now if at is None else at
-    case = await case_of(services.reads, services.source.rules, row, at=asked, now=now)
+    history = await read_lead_history(services.reads, services.source.rules, row, at=asked, now=now)
     # Beside the loop: what a lead does in a year takes some tenths of a second to try out.
-    answer = await services.engine.run(exchange.company_id, explain, case, asked, now)
-    return reply_with_record(exchange, "why", shown(answer, case.known.lead))
+    answer = await services.engine.run(exchange.company_id, explain, history, asked, now)
+    return reply_with_record(exchange, "why", shown(answer, history.known.lead))
 
 
 async def forecast(exchange: Exchange) -> Reply:

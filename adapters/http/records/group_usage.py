@@ -16,7 +16,7 @@ from engine.account.caps import Capped, capped, period_of, used_now
 from engine.account.groups import CAPS_OF, PERIODS
 from engine.views.caps import Used, order_key, used_of
 from engine.views.report import Grouping, Sums
-from schemas.account import Tally
+from schemas.account import CapUsage
 from schemas.instant import Instant
 from schemas.records import CAPPED_TYPES, RECORD_BODIES, BuyerGroup
 
@@ -72,7 +72,7 @@ class Counted:
     def __init__(self) -> None:
         self.held: dict[int, int] = {}
         self.used: dict[int, Used] = {}
-        self.tallies: dict[int, Mapping[str, Tally]] = {}
+        self.tallies: dict[int, Mapping[str, CapUsage]] = {}
 
     async def add(self, exchange: Exchange, record_type: str, rows: Sequence[Row], columns: Sequence[str] | None) -> None:
         """Count for these rows, as far as the columns (None: all) tell of it; other types have nothing to count."""

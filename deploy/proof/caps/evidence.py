@@ -11,7 +11,7 @@ from deploy.proof.caps.recount import LIMITED, Counters, Recount, Request
 from deploy.proof.evidence import CONNECT_SECONDS, Evidence, committed, gather
 from engine.partition.ports import LogRecord
 from engine.partition.state import unpack_any
-from schemas.account import Slots, Tally
+from schemas.account import CapUsage, Slots
 from schemas.decisions import Decision
 from schemas.requests import ACCOUNT_REQUESTS, CallEarned, SlotReleased, SlotRequested
 from schemas.topics import (
@@ -109,5 +109,5 @@ async def _tables(context: Context, company_id: int) -> dict[str, Counters]:
     return {row["resource"]: Counters(row["in_use"], _tallies(row["tallies"])) for row in rows}
 
 
-def _tallies(text: str) -> dict[str, Tally]:
-    return msgspec.json.decode(text, type=dict[str, Tally])
+def _tallies(text: str) -> dict[str, CapUsage]:
+    return msgspec.json.decode(text, type=dict[str, CapUsage])

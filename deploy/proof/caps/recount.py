@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 import msgspec
 from msgspec import Struct
 
-from schemas.account import Tally
+from schemas.account import CapUsage
 from schemas.decisions import REMOVED, Change, Decision
 from schemas.instant import Instant, from_datetime, to_datetime
 from schemas.requests import CallEarned, SlotAnswered, SlotReleased, SlotRequested
@@ -56,7 +56,7 @@ class Counters(Struct, frozen=True):
     """What somebody else counted for one record: the changelog of the accounts, or the read tables."""
 
     in_use: int
-    tallies: dict[str, Tally]
+    tallies: dict[str, CapUsage]
 
 
 class Recount:
@@ -188,9 +188,9 @@ class Recount:
             for period in PERIODS:
                 last = newest.get((record, period))
                 if last is not None:
-                    yield from self._difference(record, period, found.tallies.get(period, Tally(began_at=-1)), last)
+                    yield from self._difference(record, period, found.tallies.get(period, CapUsage(began_at=-1)), last)
 
-    def _difference(self, record: str, period: str, tally: Tally, last: Instant) -> Iterator[str]:
+    def _difference(self, record: str, period: str, tally: CapUsage, last: Instant) -> Iterator[str]:
         limits = self.limits[record]
         began_at, ends_at = tally.began_at, None
         if period != "total":

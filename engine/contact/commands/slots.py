@@ -11,7 +11,7 @@ from msgspec import structs
 from engine.contact.commands.buyers import BuyerChoice
 from engine.contact.commands.emission import next_command_id, present_command_id
 from engine.contact.facts.person import Person
-from schemas.contact import LIVE_STATUSES, Asked, Asking, Lead
+from schemas.contact import LIVE_STATUSES, Lead, OpenSlotRequest, OpenSlotRequests
 from schemas.instant import MINUTE, Instant
 from schemas.requests import SlotAnswered, SlotReleased, SlotRequested
 from schemas.schedule import CallStep
@@ -85,15 +85,15 @@ def withdraw(person: Person, lead: Lead) -> None:
 def _open_request(person: Person, lead: Lead, *, is_promised: bool) -> bool:
     """Add the lead to the open requests; return False where all are taken by more urgent leads."""
     now, key = person.now, asking_key(lead.company_id)
-    asking = person.draft.get(key, Asking) or Asking(company_id=lead.company_id)
+    asking = person.draft.get(key, OpenSlotRequests) or OpenSlotRequests(company_id=lead.company_id)
     urgency_class = PROMISED_CLASS if is_promised else lead.urgency_class
-    own = Asked(urgency_class, lead.lead_priority, _due_at(person, lead), lead.id, lead.aging)
+    own = OpenSlotRequest(urgency_class, lead.lead_priority, _due_at(person, lead), lead.id, lead.aging)
     if not asking.room:
         least = asking.least_urgent(now)[0]
         if least.urgency_class == PROMISED_CLASS or least.rank(now) <= own.rank(now):
             return False
         _preempt(person, least)
-        asking = person.draft.get(key, Asking) or Asking(company_id=lead.company_id)
+        asking = person.draft.get(key, OpenSlotRequests) or OpenSlotRequests(company_id=lead.company_id)
     asking.open = (*asking.open, own)
     person.draft.put(key, asking)
     return True
@@ -104,7 +104,7 @@ def _due_at(person: Person, lead: Lead) -> Instant:
     return lead.planned_at or lead.next_action_at or person.now
 
 
-def _preempt(person: Person, asked: Asked) -> None:
+def _preempt(person: Person, asked: OpenSlotRequest) -> None:
     """Withdraw the least urgent request: its lead waits for another turn."""
     known = person.lead(asked.lead_id) or person.draft.get(lead_key(asked.lead_id), Lead)
     if known is None or known.slot_id is None:
@@ -135,7 +135,7 @@ def _close(person: Person, lead: Lead) -> None:
 
 def _remove(person: Person, lead_id: int) -> None:
     key = asking_key(person.company_id)
-    asking = person.draft.get(key, Asking)
+    asking = person.draft.get(key, OpenSlotRequests)
     if asking is None:
         return
     asking.open = tuple(asked for asked in asking.open if asked.lead_id != lead_id)

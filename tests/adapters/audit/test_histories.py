@@ -295,7 +295,7 @@ async def test_every_lead_of_earlier_rules_can_still_be_explained_from_the_log(d
             contact_key=lead.contact_key,
             at=now,
         )
-        case = proof.case()
+        case = proof.lead_history()
         answer = explain(case, now, now)
         record = proof.record(answer)
         assert case.facts

@@ -60,7 +60,7 @@ async def test_a_role_that_was_ready_once_has_started(role: Role) -> None:
 async def test_each_trouble_says_since_when_it_stands_in_the_way_also_where_nobody_asked_before(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(health, "LOOK_SECONDS", 0.001)
+    monkeypatch.setattr(health, "POLL_SECONDS", 0.001)
     role = Role()
     role.problems = {}
     await role.server.start()

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from deploy.proof.caps.recount import Counters, Recount, Request, begin, end
 from engine.partition.decider import Sealed
-from schemas.account import Tally
+from schemas.account import CapUsage
 from schemas.decisions import Decision
 from schemas.instant import HOUR, MINUTE, from_datetime, to_datetime
 from schemas.requests import AccountRequest, CallEarned, SlotReleased, SlotRequested
@@ -74,16 +74,16 @@ def test_a_right_account_is_found_right(busy: RecountedAccount) -> None:
     assert (found.granted.total(), len(found.ended), list(found.open)) == (3, 2, ["c"])
 
 
-def _one_more_used(tally: Tally) -> Tally:
-    return Tally(tally.began_at, tally.ends_at, tally.after, {**tally.used, "attempt": 9}, tally.open)
+def _one_more_used(tally: CapUsage) -> CapUsage:
+    return CapUsage(tally.began_at, tally.ends_at, tally.after, {**tally.used, "attempt": 9}, tally.open)
 
 
-def _nothing_open(tally: Tally) -> Tally:
-    return Tally(tally.began_at, tally.ends_at, tally.after, tally.used, {})
+def _nothing_open(tally: CapUsage) -> CapUsage:
+    return CapUsage(tally.began_at, tally.ends_at, tally.after, tally.used, {})
 
 
-def _begun_elsewhere(tally: Tally) -> Tally:
-    return Tally(tally.began_at + MINUTE, tally.ends_at, tally.after, tally.used, tally.open)
+def _begun_elsewhere(tally: CapUsage) -> CapUsage:
+    return CapUsage(tally.began_at + MINUTE, tally.ends_at, tally.after, tally.used, tally.open)
 
 
 @pytest.mark.parametrize("period", ["hourly", "daily", "monthly", "total"])

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from engine.partition.aggregate import Timer
 from engine.partition.timers import TimerQueue
 from schemas import contact
-from schemas.contact import LIVE_STATUSES, Asking, Lead
+from schemas.contact import LIVE_STATUSES, Lead, OpenSlotRequests
 from schemas.instant import HOUR, MINUTE
 from schemas.records import Buyer, BuyerGroup, Offer
 from schemas.requests import SlotAnswered, SlotReleased, SlotRequested
@@ -31,7 +31,7 @@ class TurnsTown(World):
         self.add("buyer", 3, Buyer(name="Closer", number="+12125550140"))
         self.add("buyer_group", 7, BuyerGroup(name="Closers", buyer_ids=(3,), concurrency_cap_limit=2))
         self.schedule(CALL, **schedule)
-        self.queue = TimerQueue(self._timer, lambda key: self.state.get(key, Asking))
+        self.queue = TimerQueue(self._timer, lambda key: self.state.get(key, OpenSlotRequests))
 
     def come(self, priority: float = 100.0, **fields: object) -> Lead:
         number = f"+1305555{next(self.people):04}"
@@ -65,7 +65,7 @@ class TurnsTown(World):
 
     @property
     def open(self) -> set[int]:
-        asking = self.state.get(asking_key(1), Asking)
+        asking = self.state.get(asking_key(1), OpenSlotRequests)
         return set() if asking is None else {asked.lead_id for asked in asking.open}
 
     @property
@@ -99,7 +99,7 @@ class TurnsTown(World):
 
 
 def test_two_hundred_requests_are_open_at_most() -> None:
-    assert Asking(company_id=1).room == 200
+    assert OpenSlotRequests(company_id=1).room == 200
 
 
 @pytest.fixture
@@ -218,7 +218,7 @@ def test_a_partition_that_nobody_asks_from_keeps_nothing_of_it() -> None:
     town = TurnsTown()
     lead = town.come()
     town.answer_slot(lead.id)
-    assert town.state.get(asking_key(1), Asking) is None
+    assert town.state.get(asking_key(1), OpenSlotRequests) is None
 
 
 ACTS = st.lists(

@@ -13,7 +13,7 @@ from engine.account.groups import METRICS, PERIODS
 from engine.rules import Rules
 from engine.views.buyers import Capacity, availability, resources, ways
 from engine.views.caps import caps_hit, is_maxed_out, order_key, used_of
-from schemas.account import Tally
+from schemas.account import CapUsage
 from schemas.instant import HOUR, MINUTE, Instant
 from schemas.records import Body, Buyer, BuyerGroup, Offer, Record, Schedule, TrafficSource, plain
 from schemas.schedule import CallStep, Connect, Window
@@ -26,13 +26,15 @@ def _group(**fields: Any) -> BuyerGroup:
     return BuyerGroup(**{"name": "Solar", "buyer_ids": (70,), "time_zone": NEW_YORK, **fields})
 
 
-def _tallies(used: Mapping[str, float], group: BuyerGroup, now: Instant = NOW, *, is_open: bool = False) -> dict[str, Tally]:
+def _tallies(
+    used: Mapping[str, float], group: BuyerGroup, now: Instant = NOW, *, is_open: bool = False
+) -> dict[str, CapUsage]:
     """Return the counters of an account in which so much is used: confirmed, or reserved by calls under way."""
-    found: dict[str, Tally] = {}
+    found: dict[str, CapUsage] = {}
     for cap, amount in used.items():
         metric, _, period = cap.rpartition("_")
         begins, ends = period_of(period, now, group)
-        tally = found.setdefault(period, Tally(began_at=begins or 0, ends_at=ends))
+        tally = found.setdefault(period, CapUsage(began_at=begins or 0, ends_at=ends))
         if is_open and metric in RESERVED:
             tally.open[metric] = int(amount)
         else:

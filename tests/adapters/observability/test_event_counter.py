@@ -5,13 +5,13 @@ import asyncio
 import pytest
 import structlog
 
-from adapters.observability import tally
-from adapters.observability.tally import KINDS_MAX, Tally
+from adapters.observability import event_counter
+from adapters.observability.event_counter import KINDS_MAX, EventCounter
 
 
 async def test_many_events_are_one_line_with_their_counts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tally, "TALLY_SECONDS", 0.01)
-    ended = Tally("commands.ended", kind="sms")
+    monkeypatch.setattr(event_counter, "FLUSH_SECONDS", 0.01)
+    ended = EventCounter("commands.ended", kind="sms")
     with structlog.testing.capture_logs() as lines:
         for outcome in ("sent", "sent", "failed"):
             ended.note(outcome)
@@ -26,7 +26,7 @@ async def test_many_events_are_one_line_with_their_counts(monkeypatch: pytest.Mo
 
 
 async def test_what_was_counted_last_is_logged_at_the_end_and_counting_goes_on() -> None:
-    ended = Tally("commands.ended")
+    ended = EventCounter("commands.ended")
     with structlog.testing.capture_logs() as lines:
         ended.note("sent")
         ended.flush()
@@ -36,7 +36,7 @@ async def test_what_was_counted_last_is_logged_at_the_end_and_counting_goes_on()
 
 
 async def test_a_line_does_not_grow_without_bound() -> None:
-    ended = Tally("commands.ended")
+    ended = EventCounter("commands.ended")
     with structlog.testing.capture_logs() as lines:
         for number in range(KINDS_MAX + 1):
             ended.note(f"kind {number}")

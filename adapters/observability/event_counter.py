@@ -8,7 +8,7 @@ from collections import Counter
 
 import structlog
 
-TALLY_SECONDS = 10.0
+FLUSH_SECONDS = 10.0
 """From the first event of a line to the line: soon enough for a person who watches."""
 
 KINDS_MAX = 200
@@ -17,8 +17,8 @@ KINDS_MAX = 200
 logger = structlog.get_logger(__name__)
 
 
-class Tally:
-    """Counts events by kind and logs the counts together, at most `TALLY_SECONDS` after the first one.
+class EventCounter:
+    """Counts events by kind and logs the counts together, at most `FLUSH_SECONDS` after the first one.
 
     For one event loop. `flush` before the end, or the last counts are lost.
     """
@@ -34,7 +34,7 @@ class Tally:
         """Count one event."""
         self._counts[kind] += 1
         if self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(TALLY_SECONDS, self.flush)
+            self._timer = asyncio.get_running_loop().call_later(FLUSH_SECONDS, self.flush)
         if len(self._counts) > KINDS_MAX:
             self.flush()
 

@@ -34,7 +34,7 @@ SIBLINGS_MAX = 20
 """Other live leads of the person whose actions are foreseen too; more than this number of schedules at once is a fault."""
 
 
-class Standings(Protocol):
+class LeadHistoryReads(Protocol):
     """The reads that an answer needs, each of one company. They raise `ReadsUnavailableError`."""
 
     async def contact(self, company_id: int, contact_key: str) -> Row | None:
@@ -50,7 +50,7 @@ class Standings(Protocol):
         ...
 
 
-async def case_of(reads: Standings, rules: Rules, row: Row, *, at: Instant, now: Instant) -> LeadHistory:
+async def read_lead_history(reads: LeadHistoryReads, rules: Rules, row: Row, *, at: Instant, now: Instant) -> LeadHistory:
     """Return what is known about the lead of a row, for the answer about an instant."""
     company_id, contact_key = row["company_id"], row["contact_key"]
     contact = await reads.contact(company_id, contact_key)
@@ -62,7 +62,7 @@ async def case_of(reads: Standings, rules: Rules, row: Row, *, at: Instant, now:
         siblings=tuple(_readable(other for other in others if other["id"] != row["id"])),
         rules=rules,
     )
-    return LeadHistory(known=known, facts=tuple(told_of(fact) for fact in reversed(facts)))
+    return LeadHistory(known=known, facts=tuple(fact_of(fact) for fact in reversed(facts)))
 
 
 def _readable(rows: Iterable[Row]) -> Iterator[Lead]:
@@ -89,7 +89,7 @@ def head_of(row: Row | None, company_id: int, contact_key: str) -> Head:
     return _entity(Head, row, {})
 
 
-def told_of(row: Row) -> LeadFact:
+def fact_of(row: Row) -> LeadFact:
     """Return a fact of the history."""
     return LeadFact(
         at=from_datetime(row["at"]),
