@@ -9,7 +9,7 @@ from engine.partition.broker_clock import BrokerTime, ahead_seconds, clocks_disa
 from schemas.instant import Instant
 
 _ELAPSED: int = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
-"""Linux leaves sleep out of its monotonic clock and has another one with it; macOS counts it in."""
+"""The monotonic clock of Linux stops during sleep, so use CLOCK_BOOTTIME; that of macOS runs on."""
 
 
 class Origin(Struct, frozen=True):
@@ -26,7 +26,7 @@ def wall_now() -> Instant:
 
 
 def _elapsed() -> float:
-    """Return seconds that never go back and count those in which the machine slept: a laptop may be closed for a night."""
+    """Return seconds that never go back and include sleep of the machine: a laptop may be closed for a night."""
     return time.clock_gettime(_ELAPSED)
 
 
@@ -44,7 +44,7 @@ class SystemClock:
         return self.origin.domain_at + int((wall_now() - self.origin.wall_at) * self.origin.speed)
 
     def monotonic(self) -> float:
-        """Return wall seconds that never go back, with those in which the machine slept: leases go on meanwhile."""
+        """Return wall seconds that never go back and include sleep: leases expire meanwhile."""
         return _elapsed()
 
     def seconds_until(self, instant: Instant) -> float:
@@ -56,11 +56,11 @@ class SystemClock:
         return wall_now()
 
     def elapsed(self) -> float:
-        """Return seconds that never go back, those of sleep included."""
+        """Return seconds that never go back and include sleep."""
         return _elapsed()
 
     def was_set(self) -> bool:
-        """Return whether wall time has not kept step with the seconds since this process was started."""
+        """Return whether wall time has drifted from the seconds since this process started: the clock was set."""
         return clocks_disagree(ahead_seconds(wall_now(), _elapsed(), self._started, None))
 
     async def sleep(self, seconds: float) -> None:

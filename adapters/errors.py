@@ -1,4 +1,4 @@
-"""Which error do several adapters share? The one of a database that fails."""
+"""Which error do several adapters share? `StoreError`, for a database that fails."""
 
 from schemas.errors import DependencyError
 

@@ -16,7 +16,10 @@ Entry = tuple[Rank, int, asyncio.Future[None]]
 
 
 class Bulkhead(Protocol):
-    """A further bound that some tasks of one company share: those that use the same endpoint."""
+    """A further bound that some tasks of one company share: those that use the same endpoint.
+
+    No contract suite: one adapter (`adapters.gateway.outages`), whose tests run it under the semaphore.
+    """
 
     @property
     def has_capacity(self) -> bool:
@@ -40,14 +43,14 @@ class FairSemaphore:
     """`slots_max` slots; `engine.fair_share.Shares` says how many of them one company may hold.
 
     A free slot goes to the company that holds the fewest; of equal ones to the one whose last slot is longest ago.
-    `waiting_max` bounds who waits and is shared in the same way. Not for several event loops.
+    `waiting_max` bounds the waiting tasks and is shared in the same way. Not for several event loops.
     """
 
     def __init__(self, slots_max: int, *, waiting_max: int | None = None) -> None:
         self._held = Shares(slots_max)
         self._queued = None if waiting_max is None else Shares(waiting_max)
         self._waiting: OrderedDict[int, dict[Bulkhead | None, list[Entry]]] = OrderedDict()
-        """By company, the one with the oldest grant first; no queue is empty."""
+        """By company, the one with the oldest grant first; empty queues are removed."""
         self._arrivals = count()
 
     def held(self, company_id: int) -> int:
@@ -125,7 +128,7 @@ class FairSemaphore:
         return entry, company_id, bulkhead
 
     def _ready(self, company_id: int) -> list[Bulkhead | None]:
-        """Return the queues of a company whose first may go as far as its bulkhead is concerned; drop cancelled tasks."""
+        """Return the queues of a company whose first task its bulkhead lets through; drop cancelled tasks."""
         queues = self._waiting[company_id]
         for bulkhead, queue in list(queues.items()):
             while queue and queue[0][2].done():

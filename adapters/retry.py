@@ -1,7 +1,7 @@
 """How is a failed call retried? With backoff: after waits that grow up to a bound, until it succeeds or `stop` is set.
 
-`retry` is for one call, by stamina. `retry_until_stopped` is for work that lasts: its wait ends at the stop, and work that
-had begun well starts with short waits again. stamina can do neither.
+`retry` is for one call, by stamina. `retry_until_stopped` is for long work: its wait ends at the stop, and after a success
+it begins with short waits again. stamina can do neither.
 """
 
 import asyncio
@@ -18,15 +18,15 @@ E = TypeVar("E", bound=Exception)
 
 BACKOFF_FIRST_SECONDS = 1.0
 BACKOFF_MAX_SECONDS = 10.0
-"""As long as a role may take to notice that what it waits for is back."""
+"""How late a role may notice that a server is back."""
 
 JITTER = 0.2
-"""Of a wait, either way: processes that lost the same server do not all come back to it at the same moment."""
+"""Fraction of a wait, either way: processes that lost the same server do not all reconnect at once."""
 
 WAIT_JITTER_SECONDS = 1.0
-"""The default of stamina: at most so much is added to each wait after the first."""
+"""stamina's default: the most that is added to each wait after the first."""
 
-set_on_retry_hooks(())  # callers log what failed, with what they know of it; stamina would log it once more
+set_on_retry_hooks(())  # callers log failures with their context; stamina would log them twice
 
 
 async def retry(

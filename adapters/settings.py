@@ -1,7 +1,7 @@
-"""How is a process configured? Flags, then `LEADCLOCK_*` variables, then a TOML file; one typed object, validated once.
+"""How is a process configured? By flags, then `LEADCLOCK_*` variables, then a TOML file; one typed object, validated once.
 
-A secret may also be the path of a file: `LEADCLOCK_SECRET_KEY_FILE` is read where `LEADCLOCK_SECRET_KEY` is unset.
-An unknown name is refused, with the nearest known one: a mistyped setting must not pass for its default.
+A secret may also come from a file: `LEADCLOCK_SECRET_KEY_FILE` is read where `LEADCLOCK_SECRET_KEY` is unset.
+An unknown name is an error that suggests the nearest known one: a mistyped setting must not silently keep its default.
 """
 
 import os
@@ -30,14 +30,14 @@ OTHER_VARIABLES = frozenset(
     {
         CONFIG_VARIABLE,
         "LEADCLOCK_API_EXAMPLES",  # tests/api: how many examples schemathesis tries
-        "LEADCLOCK_ASKING_KEYS",  # tests/api: the keys that it asks with
+        "LEADCLOCK_ASKING_KEYS",  # tests/api: the keys of its requests
         "LEADCLOCK_SEED",  # tests/simulation: one seed
         "LEADCLOCK_SEEDS",  # tests/simulation: how many
         "LEADCLOCK_TEST_FOLDER",  # tests: where the run's servers are
         "LEADCLOCK_TEST_RUN",  # tests: the process id of the run
     }
 )
-"""Names with the prefix of a setting that are none."""
+"""Names with the prefix that are no settings."""
 
 Port = Annotated[int, Meta(ge=0, le=65_535, description="a whole number from 0 to 65535")]
 Ports = Annotated[tuple[Port, ...], Meta(description="ports from 0 to 65535, with commas")]
@@ -80,11 +80,11 @@ Networks = Annotated[
 
 
 class SettingsError(SenderError):
-    """A setting is missing or wrong; `str(error)` names it and says how to give it."""
+    """A setting is missing or wrong; `str(error)` names it and how to set it."""
 
 
 class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Everything that can be set. Times are wall seconds."""
+    """All settings. Times are wall seconds."""
 
     kafka_bootstrap: Bootstrap = ""
     kafka_security: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = "PLAINTEXT"
@@ -94,29 +94,29 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     kafka_ca_file: str | None = None
     kafka_session_seconds: Seconds = 10.0
     kafka_compression: Literal["none", "snappy", "lz4", "zstd"] = "snappy"
-    """Of what we write. snappy costs the least here; a broker without its native library needs none."""
+    """Of records that we write. snappy costs least; use `none` for a broker without its native library."""
     topic_prefix: TopicPrefix = ""
     app: App = "leadclock"
     """First part of transactional ids and consumer groups: two installations on one cluster need different ones."""
     partitions: Count = 12
-    """Of every aligned topic when it is created; never changed afterwards."""
+    """Of every aligned topic when it is created; it cannot change afterwards."""
     replicas: Count | None = None
     postgres_dsn: Dsn = ""
     postgres_pool: Count = 10
     secret_key: str = ""
     """Signing secrets of webhooks are derived from it; 32 characters or more."""
     state_dir: str | None = None
-    """Folder of the snapshots; without it there are none."""
+    """Folder of the snapshots; without it no snapshots are written."""
     http_host: str = "127.0.0.1"
     http_port: Port = 8080
     health_host: str = "127.0.0.1"
     health_port: Port = 0
     """Of /livez, /readyz, /startupz and /metrics of every role; 0 takes a free port and logs it."""
     http_connections_per_address: Connections = 500
-    """Of one client address, an IPv6 /64 counting as one; 1000 lifts the bound, which is that of all addresses together."""
+    """Of one client address (an IPv6 /64 counts as one); 1000, the limit of all addresses together, lifts it."""
     rate_limits: Literal["on", "off", "call_starts"] = "on"
     rate_reads: RateText = "100:500"
-    """A second, and saved up at most, for each company; `off` for no limit. So are the next four."""
+    """Requests a second and burst, of each company; `off` for no limit. The next four are alike."""
     rate_writes: RateText = "50:500"
     rate_submissions: RateText = "1000:5000"
     rate_reports: RateText = "5:5"
@@ -125,11 +125,11 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     trusted_proxies: Networks = ()
     """Networks (CIDR) whose X-Forwarded-For names the client; list here every proxy in front of the API."""
     channels: Channels = CHANNELS
-    """Which channels a gateway serves; each needs a provider."""
+    """Channels that a gateway serves; each needs a provider."""
     sandbox: Sandboxed = ()
     """Channels that a gateway serves by the sandbox, which reaches no real person."""
     drain_seconds: Seconds = 900.0
-    """How long a gateway that is stopped waits for what its providers work on: longer than nearly every call."""
+    """How long a stopped gateway waits for its providers: longer than nearly every call."""
     smtp_host: str | None = None
     """The mail server of the channel email."""
     smtp_port: Port = 25
@@ -141,15 +141,15 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     webhook_private_networks: Networks = ()
     """Networks (CIDR) that outgoing webhooks may reach although they are private."""
     webhook_forbidden_ports: Ports = ()
-    """Ports that they may not reach there: those of servers that no webhook should reach."""
+    """Ports in those networks that webhooks may not reach."""
     webhook_own_ports: Literal["refuse", "allow"] = "refuse"
-    """Whether they may reach those, and what a process of ours listens on itself."""
+    """Whether webhooks may reach forbidden ports and those that our own process listens on."""
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     log_format: Literal["json", "console"] = "json"
     clock_wall_at: Millis = 0
     clock_domain_at: Millis = 0
     clock_speed: Speed = 1.0
-    """Domain time for demonstrations: all roles share the origin that `leadclock up --speed` recorded."""
+    """Domain time for demonstrations: all roles share the origin that `leadclock up --speed` sets."""
 
 
 SECRET_KEY_LENGTH_MIN = 32
@@ -190,7 +190,7 @@ def load(
 
 
 def _check_clock(settings: Settings) -> None:
-    """Raise `SettingsError` where a clock runs faster and it is not said since when."""
+    """Raise `SettingsError` for a faster clock without an origin."""
     if settings.clock_speed != 1.0 and not (settings.clock_wall_at and settings.clock_domain_at):
         raise SettingsError(
             f"LEADCLOCK_CLOCK_SPEED {settings.clock_speed:g} needs LEADCLOCK_CLOCK_WALL_AT and LEADCLOCK_CLOCK_DOMAIN_AT: "
@@ -199,7 +199,7 @@ def _check_clock(settings: Settings) -> None:
 
 
 def check_variables(environ: Mapping[str, str] = os.environ) -> None:
-    """Raise `SettingsError` where the environment has a `LEADCLOCK_…` variable that is not known."""
+    """Raise `SettingsError` for an unknown `LEADCLOCK_…` variable in the environment."""
     _refuse(find_unknown_variables(environ))
 
 
@@ -209,19 +209,19 @@ def _refuse(unknown: Sequence[str]) -> None:
 
 
 def find_unknown_variables(environ: Mapping[str, str]) -> list[str]:
-    """Return every `LEADCLOCK_…` variable that is neither a setting nor used otherwise, with the nearest known name."""
+    """Return every unknown `LEADCLOCK_…` variable, with the nearest known name."""
     known = [*VARIABLES, *OTHER_VARIABLES]
     unknown = sorted(name for name in environ if name.startswith(PREFIX) and name not in known)
     return [f"{name}{nearest(name, known)}" for name in unknown]
 
 
 def inherited_variables(environ: Mapping[str, str] = os.environ) -> list[str]:
-    """Return the variables of the environment that a process would take settings from."""
+    """Return the variables of the environment that set something."""
     return [variable for variable in (CONFIG_VARIABLE, *VARIABLES) if environ.get(variable)]
 
 
 def nearest(variable: str, known: Iterable[str]) -> str:
-    """Return ` (did you mean LEADCLOCK_HTTP_PORT?)` for a name that is near a known one, else nothing."""
+    """Return ` (did you mean LEADCLOCK_HTTP_PORT?)` for a name near a known one, else an empty text."""
     from difflib import get_close_matches  # noqa: PLC0415 - needed only where something is wrong
 
     names = [name.removeprefix(PREFIX) for name in known]
@@ -239,15 +239,15 @@ def _converted(given: Mapping[str, GivenValue]) -> dict[str, Any]:
             if kind == Networks:
                 _check_networks(values[name])
         except (msgspec.ValidationError, ValueError):
-            said = "" if name in SECRETS else f" is {one.value!r}; it"
-            faults.append(f"{one.source}{said} must be {' or '.join(_allowed(kind))}")
+            given_value = "" if name in SECRETS else f" is {one.value!r}; it"
+            faults.append(f"{one.source}{given_value} must be {' or '.join(_allowed(kind))}")
     if faults:
         raise SettingsError("; ".join(faults))
     return values
 
 
 def _parts(value: Any) -> Any:
-    """Return the parts of a list that is written with commas; any other value as it is."""
+    """Split a text at its commas; return any other value unchanged."""
     return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
 
 
@@ -257,7 +257,7 @@ def _check_networks(networks: Iterable[str]) -> None:
 
 
 def _allowed(kind: Any) -> Iterator[str]:
-    """Yield what a value of a type may be, in words."""
+    """Yield the allowed values of a type, in words."""
     if get_origin(kind) is Annotated:
         _, meta = get_args(kind)
         yield str(meta.description)
@@ -271,20 +271,20 @@ def _allowed(kind: Any) -> Iterator[str]:
 
 
 _LISTS = (Networks, Ports, Channels, Sandboxed)
-"""In a variable, with commas."""
+"""Lists; a variable separates their values by commas."""
 
 _WORDS: dict[Any, str] = {str: "text", bool: "true or false", int: "a whole number", float: "a number"}
 
 
 def require(settings: Settings, *names: str) -> None:
-    """Raise `SettingsError` naming every setting of these that is empty, and how to give it."""
+    """Raise `SettingsError` naming the variable of every one of these settings that is empty."""
     missing = [name for name in names if not getattr(settings, name)]
     if missing:
         raise SettingsError("not set: " + ", ".join(f"{PREFIX}{name.upper()}" for name in missing))
 
 
 def redact_settings(settings: Settings) -> dict[str, Any]:
-    """Return the settings with stars for secrets; what a process logs once at its start."""
+    """Return the settings with stars for secrets; a process logs them once at its start."""
     return {name: "***" if name in SECRETS and value else value for name, value in msgspec.to_builtins(settings).items()}
 
 
@@ -312,7 +312,7 @@ def _content(path: Path) -> dict[str, Any]:
 
 
 def _from_environment(environ: Mapping[str, str]) -> dict[str, GivenValue]:
-    """Return what the variables say; a secret's own variable counts before that of its file."""
+    """Return the settings of the environment; a secret's own variable goes before that of its file."""
     given: dict[str, GivenValue] = {}
     for variable, name in VARIABLES.items():
         if variable not in environ or name in given:

@@ -1,4 +1,4 @@
-"""How are the requests of a partition found by offset? In rising order, read ahead in batches."""
+"""How does a replay read requests by offset? In rising order, ahead in batches."""
 
 from collections import deque
 
@@ -7,7 +7,7 @@ from engine.partition.ports import LogRecord, Reader
 
 
 class Inputs:
-    """The requests of a partition by offset, asked for in rising order."""
+    """The requests of one partition; callers read rising offsets."""
 
     def __init__(self, reader: Reader, partition: int) -> None:
         self._reader = reader
@@ -29,5 +29,5 @@ class Inputs:
         return self._ahead[0] if self._ahead[0].offset == offset else None
 
     async def is_deleted(self, offset: int) -> bool:
-        """Return whether the log has deleted what lay at an offset: its retention is over."""
+        """Return whether retention has deleted the record at an offset."""
         return offset < await self._reader.start(self._partition)

@@ -1,4 +1,4 @@
-"""How is the record of a partition read? Its decisions in batches, and the position that it committed with its state."""
+"""How is a partition read for an audit? Its decisions in batches, and the position committed with its state."""
 
 from collections.abc import AsyncIterator
 
@@ -12,14 +12,14 @@ from schemas.wire import UNREADABLE
 BATCH = 1_000
 POLL_SECONDS = 1.0
 STALLS_MAX = 30
-"""Empty polls in a row, a second each, after which the log is given up."""
+"""Empty polls in a row, of a second each, before `LogError`."""
 
 TAIL_RECORDS = (100, 5_000)
-"""Of a changelog, read before all of it: the position is the last record of every transaction, if it was not aborted."""
+"""Records at the end of a changelog to read before all of it: each committed transaction ends with the position."""
 
 
 async def batches(reader: Reader, partition: int) -> AsyncIterator[list[LogRecord]]:
-    """Yield the records from where the reader is to the end that there is now. Raises `LogError` where it stalls."""
+    """Yield the records from the reader's position to the present end. Raises `LogError` where the reader stalls."""
     end = await reader.end(partition)
     stalls = 0
     while reader.position(partition) < end:
@@ -31,7 +31,7 @@ async def batches(reader: Reader, partition: int) -> AsyncIterator[list[LogRecor
 
 
 async def committed_position(log: Log, topic: str, partition: int) -> Position | None:
-    """Return the last position in a changelog, or None where there is none that can be read. Raises `LogError`."""
+    """Return the last readable position in a changelog, or None. Raises `LogError`."""
     reader = await log.reader(topic, [partition])
     try:
         first, end = await reader.start(partition), await reader.end(partition)

@@ -1,7 +1,7 @@
-"""Is a recorded decision what its input leads to? Decided again where this code has its rules, else folded along the chain.
+"""Does a recorded decision follow from its input? Decide it again where this code has its rules, else fold it.
 
-The state is folded from the recorded decisions alone, so that what comes after a change of the rules is decided again on
-the state that the rules before it left.
+The state is folded from recorded decisions alone. So decisions after a change of the rules are decided again on the state
+that the former rules left.
 """
 
 from collections import Counter
@@ -26,11 +26,11 @@ from schemas.state import kind_of
 from schemas.wire import UNREADABLE, from_json, to_pack
 
 CODE = frozenset({decision_rules.VERSION_NAME, "leadclock"})
-"""Recorded versions that are those of code. The others are of data, with which the same rules may decide otherwise."""
+"""Recorded versions of code. The others are versions of data, with which the same rules may decide differently."""
 
 
 class Mismatch(Struct, frozen=True):
-    """Why a decision is not verified, and both sides of it."""
+    """Why a decision is not verified, with the recorded and the new value."""
 
     what: str
     recorded: Any = None
@@ -38,12 +38,12 @@ class Mismatch(Struct, frozen=True):
 
 
 class Folded(Struct, frozen=True, kw_only=True):
-    """How many decisions were only folded, why, and which release can decide them again.
+    """How many decisions were folded without deciding again, why, and which release can decide them again.
 
-    `reason` is `other_rules` (another version of the decision rules decided), or `other_data`: the same rules decide
-    otherwise here, with time zones, law or other `data` of another version than the recorded one. No release can decide
-    again where the log has deleted the request (`input_gone`), or the decisions before (`no_anchor`): the state that those
-    left is not known. Such a decision is not proved by the rules; `decided_by` is empty.
+    `reason` is `other_rules` (another version of the decision rules decided) or `other_data` (the same rules decide
+    differently here, with another version of time zones, law or other `data`). No release can decide again where the log
+    has deleted the request (`input_gone`) or the earlier decisions (`no_anchor`), whose state is then unknown. Such a
+    decision is not proved by the rules; `decided_by` is empty.
     """
 
     reason: Literal["other_rules", "other_data", "input_gone", "no_anchor"]
@@ -55,11 +55,11 @@ class Folded(Struct, frozen=True, kw_only=True):
 
 INPUT_GONE = Folded(reason="input_gone", decision_rules=decision_rules.VERSION, decided_by="")
 NO_ANCHOR = Folded(reason="no_anchor", decision_rules=0, decided_by="")
-"""Which rules decided is not known before the first adoption that the log still holds."""
+"""The rules are unknown before the first adoption that the log still holds."""
 
 
 class _Recorded(Struct, frozen=True):
-    """What must be known of a recorded decision to decide it again; every byte of the rest is compared, not decoded."""
+    """The fields that deciding again needs; the rest is compared as bytes, not decoded."""
 
     sequence: int
     decided_at: Instant
@@ -72,10 +72,10 @@ _DECISION = msgspec.json.Decoder(Decision)
 
 
 class Replay:
-    """The fold of one partition's decisions, each checked before it is taken over.
+    """The fold of one partition's decisions; each is checked before it is applied.
 
-    `versions` are those that this process would adopt; `committed` is the position that the changelog held before the
-    decisions were read.
+    `versions` are those that this process would adopt; `committed` is the position in the changelog before the decisions
+    were read.
     """
 
     def __init__(
@@ -103,16 +103,16 @@ class Replay:
 
     @property
     def position(self) -> Position:
-        """Where the fold stands: behind the last decision that was verified."""
+        """The position after the last verified decision."""
         return self._decider.position
 
     @property
     def folded(self) -> tuple[Folded, ...]:
-        """What was only folded."""
+        """The decisions that were folded, not decided again, counted by kind."""
         return tuple(msgspec.structs.replace(kind, decisions=count) for kind, count in self._folded.items())
 
     async def check(self, value: bytes) -> Mismatch | None:
-        """Verify the next decision and take it over; None where it is as recorded. Raises `LogError`."""
+        """Verify the next decision and apply it; return None where it is as recorded. Raises `LogError`."""
         try:
             recorded = _RECORDED.decode(value)
         except UNREADABLE as error:
@@ -122,7 +122,7 @@ class Replay:
         if not isinstance(taken, Mismatch):
             taken = self._break_with_commit() or taken
         if isinstance(taken, Mismatch):
-            self._go_back(position)  # what was verified ends before this decision
+            self._go_back(position)  # the last verified decision is the one before
             return taken
         self.state.commit()
         if taken is None:
@@ -132,10 +132,10 @@ class Replay:
         return None
 
     def begin_after_deleted(self, value: bytes) -> None:
-        """Begin at this decision, because the log has deleted those before it: from here on chain and fold are checked.
+        """Begin at this decision where the log has deleted the earlier ones; check chain and fold from here on.
 
-        Nothing is decided again, because the state that they left is not known. A first decision, and a record that cannot
-        be read, change nothing: `check` judges them.
+        Nothing is decided again, because the earlier state is unknown. Ignore a first decision and an unreadable record:
+        `check` judges them.
         """
         try:
             recorded = _RECORDED.decode(value)
@@ -146,13 +146,13 @@ class Replay:
             self._decider.position = Position(sequence=recorded.sequence - 1, chain=recorded.prev)
 
     def begin_behind_deleted(self) -> None:
-        """Begin behind the last committed decision, because the log has deleted all of them."""
+        """Begin after the last committed decision where the log has deleted all decisions."""
         if self._committed is not None:
             self.begins_at = self._committed.sequence + 1
             self._decider.position = self._committed
 
     def check_end(self) -> Mismatch | None:
-        """Verify that no decision is missing behind the last one that was read."""
+        """Verify that no decision is missing after the last one read."""
         committed = 0 if self._committed is None else self._committed.sequence
         if committed <= self.position.sequence:
             return None
@@ -171,14 +171,14 @@ class Replay:
         return None
 
     def _break_with_commit(self) -> Mismatch | None:
-        """Compare the digest that the partition committed with its state: nothing follows the last decision to show it."""
+        """Compare the last decision with the digest in the changelog: no later decision holds its digest."""
         position, committed = self.position, self._committed
         if committed is None or committed.sequence != position.sequence or committed.chain == position.chain:
             return None
         return Mismatch("the changelog holds another digest of this decision", position.chain, committed.chain)
 
     async def _take(self, recorded: _Recorded, value: bytes) -> Mismatch | Folded | None:
-        """Decide the input again (None) where this code can, else fold what was decided."""
+        """Decide the input again (None) where this code can, else fold the recorded decision."""
         cause, position = recorded.cause, self.position
         versions = cause.versions if cause.kind == "adoption" else position.versions
         try:
@@ -207,7 +207,7 @@ class Replay:
         return await self._fold(cause, value, request, news) or folded
 
     def _rules_version(self, versions: Mapping[str, str]) -> int:
-        """Return the version of the decision rules, read once for the decisions of one adoption. Raises `ValueError`."""
+        """Return the version of the decision rules, parsed once for each adoption. Raises `ValueError`."""
         if versions is not self._known_versions:
             self._known_version = decision_rules.version_of(versions)
             self._known_versions = versions
@@ -231,7 +231,7 @@ class Replay:
     async def _fold(
         self, cause: Cause, value: bytes, request: LogRecord | None, news: list[tuple[int, RuleRecord]]
     ) -> Mismatch | None:
-        """Take over what a decision changed, as it is recorded."""
+        """Apply the recorded changes of a decision."""
         if request is not None and digest_of(request) != cause.digest:
             return Mismatch("the input was changed", cause.digest, digest_of(request))
         if cause.kind == "request" and request is None:
@@ -250,7 +250,7 @@ class Replay:
         return None
 
     def _other_data(self, versions: Mapping[str, str]) -> str:
-        """Name the data of other versions here than those recorded; empty where all are the same."""
+        """Name the data whose versions here differ from the recorded ones; empty where none differs."""
         here = self._versions
         names = [name for name in versions if name not in CODE and here.get(name, versions[name]) != versions[name]]
         return ", ".join(f"{name} {versions[name]} (here {here[name]})" for name in names)
@@ -270,7 +270,7 @@ class Replay:
 
 
 def _packed(change: Change) -> bytes | None:
-    """Return a changed value as the state keeps it. Raises `KeyError` and `msgspec.DecodeError` for one that is unknown."""
+    """Return a changed value as the state stores it. Raises `KeyError` and `msgspec.DecodeError` for an unknown one."""
     return None if change.value == REMOVED else to_pack(from_json(bytes(change.value), kind_of(change.key)))
 
 

@@ -1,6 +1,6 @@
-"""Is the record of a partition whole, and is every decision in it the one that its input leads to?
+"""Is the hash chain of a partition complete, and does every decision follow from its input?
 
-Every decision that the log holds is read (`replay`). The first difference ends the verification of a partition.
+Verification reads every decision that the log holds (`replay`) and ends at the first difference.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -18,7 +18,7 @@ from schemas.records import Record as RuleRecord
 
 
 class Difference(Struct, frozen=True, kw_only=True):
-    """The first thing that is not as recorded: `what` in words, and both sides where there are two."""
+    """The first difference from the record: `what` in words, and both values where there are two."""
 
     topic: str
     partition: int
@@ -30,11 +30,11 @@ class Difference(Struct, frozen=True, kw_only=True):
 
 
 class Verified(Struct, frozen=True, kw_only=True):
-    """What was verified of a partition; `chain` is the digest of its last decision.
+    """The result for one partition; `chain` is the digest of its last decision.
 
-    `decisions` are those `decided_again` and those `folded`. `inputs_gone` counts the folded ones whose request the log has
-    deleted, so that its digest could not be compared. `begins_at` is the number of the first decision that was read; above 1
-    the log has deleted those before it, and what follows is checked along the chain without an anchor.
+    `decisions` is the sum of `decided_again` and `folded`. `inputs_gone` counts the folded decisions whose request the log
+    has deleted, so that its digest could not be compared. `begins_at` is the number of the first decision read; above 1
+    the log has deleted the earlier ones, and the chain is checked without an anchor.
     """
 
     topic: str
@@ -50,7 +50,7 @@ class Verified(Struct, frozen=True, kw_only=True):
 
     @property
     def is_whole(self) -> bool:
-        """Whether the log still holds everything that the verification needs: every decision and every request."""
+        """Whether the log still holds every decision and every request."""
         return self.begins_at == 1 and not self.inputs_gone
 
 
@@ -64,10 +64,10 @@ async def verify(
     versions: Mapping[str, str] = {},
     progress: Callable[[int], None] = lambda _: None,
 ) -> Verified:
-    """Verify one partition from the first decision that the log holds to the end that it has now. Raises `LogError`.
+    """Verify one partition from the first decision in the log to its present end. Raises `LogError`.
 
-    `versions` are those that this process would adopt: with data of other versions than the recorded, the same rules may
-    decide otherwise. Without them any difference counts.
+    `versions` are those that this process would adopt: with another version of the data, the same rules may decide
+    differently. Without them any difference counts.
     """
     topic = names.of(aggregate.decisions_topic.name)
     committed = await committed_position(log, names.of(aggregate.state_topic.name), partition)
@@ -100,7 +100,7 @@ async def _first_mismatch(
     """Return the first mismatch and the offset at which it was found, or None."""
     after = start = await recorded.start(partition)
     if recorded.position(partition) != start:
-        await recorded.seek(partition, start)  # else what the reader has fetched meanwhile would be dropped
+        await recorded.seek(partition, start)  # a needless seek would drop what the reader has fetched
     async for batch in batches(recorded, partition):
         for record in batch:
             if after == start > 0:

@@ -1,6 +1,6 @@
-"""What was done lately? One line of log for many alike events.
+"""How are frequent events logged? One line for many of one kind.
 
-A line for each would be 100 GB a year at a million leads a day. Each single event is logged at level `debug`.
+A line for each would be 100 GB a year at a million leads a day. Single events are logged at level `debug`.
 """
 
 import asyncio
@@ -9,10 +9,10 @@ from collections import Counter
 import structlog
 
 FLUSH_SECONDS = 10.0
-"""From the first event of a line to the line: soon enough for a person who watches."""
+"""From the first event to its line: soon enough for a person who watches the log."""
 
 KINDS_MAX = 200
-"""Different kinds in one line; beyond it the line is written at once."""
+"""Kinds in one line; with more the line is written at once."""
 
 logger = structlog.get_logger(__name__)
 
@@ -20,11 +20,11 @@ logger = structlog.get_logger(__name__)
 class EventCounter:
     """Counts events by kind and logs the counts together, at most `FLUSH_SECONDS` after the first one.
 
-    For one event loop. `flush` before the end, or the last counts are lost.
+    For one event loop. Call `flush` before the end, or the last counts are lost.
     """
 
     def __init__(self, event: str, **about: str) -> None:
-        """Take the name of the line, and what else it says."""
+        """Take the name of the log event, and its other values."""
         self._event = event
         self._about = about
         self._counts: Counter[str] = Counter()
@@ -39,7 +39,7 @@ class EventCounter:
             self.flush()
 
     def flush(self) -> None:
-        """Log what was counted since the last line, if anything was."""
+        """Log the counts since the last line, if there are any."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

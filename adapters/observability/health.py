@@ -1,8 +1,8 @@
-"""How does an orchestrator ask a role how it is? Four pages on a port of its own: `/livez /readyz /startupz /metrics`.
+"""How does an orchestrator check a role? Four pages on a port of its own: `/livez /readyz /startupz /metrics`.
 
-`livez`     the event loop answers; whether the broker or the database does is no reason to restart us.
-`startupz`  the role was ready once.
-`readyz`    nothing stands in the way now; otherwise 503, what it is, and since when.
+`livez`     the event loop answers; a broker or database that is down is no reason to restart us.
+`startupz`  the role has been ready once.
+`readyz`    no problem now; otherwise 503 with each problem and since when.
 """
 
 import asyncio
@@ -21,10 +21,10 @@ from schemas.instant import Instant, to_rfc3339
 Problems = Callable[[], Mapping[str, str]]
 
 CONNECTIONS_MAX = 32
-"""One orchestrator and a few scrapers; whoever comes on top is turned away."""
+"""One orchestrator and a few scrapers; further connections are closed."""
 
 POLL_SECONDS = 1.0
-"""How late a trouble may be seen to begin while nobody asks; one that ends and comes back in between goes on."""
+"""How late the start of a problem is noted between requests; one that ends and returns in between counts as one."""
 
 REQUEST_SECONDS_MAX = 5.0
 HEAD_BYTES_MAX = 8_192
@@ -34,7 +34,7 @@ Answer = tuple[HTTPStatus, str, bytes]
 
 
 class HealthPortError(DependencyError):
-    """The port for health and metrics cannot be had."""
+    """The port for health and metrics cannot be opened."""
 
     def __init__(self, host: str, port: int, error: OSError) -> None:
         why = error.strerror or str(error)
@@ -43,10 +43,10 @@ class HealthPortError(DependencyError):
 
 
 class HealthServer:
-    """Serves the four pages of one process. `problems` says what stands in the way: source -> sentence.
+    """Serves the four pages of one process. `problems` returns why it is not ready: source -> sentence.
 
-    `facts` and `notes` stand in `/readyz` beside that: what an operator must know of a process that is well, for as long
-    as it runs, and what has happened to it (source -> sentence). `now` is wall time, which an operator's watch shows.
+    `/readyz` also shows `facts` (settings that an operator must know while the process runs) and `notes` (what has happened
+    to it: source -> sentence). `now` is wall time, because operators compare it with their clocks.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class HealthServer:
         self.port = 0
 
     async def start(self, host: str = "127.0.0.1", port: int = 0) -> None:
-        """Listen; `port` 0 takes a free one, and `self.port` says which. Raises `HealthPortError` where it is taken."""
+        """Listen; `port` 0 takes a free one, which `self.port` holds. Raises `HealthPortError` where the port is in use."""
         try:
             self._server = await asyncio.start_server(self._serve, host, port)
         except OSError as error:
@@ -79,7 +79,7 @@ class HealthServer:
         self._polling = asyncio.create_task(self._poll_problems(), name="health")
 
     async def stop(self) -> None:
-        """Listen no more."""
+        """Stop listening."""
         if self._polling is not None:
             self._polling.cancel()
             await asyncio.gather(self._polling, return_exceptions=True)
@@ -106,7 +106,7 @@ class HealthServer:
                 return _json(HTTPStatus.NOT_FOUND, {"detail": "/livez /readyz /startupz /metrics"})
 
     def note_problems(self) -> dict[str, str]:
-        """Return what stands in the way now, and note since when."""
+        """Return the problems of now, and note when each began."""
         problems, now = dict(self._problems()), self._now()
         self._since = {source: self._since.get(source, now) for source in problems}
         self._was_ready = self._was_ready or not problems
@@ -119,7 +119,7 @@ class HealthServer:
         return found | ({"since": since} if since else {}) | ({"notes": notes} if notes else {}) | self._facts
 
     async def _poll_problems(self) -> None:
-        """Look now and then, so that a trouble has begun when it began, not when somebody asked."""
+        """Poll, so that a problem has the time when it began, not that of the next request."""
         while True:
             self.note_problems()
             await asyncio.sleep(POLL_SECONDS)
@@ -131,7 +131,7 @@ class HealthServer:
                 async with asyncio.timeout(REQUEST_SECONDS_MAX):
                     await self._exchange(reader, writer)
         except (OSError, TimeoutError, h11.ProtocolError):
-            pass  # the asker is gone, or speaks no HTTP
+            pass  # the client has left, or does not speak HTTP
         finally:
             self._open -= 1
             writer.close()
@@ -153,7 +153,7 @@ class HealthServer:
 
 
 async def _request(connection: h11.Connection, reader: asyncio.StreamReader) -> h11.Request | None:
-    """Return the head of the first request, or None where the asker leaves before it is whole."""
+    """Return the head of the first request, or None where the client leaves before it is complete."""
     while True:
         event = connection.next_event()
         if isinstance(event, h11.Request):

@@ -1,7 +1,7 @@
 """How does a process write its log? One line per event: JSON for machines, aligned text for people at a terminal.
 
-Both structlog and the standard library's loggers (aiokafka, asyncpg, granian) go the same way. Telephone numbers, e-mail
-addresses and secrets are taken out of every line, exceptions included, unless somebody turns that off for a while.
+structlog and the loggers of the standard library (aiokafka, asyncpg, granian) share one output. Telephone numbers, e-mail
+addresses and secrets are removed from every line, exceptions included, unless `redact` is off.
 """
 
 import logging
@@ -20,41 +20,41 @@ from structlog.typing import EventDict, Processor, WrappedLogger
 Format = Literal["auto", "json", "console"]
 
 DEPTH_MAX = 6
-"""Values nested deeper than this are not looked into and not shown."""
+"""Values nested deeper than this are not shown."""
 
 _SECRET_KEY = re.compile(
     r"password|passwd|secret|token|authorization|private_key|api_key|cookie|signature|dsn", re.IGNORECASE
 )
 KEYS_CACHED_MAX = 1_000
-"""Names of values for which it is remembered whether they tell of a secret; ours are some hundred."""
+"""Names of values that are cached as secret or not; ours are some hundred."""
 
 _CREDENTIALS = re.compile(r"(?<=://)[^\s/@]+@")
 _SIGNING_SECRET = re.compile(r"whsec_[A-Za-z0-9+/=]+")
 _KEY = re.compile(r"\b(?:sk|lt)_[\w-]+")
 """A private key or a lead token, as `adapters.http.exchange.identity` makes them."""
 _EMAIL = re.compile(r"[\w.+%-]{1,64}@(?=[\w-]{1,63}(?:\.[\w-]{1,63})+)")
-"""With the bounds of RFC 5321: without them a long word is looked through again from each of its characters."""
+"""With the bounds of RFC 5321: without them a long word is searched again from each of its characters."""
 _NUMBER = re.compile(
-    r"\+\d{5,13}(?=\d\d(?!\d))"  # E.164, wherever it stands
+    r"\+\d{5,13}(?=\d\d(?!\d))"  # E.164, anywhere in the text
     r"|(?<![\w.:-])1?[2-9]\d{7}(?=\d\d(?![\w.:-]))"  # a bare North American number
-    r"|\(?(?<!\d)[2-9]\d{2}\)?[ .-]\d{3}[ .-]\d{2}(?=\d\d(?!\d))"  # the same as people write it
+    r"|\(?(?<!\d)[2-9]\d{2}\)?[ .-]\d{3}[ .-]\d{2}(?=\d\d(?!\d))"  # the same with separators
 )
 _SUSPECT = re.compile(r"@|whsec_|sk_|lt_|\+\d{5}|\d{9}|\d{3}\)?[ .-]\d{3}")
-"""What every one of the above has in it: most texts have none of it, and one look is cheaper than five."""
+"""Each pattern above contains one of these: most texts contain none, and one search is cheaper than five."""
 
 _QUIET = ("aiokafka", "asyncio", "httpcore", "httpx", "mail.log", "apscheduler")
-"""Libraries whose `info` says nothing that ours does not say better."""
+"""Libraries whose `info` messages repeat ours."""
 
 
 _TALKATIVE = "aiokafka"
 
 REPEAT_SECONDS = 10.0
 REPEATS_MAX = 1_000
-"""Messages of a library are a few dozen; one that puts values into their text would fill the memory."""
+"""A library has a few dozen messages; one that formats values into their text would fill the memory."""
 
 
 def configure_logs(level: str = "info", *, form: Format = "auto", redact: bool = True, stream: TextIO | None = None) -> None:
-    """Set up both kinds of loggers for this process. `auto` is console at a terminal and JSON elsewhere."""
+    """Configure both kinds of loggers for this process. `auto` is console at a terminal and JSON elsewhere."""
     out = stream or sys.stdout
     lines = _Lines(out)
     is_console = form == "console" or (form == "auto" and out.isatty())
@@ -72,7 +72,7 @@ def configure_logs(level: str = "info", *, form: Format = "auto", redact: bool =
 
 
 class _Lines:
-    """Where lines go. On a full disk, or where nobody reads them any more, they are lost, and not the work they tell of."""
+    """The output. On a full disk or a closed pipe, lines are lost, but the work goes on."""
 
     def __init__(self, out: TextIO) -> None:
         self._out = out
@@ -87,7 +87,7 @@ class _Lines:
 
 
 class SeldomRepeated(logging.Filter):
-    """Lets a library say the same thing once in a while: its client tells a hundred times a second of a broker away."""
+    """Passes each message of a library once every `REPEAT_SECONDS`: aiokafka logs a missing broker 100 times a second."""
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
         super().__init__()
@@ -95,7 +95,7 @@ class SeldomRepeated(logging.Filter):
         self._logged_at: dict[tuple[str, str], float] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Return whether a record is to be written; what a message is about does not make it another message."""
+        """Return whether to write a record; messages with other arguments count as the same message."""
         if not record.name.startswith(_TALKATIVE):
             return True
         message, now = (record.name, str(record.msg)), self._now()
@@ -108,9 +108,9 @@ class SeldomRepeated(logging.Filter):
 
 
 def redacted(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
-    """Take numbers, addresses and secrets out of an event: the last two digits and the domain stay, to tell them apart."""
+    """Remove numbers, addresses and secrets from an event: the last two digits and the domain stay, to distinguish them."""
     for key, value in event.items():
-        # Numbers and plain words, most of what is told, need no more than this look; every request writes a line.
+        # Most values are numbers and plain words: one check is enough for them. Every request writes a line.
         kind = value.__class__
         is_plain = _SUSPECT.search(value) is None if kind is str else kind is int or kind is float or value is None
         if not is_plain or _is_secret(key):

@@ -1,4 +1,4 @@
-"""What is counted? The series of every role in one table; a process makes one `Metrics` and hands it down.
+"""Which metrics are there? The series of every role in one table; a process creates one `Metrics` and passes it on.
 
 The HTTP interface adds its own to the same registry (adapters/http/exchange/request_metrics.py).
 
@@ -20,7 +20,7 @@ CONTENT_TYPE = CONTENT_TYPE_PLAIN_0_0_4
 
 
 class Metrics:
-    """The series of one process, in a registry of its own, so that tests and roles in one process do not meet."""
+    """The series of one process, in a registry of its own, so that tests and roles in one process do not share counters."""
 
     def __init__(self, registry: CollectorRegistry | None = None) -> None:
         self.registry = registry or CollectorRegistry()

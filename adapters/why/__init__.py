@@ -1,1 +1,1 @@
-"""What is known of a lead, gathered for the question why: from the read schema at once, or from the log as proof."""
+"""What is known of a lead, for the question why? From the read schema at once, or from the log as proof."""

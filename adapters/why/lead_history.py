@@ -1,7 +1,7 @@
-"""What is known of a lead now? Its row and its contact's as the engine's own structs again, and the facts of its decisions.
+"""What does the read schema know of a lead? Its row and its contact's as the engine's structs again, and its facts.
 
-The row says everything that the engine knows (its `rest` holds what has no column), so that what comes next is worked out
-here as the scheduler will.
+A row holds everything that the engine knows (`rest` has what has no column), so this computes the next action as the
+scheduler does.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -28,17 +28,20 @@ logger = structlog.get_logger(__name__)
 Row = Mapping[str, Any]
 
 FACTS_MAX = 1_000
-"""Facts of a lead that are read, the newest first: a schedule of fifty steps leaves some three hundred."""
+"""Facts of a lead to read, the newest first: a schedule of fifty steps leaves some three hundred."""
 
 SIBLINGS_MAX = 20
-"""Other live leads of the person whose actions are foreseen too; more than this number of schedules at once is a fault."""
+"""Other live leads of the person to simulate too; more schedules at once are a fault."""
 
 
 class LeadHistoryReads(Protocol):
-    """The reads that an answer needs, each of one company. They raise `ReadsUnavailableError`."""
+    """The reads that an answer needs, each of one company. They raise `ReadsUnavailableError`.
+
+    A part of `adapters.reads.ports.Reads`, whose contract suite covers it.
+    """
 
     async def contact(self, company_id: int, contact_key: str) -> Row | None:
-        """Return what is true of a number or address itself."""
+        """Return the row of a contact."""
         ...
 
     async def live_leads_of(self, company_id: int, contact_key: str, *, limit: int) -> Sequence[Row]:
@@ -51,7 +54,7 @@ class LeadHistoryReads(Protocol):
 
 
 async def read_lead_history(reads: LeadHistoryReads, rules: Rules, row: Row, *, at: Instant, now: Instant) -> LeadHistory:
-    """Return what is known about the lead of a row, for the answer about an instant."""
+    """Return what is known about the lead of a row, for an answer about an instant."""
     company_id, contact_key = row["company_id"], row["contact_key"]
     contact = await reads.contact(company_id, contact_key)
     others = await reads.live_leads_of(company_id, contact_key, limit=SIBLINGS_MAX + 1)
@@ -66,7 +69,7 @@ async def read_lead_history(reads: LeadHistoryReads, rules: Rules, row: Row, *, 
 
 
 def _readable(rows: Iterable[Row]) -> Iterator[Lead]:
-    """Give the leads of rows; one that cannot be read keeps nobody from the answer about another one."""
+    """Yield the leads of rows; log and skip one that cannot be read, so that the others are answered."""
     for row in rows:
         try:
             lead = lead_of(row)
@@ -83,7 +86,7 @@ def lead_of(row: Row) -> Lead:
 
 
 def head_of(row: Row | None, company_id: int, contact_key: str) -> Head:
-    """Return the head of a contact; the ids of requests that it remembers are not in its row, and move nothing."""
+    """Return the head of a contact, without the ids of its requests: its row does not have them, and no plan needs them."""
     if row is None:
         return Head(company_id=company_id, contact_key=contact_key)
     return _entity(Head, row, {})

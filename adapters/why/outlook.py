@@ -1,4 +1,4 @@
-"""What will a company's leads do in the next hours? Read in slices, the most urgent first, up to a bound that is told."""
+"""What will a company's leads do in the next hours? Simulate them in slices, the most urgent first, up to a limit."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -17,14 +17,14 @@ from schemas.instant import Instant
 logger = structlog.get_logger(__name__)
 
 SLICE = 100
-"""Leads that are read and run on at once: some tenth of a second, then others have a turn."""
+"""Leads to read and simulate at once: about a tenth of a second, then other tasks run."""
 
 
 Run = Callable[..., Awaitable[Any]]
 
 
 class OutlookQuery(Struct, frozen=True):
-    """What is asked, of whom, and how slices are computed."""
+    """Which leads to simulate, by which rules, and how to run a slice."""
 
     reads: DueLeadReads
     rules: Rules
@@ -43,43 +43,43 @@ async def outlook_of(
     progress: Callable[[int], None] = lambda _: None,
     run: Run = asyncio.to_thread,
 ) -> dict[str, Any]:
-    """Return the sums over at most `limit` leads that are due within the hours, and as many that expire unreached.
+    """Return the sums over at most `limit` leads that are due within the hours, and as many that expire before an action.
 
-    `run` computes one slice of leads beside the event loop.
+    `run` computes one slice of leads outside the event loop.
     """
-    asked, outlook = OutlookQuery(reads, rules, company_id, run), Outlook(now, hours)
+    query, outlook = OutlookQuery(reads, rules, company_id, run), Outlook(now, hours)
     until = outlook.until
     due = await reads.due_leads_count(company_id, before=until)
     after: tuple[Any, int] | None = None
     while outlook.leads < limit:
         size = min(SLICE, limit - outlook.leads)
         rows = await reads.due_leads(company_id, before=until, after=after, limit=size)
-        await _add(asked, outlook, rows)
+        await _add(query, outlook, rows)
         progress(len(rows))
         if len(rows) < size:
             break
         after = rows[-1]["next_action_at"], rows[-1]["id"]
     taken = outlook.leads
-    await _add_expiring(asked, outlook, limit)
+    await _add_expiring(query, outlook, limit)
     left_out = None if due is None else max(0, due - taken)
     return {**outlook.shown(), "limit": limit, "left_out": left_out}
 
 
-async def _add_expiring(asked: OutlookQuery, outlook: Outlook, limit: int) -> None:
+async def _add_expiring(query: OutlookQuery, outlook: Outlook, limit: int) -> None:
     after, most = 0, outlook.leads + limit
     while outlook.leads < most:
-        rows = await asked.reads.expiring_leads(asked.company_id, before=outlook.until, after=after, limit=SLICE)
-        await _add(asked, outlook, rows)
+        rows = await query.reads.expiring_leads(query.company_id, before=outlook.until, after=after, limit=SLICE)
+        await _add(query, outlook, rows)
         if len(rows) < SLICE:
             return
         after = rows[-1]["id"]
 
 
-async def _add(asked: OutlookQuery, outlook: Outlook, rows: Sequence[Row]) -> None:
-    company_id = asked.company_id
+async def _add(query: OutlookQuery, outlook: Outlook, rows: Sequence[Row]) -> None:
+    company_id = query.company_id
     keys = sorted({row["contact_key"] for row in rows})
-    heads = {row["contact_key"]: row for row in await asked.reads.contacts(company_id, keys)} if keys else {}
-    await asked.run(_run, outlook, asked.rules, company_id, rows, heads)
+    heads = {row["contact_key"]: row for row in await query.reads.contacts(company_id, keys)} if keys else {}
+    await query.run(_run, outlook, query.rules, company_id, rows, heads)
 
 
 def _run(outlook: Outlook, rules: Rules, company_id: int, rows: Sequence[Row], heads: Mapping[str, Row]) -> None:
@@ -88,6 +88,6 @@ def _run(outlook: Outlook, rules: Rules, company_id: int, rows: Sequence[Row], h
         try:
             head = head_of(heads.get(key), company_id, key)
             outlook.add(LeadContext(lead=lead_of(row), head=head, rules=rules))
-        except Exception:  # one lead that cannot be tried out must not keep the company from its forecast
+        except Exception:  # one lead that fails must not end the forecast of its company
             logger.exception("lead.forecast_failed", lead_id=row["id"])
             outlook.leave_out()

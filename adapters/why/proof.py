@@ -1,10 +1,10 @@
-"""What does the log itself say about a lead? Its decisions folded from the first one on, the hash chain checked on the way.
+"""What does the log itself prove about a lead? Fold its decisions from the first one on, and check the hash chain.
 
-Nothing of the read schema is believed but where the lead is: its state at an instant, the rules that were adopted then and
-the offset of every decision come from `contacts.decisions` and `accounts.rules`.
+The read schema only says in which partition the lead is. Its state at an instant, the rules that were adopted then and the
+offset of every decision come from `contacts.decisions` and `accounts.rules`.
 
-Where retention has deleted the first decisions, the fold begins at the first one that is there. Every change holds a whole
-value, so what changed since is known. What did not change since is not: `Proof.gaps` names it, and then there is no answer.
+Where retention has deleted the first decisions, the fold begins at the first one left. Every change holds a whole value, so
+values that changed since are known. The others are unknown: `Proof.gaps` names them, and then there is no answer.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -30,7 +30,7 @@ from schemas.wire import UNREADABLE, digest, from_json, to_json
 
 
 class NoProofError(DependencyError):
-    """The log does not hold what was asked for, or not as it was written."""
+    """The log does not hold the lead's decisions, or they were altered."""
 
 
 class _Cause(Struct, frozen=True):
@@ -40,7 +40,7 @@ class _Cause(Struct, frozen=True):
 
 
 class _Decision(Struct, frozen=True):
-    """What of a decision is needed here; the values that it changed stay JSON."""
+    """The needed fields of a decision; changed values stay JSON."""
 
     sequence: int
     decided_at: Instant
@@ -54,7 +54,7 @@ _DECISIONS = msgspec.json.Decoder(_Decision)
 
 
 class Moment(Struct, kw_only=True):
-    """The state that decisions left: of the lead, its contact, its siblings, and what the partition had adopted."""
+    """The state after a decision: the lead, its contact, its siblings, and what the partition had adopted."""
 
     sequence: int = 0
     lead: Lead | None = None
@@ -64,15 +64,15 @@ class Moment(Struct, kw_only=True):
     versions: dict[str, str] = {}
 
     def copy(self) -> "Moment":
-        """Return it as it is now; entities are replaced whole, never changed."""
+        """Return a copy; entities are replaced, never modified."""
         return msgspec.structs.replace(self, siblings=dict(self.siblings))
 
 
 class Proof(Struct, frozen=True, kw_only=True):
-    """What the log says: every fact of the lead, the state at the instant asked about and after each of its decisions.
+    """Every fact of the lead, its state at the instant `at`, and its state after each of its decisions.
 
-    `begins_at` is the number of the first decision that the log holds, `begun_at` when it was decided. Other than 1, those
-    before it were deleted, so nothing shows that the chain begins where it should; 0 where the log holds none any more.
+    `begins_at` is the number of the first decision that the log holds, `begun_at` when it was decided. Above 1, earlier
+    decisions were deleted, so the chain has no anchor; 0 where the log holds none any more.
     """
 
     facts: tuple[LeadFact, ...]
@@ -86,7 +86,7 @@ class Proof(Struct, frozen=True, kw_only=True):
 
     @property
     def gaps(self) -> tuple[str, ...]:
-        """Name what an answer needs and this log cannot tell; empty where it can be answered."""
+        """Name what an answer needs and this log does not hold; empty where an answer is possible."""
         begun = {fact.type for fact in self.facts if fact.sequence == self.facts[0].sequence}
         if "lead.taken_in" in begun and self.at < self.facts[0].at:
             return ("what was decided of the lead while it belonged to another contact",)
@@ -101,7 +101,7 @@ class Proof(Struct, frozen=True, kw_only=True):
         return self._unknown() if self.then.lead is not None else ()
 
     def _unknown(self) -> tuple[str, ...]:
-        """Name what has not changed since the log begins, so that it does not say how it was."""
+        """Name the values that have not changed since the log begins: it does not hold them."""
         then, found = self.then, []
         if then.head is None:
             found.append("what was true of the contact")
@@ -112,7 +112,7 @@ class Proof(Struct, frozen=True, kw_only=True):
         return tuple(found)
 
     def lead_history(self) -> LeadHistory:
-        """Return the lead as it was at that instant, with the rules that had been adopted by then."""
+        """Return the lead at that instant, with the rules that were adopted by then."""
         first = next((moment.lead for moment in self.moments.values() if moment.lead is not None), None)
         lead = self.then.lead or first
         if lead is None:
@@ -123,7 +123,7 @@ class Proof(Struct, frozen=True, kw_only=True):
         return LeadHistory(known=known, facts=self.facts)
 
     def record(self, answer: Explanation) -> dict[str, Any] | None:
-        """Return all that was weighed in the decision that an answer rests on, or None where it rests on none."""
+        """Return all inputs of the decision that an answer is based on, or None where there is no such decision."""
         fact = answer.decision
         moment = None if fact is None else self.moments.get(fact.sequence)
         if fact is None or moment is None or moment.lead is None or moment.head is None:
@@ -150,7 +150,7 @@ async def prove(
     at: Instant,
     progress: Callable[[int], None] = lambda _: None,
 ) -> Proof:
-    """Fold a partition of `contacts.decisions` to the end that it has now. Raises `LogError` and `NoProofError`."""
+    """Fold a partition of `contacts.decisions` to its present end. Raises `LogError` and `NoProofError`."""
     reader = await log.reader(topic, [partition])
     try:
         start = await reader.start(partition)
@@ -198,7 +198,7 @@ class _Fold:
         self._chain: str | None = None
 
     def take(self, record: LogRecord) -> None:
-        """Take one decision in. Raises `NoProofError` where it does not follow from the one before."""
+        """Fold one decision. Raises `NoProofError` where it does not follow from the one before."""
         value = record.value or b""
         try:
             decision = _DECISIONS.decode(value)
@@ -227,7 +227,7 @@ class _Fold:
             self.moments[decision.sequence] = now.copy()
 
     def _begin(self, decision: _Decision, offset: int) -> None:
-        """Begin at the first decision that is there. Raises `NoProofError` where it is a later one without retention."""
+        """Begin at the first decision left. Raises `NoProofError` where earlier ones are gone without retention."""
         if decision.sequence != 1 and not self._may_begin_late:
             raise NoProofError(
                 f"the log begins with decision {decision.sequence} (offset {offset}), and nothing was deleted"
@@ -238,7 +238,7 @@ class _Fold:
 
     @property
     def then(self) -> Moment:
-        """The state after everything that was decided up to the instant that is asked about."""
+        """The state after the last decision up to the instant `at`."""
         return self._now if self._then is None else self._then
 
     def _lead_fact(self, fact: Fact, decision: _Decision, offset: int) -> LeadFact:
@@ -262,7 +262,7 @@ class _Fold:
             self._sibling(change, is_gone=is_gone)
 
     def _join(self, changes: Sequence[Change]) -> None:
-        """Put the data of large leads together: a decision holds the parts that changed (`engine.partition.parts`)."""
+        """Join the data of large leads: a decision holds the parts that changed (`engine.partition.parts`)."""
         for change in changes:
             kind, _, rest = change.key.partition("/")
             number, _, owner = rest.partition("/")
@@ -273,7 +273,7 @@ class _Fold:
             lead = self._lead_of(owner)
             if lead is not None and lead.data_parts:
                 known = self._parts[owner]
-                lead.data = {name: said for part in range(lead.data_parts) for name, said in known.get(part, {}).items()}
+                lead.data = {name: value for part in range(lead.data_parts) for name, value in known.get(part, {}).items()}
                 lead.data_parts = 0
 
     def _lead_of(self, key: str) -> Lead | None:
