@@ -45,7 +45,7 @@ SENTENCES: Mapping[str, str] = {
     r"a (valid )?telephone number|must be a number such as": "which numbers exist is no pattern",
     r"names no |is no \w+( \w+)? of this company|no buyer has|must name": "whether it exists is no pattern",
     r"names a paused": "whether it is paused is no pattern",
-    r"cannot be chosen with a cursor|must be left out where|together|must (not be before|come after)":
+    r"cannot be combined with cursor|must be left out where|together|must (not be before|come after)":
         "two parameters together",
     r"is not the (offer|schedule|buyer) of|must be given where|must be given, or a lead_token": "two parameters together",
     r"must be after|is before|cannot be told|must be between 1970":

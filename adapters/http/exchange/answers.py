@@ -1,4 +1,4 @@
-"""What does an answer look like? A record or a list in the envelope of the interface, bare with `root=false`, or as CSV."""
+"""What does an answer look like? A record or a list in an envelope, bare with `root=false`, or a list as CSV."""
 
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
@@ -18,29 +18,31 @@ from engine.submission.fields import INTEGER_MAX
 
 PER_PAGE_DEFAULT = 25
 PER_PAGE_MAX = 100
+"""Rows of a page; clients rely on both (see `PAGING_PARAMETERS`)."""
+
 CURSOR_PER_PAGE_MAX = 1_000
-"""contracts.md section 3."""
+"""Rows of a page with `cursor`, which reads them by an index and needs no count."""
 
 ROWS_BY_PAGE_MAX = 10_000
-"""Rows beyond need a cursor: a database that skips a million rows does nothing else meanwhile."""
+"""Rows that can be read by `page`. Further ones need a cursor: a query that skips a million rows keeps the database busy."""
 
 COLUMNS_SHOWN = 10
 COLUMN_LENGTH_SHOWN = 100
-"""Unknown columns that one refusal names, and characters of each."""
+"""Unknown columns that one refusal lists, and characters of each."""
 
 PAGING_PARAMETERS: Mapping[str, str] = {
     "page": "page to return, from 1",
-    "per_page": "rows of a page: 25, at most 100 (1000 with cursor)",
-    "cursor": "-1 to begin; then metadata.next_cursor of the answer before, until that is 0",
-    "order": "column to order by, created_at where left out",
-    "order_dir": "desc, where left out, or asc",
-    "columns": "columns to return, with commas between them, in this order",
-    "root": "false: the bare list, paging in headers X-Total-Count, X-Next-Cursor and Link",
-    "ids": "internal ids to restrict to",
+    "per_page": "rows per page: default 25, at most 100 (1000 with cursor)",
+    "cursor": "-1 to begin; then metadata.next_cursor of the previous answer, until that is 0",
+    "order": "column to sort by; default created_at",
+    "order_dir": "asc or desc; default desc",
+    "columns": "columns to return, separated by commas, in this order",
+    "root": "false: the bare list, with paging in the headers X-Total-Count, X-Next-Cursor and Link",
+    "ids": "internal ids to return",
     "created_at_from": "created at or after, YYYY-MM-DD HH:MM:SS +ZZZZ or RFC 3339",
     "created_at_to": "created before",
     "fulltext": "text to search for",
-    "time_zone": "zone of dates without an offset, and of days; that of the company where left out",
+    "time_zone": "time zone of days, and of dates without an offset; default the company's",
 }
 
 
@@ -52,12 +54,12 @@ def reply_with_record(exchange: Exchange, name: str, shown: Mapping[str, Any], *
 
 
 def add_etag(reply: Reply, version: int) -> Reply:
-    """Return an answer that names the version of its record, for an If-Match to come back with."""
+    """Return an answer with the version of its record as ETag, for the client's next If-Match."""
     return structs.replace(reply, headers={**reply.headers, "ETag": f'"{version}"'})
 
 
 def read_paging(parameters: Parameters, sortable: Collection[str]) -> Paging:
-    """Read which rows of a list are wanted; faults are kept in the parameters."""
+    """Read which rows of a list to return; faults are added to the parameters."""
     cursor = parameters.whole("cursor", least=-1, most=INTEGER_MAX, code="bad_cursor")
     per_page = parameters.whole("per_page", least=1, most=PER_PAGE_MAX if cursor is None else CURSOR_PER_PAGE_MAX)
     per_page = per_page or PER_PAGE_DEFAULT
@@ -67,22 +69,22 @@ def read_paging(parameters: Parameters, sortable: Collection[str]) -> Paging:
 
 
 def read_sorting(parameters: Parameters, sortable: Collection[str], cursor: int | None) -> tuple[str | None, bool]:
-    """Read by which column a list is ordered, and whether downwards; faults are kept, such as an order beside a cursor."""
+    """Read the column to sort by and whether descending; faults, such as `order` with a cursor, are added."""
     if not sortable:
         return None, True
     order = parameters.choice("order", sorted(sortable))
     direction = parameters.choice("order_dir", ("desc", "asc"))
     if cursor is not None and (order is not None or direction == "asc"):
         parameters.refuse(
-            "order_dir" if order is None else "order", "cannot be chosen with a cursor, which goes by descending id"
+            "order_dir" if order is None else "order", "cannot be combined with cursor, which sorts by descending id"
         )
     return order, direction != "asc"
 
 
 def read_columns_of_serializer(parameters: Parameters, serializers: Mapping[str, tuple[str, ...]]) -> tuple[str, ...] | None:
-    """Read which columns are wanted: those of a serializer, or the named ones among them.
+    """Read which columns to return: those of a serializer, or the listed ones among them.
 
-    None is all: the columns of the first serializer, which stands where none is named.
+    None means all columns of the first serializer, which is the default.
     """
     whole = next(iter(serializers))
     name = parameters.choice("serializer", tuple(serializers)) or whole
@@ -91,7 +93,7 @@ def read_columns_of_serializer(parameters: Parameters, serializers: Mapping[str,
 
 
 def read_columns(parameters: Parameters, known: Sequence[str]) -> tuple[str, ...] | None:
-    """Read which columns are wanted; faults are kept in the parameters."""
+    """Read which columns to return; faults are added to the parameters."""
     wanted = parameters.words("columns")
     unknown = [name for name in wanted or () if name not in known]
     if unknown:
@@ -110,17 +112,17 @@ async def reply_with_list(
     read: Callable[[Paging], Awaitable[Page]],
     view: Callable[[Row], dict[str, Any]],
 ) -> Reply:
-    """Read a page and return the answer with it; as CSV the whole list, where no page of it is asked for."""
-    wants_bare(exchange)  # a root that is neither true nor false is refused, whether or not a file has one
+    """Read a page and return the answer with it. CSV has the whole list, unless the request names a page."""
+    wants_bare(exchange)  # refuse a bad `root`, also for CSV, which has none
     if wants_csv(exchange) and not any(exchange.query.get(given) for given in ("page", "per_page", "cursor")):
         return await stream_csv(exchange, read, paging, columns, view)
     if paging.cursor is not None and not (wants_bare(exchange) or wants_csv(exchange)):
-        paging = structs.replace(paging, counted=False)  # only headers say how many there are
+        paging = structs.replace(paging, counted=False)  # with a cursor, only headers have the count
     if paging.per_page <= PER_PAGE_MAX:
         return reply_with_page(
             exchange, name, await fetch_page(parameters, paging, read), paging=paging, columns=columns, view=view
         )
-    async with exchange.services.exports.acquire_batch(exchange.company_id):  # as much work as several batches of a file
+    async with exchange.services.exports.acquire_batch(exchange.company_id):  # as much work as several batches of an export
         page = await read(paging)
         shown = partial(reply_with_page, exchange, name, page, paging=paging, columns=columns, view=view, pace=in_slices)
         reply: Reply = await exchange.services.engine.run(exchange.company_id, shown)
@@ -128,15 +130,15 @@ async def reply_with_list(
 
 
 async def fetch_page(parameters: Parameters, paging: Paging, read: Callable[[Paging], Awaitable[Page]]) -> Page:
-    """Read a page; one past the end is empty, one beyond the rows that are counted is refused by `ProblemError`."""
+    """Read a page. One past the end is empty. Raises `ProblemError` for one beyond the rows that are counted."""
     if paging.cursor is not None or paging.page * paging.per_page <= ROWS_BY_PAGE_MAX:
         return await read(paging)
     first = await read(Paging(per_page=1))
     if first.total_count is None:
-        parameters.refuse("page", f"must end within the first {ROWS_BY_PAGE_MAX} rows; use cursor beyond")
+        parameters.refuse("page", f"must end within the first {ROWS_BY_PAGE_MAX} rows; use cursor for further ones")
         parameters.finish()
     if (paging.page - 1) * paging.per_page < (first.total_count or 0):
-        return await read(paging)  # the last page of nearly so many rows is not a full one
+        return await read(paging)  # the last page, which is not full
     return Page(rows=(), total_count=first.total_count)
 
 
@@ -150,7 +152,7 @@ def reply_with_page(
     view: Callable[[Row], dict[str, Any]],
     pace: Callable[[Iterable[Row]], Iterable[Row]] = iter,
 ) -> Reply:
-    """Return the answer with a list; `pace` gives its rows on."""
+    """Return the answer with a page of a list; `pace` iterates its rows, such as in slices."""
     rows = list(show_rows(pace(page.rows), columns, view))
     is_bare = wants_bare(exchange)
     if wants_csv(exchange):
@@ -172,10 +174,10 @@ def reply_with_rows(
     beside: Mapping[str, Any] | None = None,
     flat: Callable[[Mapping[str, Any]], Mapping[str, Any]] | None = None,
 ) -> Reply:
-    """Return the answer with a list that was worked out as a whole, or with a page of it. For a thread beside the loop.
+    """Return the answer with a page of a list that was computed as a whole. For use in another thread.
 
-    `per_page` None is 25, and as CSV all rows. `more` stands in the metadata, `beside` next to the list; `flat` makes a
-    line of a file of a row.
+    `per_page` None means 25, or all rows as CSV. `more` is added to the metadata, `beside` next to the list. `flat` makes a
+    CSV line of a row.
     """
     is_bare = wants_bare(exchange)
     line = flat or (lambda row: row)
@@ -188,7 +190,7 @@ def reply_with_rows(
     if wants_csv(exchange):
         table = write_csv(columns, in_slices(map(line, chosen)))
         return Reply(content=table, media_type=CSV, headers=_paging_headers(exchange, counted, paging))
-    # Row by row: to encode some megabytes at once would keep the interpreter from the loop.
+    # Row by row: encoding a few megabytes at once would block the event loop.
     encoded = [msgspec.Raw(JSON.encode(row)) for row in in_slices(chosen)]
     if is_bare:
         return Reply(content=JSON.encode(encoded), headers=_paging_headers(exchange, counted, paging))
@@ -202,8 +204,8 @@ def _cut(rows: Sequence[Mapping[str, Any]], page: int, per_page: int) -> Sequenc
 
 
 def wants_bare(exchange: Exchange) -> bool:
-    """Return whether `root=false` asks for an answer without a frame. Raises `ProblemError`."""
-    # In the body of a submission or a change of a lead it is a token like any other.
+    """Return whether `root=false` asks for an answer without an envelope. Raises `ProblemError`."""
+    # In the body of a submission or of a lead's change, `root` is a token of the lead.
     fields = exchange.query if exchange.operation.extra == "tokens" else exchange.fields
     if ROOT not in fields:
         return False
@@ -241,6 +243,6 @@ def _paging_headers(exchange: Exchange, page: Page, paging: Paging) -> dict[str,
 
 def _link(exchange: Exchange, name: str, value: int) -> str:
     sent = parse_qsl(exchange.request.scope["query_string"].decode(), keep_blank_values=True)
-    # `auth_token` never stands in an address that is handed out again.
+    # Never put `auth_token` into a link.
     query = [pair for pair in sent if pair[0].partition("[")[0] not in {name, "auth_token"}]
     return f'<{exchange.request.scope["path"]}?{urlencode([*query, (name, str(value))])}>; rel="next"'

@@ -1,7 +1,7 @@
-"""What is one request on its way? Its fields, whoever asks, and the answer that is growing; handlers see nothing else.
+"""What does a handler see of a request? An `Exchange`: its fields, its sender, the services, and headers of the answer.
 
-An `Operation` is one row of the interface: where it is, who may use it, how often. Routing, documentation and the tests
-that hold every operation to the same rules are all made of these rows.
+An `Operation` is one row of the API: its path, who may use it, how often. Routing, documentation, and the tests of rules
+for all operations are made from these rows.
 """
 
 import re
@@ -43,17 +43,22 @@ from schemas.records import Company
 HttpRequest = Request[Any, Any, Any]
 
 BODY_METHODS = frozenset({"POST", "PUT", "PATCH", "DELETE"})
-"""Methods whose fields stand in the body."""
+"""Methods whose fields are in the body."""
 
 PLACEHOLDER = re.compile(r"\{(\w+)\}")
-"""Of a path: what the sender puts there, and its name."""
+"""A placeholder of a path, with its name."""
 
 ROOT = "root"
-"""The parameter of every answer in an envelope: `root=false` gives the bare record or list."""
+"""Parameter of every operation with an envelope: `root=false` gives the bare record or list."""
 
 Extra = Literal["refused", "checked_by_handler", "tokens", "ignored"]
-"""What a field is that an operation does not name: a mistake; in a body, a mistake that the handler tells with all others;
-a token of the lead; or nothing, such as what a mail tracker appends to the link with which a person opts out."""
+"""What an operation does with fields that it does not name:
+
+- `refused`: they are mistakes.
+- `checked_by_handler`: so are those of the query; the handler reports those of the body with all other faults.
+- `tokens`: they are tokens of the lead.
+- `ignored`: mail trackers append some to the link by which a person opts out.
+"""
 
 JSON = msgspec.json.Encoder()
 
@@ -61,7 +66,7 @@ logger = structlog.get_logger(__name__)
 
 
 class Reply(Struct, frozen=True, kw_only=True):
-    """An answer: `content` is encoded as JSON unless it is bytes; None means no body. `stream` is sent as it comes."""
+    """An answer. `content` is encoded as JSON unless it is bytes; None means no body. `stream` is sent while it is made."""
 
     status: int = 200
     content: Any = None
@@ -71,9 +76,9 @@ class Reply(Struct, frozen=True, kw_only=True):
 
 
 class Services(Struct, frozen=True, kw_only=True):
-    """What every handler can use. `now` is domain time, `monotonic` wall seconds that never go back.
+    """What every handler can use. `now` is domain time, `monotonic` gives wall seconds that never go back.
 
-    `limiter` counts by company, `addresses` by network address.
+    `limiter` counts requests by company, `addresses` by network address.
     """
 
     requests: Requests
@@ -99,15 +104,20 @@ Handler = Callable[["Exchange"], Awaitable[Reply]]
 
 
 class Operation(Struct, frozen=True, kw_only=True):
-    """One row of the interface.
+    """One row of the API.
 
-    `access`: a key with `scope`, a lead token (a key is optional), or open to all. `safe` operations change nothing.
-    `suffixes` are ends that the path also takes (`.csv`). With `auth_token` the key may also stand in a field of that name,
-    for senders that cannot set headers. `parameters` names fields with a sentence each; `extra` says what any other
-    field is. The rest is for the documentation: `types` gives the JSON Schema of the fields that are not what
-    `adapters.http.schema.inputs.PARAMETERS` says,
-    `required` those that must be there, `body` is the JSON Schema of a body, `answer` that of the answer where all is well
-    (`created` says that this may be 201), and `problems` are the codes that only this operation has.
+    - `access`: a key with `scope`, a lead token (a key is optional), or open to all.
+    - `safe`: the operation changes nothing.
+    - `suffixes`: endings that the path also takes (`.csv`).
+    - `auth_token`: the key may also be in a field of that name, for senders that cannot set headers.
+    - `parameters`: fields, with a sentence each; `extra` says what happens with any other field.
+
+    The rest is for the documentation:
+
+    - `types`: JSON Schema of fields that differ from `adapters.http.schema.inputs.PARAMETERS`.
+    - `required`: fields that must be sent.
+    - `body`, `answer`: JSON Schema of the body and of a successful answer; with `created`, that may be a 201.
+    - `problems`: codes that only this operation has.
     """
 
     name: str
@@ -132,17 +142,17 @@ class Operation(Struct, frozen=True, kw_only=True):
 
     @property
     def has_root(self) -> bool:
-        """Whether the answer stands in an envelope, which `root=false` takes away."""
+        """Return whether the answer has an envelope, which `root=false` removes."""
         return self.answer is not None and "anyOf" in self.answer
 
     def known(self) -> Collection[str]:
-        """Return the names of all fields that the operation knows."""
+        """Return the names of all fields of the operation."""
         declared = (*(self.body or {}).get("properties", ()), *self.parameters)
         return dict.fromkeys((*declared, ROOT) if self.has_root else declared)
 
 
 class Exchange:
-    """One request: path, query and merged fields as they came, and who asks."""
+    """One request: path, query and merged fields as they were sent, and the access of its sender."""
 
     def __init__(self, services: Services, operation: Operation, request: HttpRequest, request_id: str) -> None:
         self.services = services
@@ -160,39 +170,39 @@ class Exchange:
 
     @property
     def key(self) -> Access:
-        """The key of whoever asks. Only operations that need one ask for it."""
+        """Return the sender's key. Only operations that need a key use this. Raises `ProblemError` unauthenticated."""
         if self.access is None:
             raise unauthenticated("This needs a key.")
         return self.access
 
     @property
     def company_id(self) -> int:
-        """The company of the key."""
+        """Return the company of the key."""
         return self.key.company_id
 
     @property
     def time_zone(self) -> str:
-        """The zone of dates that name none, in a request that names none: the company's own."""
+        """Return the company's time zone, the default for dates without an offset."""
         company = self.services.source.rules.body(Company, "company", self.company_id)
         return Company.time_zone if company is None else company.time_zone
 
     @property
     def address(self) -> str:
-        """The network address of who is asking."""
+        """Return the sender's network address."""
         client = self.request.scope["client"]
         return self.services.authenticator.address(client[0] if client else "", forwarded_for(self.request.scope["headers"]))
 
     def _header(self, name: bytes) -> str:
-        """Return a header by its lower-case name, empty where it was not sent: every request is asked for a few."""
+        """Return a header by its lower-case name, or an empty string; faster than the framework's headers."""
         for sent, value in self.request.scope["headers"]:
             if sent == name:
                 return value.decode("latin-1")
         return ""
 
     async def read(self) -> None:
-        """Read query and body, and find out who asks. Raises `ProblemError`."""
+        """Read query and body, and authenticate the sender. Raises `ProblemError`."""
         operation = self.operation
-        # Where a field may hold the key, the body is read before it is known who asks; nowhere else.
+        # Authenticate before reading the body, unless the key may be in a field of the body.
         early = operation.access == "key" and (not operation.auth_token or self._header(b"authorization") != "")
         if early:
             await self._authenticate("")
@@ -202,7 +212,7 @@ class Exchange:
             check_encoding(self._header(b"content-encoding"))
             self.body = await read_body(self.request)
             self.fields = {**self.query, **read_fields(self.body, self.request.headers.get("content-type", ""))}
-        # A credential is never a field of anything: it is taken out wherever it was sent.
+        # Remove the credential from the fields wherever it was sent: it must not be stored.
         auth_token = _text(self.fields.pop("auth_token", ""))
         self.query.pop("auth_token", None)
         if operation.access != "open" and not early:
@@ -210,12 +220,12 @@ class Exchange:
         check_storable(self.fields)
         check_storable(self.path)
         self._check_names()
-        self.wait_started = self.services.monotonic()  # a body that came slowly costs nobody the answer
+        self.wait_started = self.services.monotonic()  # the time of a slow body does not count as waiting
 
     async def target(self, lead_token: Any, *, field: str = "lead_token") -> TokenTarget:
-        """Return what a lead token, sent as `field`, points at; this sender may use it. Raises `ProblemError`.
+        """Return the offer or schedule of a lead token sent as `field`. Raises `ProblemError` if the sender may not use it.
 
-        An unknown token, and another company's for a sender with a key, are told in the same words.
+        An unknown token and another company's token (for a sender with a key) get the same text.
         """
         token = _text(lead_token).strip()
         if not token:
@@ -226,26 +236,26 @@ class Exchange:
             raise ProblemError("unknown_lead_token", "No offer or schedule has this lead_token.")
         if self.access is None:
             if target.require_auth:
-                raise unauthenticated("This lead token is used together with a key.")
+                raise unauthenticated("This lead token works only together with a key: send both.")
             self.limit(target.company_id)
         return target
 
     async def hold_until_answered(self, block: AbstractAsyncContextManager[None]) -> None:
-        """Enter a block that ends with the answer, however that ends. Raises what entering raises."""
+        """Enter a context that is left when the answer ends, whether sent or aborted. Raises what entering raises."""
         held: AsyncExitStack = self.request.scope["state"].setdefault("held", AsyncExitStack())
         await held.enter_async_context(block)
 
     async def release_held(self) -> None:
-        """End the blocks that are held: the server may tell late that an answer has ended."""
+        """Leave the held contexts now: the server may report the end of an answer late."""
         await self.request.scope["state"]["held"].aclose()
 
     def limit(self, company_id: int) -> None:
-        """Take one from the allowance of a company. Raises `ProblemError` rate_limited."""
+        """Take one token from the bucket of a company. Raises `ProblemError` rate_limited."""
         self.services.active.record_request(company_id)
         self._limit(self.services.limiter, f"company/{company_id}")
 
     def enforce_address_limit(self) -> None:
-        """Take one from the allowance of an address, of which no company is known. Raises `ProblemError` rate_limited."""
+        """Take one token from the bucket of the sender's address. Raises `ProblemError` rate_limited."""
         self._limit(self.services.addresses, client_of(self.address))
 
     def _limit(self, limiter: Limiter, sender: str) -> None:
@@ -259,7 +269,7 @@ class Exchange:
             raise ProblemError("rate_limited", f"Try again in {allowance.retry_after_seconds} s.")
 
     def path_id(self, what: str) -> int | str:
-        """Return the internal id (int) or uuid (str) of the path. Raises `ProblemError` not_found for anything else."""
+        """Return the internal id (int) or UUID (str) in the path. Raises `ProblemError` not_found for anything else."""
         found = read_id(self.path["id"])
         if found is None:
             raise not_found(what)
@@ -274,7 +284,7 @@ class Exchange:
             self.query = read_query(query)
 
     def _check_names(self) -> None:
-        """Refuse what the operation does not know by name. Raises `ProblemError` validation_failed."""
+        """Refuse fields that the operation does not know. Raises `ProblemError` validation_failed."""
         extra = self.operation.extra
         fields = self.query if extra == "checked_by_handler" else self.fields
         if not fields or extra == "tokens":
@@ -286,13 +296,13 @@ class Exchange:
         self._log_ignored(unknown)
 
     def _log_ignored(self, names: list[str]) -> None:
-        # Names alone: what stands in a link may be a secret.
+        # Names only: a value in a link may be a secret.
         if names:
             shown = [name[:PATH_LENGTH_MAX] for name in names[:FIELDS_SHOWN_MAX]]
             logger.info("parameters.ignored", operation=self.operation.name, names=shown, request_id=self.request_id)
 
     def _ignores_unknown(self) -> bool:
-        """Return whether the company of the key lets unknown parameters be ignored."""
+        """Return whether the company of the key ignores unknown parameters."""
         company_id = None if self.access is None else self.access.company_id
         company = self.services.source.rules.body(Company, "company", company_id)
         return company is not None and company.unknown_parameters == "ignore"

@@ -1,7 +1,8 @@
-"""How does a list become a file? As CSV, by `.csv` or by Accept, sent while it is read; formula-like text is disarmed.
+"""How does a list become a CSV file? Streamed while it is read, for `.csv` or `Accept: text/csv`, safe from CSV injection.
 
-A spreadsheet runs what begins with `=`, `+`, `-` or `@`, so such text gets an apostrophe in front. Numbers and telephone
-numbers stay as they are: what was exported imports again.
+A spreadsheet runs text that begins with `=`, `+`, `-`, `@`, a tab or a line break as a formula. Such text gets an apostrophe
+in front (https://owasp.org/www-community/attacks/CSV_Injection). Numbers and telephone numbers stay as they are. There is no
+import of CSV yet.
 """
 
 import csv
@@ -22,8 +23,7 @@ from adapters.reads.ports import Page, Paging, Row
 CSV = "text/csv; charset=utf-8"
 
 BATCH_ROWS = 100
-"""Rows that are read, and held in memory, at once while a whole list is sent: read from the database in a few milliseconds,
-in which the loop does nothing else."""
+"""Rows of a list that are read and held in memory at once: a read of a few milliseconds, which blocks the event loop."""
 
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
 _NUMBER = re.compile(r"[+-]?[0-9]+(?:\.[0-9]+)?", re.ASCII)
@@ -35,26 +35,26 @@ View = Callable[[Row], Mapping[str, Any]]
 
 
 def wants_csv(exchange: Exchange) -> bool:
-    """Return whether CSV is asked for: by the end of the path, else where Accept likes it better than JSON."""
+    """Return whether the client wants CSV: by the end of the path, else if Accept prefers it to JSON."""
     path = exchange.request.scope["path"]
     if path.endswith((".csv", ".json")):
         return bool(path.endswith(".csv"))
-    liked = _liked(exchange.request.headers.get("accept", ""))
-    return liked.get("text/csv", 0.0) > max(liked.get("application/json", 0.0), liked.get("*/*", 0.0))
+    weights = _accept_weights(exchange.request.headers.get("accept", ""))
+    return weights.get("text/csv", 0.0) > max(weights.get("application/json", 0.0), weights.get("*/*", 0.0))
 
 
 def write_csv(columns: Sequence[str], rows: Iterable[Mapping[str, Any]], *, headed: bool = True) -> bytes:
-    """Return rows as CSV (RFC 4180), the names of the columns in the first line."""
+    """Return rows as CSV (RFC 4180); with `headed`, the first line has the names of the columns."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\r\n")
     if headed:
-        writer.writerow([format_csv_cell(name) for name in columns])  # of a pivot, what a sender wrote
+        writer.writerow([format_csv_cell(name) for name in columns])  # columns of a pivot have names that a sender wrote
     writer.writerows([format_csv_cell(row[name]) for name in columns] for row in rows)
     return text.getvalue().encode()
 
 
 def format_csv_cell(value: Any) -> Any:
-    """Return a value as it stands in a file."""
+    """Return a value as it is written to CSV; text that looks like a formula gets an apostrophe."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, dict | list | tuple):
@@ -65,9 +65,9 @@ def format_csv_cell(value: Any) -> Any:
 
 
 def show_rows(rows: Iterable[Row], columns: Sequence[str], view: View) -> Iterator[Mapping[str, Any]]:
-    """Give rows as they are shown. One that cannot be shown has its id and nothing else, and is told in the log.
+    """Yield rows as they are shown. A row that cannot be shown keeps only its id, and is logged.
 
-    A fault of one row must not keep its company from all others.
+    A fault in one row must not block all other rows of its company.
     """
     for row in rows:
         try:
@@ -79,40 +79,41 @@ def show_rows(rows: Iterable[Row], columns: Sequence[str], view: View) -> Iterat
 
 
 async def stream_csv(exchange: Exchange, read: Read, paging: Paging, columns: Sequence[str], view: View) -> Reply:
-    """Return the answer with every row of a list, in its order. What is created meanwhile is not in it.
+    """Return the answer with every row of a list, in its sorting. Rows that are created meanwhile are not in it.
 
-    The first rows are read before the answer begins, so that a database that is away is told as such. A place among the
-    files is held until the answer has ended. Raises `ProblemError` where there is none.
+    The first rows are read before the answer begins, so that an unavailable database still gives a problem. An export slot
+    is held until the answer has ended. Raises `ProblemError` if no slot is free.
     """
     await exchange.hold_until_answered(exchange.services.exports.acquire_export(exchange.company_id))
     paging = Paging(per_page=BATCH_ROWS, order=paging.order, descending=paging.descending, counted=False)
-    made = partial(_batch, exchange, read, columns, view)
-    return Reply(stream=_until_over(exchange, _batches(made, paging, await made(paging))), media_type=CSV)
+    read_batch = partial(_read_batch, exchange, read, columns, view)
+    batches = _batches(read_batch, paging, await read_batch(paging))
+    return Reply(stream=_release_at_end(exchange, batches), media_type=CSV)
 
 
-async def _until_over(exchange: Exchange, batches: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+async def _release_at_end(exchange: Exchange, batches: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
     async for text in batches:
         yield text
     await exchange.release_held()
 
 
 class _Batch(Struct, frozen=True):
-    """Rows as text, and the place behind which the next ones stand."""
+    """Rows as text, and the position after which the next batch begins."""
 
     text: bytes
     after: Any
 
 
-async def _batches(made: Callable[[Paging], Awaitable[_Batch]], paging: Paging, first: _Batch) -> AsyncIterator[bytes]:
+async def _batches(read_batch: Callable[[Paging], Awaitable[_Batch]], paging: Paging, first: _Batch) -> AsyncIterator[bytes]:
     batch = first
     yield batch.text
     while batch.after is not None:
-        batch = await made(structs.replace(paging, after=batch.after))
+        batch = await read_batch(structs.replace(paging, after=batch.after))
         yield batch.text
 
 
-async def _batch(exchange: Exchange, read: Read, columns: Sequence[str], view: View, paging: Paging) -> _Batch:
-    """Read a batch and write it out, when it is the company's turn; the first one has the names of the columns."""
+async def _read_batch(exchange: Exchange, read: Read, columns: Sequence[str], view: View, paging: Paging) -> _Batch:
+    """Read a batch and write it as CSV at the company's turn; the first batch has the names of the columns."""
     services, company_id = exchange.services, exchange.company_id
     async with services.exports.acquire_batch(company_id):
         page = await read(paging)
@@ -121,8 +122,8 @@ async def _batch(exchange: Exchange, read: Read, columns: Sequence[str], view: V
         return _Batch(await services.engine.run(company_id, write), page.after)
 
 
-def _liked(accept: str) -> dict[str, float]:
-    """Return the weights of the media types of an Accept header; what cannot be read weighs nothing."""
+def _accept_weights(accept: str) -> dict[str, float]:
+    """Return the weight (`q`) of each media type of an Accept header; an unreadable weight is 0."""
     found: dict[str, float] = {}
     for entry in accept.split(","):
         kind, *options = (part.strip().lower() for part in entry.split(";"))

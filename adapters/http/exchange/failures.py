@@ -16,24 +16,24 @@ from engine.partition.ports import LogError, RecordRefusedError
 from schemas.problems import PROBLEMS
 
 RETRY_AFTER_SECONDS = 2
-"""Said with 503: as long as a change of owner or a restart of the database takes."""
+"""Sent with a 503: about as long as a change of a partition's owner or a restart of the database takes."""
 
 SERVER_ERROR = 500
 
 OUTAGES: Mapping[str, str] = {
-    "events_unavailable": "Nothing was stored; send it again, with the same Idempotency-Key if it had one.",
-    "reads_unavailable": "Try again in a moment; what was submitted is kept.",
-    "reads_too_slow": "Ask for fewer days, another filter or another order, or try again when less is going on.",
+    "events_unavailable": "Nothing was stored. Resend the request, with the same Idempotency-Key if it had one.",
+    "reads_unavailable": "Try again in a moment. What you submitted is stored.",
+    "reads_too_slow": "Request fewer days, another filter or another sorting, or try again when the load is lower.",
 }
-"""Code of an outage -> what its sender can do."""
+"""Code of an outage -> what the client can do."""
 
-TOO_LARGE = f"This request would be a larger record than is stored, at most {RECORD_BYTES_MAX} bytes. Shorten its fields."
+TOO_LARGE = f"The record of this request would exceed {RECORD_BYTES_MAX} bytes. Shorten its fields."
 
 logger = structlog.get_logger(__name__)
 
 
 def problem_from_exception(error: Exception, request_id: str) -> Reply:
-    """Return the answer to a request that ended in an error; outages and faults of ours are logged."""
+    """Return the answer to a request that ended in an error; log outages and our own faults."""
     refusal = _refusal(error)
     if refusal is not None:
         return _problem(refusal, request_id)
@@ -47,11 +47,13 @@ def problem_from_exception(error: Exception, request_id: str) -> Reply:
             return _outage(code, request_id)
         case _:
             logger.error("request.failed", request_id=request_id, exc_info=error)
-            return _problem(ProblemError("internal_error", "Tell us the request_id; it is in our log."), request_id)
+            return _problem(
+                ProblemError("internal_error", "Report the request_id to the operator, who finds it in the log."), request_id
+            )
 
 
 def _refusal(error: Exception) -> ProblemError | None:
-    """Return what the sender did wrong, or None where the fault is not the sender's."""
+    """Return the refusal of a fault of the sender, or None for any other error."""
     match error:
         case ProblemError():
             return error
@@ -66,13 +68,13 @@ def _refusal(error: Exception) -> ProblemError | None:
 
 
 def problem_from_framework(error: HTTPException, request_id: str) -> Reply:
-    """Return the answer to a request that the framework itself refused: in our form, with our words."""
+    """Return the answer to a request that the framework itself refused, as a problem with our codes."""
     code = CODES_BY_STATUS.get(error.status_code)
     if code is None or (isinstance(error, ClientException) and error.status_code >= SERVER_ERROR):
         return problem_from_exception(error, request_id)
     detail = {
-        "not_found": "There is nothing under this path.",
-        "method_not_allowed": "This path takes other methods; see the Allow header.",
+        "not_found": "No operation has this path.",
+        "method_not_allowed": "This path does not take this method; see the Allow header.",
     }.get(code, error.detail or PROBLEMS[code].title)
     headers = {name: value for name, value in (error.headers or {}).items() if name.lower() == "allow"}
     return _problem(ProblemError(code, detail, headers=headers), request_id)

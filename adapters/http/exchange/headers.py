@@ -1,4 +1,4 @@
-"""Which headers may a request and its answer have? Told once each; the document refers to them by name."""
+"""Which headers may a request and its answer have? Each is described once; the OpenAPI document refers to it by name."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,25 +11,25 @@ def _header(sentence: str, kind: str = "string", *, always: bool = False) -> dic
 
 
 HEADERS: Mapping[str, Any] = {
-    "X-Request-Id": _header("the name of this request in our log", always=True),
+    "X-Request-Id": _header("the id of this request in our log", always=True),
     "X-Content-Type-Options": _header("nosniff: the content is of the type that Content-Type names", always=True),
-    "Leadclock-Sandbox": _header("channels that the sandbox serves, such as call, sms: nobody is reached by them"),
-    "RateLimit-Limit": _header("requests a second of this class", "integer"),
-    "RateLimit-Remaining": _header("left in this moment", "integer"),
-    "RateLimit-Reset": _header("seconds until all of them are there again", "integer"),
-    "X-Per-Page": _header("rows of a page; with root=false and in pages as CSV", "integer"),
+    "Leadclock-Sandbox": _header("channels that the sandbox serves, such as call, sms: they reach no real person"),
+    "RateLimit-Limit": _header("requests per second of this class of operations", "integer"),
+    "RateLimit-Remaining": _header("requests that are left now", "integer"),
+    "RateLimit-Reset": _header("seconds until the whole burst is available again", "integer"),
+    "X-Per-Page": _header("rows per page; with root=false, and for pages as CSV", "integer"),
     "X-Total-Count": _header("rows of the list, exact to 10,000", "integer"),
-    "X-Next-Cursor": _header("with cursor: send it next; 0 at the end", "integer"),
-    "Link": _header('<path of the next page>; rel="next", where there is one'),
+    "X-Next-Cursor": _header("with cursor: the cursor to send next; 0 at the end", "integer"),
+    "Link": _header('<path of the next page>; rel="next", if there is a next page'),
     "Location": _header("where the answer will be, for 24 h: /api/v1/requests/{id}", always=True),
-    "Retry-After": _header("seconds after which to ask again", "integer"),
-    "Preference-Applied": _header("respond-async, where that was asked for"),
+    "Retry-After": _header("seconds to wait before the next try", "integer"),
+    "Preference-Applied": _header("respond-async, if the request preferred it"),
     "ETag": _header("version of the record, for If-Match"),
-    "Cache-Control": _header("no-store, where the answer holds, or may hold, a secret"),
-    "WWW-Authenticate": _header("how to say who asks", always=True),
+    "Cache-Control": _header("no-store, if the answer holds or may hold a secret"),
+    "WWW-Authenticate": _header("how to authenticate", always=True),
     "Connection": _header("close: the rest of the body was not read"),
 }
-"""Every header that an answer may have, told once."""
+"""Every header that an answer may have."""
 
 
 def _headers(*names: str) -> dict[str, Any]:
@@ -55,7 +55,7 @@ REQUEST_HEADERS: tuple[dict[str, Any], ...] = (
         "name": "Idempotency-Key",
         "in": "header",
         "required": False,
-        "description": "names this request for 24 h, such as order-4711: sent again it is done once, and answered as before",
+        "description": "your name for this request, such as order-4711; a repeat within 24 h changes nothing, same answer",
         "schema": {"type": "string", "maxLength": IDEMPOTENCY_KEY_LENGTH_MAX, "pattern": "^[ -~]*$"},
     },
     {
@@ -63,7 +63,7 @@ REQUEST_HEADERS: tuple[dict[str, Any], ...] = (
         "in": "header",
         "required": False,
         "description": "respond-async: 202 at once; wait=n: 202 after n seconds, at most 2",
-        # A preference that is not understood is passed over (RFC 7240), so that any text is one.
+        # RFC 7240: a server ignores preferences that it does not know, so any text is valid.
         "schema": {"type": "string", "examples": ["respond-async", "wait=1"]},
     },
 )
@@ -72,6 +72,6 @@ IF_MATCH: dict[str, Any] = {
     "name": "If-Match",
     "in": "header",
     "required": False,
-    "description": "the ETag that the record was shown with: 409 version_conflict where it has changed since",
+    "description": "the ETag of the record as you read it; 409 version_conflict if it has changed since",
     "schema": {"type": "string", "pattern": '^"[0-9]{1,9}"$'},
 }

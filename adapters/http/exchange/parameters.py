@@ -1,7 +1,9 @@
-"""Is a parameter what it should be? Typed reading of one mapping; every bad field is reported at once, at the end.
+"""Does each parameter have the right type? Parses the fields of a request and reports all bad ones together.
 
-The words are those of the interface: booleans 1, true, yes, on, 0, false, no, off; dates `YYYY-MM-DD HH:MM:SS +ZZZZ` or
-RFC 3339, without an offset in `time_zone`; lists as repeated `name[]`, as JSON arrays or with commas. Blank means left out.
+- Booleans: 1, true, yes, on, 0, false, no, off.
+- Dates: `YYYY-MM-DD HH:MM:SS +ZZZZ` or RFC 3339; without an offset, in `time_zone`.
+- Lists: repeated `name[]`, JSON arrays, or text with commas.
+- A blank field counts as not sent.
 """
 
 import re
@@ -38,7 +40,7 @@ _LOCAL = re.compile(r"\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2})?)?", re.ASCI
 
 
 def read_id(text: str) -> int | str | None:
-    """Return an internal id (int) or a uuid (lower-case str) of a path segment, or None where it is neither."""
+    """Return the internal id (int) or UUID (lower-case str) in a path segment, or None if it is neither."""
     if text.isascii() and text.isdigit():
         number = int(text[:17])
         return number if len(text) <= len(str(INTEGER_MAX)) and 0 < number <= INTEGER_MAX else None
@@ -52,14 +54,14 @@ def parse_local_moment(value: Any, zone_name: str) -> Instant:
         return parse_moment(value)
     try:
         instant = resolve_local(datetime.fromisoformat(text), zone_name)
-        to_datetime(instant)  # what has no year in UTC has none anywhere
+        to_datetime(instant)  # refuses a year outside of 1 to 9999 in UTC
     except (ValueError, OverflowError, CalendarError):
         raise FieldError("must be a date and time that exists") from None
     return instant
 
 
 class Parameters:
-    """The fields of one request, read one by one; `finish` raises what was wrong with any of them."""
+    """Reads the fields of one request one by one; `finish` raises all their faults."""
 
     def __init__(self, fields: Mapping[str, Any]) -> None:
         self.fields = fields
@@ -68,11 +70,11 @@ class Parameters:
 
     @property
     def errors(self) -> Mapping[str, list[str]]:
-        """Return what was wrong so far."""
+        """Return the faults found so far."""
         return self._errors
 
     def refuse(self, name: str, sentence: str, *, code: str = "validation_failed") -> None:
-        """Remember that a field is bad, and why."""
+        """Record a fault of a field."""
         self._errors.setdefault(name, []).append(sentence)
         self._codes.add(code)
 
@@ -83,13 +85,13 @@ class Parameters:
                 self.refuse(name, sentence)
 
     def finish(self) -> None:
-        """Raise `ProblemError` where any field was bad: the code of all of them, or validation_failed for a mixture."""
+        """Raise `ProblemError` if any field is bad: with their code if all have the same, else validation_failed."""
         if self._errors:
             code = self._codes.pop() if len(self._codes) == 1 else "validation_failed"
             raise ProblemError(code, "Correct the fields listed in errors and resend.", self._errors)
 
     def read(self, name: str, parse: Callable[[Any], T], *, code: str = "validation_failed") -> T | None:
-        """Return a field as its parser reads it, or None where it is missing, blank or bad (which is remembered)."""
+        """Return a parsed field, or None if it is missing, blank or bad; record a bad one."""
         value = self.fields.get(name)
         if is_blank(value):
             return None
@@ -108,7 +110,7 @@ class Parameters:
         return self.read(name, parse_boolean)
 
     def whole(self, name: str, *, least: int, most: int, code: str = "validation_failed") -> int | None:
-        """Return a whole number within its bounds."""
+        """Return an integer within its bounds."""
         return self.read(name, lambda value: parse_integer(value, least=least, most=most), code=code)
 
     def id(self, name: str) -> int | None:
@@ -116,23 +118,23 @@ class Parameters:
         return self.read(name, parse_id)
 
     def reference(self, name: str, what: str) -> int | str | None:
-        """Return the internal id (int) or uuid (str) of a record, which a sentence calls `what`."""
+        """Return the internal id (int) or UUID (str) of a record; faults call the record `what`."""
         return self.read(name, lambda value: _reference(value, what))
 
     def instant(self, name: str, zone_name: str) -> Instant | None:
-        """Return a moment; without an offset it is one of the zone."""
+        """Return an instant; a date without an offset is read in the time zone."""
         return self.read(name, lambda value: parse_local_moment(value, zone_name), code="bad_date")
 
-    def zone(self, name: str, usual: str) -> str:
-        """Return the IANA name of a time zone; the usual one where none is given."""
-        return self.read(name, parse_zone) or usual
+    def zone(self, name: str, default: str) -> str:
+        """Return the IANA name of a time zone, or the default if none is given."""
+        return self.read(name, parse_zone) or default
 
     def choice(self, name: str, options: Collection[str]) -> str | None:
-        """Return one of a few words."""
+        """Return one of the options."""
         return self.read(name, lambda value: _one_of(value, options))
 
     def words(self, name: str) -> tuple[str, ...] | None:
-        """Return a list of words, from an array or a text with commas."""
+        """Return a list of texts, from an array or a text with commas."""
         return self.read(name, _words)
 
     def ids(self, name: str) -> tuple[int, ...] | None:
@@ -141,16 +143,16 @@ class Parameters:
 
 
 def unknown_parameters(unknown: Sequence[str], known: Collection[str]) -> ProblemError:
-    """Return the refusal of names that a request does not know, each with the nearest known one, else with all of them."""
+    """Return the refusal of unknown parameters, each with the nearest known name, or with all known names."""
     errors: dict[str, list[str]] = {}
     for name in unknown[:FIELDS_SHOWN_MAX]:
-        hint = did_you_mean(name, known) or (f"; known are {', '.join(known)}" if known else "; there are none")
+        hint = did_you_mean(name, known) or (f"; it takes {', '.join(known)}" if known else "; it takes none")
         errors.setdefault(name[:PATH_LENGTH_MAX], []).append(f"is not a parameter of this request{hint}")
-    return ProblemError("validation_failed", "Correct or remove the parameters named in errors.", errors)
+    return ProblemError("validation_failed", "Correct or remove the parameters listed in errors.", errors)
 
 
 def read_span(parameters: Parameters, now: Instant, zone_name: str) -> tuple[Instant | None, Instant | None]:
-    """Return from when and until when rows were created: what the label and both bounds have in common."""
+    """Return the interval in which rows were created: the intersection of the label's period and both bounds."""
     label = parameters.choice("created_at_label", LABELS)
     starts, ends = span_of(label, now, zone_name) if label else (None, None)
     first, last = parameters.instant("created_at_from", zone_name), parameters.instant("created_at_to", zone_name)

@@ -1,4 +1,4 @@
-"""Which person is meant, and where may they be? A number in any usual spelling, or an e-mail address, is a contact's key."""
+"""Which contact does a request address, and where may the person be? Reads numbers in any usual spelling, and addresses."""
 
 from typing import Any
 
@@ -16,21 +16,21 @@ from schemas.contact import LIVE_STATUSES
 from schemas.records import Company, Offer, Schedule
 
 NEWEST_LOOKED_AT = 100
-"""Leads with one e-mail address that are looked through for the one of a token."""
+"""Newest leads with one e-mail address that are searched for a lead of the token."""
 
 
 def country_of(rules: Rules, company_id: int, target: TokenTarget | None = None) -> str:
-    """Return the country in which a national number is read: the offer's, else the company's."""
+    """Return the country of national numbers: the offer's, else the company's."""
     offer_id = None if target is None else target.offer_id
     if target is not None and target.schedule_id is not None:
         schedule = rules.body(Schedule, "schedule", target.schedule_id)
         offer_id = None if schedule is None else schedule.offer_id
-    place: Offer | Company | None = rules.body(Offer, "offer", offer_id) or rules.body(Company, "company", company_id)
-    return "US" if place is None else place.country
+    owner: Offer | Company | None = rules.body(Offer, "offer", offer_id) or rules.body(Company, "company", company_id)
+    return "US" if owner is None else owner.country
 
 
 def read_number_field(exchange: Exchange, parameters: Parameters, field: str) -> ParsedNumber | None:
-    """Read a telephone number from a field; national ones are of the company's country."""
+    """Read a telephone number from a field; a national number is of the company's country."""
     value = exchange.fields.get(field)
     if is_blank(value):
         return None
@@ -43,7 +43,7 @@ def read_number_field(exchange: Exchange, parameters: Parameters, field: str) ->
 
 
 def location_fields(exchange: Exchange, number: ParsedNumber) -> dict[str, Any]:
-    """Return where a person may be, as far as their number says, as fields of a request: for a lead that is made of it."""
+    """Return country, time zones and states that a number suggests, as fields of a request that may create a lead."""
     country = number.country or country_of(exchange.services.source.rules, exchange.company_id)
     place = Reading({}, exchange.now).place(country, number)
     columns = {} if number.country is None else {"country": number.country}
@@ -51,31 +51,31 @@ def location_fields(exchange: Exchange, number: ParsedNumber) -> dict[str, Any]:
 
 
 async def find_contact_key(exchange: Exchange, text: str, target: TokenTarget) -> str:
-    """Return the key of the contact that a path means. Raises `ProblemError` for what is neither number nor e-mail."""
+    """Return the contact key for a number or e-mail address in a path. Raises `ProblemError` for anything else."""
     if "@" in text:
         return await _by_email(exchange, text, target)
     number = read_number(text, country_of(exchange.services.source.rules, target.company_id, target))
     if number is None:
         sentence = "must be a telephone number such as +13055550123 or an e-mail address"
-        raise ProblemError("validation_failed", "This is no telephone number.", {"caller_id": [sentence]})
+        raise ProblemError("validation_failed", "This is not a telephone number.", {"caller_id": [sentence]})
     return contact_key(target.company_id, number.e164, None) or ""
 
 
 async def _by_email(exchange: Exchange, text: str, target: TokenTarget) -> str:
-    """A lead that has a number is kept under it: its address leads there by way of the projection."""
+    """Return the contact key for an address. A lead with a number has the number's key: the projection finds it."""
     try:
         email = parse_email(text)
     except FieldError as error:
-        raise ProblemError("validation_failed", "This is no e-mail address.", {"caller_id": [str(error)]}) from None
+        raise ProblemError("validation_failed", "This is not an e-mail address.", {"caller_id": [str(error)]}) from None
     page = await exchange.services.reads.leads(
         target.company_id, LeadFilter(email=email), Paging(per_page=NEWEST_LOOKED_AT, counted=False)
     )
     schedule_ids = exchange.services.authenticator.schedule_ids(target)
-    meant = [
+    matching = [
         row
         for row in page.rows
         if row["schedule_id"] in schedule_ids or (target.offer_id is not None and row["offer_id"] == target.offer_id)
     ]
-    # As among the leads of one number: the newest live one, else the newest.
-    found = next((row for row in meant if row["status"] in LIVE_STATUSES), next(iter(meant), None))
+    # The same rule as for the leads of one number: the newest live one, else the newest.
+    found = next((row for row in matching if row["status"] in LIVE_STATUSES), next(iter(matching), None))
     return contact_key(target.company_id, None, email) or "" if found is None else str(found["contact_key"])

@@ -1,4 +1,4 @@
-"""What does the HTTP interface need to change anything? A way to append requests, and the account records as read so far."""
+"""What does the HTTP API need for changes? Two ports: one appends requests, one gives the account records read so far."""
 
 from typing import Protocol
 
@@ -9,31 +9,31 @@ from schemas.wire import Message
 
 
 class EventsUnavailableError(DependencyError):
-    """The event log did not acknowledge in time. Sending again under the same request id is safe."""
+    """The event log did not acknowledge in time. A repeat with the same request id is safe."""
 
 
 class Requests(Protocol):
-    """The one way to change anything."""
+    """Appends requests to the log: the only way to change anything."""
 
     async def submit(self, topic: str, key: str, message: Message, *, request_id: str, company_id: int) -> None:
         """Append a request and return when it is durable.
 
-        `request_id` becomes its `ce_id`: sent again under the same id it changes nothing. `ce_rules` says how far this
-        process has read the rules of the company. Raises `EventsUnavailableError`, and `RecordRefusedError` where the record
-        would be too large: it was not stored, and sending it again does not help.
+        `request_id` becomes its `ce_id`: a repeat with the same id changes nothing. `ce_rules` says how far this process has
+        read the rules of the company. Raises `EventsUnavailableError`; raises `RecordRefusedError` if the record is too
+        large: it was not stored, and a repeat does not help.
         """
         ...
 
     async def wait(self, request_id: str, timeout_seconds: float) -> Result | None:
-        """Return what came of a request as soon as the projection shows it, or None when the time is up.
+        """Return the result of a request as soon as the projection shows it, or None after the timeout.
 
-        With `timeout_seconds` 0 it only looks. Raises `ReadsUnavailableError`.
+        With `timeout_seconds` 0 it reads once and does not wait. Raises `ReadsUnavailableError`.
         """
         ...
 
 
 class RulesSource(Protocol):
-    """The account records as this process has read them from `accounts.rules`."""
+    """The account records that this process has read from `accounts.rules`."""
 
     @property
     def rules(self) -> Rules:
@@ -41,8 +41,8 @@ class RulesSource(Protocol):
         ...
 
     async def refresh(self) -> None:
-        """Read on to the end that `accounts.rules` has now; a token is not refused as unknown before.
+        """Read `accounts.rules` to its current end. No token is refused as unknown before that.
 
-        Raises `EventsUnavailableError` where the log does not answer.
+        Raises `EventsUnavailableError` if the log does not answer.
         """
         ...

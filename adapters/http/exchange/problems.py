@@ -1,7 +1,7 @@
 """How is a refusal answered over HTTP? As problem+json (RFC 9457) with a stable code, for every kind of error.
 
-`errors` names every bad field at once, each with sentences that say how to correct it; `retryable` says whether the same
-request may succeed later. `type` leads to the catalogue in the documentation that this server carries.
+`errors` lists every bad field at once, each with sentences that say how to correct it. `retryable` says whether the same
+request may succeed later. `type` links to the catalogue in the documentation on this server.
 """
 
 import re
@@ -25,17 +25,17 @@ CODES_BY_STATUS: dict[int, str] = {
     415: "unsupported_media_type",
     429: "rate_limited",
 }
-"""What an error that the framework raised itself is called; any other one is ours (`internal_error`)."""
+"""Status of an error that the framework itself raised -> its code; any other one is our fault (`internal_error`)."""
 
 DECIDED = frozenset(code for code, row in PROBLEMS.items() if row.status in {403, 404, 409, 410, 413, 422})
-"""What a decision may answer, and so what asking for it later may."""
+"""Codes that a decision may refuse with; so may a later `GET /requests/{id}`."""
 
 
 _FORMER_WORDS = re.compile(r"^Mend (.+?) and send it again")
 
 
 class ProblemError(SenderError):
-    """A request ends here; `code` is one of `schemas.problems`, `extra` are further members of the body."""
+    """Ends a request with a problem; `code` is one of `schemas.problems`, `extra` has further members of the body."""
 
     def __init__(
         self,
@@ -79,7 +79,7 @@ def in_current_words(detail: str) -> str:
 
 
 def require_row(row: Row | None, what: str) -> Row:
-    """Return a row that is there. Raises `ProblemError` not_found or deleted."""
+    """Return the row if it exists. Raises `ProblemError` not_found or deleted."""
     if row is None:
         raise not_found(what)
     if row["deleted_at"] is not None:
@@ -88,5 +88,5 @@ def require_row(row: Row | None, what: str) -> Row:
 
 
 def not_found(what: str) -> ProblemError:
-    """Return the refusal of an id that is unknown here: the same words where another company has it."""
+    """Return the refusal of an unknown id; the id of another company's record gets the same text."""
     return ProblemError("not_found", f"There is no {what} with this id.")

@@ -1,6 +1,7 @@
-"""How often may somebody ask? One token bucket per class of operations and key or lead token, in this process.
+"""How many requests per second may a company send? One token bucket per company and class of operations, in this process.
 
-Several API processes each give the whole rate: the limit protects a process from one sender, it is not a quota.
+A valid key or a lead token names the company. Requests without either have a bucket per network address. Each API process
+allows the whole rate: the limit protects a process from one sender, it is not a quota.
 """
 
 from collections import OrderedDict
@@ -11,18 +12,18 @@ from msgspec import Struct
 from adapters.http.exchange.settings import Rate
 
 BUCKETS_MAX = 10_000
-"""Senders remembered; the one that was quiet longest is forgotten, which gives it a full bucket, as waiting would."""
+"""Buckets in memory. The one unused for longest is dropped, so its sender starts with a full one, as after a wait."""
 
 
 class Bucket(Struct):
-    """What is left of a bucket, at a moment of the monotonic clock."""
+    """What is left in a token bucket at a moment of the monotonic clock."""
 
     left: float
     at: float
 
 
 class Allowance(Struct, frozen=True):
-    """What the headers say: `limit` a second, `remaining` now, `reset_seconds` until the bucket is full again."""
+    """Whether a request is allowed. `limit` is per second; the bucket is full again in `reset_seconds`."""
 
     allowed: bool
     limit: int
@@ -31,24 +32,24 @@ class Allowance(Struct, frozen=True):
     retry_after_seconds: int
 
     def headers(self) -> dict[str, str]:
-        """Return the RateLimit headers, and Retry-After where nothing is left."""
-        told = {
+        """Return the RateLimit headers, with Retry-After if the request is not allowed."""
+        headers = {
             "RateLimit-Limit": str(self.limit),
             "RateLimit-Remaining": str(self.remaining),
             "RateLimit-Reset": str(self.reset_seconds),
         }
-        return told if self.allowed else {**told, "Retry-After": str(self.retry_after_seconds)}
+        return headers if self.allowed else {**headers, "Retry-After": str(self.retry_after_seconds)}
 
 
 class Limiter:
-    """The buckets of one process."""
+    """The token buckets of one process. A sender is a company or a network address."""
 
     def __init__(self, rates: dict[str, Rate]) -> None:
         self._rates = rates
         self._buckets: OrderedDict[tuple[str, str], Bucket] = OrderedDict()
 
     def take(self, rate_name: str, sender: str, at: float) -> Allowance | None:
-        """Take one from a sender's bucket at a moment of the monotonic clock (seconds); None where the rate is off."""
+        """Take one token from a sender's bucket at a moment of the monotonic clock (seconds); None if the rate is off."""
         rate = self._rates.get(rate_name)
         if rate is None:
             return None

@@ -1,4 +1,4 @@
-"""Is what a sender refers to there? A record of their own company, looked for again once the rules are read to their end."""
+"""Does a record that a request refers to exist? It must be live and of the same company; read the rules before a refusal."""
 
 from collections.abc import Callable
 from typing import TypeVar
@@ -9,16 +9,16 @@ from adapters.http.exchange.parameters import Parameters
 T = TypeVar("T")
 
 UNKNOWN_REFERENCE = "names no "
-"""How a sentence begins that refuses a reference."""
+"""Beginning of each sentence that refuses a reference."""
 
 
 def is_own(exchange: Exchange, record_type: str, record_id: int) -> bool:
-    """Return whether a live record of the company is there."""
+    """Return whether a live record of the company exists."""
     return exchange.services.source.rules.owns(exchange.company_id, record_type, record_id)
 
 
 async def is_known(exchange: Exchange, record_type: str, record_id: int) -> bool:
-    """Return whether a live record of the company is there, having read the rules to their end before saying no."""
+    """Return whether a live record of the company exists; read the rules to their current end before False."""
     if is_own(exchange, record_type, record_id):
         return True
     await exchange.services.authenticator.refresh()
@@ -26,10 +26,10 @@ async def is_known(exchange: Exchange, record_type: str, record_id: int) -> bool
 
 
 async def read_with_references(exchange: Exchange, read: Callable[[Parameters], T]) -> T:
-    """Return what is read of the fields; before a record is refused as unknown, the rules are read to their end."""
+    """Read the fields and return the result; if a record is unknown, read the rules to their current end and try again."""
     parameters = Parameters(exchange.fields)
     found = read(parameters)
-    if any(said.startswith(UNKNOWN_REFERENCE) for sentences in parameters.errors.values() for said in sentences):
+    if any(sentence.startswith(UNKNOWN_REFERENCE) for sentences in parameters.errors.values() for sentence in sentences):
         await exchange.services.authenticator.refresh()
         parameters = Parameters(exchange.fields)
         found = read(parameters)

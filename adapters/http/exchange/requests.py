@@ -1,7 +1,7 @@
-"""How does a request get onto its topic? Keyed, numbered with the rules seen here, and together with its neighbours.
+"""How is a request appended to its topic? With its key, with the version of the rules read here, and in batches.
 
-While one append to a partition is under way, what comes next waits and is then appended at once as one batch: the more
-there is to do, the larger the batches, and a lone request waits for nobody.
+While an append to a partition runs, further requests wait and are then appended as one batch. Batches grow with the load,
+and a single request does not wait.
 """
 
 import asyncio
@@ -23,32 +23,32 @@ from schemas.requests import REQUEST_TYPES
 from schemas.wire import Message, to_json
 
 WAITING_MAX = 20_000
-"""Requests waiting for their append in this process; more are refused at once, before memory is the next to fail."""
+"""Requests that wait for their append in this process. More are refused at once, before the process runs out of memory."""
 
 BATCH_MAX = 500
 SUBMIT_SECONDS = 10.0
-"""Longer than a broker takes to elect a new leader; a sender's own patience ends about there too."""
+"""Longer than Kafka takes to elect a new leader, and about as long as clients wait."""
 
 SOURCE = "/api"
 
 
 class SeenRules(Protocol):
-    """How far the rules were read here."""
+    """How far this process has read the rules."""
 
     def seen(self, company_id: int) -> tuple[int, int]:
-        """Return the accounts partition of a company and the sequence up to which its rules were read."""
+        """Return the accounts partition of a company and the sequence up to which its rules are read."""
         ...
 
 
 class PendingAppend(Struct):
-    """One record on its way, and who waits for it."""
+    """A record that is not appended yet, and the future of the request that waits for it."""
 
     record: Outgoing
     done: "asyncio.Future[None]"
 
 
 class LogRequests:
-    """Keeps the promises of `adapters.http.exchange.ports.Requests` over a log; `wait` is how a result is waited for."""
+    """Implements `adapters.http.exchange.ports.Requests` over a log; `wait` waits for a result."""
 
     def __init__(
         self,
@@ -89,15 +89,15 @@ class LogRequests:
             raise
         except (LogError, TimeoutError) as error:
             if done is not None:
-                done.cancel()  # its sender is told that nothing was stored: unless it is on its way already, it stays here
+                done.cancel()  # the client is answered "nothing was stored": do not append it unless that has begun
             raise EventsUnavailableError(str(error) or "the log did not answer in time") from error
 
     async def wait(self, request_id: str, timeout_seconds: float) -> Result | None:
-        """Return what came of a request; see the port."""
+        """Return the result of a request; see the port."""
         return await self._wait(request_id, timeout_seconds)
 
     async def close(self) -> None:
-        """Let what is being appended finish."""
+        """Wait for the running appends."""
         tasks = list(self._sending.values())
         await asyncio.gather(*tasks, return_exceptions=True)
 
@@ -119,36 +119,37 @@ class LogRequests:
         return self._counts[topic]
 
     def _enqueue(self, partition: int, record: Outgoing) -> "asyncio.Future[None]":
-        place = record.topic, partition
-        waiting = PendingAppend(record, asyncio.get_running_loop().create_future())
-        self._waiting.setdefault(place, []).append(waiting)
+        target = record.topic, partition
+        pending = PendingAppend(record, asyncio.get_running_loop().create_future())
+        self._waiting.setdefault(target, []).append(pending)
         self._waiting_count += 1
-        if place not in self._sending:
-            task = asyncio.create_task(self._send(place), name=f"submit {record.topic}[{partition}]")
-            self._sending[place] = task
-        return waiting.done
+        if target not in self._sending:
+            task = asyncio.create_task(self._send(target), name=f"submit {record.topic}[{partition}]")
+            self._sending[target] = task
+        return pending.done
 
-    async def _send(self, place: tuple[str, int]) -> None:
+    async def _send(self, target: tuple[str, int]) -> None:
+        """Append all that waits for a partition of a topic, batch by batch."""
         try:
-            while batch := self._waiting.get(place, [])[:BATCH_MAX]:
-                del self._waiting[place][: len(batch)]
+            while batch := self._waiting.get(target, [])[:BATCH_MAX]:
+                del self._waiting[target][: len(batch)]
                 self._waiting_count -= len(batch)
-                if wanted := [waiting for waiting in batch if not waiting.done.cancelled()]:
-                    await self._append(place[1], wanted)
+                if wanted := [pending for pending in batch if not pending.done.cancelled()]:
+                    await self._append(target[1], wanted)
         finally:
-            del self._sending[place]
-            self._waiting.pop(place, None)
+            del self._sending[target]
+            self._waiting.pop(target, None)
 
     async def _append(self, partition: int, batch: list[PendingAppend]) -> None:
-        """Append a batch in order. A record that the log refuses for its size is left out; the others are appended."""
+        """Append a batch in order. Leave out a record that the log refuses for its size, and append the others."""
         while batch:
             try:
-                await self._appender.append(partition, [waiting.record for waiting in batch])
+                await self._appender.append(partition, [pending.record for pending in batch])
             except RecordRefusedError as refused:
-                place = refused.index or 0
+                index = refused.index or 0
                 _settle(batch[: refused.appended], None)
-                _settle([batch[place]], RecordRefusedError(str(refused), index=0))
-                batch = batch[refused.appended : place] + batch[place + 1 :]
+                _settle([batch[index]], RecordRefusedError(str(refused), index=0))
+                batch = batch[refused.appended : index] + batch[index + 1 :]
             except LogError as error:
                 return _settle(batch, error)
             else:
@@ -157,14 +158,14 @@ class LogRequests:
 
 
 def _settle(batch: list[PendingAppend], error: LogError | None) -> None:
-    """Tell those who wait for these records what came of them."""
-    for waiting in batch:
-        # Who waited may have gone: its time was up, or its connection ended.
+    """Resolve the futures of these records."""
+    for pending in batch:
+        # A request may be gone: its time was up, or its connection ended.
         with suppress(asyncio.InvalidStateError):
             if error is None:
-                waiting.done.set_result(None)
+                pending.done.set_result(None)
             else:
-                # A separate error for each waiter: raising one adds to its traceback.
+                # A separate error for each request: raising one adds to its traceback.
                 own = error if len(batch) == 1 else LogError(str(error), retryable=error.retryable)
-                waiting.done.set_exception(own)
-                waiting.done.exception()  # noted, so that nobody is warned of one that nobody waited for
+                pending.done.set_exception(own)
+                pending.done.exception()  # marks it as retrieved: asyncio warns of one that no request waits for

@@ -1,6 +1,6 @@
-"""How does an answer go out? Written out by ourselves where it is whole, by the framework where it is a stream.
+"""How is an answer sent? A complete body as one message of our own; a stream through the framework.
 
-HEAD is told the headers of GET, its Content-Length included, and nothing else (RFC 9110, 9.3.2); of a stream none is known.
+HEAD gets the headers of GET with its Content-Length, and no body (RFC 9110, 9.3.2). A stream has no Content-Length.
 """
 
 from collections.abc import Mapping
@@ -20,15 +20,15 @@ UTF_8 = "; charset=utf-8"
 
 
 class StreamResponse(Stream):
-    """An answer that is sent as it is made, under its own media type: the framework's prefers that of the route."""
+    """A streamed answer with its own media type: the framework would use the route's."""
 
     def to_asgi_response(self, *arguments: Any, **more: Any) -> ASGIResponse:
-        """Return what the server sends."""
+        """Return the ASGI response."""
         return super().to_asgi_response(*arguments, **{**more, "media_type": None})
 
 
 class EncodedResponse:
-    """An answer that is written out already: what the framework's own does with one costs more than most of our handlers."""
+    """An encoded answer, sent as it is: the framework's own response costs more time than most of our handlers."""
 
     def __init__(self, reply: Reply, headers: Mapping[str, str], *, is_head: bool) -> None:
         self._status = reply.status
@@ -41,7 +41,7 @@ class EncodedResponse:
         self._body = b"" if is_head else body
 
     async def __call__(self, _scope: Scope, _receive: Receive, send: Send) -> None:
-        """Send it."""
+        """Send the answer."""
         await send({"type": "http.response.start", "status": self._status, "headers": self._headers})
         await send({"type": "http.response.body", "body": self._body, "more_body": False})
 
@@ -52,19 +52,19 @@ def _body(reply: Reply) -> bytes:
 
 
 def build_response(reply: Reply, request: HttpRequest, headers: Mapping[str, str] = NO_HEADERS) -> Response[Any]:
-    """Return an answer in the framework's form, with further headers and without a body for HEAD."""
-    said = {**headers, **reply.headers, "X-Request-Id": request_id_of(request)}
-    media_type = reply.media_type.removesuffix(UTF_8)  # of text the framework says so itself
+    """Return an answer as the framework's response, with further headers, and without a body for HEAD."""
+    all_headers = {**headers, **reply.headers, "X-Request-Id": request_id_of(request)}
+    media_type = reply.media_type.removesuffix(UTF_8)  # the framework adds the charset to text itself
     if reply.stream is not None and request.method != "HEAD":
-        return StreamResponse(reply.stream, status_code=reply.status, media_type=media_type, headers=said)
+        return StreamResponse(reply.stream, status_code=reply.status, media_type=media_type, headers=all_headers)
     body = _body(reply)
     if request.method == "HEAD":
-        body, said["Content-Length"] = b"", str(len(body))
-    return Response(body, status_code=reply.status, media_type=media_type, headers=said)
+        body, all_headers["Content-Length"] = b"", str(len(body))
+    return Response(body, status_code=reply.status, media_type=media_type, headers=all_headers)
 
 
 def build_asgi_response(reply: Reply, request: HttpRequest, headers: Mapping[str, str]) -> ASGIApp:
-    """Return what sends an answer."""
+    """Return the ASGI application that sends an answer."""
     is_head = request.method == "HEAD"
     if reply.stream is not None and not is_head:
         return cast("ASGIApp", build_response(reply, request, headers))
@@ -72,5 +72,5 @@ def build_asgi_response(reply: Reply, request: HttpRequest, headers: Mapping[str
 
 
 def request_id_of(request: HttpRequest) -> str:
-    """Return the id that a request was given when it came in."""
+    """Return the id that a request got on arrival."""
     return str(request.scope["state"]["request_id"])

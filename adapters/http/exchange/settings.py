@@ -1,4 +1,4 @@
-"""What can an operator set about the HTTP interface? One struct, validated once, passed down."""
+"""What can an operator set for the HTTP API? One struct, validated once and passed on."""
 
 from collections.abc import Collection
 from ipaddress import IPv4Network, IPv6Network
@@ -7,19 +7,18 @@ from math import ceil, inf
 from msgspec import Struct, field
 
 PER_ADDRESS_MAX = 500
-"""Half of all connections of a process: a busy sender needs some hundred, and no single address keeps the others out."""
+"""Half of all connections of a process: a busy sender needs about a hundred, and no single address shuts out the others."""
 
 WAIT_SECONDS = 2.0
-"""contracts.md section 3: how long an answer waits for its own projection before it becomes 202."""
+"""How long a change waits for its result in the projection before it is answered with 202, as the OpenAPI document says."""
 
 
 REPORTS_MAX = 2
-"""Reports, forecasts and previews that are made at once, so that the database has a core left for all else; of one company
-one."""
+"""Reports, forecasts and previews at once, of one company one. It leaves a database core for everything else."""
 
 
 class Rate(Struct, frozen=True):
-    """A token bucket: `per_second` come in, at most `burst` are saved up."""
+    """A token bucket: refilled with `per_second` tokens, it holds at most `burst`."""
 
     per_second: float
     burst: int
@@ -33,34 +32,37 @@ RATES: dict[str, Rate] = {
     "call_start": Rate(5, 5),
     "unknown_key": Rate(50, 500),
 }
-"""Each per company, which a key or a lead token names; `unknown_key` per network address, of requests without either."""
+"""Class of operations -> its rate per company, which the key or lead token names. `unknown_key` counts requests without a
+valid key or token per network address."""
 
 
 def read_rate(text: str) -> Rate | None:
-    """Return the rate of `100:500` (a second, and saved up at most) or `2.5` (nothing saved up); None for `off`.
+    """Return the rate of `100:500` (per second and burst) or `2.5` (burst of one second, rounded up); None for `off`.
 
     Raises `ValueError`.
     """
     if text.strip().lower() == "off":
         return None
-    said, _, saved = text.partition(":")
-    per_second = float(said)
+    rate_text, _, burst_text = text.partition(":")
+    per_second = float(rate_text)
     if not 0 < per_second < inf:
-        raise ValueError("a rate is above 0")
-    rate = Rate(per_second, int(saved or ceil(per_second)))
+        raise ValueError("a rate must be above 0")
+    rate = Rate(per_second, int(burst_text or ceil(per_second)))
     if rate.burst < 1:
-        raise ValueError("where nothing is saved up, nothing is ever allowed")
+        raise ValueError("a burst must be at least 1, or every request is refused")
     return rate
 
 
 class HttpSettings(Struct, frozen=True, kw_only=True):
-    """`secret_key` is the deployment's own (LEADCLOCK_SECRET_KEY): webhook secrets and the seal of request ids rest on it.
+    """The settings of one API process.
 
-    A rate that is missing from `rates` is turned off. `trusted_proxies` are the networks whose X-Forwarded-For is believed.
-    `speed` above 1 is said in an answer header: domain time runs faster than the wall's. `connections_per_address` bounds
-    the requests under way of one address too, which for a client of a trusted proxy is the one that it forwards. A webhook
-    is saved where its host may be public, or lies in `webhook_networks` on another port than `own_ports`. `reports_max`
-    bounds the reports, forecasts and previews that are made at once (adapters.http.exchange.report_slots).
+    - `secret_key`: the deployment's LEADCLOCK_SECRET_KEY; it derives webhook secrets and signs request ids.
+    - `rates`: a class that is missing has no limit.
+    - `trusted_proxies`: networks whose X-Forwarded-For is used.
+    - `speed`: above 1, domain time runs faster than wall time; the answers say so in `Leadclock-Speed`.
+    - `connections_per_address`: also limits requests in flight. Behind a trusted proxy it counts the forwarded address.
+    - `webhook_networks`, `own_ports`: a webhook's host must be public, or be in these networks on a port not of our own.
+    - `reports_max`: reports, forecasts and previews at once (`adapters.http.exchange.report_slots`).
     """
 
     secret_key: str

@@ -1,6 +1,6 @@
-"""How is something changed? As a request on a topic, answered from the projection when it shows there, or with 202.
+"""How does the API change something? It appends a request to a topic and answers from the projection, or with 202.
 
-An Idempotency-Key names the request: sent again with the same body it is the same request, whose first answer stands.
+An Idempotency-Key names the request. A repeat with the same body changes nothing and gets the first answer.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -20,16 +20,17 @@ from schemas.topics import ACCOUNTS_REQUESTS, CONTACTS_REQUESTS
 from schemas.wire import digest
 
 IDEMPOTENCY_KEY_LENGTH_MAX = 255
-"""As long as the draft standard's examples and every client library's keys, with room."""
+"""Longer than the examples of the draft standard (draft-ietf-httpapi-idempotency-key-header) and the keys of client
+libraries."""
 
 VERSION_DIGITS = 15
-"""Nothing is changed more often than that."""
+"""Digits of a version in If-Match; no record has that many versions."""
 
 Render = Callable[[Exchange, Result], Awaitable[Reply]]
 
 
 class StoredAnswer(Struct, frozen=True, kw_only=True):
-    """The answer that was given first. `with_key` is kept beside: a lead token alone is told less."""
+    """The first answer to a request. `with_key` is stored too, because a sender with only a lead token sees less."""
 
     with_key: bool
     status: int
@@ -38,27 +39,27 @@ class StoredAnswer(Struct, frozen=True, kw_only=True):
 
 
 async def submit_change(exchange: Exchange, message: ContactRequest | AccountRequest, render: Render) -> Reply:
-    """Submit a request and return its answer, or 202 where it is not there in time.
+    """Submit a request and return its answer, or 202 if there is none in time.
 
-    Raises `ProblemError` for a refusal, `EventsUnavailableError` where nothing was stored.
+    Raises `ProblemError` for a refusal, `EventsUnavailableError` if nothing was stored.
     """
-    wants_bare(exchange)  # how it is to be answered is refused before it is done
+    wants_bare(exchange)  # refuse a bad `root` before anything is changed
     company_id = message.company_id
     claim = await _claim(exchange, company_id)
     topic, key = _destination(message)
     services = exchange.services
     request_id, result = exchange.request_id, None
     if claim is not None and claim.request_id != request_id:
-        kept = _read_answer(exchange, claim.answer)
-        if kept is not None:
-            return kept
+        first_reply = _read_answer(exchange, claim.answer)
+        if first_reply is not None:
+            return first_reply
         request_id, result = claim.request_id, await services.requests.wait(claim.request_id, 0)
     if result is None:
-        # Also for a key that was used before and has no answer yet: the first try may not have reached the log.
+        # A repeat without an answer is submitted too: the first try may not have reached the log.
         await services.requests.submit(topic, key, message, request_id=request_id, company_id=company_id)
     is_async = "respond-async" in _preferences(exchange)
     if result is None and not is_async:
-        with suppress(ReadsUnavailableError):  # it is stored: to be told "send it again" would make two of it
+        with suppress(ReadsUnavailableError):  # it is stored: a problem here would make the client send it twice
             result = await services.requests.wait(request_id, remaining_wait_seconds(exchange))
     if result is None:
         reply = accepted_reply(request_id)
@@ -72,17 +73,17 @@ async def submit_change(exchange: Exchange, message: ContactRequest | AccountReq
         reply = await render(exchange, result)
         return reply if claim is None else await _store_answer(exchange, result, reply)
     except ReadsUnavailableError:
-        return accepted_reply(request_id)  # it is done, and shown when the database is back
+        return accepted_reply(request_id)  # it is decided, and shown when the database is back
 
 
 async def _refresh_rules(exchange: Exchange) -> None:
-    """Read the rules on, so that whoever changed a record and asks for something next is asked by the changed record."""
+    """Read the rules to their current end, so that the next request of this client sees the changed record."""
     with suppress(LogError, EventsUnavailableError):
         await exchange.services.source.refresh()
 
 
 def read_if_match(exchange: Exchange) -> tuple[int, ...] | None:
-    """Return the versions that If-Match names, as an ETag gave them; None where any will do."""
+    """Return the versions in If-Match, as an ETag gave them; None for any version."""
     header = exchange.request.headers.get("if-match", "").strip()
     if not header or header == "*":
         return None
@@ -91,17 +92,17 @@ def read_if_match(exchange: Exchange) -> tuple[int, ...] | None:
 
 
 def accepted_reply(request_id: str) -> Reply:
-    """Return the answer to a request that is stored but not decided yet, or not shown yet."""
+    """Return the 202 for a request that is stored and not yet decided, or not yet in the projection."""
     path = f"/api/v1/requests/{request_id}"
     content = {"status": 202, "errors": {}, "request": {"id": request_id, "path": path}, "metadata": {"root": "request"}}
     return Reply(status=202, content=content, headers={"Location": path, "Retry-After": "1"})
 
 
 def raise_refusal(result: Result) -> None:
-    """Raise `ProblemError` where a request was refused or could not be decided."""
+    """Raise `ProblemError` if a request was refused or its decision failed."""
     answer = result.answer
     if answer is None or (result.verdict == "failed" and answer.code is None):
-        raise ProblemError("decision_failed", "Deciding this request failed; nothing was changed.")
+        raise ProblemError("decision_failed", "The decision of this request failed; nothing was changed.")
     if answer.code is not None:
         seconds = answer.extra.get("retry_after_seconds")
         headers = {} if seconds is None else {"Retry-After": str(seconds)}
@@ -119,46 +120,46 @@ def _idempotency_key(exchange: Exchange) -> str:
 
 
 async def _claim(exchange: Exchange, company_id: int) -> IdempotencyClaim | None:
-    """Return the claim under which to submit: this one or an earlier one of the same body; None without a key."""
+    """Claim the Idempotency-Key; return the new claim, or an earlier one with the same body. None without a key."""
     key = _idempotency_key(exchange)
     if not key:
         return None
     if len(key) > IDEMPOTENCY_KEY_LENGTH_MAX or not key.isprintable():
         raise ProblemError(
-            "validation_failed", f"An Idempotency-Key has at most {IDEMPOTENCY_KEY_LENGTH_MAX} printable characters."
+            "validation_failed", f"Send an Idempotency-Key of at most {IDEMPOTENCY_KEY_LENGTH_MAX} printable characters."
         )
-    sent = digest(
+    sent_digest = digest(
         exchange.request.method.encode(),
         exchange.request.scope["path"].encode(),
         exchange.request.scope["query_string"],
         exchange.body,
     )
     services = exchange.services
-    claim = await services.claims.claim(company_id, key, sent, exchange.request_id, now=exchange.now)
-    if claim.digest != sent:
+    claim = await services.claims.claim(company_id, key, sent_digest, exchange.request_id, now=exchange.now)
+    if claim.digest != sent_digest:
         raise ProblemError("idempotency_conflict", "Use a new Idempotency-Key for another request.")
     return claim
 
 
 async def _store_answer(exchange: Exchange, result: Result, reply: Reply) -> Reply:
-    """Keep an answer for whoever repeats the request, and return the one that stands: of several at once, one is first."""
-    kept = StoredAnswer(
+    """Store an answer for repeats of the request; return the stored one, which may come from a concurrent repeat."""
+    answer = StoredAnswer(
         with_key=exchange.access is not None,
         status=reply.status,
         content=msgspec.Raw(JSON.encode(reply.content)),
         headers=dict(reply.headers),
     )
     key = _idempotency_key(exchange)
-    stands = await exchange.services.claims.keep(result.company_id, key, result.request_id, JSON.encode(kept))
-    return _read_answer(exchange, stands) or reply
+    stored = await exchange.services.claims.keep(result.company_id, key, result.request_id, JSON.encode(answer))
+    return _read_answer(exchange, stored) or reply
 
 
 def _read_answer(exchange: Exchange, answer: bytes | None) -> Reply | None:
-    """Return the answer that was kept, where there is one for somebody who may see as much."""
-    kept = None if answer is None else msgspec.json.decode(answer, type=StoredAnswer)
-    if kept is None or kept.with_key is not (exchange.access is not None):
+    """Return a stored answer, or None if there is none for this kind of sender (with or without a key)."""
+    stored = None if answer is None else msgspec.json.decode(answer, type=StoredAnswer)
+    if stored is None or stored.with_key is not (exchange.access is not None):
         return None
-    return Reply(status=kept.status, content=bytes(kept.content), headers=kept.headers)
+    return Reply(status=stored.status, content=bytes(stored.content), headers=stored.headers)
 
 
 def _preferences(exchange: Exchange) -> dict[str, str]:
@@ -171,7 +172,7 @@ def _preferences(exchange: Exchange) -> dict[str, str]:
 
 
 def remaining_wait_seconds(exchange: Exchange) -> float:
-    """Return how much longer whoever asks would wait; negative where the answer is overdue."""
+    """Return how much longer the client waits for an answer; negative if the time is over."""
     services, wait = exchange.services, _preferences(exchange).get("wait", "")
     most = services.settings.wait_seconds
     wanted = min(most, int(wait[:6])) if wait.isascii() and wait.isdigit() else most
