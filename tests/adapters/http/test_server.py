@@ -98,7 +98,7 @@ async def test_who_trickles_a_body_is_sent_away_and_keeps_no_place(town: Any, mo
         told = await reader.read()  # to its end: the connection is closed
         writer.close()
     assert told.startswith(b"HTTP/1.1 400 ")
-    assert b"send it within 0.3 s, and 10000 bytes in each second beyond" in told
+    assert b"send it within 0.3 s, plus a second for each 10000 bytes" in told
 
 
 async def test_a_very_long_path_and_methods_that_nobody_has_cost_others_nothing(town: Any) -> None:
