@@ -9,7 +9,7 @@ from adapters.cli.deployment import option, run, settings_of
 from adapters.cli.failures import report_errors
 from adapters.postgres import migrate as migrations
 from adapters.roles.context import open_context
-from adapters.roles.identity import establish_database, look, recorded
+from adapters.roles.identity import check_before_creating, establish_database, read_database_identity
 from adapters.settings import Settings, require
 from schemas.deployment import Deployment
 
@@ -46,9 +46,9 @@ async def _migrate(settings: Settings, phase: migrations.Phase | None) -> tuple[
     """Migrate the database of the topics' deployment; without a broker, whatever the database is of."""
     dsn = settings.postgres_dsn
     if not settings.kafka_bootstrap:
-        return await migrations.migrate(dsn, phase=phase), await recorded(dsn)
+        return await migrations.migrate(dsn, phase=phase), await read_database_identity(dsn)
     async with open_context(settings) as context:
-        found = await look(context, with_database=True)
+        found = await check_before_creating(context, with_database=True)
         applied = await migrations.migrate(dsn, phase=phase)
         if found is not None:
             await establish_database(context, found)

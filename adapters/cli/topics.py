@@ -15,7 +15,7 @@ from adapters.kafka.topics import Drift
 from adapters.postgres.database_errors import DatabaseAwayError
 from adapters.roles.broker import connection_of, describing_log_errors
 from adapters.roles.context import compare, open_context, prepare
-from adapters.roles.identity import NotPreparedError, establish, establish_database, look
+from adapters.roles.identity import NotPreparedError, check_before_creating, establish, establish_database
 from adapters.roles.intake import GROUPS
 from adapters.settings import Settings, require
 from schemas.deployment import Deployment
@@ -144,7 +144,7 @@ def list_(data_dir: Path, as_json: bool) -> None:  # noqa: ARG001 - the options 
 async def _create(settings: Settings) -> tuple[list[str], list[Drift]]:
     async with open_context(settings) as context:
         with suppress(DatabaseAwayError):  # the topics can do without
-            await look(context, with_database=bool(settings.postgres_dsn))
+            await check_before_creating(context, with_database=bool(settings.postgres_dsn))
         created, drifts = await prepare(context)
         identity = await establish(context)
         if settings.postgres_dsn:

@@ -59,12 +59,13 @@ SPECIAL_IPV6 = tuple(
 An address that embeds an IPv4 address is judged as that one first (`_embedded`)."""
 
 UNICAST = IPv6Network("2000::/3")
-"""All that was ever given out for the internet (RFC 4291, 2.4). Outside lie loopback, private (fc00::/7), link-local and
-discard-only addresses, multicast, segment routing (5f00::/16), the translators' own prefixes (64:ff9b:1::/48,
-::ffff:0:0:0/96), and old site-local addresses."""
+"""Global unicast: IANA assigns no other addresses (registry "Internet Protocol Version 6 Address Space").
+
+Outside lie loopback, private (fc00::/7), link-local and discard-only addresses, multicast, segment routing (5f00::/16), the
+translators' own prefixes (64:ff9b:1::/48, ::ffff:0:0:0/96), and old site-local addresses."""
 
 ADDRESSES_MAX = 16
-"""Of one name; the rest is not looked at."""
+"""Of one name; further ones are not tried."""
 
 
 class ForbiddenAddressError(SenderError):

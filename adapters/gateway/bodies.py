@@ -33,7 +33,7 @@ def content_type(webhook: OutgoingWebhook) -> str:
 def _escape(kind: str) -> Callable[[Any], Any]:
     """Return how values are written in a body of a content type; text of any other kind stays as it is."""
     if "json" in kind:
-        # Only texts: an object or a list may be meant as such.
+        # Only texts: an object or a list is inserted as JSON.
         return lambda value: json.dumps(value, ensure_ascii=False)[1:-1] if isinstance(value, str) else value
     if "x-www-form-urlencoded" in kind:
         return lambda value: quote_plus(_text(value)) if isinstance(value, str | list | dict) else value
@@ -50,7 +50,7 @@ def _text(value: Any) -> str:
 
 
 def _value(payload: dict[str, Any], token: str) -> Any:
-    """Look a token up: the lead's own tokens first, then its columns, then a path (`lead.id`), then the payload itself."""
+    """Return a token's value from the lead's own tokens, else its columns, else a path (`lead.id`), else the payload."""
     data = payload.get("data") or {}
     lead = data.get("lead") or {}
     for place in (lead.get("data") or {}, lead, data, payload):

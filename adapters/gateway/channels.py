@@ -26,12 +26,12 @@ Press = Callable[[PressKeys | HangUp], Awaitable[bool]]
 COMMAND_TYPES: dict[Kind, type[Command]] = {"call": PlaceCall, "sms": SendSms, "email": SendEmail, "webhook": PostWebhook}
 
 CONCURRENT_MAX: dict[Kind, int] = {
-    "call": 1_000,  # a call lasts minutes and costs us nothing but a few kilobytes meanwhile
+    "call": 1_000,  # a call lasts minutes and takes a few kilobytes
     "sms": 200,
     "email": 40,  # each one is an SMTP connection: mail servers refuse hundreds from one address
     "webhook": 200,
 }
-"""Of all companies together; one company alone takes half of them (`engine.fair_share.Shares`)."""
+"""Of all companies together; one company alone gets half of them (`engine.fair_share.Shares`)."""
 
 
 class Channel(Struct, frozen=True, kw_only=True):
@@ -81,7 +81,7 @@ def sms_channel(provider: SmsProvider, *, concurrent_max: int = CONCURRENT_MAX["
 
 
 def email_channel(provider: EmailProvider, *, concurrent_max: int = CONCURRENT_MAX["email"]) -> Channel:
-    """Return the channel of e-mails: one sent again has the same Message-ID, by which mail servers know it."""
+    """Return the channel of e-mails: one that is sent again has the same Message-ID."""
 
     async def act(command: Command, _: Report) -> DeliveryResult | None:
         return await provider.send(_as(SendEmail, command))

@@ -13,7 +13,7 @@ from collections import OrderedDict
 import structlog
 
 FAILURES_MAX = 5
-"""Failed tries in a row that open a circuit: more than the three of one delivery."""
+"""Failed attempts in a row that open a circuit: more than the three of one delivery."""
 
 PAUSE_SECONDS_MIN = 5.0
 """For a receiver that restarts."""
@@ -23,11 +23,11 @@ PAUSE_SECONDS_MAX = 30.0
 
 WAIT_SECONDS_MIN = 15.0
 WAIT_SECONDS_MAX = 30.0
-"""At most about as long as three tries on an endpoint that hangs. A lead waits two minutes for the outcome of its webhook.
-Each delivery waits for a time of its own between these: a thousand that came at once do not give up at once."""
+"""At most about as long as three attempts on an endpoint that hangs. A lead waits two minutes for a webhook's outcome.
+Each delivery waits for a random time between these, so that a thousand that came together do not give up together."""
 
 LEFT_SECONDS_MIN = 0.001
-"""Of the wait of a delivery that the circuit let pass in its last moment: it may be the probe, and is not to be lost."""
+"""Left of the wait of a delivery that the circuit lets pass at the last moment: it may be the probe, and 0 would drop it."""
 
 IN_FLIGHT_MAX = 25
 """To one endpoint: a quarter of what one company alone can hold, so that its other endpoints go on beside a dead one."""
@@ -74,10 +74,10 @@ class Circuit:
         self.failures, self._pause_seconds, self._probe = 0, 0.0, None
 
     def failed(self, command_id: str, at: float) -> bool:
-        """Note that a try failed; return whether the circuit opened by it."""
+        """Count a failed attempt; return whether it opened the circuit."""
         self.failures += 1
         has_opened = self._probe == command_id or (self.is_closed and self.failures >= FAILURES_MAX)
-        if has_opened:  # else it is closed still, or open already: this is a further try of an older delivery
+        if has_opened:  # else it is still closed, or open already: an attempt of an earlier delivery
             self._pause_seconds = min(PAUSE_SECONDS_MAX, max(PAUSE_SECONDS_MIN, 2 * self._pause_seconds))
             self.opens_at = at + self._pause_seconds
             self._probe = None
@@ -110,23 +110,23 @@ class Endpoint:
     async def wait(self, seconds: float) -> float:
         """Wait until the circuit lets a delivery pass, at most `seconds`; return how many are left, 0 where it did not."""
         loop = asyncio.get_running_loop()
-        until: float | None = None
+        deadline: float | None = None
         while not self._circuit.allows(loop.time()):
-            until = loop.time() + seconds if until is None else until
-            turn: asyncio.Future[None] = loop.create_future()
-            self._waiting[turn] = None
+            deadline = loop.time() + seconds if deadline is None else deadline
+            waiter: asyncio.Future[None] = loop.create_future()
+            self._waiting[waiter] = None
             try:
-                async with asyncio.timeout_at(until):
-                    await turn
+                async with asyncio.timeout_at(deadline):
+                    await waiter
             except (TimeoutError, asyncio.CancelledError) as error:
-                del self._waiting[turn]
-                if turn.done() and not turn.cancelled():  # woken in the same moment: wake the next one
+                del self._waiting[waiter]
+                if waiter.done() and not waiter.cancelled():  # woken in the same moment: wake the next one
                     self._wake_one()
                 if isinstance(error, TimeoutError):
                     return 0.0
                 raise
-            del self._waiting[turn]
-        return seconds if until is None else max(LEFT_SECONDS_MIN, until - loop.time())
+            del self._waiting[waiter]
+        return seconds if deadline is None else max(LEFT_SECONDS_MIN, deadline - loop.time())
 
     def begin(self, command_id: str) -> bool:
         """Begin a delivery; False where the circuit has opened meanwhile."""
@@ -145,8 +145,8 @@ class Endpoint:
         if not self._circuit.is_closed:
             logger.info("circuit.closed", company_id=self.company_id, endpoint=self.name)
         self._circuit.succeeded()
-        for turn in self._waiting:
-            _wake(turn)
+        for waiter in self._waiting:
+            _wake(waiter)
 
     def failed(self, command_id: str) -> None:
         """Note that the endpoint did not answer, or said that it cannot at present."""
@@ -167,9 +167,9 @@ class Endpoint:
 
     def _wake_one(self) -> None:
         """Wake the delivery that has waited longest; it checks again."""
-        for turn in self._waiting:
-            if not turn.done():
-                turn.set_result(None)
+        for waiter in self._waiting:
+            if not waiter.done():
+                waiter.set_result(None)
                 return
 
 
@@ -180,7 +180,7 @@ class Endpoints:
         self._known: OrderedDict[tuple[int, str], Endpoint] = OrderedDict()
 
     def of(self, company_id: int, name: str) -> Endpoint:
-        """Return an endpoint of a company: never shared between companies, of which each has its own receiver's fate."""
+        """Return an endpoint of a company. Companies never share one: the failures of one do not stop another."""
         endpoint = self._known.get((company_id, name))
         if endpoint is None:
             endpoint = self._known[company_id, name] = Endpoint(company_id, name)
@@ -190,6 +190,6 @@ class Endpoints:
         return endpoint
 
 
-def _wake(turn: asyncio.Future[None]) -> None:
-    if not turn.done():
-        turn.set_result(None)
+def _wake(waiter: asyncio.Future[None]) -> None:
+    if not waiter.done():
+        waiter.set_result(None)

@@ -28,7 +28,7 @@ from schemas.requests import OutcomeRecorded
 from schemas.wire import from_json, to_json
 
 PROVIDER_SECONDS_MIN = 60.0
-"""On the wall: in a demonstration domain time runs faster, a mail server does not."""
+"""In wall time: where domain time runs faster, a mail server does not."""
 
 SHUTDOWN_SECONDS = 2.0
 """How long releasing claims may take at shutdown; after that, the leases run out."""
@@ -122,7 +122,7 @@ class CommandDelivery:
                 return ClaimedCommand(claim=claim, lease=lease)
             return ClaimedCommand(claim=claim, lease=lease, refusal=await self._refusal(taken, claim))
         except (PartitionLostError, asyncio.CancelledError):
-            self._give_back(lease, claiming)
+            self._release_soon(lease, claiming)
             raise
 
     async def execute(
@@ -145,7 +145,7 @@ class CommandDelivery:
             lease.check()
         except LeaseLostError as error:  # this process was suspended: the window may have closed too
             logger.warning("lease.lost", kind=self._channel.kind, command_id=taken.command.command_id, reason=str(error))
-            self._give_back(lease)
+            self._release_soon(lease)
             return None
         try:
             return FinishedCommand(claim=claim, lease=lease, result=await self._call_provider(taken, lease))
@@ -185,14 +185,14 @@ class CommandDelivery:
 
         return await self._outages.retry(DATABASE, claim)
 
-    def _give_back(self, lease: Lease, claiming: "asyncio.Task[CommandClaim] | None" = None) -> None:
+    def _release_soon(self, lease: Lease, claiming: "asyncio.Task[CommandClaim] | None" = None) -> None:
         """Release a claim under which the provider was not called, however long the database is away.
 
         Wait first for a claim that is still being made: made after its release, it would have no worker, and the gateway
         that takes it over would report `unknown`.
         """
 
-        async def give_back() -> None:
+        async def release() -> None:
             if claiming is not None:
                 await claiming
             await self._outages.retry(
@@ -204,7 +204,7 @@ class CommandDelivery:
             self.leases.end(lease)
             del self._releasing[lease.command_id]
 
-        task = self._releasing[lease.command_id] = asyncio.create_task(give_back())
+        task = self._releasing[lease.command_id] = asyncio.create_task(release())
         task.add_done_callback(forget)
 
     async def _refusal(self, taken: TakenCommand, claim: CommandClaim) -> DeliveryResult | None:
@@ -280,12 +280,12 @@ class CommandDelivery:
             await self._reports.post_reply(taken.record, command, result, received_at=now)
         if back is None or not isinstance(command, PlaceCall):
             return
-        course: tuple[tuple[CallBackState, float], ...] = (
+        steps: tuple[tuple[CallBackState, float], ...] = (
             ("ringing", back.after_seconds),
             ("connected", back.rings_seconds),
             ("ended", back.talks_seconds),
         )
-        for state, seconds in course:
+        for state, seconds in steps:
             await sleep_domain_seconds(self._clock, seconds)
             await self._reports.post_call_back(taken.record, command, result, state=state, at=self._clock.now())
 

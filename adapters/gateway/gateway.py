@@ -48,19 +48,21 @@ POLL_SECONDS_AWAITED = 0.01
 """While a command waits for the end of its partition: that may be a control record, which no poll returns."""
 
 SAVE_SECONDS = 1.0
-RENEW_LOOK_SECONDS = 1.0
+LEASE_CHECK_SECONDS = 1.0
 """How often to check whether leases are due: after an outage of the database, or of this process, they are overdue."""
 
-SILENCE_SECONDS = 5.0
-"""The longest that a log which is away goes unnoticed while there is nothing to read."""
+END_SAMPLE_SECONDS = 5.0
+"""How often to sample the ends while there is nothing to read: so late may an outage of the log be noticed."""
 
 READING_PROGRESS = "its saved progress is being read"
 
 PRESSING_MAX = 200
-PRESS_SECONDS = 10.0
-"""How many keys may be pressed at once, shared by companies as slots are, and how long a provider may take."""
+"""Key presses in progress at once; companies share them as they share slots."""
 
-HELD_LOOK_SECONDS = 5.0
+PRESS_SECONDS = 10.0
+"""How long a provider may take over one."""
+
+HELD_RETRY_SECONDS = 5.0
 """How often to retry the claim of a command that another gateway has claimed."""
 
 DRAIN_SECONDS = 900.0
@@ -120,9 +122,9 @@ class Gateway:
         self._committed: set[asyncio.Task[Any]] = set()
         """Those of them whose command may be with its provider, until its outcome is posted."""
         self._pressing: set[asyncio.Task[None]] = set()
-        self._held = Shares(queued_max)
-        self._keys = Shares(PRESSING_MAX)
-        self._heard_at = float("-inf")
+        self._queued = Shares(queued_max)
+        self._presses = Shares(PRESSING_MAX)
+        self._ends_sampled_at = float("-inf")
         self._approaching = 0
 
     def assign(self, partitions: Iterable[int]) -> None:
@@ -147,7 +149,7 @@ class Gateway:
         return {"stop": f"stopping: {len(self._committed)} deliveries are under way"} | found
 
     def stop(self) -> None:
-        """Start nothing more. `run` returns once what is with the provider has ended and is recorded and posted."""
+        """Start no more deliveries. `run` returns once those with the provider have ended, and are recorded and posted."""
         self._stopping.set()
 
     async def run(self) -> None:
@@ -165,12 +167,12 @@ class Gateway:
         )
         try:
             async with asyncio.TaskGroup() as tasks:
-                keeping = [tasks.create_task(self._keep_leases(delivery)), tasks.create_task(self._keep_progress())]
+                upkeep = [tasks.create_task(self._renew_leases(delivery)), tasks.create_task(self._save_progress())]
                 reading = tasks.create_task(self._read(delivery, appender))
                 await self._stopping.wait()
                 reading.cancel()
                 await self._drain(delivery)
-                for task in keeping:
+                for task in upkeep:
                     task.cancel()
         finally:
             await asyncio.shield(self._end(delivery, appender))
@@ -212,8 +214,8 @@ class Gateway:
 
     async def _assign_partitions(self) -> None:
         topic_id = await self._log.topic_id(self._topic)
-        is_another = topic_id != self._topic_id  # deleted and created again: its offsets are new
-        self._leave(self._partitions if is_another else set(self._partitions) - self._wanted)
+        is_recreated = topic_id != self._topic_id  # its offsets start again
+        self._leave(self._partitions if is_recreated else set(self._partitions) - self._wanted)
         for partition in self._wanted - set(self._partitions):
             start = await self.outages.retry(DATABASE, partial(self._deliveries.progress, self._topic, topic_id, partition))
             self._partitions[partition] = PartitionProgress(partition, start or 0)
@@ -223,7 +225,7 @@ class Gateway:
         for partition in list(partitions):
             self._partitions.pop(partition).revoke()
             self._saved.pop(partition, None)
-            with contextlib.suppress(KeyError):  # another gateway reports it now
+            with contextlib.suppress(KeyError):  # never reported here
                 self._metrics.lag.remove(self._topic, str(partition))
 
     async def _poll(self, reader: Reader, delivery: CommandDelivery, appender: Appender) -> None:
@@ -235,7 +237,7 @@ class Gateway:
         for record in records:
             await self._take(record, delivery, appender)
         if records:
-            await asyncio.sleep(0)  # those that need not wait ask for the end now: the next poll is a short one
+            await asyncio.sleep(0)  # lets deliveries register as waiters first: then the next poll is a short one
         for progress in self._partitions.values():
             progress.advance_to(reader.position(progress.partition))
             await self._resume_deferred(progress, reader)
@@ -243,11 +245,11 @@ class Gateway:
     async def _sample_ends(self, reader: Reader) -> None:
         """Sample the ends that deliveries wait for, and regularly all of them. Raises `LogError`.
 
-        A poll of a log that is away is as silent as that of a quiet one, hence regularly. All are sampled at once: each
+        Regularly, since a poll of a log that is away returns nothing, like that of an idle log. All at once, since each
         request may wait behind a fetch that the broker holds.
         """
         asked_at = self._clock.monotonic()
-        is_due = asked_at - self._heard_at >= SILENCE_SECONDS
+        is_due = asked_at - self._ends_sampled_at >= END_SAMPLE_SECONDS
         asked = [
             (progress, waiters) for progress in self._partitions.values() if (waiters := progress.take_waiters()) or is_due
         ]
@@ -262,7 +264,7 @@ class Gateway:
         if failed is not None:
             raise failed
         if is_due:
-            self._heard_at = asked_at
+            self._ends_sampled_at = asked_at
 
     async def _take(self, record: LogRecord, delivery: CommandDelivery, appender: Appender) -> None:
         progress = self._partitions[record.partition]
@@ -297,7 +299,7 @@ class Gateway:
             if progress.is_new(record.offset):
                 self._press_soon(command)
         elif progress.needs_delivery(command.company_id, record.offset):
-            if self._held.may_take(command.company_id):
+            if self._queued.may_take(command.company_id):
                 progress.admit(command.company_id, record.offset)
                 self._enqueue(TakenCommand(progress, record, command), delivery)
             else:
@@ -309,14 +311,14 @@ class Gateway:
         Nothing waits for the result. What is late or too much is dropped: a key answers a question of this moment.
         """
         is_late = command.not_after is not None and self._clock.now() > command.not_after
-        if is_late or not self._keys.may_take(command.company_id):
+        if is_late or not self._presses.may_take(command.company_id):
             logger.warning("keys.dropped", command_id=command.command_id, call_id=command.call_id, late=is_late)
             return
         task = asyncio.create_task(self._press(command), name=f"keys {command.command_id}")
-        self._keys.take(command.company_id)
+        self._presses.take(command.company_id)
         self._pressing.add(task)
         task.add_done_callback(self._pressing.discard)
-        task.add_done_callback(lambda _: self._keys.give_back(command.company_id))
+        task.add_done_callback(lambda _: self._presses.give_back(command.company_id))
 
     async def _press(self, command: PressKeys | HangUp) -> None:
         assert self.channel.press is not None  # noqa: S101 - else the command could not have been read
@@ -339,7 +341,7 @@ class Gateway:
 
     def _has_capacity_again(self, company_id: int) -> bool:
         """Return whether a company may queue many more commands than it does: seeking back reads others' commands again."""
-        return self._held.may_take(company_id) and 2 * self._held.held(company_id) <= self._held.free
+        return self._queued.may_take(company_id) and 2 * self._queued.held(company_id) <= self._queued.free
 
     async def _dead_letter(self, record: LogRecord, error: "_ForeignCommandError", appender: Appender) -> None:
         reason = str(error)
@@ -353,7 +355,7 @@ class Gateway:
         )
 
     def _enqueue(self, taken: TakenCommand, delivery: CommandDelivery) -> None:
-        self._held.take(taken.command.company_id)
+        self._queued.take(taken.command.company_id)
         self._metrics.received.labels(self.channel.kind).inc()
         queue = self._contacts.get(taken.command.contact_key)
         if queue is not None:
@@ -375,7 +377,7 @@ class Gateway:
                 logger.exception("delivery.failed", kind=self.channel.kind, command_id=taken.command.command_id)
                 is_done = True
             queue.popleft()
-            self._held.give_back(taken.command.company_id)
+            self._queued.give_back(taken.command.company_id)
             if is_done:
                 taken.progress.mark_done(taken.record.offset)
         del self._contacts[contact_key]
@@ -397,7 +399,7 @@ class Gateway:
                 return False
             finally:
                 self._committed.discard(_this_task())
-            await self._clock.sleep(HELD_LOOK_SECONDS)
+            await self._clock.sleep(HELD_RETRY_SECONDS)
         return False
 
     async def _claim_and_execute(self, taken: TakenCommand, delivery: CommandDelivery) -> FinishedCommand | None:
@@ -413,11 +415,11 @@ class Gateway:
             self._committed.add(_this_task())
             return await delivery.execute(taken, claim_and_check, refusal)
 
-    async def _keep_leases(self, delivery: CommandDelivery) -> None:
+    async def _renew_leases(self, delivery: CommandDelivery) -> None:
         """Renew the leases of commands in progress, and no others."""
         renewed_at = self._clock.monotonic()
         while True:
-            await self._clock.sleep(RENEW_LOOK_SECONDS)
+            await self._clock.sleep(LEASE_CHECK_SECONDS)
             if self._clock.monotonic() - renewed_at < LEASE_SECONDS / RENEWALS_PER_LEASE:
                 continue
             with contextlib.suppress(StoreError):  # the deliveries report it, and retry
@@ -425,14 +427,14 @@ class Gateway:
                 await delivery.leases.renew()
                 renewed_at = begun_at
 
-    async def _keep_progress(self) -> None:
+    async def _save_progress(self) -> None:
         """Save progress, and report the lag of each partition."""
         while True:
             await self._clock.sleep(SAVE_SECONDS)
             with contextlib.suppress(StoreError):
-                await self._save()
+                await self._save_watermarks()
 
-    async def _save(self) -> None:
+    async def _save_watermarks(self) -> None:
         for partition, progress in list(self._partitions.items()):
             watermark = progress.watermark
             self._metrics.lag.labels(self._topic, str(partition)).set(progress.lag)
@@ -441,7 +443,7 @@ class Gateway:
                 self._saved[partition] = watermark
 
     async def _drain(self, delivery: CommandDelivery) -> None:
-        """Release what is not with the provider at once, and wait until the rest has ended."""
+        """Release at once what is not with the provider; wait until the rest has ended."""
         for progress in self._partitions.values():
             progress.revoke()
         for task in [task for task in self._serving if task not in self._committed]:
@@ -466,7 +468,7 @@ class Gateway:
         with contextlib.suppress(StoreError, TimeoutError):
             async with asyncio.timeout(SHUTDOWN_SECONDS):
                 await asyncio.gather(*delivery.releasing, return_exceptions=True)
-                await self._save()
+                await self._save_watermarks()
                 await delivery.leases.renew(lease_seconds=0)
         delivery.close()
         await appender.close()

@@ -1,7 +1,7 @@
 """Until when may this process give a claimed command to a provider? Until its lease ends.
 
-A process can be suspended between any two statements (SIGSTOP, a machine that swaps, a closed laptop) while its leases run
-out and others take its claims over. So each lease carries its end by this process's own clock, and that end is checked
+A process can be suspended between any two statements (SIGSTOP, swapping, a closed laptop) while its leases run out and
+others take its claims over. So each lease carries its end by this process's own clock, and that end is checked
 right before a provider is called, with nothing awaited in between. `Lease.claim_id` is the generation of the claim: each
 attempt has its own, and the database renews, records and releases only that one.
 """
@@ -51,7 +51,7 @@ class Leases:
         self._by_command: dict[str, Lease] = {}
 
     def begin(self, command_id: str, claim_id: str) -> Lease:
-        """Note that a command is being claimed; without an end its lease does not allow the call of a provider."""
+        """Begin a lease for a command that is being claimed; until it is renewed, no provider may be called under it."""
         lease = self._by_command[command_id] = Lease(command_id, claim_id, self._clock)
         return lease
 

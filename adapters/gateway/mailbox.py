@@ -82,7 +82,7 @@ class Mailbox:
         self, _server: "SMTP", _session: "Session", envelope: "Envelope", address: str, _options: list[str]
     ) -> str:
         """Take a recipient, or refuse it by its name."""
-        refusal = REFUSED_RECIPIENTS.get(_name(address))
+        refusal = REFUSED_RECIPIENTS.get(_local_part(address))
         if refusal is not None:
             return refusal
         envelope.rcpt_tos.append(address)
@@ -91,7 +91,7 @@ class Mailbox:
     async def handle_DATA(self, _server: "SMTP", _session: "Session", envelope: "Envelope") -> str:  # noqa: N802 - as above
         """Store a message, and delete the oldest."""
         for address in envelope.rcpt_tos:
-            if refusal := REFUSED_MESSAGES.get(_name(address)):
+            if refusal := REFUSED_MESSAGES.get(_local_part(address)):
                 return refusal
         self._store(cast("bytes", envelope.content), envelope)
         return f"250 2.0.0 Kept as {self._number}"
@@ -156,5 +156,5 @@ def _stored_files(folder: Path) -> list[tuple[int, Path]]:
     return sorted((int(path.stem), path) for path in folder.iterdir() if path.suffix == _SUFFIX)
 
 
-def _name(address: str) -> str:
+def _local_part(address: str) -> str:
     return address.partition("@")[0].lower()

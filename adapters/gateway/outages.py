@@ -19,7 +19,7 @@ logger = structlog.get_logger(__name__)
 
 WAIT_SECONDS_MIN = 0.1
 WAIT_SECONDS_MAX = 5.0
-"""A broker or database that is back is noticed within this."""
+"""So late may the return of a broker or database be noticed."""
 
 
 def is_transient(error: Exception) -> bool:
@@ -34,7 +34,7 @@ class Outages:
         self._by_source: dict[str, str] = {}
 
     def current(self) -> dict[str, str]:
-        """Return source -> what it said."""
+        """Return source -> its last error."""
         return dict(self._by_source)
 
     async def retry(self, source: str, act: Callable[[], Awaitable[T]], *, attempts: int | None = None) -> T:

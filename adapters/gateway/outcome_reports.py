@@ -18,10 +18,10 @@ from schemas.topics import CONTACTS_REQUESTS
 from schemas.wire import to_json
 
 DETAIL_LENGTH_MAX = 500
-"""A provider's own words are for people, not for programs."""
+"""In characters, of a provider's own words: people read them, programs do not."""
 
 PROGRESS_ATTEMPTS = 5
-"""That a call rings is of use while it rings; only the outcome must arrive."""
+"""Progress is of use only while the call lasts; the outcome alone must arrive."""
 
 LOG = "log"
 

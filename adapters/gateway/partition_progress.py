@@ -7,7 +7,7 @@ from adapters.gateway.fences import Fences
 from schemas.errors import DependencyError
 
 FENCES_BETWEEN_SWEEPS = 10_000
-"""Old fences are dropped when this many more have come: that looks at all of them."""
+"""New fences between two sweeps of old ones: each sweep examines all."""
 
 
 class PartitionLostError(DependencyError):
@@ -17,8 +17,8 @@ class PartitionLostError(DependencyError):
 class PartitionProgress:
     """One partition. Every record before `next_offset` was seen; every command before `watermark` is done.
 
-    Where there is no capacity for a command of a company, the company is deferred: none of its commands behind that one is
-    admitted (order per contact!) until the reader has gone back to it. Those of other companies, and fences, are.
+    Without capacity for a command its company is deferred: until the reader was sought back, no later command of the company
+    is admitted, which keeps the order per contact. Commands of other companies are admitted, and fences added, meanwhile.
     """
 
     def __init__(self, partition: int, start: int) -> None:
@@ -32,7 +32,7 @@ class PartitionProgress:
         self._deferred: dict[int, int] = {}
         """By company: its first command that may not have been admitted, or an offset before it."""
         self._returning: set[int] = set()
-        """Those of them whose commands are admitted again; the reader has gone back."""
+        """Deferred companies whose commands are admitted again: the reader was sought back to them."""
         self._waiters: list[asyncio.Future[None]] = []
         self._ends: list[tuple[int, list[asyncio.Future[None]]]] = []
         self._sweep_at = FENCES_BETWEEN_SWEEPS

@@ -1,7 +1,7 @@
 """What does a gateway need from outside? A store of claims, the rules, and one provider per channel.
 
-A provider promises: it returns the outcome of a command, or None where it took the command and the outcome comes by another
-way (or never: the contact has its own timeout). It raises `NotPlacedError` only if it certainly reached no person.
+A provider promises: it returns the outcome of a command, or None where it accepted the command and the outcome comes by
+another way (or never: the contact has its own timeout). It raises `NotPlacedError` only if it certainly reached no person.
 Its idempotency key is `command.command_id`. What it does before a request (resolve a name, connect, wait for a retry) takes
 time: right before the request it calls `leases.check_lease`.
 """
@@ -128,7 +128,7 @@ class RulesReader(Protocol):
 
 
 class CallProgress(Struct, frozen=True, kw_only=True):
-    """A call moved on."""
+    """A call in progress has changed its state."""
 
     state: Literal["initiated", "ringing", "established", "on-hold", "resumed"]
     provider_ref: str | None = None
@@ -188,7 +188,7 @@ class VoiceProvider(Protocol):
         ...
 
     async def press(self, command: PressKeys) -> bool:
-        """Press keys on a call that this provider placed; False where that call does not last any more."""
+        """Press keys on a call that this provider placed; False where that call has ended."""
         ...
 
     async def hang_up(self, command: HangUp) -> bool:
@@ -202,7 +202,7 @@ class SmsProvider(Protocol):
     name: str
 
     async def send(self, command: SendSms) -> DeliveryResult | None:
-        """Send a text and return when its fate is known."""
+        """Send a text and return once its outcome is known."""
         ...
 
 

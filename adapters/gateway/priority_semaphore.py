@@ -1,6 +1,6 @@
 """Which command goes next where more wait than there are slots? Companies share fairly, each with its most urgent first.
 
-A command whose endpoint does not answer waits for it without a slot, and for a bounded time.
+While a circuit is open, commands to its endpoint wait without a slot, for a bounded time.
 """
 
 import random
@@ -33,7 +33,7 @@ class PrioritySemaphore:
             async with self._slots.acquire(command.company_id, rank):
                 yield None
             return
-        seconds = random.uniform(WAIT_SECONDS_MIN, WAIT_SECONDS_MAX)  # noqa: S311 - spreads what gives up, hides nothing
+        seconds = random.uniform(WAIT_SECONDS_MIN, WAIT_SECONDS_MAX)  # noqa: S311 - jitter, no secret
         while (seconds := await endpoint.wait(seconds)) > 0:
             async with self._slots.acquire(command.company_id, rank, endpoint):
                 if endpoint.begin(command.command_id):

@@ -14,7 +14,7 @@ import aiodns
 from schemas.errors import DependencyError
 
 LOOKUP_SECONDS = 5.0
-"""For one name, with a second question after 2 s: half of what one try of a webhook may take."""
+"""For one name, with a second question after 2 s: half of what one attempt of a webhook may take."""
 
 QUESTION_SECONDS = 2.0
 QUESTIONS_MAX = 2

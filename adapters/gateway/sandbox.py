@@ -22,9 +22,9 @@ NO_ENDING = ""
 
 
 class CallScript(Struct, frozen=True, kw_only=True):
-    """A call as it goes: it rings, is answered or not, and ends. Seconds are domain time; `None` means never.
+    """How a call goes: it rings, is answered or not, and ends. Seconds are domain time; `None` means never.
 
-    `outcome` None: the call is answered and nothing more is heard of it. `connects`: a buyer is put through if there is one.
+    `outcome` None: the call is answered and no outcome is reported. `connects`: a buyer is put through if there is one.
     `holds_for`: after the answer it is on hold for so long. `cause` and `ended_by` say how it ends. `calls_back`: the person
     rings the number that they were called from.
     """
@@ -42,7 +42,7 @@ class CallScript(Struct, frozen=True, kw_only=True):
 
 
 class SmsScript(Struct, frozen=True, kw_only=True):
-    """A text as it goes; `outcome` None: nothing more is heard of it; `reply`: what the person answers."""
+    """What becomes of a text; `outcome` None: no receipt is reported; `reply`: what the person answers."""
 
     outcome: str | None
     after: float = 2.0
@@ -57,7 +57,7 @@ DELIVERED = SmsScript(outcome="delivered", detail="delivered")
 RINGS_OUT = float("inf")
 """It rings for as long as the command lets it."""
 
-NOT_TAKEN = "11"
+REFUSED = "11"
 
 BUYER_IS_AWAY = "02"
 """Ending of a buyer's number: no answer until the buyer's own timeout; any other buyer answers at once."""
@@ -142,7 +142,7 @@ class SandboxVoice:
 
     async def place(self, command: PlaceCall, report: Report) -> DeliveryResult | None:
         """Play the script of the number's ending."""
-        _refuse_if_not_taken(command.to)
+        _raise_if_refused(command.to)
         self._keys[command.command_id], self._ended[command.command_id] = "", asyncio.Event()
         try:
             return await self._play(command, report, _script(command))
@@ -158,7 +158,7 @@ class SandboxVoice:
             answered_at = self._clock.now()
             await report(CallProgress(state="established", provider_ref=reference))
             await self._hold(command, script, report, reference)
-            await self._pass(command, script.talks_for)
+            await self._sleep_in_call(command, script.talks_for)
         if self._ended[command.command_id].is_set():
             return self._hung_up(script, reference, ringing_at, answered_at)
         if script.outcome is None:
@@ -196,8 +196,8 @@ class SandboxVoice:
             detail="we hung up",
         )
 
-    async def _pass(self, command: PlaceCall, seconds: float) -> None:
-        """Let seconds of the call pass, fewer where it is ended."""
+    async def _sleep_in_call(self, command: PlaceCall, seconds: float) -> None:
+        """Sleep for domain seconds, or until we hang up."""
         ended = asyncio.create_task(self._ended[command.command_id].wait())
         passing = asyncio.create_task(sleep_domain_seconds(self._clock, seconds))
         try:
@@ -210,7 +210,7 @@ class SandboxVoice:
         if not script.holds_for:
             return
         await report(CallProgress(state="on-hold", provider_ref=reference))
-        await self._pass(command, script.holds_for)
+        await self._sleep_in_call(command, script.holds_for)
         await report(CallProgress(state="resumed", provider_ref=reference))
 
     async def _ring(self, command: PlaceCall, script: CallScript, report: Report, reference: str) -> int | None:
@@ -218,7 +218,7 @@ class SandboxVoice:
             return None
         ringing_at = self._clock.now()
         await report(CallProgress(state="ringing", provider_ref=reference))
-        await self._pass(command, min(script.rings_for, command.ring_timeout_seconds))
+        await self._sleep_in_call(command, min(script.rings_for, command.ring_timeout_seconds))
         return ringing_at
 
 
@@ -232,7 +232,7 @@ class SandboxSms:
 
     async def send(self, command: SendSms) -> DeliveryResult | None:
         """Play the script of the number's ending."""
-        _refuse_if_not_taken(command.to)
+        _raise_if_refused(command.to)
         script = TEXTS.get(ending_of(command.to), DELIVERED)
         if script.outcome is None:
             return None
@@ -270,8 +270,8 @@ def _cost(script: CallScript) -> float:
     return round(minutes * COST_A_MINUTE, 4)
 
 
-def _refuse_if_not_taken(number: str) -> None:
-    if ending_of(number) == NOT_TAKEN:
+def _raise_if_refused(number: str) -> None:
+    if ending_of(number) == REFUSED:
         raise NotPlacedError("the sandbox takes no orders for this number")
 
 

@@ -13,7 +13,7 @@ def signing_key(deployment_secret: str, company_id: int, webhook_id: int, genera
 
 
 def shown_secret(key: bytes) -> str:
-    """Return a key as its owner gets to see it: `whsec_` and base64, which every Standard Webhooks library reads."""
+    """Return a key as its owner sees it: `whsec_` and base64, which every Standard Webhooks library reads."""
     return f"whsec_{base64.b64encode(key).decode()}"
 
 

@@ -21,21 +21,21 @@ from engine.partition.ports import Clock
 from schemas.commands import SendEmail
 from schemas.instant import to_datetime
 
-TRIES_MAX = 3
-TRY_GAP_SECONDS = 2.0
+ATTEMPTS_MAX = 3
+RETRY_DELAY_SECONDS = 2.0
 """For a connection that breaks; what the server refuses, the schedule retries."""
 
 ANSWER_SECONDS = 20.0
 """For each step of the dialogue."""
 
 _MAILBOX_GONE = {"5.1.1", "5.1.2", "5.1.3", "5.1.6", "5.1.10", "5.2.1"}
-"""RFC 3463 and 7505: no such mailbox or domain. Other permanent codes speak of policy, content, the sender or ourselves."""
+"""RFC 3463 and 7505: no such mailbox or domain. Other permanent codes concern policy, content or the sender."""
 
 _MAILBOX_FULL = "5.2.2"
 
 
 class SmtpSettings(Struct, frozen=True, kw_only=True):
-    """Where mail goes out. `starttls` None: used where the server offers it; `tls`: from the first byte (port 465)."""
+    """The mail server. `starttls` None: used where the server offers it; `tls`: from the first byte (port 465)."""
 
     host: str = "127.0.0.1"
     port: int = 25
@@ -52,18 +52,18 @@ class SmtpEmail:
 
     name = "smtp"
 
-    def __init__(self, settings: SmtpSettings, clock: Clock, *, try_gap_seconds: float = TRY_GAP_SECONDS) -> None:
+    def __init__(self, settings: SmtpSettings, clock: Clock, *, retry_delay_seconds: float = RETRY_DELAY_SECONDS) -> None:
         self._settings = settings
         self._clock = clock
-        self._try_gap_seconds = try_gap_seconds
+        self._retry_delay_seconds = retry_delay_seconds
 
     async def send(self, command: SendEmail) -> DeliveryResult:
         """Send; retry a connection that breaks, with the same Message-ID."""
         message = self._message(command)
         reference = str(message["Message-ID"])
-        for left in reversed(range(TRIES_MAX)):
+        for left in reversed(range(ATTEMPTS_MAX)):
             try:
-                said = await self._sent(message)
+                said = await self._send(message)
             except aiosmtplib.SMTPRecipientsRefused as error:
                 refusal = error.recipients[0]
                 return _refused(refusal.code, refusal.message, reference, is_recipient=True)
@@ -78,10 +78,10 @@ class SmtpEmail:
                     return DeliveryResult(outcome="unknown", rang=False, provider_ref=reference, detail=str(error))
             else:
                 return DeliveryResult(outcome="accepted", rang=False, provider_ref=reference, detail=said)
-            await self._clock.sleep(self._try_gap_seconds)
-        raise AssertionError("the last try returns or raises")
+            await self._clock.sleep(self._retry_delay_seconds)
+        raise AssertionError("the last attempt returns or raises")
 
-    async def _sent(self, message: EmailMessage) -> str:
+    async def _send(self, message: EmailMessage) -> str:
         settings = self._settings
         server = _LeasedSmtp(
             hostname=settings.host,
@@ -101,7 +101,7 @@ class SmtpEmail:
         message = EmailMessage()
         message["From"] = command.from_address or self._settings.sender
         message["To"] = command.to
-        message["Subject"] = _unread(" ".join(command.subject.split()))
+        message["Subject"] = _as_plain_text(" ".join(command.subject.split()))
         message["Date"] = format_datetime(to_datetime(self._clock.now()))
         message["Message-ID"] = f"<{command.command_id}@{self._settings.message_id_domain}>"
         message["Auto-Submitted"] = "auto-generated"
@@ -118,7 +118,7 @@ class _LeasedSmtp(aiosmtplib.SMTP):
 
     async def data(self, message: str | bytes, /, **named: Any) -> aiosmtplib.SMTPResponse:
         """Hand a message over. Raises `LeaseLostError`, the connection closed, where that would be too late."""
-        with _looking(self.protocol):
+        with _checking_lease(self.protocol):
             try:
                 return await super().data(message, **named)
             except LeaseLostError:
@@ -127,26 +127,26 @@ class _LeasedSmtp(aiosmtplib.SMTP):
 
 
 @contextmanager
-def _looking(protocol: SMTPProtocol | None) -> Iterator[None]:
+def _checking_lease(protocol: SMTPProtocol | None) -> Iterator[None]:
     """Check the lease right before each write; the library has no step of its own between `DATA` and the text."""
     if protocol is None:
         yield
         return
     write = protocol.write
 
-    def looked(data: bytes) -> None:
+    def write_checked(data: bytes) -> None:
         check_lease()
         write(data)
 
-    protocol.__dict__["write"] = looked
+    protocol.__dict__["write"] = write_checked
     try:
         yield
     finally:
         del protocol.__dict__["write"]
 
 
-def _unread(text: str) -> str:
-    """Return a subject that is nothing but text: no line break, and no encoded word, in a template's value becomes a header.
+def _as_plain_text(text: str) -> str:
+    """Return a subject that cannot become a header: a template's value may hold a line break, or an encoded word of one.
 
     The library reads encoded words (RFC 2047) in what it is given and writes out a line break that it found in one.
     """

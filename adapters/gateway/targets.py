@@ -1,6 +1,6 @@
 """Which URLs of webhooks are refused before a name is resolved (SSRF)? Private addresses, and our own ports.
 
-A webhook to a private address is refused when it is saved, so that its company learns it then, not from failed commands.
+A webhook to a private address is refused when it is saved, so that its company learns of it then, not from failed commands.
 What a name resolves to is judged when it is connected to (`addresses`).
 """
 
@@ -14,7 +14,7 @@ from adapters.gateway.addresses import Address, ForbiddenAddressError, Network, 
 DEFAULT_PORTS = {"http": 80, "https": 443}
 
 LOCALHOST = "localhost"
-"""With all names below it always this machine (RFC 6761, 6.3)."""
+"""This name and all below it are always this machine (RFC 6761, 6.3)."""
 
 
 def check_own_port(address: Address, port: int, own_ports: Collection[int]) -> None:

@@ -25,8 +25,7 @@ from engine.partition.ports import Clock
 from schemas.commands import PostWebhook
 from schemas.records import OutgoingWebhook
 
-TRIES_MAX = 3
-TRY_GAPS_SECONDS = (1.0, 3.0)
+RETRY_DELAYS_SECONDS = (1.0, 3.0)
 """For a receiver that restarts; the step's own `retry` covers what takes longer."""
 
 ANSWER_SECONDS = 10.0
@@ -37,13 +36,13 @@ RESPONSE_BYTES_MAX = 16_384
 
 DETAIL_BYTES_MAX = 200
 CONNECTIONS_MAX = CONCURRENT_MAX["webhook"]
-"""One for each delivery that may be in flight: none waits for a connection of another one."""
+"""One for each delivery that may be in flight, so that none waits for a connection."""
 
 
-_OURS = frozenset(
+_RESERVED_HEADERS = frozenset(
     {"host", "content-length", "transfer-encoding", "connection", "te", "trailer", "upgrade", "expect", "keep-alive"}
 )
-"""Headers that a webhook's record cannot set, beside those of the signature."""
+"""Headers that a webhook's record cannot set, besides those of the signature."""
 
 
 class _Target(Struct, frozen=True, kw_only=True):
@@ -67,7 +66,7 @@ class SignedWebhooks:
         deployment_secret: str,
         allowed: Sequence[Network] = (),
         own_ports: Collection[int] = (),
-        try_gaps_seconds: Sequence[float] = TRY_GAPS_SECONDS,
+        retry_delays_seconds: Sequence[float] = RETRY_DELAYS_SECONDS,
         answer_seconds: float = ANSWER_SECONDS,
         tls: ssl.SSLContext | None = None,
         resolver: Resolver | None = None,
@@ -77,7 +76,7 @@ class SignedWebhooks:
         self._deployment_secret = deployment_secret
         self._allowed = tuple(allowed)
         self._own_ports = own_ports
-        self._try_gaps_seconds = tuple(try_gaps_seconds)
+        self._retry_delays_seconds = tuple(retry_delays_seconds)
         self._answer_seconds = answer_seconds
         self._endpoints = Endpoints()
         self._resolver = resolver or Resolver()
@@ -110,12 +109,12 @@ class SignedWebhooks:
             return _failed("the outgoing webhook does not exist any more")
         if webhook.paused:
             return _failed("the outgoing webhook is paused")
-        result, is_worth_another = await self._try(command, webhook)
-        for gap_seconds in self._try_gaps_seconds:
-            if not is_worth_another or self._is_too_late(command, gap_seconds):
+        result, is_retryable = await self._attempt(command, webhook)
+        for delay_seconds in self._retry_delays_seconds:
+            if not is_retryable or self._is_too_late(command, delay_seconds):
                 break
-            await self._clock.sleep(gap_seconds)
-            result, is_worth_another = await self._try(command, webhook)
+            await self._clock.sleep(delay_seconds)
+            result, is_retryable = await self._attempt(command, webhook)
         return result
 
     async def _webhook(self, command: PostWebhook) -> OutgoingWebhook | None:
@@ -127,7 +126,7 @@ class SignedWebhooks:
             return None
         return self._rules.rules.body(OutgoingWebhook, "outgoing_webhook", command.outgoing_webhook_id)
 
-    async def _try(self, command: PostWebhook, webhook: OutgoingWebhook) -> tuple[DeliveryResult, bool]:
+    async def _attempt(self, command: PostWebhook, webhook: OutgoingWebhook) -> tuple[DeliveryResult, bool]:
         """Return the outcome of one attempt, and whether a retry may help."""
         endpoint = self.endpoint_of(command)
         try:
@@ -139,14 +138,14 @@ class SignedWebhooks:
         except (httpx.HTTPError, OSError) as error:  # a TimeoutError is an OSError
             endpoint.failed(command.command_id)
             return _failed(f"{type(error).__name__}: {error}"), True
-        is_worth_another = status >= HTTPStatus.INTERNAL_SERVER_ERROR or status == HTTPStatus.TOO_MANY_REQUESTS
-        if is_worth_another:
+        is_retryable = status >= HTTPStatus.INTERNAL_SERVER_ERROR or status == HTTPStatus.TOO_MANY_REQUESTS
+        if is_retryable:
             endpoint.failed(command.command_id)
         else:
             endpoint.succeeded()
         if HTTPStatus.OK <= status < HTTPStatus.MULTIPLE_CHOICES:
             return DeliveryResult(outcome="accepted", rang=False, detail=str(status)), False
-        return _failed(f"{status} {said}".strip()), is_worth_another
+        return _failed(f"{status} {said}".strip()), is_retryable
 
     async def _target(self, text: str) -> _Target:
         url = httpx.URL(text)
@@ -166,7 +165,7 @@ class SignedWebhooks:
             "content-type": JSON_TYPE,
             "user-agent": "leadclock",
             "idempotency-key": command.command_id,  # as `webhook-id`, for receivers that know this name only
-            **{name.lower(): value for name, value in webhook.headers.items() if name.lower() not in _OURS},
+            **{name.lower(): value for name, value in webhook.headers.items() if name.lower() not in _RESERVED_HEADERS},
             **signature_headers(key, command.command_id, body),
             "host": target.host_header,
         }
@@ -176,16 +175,16 @@ class SignedWebhooks:
         check_lease()  # resolving the name, or the wait before this attempt, may have taken long
         response = await self._client.send(request, stream=True)
         try:
-            return response.status_code, await _beginning(response)
+            return response.status_code, await _read_excerpt(response)
         finally:
             await response.aclose()
 
-    def _is_too_late(self, command: PostWebhook, gap_seconds: float) -> bool:
-        return command.not_after is not None and self._clock.seconds_until(command.not_after) < gap_seconds
+    def _is_too_late(self, command: PostWebhook, delay_seconds: float) -> bool:
+        return command.not_after is not None and self._clock.seconds_until(command.not_after) < delay_seconds
 
 
-async def _beginning(response: httpx.Response) -> str:
-    """Return the first words of an answer, for people to read."""
+async def _read_excerpt(response: httpx.Response) -> str:
+    """Return the start of an answer, for people to read."""
     read = bytearray()
     async for chunk in response.aiter_raw():
         read += chunk

@@ -26,7 +26,7 @@ RETENTION_SECONDS = 7 * SERVED_SECONDS
 
 
 class PostgresGateways:
-    """Keeps the promises of `adapters.gateway.ports.Register`."""
+    """Keeps the promises of `adapters.gateway.ports.GatewayRegistry`."""
 
     def __init__(self, pool: Pool, schemas: Schemas = Schemas()) -> None:  # noqa: B008 - frozen
         self._pool = pool

@@ -30,23 +30,23 @@ from adapters.settings import PREFIX, SettingsError
 from adapters.settings import Settings as Deployment
 from engine.partition.ports import LogError
 
-LOOK_SECONDS = 2.0
+SERVING_REFRESH_SECONDS = 2.0
 """How old the header may be that names the channels of the sandbox; the table has a row per gateway and channel."""
 
-REPORTS_SHARE = 5
-"""One report at once for so many connections to the database: 2 of 10. A report keeps a core of the database busy."""
+CONNECTIONS_PER_REPORT = 5
+"""Connections of the pool for each report that runs at once: 10 allow 2. A report keeps a core of the database busy."""
 
 PURGE_MINUTES = 10
 """Results and Idempotency-Keys are stored for 24 h; ten minutes more do no harm."""
 
-DATABASE_LOOK_SECONDS = 2.0
+DATABASE_CHECK_SECONDS = 2.0
 """How late the health port may report that the database is away, or back."""
 
 logger = structlog.get_logger(__name__)
 
 
 class ApiRole:
-    """Serves one port until `stop` is set; `port` is the one it got."""
+    """Serve HTTP on one port until `stop` is set; `port` is the one that was bound."""
 
     name = "api"
 
@@ -78,9 +78,9 @@ class ApiRole:
         jobs.start()
         watching = asyncio.create_task(self._watch_database(reads), name="watch the database")
         served = PostgresServing(pool)
-        looking = asyncio.create_task(_look(served), name="who serves what")
+        refreshing = asyncio.create_task(_refresh_serving(served), name="refresh serving")
         try:
-            await self._first_rules(stop)
+            await self._read_first_rules(stop)
             app = self._app(requests, reads, PostgresIdempotencyKeys(pool), served)
             serve = serving(
                 app,
@@ -96,7 +96,7 @@ class ApiRole:
                 await stop.wait()
         finally:
             watching.cancel()
-            looking.cancel()
+            refreshing.cancel()
             jobs.stop()
             await requests.close()
             await appender.close()
@@ -133,13 +133,13 @@ class ApiRole:
                 self._problems["database"] = describe_database(self._context.settings.postgres_dsn, error)
             else:
                 self._problems.pop("database", None)
-            await asyncio.sleep(DATABASE_LOOK_SECONDS)
+            await asyncio.sleep(DATABASE_CHECK_SECONDS)
 
     async def _ready(self) -> Mapping[str, str]:
         return self.problems()
 
-    async def _first_rules(self, stop: asyncio.Event) -> None:
-        """Read the keys and tokens once before any request is refused for an unknown one."""
+    async def _read_first_rules(self, stop: asyncio.Event) -> None:
+        """Read the account records once: until then, a valid key would be refused as unknown."""
         refresh = self._context.rules.refresh
         await retry_until_stopped(refresh, stop, on=(LogError,), backoff=Backoff(), failed=self._report)
         if not stop.is_set():
@@ -150,12 +150,12 @@ class ApiRole:
         await logger.awarning("log.disconnected", role=self.name, error=self._problems["log"], retry_in_seconds=seconds)
 
 
-async def _look(served: PostgresServing) -> None:
+async def _refresh_serving(served: PostgresServing) -> None:
     """Read which gateway serves which channel until cancelled: answers name the channels of the sandbox."""
     while True:
         with suppress(ReadsUnavailableError):
             await served.read()
-        await asyncio.sleep(LOOK_SECONDS)
+        await asyncio.sleep(SERVING_REFRESH_SECONDS)
 
 
 def _http_settings(context: Context) -> HttpSettings:
@@ -170,7 +170,7 @@ def _http_settings(context: Context) -> HttpSettings:
         speed=settings.clock_speed,
         webhook_networks=networks(settings.webhook_private_networks),
         own_ports=context.own_ports,
-        reports_max=max(1, settings.postgres_pool // REPORTS_SHARE),
+        reports_max=max(1, settings.postgres_pool // CONNECTIONS_PER_REPORT),
     )
 
 

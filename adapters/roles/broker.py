@@ -1,6 +1,6 @@
 """How do settings lead to a log, and which error names a broker that does not answer?
 
-Separate from the context of the roles, for commands that need no more.
+Apart from `context`, for commands that need the log alone.
 """
 
 import ssl
@@ -31,7 +31,7 @@ async def open_log(settings: Settings) -> AsyncIterator[Log]:
 
 def log_of(settings: Settings) -> Log:
     """Return the log of the settings: a broker's, or the embedded one of a running `up` through its log server."""
-    return _embedded_elsewhere(settings) if settings.kafka_bootstrap.startswith(EMBEDDED) else _kafka(settings)
+    return _embedded_log_of_up(settings) if settings.kafka_bootstrap.startswith(EMBEDDED) else _kafka(settings)
 
 
 @contextmanager
@@ -74,7 +74,7 @@ def connection_of(settings: Settings) -> KafkaConnection:
     return KafkaConnection(settings.kafka_bootstrap, settings.app, _security(settings))
 
 
-def _embedded_elsewhere(settings: Settings) -> RemoteLog:
+def _embedded_log_of_up(settings: Settings) -> RemoteLog:
     port = settings.kafka_bootstrap.removeprefix(EMBEDDED)
     if not port.isdecimal():
         raise SettingsError(

@@ -34,16 +34,16 @@ from schemas.instant import DAY
 from schemas.topics import TOMBSTONE_RETENTION_MS, TOPICS, Topic
 
 REPORT_SECONDS = 1.0
-"""How often positions are committed to the group; a process that crashed reads again what came after."""
+"""How often offsets are committed to the group; after a crash, what came after the last commit is read again."""
 
 SCHEDULER_REPORT_SECONDS = 0.05
-"""Backpressure of intake reads the schedulers' positions: with late ones a burst waits in front of an opt-out."""
+"""Intake's backpressure reads the schedulers' offsets: if they are old, an opt-out waits behind a burst."""
 
 MESSAGE_BYTES_MAX = 1_048_588
 """Kafka's default, set on each topic as a broker's own may be smaller: `RECORD_BYTES_MAX` and its framing."""
 
 AT_LEAST = frozenset({"retention.ms", "delete.retention.ms", "max.message.bytes"})
-"""Of these an operator may set more."""
+"""Topic settings that an operator may raise."""
 
 DEADLETTER_BYTES_MAX = 2_097_152
 """A dead letter holds the refused record whole, and more headers: twice what any other topic takes."""
@@ -53,23 +53,23 @@ class RoleAssignment(Protocol):
     """A `GroupAssignment`, or all partitions where there is no group."""
 
     async def start(self) -> None:
-        """Join."""
+        """Join the group."""
         ...
 
     def changes(self) -> AsyncIterator[frozenset[int]]:
-        """Yield the partitions that are ours, each time they change."""
+        """Yield the partitions that are assigned to this process, each time they change."""
         ...
 
     async def confirm(self, partition: int) -> bool:
-        """Return whether a partition is still ours."""
+        """Return whether a partition is still assigned to this process."""
         ...
 
     def report(self, partition: int, offset: int) -> None:
-        """Note how far a partition is done."""
+        """Note the offset before which a partition is done; it is committed soon."""
         ...
 
     async def save_checkpoint(self, partition: int, checkpoint: Checkpoint) -> None:
-        """Commit how far a partition is done, with a note, now. Raises `LogError`."""
+        """Commit a checkpoint of a partition now. Raises `LogError`."""
         ...
 
     async def load_checkpoint(self, partition: int) -> Checkpoint | None:
@@ -77,7 +77,7 @@ class RoleAssignment(Protocol):
         ...
 
     async def close(self) -> None:
-        """Leave."""
+        """Leave the group."""
         ...
 
 
@@ -97,11 +97,11 @@ class Context:
 
     @property
     def own_ports(self) -> Collection[int]:
-        """Ports that no webhook may reach on private networks, as far as they are known now; it grows by itself."""
+        """Return the ports that no webhook may reach on private networks, as known so far."""
         return self._own_ports if self.settings.webhook_own_ports == "refuse" else frozenset()
 
     def own(self, *ports: int) -> None:
-        """Note ports of this deployment."""
+        """Add ports that this deployment listens on."""
         self._own_ports.update(ports)
 
     async def assignment(self, role: str, topic: Topic) -> RoleAssignment:
@@ -121,17 +121,17 @@ class Context:
 
     @property
     def has_groups(self) -> bool:
-        """Whether processes share partitions by groups, which keep how far they have come."""
+        """Return whether consumer groups assign the partitions and store the offsets."""
         return self._connection is not None
 
     def progress(self, role: str, topic: Topic) -> CommittedOffsets | None:
-        """Return the committed offsets of a role's group on a topic; close them. None where there is no group."""
+        """Return the committed offsets of a role's group on a topic, None without groups. The caller closes them."""
         if self._connection is None:
             return None
         return CommittedOffsets(self._connection, self._group(role), self.names.of(topic.name))
 
     async def members(self, roles: Sequence[str]) -> dict[str, int]:
-        """Return how many members each of these roles has, without those that have none. Raises `LogError`."""
+        """Return the number of group members of each of these roles that has any. Raises `LogError`."""
         if self._connection is None:
             return {}
         roles_of = {self._group(role): role for role in roles}
@@ -164,17 +164,17 @@ class Context:
         return f"{self.settings.app}.{self.settings.topic_prefix}{role}"
 
     def deployment_id(self) -> str:
-        """Return the id of the deployment that this process has compared itself with, empty before."""
+        """Return the id of the deployment that the topics name, empty until it was read."""
         return "" if self.rules.deployment is None else self.rules.deployment.id
 
     @property
     def snapshot_folder(self) -> Path | None:
-        """The folder of the snapshots, or None."""
+        """Return the folder of the snapshots, or None where none are stored."""
         return None if self.settings.state_dir is None else Path(self.settings.state_dir)
 
 
 def _process_of(role: str) -> str:
-    """Return the command that runs a role, or a part of it such as `intake.bulk`."""
+    """Return the name of the command that runs a role; `intake.bulk` is a part of `intake`."""
     return role.partition(".")[0]
 
 

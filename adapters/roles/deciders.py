@@ -62,7 +62,7 @@ def _decider(name: str, aggregate: Aggregate, context: Context, metrics: Metrics
 
 
 class Observer:
-    """Counts what the partitions of one role do, and logs what failed."""
+    """A `RunnerObserver`: counts what the partitions of one role do, and logs failed decisions."""
 
     def __init__(self, role: str, topic: str, metrics: Metrics) -> None:
         self._role = role
@@ -73,15 +73,15 @@ class Observer:
         """Count a restore."""
         self._metrics.restores.labels(self._role, runner.restored_from).inc()
         self._metrics.restore_seconds.labels(self._role).observe(seconds)
-        self._show(runner)
+        self._set_gauges(runner)
 
     def fenced(self, _runner: Runner) -> None:
-        """Count a partition that was lost to a newer owner."""
+        """Count a partition whose owner was fenced by a newer one."""
         self._metrics.fenced.labels(self._role).inc()
 
     def cycled(self, runner: Runner, report: CycleReport) -> None:
         """Count what one transaction decided, and log what failed."""
-        self._show(runner)
+        self._set_gauges(runner)
         if not report.decisions:
             return
         self._metrics.commit_seconds.labels(self._role).observe(report.commit_seconds)
@@ -97,7 +97,7 @@ class Observer:
             seconds=round(report.commit_seconds, 4),
         )
 
-    def _show(self, runner: Runner) -> None:
+    def _set_gauges(self, runner: Runner) -> None:
         partition = str(runner.partition)
         self._metrics.lag.labels(self._topic, partition).set(runner.lag_records)
         self._metrics.timers_pending.labels(self._role, partition).set(runner.timers_pending)
@@ -121,7 +121,7 @@ class Observer:
 
 
 def _planned_at(sealed: Sealed, command_id: str) -> Instant | None:
-    """Return the `next_action_at` that a command was planned for, or None where it was not (a fence, a favour)."""
+    """Return the `next_action_at` that a command was planned for, or None where no plan led to it."""
     for _, entity in sealed.changes:
         if isinstance(entity, Lead) and entity.flight is not None and entity.flight.command_id == command_id:
             return entity.planned_at

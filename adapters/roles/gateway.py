@@ -1,4 +1,4 @@
-"""The `gateway` role: carry out what was decided, on every channel that has a provider here."""
+"""The `gateway` role: carry out the commands of every channel that this process has a provider for."""
 
 import asyncio
 import os
@@ -33,14 +33,14 @@ from schemas.topics import COMMAND_TOPICS
 logger = structlog.get_logger(__name__)
 
 CLAIMS_RETENTION = 8 * DAY
-"""A day more than the retention of the commands topics: the claim of a command that can still be read must exist."""
+"""A day more than the retention of the commands topics: while a command can be read, its claim must exist."""
 
 FORGET_MINUTES = 60
 RETRY_SECONDS = 2.0
 
 
 class GatewayRole:
-    """One gateway per channel that this process serves, each on the partitions that the channel's own group assigns to it.
+    """Runs one gateway per channel, each on the partitions that the channel's own consumer group assigns to it.
 
     One group per channel: processes may serve different channels, and each partition of each channel needs a member.
     """

@@ -23,10 +23,10 @@ logger = structlog.get_logger(__name__)
 
 
 class GroupRole:
-    """One kind of work on the partitions of one topic; safe to run any number of times side by side.
+    """One kind of work on the partitions of one topic. Any number of processes may run it side by side.
 
     `compares_clocks`: its partitions compare the clock with the brokers' themselves, which shows more than the seconds
-    since this process was started.
+    since this process started.
     """
 
     def __init__(

@@ -1,6 +1,6 @@
 """Do the settings, the topics and the database belong to one deployment? Both store its identity; every process compares.
 
-It is written where nothing was written before. Topics without one that were used are adopted only by
+It is written to unused topics. Used topics without an identity are adopted only by
 `leadclock topics adopt`: otherwise a process with a wrong setting would take over the topics of another deployment.
 """
 
@@ -27,10 +27,10 @@ from schemas.topics import ACCOUNTS_REQUESTS, ACCOUNTS_RULES, ACCOUNTS_STATE, CO
 from schemas.wire import to_json
 
 USED = (CONTACTS_REQUESTS, CONTACTS_STATE, ACCOUNTS_REQUESTS, ACCOUNTS_STATE, ACCOUNTS_RULES)
-"""Topics that only our own processes write to: all empty means unused."""
+"""Topics that only our own processes write to: a deployment whose topics are all empty is unused."""
 
 ESTABLISH_SECONDS = 20.0
-"""A broker that has just created the topics may take longer over its first answers about them than one request waits."""
+"""Just after creating topics, a broker may take longer to answer about them than one request waits."""
 
 RETRY_SECONDS_MIN = 0.1
 RETRY_SECONDS_MAX = 2.0
@@ -53,7 +53,7 @@ async def check(context: Context, *, with_database: bool) -> Deployment:
     """
     found = await read_identity(context)
     if found is None:
-        raise await _missing(context)
+        raise await _no_identity(context)
     _compare_settings(found, context.settings)
     if with_database:
         database = _database()
@@ -68,8 +68,8 @@ async def check(context: Context, *, with_database: bool) -> Deployment:
     return found
 
 
-async def look(context: Context, *, with_database: bool) -> Deployment | None:
-    """Return the identity that the topics have, before anything is created or migrated; None where they have none yet.
+async def check_before_creating(context: Context, *, with_database: bool) -> Deployment | None:
+    """Check the identity before anything is created or migrated; return that of the topics, None where they have none yet.
 
     Raises `IdentityError` where the settings or the database are of another deployment, `LogError`, `DatabaseAwayError`.
     """
@@ -81,13 +81,13 @@ async def look(context: Context, *, with_database: bool) -> Deployment | None:
         found = None  # there are no topics
     if found is not None:
         _compare_settings(found, context.settings)
-    stored = await recorded(context.settings.postgres_dsn) if with_database else None
+    stored = await read_database_identity(context.settings.postgres_dsn) if with_database else None
     if stored is not None:
         _compare_database(context, found, stored)
     return found
 
 
-async def recorded(dsn: str) -> Deployment | None:
+async def read_database_identity(dsn: str) -> Deployment | None:
     """Return the identity that a database has, or None, also where it has no tables yet. Raises `DatabaseAwayError`."""
     database = _database()
     try:
@@ -170,7 +170,7 @@ async def is_unused(context: Context) -> bool:
 
 
 class IdentifiedRole:
-    """A role that starts its work once the identity of its deployment is checked."""
+    """A role that starts once the identity of its deployment is checked."""
 
     def __init__(self, role: Role, context: Context, *, with_database: bool) -> None:
         self.name = role.name
@@ -207,7 +207,7 @@ class IdentifiedRole:
 
 
 async def _check_sizes(context: Context, kind: str) -> None:
-    """Raise `NotPreparedError` where a topic takes less than what the role writes to it. Raises `LogError`."""
+    """Raise `NotPreparedError` where a topic's `max.message.bytes` is too small for the role. Raises `LogError`."""
     for drift in await smaller_topics(context, kind):
         raise NotPreparedError(
             f"{drift.topic} takes records of {drift.found} bytes at most, {drift.wanted} are needed: run `{drift.fix}`"
@@ -238,14 +238,14 @@ def _new(settings: Settings, *, is_demo: bool) -> Deployment:
 
 
 def _clock(settings: Settings) -> tuple[int, int, float]:
-    """Return origin and speed; of a clock that is the wall's own there is no origin."""
+    """Return origin and speed of the clock; wall time has no origin."""
     if settings.clock_speed == 1.0 and settings.clock_wall_at == settings.clock_domain_at:
         return 0, 0, 1.0
     return settings.clock_wall_at, settings.clock_domain_at, settings.clock_speed
 
 
 def _compare_settings(found: Deployment, settings: Settings) -> None:
-    """Raise `IdentityError` naming every setting that the deployment was made with otherwise."""
+    """Raise `IdentityError` naming every setting that differs from the deployment's."""
     wall_at, domain_at, speed = _clock(settings)
     table: list[tuple[str, Any, Any]] = [
         ("topic_prefix", found.topic_prefix, settings.topic_prefix),
@@ -280,8 +280,8 @@ def _unidentified(context: Context) -> IdentityError:
     )
 
 
-async def _missing(context: Context) -> IdentityError | NotPreparedError:
-    """Return what to say where the topics have no identity; a role may not be allowed to see whether they were used."""
+async def _no_identity(context: Context) -> IdentityError | NotPreparedError:
+    """Return the error for topics without an identity. A role's ACLs may hide whether they were used."""
     try:
         used = not await is_unused(context)
     except LogError as error:

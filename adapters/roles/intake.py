@@ -1,4 +1,4 @@
-"""The `intake` role: pass on what producers put into `leads.inbox` and, behind it, `leads.inbox.bulk`."""
+"""The `intake` role: turn records of `leads.inbox`, and after them of `leads.inbox.bulk`, into requests."""
 
 import asyncio
 from functools import partial
@@ -13,7 +13,7 @@ from engine.partition.ports import Appender
 from schemas.topics import CONTACTS_REQUESTS, INBOXES, LEADS_INBOX, LEADS_INBOX_BULK, Topic
 
 GROUPS = {LEADS_INBOX.name: "intake", LEADS_INBOX_BULK.name: "intake.bulk"}
-"""Inbox -> the group whose committed offsets are where intake goes on in it."""
+"""Inbox -> the consumer group whose committed offsets say where intake resumes in it."""
 
 
 class IntakeRole:
@@ -24,26 +24,28 @@ class IntakeRole:
     def __init__(self, context: Context, metrics: Metrics) -> None:
         self._decided = context.progress("scheduler", CONTACTS_REQUESTS)
         backpressure = Backpressure(None if self._decided is None else self._decided.offsets, context.clock)
-        self._inboxes = {inbox.name: _reading(inbox, context, metrics, backpressure) for inbox in INBOXES}
+        self._inboxes = {inbox.name: _build_reader(inbox, context, metrics, backpressure) for inbox in INBOXES}
 
     async def run(self, stop: asyncio.Event) -> None:
         """Pass on until `stop` is set. An inbox that cannot be read holds up no other."""
         try:
             async with asyncio.TaskGroup() as tasks:
-                for inbox, reading in self._inboxes.items():
-                    tasks.create_task(reading.run(stop), name=inbox)
+                for inbox, reader in self._inboxes.items():
+                    tasks.create_task(reader.run(stop), name=inbox)
         finally:
             if self._decided is not None:
                 await self._decided.close()
 
     def problems(self) -> dict[str, str]:
-        """Return what keeps which inbox from being read."""
+        """Return what keeps an inbox from being read, by inbox and source."""
         return {
-            f"{inbox} {what}": why for inbox, reading in self._inboxes.items() for what, why in reading.problems().items()
+            f"{inbox} {source}": problem
+            for inbox, reader in self._inboxes.items()
+            for source, problem in reader.problems().items()
         }
 
 
-def _reading(inbox: Topic, context: Context, metrics: Metrics, backpressure: Backpressure) -> GroupRole:
+def _build_reader(inbox: Topic, context: Context, metrics: Metrics, backpressure: Backpressure) -> GroupRole:
     topic, group = context.names.of(inbox.name), GROUPS[inbox.name]
     # Without a group the offsets are in a local file, which may be deleted at any time.
     restore = partial(restore_command, inbox) if context.has_groups else None

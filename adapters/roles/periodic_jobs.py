@@ -22,7 +22,7 @@ class PeriodicJobs:
         self._runs: dict[str, Callable[[], Awaitable[None]]] = {}
 
     def add(self, name: str, work: Callable[[], Awaitable[object]], *, minutes: int) -> None:
-        """Run some work every so many minutes; log a failure and run again in time."""
+        """Run `work` every `minutes`; a failure is logged, and the next run comes as planned."""
 
         async def run() -> None:
             try:
@@ -38,9 +38,9 @@ class PeriodicJobs:
         await self._runs[name]()
 
     def start(self) -> None:
-        """Start; inside the running loop."""
+        """Start the jobs. Call it inside the running event loop."""
         self._scheduler.start()
 
     def stop(self) -> None:
-        """Stop without waiting."""
+        """Stop without waiting for a job that runs."""
         self._scheduler.shutdown(wait=False)

@@ -1,4 +1,4 @@
-"""How does one role run as a process? It logs its settings, works until a signal, and serves health and metrics."""
+"""How does one role run as a process? It logs its settings, serves health and metrics, and works until SIGTERM or SIGINT."""
 
 import asyncio
 import signal

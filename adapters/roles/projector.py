@@ -49,7 +49,7 @@ class ProjectorRole:
             context, self.name, CONTACTS_DECISIONS, lambda found: projector.assign(sorted(found))
         )
         try:
-            await asyncio.gather(self._membership.run(stop), projector.run(stop), self._count(projector, stop))
+            await asyncio.gather(self._membership.run(stop), projector.run(stop), self._report_metrics(projector, stop))
         finally:
             jobs.stop()
             await projector.close()
@@ -63,7 +63,7 @@ class ProjectorRole:
             return {"log": self._membership.problem}
         return self._projector.problems()
 
-    async def _count(self, projector: Projector, stop: asyncio.Event) -> None:
+    async def _report_metrics(self, projector: Projector, stop: asyncio.Event) -> None:
         counted = 0
         while not stop.is_set():
             for (topic, partition), lag in projector.lag.items():

@@ -14,9 +14,9 @@ from schemas.topics import ACCOUNTS_REQUESTS
 from schemas.wire import to_json
 
 WAIT_SECONDS = 60.0
-"""As long as an accounts role takes that has just started: to join its group, and to take its partitions."""
+"""How long an accounts role that has just started may take to join its group and to own its partitions."""
 
-LOOK_SECONDS = 0.05
+POLL_SECONDS = 0.05
 
 
 class RecordNotCreatedError(SenderError):
@@ -44,14 +44,14 @@ class RecordClient:
         found = self.find(record_type, unique, fields[unique])
         if found is not None:
             return found
-        await self._ask(record_type, fields, request_id=f"{record_type}/{fields[unique]}/{self._clock.now()}")
+        await self._request(record_type, fields, request_id=f"{record_type}/{fields[unique]}/{self._clock.now()}")
         deadline = self._clock.monotonic() + WAIT_SECONDS
         while self._clock.monotonic() < deadline:
             await self._rules.refresh()
             found = self.find(record_type, unique, fields[unique])
             if found is not None:
                 return found
-            await self._clock.sleep(LOOK_SECONDS)
+            await self._clock.sleep(POLL_SECONDS)
         raise RecordNotCreatedError(
             f"the {record_type} {fields[unique]!r} was not made within {WAIT_SECONDS:.0f} s: "
             "no `leadclock accounts` runs, or it refused (see accounts.decisions)"
@@ -71,7 +71,7 @@ class RecordClient:
             raise RecordNotCreatedError(f"the {record_type} {record_id} is gone")
         return record.body
 
-    async def _ask(self, record_type: str, fields: Mapping[str, Any], *, request_id: str) -> None:
+    async def _request(self, record_type: str, fields: Mapping[str, Any], *, request_id: str) -> None:
         key = str(self._company_id).encode()
         topic = self._names.of(ACCOUNTS_REQUESTS.name)
         request = RecordChangeRequested(

@@ -10,7 +10,7 @@ class Role(Protocol):
     name: str
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Work until `stop` is set, then finish what was started. Raises only what no retry can correct."""
+        """Work until `stop` is set, then finish what has begun. Raises only errors that no retry can correct."""
         ...
 
     def problems(self) -> dict[str, str]:

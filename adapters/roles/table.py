@@ -14,14 +14,14 @@ ROLES: dict[str, tuple[str, str]] = {
     "gateway": ("adapters.roles.gateway", "GatewayRole"),
     "api": ("adapters.roles.api", "ApiRole"),
 }
-"""Name -> (module, what builds it): a scheduler has no use for the HTTP interface, a second of a core to load."""
+"""Name -> (module, builder). Loaded on demand: the HTTP interface takes a second of CPU that a scheduler need not spend."""
 
 NEEDS_DATABASE = frozenset({"projector", "gateway", "api"})
 NEEDS_SECRET = frozenset({"gateway", "api"})
 
 
 def build_role(name: str, context: Context, metrics: Metrics) -> Role:
-    """Build a role of this process. Raises `KeyError` for a name that is none."""
+    """Build a role of this process. Raises `KeyError` for an unknown name."""
     module, builder = ROLES[name]
     role: Role = getattr(import_module(module), builder)(context, metrics)
     return role

@@ -34,7 +34,7 @@ from adapters.postgres.migrate import migrate
 from adapters.roles.api import ApiRole
 from adapters.roles.context import Context, compaction, open_context, prepare
 from adapters.roles.garbage_collection import configure_garbage_collection
-from adapters.roles.identity import IdentityError, establish, establish_database, look
+from adapters.roles.identity import IdentityError, check_before_creating, establish, establish_database
 from adapters.roles.periodic_jobs import PeriodicJobs
 from adapters.roles.process import facts
 from adapters.roles.record_client import RecordClient
@@ -264,7 +264,7 @@ async def _claim(resources: contextlib.AsyncExitStack, context: Context, options
     dsn = context.settings.postgres_dsn
     presence = Presence(dsn, "leadclock up")
     if options.attached is not None:
-        await look(context, with_database=True)
+        await check_before_creating(context, with_database=True)
         if not options.is_shared:
             await refuse_others(context, presence)
     await resources.enter_async_context(presence)

@@ -17,7 +17,7 @@ def is_consent_missing(person: Person, lead: Lead) -> bool:
 
 
 def wait_for_consent(person: Person, lead: Lead) -> None:
-    """Wait at a text that needs consent: consent wakes the lead, and lateness counts from then."""
+    """Let a lead wait at a text that needs consent. Consent wakes it, and lateness counts from then."""
     before = lead.status_wait
     lead.status, lead.status_wait = "waiting", CONSENT_MISSING
     lead.next_action_at, lead.planned_at, lead.reasons, lead.zone_deciding = None, None, (), None

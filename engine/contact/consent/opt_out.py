@@ -1,9 +1,9 @@
 """Does a text end the consent to be contacted? In any reasonable words (47 CFR 64.1200(a)(10)); people review unclear ones.
 
-A carrier's own filter knows single words only; people write `STOP PLEASE`, `ya no me llamen`, `take me off your
+A carrier's filter knows single words only; people write `STOP PLEASE`, `ya no me llamen`, `take me off your
 list`. A sentence that only holds such a word (`Stop by tomorrow?`), or ends some contact and not all of it (`don't call
-before 5`), is unclear: neither an opt-out nor ignored. Each clause is read by itself, in English and in Spanish, and the
-clearest decides.
+before 5`), is unclear: neither an opt-out nor ignored. Each clause is read by itself, in English and in Spanish; one
+clause that is a plain opt-out decides.
 """
 
 import re
@@ -20,7 +20,7 @@ TEXT_READ_MAX = 1_600
 
 _LANGUAGES = (opt_out_english, opt_out_spanish)
 _ENDS = tuple(language.ENDS for language in _LANGUAGES)
-_LIMITS = tuple((language.LIMITS, language.HURRIES) for language in _LANGUAGES)
+_LIMITS = tuple((language.LIMITS, language.IMMEDIATELY) for language in _LANGUAGES)
 _DENIES = tuple(language.DENIES for language in _LANGUAGES)
 _ASKS_FOR_IT = tuple(language.ASKS_FOR_IT for language in _LANGUAGES)
 _INVITES = tuple(language.INVITES for language in _LANGUAGES)
@@ -36,10 +36,10 @@ _AROUND = re.compile(
     r"|(?: (?:please|pls|plz|thanks|thank you|thx|ok|okay|now|already|asap|immediately|por favor|porfavor|porfa"
     r"|gracias|ya))+$"
 )
-"""Politeness and haste before and after what is said."""
+"""Politeness and urgency before and after the words that count."""
 
 _TAKEN_OUT = " - "
-"""Replaces a harmless phrase, so that the words around it do not become one sentence."""
+"""Replaces a harmless phrase, so that the words around it do not join into another one."""
 
 _LIMIT_ALONE = re.compile(r"(?:until|till|til|unless|before|not until|after|hasta|antes|despues|a menos)\b")
 
@@ -77,15 +77,15 @@ def _read(clause: Clause) -> Meaning:
 
 
 def _is_only_words(words: str) -> bool:
-    """Return whether nothing is left but words that revoke, and what they are to end: `stop stop`, `cancel texts please`."""
+    """Return whether only revoking words and their objects are left: `stop stop`, `cancel texts please`."""
     core = [word for word in words.split() if word not in _POLITE or word in _WORDS]
     return any(word in _WORDS for word in core) and all(word in _WORDS or word in _OBJECTS for word in core)
 
 
 def _is_limited(words: str) -> bool:
-    """Return whether a clause is about some time, place or way only; `stop right now` is not, `don't call right now` is."""
+    """Return whether a clause is about some time, place or way only: `don't call right now`, not `stop right now`."""
     bans = _BANS.search(words)
-    return any(limits.search(words if bans else hurries.sub(" ", words)) for limits, hurries in _LIMITS)
+    return any(limits.search(words if bans else immediately.sub(" ", words)) for limits, immediately in _LIMITS)
 
 
 def _is_limit_alone(clause: Clause) -> bool:

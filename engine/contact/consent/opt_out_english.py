@@ -1,11 +1,11 @@
 """Which English words end consent, which limit or deny that, and which only look like it?
 
-Patterns are matched against the clauses of `wording`: plain lower-case words, apostrophes dropped, one space between words.
+Patterns are matched against clauses of `text_normalisation`: lower-case words, apostrophes dropped, one space between words.
 """
 
 import re
 
-# What somebody is to stop doing.
+# What the sender is asked to stop doing.
 _CONTACT = (
     r"(?:t(?:e?xt|ex)\w*|m(?:es)?sa?g\w*|messag\w*|call(?:s|in|ing)?|contact\w*|sms|e ?mail\w*|communicat\w*|bother\w*"
     r"|harass\w*"
@@ -50,7 +50,7 @@ WORDS = frozenset(
         "stop stopall quit end revoke optout cancel unsubscribe unsub remove dnc discontinue cease desist",
     )
 )
-"""Each says it alone: the per se words of 47 CFR 64.1200(a)(10), what carriers add, and their like."""
+"""Each is an opt-out by itself: the words of 47 CFR 64.1200(a)(10), those that carriers add, and similar ones."""
 
 POLITE = frozenset(
     re.findall(
@@ -60,7 +60,7 @@ POLITE = frozenset(
         "right away guys dude bro",
     )
 )
-"""What people put around such a word without changing it."""
+"""Words around such a word that do not change its meaning."""
 
 OBJECTS = frozenset(
     re.findall(
@@ -69,7 +69,7 @@ OBJECTS = frozenset(
         "emails subscription list communication communications notifications alerts",
     )
 )
-"""What such a word may be said of."""
+"""What such a word may refer to: `stop texts`."""
 
 ENDS = re.compile(
     r"\b(?:"
@@ -143,7 +143,7 @@ ENDS = re.compile(
     rf"|(?:report|sue|block|complaint|lawyer|attorney)\b.* if (?:you|u|i) .*{_CONTACT} (?:me|this number) (?:again"
     r"|any ?more)|cease and desist)\b"
 )
-"""Ends contact, unless the clause limits, denies or asks it."""
+"""Ends contact, unless the clause limits or denies it, or is a question."""
 
 LIMITS = re.compile(
     r"\b(?:before|after|until|till|til|today|tonight|tomorrows?|unless|while|during|right now|rn|at the moment"
@@ -161,17 +161,17 @@ LIMITS = re.compile(
     r"|\b(?:call|text|contact|bother|messag)\w* (?:every(?:one|body)|him|her|them|people)\b"
     rf"|\band (?:just |please )?{_REACH} me\b(?! again)"
 )
-"""Not now, not here, not so: that is not never."""
+"""Limits to a time, place or way: `not now` is not `never`."""
 
-HURRIES = re.compile(r"\bright (?:now|away)\b|\b24 7\b")
-"""Says how soon, where the word before is an end and no ban: `stop right now`."""
+IMMEDIATELY = re.compile(r"\bright (?:now|away)\b|\b24 7\b")
+"""Says how soon, and limits nothing unless the clause is a ban: `stop right now`, not `do not call right now`."""
 
 DENIES = re.compile(
     r"\b(?:do not|dont|never|didnt|did not|not|wont|cant) (?:please |ever |really |want to |want you to |you "
     r"|to )?(?:stop|quit|remove|optout|unsubscribe|cancel|delete|mean|say|take me|drop|opt|unsub)\b"
     r"|\b(?:by mistake|by accident|accident\w*|ignore|didnt mean|meant to)\b"
 )
-"""The sentence says the opposite, or takes it back."""
+"""Says the opposite, or takes the opt-out back."""
 
 ASKS_FOR_IT = re.compile(
     r"\b(?:can|could|will|would|wont|cant) (?:you|u|ya|someone|yall|i)\b.*\b(?:stop|quit|remove|take (?:me|my)"
@@ -187,7 +187,7 @@ INVITES = re.compile(
     r"|\bi(?:ll| will) (?:call|text|reach|contact|get back|let you)"
     r"|^(?:i have|i got|got|have) (?:\w+ ){0,2}questions?\b|^(?:wait|hold on|let me)\b"
 )
-"""Asks for contact in another way or from somebody else, so that what was ended was not everything."""
+"""Asks for contact in another way or from somebody else, so not all contact is ended."""
 
 HARMLESS = re.compile(
     r"\b(?:(?:can|could|may|will|ill|well|would|should|might|gonna|going to|want to|have to|had to|need to|let me"
@@ -213,7 +213,7 @@ HARMLESS = re.compile(
     r"|it) cancel\b(?! (?:all|these|my sub|text|messag))"
     r"|(?:can|could|may|do) i optout of (?!this|these|text|messag|call|all|your|the list|it\b))\b"
 )
-"""Words of an opt-out in another sense; they are taken out before anything else is looked for."""
+"""Words of an opt-out in another sense; they are removed before anything else is matched."""
 
 SUSPECT = re.compile(
     r"\b(?:stop|optout|stopall|unsub\w*|revoke\w*|remove (?:me|us|my (?:number|name|info|phone)\w*)|(?:delete"
@@ -245,4 +245,4 @@ SUSPECT = re.compile(
     r"|^reported$|^no (?:calls?|texts?|texting|calling|messages|contact|solicit\w*)(?: please| thanks)*$"
     r"|^when will this end|\bfuck off\b|^(?:get lost|go away)|^remove$|^enough$"
 )
-"""What somebody has to read."""
+"""What a person has to review."""

@@ -1,6 +1,6 @@
 """Which Spanish words end consent, which limit or deny that, and which only look like it?
 
-Patterns are matched against the clauses of `wording`: plain lower-case words without accents, one space between words.
+Patterns are matched against clauses of `text_normalisation`: lower-case words without accents, one space between words.
 """
 
 import re
@@ -30,7 +30,7 @@ WORDS = frozenset(
         "desuscribir desuscribirme desuscribirse eliminar eliminarme borrar suficiente nomas arret",
     )
 )
-"""Each says it alone; `arret` is what carriers take in Canada."""
+"""Each is an opt-out by itself; carriers in Canada accept `arret`."""
 
 POLITE = frozenset(
     re.findall(
@@ -39,7 +39,7 @@ POLITE = frozenset(
         "senor senora senorita los las sus estos estas tus",
     )
 )
-"""What people put around such a word without changing it."""
+"""Words around such a word that do not change its meaning."""
 
 OBJECTS = frozenset(
     re.findall(
@@ -47,7 +47,7 @@ OBJECTS = frozenset(
         "mensaje mensajes llamada llamadas texto textos sms suscripcion contacto lista correos",
     )
 )
-"""What such a word may be said of."""
+"""What such a word may refer to: `stop texts`."""
 
 ENDS = re.compile(
     r"\b(?:"
@@ -100,7 +100,7 @@ ENDS = re.compile(
     r"|report\w*|denunci\w*|policia|abogado)"
     r"|(?:pongan|ponga|agreguen|anoten)(?:me)? (?:\w+ ){0,4}(?:no llamar|do not call))\b"
 )
-"""Ends contact, unless the clause limits, denies or asks it."""
+"""Ends contact, unless the clause limits or denies it, or is a question."""
 
 LIMITS = re.compile(
     r"\b(?:hoy|ahorita|ahora|manana|noche|tarde|antes|despues|hasta|mientras|durante|lunes|martes|miercoles"
@@ -109,16 +109,16 @@ LIMITS = re.compile(
     r"|\b(?:mensajes?|llamadas?|textos?) de (?!ustedes|usted|este|esta|su|esa|ese|spam|nadie|ningun|venta"
     r"|publicidad)"
 )
-"""Not now, not here, not so: that is not never."""
+"""Limits to a time, place or way: `not now` is not `never`."""
 
-HURRIES = re.compile(r"\bahora mismo\b|\b24 7\b|\bdesde hoy\b|\ba partir de (?:hoy|ahora)\b")
+IMMEDIATELY = re.compile(r"\bahora mismo\b|\b24 7\b|\bdesde hoy\b|\ba partir de (?:hoy|ahora)\b")
 """Says how soon, and limits nothing."""
 
 DENIES = re.compile(
     r"\bno (?:me |nos |se )?(?:dej|par|borr|quit|elimin|saq|cancel)\w*\b(?! en paz)"
     r"|\b(?:por error|sin querer|ignor\w+|me equivoque)\b"
 )
-"""The sentence says the opposite, or takes it back."""
+"""Says the opposite, or takes the opt-out back."""
 
 ASKS_FOR_IT = re.compile(
     r"\b(?:pueden?|puedes|podrian?|quieren|podria)\b.*\b(?:dejar|parar|borrar|quitar|eliminar|sacar|no)\w*"
@@ -132,7 +132,7 @@ INVITES = re.compile(
     r"|^(?:(?:ll|y)am(?:a|e|en)(?:me)?|escrib(?:e|a|an|eme|ame|anme)|mand(?:a|e|en)(?:me)?|text\w+me|yo (?:los "
     r"|les |te |le )?(?:llamo|llamare|escribo|busco))\b"
 )
-"""Asks for contact in another way or from somebody else, so that what was ended was not everything."""
+"""Asks for contact in another way or from somebody else, so not all contact is ended."""
 
 HARMLESS = re.compile(
     r"\b(?:no (?:olvid|dud|dej|tard)\w+ (?:en |de )?(?:llam|escrib|mand|contact|habl)\w*(?<!escribirme)"
@@ -141,7 +141,7 @@ HARMLESS = re.compile(
     r"|(?:direccion|precio|zip|correo|modelo|ano|nombre|cotizacion) (?:\w+ )?(?:esta|es) equivocad[oa]"
     r"|dar de baja (?:mi|el|la) \w+|por ?que (?:ya )?no (?:me |nos )?\w+n\b)\b"
 )
-"""Words of an opt-out in another sense; they are taken out before anything else is looked for."""
+"""Words of an opt-out in another sense; they are removed before anything else is matched."""
 
 SUSPECT = re.compile(
     r"\bno (?:me |nos )?(?:vuelv\w+ a )?(?:(?:ll|y)am(?:es?|en)|escrib(?:as?|an)|mand(?:es?|en)|contact(?:es?|en)"
@@ -158,4 +158,4 @@ SUSPECT = re.compile(
     r"|^(?:quiero |deseo |necesito )?cancelar$|^(?:es |esto es )?spam$|^(?:alto|parar|pare|paren|basta(?! con))\b"
     r"|^cancel(?:ar|e|en) (?:cita|orden|reserva\w*)|\bno soy la persona|\bno (?:llamadas|mensajes|textos)\b"
 )
-"""What somebody has to read."""
+"""What a person has to review."""

@@ -1,4 +1,4 @@
-"""What does a text say once its spelling no longer matters? Accents, emoji, width, s.t.o.p., looong letters, small typos.
+"""How is a text normalised before it is matched? Accents, emoji, full width, s.t.o.p., looong letters, small typos.
 
 Correct typing errors in the few key words of an opt-out only, at most one error per word: every other word stays
 as it was written, so that `shop` is not read as `stop`.
@@ -12,10 +12,10 @@ from functools import lru_cache
 from msgspec import Struct
 
 CLAUSE_WORDS_MAX = 40
-"""A longer part is read as several: nobody says it in more words, and patterns take their time by the length of a part."""
+"""A longer part is read in pieces: an opt-out takes fewer words, and patterns take longer on longer parts."""
 
-CLAUSE_WORDS_TWICE = 10
-"""Words that two such pieces share, so that none is cut in two."""
+CLAUSE_WORDS_SHARED = 10
+"""Words that two such pieces share, so that no phrase is cut in two."""
 
 
 class Clause(Struct, frozen=True):
@@ -25,7 +25,7 @@ class Clause(Struct, frozen=True):
     asks: bool
 
 
-# A sign that is a whole sentence to whoever sends it.
+# A stop sign between letters stands for an o.
 _SIGN_IN_WORD = re.compile("(?<=[A-Za-z])\U0001f6d1(?=[A-Za-z])")
 
 _SIGNS = {
@@ -42,7 +42,7 @@ _APOSTROPHES = re.compile(r"['\u2019\u2018`\u00b4]")
 _LONG = re.compile(r"([a-z])\1{2,}")
 _SENTENCES = re.compile(r"[^.!?;\n]+[.!?;\n]*")
 
-_TYPED: tuple[tuple[re.Pattern[str], str], ...] = (
+_SPELLINGS: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"\bf[*#@_.\-]{1,3}c?k"), "fuck"),
     (re.compile(r"\bfu(?:k|ck?)\b"), "fuck"),
     (re.compile(r"\bwrong ?#"), "wrong number"),
@@ -52,7 +52,7 @@ _TYPED: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"\bopt(ed|ing)?[ -]?out\b"), r"opt\1out"),
     (re.compile(r"\bno[ -]?mas\b"), "no mas"),
 )
-"""What is written in a way that looks like other words; each is read as the second."""
+"""Spellings that are replaced, and by what."""
 
 KEY_WORDS = (
     "stop", "cancel", "unsubscribe", "suscribe", "unsuscribe", "remove", "wrong", "number", "texting", "calling",
@@ -61,9 +61,9 @@ KEY_WORDS = (
     "parar", "cancelar", "detener", "equivocado", "suscripcion", "desuscribir", "mensajes", "llamadas", "numero",
     "eliminar", "molesten", "escriban", "contacten", "dejenme", "borrenme", "quitenme",
 )  # fmt: skip
-"""Words that are mended, English and Spanish."""
+"""Words whose typos are corrected, English and Spanish."""
 
-_SPARED = frozenset(
+_NOT_TYPOS = frozenset(
     re.findall(
         r"\w+",
         "shop step stow atop slop swop stoop strop stomp stops setup sop top cancer cancels remote removed "
@@ -75,10 +75,10 @@ _SPARED = frozenset(
         "subscribes describe subscriptions content contend convent resent number along massages",
     )
 )
-"""Words of their own that are one slip away from a key word."""
+"""Correct words that are one typo away from a key word."""
 
 FORMS_LETTERS_MIN = 6
-"""A longer word that begins with a key word of so many letters is a form of it and no slip."""
+"""A longer word that begins with a key word of at least so many letters is a form of it, not a typo."""
 
 _INFLECTED = tuple(key for key in KEY_WORDS if len(key) >= FORMS_LETTERS_MIN)
 
@@ -86,7 +86,7 @@ TYPO_LETTERS_MIN = 4
 """Shorter words are too close to too many others."""
 
 TWO_TYPOS_LETTERS_MIN = 9
-"""In so long a word two slips still lead to no other."""
+"""In so long a word two typos still lead to no other word."""
 
 
 def clauses_of(text: str) -> list[Clause]:
@@ -96,7 +96,7 @@ def clauses_of(text: str) -> list[Clause]:
     for sentence in _SENTENCES.findall(plain):
         asks = "?" in sentence or "\u00bf" in sentence
         for part in re.split(r"[,:()]| - ", sentence):
-            words = [mended(word) for word in re.findall(r"[a-z0-9]+", part)]
+            words = [corrected(word) for word in re.findall(r"[a-z0-9]+", part)]
             found += [Clause(" ".join(piece), asks) for piece in _pieces(words)]
     return found
 
@@ -104,13 +104,13 @@ def clauses_of(text: str) -> list[Clause]:
 def _pieces(words: list[str]) -> Iterator[list[str]]:
     yield from [words[:CLAUSE_WORDS_MAX]] if words else []
     for start in range(
-        CLAUSE_WORDS_MAX - CLAUSE_WORDS_TWICE, len(words) - CLAUSE_WORDS_TWICE, CLAUSE_WORDS_MAX - CLAUSE_WORDS_TWICE
+        CLAUSE_WORDS_MAX - CLAUSE_WORDS_SHARED, len(words) - CLAUSE_WORDS_SHARED, CLAUSE_WORDS_MAX - CLAUSE_WORDS_SHARED
     ):
         yield words[start : start + CLAUSE_WORDS_MAX]
 
 
 def _plain(text: str) -> str:
-    """Return a text in lower-case letters without accents, width and ornament."""
+    """Return a text in lower case without accents, full width and emoji."""
     text = _SIGN_IN_WORD.sub("o", text)
     for sign, word in _SIGNS.items():
         text = text.replace(sign, word)
@@ -118,7 +118,7 @@ def _plain(text: str) -> str:
     bare = "".join(letter for letter in unicodedata.normalize("NFD", wide) if _is_read(letter))
     joined = _SPELT_OUT.sub(_join, _APOSTROPHES.sub("", bare))
     short = _LONG.sub(r"\1", joined)
-    for pattern, word in _TYPED:
+    for pattern, word in _SPELLINGS:
         short = pattern.sub(word, short)
     return short
 
@@ -135,19 +135,19 @@ def _join(match: re.Match[str]) -> str:
 
 
 @lru_cache(maxsize=4096)
-def mended(word: str) -> str:
-    """Return the key word that a word was meant to be, where it is a slip or two away from one; else the word."""
-    if len(word) < TYPO_LETTERS_MIN or word in KEY_WORDS or word in _SPARED or word.startswith(_INFLECTED):
+def corrected(word: str) -> str:
+    """Return the key word that is one or two typos away from a word, else the word."""
+    if len(word) < TYPO_LETTERS_MIN or word in KEY_WORDS or word in _NOT_TYPOS or word.startswith(_INFLECTED):
         return word
     for key in KEY_WORDS:
         allowed = 2 if len(key) >= TWO_TYPOS_LETTERS_MIN else 1
-        if abs(len(word) - len(key)) <= allowed and is_within(word, key, allowed):
+        if abs(len(word) - len(key)) <= allowed and is_within_edits(word, key, allowed):
             return key
     return word
 
 
-def is_within(word: str, other: str, slips: int) -> bool:
-    """Return whether so many slips, of which each adds, drops, changes or swaps letters, make one word of the other."""
+def is_within_edits(word: str, other: str, edits_max: int) -> bool:
+    """Return whether at most so many edits (add, drop, change or swap letters) turn one word into the other."""
     before: list[int] = []
     row = list(range(len(other) + 1))
     for i, letter in enumerate(word, 1):
@@ -157,6 +157,6 @@ def is_within(word: str, other: str, slips: int) -> bool:
             if i > 1 and j > 1 and letter == other[j - 2] and word[i - 2] == wanted:
                 least = min(least, last[j - 2] + 1)
             row.append(least)
-        if min(row) > slips and (not before or min(before) > slips):
+        if min(row) > edits_max and (not before or min(before) > edits_max):
             return False
-    return row[-1] <= slips
+    return row[-1] <= edits_max

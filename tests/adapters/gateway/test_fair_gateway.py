@@ -141,7 +141,7 @@ class Receivers:
         given = {
             "deployment_secret": SECRET,
             "allowed": networks(["127.0.0.0/8"]),
-            "try_gaps_seconds": (0.0, 0.0),
+            "retry_delays_seconds": (0.0, 0.0),
             **options,
         }
         return SignedWebhooks(Book(self._record(7, GREEDY), self._record(8, OTHER)), StillClock(), **given)

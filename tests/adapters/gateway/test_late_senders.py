@@ -88,7 +88,7 @@ async def webhooks(receiver: Receiver, clock: PausedClock, lookup_seconds: float
     record = record_of(OutgoingWebhook(name="CRM", url=f"http://crm.example.com:{receiver.port}/hooks"))
     resolver, allowed = SlowResolver(clock, lookup_seconds), networks(["127.0.0.0/8"])
     sender = SignedWebhooks(
-        Book(record), clock, deployment_secret=SECRET, allowed=allowed, try_gaps_seconds=(1.0, 1.0), resolver=resolver
+        Book(record), clock, deployment_secret=SECRET, allowed=allowed, retry_delays_seconds=(1.0, 1.0), resolver=resolver
     )
     yield sender
     await sender.close()

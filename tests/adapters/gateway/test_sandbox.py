@@ -275,7 +275,7 @@ def test_the_page_names_every_ending_with_its_outcome() -> None:
 
     for scripts, part in ((CALLS, calls), (TEXTS, texts)):
         rows = dict(re.findall(r"^\| `(\d\d)`[^|]*\|[^|]*\| (.*?) \|", part, re.MULTILINE))
-        assert set(rows) == {*scripts, sandbox.NOT_TAKEN}
+        assert set(rows) == {*scripts, sandbox.REFUSED}
         for ending, script in scripts.items():
             assert (script.outcome or "(none)") in rows[ending]
 

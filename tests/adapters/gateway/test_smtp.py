@@ -24,7 +24,7 @@ def closed_port() -> int:
 
 
 def mailer(port: int, **given: Any) -> SmtpEmail:
-    return SmtpEmail(SmtpSettings(port=port, **given), StillClock(), try_gap_seconds=0.01)
+    return SmtpEmail(SmtpSettings(port=port, **given), StillClock(), retry_delay_seconds=0.01)
 
 
 class Office:

@@ -72,7 +72,7 @@ class Local:
         return self.with_book(Book(record_of(OutgoingWebhook(**{"name": "CRM", "url": self.url, **given}))))
 
     def with_book(self, book: Book, **given: Any) -> SignedWebhooks:
-        options = {"deployment_secret": SECRET, "allowed": networks(["127.0.0.0/8"]), "try_gaps_seconds": (0.0, 0.0)}
+        options = {"deployment_secret": SECRET, "allowed": networks(["127.0.0.0/8"]), "retry_delays_seconds": (0.0, 0.0)}
         return SignedWebhooks(book, StillClock(), **{**options, **given})
 
 

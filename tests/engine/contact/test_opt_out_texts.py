@@ -22,7 +22,7 @@ from typing import NamedTuple
 import pytest
 
 from engine.contact.consent.opt_out import TEXT_READ_MAX, Meaning, meaning_of
-from engine.contact.consent.text_normalisation import clauses_of, is_within, mended
+from engine.contact.consent.text_normalisation import clauses_of, corrected, is_within_edits
 
 TEXTS = Path(__file__).parent / "texts"
 LABELS = ("opt_out", "reply", "doubtful")
@@ -146,12 +146,12 @@ def test_spelling_does_not_matter(written: str, read: list[str]) -> None:
     assert [clause.words for clause in clauses_of(written)] == read
 
 
-def test_only_key_words_are_mended_and_words_of_their_own_are_left() -> None:
-    assert [mended(word) for word in ("sotp", "unsubcribe", "nubmer", "callng", "ekivocado")] == [
+def test_only_key_words_are_corrected_and_words_of_their_own_are_left() -> None:
+    assert [corrected(word) for word in ("sotp", "unsubcribe", "nubmer", "callng", "ekivocado")] == [
         "stop", "unsubscribe", "number", "calling", "equivocado",
     ]  # fmt: skip
     for word in ("shop", "step", "cancer", "remote", "quite", "falling", "contract", "pasar", "llaman", "numbers"):
-        assert mended(word) == word
+        assert corrected(word) == word
 
 
 @pytest.mark.parametrize(
@@ -170,4 +170,4 @@ def test_only_key_words_are_mended_and_words_of_their_own_are_left() -> None:
 def test_slips_are_counted_as_keys_that_were_added_dropped_changed_or_swapped(
     word: str, other: str, slips: int, within: bool
 ) -> None:
-    assert is_within(word, other, slips) == within
+    assert is_within_edits(word, other, slips) == within
