@@ -18,7 +18,7 @@ Entry = tuple[Rank, int, asyncio.Future[None]]
 class Bulkhead(Protocol):
     """A further bound that some tasks of one company share: those that use the same endpoint.
 
-    No contract suite: one adapter (`adapters.gateway.outages`), whose tests run it under the semaphore.
+    No contract suite: one adapter (`adapters.gateway.circuit.Endpoint`), whose tests run it under the semaphore.
     """
 
     @property

@@ -18,7 +18,10 @@ class FaultPoint(StrEnum):
 
 
 class Faults(Protocol):
-    """Decides at each point whether the writer fails there."""
+    """Decides at each point whether the writer fails there.
+
+    No contract suite: only tests implement it, and each raises what it needs.
+    """
 
     def reach(self, point: FaultPoint, topic: str, partition: int) -> None:
         """Return to go on, or raise anything. What raises at `BEFORE_COMMIT` leaves the transaction open.

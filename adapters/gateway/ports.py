@@ -103,7 +103,11 @@ class Deliveries(Protocol):
 
 
 class GatewayRegistry(Protocol):
-    """Publishes to the deployment which channels are served. Every method raises `StoreError` and nothing else."""
+    """Publishes to the deployment which channels are served. Every method raises `StoreError` and nothing else.
+
+    No contract suite: one adapter (`adapters.postgres.gateways.PostgresGateways`), tested in
+    tests/adapters/http/test_unserved.py on a real database.
+    """
 
     async def renew(self, process: str, providers: Mapping[Kind, str]) -> None:
         """Register that a process serves these channels by these providers now; renewed every few seconds."""
@@ -115,7 +119,10 @@ class GatewayRegistry(Protocol):
 
 
 class RulesReader(Protocol):
-    """The account records, as far as this process has read them (`adapters.partitions.feed.RulesTopic`)."""
+    """The account records, as far as this process has read them.
+
+    No contract suite: one adapter (`adapters.partitions.feed.RulesTopic`), tested in tests/adapters/partitions/test_feed.py.
+    """
 
     @property
     def rules(self) -> Rules:

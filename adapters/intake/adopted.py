@@ -17,7 +17,7 @@ from schemas.records import Record
 
 
 class Checkpoints(Protocol):
-    """Stores where the partitions of a topic resume."""
+    """Stores where the partitions of a topic resume. Contract: tests/adapters/assignment_contract.py."""
 
     async def save_checkpoint(self, partition: int, checkpoint: Checkpoint) -> None:
         """Commit an offset with a note, now. Raises `LogError`."""

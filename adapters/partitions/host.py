@@ -36,7 +36,7 @@ logger = structlog.get_logger(__name__)
 
 
 class Assignment(Protocol):
-    """Which partitions this process is assigned."""
+    """Which partitions this process is assigned. Contract: tests/adapters/assignment_contract.py."""
 
     def changes(self) -> AsyncIterator[frozenset[int]]:
         """Yield the whole set each time it changes."""
@@ -52,7 +52,11 @@ class Assignment(Protocol):
 
 
 class Worker(Protocol):
-    """The work on one partition: `open` before `cycle`; after any error of `cycle`, `open` again or `close`."""
+    """The work on one partition: `open` before `cycle`; after any error of `cycle`, `open` again or `close`.
+
+    No contract suite: its two adapters (`adapters.partitions.worker.RunnerWorker`, `adapters.intake.intake.IntakePartition`)
+    need different logs and inputs; the tests of each open, cycle and close it.
+    """
 
     async def open(self) -> None:
         """Take the partition and go to where it was left. Raises `LogError`."""

@@ -18,7 +18,10 @@ WRITE_SECONDS = 10.0
 
 
 class RunnerObserver(Protocol):
-    """Receives what happens to a partition, for logs and metrics."""
+    """Receives what happens to a partition, for logs and metrics.
+
+    No contract suite: it promises nothing but to return; one adapter (`adapters.roles.deciders.Observer`).
+    """
 
     def restored(self, runner: Runner, seconds: float) -> None:
         """Note that a partition was taken, and how long its restore took."""

@@ -49,7 +49,10 @@ class PartitionPosition(Struct, frozen=True, kw_only=True):
 
 
 class ProjectionStore(Protocol):
-    """Rows and positions in one transaction. Every method raises `StoreError` when the database fails."""
+    """Rows and positions in one transaction. Every method raises `StoreError` when the database fails.
+
+    Contract: tests/adapters/projector/test_stores.py.
+    """
 
     async def take(self, topic: str, topic_id: str, partition: int) -> OwnedPartition:
         """Become the owner of a partition; the former owner cannot write to it any more.

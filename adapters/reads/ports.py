@@ -150,7 +150,10 @@ class RecordFilter(Struct, frozen=True, kw_only=True):
 
 
 class DueLeadReads(Protocol):
-    """The reads that a forecast needs, each of one company. They raise `ReadsUnavailableError`."""
+    """The reads that a forecast needs, each of one company. They raise `ReadsUnavailableError`.
+
+    No contract suite: one adapter (`adapters.postgres.reads.PostgresReads`), as for `Reads`.
+    """
 
     async def due_leads(
         self, company_id: int, *, before: Instant, after: tuple[Any, int] | None, limit: int
@@ -172,7 +175,11 @@ class DueLeadReads(Protocol):
 
 
 class Reads(DueLeadReads, Protocol):
-    """Queries on the projection. Every method raises `ReadsUnavailableError` if the database does not answer."""
+    """Queries on the projection. Every method raises `ReadsUnavailableError` if the database does not answer.
+
+    No contract suite: one adapter (`adapters.postgres.reads.PostgresReads`), tested in
+    tests/adapters/postgres/test_reads.py on a real database.
+    """
 
     async def lead(self, company_id: int, lead: int | str) -> Row | None:
         """Return a lead by internal id (int) or uuid (str), deleted or not."""
@@ -268,7 +275,11 @@ class Serving(Struct, frozen=True, kw_only=True):
 
 
 class ServedChannels(Protocol):
-    """Reads which channels the gateways of this deployment serve."""
+    """Reads which channels the gateways of this deployment serve.
+
+    No contract suite: one adapter (`adapters.postgres.gateways.PostgresServing`), tested in
+    tests/adapters/http/test_unserved.py on a real database.
+    """
 
     @property
     def last(self) -> Serving:
@@ -289,7 +300,11 @@ class IdempotencyClaim(Struct, frozen=True, kw_only=True):
 
 
 class IdempotencyKeys(Protocol):
-    """Idempotency-Keys, stored for 24 h in the `work` schema, which a rebuild of the projection never touches."""
+    """Idempotency-Keys, stored for 24 h in the `work` schema, which a rebuild of the projection never touches.
+
+    No contract suite: one adapter (`adapters.postgres.idempotency.PostgresIdempotencyKeys`), tested in
+    tests/adapters/postgres/test_idempotency.py on a real database.
+    """
 
     async def claim(self, company_id: int, key: str, digest: str, request_id: str, *, now: Instant) -> IdempotencyClaim:
         """Claim a free key. Return the claim that holds: this one, or the earlier one if the key is in use.

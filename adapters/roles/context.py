@@ -50,7 +50,7 @@ DEADLETTER_BYTES_MAX = 2_097_152
 
 
 class RoleAssignment(Protocol):
-    """A `GroupAssignment`, or all partitions where there is no group."""
+    """A `GroupAssignment`, or all partitions where there is no group. Contract: tests/adapters/assignment_contract.py."""
 
     async def start(self) -> None:
         """Join the group."""

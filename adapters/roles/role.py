@@ -5,7 +5,10 @@ from typing import Protocol
 
 
 class Role(Protocol):
-    """One kind of work of a deployment."""
+    """One kind of work of a deployment.
+
+    No contract suite: each role does other work; tests/system/test_roles.py runs every one as a process.
+    """
 
     name: str
 

@@ -37,7 +37,7 @@ SIBLINGS_MAX = 20
 class LeadHistoryReads(Protocol):
     """The reads that an answer needs, each of one company. They raise `ReadsUnavailableError`.
 
-    A part of `adapters.reads.ports.Reads`, whose contract suite covers it.
+    No contract suite: a part of `adapters.reads.ports.Reads`, with its one adapter.
     """
 
     async def contact(self, company_id: int, contact_key: str) -> Row | None:

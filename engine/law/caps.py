@@ -20,7 +20,10 @@ CAP_PERIOD_MAX = 31 * DAY
 
 
 class Entry(Protocol):
-    """One counted contact: when its command was emitted, and `call` or `sms`."""
+    """One counted contact: when its command was emitted, and `call` or `sms`.
+
+    No contract suite: the shape of a value, which promises nothing.
+    """
 
     @property
     def at(self) -> Instant: ...  # noqa: D102 - said above

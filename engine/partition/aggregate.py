@@ -49,7 +49,10 @@ class Adoption(Struct, frozen=True, kw_only=True):
 
 
 class Aggregate(Protocol):
-    """Pure rules over drafts: no clock, no I/O, no randomness; the same draft and input always give the same result."""
+    """Pure rules over drafts: no clock, no I/O, no randomness; the same draft and input always give the same result.
+
+    Contract: tests/engine/partition/test_aggregates.py.
+    """
 
     @property
     def requests_topic(self) -> Topic:

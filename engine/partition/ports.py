@@ -170,7 +170,7 @@ class Appender(Protocol):
 
 
 class Log(Protocol):
-    """A set of partitioned topics."""
+    """A set of partitioned topics. Contract, also of what it returns: tests/adapters/log_contract.py."""
 
     async def own(self, input_topic: str, partition: int, *, writes: Sequence[str] = ()) -> Ownership:
         """Fence every earlier owner of this partition and return the new ownership.
@@ -202,7 +202,10 @@ class Log(Protocol):
 
 
 class Clock(Protocol):
-    """The source of `now`, which a cycle takes once and records. Waits, leases and lag use wall time."""
+    """The source of `now`, which a cycle takes once and records. Waits, leases and lag use wall time.
+
+    Contract: tests/adapters/clock_contract.py.
+    """
 
     def now(self) -> Instant:
         """Return the domain time in milliseconds since 1970 UTC."""
@@ -230,7 +233,10 @@ class Clock(Protocol):
 
 
 class RulesFeed(Protocol):
-    """`accounts.rules` as one process has read it. All its partitions share it; each adopts at its own pace."""
+    """`accounts.rules` as one process has read it. All its partitions share it; each adopts at its own pace.
+
+    No contract suite: one adapter (`adapters.partitions.feed.RulesTopic`), tested in tests/adapters/partitions/test_feed.py.
+    """
 
     @property
     def entries(self) -> Sequence[tuple[int, SchemaRecord]]:
@@ -243,7 +249,11 @@ class RulesFeed(Protocol):
 
 
 class Outbox(Protocol):
-    """The transactional outbox: delivers decided messages in number order, again until acknowledged."""
+    """The transactional outbox: delivers decided messages in number order, again until acknowledged.
+
+    No contract suite: one adapter (`adapters.partitions.outbox.OutboxSender`), tested in
+    tests/adapters/partitions/test_outbox.py.
+    """
 
     def offer(self, entries: Sequence[OutboxEntry]) -> None:
         """Take over entries whose decision is committed; offering one again is harmless."""
@@ -259,7 +269,10 @@ class Outbox(Protocol):
 
 
 class Snapshots(Protocol):
-    """Keeps copies of a partition's state on local disk; deleting all of them is always safe."""
+    """Stores copies of a partition's state on local disk; deleting all of them is always safe.
+
+    Contract: tests/adapters/partitions/snapshots_contract.py.
+    """
 
     def load(self, partition: int, topic_id: str, *, begun_after: Instant) -> Iterator[Snapshot] | None:
         """Return the slices of the newest whole snapshot of this partition begun after an instant, or None."""

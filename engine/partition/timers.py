@@ -30,7 +30,10 @@ Ready = tuple[int, float, Instant, int, Timer]
 
 
 class GateHolder(Protocol):
-    """What holds a place of a gate: it can be compared with a timer."""
+    """What holds a place of a gate: it can be compared with a timer.
+
+    No contract suite: one pure adapter (`schemas.contact.OpenSlotRequest`).
+    """
 
     def rank(self, now: Instant) -> tuple[int, float, Instant, int]:
         """Return its urgency now, in the sort order of due timers."""
@@ -38,7 +41,11 @@ class GateHolder(Protocol):
 
 
 class TimerGate(Protocol):
-    """Admits timers while it has room; beyond that, only those that are more urgent than one of its holders."""
+    """Admits timers while it has room; beyond that, only those that are more urgent than one of its holders.
+
+    No contract suite: its adapters are pure (`engine.partition.places.SharedGate`, two in `schemas.contact`);
+    tests/engine/contact/test_slot_turns.py and test_places.py run the queue behind them.
+    """
 
     @property
     def room(self) -> int:

@@ -3,3 +3,6 @@
 import pytest
 
 pytest.register_assert_rewrite("tests.adapters.log_contract")
+pytest.register_assert_rewrite("tests.adapters.assignment_contract")
+pytest.register_assert_rewrite("tests.adapters.clock_contract")
+pytest.register_assert_rewrite("tests.adapters.partitions.snapshots_contract")

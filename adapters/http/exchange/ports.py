@@ -13,7 +13,10 @@ class EventsUnavailableError(DependencyError):
 
 
 class Requests(Protocol):
-    """Appends requests to the log: the only way to change anything."""
+    """Appends requests to the log: the only way to change anything.
+
+    No contract suite: one adapter (`adapters.http.exchange.requests.LogRequests`); the tests of the API run it.
+    """
 
     async def submit(self, topic: str, key: str, message: Message, *, request_id: str, company_id: int) -> None:
         """Append a request and return when it is durable.
@@ -33,7 +36,10 @@ class Requests(Protocol):
 
 
 class RulesSource(Protocol):
-    """The account records that this process has read from `accounts.rules`."""
+    """The account records that this process has read from `accounts.rules`.
+
+    No contract suite: one adapter (`adapters.partitions.feed.RulesTopic`), tested in tests/adapters/partitions/test_feed.py.
+    """
 
     @property
     def rules(self) -> Rules:

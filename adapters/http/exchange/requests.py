@@ -33,7 +33,10 @@ SOURCE = "/api"
 
 
 class SeenRules(Protocol):
-    """How far this process has read the rules."""
+    """How far this process has read the rules.
+
+    No contract suite: one adapter (`adapters.partitions.feed.RulesTopic`), tested in tests/adapters/partitions/test_feed.py.
+    """
 
     def seen(self, company_id: int) -> tuple[int, int]:
         """Return the accounts partition of a company and the sequence up to which its rules are read."""
