@@ -48,8 +48,8 @@ class Body(Struct, frozen=True, kw_only=True, omit_defaults=True):
 class Company(Body, frozen=True, kw_only=True):
     """A tenant: every other record, lead and call belongs to exactly one.
 
-    `optout_confirmation` is the one text that answers an opt-out by text. 47 CFR 64.1200(a)(12) allows it within five
-    minutes and requires none. Where it is None, nothing is sent after an opt-out.
+    `optout_confirmation` is the one text that answers an opt-out by text. 47 CFR 64.1200(a)(12) presumes consent to it
+    for five minutes and requires none. Where it is None, nothing is sent after an opt-out.
 
     `optout_scope` is what an opt-out reaches: the whole company, the offer that it was said about, or the channel that it
     was said on. Where offer or channel are not known, it reaches the company.

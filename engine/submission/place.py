@@ -1,7 +1,7 @@
 """In which zones and states may a person be? Every candidate counts: a contact must be allowed in all of them.
 
 A stated zone is trusted alone; otherwise zip code, state and number each add theirs. States are always united: a Florida
-area code brings Florida's rules, whatever address the person gives (Fla. Stat. 501.059 presumes the area code's state).
+area code brings Florida's rules, whatever address the person gives (Fla. Stat. 501.059(8)(d) presumes it).
 """
 
 from msgspec import Struct

@@ -3,7 +3,7 @@
 from ipaddress import IPv6Address, ip_address, ip_network
 
 IPV6_PREFIX = 64
-"""The smallest network that a provider gives to one customer (RFC 6177)."""
+"""The prefix of one subnet (RFC 4291, 2.5.4); a provider gives a customer one or more (RFC 6177)."""
 
 ADDRESS_LENGTH_MAX = 64
 """Characters that are used of what a trusted proxy forwards as an address."""

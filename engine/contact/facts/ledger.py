@@ -17,8 +17,8 @@ SAME_NUMBER_GUARD = 30 * SECOND
 """Between two calls to one number, whatever else allows one: a guard against duplicate dialling."""
 
 LEDGER_FOR = 31 * DAY
-"""How long an attempt stays in the state: longer than any frequency cap looks back (7 days, 12 CFR 1006.14).
-The log keeps every attempt."""
+"""How long an attempt stays in the state: as long as a cap may look back (`engine.law.caps.CAP_PERIOD_MAX`). The longest
+period of the rule pack is 7 days (12 CFR 1006.14(b)(2)(i)(A)). The log keeps every attempt."""
 
 LEDGER_MAX = 1_000
 """Attempts kept per number; no cap allows this many within a month."""

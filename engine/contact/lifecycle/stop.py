@@ -182,7 +182,8 @@ def opt_in(person: Person, offer_id: int | None) -> None:
 def opt_in_by_text(person: Person) -> None:
     """Lift only the opt-out of texts that a text made: calls and e-mails that it ended stay ended. Nothing resumes.
 
-    START is consent to texts from this sender (CTIA, Messaging Principles 5.1). An opt-out of one offer stays as it is.
+    START is consent to texts from this sender (CTIA, Messaging Principles and Best Practices, 5.1.2). An opt-out of one
+    offer stays as it is.
     """
     head, reached = person.head, person.head.opted_out_by_text
     texts = _channel_scope("sms")

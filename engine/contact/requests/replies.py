@@ -32,7 +32,7 @@ REVIEW_FOR = DAY
 """How long nothing goes out after a doubtful opt-out: time for a person to read it."""
 
 CONFIRMED_WITHIN = 5 * MINUTE
-"""A confirmation of an opt-out must be sent within five minutes (47 CFR 64.1200(a)(12))."""
+"""A later confirmation of an opt-out is not sent: consent to it is presumed for five minutes (47 CFR 64.1200(a)(12))."""
 
 CONFIRMATION = "(optout-confirmation)"
 """The step id of a confirmation, which belongs to no step."""
