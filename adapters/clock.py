@@ -6,7 +6,7 @@ import time
 from msgspec import Struct
 
 from engine.partition.broker_clock import BrokerTime, ahead_seconds, clocks_disagree
-from schemas.instant import Instant
+from schemas.instant import EPOCH, Instant
 
 _ELAPSED: int = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 """The monotonic clock of Linux stops during sleep, so use CLOCK_BOOTTIME; that of macOS runs on."""
@@ -15,14 +15,14 @@ _ELAPSED: int = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 class Origin(Struct, frozen=True):
     """Domain time was `domain_at` when wall time was `wall_at` (milliseconds), and has run `speed` times as fast since."""
 
-    wall_at: Instant = 0
-    domain_at: Instant = 0
+    wall_at: Instant = EPOCH
+    domain_at: Instant = EPOCH
     speed: float = 1.0
 
 
 def wall_now() -> Instant:
     """Return the wall time in milliseconds since 1970 UTC."""
-    return time.time_ns() // 1_000_000
+    return EPOCH + time.time_ns() // 1_000_000
 
 
 def _elapsed() -> float:

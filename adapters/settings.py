@@ -18,6 +18,7 @@ from msgspec import Meta, Struct
 
 from engine.account.did_you_mean import ALIKE, did_you_mean
 from schemas.errors import SenderError
+from schemas.instant import EPOCH, Instant
 
 PREFIX = "LEADCLOCK_"
 FILE_SUFFIX = "_FILE"
@@ -60,7 +61,7 @@ Count = Annotated[int, Meta(ge=1, le=1_024, description="a whole number from 1 t
 Connections = Annotated[int, Meta(ge=1, le=1_000, description="a whole number from 1 to 1000")]
 Seconds = Annotated[float, Meta(gt=0, le=86_400, description="a number of seconds above 0, at most 86400")]
 Speed = Annotated[float, Meta(gt=0, le=100_000, description="a number above 0, at most 100000")]
-Millis = Annotated[int, Meta(ge=0, description="milliseconds since 1970, 0 or more")]
+ClockInstant = Annotated[Instant, Meta(ge=0, description="milliseconds since 1970, 0 or more")]
 TopicPrefix = Annotated[
     str, Meta(pattern=r"^[A-Za-z0-9._-]{0,100}$", description="up to 100 of A-Z a-z 0-9 . _ -, or nothing")
 ]
@@ -146,8 +147,8 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Whether webhooks may reach forbidden ports and those that our own process listens on."""
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     log_format: Literal["json", "console"] = "json"
-    clock_wall_at: Millis = 0
-    clock_domain_at: Millis = 0
+    clock_wall_at: ClockInstant = EPOCH
+    clock_domain_at: ClockInstant = EPOCH
     clock_speed: Speed = 1.0
     """Domain time for demonstrations: all roles share the origin that `leadclock up --speed` sets."""
 

@@ -5,7 +5,7 @@ Each entity has its own key and is small, so that one change rewrites little.
 
 from msgspec import Struct
 
-from schemas.instant import Instant
+from schemas.instant import EPOCH, Instant
 from schemas.wire import Entity
 
 
@@ -22,7 +22,7 @@ class CapUsage(Struct, omit_defaults=True):
     Grants up to the number `after` are older than the period: their ends do not change it.
     """
 
-    began_at: Instant = 0
+    began_at: Instant = EPOCH
     ends_at: Instant | None = None
     after: int = 0
     used: dict[str, float] = {}

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from schemas.instant import HOUR, Instant
+from schemas.instant import HOUR, Instant, Millis
 from schemas.wire import Entity
 
 LeadStatus = Literal[
@@ -108,7 +108,7 @@ class Head(Entity, kw_only=True):
     opt_outs: dict[str, Instant] = {}
     opted_in_at: Instant | None = None
     deleted_refs: tuple[str, ...] = ()
-    attempts_before: dict[str, tuple[Instant, ...]] = {}
+    attempts_before: dict[str, tuple[Millis, ...]] = {}
     relays: int = 0
     opted_out_by_text: str | None = None
 

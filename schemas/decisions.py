@@ -9,7 +9,7 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
-from schemas.instant import Instant
+from schemas.instant import EPOCH, Instant
 from schemas.wire import Message
 
 GENESIS = ""
@@ -148,6 +148,6 @@ class Position(Struct, frozen=True, kw_only=True, omit_defaults=True):
     chain: str = GENESIS
     ids: int = 0
     sent: int = 0
-    decided_at: Instant = 0
+    decided_at: Instant = EPOCH
     rules: dict[str, int] = {}
     versions: dict[str, str] = {}

@@ -4,7 +4,7 @@ The first record on partition 0 counts, so two processes that write at the same 
 holds the id: compaction never removes the first one.
 """
 
-from schemas.instant import Instant
+from schemas.instant import EPOCH, Instant
 from schemas.wire import Message
 
 KEY_PREFIX = "deployment/"
@@ -23,8 +23,8 @@ class Deployment(Message, frozen=True, kw_only=True):
     id: str
     topic_prefix: str
     app: str
-    clock_wall_at: Instant = 0
-    clock_domain_at: Instant = 0
+    clock_wall_at: Instant = EPOCH
+    clock_domain_at: Instant = EPOCH
     clock_speed: float = 1.0
     is_demo: bool = False
     created_at: Instant

@@ -5,7 +5,7 @@ Scheduling never reads free text: a gateway maps its provider's status to one of
 
 from msgspec import Struct
 
-from schemas.instant import HOUR, MINUTE, Instant
+from schemas.instant import HOUR, MINUTE, Millis
 
 
 class Outcome(Struct, frozen=True, kw_only=True):
@@ -18,7 +18,7 @@ class Outcome(Struct, frozen=True, kw_only=True):
     connected: bool = False
     counts_attempt: bool = True
     counts_legal: bool | None = True
-    retry_delay: Instant = HOUR
+    retry_delay: Millis = HOUR
     retry_max: int = 1
     disables_channel: bool = False
     opts_out: bool = False
@@ -87,7 +87,7 @@ GATE_OUTCOMES = frozenset({"rejected_at_gate", EXPIRED})
 TIMED_OUT = "timed_out"
 """The sub-status of a call whose end was never reported."""
 
-OUTCOME_TIMEOUT: dict[str, Instant] = {
+OUTCOME_TIMEOUT: dict[str, Millis] = {
     "call": 4 * HOUR,
     "sms": 10 * MINUTE,
     "email": 10 * MINUTE,

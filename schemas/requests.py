@@ -10,7 +10,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from schemas.contact import CallbackOwner
-from schemas.instant import Instant
+from schemas.instant import EPOCH, Instant
 from schemas.law import Purpose
 from schemas.wire import Message
 
@@ -58,7 +58,7 @@ class LeadSubmitted(ContactRequest, frozen=True, kw_only=True):
     assign_sms_number: bool = False
     apply_to: str | None = None
     idempotency_key: str | None = None
-    received_at: Instant = 0
+    received_at: Instant = EPOCH
 
 
 class LeadUpdateRequested(ContactRequest, frozen=True, kw_only=True):
@@ -371,7 +371,7 @@ class SlotRequested(AccountRequest, frozen=True, kw_only=True):
     buyer_ids: tuple[int, ...] = ()
     urgency_class: int = 3
     priority: float = 100.0
-    due_at: Instant = 0
+    due_at: Instant = EPOCH
     aging: float = 0.0
     buyer_group_ids: tuple[int, ...] = ()
     traffic_source_id: int | None = None

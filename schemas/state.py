@@ -2,7 +2,7 @@
 
 from schemas.account import Claim, Referrers, Seen, Slots, Taken
 from schemas.contact import Call, Head, Lead, OpenSlotRequests, Part, Relay, Replan
-from schemas.instant import Instant
+from schemas.instant import EPOCH, Instant
 from schemas.records import Record
 from schemas.wire import Entity
 
@@ -18,7 +18,7 @@ class Stream(Entity, kw_only=True):
     """The high-water mark of a numbered stream: a number at or below `number` is a repeat."""
 
     number: int
-    updated_at: Instant = 0
+    updated_at: Instant = EPOCH
 
 
 ENTITIES: dict[str, type[Entity]] = {

@@ -20,7 +20,7 @@ from engine.partition.ports import LogRecord
 from engine.partition.state import State
 from engine.rules import Rules
 from schemas.decisions import REMOVED, Cause, Change, Decision, Position
-from schemas.instant import Instant
+from schemas.instant import EPOCH, Instant
 from schemas.records import Record as RuleRecord
 from schemas.state import kind_of
 from schemas.wire import UNREADABLE, from_json, to_pack
@@ -220,7 +220,7 @@ class Replay:
         if request is not None:
             decided = self._decider.request(request, now, behind=cause.behind, refusal=cause.refusal)
         elif cause.kind == "tick":
-            key, due_at = cause.key or "", cause.due_at or 0
+            key, due_at = cause.key or "", cause.due_at or EPOCH
             decided = self._decider.tick(key, due_at, now, behind=cause.behind, refusal=cause.refusal)
         elif cause.kind == "adoption":
             decided = self._decider.adoption(news, cause.versions, now, refusal=cause.refusal)

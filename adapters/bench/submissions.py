@@ -9,13 +9,13 @@ from engine.partition.ports import Outgoing
 from engine.rules import Rules
 from engine.submission.normalise import normalise
 from schemas.envelope import Envelope, to_headers
-from schemas.instant import Instant
+from schemas.instant import EPOCH, Instant
 from schemas.records import Record
 from schemas.requests import LeadSubmitted
 from schemas.topics import CONTACTS_REQUESTS, LEADS_INBOX
 from schemas.wire import to_json
 
-NOON: Instant = 1_784_131_200_000
+NOON = Instant(1_784_131_200_000)
 """2026-07-15 16:00 UTC, a Wednesday: noon in New York, and inside the legal hours of every zone below."""
 
 COMPANY_ID = 1
@@ -55,8 +55,8 @@ def rule_records() -> list[Record]:
             company_id=COMPANY_ID,
             version=1,
             sequence=sequence,
-            created_at=0,
-            updated_at=0,
+            created_at=EPOCH,
+            updated_at=EPOCH,
             body=body,
         )
         for sequence, (kind, body) in enumerate(bodies, start=1)

@@ -14,7 +14,7 @@ from adapters.bench.submissions import NOON, TEXT_TOKEN, requests
 from adapters.clock import Origin, wall_now
 from adapters.roles.context import Context
 from engine.partition.runner import Runner
-from schemas.instant import HOUR, to_rfc3339
+from schemas.instant import HOUR, Instant, to_rfc3339
 from schemas.topics import CONTACTS_REQUESTS
 
 LEADS = 20_000
@@ -49,7 +49,7 @@ async def _fire(stage: Stage, waiting: Requests) -> float:
         return watch.seconds
 
 
-def _let_it_be(context: Context, instant: int) -> None:
+def _let_it_be(context: Context, instant: Instant) -> None:
     """Move domain time on to an instant, as if the leads had been waiting until then."""
     context.clock.origin = Origin(wall_now(), instant)
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
+from schemas.instant import Instant
 from schemas.problems import PROBLEMS
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ def preview(file: Any, as_json: bool) -> None:
     from engine.preview import read_trial, shown  # noqa: PLC0415
 
     try:
-        found = shown(foresee(read_trial(_read(file), now=time.time_ns() // 1_000_000), country=COUNTRY))
+        found = shown(foresee(read_trial(_read(file), now=Instant(time.time_ns() // 1_000_000)), country=COUNTRY))
     except RefusedError as refusal:
         raise RefusedPreview(refusal, as_json=as_json) from refusal
     if as_json:

@@ -14,7 +14,7 @@ from adapters.roles.broker import open_log
 from adapters.settings import Settings
 from engine.partition.ports import LogRecord
 from schemas.decisions import Decision
-from schemas.instant import to_rfc3339
+from schemas.instant import Instant, to_rfc3339
 from schemas.topics import CONTACTS_DECISIONS
 
 TAIL_LIMIT = 500
@@ -83,4 +83,4 @@ def data_words(data: Mapping[str, Any]) -> str:
 
 def _told(name: str, value: object) -> str:
     is_instant = (name == "at" or name.endswith("_at")) and isinstance(value, int)
-    return to_rfc3339(value) if is_instant and isinstance(value, int) else str(value)
+    return to_rfc3339(Instant(value)) if is_instant and isinstance(value, int) else str(value)

@@ -15,6 +15,7 @@ from adapters.gateway.fictional_numbers import is_fictional
 from adapters.gateway.ports import CallProgress, DeliveryResult, NotPlacedError, PersonCallsBack, Report
 from engine.partition.ports import Clock
 from schemas.commands import HangUp, PlaceCall, PressKeys, SendSms
+from schemas.instant import Instant
 
 ENDING_DIGITS = 2
 NO_ENDING = ""
@@ -153,7 +154,7 @@ class SandboxVoice:
         reference = _reference(command.command_id)
         await report(CallProgress(state="initiated", provider_ref=reference))
         ringing_at = await self._ring(command, script, report, reference)
-        answered_at = None
+        answered_at: Instant | None = None
         if script.answered_by is not None and not self._ended[command.command_id].is_set():
             answered_at = self._clock.now()
             await report(CallProgress(state="established", provider_ref=reference))
@@ -180,7 +181,7 @@ class SandboxVoice:
         )
 
     def _hung_up(
-        self, script: CallScript, reference: str, ringing_at: int | None, answered_at: int | None
+        self, script: CallScript, reference: str, ringing_at: Instant | None, answered_at: Instant | None
     ) -> DeliveryResult:
         """Return the outcome of a call that we ended: connected where a person had answered, else canceled."""
         answered = answered_at is not None
@@ -213,7 +214,7 @@ class SandboxVoice:
         await self._sleep_in_call(command, script.holds_for)
         await report(CallProgress(state="resumed", provider_ref=reference))
 
-    async def _ring(self, command: PlaceCall, script: CallScript, report: Report, reference: str) -> int | None:
+    async def _ring(self, command: PlaceCall, script: CallScript, report: Report, reference: str) -> Instant | None:
         if script.rings_for is None:
             return None
         ringing_at = self._clock.now()

@@ -22,6 +22,7 @@ from engine.partition.ports import Appender, Log, LogError, LogRecord, Outgoing,
 from engine.partition.runner import TopicNames
 from schemas.decisions import OutboxEntry
 from schemas.envelope import Envelope, to_headers
+from schemas.instant import EPOCH
 from schemas.topics import DEADLETTER
 
 T = TypeVar("T")
@@ -147,7 +148,7 @@ class OutboxSender:
     async def _dead_letter_message(self, message: Outgoing, partition: int, why: str) -> None:
         """Send a message that no partition takes to `deadletter`: redriven, it goes to its target partition."""
         await logger.aerror("message.refused", stream=self._stream, topic=message.topic, error=why)
-        never_appended = LogRecord(message.topic, partition, -1, message.key, message.value, message.headers, 0)
+        never_appended = LogRecord(message.topic, partition, -1, message.key, message.value, message.headers, EPOCH)
         record = msgspec.structs.replace(
             dead_letter(never_appended, "too_large", why), topic=self._names.of(DEADLETTER.name)
         )

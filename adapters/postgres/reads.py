@@ -32,7 +32,7 @@ from engine.views.lead import OF_REST, ROW_COLUMNS
 from engine.views.report import Group, Grouping
 from schemas.account import CapUsage
 from schemas.decisions import Answer
-from schemas.instant import Instant, from_datetime, to_datetime
+from schemas.instant import EPOCH, Instant, from_datetime, to_datetime
 from schemas.records import RECORD_BODIES
 from schemas.wire import to_json
 
@@ -122,7 +122,7 @@ class PostgresReads:
         self, company_id: int, *, before: Instant, after: tuple[Any, int] | None, limit: int
     ) -> Sequence[Row]:
         """Return live leads whose next action is before an instant, soonest first, behind (next action, id)."""
-        return await self._rows("due_leads", company_id, to_datetime(before), *(after or (to_datetime(0), 0)), limit)
+        return await self._rows("due_leads", company_id, to_datetime(before), *(after or (to_datetime(EPOCH), 0)), limit)
 
     async def due_leads_count(self, company_id: int, *, before: Instant) -> int | None:
         """Count the leads with a next action before an instant; None above `COUNT_MAX`."""

@@ -16,7 +16,7 @@ from adapters.postgres.pool import Pool
 from adapters.postgres.reports import WORK_MEM, sums_again, sums_of
 from adapters.postgres.rollup_reports import daily_categories, hourly_categories, pair_pieces, wide_pieces
 from adapters.postgres.sql import Schemas, queries
-from schemas.instant import HOUR, MINUTE, Instant, to_datetime
+from schemas.instant import HOUR, MINUTE, Instant, Millis, to_datetime
 
 DAYS_AT_ONCE = 5
 """Marked days per transaction: with 100,000 calls a day some ten seconds, half of the statement timeout."""
@@ -33,7 +33,7 @@ TURN_SECONDS = 40.0
 LOCK_KEY = 7_108_301
 """Key of the advisory lock: one process makes rollups at a time."""
 
-GAPS: Mapping[str, Instant] = {"day": 5 * MINUTE, "month": HOUR, "year": 6 * HOUR}
+GAPS: Mapping[str, Millis] = {"day": 5 * MINUTE, "month": HOUR, "year": 6 * HOUR}
 """Minimum time between two rollups of one span. A span that keeps changing is meanwhile added up from the tier below."""
 
 SOURCES = ("leads", "calls")
@@ -68,7 +68,7 @@ class Rollups:
         pool: Pool,
         schemas: Schemas = Schemas(),  # noqa: B008 - frozen
         *,
-        gaps: Mapping[str, Instant] = GAPS,
+        gaps: Mapping[str, Millis] = GAPS,
         now: Callable[[], Instant] = wall_now,
         days_at_once: int = DAYS_AT_ONCE,
     ) -> None:

@@ -23,6 +23,7 @@ from adapters.settings import PREFIX, Settings, database_location
 from engine.partition.ports import LogError, Outgoing
 from schemas.deployment import PARTITION, Deployment, deployment_key
 from schemas.errors import DependencyError
+from schemas.instant import EPOCH, Instant
 from schemas.topics import ACCOUNTS_REQUESTS, ACCOUNTS_RULES, ACCOUNTS_STATE, CONTACTS_REQUESTS, CONTACTS_STATE
 from schemas.wire import to_json
 
@@ -237,10 +238,10 @@ def _new(settings: Settings, *, is_demo: bool) -> Deployment:
     )
 
 
-def _clock(settings: Settings) -> tuple[int, int, float]:
+def _clock(settings: Settings) -> tuple[Instant, Instant, float]:
     """Return origin and speed of the clock; wall time has no origin."""
     if settings.clock_speed == 1.0 and settings.clock_wall_at == settings.clock_domain_at:
-        return 0, 0, 1.0
+        return EPOCH, EPOCH, 1.0
     return settings.clock_wall_at, settings.clock_domain_at, settings.clock_speed
 
 

@@ -17,6 +17,7 @@ from msgspec import Struct
 
 from adapters.http.exchange.identity import new_lead_token, new_private_key, new_public_key
 from schemas.errors import DependencyError
+from schemas.instant import Instant
 
 PRIVATE = 0o600
 DEFAULT = Path(".leadclock")
@@ -45,7 +46,7 @@ class Running(Struct, frozen=True, kw_only=True):
 
     pid: int
     api_url: str
-    started_at: int
+    started_at: Instant
     environment: dict[str, str]
     mail_folder: str
     health_urls: dict[str, str] = {}

@@ -46,6 +46,7 @@ from adapters.up.demo import COMPANY_ID, make_demo
 from adapters.up.folder import Keys, Ready, Running, held, keys_of, write_private
 from adapters.up.log_file import LogFile
 from schemas.errors import DependencyError, SenderError
+from schemas.instant import EPOCH
 
 PARTITIONS = 4
 """Of every topic of a laptop: enough to see that there are several, few enough to start quickly."""
@@ -302,7 +303,7 @@ async def _keep_small(resources: contextlib.AsyncExitStack, work: Compaction) ->
 def _settings(options: Options, folder: Path, servers: _Servers, keys: Keys) -> Settings:
     if options.attached is not None:
         return attached_settings(options.attached, folder, keys, port=options.port)
-    now = wall_now() if options.speed != 1.0 else 0
+    now = wall_now() if options.speed != 1.0 else EPOCH
     return Settings(
         kafka_bootstrap=servers.broker.bootstrap,
         partitions=PARTITIONS,

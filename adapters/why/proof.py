@@ -23,7 +23,7 @@ from engine.why.simulation import LeadContext
 from schemas.contact import LIVE_STATUSES, Head, Lead, Part
 from schemas.decisions import GENESIS, REMOVED, Change, Fact
 from schemas.errors import DependencyError
-from schemas.instant import Instant
+from schemas.instant import EPOCH, Instant
 from schemas.records import Record as RuleRecord
 from schemas.state import head_key, lead_key
 from schemas.wire import UNREADABLE, digest, from_json, to_json
@@ -186,7 +186,7 @@ class _Fold:
         self.facts: list[LeadFact] = []
         self.moments: dict[int, Moment] = {}
         self.read = 0
-        self.begins_at, self.begun_at = 0 if may_begin_late else 1, 0
+        self.begins_at, self.begun_at = 0 if may_begin_late else 1, EPOCH
         self.next_offset = 0
         self._topic, self._partition, self._at = topic, partition, at
         self._may_begin_late = may_begin_late

@@ -30,6 +30,7 @@ from deploy.proof.servers import own_servers
 from deploy.proof.submissions import TEXT_ENDINGS, SentSubmission, number
 from engine.partition.ports import Outgoing
 from schemas.envelope import Envelope, to_headers
+from schemas.instant import Instant
 from schemas.outcomes import GATE_OUTCOMES
 from schemas.requests import OutcomeRecorded
 from schemas.topics import COMMANDS_SMS, CONTACTS_REQUESTS, LEADS_INBOX, LEADS_INBOX_BULK
@@ -44,8 +45,8 @@ OUTCOME = b"outcome.recorded"
 class Text(Struct):
     """What became of the text of one person; instants in milliseconds of the brokers' clock."""
 
-    ordered_at: list[int] = []
-    outcomes: list[tuple[int, str]] = []
+    ordered_at: list[Instant] = []
+    outcomes: list[tuple[Instant, str]] = []
 
 
 @click.command()
@@ -152,7 +153,7 @@ def _went_out_once(text: Text) -> bool:
     return len(text.ordered_at) == 1 and all(outcome not in GATE_OUTCOMES for _, outcome in text.outcomes)
 
 
-def _tell(name: str, texts: list[Text], posted_at: int, say: Say) -> None:
+def _tell(name: str, texts: list[Text], posted_at: Instant, say: Say) -> None:
     ended = sorted(at - posted_at for text in texts for at, _ in text.outcomes)
     counts = Counter(outcome for text in texts for _, outcome in text.outcomes)
     commands = sum(len(text.ordered_at) for text in texts)

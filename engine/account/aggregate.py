@@ -10,7 +10,7 @@ from engine.partition.draft import Draft, RepeatedError
 from engine.partition.places import PlaceClaim
 from schemas.account import Seen, Slots
 from schemas.envelope import Envelope
-from schemas.instant import DAY, Instant
+from schemas.instant import DAY, EPOCH, Instant
 from schemas.requests import (
     ACCOUNT_REQUESTS,
     AccountRequest,
@@ -126,7 +126,7 @@ def _refuse_repeat(draft: Draft, company_id: int, envelope: Envelope) -> None:
     mark = blake2b(f"{envelope.source}\0{envelope.id}".encode(), digest_size=12).hexdigest()
     key = seen_key(company_id, mark)
     seen = draft.get(key, Seen) or Seen(company_id=company_id)
-    if seen.ids.get(mark, -SEEN_FOR) > draft.now - SEEN_FOR:
+    if seen.ids.get(mark, EPOCH - SEEN_FOR) > draft.now - SEEN_FOR:
         raise RepeatedError
     seen.ids = {known: at for known, at in seen.ids.items() if at > draft.now - SEEN_FOR}
     seen.ids[mark] = draft.now

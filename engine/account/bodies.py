@@ -28,7 +28,7 @@ from engine.account.publishing import PUBLISH_INPUTS, WRITTEN_BY_PUBLISHING
 from engine.account.values import NOT_TOGETHER, PARSERS, number_or_sip
 from engine.partition.draft import RefusedError
 from engine.submission.fields import FieldError, is_blank
-from schemas.instant import Instant
+from schemas.instant import EPOCH, Instant
 from schemas.records import RECORD_BODIES, ActionGroup, Body, BuyerGroup, RulePack, Schedule, called
 from schemas.schedule import ActionGroupStep
 
@@ -115,7 +115,7 @@ def read_schedule(given: Mapping[str, Any], group_of: GroupOf = no_group) -> Sch
     Raises `RefusedError` as `read_body`.
     """
     fields = {"name": "preview", "lead_token": "preview-preview-"} | dict(given)
-    body = read_body("schedule", fields, None, now=0, exists=None, group_of=group_of)
+    body = read_body("schedule", fields, None, now=EPOCH, exists=None, group_of=group_of)
     assert isinstance(body.body, Schedule)  # noqa: S101 - the type was just named
     return body.body
 

@@ -14,7 +14,7 @@ from msgspec import Struct
 from engine.account.groups import PERIODS
 from engine.views.report import bucket_of
 from schemas.account import CapUsage, Slots
-from schemas.instant import Instant
+from schemas.instant import EPOCH, Instant
 from schemas.records import Body, Buyer, BuyerGroup, TrafficSource
 
 Capped = Buyer | BuyerGroup | TrafficSource
@@ -91,7 +91,7 @@ def roll_periods(slots: Slots, body: Capped | None, now: Instant) -> None:
 
 def _new_tally(period: str, now: Instant, body: Capped, grants: int) -> CapUsage:
     began_at, ends_at = period_of(period, now, body)
-    return CapUsage(began_at=began_at or 0, ends_at=ends_at, after=grants)
+    return CapUsage(began_at=began_at or EPOCH, ends_at=ends_at, after=grants)
 
 
 def reserve(slots: Slots, *, is_connected: bool) -> int:

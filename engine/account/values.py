@@ -337,7 +337,7 @@ def networks(value: Any) -> tuple[str, ...]:
 def moment(value: Any) -> Instant:
     """Return an instant: whole milliseconds as they are, or a date and time with its offset."""
     if isinstance(value, int) and not isinstance(value, bool):
-        return parse_integer(value, least=0)
+        return Instant(parse_integer(value, least=0))
     return parse_moment(value)
 
 

@@ -7,17 +7,21 @@ never the answer.
 
 from abc import ABC, abstractmethod
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
 from itertools import chain
+from typing import cast
 
-from engine.calendar.windows import Hours, WindowSet, merge
+from engine.calendar.windows import WindowSet, merge
 from engine.calendar.zones import close_edge, day_start, local_datetime, open_edge, zone
-from schemas.instant import DAY, Instant, from_datetime
+from schemas.instant import DAY, EPOCH, Instant, Millis, from_datetime
 
-FOREVER: Instant = 2**62
+FOREVER = Instant(2**62)
 """Later than any instant: a close edge that never comes, an open edge that was never found."""
+
+OpenSpan = tuple[Instant, Instant]
+"""(open, close)."""
 
 STRETCH = 16 * DAY
 """Computed at once: about 0.1 ms of work, cached for the leads of a fortnight."""
@@ -29,7 +33,7 @@ TIMELINES_MAX = 2_048
 """Cached, of each kind: window sets in use x zones; most hold one or two stretches, so a few MB."""
 
 # Python's dates end with the year 9999, and what looks ahead must stay below.
-CALENDAR = range(*(from_datetime(datetime(year, 1, 1, tzinfo=UTC)) for year in (1900, 9990)))
+CALENDAR = cast("Container[Instant]", range(*(from_datetime(datetime(year, 1, 1, tzinfo=UTC)) for year in (1900, 9990))))
 """The instants that can be open; nothing is open outside."""
 
 _EPOCH_ORDINAL = date(1970, 1, 1).toordinal()
@@ -41,7 +45,7 @@ class Timeline(ABC):
 
     __slots__ = ("_stretches", "closed_days", "margin", "zone_name")
 
-    def __init__(self, zone_name: str, closed_days: tuple[int, ...], margin: int) -> None:
+    def __init__(self, zone_name: str, closed_days: tuple[int, ...], margin: Millis) -> None:
         zone(zone_name)  # an unknown zone is refused here, not by the first lead that meets it
         self.zone_name = zone_name
         self.closed_days = closed_days
@@ -64,7 +68,7 @@ class Timeline(ABC):
                 return at
             if passed < len(edges):
                 return edges[passed]
-            at = (at // STRETCH + 1) * STRETCH
+            at = EPOCH + (at // STRETCH + 1) * STRETCH
         return FOREVER
 
     def close_after(self, at: Instant) -> Instant:
@@ -77,7 +81,7 @@ class Timeline(ABC):
         """Return an instant up to which what holds at `at` holds without a break: the next edge that is laid out."""
         edges = self._edges(at)
         passed = bisect_right(edges, at)
-        return edges[passed] if passed < len(edges) else (at // STRETCH + 1) * STRETCH
+        return edges[passed] if passed < len(edges) else EPOCH + (at // STRETCH + 1) * STRETCH
 
     def opens_at(self, at: Instant) -> bool:
         """Return whether a span begins exactly here."""
@@ -95,7 +99,7 @@ class Timeline(ABC):
         return self._lay_out(at // STRETCH) if edges is None else edges
 
     def _lay_out(self, number: int) -> tuple[Instant, ...]:
-        start, end = number * STRETCH, (number + 1) * STRETCH
+        start, end = EPOCH + number * STRETCH, EPOCH + (number + 1) * STRETCH
         spans = self._spans(start, end) if start in CALENDAR and end in CALENDAR else []
         edges = tuple(chain.from_iterable(self._shorten(merge(spans), start, end)))
         if len(self._stretches) >= STRETCHES_MAX:
@@ -103,14 +107,14 @@ class Timeline(ABC):
         self._stretches[number] = edges
         return edges
 
-    def _shorten(self, spans: list[Hours], start: Instant, end: Instant) -> Iterator[Hours]:
+    def _shorten(self, spans: list[OpenSpan], start: Instant, end: Instant) -> Iterator[OpenSpan]:
         for opens, closes in spans:
             shut = closes if closes == FOREVER else closes - self.margin
             if opens < shut and opens < end and start < shut:
                 yield opens, shut
 
     @abstractmethod
-    def _spans(self, start: Instant, end: Instant) -> list[Hours]:
+    def _spans(self, start: Instant, end: Instant) -> list[OpenSpan]:
         """Return every span that touches the time from `start` to `end`, with its true close."""
 
 
@@ -119,14 +123,14 @@ class WeeklyHours(Timeline):
 
     __slots__ = ("windows",)
 
-    def __init__(self, windows: WindowSet, zone_name: str, closed_days: tuple[int, ...], margin: int) -> None:
+    def __init__(self, windows: WindowSet, zone_name: str, closed_days: tuple[int, ...], margin: Millis) -> None:
         super().__init__(zone_name, closed_days, margin)
         self.windows = windows
 
-    def _spans(self, start: Instant, end: Instant) -> list[Hours]:
+    def _spans(self, start: Instant, end: Instant) -> list[OpenSpan]:
         number = local_datetime(start, self.zone_name).toordinal() - 2
         begins = day_start(date.fromordinal(number), self.zone_name)
-        spans: list[Hours] = []
+        spans: list[OpenSpan] = []
         reach = end
         # Beyond the end only while open without a break: not for ever, since some hour of the week is closed.
         while begins <= reach:
@@ -139,7 +143,7 @@ class WeeklyHours(Timeline):
             number, begins = number + 1, ends
         return spans
 
-    def _spans_of(self, day: date, begins: Instant, ends: Instant) -> Iterator[Hours]:
+    def _spans_of(self, day: date, begins: Instant, ends: Instant) -> Iterator[OpenSpan]:
         for opens, closes in self.windows.days[day.weekday()]:
             # A day open from its first hour to its last is open whole, also where its midnight comes twice.
             first = begins if opens == 0 and closes >= DAY else open_edge(day, opens, self.zone_name)
@@ -156,24 +160,26 @@ class ClosedDates(Timeline):
 
     __slots__ = ("_open",)
 
-    def __init__(self, zone_name: str, closed_days: tuple[int, ...], margin: int) -> None:
+    def __init__(self, zone_name: str, closed_days: tuple[int, ...], margin: Millis) -> None:
         super().__init__(zone_name, closed_days, margin)
-        self._open: list[Hours] | None = None
+        self._open: list[OpenSpan] | None = None
 
-    def _spans(self, start: Instant, end: Instant) -> list[Hours]:
+    def _spans(self, start: Instant, end: Instant) -> list[OpenSpan]:
         if self._open is None:
             self._open = list(self._between_closed_days())
         return [span for span in self._open if span[0] < end and start < span[1]]
 
-    def _between_closed_days(self) -> Iterator[Hours]:
-        since = -FOREVER
+    def _between_closed_days(self) -> Iterator[OpenSpan]:
+        since = EPOCH - (FOREVER - EPOCH)
         for day in self.closed_days:
             yield since, day_start(date.fromordinal(day), self.zone_name)
             since = day_start(date.fromordinal(day + 1), self.zone_name)
         yield since, FOREVER
 
 
-def timelines(windows: WindowSet | None, zone_name: str, closed_dates: frozenset[date], margin: int) -> tuple[Timeline, ...]:
+def timelines(
+    windows: WindowSet | None, zone_name: str, closed_dates: frozenset[date], margin: Millis
+) -> tuple[Timeline, ...]:
     """Return what must be open in a zone, each of them: () where nothing ever closes. Raises `UnknownZoneError`."""
     days = tuple(sorted(day.toordinal() for day in closed_dates))
     found: list[Timeline] = []
@@ -188,12 +194,12 @@ def timelines(windows: WindowSet | None, zone_name: str, closed_dates: frozenset
 
 
 @lru_cache(maxsize=TIMELINES_MAX)
-def _weekly_hours(windows: WindowSet, zone_name: str, closed_days: tuple[int, ...], margin: int) -> WeeklyHours:
+def _weekly_hours(windows: WindowSet, zone_name: str, closed_days: tuple[int, ...], margin: Millis) -> WeeklyHours:
     return WeeklyHours(windows, zone_name, closed_days, margin)
 
 
 @lru_cache(maxsize=TIMELINES_MAX)
-def _closed_dates(zone_name: str, closed_days: tuple[int, ...], margin: int) -> ClosedDates:
+def _closed_dates(zone_name: str, closed_days: tuple[int, ...], margin: Millis) -> ClosedDates:
     return ClosedDates(zone_name, closed_days, margin)
 
 

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from engine.calendar.wall import CalendarError, WallTime, parse_date, parse_wall_time, parse_weekday
 from engine.calendar.zones import local_datetime, resolve_local
-from schemas.instant import DAY, HOUR, MINUTE, SECOND, Instant
+from schemas.instant import DAY, HOUR, MINUTE, SECOND, Instant, Millis
 
 Mode = Literal["elapsed", "calendar"]
 Unit = Literal["s", "m", "h", "d", "w"]
@@ -24,7 +24,7 @@ DURATION_MAX = 366 * DAY
 _DAYS_AHEAD = 9
 """Today, where its time has passed, the same weekday a week on, and one for a zone that leaves a date out."""
 
-_UNITS: dict[str, int] = {"s": SECOND, "m": MINUTE, "h": HOUR, "d": DAY, "w": 7 * DAY}
+_UNITS: dict[str, Millis] = {"s": SECOND, "m": MINUTE, "h": HOUR, "d": DAY, "w": 7 * DAY}
 _DURATION = re.compile(r"([0-9]{1,8})([smhdw])", re.ASCII)
 
 
@@ -35,7 +35,7 @@ class Duration(Struct, frozen=True):
     unit: Unit
 
     @property
-    def elapsed(self) -> int:
+    def elapsed(self) -> Millis:
         """Its milliseconds, a day taken as 24 hours."""
         return self.amount * _UNITS[self.unit]
 

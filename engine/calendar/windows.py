@@ -7,11 +7,12 @@ into Saturday. In which zone, and on which dates, is said where the windows are 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import chain
+from typing import TypeVar
 
 from msgspec import Struct
 
 from engine.calendar.wall import CalendarError, WallTime, parse_closing_time, parse_wall_time, parse_weekday
-from schemas.instant import DAY
+from schemas.instant import DAY, Instant, Millis
 from schemas.schedule import Window
 
 WINDOW_ROWS_MAX = 200
@@ -24,6 +25,9 @@ Hours = tuple[WallTime, WallTime]
 """(open, close) on the clock of the opening day; a close after `DAY` lies on the next day."""
 
 WEEK = 7 * DAY
+
+_Edge = TypeVar("_Edge", WallTime, Instant)
+"""Of a span: a time of the day, or an instant."""
 
 
 class WindowError(CalendarError):
@@ -49,7 +53,7 @@ class WindowSet(Struct, frozen=True, cache_hash=True):
         """Whether any window runs into the next day."""
         return any(close > DAY for _, close in chain.from_iterable(self.days))
 
-    def meets(self, other: "WindowSet", longer_than: WallTime = 0) -> bool:
+    def meets(self, other: "WindowSet", longer_than: Millis = 0) -> bool:
         """Return whether both are ever open at the same time of the week in one zone, for longer than a while."""
         return any(
             min(mine[1], theirs[1]) - max(mine[0], theirs[0]) > longer_than
@@ -110,9 +114,9 @@ def _compile(rows: Iterable[tuple[int, Hours]]) -> WindowSet:
     return WindowSet(days=tuple(tuple(merge(hours)) for hours in days))
 
 
-def merge(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+def merge(spans: Iterable[tuple[_Edge, _Edge]]) -> list[tuple[_Edge, _Edge]]:
     """Return the same time as sorted spans that neither touch nor overlap; empty ones are left out."""
-    merged: list[tuple[int, int]] = []
+    merged: list[tuple[_Edge, _Edge]] = []
     for start, end in sorted(span for span in spans if span[0] < span[1]):
         if merged and start <= merged[-1][1]:
             merged[-1] = (merged[-1][0], max(merged[-1][1], end))

@@ -13,7 +13,7 @@ import tzdata  # type: ignore[import-untyped]  # a package of data with two cons
 
 from engine.calendar.rails_names import RAILS_NAMES
 from engine.calendar.wall import CalendarError, WallTime
-from schemas.instant import DAY, MINUTE, SECOND, Instant, from_datetime, to_datetime
+from schemas.instant import DAY, EPOCH, MINUTE, SECOND, Instant, from_datetime, to_datetime
 
 TZDATA_VERSION: str = tzdata.IANA_VERSION
 """The release of the IANA database that every answer here rests on, as `2026f`."""
@@ -96,7 +96,7 @@ def resolve_local(reading: datetime, zone_name: str) -> Instant:
     A time that the clock skips is counted with the offset before the gap (02:30 becomes 03:30); of a time that it
     shows twice the first is meant, unless the reading's own `fold` says the second.
     """
-    return (reading - _EPOCH_ON_THE_WALL - _offset(reading, zone(zone_name))) // _MILLISECOND
+    return EPOCH + (reading - _EPOCH_ON_THE_WALL - _offset(reading, zone(zone_name))) // _MILLISECOND
 
 
 def open_edge(day: date, wall_time: WallTime, zone_name: str) -> Instant:
@@ -133,7 +133,7 @@ def _readings(day: date, wall_time: WallTime, info: ZoneInfo) -> tuple[Instant, 
     """
     once, again = _clock_faces(wall_time)
     first, last = _offset(datetime.combine(day, once), info), _offset(datetime.combine(day, again), info)
-    as_if_utc = (day.toordinal() - _EPOCH_ORDINAL) * DAY + wall_time
+    as_if_utc = EPOCH + (day.toordinal() - _EPOCH_ORDINAL) * DAY + wall_time
     at = as_if_utc - first // _MILLISECOND
     return at, at if first == last else as_if_utc - last // _MILLISECOND
 
@@ -164,11 +164,11 @@ def _change_between(before: Instant, after: Instant, info: ZoneInfo) -> Instant:
     offset = _offset_at(after, info)
     while high - low > 1:
         middle = (low + high) // 2
-        if _offset_at(middle * SECOND, info) == offset:
+        if _offset_at(EPOCH + middle * SECOND, info) == offset:
             high = middle
         else:
             low = middle
-    return high * SECOND
+    return EPOCH + high * SECOND
 
 
 @lru_cache(maxsize=OFFSET_YEARS_MAX)
@@ -179,6 +179,6 @@ def _offset_changes(zone_name: str, year: int) -> tuple[Instant, ...]:
     end = from_datetime(datetime(year + 1, 1, 1, tzinfo=UTC))
     return tuple(
         _change_between(day, day + DAY, info)
-        for day in range(start, end, DAY)
+        for day in map(Instant, range(start, end, DAY))
         if _offset_at(day, info) != _offset_at(day + DAY, info)
     )

@@ -29,7 +29,7 @@ from engine.partition.draft import Draft, RefusedError
 from engine.partition.places import PlaceClaim, gate_key
 from schemas.contact import LIVE_STATUSES, Call, Head, Lead, Relay, Replan
 from schemas.envelope import Envelope
-from schemas.instant import Instant
+from schemas.instant import EPOCH, Instant
 from schemas.requests import (
     CONTACT_REQUESTS,
     CallDeleteRequested,
@@ -172,7 +172,7 @@ class ContactAggregate:
             due_at = entity.wake_at
             if due_at is None:
                 return None
-            gate, opens_at = _gate_of(entity) if _waits_at_gate(entity) else ("", 0)
+            gate, opens_at = _gate_of(entity) if _waits_at_gate(entity) else ("", EPOCH)
             urgency, priority, company_id = entity.urgency_class, entity.lead_priority, entity.company_id
             return Timer(due_at, urgency, priority, entity.id, key, entity.aging, gate, opens_at, company_id)
         if isinstance(entity, Call):
@@ -199,7 +199,7 @@ def _gate_of(lead: Lead) -> tuple[str, Instant]:
         gate = gate_key(lead.awaits_place, lead.company_id)
     else:
         gate = asking_key(lead.company_id) if lead.slot_waits else lead.sweep_key or ""
-    return gate, 0 if lead.ending else lead.expires_at or 0
+    return gate, EPOCH if lead.ending else lead.expires_at or EPOCH
 
 
 def _load_person(draft: Draft, request: Message, envelope: Envelope) -> tuple[Person, ContactRequest]:
@@ -228,7 +228,7 @@ def _take_slot_answer(person: Person, answer: SlotAnswered) -> None:
     lead = slots.accept_answer(person, answer)
     if lead is None:
         return
-    about = {} if answer.until is None else {"until": answer.until}
+    about: dict[str, Any] = {} if answer.until is None else {"until": answer.until}
     person.draft.fact("slot.answered", lead_id=lead.id, request_id=answer.request_id, granted=answer.granted, **about)
     if not answer.granted:
         _hold_without_slot(person, lead, answer.reason or "no_buyer_available", answer.until)

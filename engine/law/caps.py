@@ -9,7 +9,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from schemas.instant import DAY, Instant
+from schemas.instant import DAY, Instant, Millis
 
 FREQUENCY_CAP_CODE = "frequency_cap"
 """The `status_wait` of a lead that waits for a release."""
@@ -36,7 +36,7 @@ class Cap(Struct, frozen=True):
     """At most `count` contacts of the kinds in any `period` milliseconds; `rule_ids` are the rows that say so."""
 
     count: int
-    period: Instant
+    period: Millis
     counts: frozenset[str]
     rule_ids: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
@@ -79,7 +79,7 @@ def last_release(entries: Sequence[Entry], caps: Iterable[Cap], now: Instant) ->
 
 def strictest(caps: Iterable[Cap]) -> tuple[Cap, ...]:
     """Return the caps that are not implied by another; of equal ones, one that names the rules of all."""
-    same: dict[tuple[int, Instant, frozenset[str]], Cap] = {}
+    same: dict[tuple[int, Millis, frozenset[str]], Cap] = {}
     for cap in caps:
         known = same.get((cap.count, cap.period, cap.counts))
         same[cap.count, cap.period, cap.counts] = cap if known is None else _joined(known, cap)

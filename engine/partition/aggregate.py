@@ -8,7 +8,7 @@ from msgspec import Struct
 from engine.partition.draft import Draft
 from engine.partition.places import PlaceClaim
 from schemas.envelope import Envelope
-from schemas.instant import Instant
+from schemas.instant import EPOCH, Instant
 from schemas.records import Record
 from schemas.topics import Topic
 from schemas.wire import Entity, Message
@@ -29,7 +29,7 @@ class Timer(Struct, frozen=True, order=True, gc=False):
     key: str
     aging: float = 0.0
     gate: str = ""
-    opens_at: Instant = 0
+    opens_at: Instant = EPOCH
     company_id: int = 0
 
 

@@ -29,7 +29,7 @@ from schemas.contact import Part
 from schemas.decisions import REMOVED, Answer, Cause, Change, Decision, Emitted, OutboxEntry, Position, Refusal, Sent
 from schemas.envelope import Envelope, EnvelopeError, from_headers, to_headers
 from schemas.errors import InternalError, SenderError
-from schemas.instant import Instant
+from schemas.instant import EPOCH, Instant
 from schemas.problems import PROBLEMS
 from schemas.state import Stream, stream_key
 from schemas.topics import ACCOUNTS_RULES, INBOXES
@@ -263,7 +263,7 @@ class Decider:
             return self._seal(cause, now, "failed", error=text)
         topic, sequence = self.aggregate.decisions_topic.name, self.position.sequence + 1
         letter = timer_dead_letter(
-            topic, self.partition, sequence, key=cause.key, due_at=cause.due_at or 0, code=code, detail=text
+            topic, self.partition, sequence, key=cause.key, due_at=cause.due_at or EPOCH, code=code, detail=text
         )
         dead = _unless_refused_twice(cause.refusal, letter)
         if dead is not None:

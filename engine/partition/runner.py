@@ -40,7 +40,7 @@ from engine.rules import Rules
 from schemas.decisions import Cause, OutboxEntry, Position, Refusal
 from schemas.envelope import rules_seen
 from schemas.errors import InternalError
-from schemas.instant import HOUR, Instant, to_rfc3339
+from schemas.instant import EPOCH, HOUR, Instant, to_rfc3339
 from schemas.records import Record as RuleRecord
 from schemas.state import ENTITIES, OUTBOX_PREFIX, OWN_PREFIX, POSITION_KEY
 from schemas.topics import TOMBSTONE_RETENTION_MS, WRITTEN_WITH
@@ -69,7 +69,7 @@ SNAPSHOT_SLICE = 2_000
 REASON_LENGTH_MAX = 300
 """Of the reason for which the log refused a record: its topic, the size and the limit."""
 
-Input = tuple[str | int, ...]
+Input = tuple[str | int | Instant, ...]
 """The identity of an input: its kind with an offset, or with the key and instant of a timer."""
 
 ADOPTION: Input = ("adoption",)
@@ -454,7 +454,7 @@ class Runner:
 
     def _set_timers(self, sealed: Sealed) -> None:
         cause = sealed.decision.cause
-        due_at = cause.due_at or 0
+        due_at = cause.due_at or EPOCH
         has_moved_on = False
         for key, entity in sealed.changes:
             timer = None if entity is None else self.aggregate.timer(key, entity)
@@ -556,7 +556,7 @@ class Runner:
         A decision in the future would move the partition there: leads would expire, and request ids be forgotten.
         """
         decided_at = self._position.decided_at
-        if decided_at > 0 and clocks_disagree(self._clock_ahead_seconds()):
+        if decided_at > EPOCH and clocks_disagree(self._clock_ahead_seconds()):
             return decided_at
         return max(self._clock.now(), decided_at)
 
@@ -595,7 +595,7 @@ class Runner:
 
     def _must_not_begin(self) -> bool:
         """Return whether a wrong clock would date the first decision ever; a later one keeps the instant of the last."""
-        return self._position.decided_at == 0 and clocks_disagree(self._clock_ahead_seconds())
+        return self._position.decided_at == EPOCH and clocks_disagree(self._clock_ahead_seconds())
 
     async def _compare_clocks(self, ownership: Ownership) -> None:
         """Compare with the broker's clock again, where the last comparison is long enough ago."""
@@ -824,7 +824,7 @@ def _input_of(cause: Cause) -> Input:
         case "request":
             return "request", cause.offset or 0
         case "tick":
-            return "tick", cause.key or "", cause.due_at or 0
+            return "tick", cause.key or "", cause.due_at or EPOCH
         case _:
             return ADOPTION
 

@@ -13,7 +13,7 @@ from typing import Protocol
 from engine.fair_share import FairQueue
 from engine.partition.aggregate import Timer
 from engine.partition.places import SharedGate
-from schemas.instant import HOUR, MINUTE, Instant
+from schemas.instant import EPOCH, HOUR, MINUTE, Instant
 
 STALE_ENTRIES_MAX = 10_000
 """Below this many stale entries a rebuild costs more than it frees."""
@@ -73,7 +73,7 @@ class TimerQueue:
         self._minutes: list[int] = []
         self._far_count = 0
         self._near: list[Timer] = []
-        self._near_until: Instant = 0
+        self._near_until: Instant = EPOCH
         self._ready: FairQueue[Ready] = FairQueue()
         self._parked: list[tuple[Instant, Timer]] = []
         self._aged_at: Instant | None = None
@@ -84,7 +84,7 @@ class TimerQueue:
         self._minutes.clear()
         self._far_count = 0
         self._near.clear()
-        self._near_until = 0
+        self._near_until = EPOCH
         self._ready.clear()
         self._parked.clear()
         self._gated.clear()
@@ -113,7 +113,7 @@ class TimerQueue:
     def promote_due(self, now: Instant, limit: int | None = None) -> bool:
         """Promote the timers that are due by `now` to the due queue, at most `limit`; return whether some are left."""
         left = 2 * len(self) + 1 if limit is None else limit
-        while self._minutes and self._minutes[0] * MINUTE <= now and left > 0:
+        while self._minutes and EPOCH + self._minutes[0] * MINUTE <= now and left > 0:
             left -= self._load_minute(left)
         while self._near and self._near[0].due_at <= now and left > 0:
             self._push_ready(heapq.heappop(self._near))
@@ -195,11 +195,11 @@ class TimerQueue:
         Never too late. Too early where the next entry is stale, or is only known by its minute.
         """
         if self._ready or any(self._has_room(gate) for gate in self._gated):
-            return 0
+            return EPOCH
         if self._near:
             soonest = self._near[0].due_at
         elif self._minutes:
-            soonest = self._minutes[0] * MINUTE
+            soonest = EPOCH + self._minutes[0] * MINUTE
         else:
             return self._parked[0][0] if self._parked else None
         return min(soonest, self._parked[0][0]) if self._parked else soonest
@@ -223,7 +223,7 @@ class TimerQueue:
         if not keys:
             del self._far[minute]
             heapq.heappop(self._minutes)
-            self._near_until = (minute + 1) * MINUTE
+            self._near_until = EPOCH + (minute + 1) * MINUTE
         for key in dict.fromkeys(taken):
             timer = self._timer_of(key)
             if timer is not None and timer.due_at // MINUTE == minute:
@@ -232,7 +232,7 @@ class TimerQueue:
 
     def _push_ready(self, timer: Timer) -> None:
         if timer.aging and self._aged_at is None:
-            self._aged_at = 0
+            self._aged_at = EPOCH
         entry = timer.urgency_class, timer.priority, timer.due_at, timer.id, timer
         self._ready.push(timer.company_id, entry)
 
@@ -285,7 +285,7 @@ class _GatePassage:
 
     def admit(self, timer: Timer) -> bool:
         """Admit a timer, or return False."""
-        if self._gate is None or 0 < timer.opens_at <= self._now:
+        if self._gate is None or EPOCH < timer.opens_at <= self._now:
             return True
         if isinstance(self._gate, SharedGate):
             return self._admit_shared(self._gate)

@@ -8,6 +8,7 @@ from msgspec import structs
 from engine.account.references import references_of
 from engine.rules import Rules
 from engine.submission.fields import INTEGER_MAX, FieldError, parse_id
+from schemas.instant import EPOCH
 from schemas.records import (
     Body,
     Buyer,
@@ -82,8 +83,8 @@ def _adopt(rules: Rules, record_type: str, record_id: int, body: Body, *, versio
         uuid=f"preview-{record_type}-{record_id}",
         company_id=COMPANY_ID,
         version=version,
-        created_at=0,
-        updated_at=0,
+        created_at=EPOCH,
+        updated_at=EPOCH,
         body=plain(body),
     )
     rules.apply(0, record)

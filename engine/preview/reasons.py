@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from engine.contact.schedule.cadence import Cadence, home_zone
 from schemas.contact import Lead
+from schemas.instant import EPOCH
 
 CALLBACK_PENDING = "callback_pending"
 """The reason of a step that waited for a callback."""
@@ -44,7 +45,7 @@ class PlanHistory:
             self._about, self._reasons, self._zone = about, {}, None
         self._reasons |= dict.fromkeys(lead.reasons)
         self._zone = lead.zone_deciding or self._zone
-        if lead.status_wait == CALLBACK_PENDING and (lead.base_at or 0) < (lead.next_action_at or 0):
+        if lead.status_wait == CALLBACK_PENDING and (lead.base_at or EPOCH) < (lead.next_action_at or EPOCH):
             self._held = lead.enrolment, lead.step_entered
 
     def why(self, lead: Lead, *, is_callback: bool, step_id: str, attempt: int | None) -> ActionReason:

@@ -17,7 +17,7 @@ from engine.partition.draft import RefusedError
 from engine.preview.preview_rules import UNPUBLISHED_ID
 from engine.submission.fields import FieldError, is_blank, parse_id, parse_integer, parse_moment
 from engine.views.record import record_columns
-from schemas.instant import DAY, Instant
+from schemas.instant import DAY, EPOCH, Instant
 from schemas.outcomes import OUTCOMES
 from schemas.records import Schedule
 
@@ -32,8 +32,8 @@ LIMIT_MAX = 1_000
 HISTORY_MAX = 1_000
 """Contacts of one history: as many as the ledger of a number holds."""
 
-AT_MIN = 0
-AT_MAX = 230 * 365 * DAY
+AT_MIN = EPOCH
+AT_MAX = EPOCH + 230 * 365 * DAY
 """From 1970 until about 2199: covered by time zone data, and within the calendar."""
 
 CALLBACK = "callback"

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from datetime import date, datetime, timedelta
 
 from engine.calendar.zones import day_start, local_datetime, resolve_local
-from schemas.instant import DAY, HOUR, MINUTE, Instant
+from schemas.instant import DAY, HOUR, MINUTE, Instant, Millis
 
 Span = tuple[Instant | None, Instant | None]
 """From (inclusive) and to (exclusive); None is open."""
@@ -16,7 +16,7 @@ Span = tuple[Instant | None, Instant | None]
 MONTHS_A_QUARTER = 3
 MONTHS_A_YEAR = 12
 
-_ELAPSED: dict[str, Instant] = {
+_ELAPSED: dict[str, Millis] = {
     "Last 5 Min": 5 * MINUTE,
     "Last 15 Min": 15 * MINUTE,
     "Last 30 Min": 30 * MINUTE,

@@ -14,12 +14,12 @@ from engine.why.history import ANSWER_SPAN, LeadFact, LeadState, first_action_wi
 from engine.why.model import Explanation, LeadHistory, NextContact
 from engine.why.simulation import ASSUMPTIONS, SIMULATED, LeadSimulation
 from schemas.contact import LIVE_STATUSES, Lead
-from schemas.instant import DAY, SECOND, Instant
+from schemas.instant import DAY, EPOCH, SECOND, Instant
 
 AHEAD_MAX = 400 * DAY
 """How far ahead a question may lie: as far as an opening is searched."""
 
-ASKED_FROM: Instant = 0
+ASKED_FROM: Instant = EPOCH
 """No lead is older than 1970, and the first days of the calendar have no local time."""
 
 

@@ -10,7 +10,7 @@ from hashlib import blake2b, sha256
 from uuid import RFC_4122, UUID
 
 from adapters.reads.ports import RESULT_RETENTION
-from schemas.instant import MINUTE, Instant
+from schemas.instant import EPOCH, MINUTE, Instant
 
 _MAC_BYTES = 8
 _CLOCK_SKEW = MINUTE
@@ -38,15 +38,18 @@ class RequestIds:
             number = UUID(text).int
         except ValueError:
             return False
-        issued_at = number >> 80
+        issued_at = Instant(number >> 80)
         random = ((number >> 64 & 0xFFF) << 20) | (number >> _MAC_BITS & 0xFFFFF)
         return -_CLOCK_SKEW < now - issued_at < RESULT_RETENTION and self._sign(issued_at, random) == text
 
     def _sign(self, at: Instant, random: int) -> str:
+        millis = at - EPOCH
         keyed = self._mac.copy()
-        keyed.update(b"%d/%d" % (at, random))
+        keyed.update(b"%d/%d" % (millis, random))
         mac = int.from_bytes(keyed.digest(), "big") >> (8 * _MAC_BYTES - _MAC_BITS)
-        number = (at & (2**48 - 1)) << 80 | 8 << 76 | random >> 20 << 64 | 2 << 62 | (random & 0xFFFFF) << _MAC_BITS | mac
+        number = (
+            (millis & (2**48 - 1)) << 80 | 8 << 76 | random >> 20 << 64 | 2 << 62 | (random & 0xFFFFF) << _MAC_BITS | mac
+        )
         text = f"{number:032x}"  # the same text as `UUID` gives, at a fifth of its cost
         return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
 

@@ -13,11 +13,11 @@ from msgspec import Struct
 
 from adapters.roles.context import Context
 from adapters.roles.record_client import RecordClient
-from schemas.instant import HOUR, MINUTE, Instant
+from schemas.instant import EPOCH, HOUR, MINUTE, Instant, Millis
 
 COMPANY_ID = 1
 
-BEGINS_AT: Instant = 1_803_861_000_000
+BEGINS_AT = Instant(1_803_861_000_000)
 """2027-03-01T00:30:00Z, when it is day in all of Australia, where the leads are. In the hours to come a month ends in
 one zone after the other."""
 
@@ -27,7 +27,7 @@ MIDNIGHTS = (
 )  # fmt: skip
 """Where a month ends at 01:00, 02:00, … UTC; no clock there is changed in March."""
 
-AHEAD: Instant = 5 * MINUTE
+AHEAD: Millis = 5 * MINUTE
 """So long before the periods end, at least, the leads begin to come."""
 
 HALF_PAST = "Asia/Kolkata"
@@ -81,7 +81,7 @@ async def make_cap_company(context: Context, leads: int) -> CapCompany:
 
 class _Making:
     def __init__(self, records: RecordClient, leads: int, not_before: Instant) -> None:
-        self._ends_at = -(-not_before // HOUR) * HOUR
+        self._ends_at = EPOCH + -(-not_before // HOUR) * HOUR
         hours = (self._ends_at - BEGINS_AT) // HOUR
         self._midnight_zone = MIDNIGHTS[min(hours, len(MIDNIGHTS) - 1)]
         self._records = records

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from schemas.account import CapUsage
 from schemas.decisions import REMOVED, Change, Decision
-from schemas.instant import Instant, from_datetime, to_datetime
+from schemas.instant import EPOCH, Instant, from_datetime, to_datetime
 from schemas.requests import CallEarned, SlotAnswered, SlotReleased, SlotRequested
 
 LIMITED = ("buyer", "buyer_group", "traffic_source")
@@ -107,7 +107,7 @@ class Recount:
             body.get("time_zone", "UTC"),
             body.get("concurrency_cap_limit"),
             body.get("caps", {}),
-            body.get("total_caps_reset_at") or 0,
+            Instant(body.get("total_caps_reset_at") or 0),
         )
 
     def _grant(self, answer: SlotAnswered, now: Instant, where: str) -> None:
@@ -178,7 +178,7 @@ class Recount:
         """Yield what somebody else counted otherwise, of each record with limits."""
         newest: dict[tuple[str, str], Instant] = {}
         for record, period, began_at in {*self.used, *self.reserved}:
-            newest[record, period] = max(began_at, newest.get((record, period), 0))
+            newest[record, period] = max(began_at, newest.get((record, period), EPOCH))
         for record, limits in self.limits.items():
             found = counters.get(record, Counters(0, {}))
             if found.in_use != self.in_use[record]:
@@ -188,7 +188,9 @@ class Recount:
             for period in PERIODS:
                 last = newest.get((record, period))
                 if last is not None:
-                    yield from self._difference(record, period, found.tallies.get(period, CapUsage(began_at=-1)), last)
+                    yield from self._difference(
+                        record, period, found.tallies.get(period, CapUsage(began_at=Instant(-1))), last
+                    )
 
     def _difference(self, record: str, period: str, tally: CapUsage, last: Instant) -> Iterator[str]:
         limits = self.limits[record]

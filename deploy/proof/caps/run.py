@@ -25,7 +25,7 @@ from deploy.proof.progress import Say, lap, sparingly
 from deploy.proof.rest import NoRestError, until_at_rest
 from deploy.proof.run import KillPlan, kill_under_load
 from deploy.proof.verdict import VerdictRow, none
-from schemas.instant import Instant, to_datetime
+from schemas.instant import EPOCH, Instant, to_datetime
 from schemas.topics import LEADS_INBOX
 
 LOOK_SECONDS = 0.5
@@ -151,7 +151,7 @@ async def _under_load(  # noqa: PLR0917 - everything that takes part
         topic = context.names.of(LEADS_INBOX.name)
         accepted = await post(context, leads(plan.leads, company, topic, plan.seed))
         await killing
-        ends_at = company.ends_at + AHEAD if plan.through_periods else 0
+        ends_at = company.ends_at + AHEAD if plan.through_periods else EPOCH
         await _until_called(plan, deployment, context, ends_at, sparingly(say))
         stop.set()
         await telling

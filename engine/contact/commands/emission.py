@@ -18,7 +18,7 @@ from engine.limits import SUBJECT_LENGTH_MAX
 from schemas.commands import Command, PlaceCall, PostWebhook, SendEmail, SendSms
 from schemas.contact import Call, Flight, Lead
 from schemas.errors import SenderError
-from schemas.instant import DAY, HOUR, MINUTE, Instant, to_rfc3339
+from schemas.instant import DAY, HOUR, MINUTE, Instant, Millis, to_rfc3339
 from schemas.outcomes import OUTCOME_TIMEOUT
 from schemas.records import OutgoingWebhook
 from schemas.requests import ReachRequested
@@ -26,7 +26,7 @@ from schemas.schedule import CallStep, EmailStep, SmsStep, WebhookStep
 from schemas.topics import CONTACTS_REQUESTS
 from schemas.wire import to_json
 
-MAX_LATENESS: dict[str, Instant] = {"call": 4 * HOUR, "sms": 2 * HOUR, "email": DAY}
+MAX_LATENESS: dict[str, Millis] = {"call": 4 * HOUR, "sms": 2 * HOUR, "email": DAY}
 """Default `max_lateness`: a contact that is later is skipped or handled by `on_late`."""
 
 DROP_REPORTED_WITHIN = 2 * MINUTE
@@ -413,7 +413,7 @@ def _flight_fields(person: Person, lead: Lead, command: Command, until: Instant)
     }
 
 
-def _timeout(kind: str, text: str | None) -> Instant:
+def _timeout(kind: str, text: str | None) -> Millis:
     return OUTCOME_TIMEOUT[kind] if text is None else duration(text).elapsed
 
 
@@ -422,7 +422,7 @@ def _latest_send_at(person: Person, until: Instant) -> Instant:
     return until - min(DROP_REPORTED_WITHIN, (until - person.now) // DROP_REPORTED_SHARE)
 
 
-def _max_lateness(step: EmailStep) -> Instant:
+def _max_lateness(step: EmailStep) -> Millis:
     return MAX_LATENESS["email"] if step.max_lateness is None else duration(step.max_lateness).elapsed
 
 

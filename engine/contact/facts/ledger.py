@@ -9,7 +9,7 @@ from operator import attrgetter
 
 from engine.contact.facts.person import Person
 from schemas.contact import Attempt, Flight, Head, Lead
-from schemas.instant import DAY, SECOND, Instant
+from schemas.instant import DAY, EPOCH, SECOND, Instant, Millis
 from schemas.law import CHANNELS
 from schemas.outcomes import GATE_OUTCOMES, NOT_REACHED, OUTCOMES, Outcome
 
@@ -36,7 +36,9 @@ def attempts_of(head: Head) -> tuple[Attempt, ...]:
     if not head.attempts_before:
         return head.ledger
     before = [
-        Attempt(at=at, kind=kind, command_id="") for kind, gaps in head.attempts_before.items() for at in accumulate(gaps)
+        Attempt(at=EPOCH + since, kind=kind, command_id="")
+        for kind, gaps in head.attempts_before.items()
+        for since in accumulate(gaps)
     ]
     return (*sorted(before, key=_at), *head.ledger)
 
@@ -71,7 +73,7 @@ def _write(head: Head, attempts: tuple[Attempt, ...]) -> None:
     for entry in attempts[:-LEDGER_WHOLE_MAX]:
         before.setdefault(entry.kind, []).append(entry.at)
     head.attempts_before = {
-        kind: (instants[0], *(at - last for last, at in pairwise(instants))) for kind, instants in before.items()
+        kind: (instants[0] - EPOCH, *(at - last for last, at in pairwise(instants))) for kind, instants in before.items()
     }
 
 
@@ -94,7 +96,7 @@ def guard_ends_at(head: Head, kind: str) -> Instant | None:
     return head.last_call_at + SAME_NUMBER_GUARD
 
 
-def spacing_ends_at(person: Person, kind: str, spacing: Mapping[str, Instant]) -> Instant | None:
+def spacing_ends_at(person: Person, kind: str, spacing: Mapping[str, Millis]) -> Instant | None:
     """Return until when the minimum spacing of a schedule forbids a contact, or None.
 
     `spacing` (`call`, `sms`, `email`, `any`: milliseconds) is between two of a kind, and between any two. No law counts

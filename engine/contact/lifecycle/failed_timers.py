@@ -11,7 +11,7 @@ from engine.contact.commands import slots
 from engine.contact.facts.person import Person, wake_at
 from engine.contact.lifecycle.ending import end, remove_excess_tokens
 from schemas.contact import LIVE_STATUSES, Lead
-from schemas.instant import DAY, HOUR, MINUTE
+from schemas.instant import DAY, EPOCH, HOUR, MINUTE
 
 DECISION_FAILED = "decision_failed"
 
@@ -51,7 +51,7 @@ def _wait_for_retry(person: Person, lead: Lead) -> bool:
         lead.slot_waits, lead.awaits_place = False, None
         lead.next_action_at = lead.recheck_at = again_at
     lead.status, lead.status_wait, lead.held_at = "waiting", DECISION_FAILED, since
-    if (wake_at(lead) or 0) <= now:  # its expiry or a disposition is due, and deciding on that is what failed
+    if (wake_at(lead) or EPOCH) <= now:  # its expiry or a disposition is due, and deciding on that is what failed
         return False
     if is_first:
         person.draft.fact("lead.waiting", lead_id=lead.id, reason=DECISION_FAILED)

@@ -16,6 +16,7 @@ from engine.contact.timing.earliest import misses_window
 from engine.contact.timing.holding import hold_step
 from engine.contact.timing.plan import hold, plan, plan_without_hours, schedule_recheck, source_of
 from schemas.contact import Lead
+from schemas.instant import EPOCH
 from schemas.requests import SlotAnswered
 from schemas.schedule import CallStep, EmailStep, SmsStep, Step, WebhookStep
 
@@ -80,7 +81,7 @@ def _skip_when_due(person: Person, lead: Lead, cadence: Cadence, step: ReachingS
 
 def _consume_requested_time(lead: Lead) -> None:
     """Clear the time that was requested for a skipped step; the waits after it start there."""
-    lead.base_at = max(lead.base_at or 0, lead.requested_next_action_at or 0)
+    lead.base_at = max(lead.base_at or EPOCH, lead.requested_next_action_at or EPOCH)
     lead.requested_next_action_at = None
 
 

@@ -19,7 +19,7 @@ from engine.partition.draft import RefusedError
 from schemas.commands import PressKeys
 from schemas.contact import Call, Lead
 from schemas.decisions import Answer
-from schemas.instant import SECOND, Instant
+from schemas.instant import EPOCH, SECOND, Instant
 from schemas.records import CallDisposition
 from schemas.requests import CallDeleteRequested, CallKeysRequested, CallUpdateRequested, LeadUpdateRequested
 
@@ -115,7 +115,7 @@ def _calls_to_change(person: Person, request: CallUpdateRequested) -> list[Call]
     """Return the named call, or the newest calls of the offer, as many as one decision may change."""
     if request.call_id is not None:
         return [_one(person, request.call_id)]
-    since: Instant = request.since or 0
+    since = request.since or EPOCH
     found = [call for call in listed_calls(person) if call.offer_id == request.offer_id and call.created_at >= since]
     if not found:
         raise RefusedError("not_found", "There is no call of this number and offer within the time.")

@@ -22,7 +22,7 @@ from engine.law.caps import last_release
 from engine.partition.draft import RefusedError
 from schemas.contact import LIVE_STATUSES, Lead
 from schemas.decisions import Answer
-from schemas.instant import SECOND, Instant, to_rfc3339
+from schemas.instant import EPOCH, SECOND, Instant, to_rfc3339
 from schemas.records import Number, Record, Schedule
 from schemas.requests import CallStartRequested
 from schemas.schedule import CallStep
@@ -213,7 +213,7 @@ def _check_recent(person: Person) -> None:
 
 def _check_in_progress(person: Person, lead: Lead) -> None:
     head = person.head
-    if head.inbound_call_id is not None and (head.inbound_until or 0) > person.now:
+    if head.inbound_call_id is not None and (head.inbound_until or EPOCH) > person.now:
         raise RefusedError("call_in_progress", "This person is calling us right now.")
     if any(other.flight is not None and other.flight.kind == "call" for other in person.leads()):
         raise RefusedError("call_in_progress", "A call to this person is on its way.")

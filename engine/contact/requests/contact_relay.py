@@ -10,7 +10,7 @@ from engine.law.caps import FREQUENCY_CAP_CODE, last_release
 from engine.partition.draft import RefusedError
 from schemas.commands import PlaceCall, SendEmail, SendSms
 from schemas.contact import Relay
-from schemas.instant import DAY, Instant
+from schemas.instant import DAY, EPOCH, Instant
 from schemas.requests import CallProgressed, OutcomeRecorded, ReachAnswered, ReachRequested, ReachWithdrawn
 from schemas.state import relay_key
 from schemas.topics import CONTACTS_REQUESTS
@@ -114,7 +114,7 @@ def _stop_code(person: Person, command: RelayedCommand, request: ReachRequested)
         return stopped
     if is_opted_out_of(person.head, kind):
         return "opt_out"
-    if person.head.disabled_until.get(kind, 0) > person.now:
+    if person.head.disabled_until.get(kind, EPOCH) > person.now:
         return "channel_disabled"
     if person.draft.behind:
         return BEHIND

@@ -27,7 +27,7 @@ from engine.contact.requests import reactions
 from engine.partition.draft import RefusedError
 from schemas.contact import LIVE_STATUSES, Call, Lead
 from schemas.decisions import Answer
-from schemas.instant import SECOND, Instant
+from schemas.instant import EPOCH, SECOND, Instant
 from schemas.outcomes import CALL_OUTCOMES, TIMED_OUT
 from schemas.records import Number, Offer
 from schemas.requests import CallReceived
@@ -161,7 +161,7 @@ def _move_on(person: Person, call: Call, request: CallReceived) -> None:
 
 def _not_in_future(person: Person, reported_at: Instant) -> Instant:
     """Return a reported instant, not before 1970 and not in the future."""
-    return min(max(reported_at, 0), person.now)
+    return min(max(reported_at, EPOCH), person.now)
 
 
 def _move_start_back(call: Call, at: Instant) -> None:
@@ -214,7 +214,7 @@ def _complete(person: Person, call: Call, request: CallReceived) -> None:
     person.draft.fact("call.updated", lead_id=call.lead_id, call_id=call.id, fields=list(changes))
 
 
-def _connect(person: Person, call: Call, at: int) -> None:
+def _connect(person: Person, call: Call, at: Instant) -> None:
     call.status = "established" if call.held_at is None else call.status
     call.answered_at, call.answered_by = at, "human"
     person.draft.fact("call.answered", lead_id=call.lead_id, call_id=call.id)
@@ -240,7 +240,7 @@ def _copy_buyer(person: Person, lead: Lead, call: Call) -> None:
     person.save(lead)
 
 
-def _end(person: Person, call: Call, request: CallReceived, at: int) -> None:
+def _end(person: Person, call: Call, request: CallReceived, at: Instant) -> None:
     """Record the end and the outcome of the call."""
     _write_end(person, call, request, at)
     person.save_call(call)
@@ -258,11 +258,11 @@ def _complete_timed_out(person: Person, call: Call, request: CallReceived) -> No
     person.draft.fact("call.updated", lead_id=call.lead_id, call_id=call.id, fields=["outcome", "ended_at"])
 
 
-def _write_end(person: Person, call: Call, request: CallReceived, at: int) -> None:
+def _write_end(person: Person, call: Call, request: CallReceived, at: Instant) -> None:
     take_off_hold(call, at)
     if call.answered_at is None and request.talk_seconds:
         # A call with talk time was answered, although the report of that was lost.
-        _connect(person, call, max(call.ringing_at or 0, at - request.talk_seconds * SECOND))
+        _connect(person, call, max(call.ringing_at or EPOCH, at - request.talk_seconds * SECOND))
     call.ended_at, call.give_up_at = at, None
     call.talk_seconds, call.hung_up_by = request.talk_seconds, request.hung_up_by
     _name_outcome(call)

@@ -22,7 +22,7 @@ from engine.contact.timing.holding import SIBLING_CALLED
 from engine.law.caps import FREQUENCY_CAP_CODE
 from engine.partition.draft import RefusedError
 from schemas.contact import LIVE_STATUSES, Call, Flight, Lead, Relay
-from schemas.instant import HOUR, SECOND, Instant
+from schemas.instant import EPOCH, HOUR, SECOND, Instant
 from schemas.outcomes import EXPIRED, GATE_OUTCOMES, NOT_REACHED, OUTCOMES, TIMED_OUT, Outcome
 from schemas.requests import CallProgressed, OutcomeRecorded, ReachAnswered
 from schemas.state import relay_key
@@ -153,7 +153,7 @@ def _wait_for_release(person: Person, lead: Lead, flight: Flight, until: Instant
     if lead.status not in LIVE_STATUSES:
         return
     lead.status, lead.status_wait, lead.planned_at = "queue", None, None
-    lead.base_at = max(until, lead.base_at or 0)
+    lead.base_at = max(until, lead.base_at or EPOCH)
     advance(person, lead)
     if lead.flight is None and lead.next_action_at is not None and lead.next_action_at >= until > person.now:
         lead.status, lead.status_wait = "waiting", FREQUENCY_CAP_CODE
@@ -224,7 +224,7 @@ def _advance_after(person: Person, lead: Lead, flight: Flight, *, outcome: str, 
     if flight.callback:
         if flight.enrolment == lead.enrolment:
             callbacks.retry_callback(person, lead, flight, outcome, row, occurred_at)
-        lead.base_at = max(lead.base_at or 0, occurred_at)
+        lead.base_at = max(lead.base_at or EPOCH, occurred_at)
     elif is_own_step and outcome in GATE_OUTCOMES and lead.retries.get(DROPPED, 0) < GATE_DROPS_MAX:
         drops = lead.retries.get(DROPPED, 0)
         lead.retries[DROPPED] = drops + 1

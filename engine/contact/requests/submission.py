@@ -18,7 +18,7 @@ from engine.partition.draft import RefusedError
 from engine.tokens import FEW_TOKENS, LEAD_BYTES_MAX, check_tokens
 from schemas.contact import LIVE_STATUSES, Lead
 from schemas.decisions import Answer
-from schemas.instant import DAY, Instant
+from schemas.instant import DAY, EPOCH, Instant
 from schemas.records import Record, Schedule
 from schemas.requests import LeadSubmitted
 from schemas.wire import to_json
@@ -294,7 +294,7 @@ def _without_nulls(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def _received_at(person: Person, request: LeadSubmitted) -> Instant:
-    return min(request.received_at, person.now) if request.received_at > 0 else person.now
+    return min(request.received_at, person.now) if request.received_at > EPOCH else person.now
 
 
 def _restart(

@@ -14,7 +14,7 @@ from engine.calendar import local_datetime
 from engine.contact.schedule.cadence import Cadence, home_zone
 from schemas.contact import Attempt, Lead
 from schemas.errors import SenderError
-from schemas.instant import DAY, Instant
+from schemas.instant import DAY, Instant, Millis
 
 FILTER_LENGTH_MAX = 500
 FILTERS_CACHED = 4_096
@@ -40,7 +40,7 @@ _FILTER = re.compile(r"\s*([\w.-]{1,100})\s*:\s*(!=|>=|<=|>|<|=)?\s*(.*?)\s*", r
 _OPERATORS = ("!=", ">=", "<=", ">", "<", "=")
 _DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 
-CONTACT_COUNT_SPANS: dict[str, Instant] = {"contact_24h": DAY, "contact_7d": 7 * DAY}
+CONTACT_COUNT_SPANS: dict[str, Millis] = {"contact_24h": DAY, "contact_7d": 7 * DAY}
 """Filter key -> span in which contacts of the number are counted, over all its leads."""
 
 COUNTERS = {"enrolment_attempts": "attempts", "lifetime_calls": "outbound_calls_count", "lifetime_sms": "sms_count"}

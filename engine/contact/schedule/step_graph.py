@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct
 
 from engine.calendar import CalendarError, parse_duration
-from schemas.instant import MINUTE, Instant
+from schemas.instant import MINUTE, Millis
 from schemas.schedule import (
     BlockStep,
     BranchStep,
@@ -19,7 +19,7 @@ from schemas.schedule import (
     WaitStep,
 )
 
-CYCLE_WAIT_MIN: Instant = MINUTE
+CYCLE_WAIT_MIN: Millis = MINUTE
 """A cycle that takes less time than this is a loop, and is refused."""
 
 

@@ -24,7 +24,7 @@ from engine.law.pack import NO_LIMITS, QUIET_HOURS_FEDERAL, CompiledRulePack, Le
 from engine.rules import Rules
 from engine.submission.calling_codes import countries_of_number
 from schemas.contact import Lead
-from schemas.instant import DAY, Instant
+from schemas.instant import DAY, Instant, Millis
 from schemas.law import CHANNELS, Purpose
 from schemas.schedule import Until
 
@@ -155,7 +155,7 @@ def _constraints(  # noqa: PLR0917 - what the answer is kept by
     paused: frozenset[date],
     zones: tuple[str, ...],
     is_anywhere: bool,
-    margin: int,
+    margin: Millis,
 ) -> tuple[Constraint, ...]:
     rules = [*law.constraints(zones, close_margin_seconds=margin)]
     if is_anywhere:  # a US lead of no known zone may be in any of them: a narrower floor holds in all

@@ -26,7 +26,7 @@ from engine.contact.timing.contact_hours import (
 from engine.identity import command_id, share_of
 from engine.law.caps import FREQUENCY_CAP_CODE, Cap, last_release
 from schemas.contact import Lead
-from schemas.instant import SECOND, Instant
+from schemas.instant import EPOCH, SECOND, Instant, Millis
 from schemas.law import CHANNELS, Purpose
 from schemas.schedule import Step
 
@@ -84,7 +84,7 @@ ZONE_UNKNOWN = Earliest(None, (UNKNOWN_ZONE_CODE,), UNKNOWN_ZONE_CODE, None, (Mo
 def base_of(person: Person, lead: Lead) -> Instant:
     """Return the base time of the lead's next step: the requested one, else the schedule's; never in the past."""
     base = lead.base_at if lead.requested_next_action_at is None else lead.requested_next_action_at
-    return max(base or 0, person.now)
+    return max(base or EPOCH, person.now)
 
 
 def first_allowed_with_spread(person: Person, lead: Lead, cadence: Cadence, step: Step, base: Instant) -> Earliest:
@@ -230,7 +230,7 @@ def _past_guard(person: Person, kind: str, base: Instant) -> tuple[Instant, tupl
     return start, held
 
 
-def _jitter(lead: Lead, cadence: Cadence, step: Step) -> Instant:
+def _jitter(lead: Lead, cadence: Cadence, step: Step) -> Millis:
     """Return the jitter of a step; the schedule's does not delay the first contact of a run."""
     if not isinstance(step, CONTACTS):
         return 0
@@ -241,7 +241,7 @@ def _jitter(lead: Lead, cadence: Cadence, step: Step) -> Instant:
 
 
 def _spread(  # noqa: PLR0917 - whose step it is, and where it may lie
-    person: Person, lead: Lead, cadence: Cadence, step: Step, at: Instant, most: Instant
+    person: Person, lead: Lead, cadence: Cadence, step: Step, at: Instant, most: Millis
 ) -> Instant:
     """Return a later instant within the same hours, always the same one for the same attempt.
 

@@ -15,7 +15,7 @@ from engine.contact.timing.earliest import (
 )
 from schemas.contact import ContactPause, Lead, LeadStatus
 from schemas.decisions import Fact
-from schemas.instant import MINUTE, SECOND, Instant
+from schemas.instant import EPOCH, MINUTE, SECOND, Instant, Millis
 from schemas.law import CHANNELS
 from schemas.records import Company, Offer, Schedule
 from schemas.schedule import Step
@@ -60,7 +60,7 @@ def plan(person: Person, lead: Lead, cadence: Cadence, step: Step) -> bool:
 def plan_callback(person: Person, lead: Lead, cadence: Cadence) -> bool:
     """Compute when the callback can be placed (True: now): the law applies, preferred hours do not."""
     lead.urgency_class = CLASS_CALLBACK
-    base = max(lead.callback_at or 0, person.now)
+    base = max(lead.callback_at or EPOCH, person.now)
     is_due = _write_plan(person, lead, earliest_callback(person, lead, cadence, base), CALLBACK, base)
     lead.status, lead.status_wait = "waiting", "callback_pending"
     return is_due
@@ -73,7 +73,7 @@ def plan_without_hours(person: Person, lead: Lead, reason: str | None = None) ->
     return _write_plan(person, lead, Earliest(base, decider=reason), source_of(lead), base)
 
 
-def schedule_recheck(person: Person, lead: Lead, after: Instant) -> None:
+def schedule_recheck(person: Person, lead: Lead, after: Millis) -> None:
     """Check a due lead again after a moment: unread requests may forbid its action."""
     lead.status, lead.status_wait = "scheduled", None
     lead.recheck_at = person.now + after
