@@ -7,12 +7,11 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 
 SHARED = {
-    "Connection": "a buyer and how to reach it; a client's connection to Kafka, or of a bench",
     "Record": "an account record; a child process as its file says",
     "Relay": "a relayed command (state); a relay of the bench's network",
     "UnavailableError": "the command cannot reach its server; a local server cannot be installed",
 }
-"""Names that stand twice, and what each of them is."""
+"""Names that two classes have, and what each of them is. `test_names` uses this table too."""
 
 
 def test_no_two_classes_share_a_name() -> None:

@@ -8,16 +8,9 @@ from pathlib import PurePath
 
 from adapters.http.document.openapi import openapi
 from tests.language.files import READ, ROOT, texts, tracked
+from tests.language.test_class_names import SHARED
 
 PRODUCT = ("adapters/", "engine/", "schemas/", "deploy/")
-
-TWICE: dict[str, str] = {
-    "Connection": "to Kafka; of a bare benchmark; of a call to a buyer",
-    "Record": "a version of an account record; a running process",
-    "Relay": "a row of the benchmark; a relayed lead of a contact",
-    "UnavailableError": "to be renamed",
-}
-"""Class name -> what the two are, where both are the usual word and never meet."""
 
 PAPERS = re.compile(r"\bresearch/\w+|\b(?:design|contracts|seed|domain)\.md\b")
 """Notes that do not ship: a reader cannot open them."""
@@ -46,7 +39,7 @@ def test_no_two_classes_of_the_product_share_a_name() -> None:
             for node in ast.parse(text).body:
                 if isinstance(node, ast.ClassDef):
                     places[node.name].append(path)
-    twice = {name: paths for name, paths in places.items() if len(paths) > 1 and name not in TWICE}
+    twice = {name: paths for name, paths in places.items() if len(paths) > 1 and name not in SHARED}
     assert twice == {}
 
 

@@ -10,7 +10,7 @@ from itertools import accumulate
 from msgspec import Struct, structs
 
 from engine.calendar.business import is_open_for_business
-from engine.contact.commands.emission import Connection
+from engine.contact.commands.emission import BuyerConnection
 from engine.contact.facts.person import Person
 from engine.contact.schedule.round_robin import pick_index
 from schemas.contact import Lead
@@ -93,19 +93,19 @@ def _has_limit(body: Buyer | BuyerGroup | TrafficSource) -> bool:
     return body.concurrency_cap_limit is not None or bool(body.caps)
 
 
-def connection(person: Person, lead: Lead, choice: BuyerChoice, grant: SlotAnswered | None) -> Connection | None:
+def connection(person: Person, lead: Lead, choice: BuyerChoice, grant: SlotAnswered | None) -> BuyerConnection | None:
     """Return whom to connect to, or None where buyers are named and none of them takes calls."""
     if grant is not None and grant.buyer_id is not None:
         return _granted(person, grant)
     if choice.is_anyone:
-        return Connection(slot_id=None if grant is None else grant.request_id)
+        return BuyerConnection(slot_id=None if grant is None else grant.request_id)
     routes = list(_routes(person, choice))
     if not routes:
         return None
     route, turns = _next_route(lead, routes)
     buyer_id, buyer = _next_buyer(lead, route.buyers, turns)
     slot_id = grant.request_id if grant is not None else None
-    return Connection(buyer_id, route.group_id, buyer.number, buyer.timeout_seconds, slot_id)
+    return BuyerConnection(buyer_id, route.group_id, buyer.number, buyer.timeout_seconds, slot_id)
 
 
 def _next_route(lead: Lead, routes: Sequence[Route]) -> tuple[Route, int]:
@@ -136,11 +136,11 @@ def _usable_weights(weights: list[int]) -> list[int]:
     return weights if any(weights) else [1] * len(weights)
 
 
-def _granted(person: Person, grant: SlotAnswered) -> Connection | None:
+def _granted(person: Person, grant: SlotAnswered) -> BuyerConnection | None:
     buyer = person.rules.body(Buyer, "buyer", grant.buyer_id)
     if buyer is None:
         return None
-    return Connection(grant.buyer_id, grant.buyer_group_id, buyer.number, buyer.timeout_seconds, grant.request_id)
+    return BuyerConnection(grant.buyer_id, grant.buyer_group_id, buyer.number, buyer.timeout_seconds, grant.request_id)
 
 
 def _offer(person: Person, lead: Lead) -> Offer | None:

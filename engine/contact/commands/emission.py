@@ -54,7 +54,7 @@ TEXT_TOO_LARGE = "too_large"
 WEBHOOK_EVENT = "lead.schedule_step"
 
 
-class Connection(msgspec.Struct, frozen=True):
+class BuyerConnection(msgspec.Struct, frozen=True):
     """The buyer to whom an answered call is connected, how long they are rung, and the slot of the call.
 
     `callback`: the call was promised.
@@ -123,7 +123,9 @@ def present_command_id(lead: Lead, step_id: str) -> str:
     return command_id(lead.uuid, lead.enrolment, lead.step_entered, step_id, lead.step_attempts)
 
 
-def place_call(person: Person, lead: Lead, cadence: Cadence, step: CallStep, connection: Connection, *, source: str) -> None:
+def place_call(
+    person: Person, lead: Lead, cadence: Cadence, step: CallStep, connection: BuyerConnection, *, source: str
+) -> None:
     """Emit the command of a call. With a slot, the command has the slot's id. `source` says what planned it."""
     call_id = person.draft.next_id()
     until = person.now + _timeout("call", step.outcome_timeout)
@@ -158,14 +160,14 @@ def place_call(person: Person, lead: Lead, cadence: Cadence, step: CallStep, con
     add_call(person, new_outbound_call(person, lead, command, origin=connection.origin, step_id=step_id))
 
 
-def _call_not_after(person: Person, lead: Lead, cadence: Cadence, connection: Connection, until: Instant) -> Instant:
+def _call_not_after(person: Person, lead: Lead, cadence: Cadence, connection: BuyerConnection, until: Instant) -> Instant:
     """Return the deadline of a call: the end of its hours; with `overrides_law`, the lead's expiry alone."""
     if connection.overrides_law:
         return until if lead.expires_at is None else min(until, lead.expires_at)
     return _not_after(person, lead, cadence, "call", until, preferred=not (connection.callback or connection.forced))
 
 
-def call_back(person: Person, lead: Lead, cadence: Cadence, connection: Connection) -> None:
+def call_back(person: Person, lead: Lead, cadence: Cadence, connection: BuyerConnection) -> None:
     """Emit the command of a promised call."""
     lead.callbacks += 1
     place_call(person, lead, cadence, CallStep(id=CALLBACK), connection, source=PLANNED_BY_CALLBACK)
@@ -321,7 +323,7 @@ def _number_key(lead: Lead) -> str:
     return f"{lead.company_id}|{lead.caller_id}"
 
 
-def _call_command_id(lead: Lead, step: CallStep, connection: Connection, call_id: int) -> str:
+def _call_command_id(lead: Lead, step: CallStep, connection: BuyerConnection, call_id: int) -> str:
     if connection.manual:
         return command_id(uuid_of("call", call_id), lead.enrolment, 0, step.id, 1)
     if connection.callback:

@@ -10,7 +10,7 @@ from msgspec import structs
 
 from engine.contact.commands import backpressure, buyers, slots
 from engine.contact.commands.buyers import ANY_BUYER, BuyerChoice
-from engine.contact.commands.emission import CALLBACK, Connection, call_back
+from engine.contact.commands.emission import CALLBACK, BuyerConnection, call_back
 from engine.contact.facts.person import RECHECK_AFTER, Person
 from engine.contact.lifecycle.stop import is_closed
 from engine.contact.schedule.cadence import CONTACTS, Cadence
@@ -83,7 +83,7 @@ def place_callback(person: Person, lead: Lead, cadence: Cadence, grant: SlotAnsw
         backpressure.wait_for_place(person, lead, "call")
         return
     if lead.callback_owner is None:
-        _emit(person, lead, cadence, Connection(callback=True))
+        _emit(person, lead, cadence, BuyerConnection(callback=True))
         return
     lead.callback_due_at = lead.callback_due_at or person.now
     choice_now, until = _choice_at(lead.callback_owner, lead.callback_due_at, person.now)
@@ -125,7 +125,7 @@ def _reached_nobody(outcome: str, row: Outcome) -> bool:
     return not (row.good or row.opts_out or row.disables_channel) and outcome not in {"unknown", "caller_hung_up"}
 
 
-def _emit(person: Person, lead: Lead, cadence: Cadence, connection: Connection) -> None:
+def _emit(person: Person, lead: Lead, cadence: Cadence, connection: BuyerConnection) -> None:
     call_back(person, lead, cadence, connection)
     lead.callback_at = None
 

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from engine.contact.commands import slots
-from engine.contact.commands.emission import CALL_NOW, MANUAL, Connection, place_call
+from engine.contact.commands.emission import CALL_NOW, MANUAL, BuyerConnection, place_call
 from engine.contact.facts import ledger
 from engine.contact.facts.person import Person
 from engine.contact.facts.references import check_references
@@ -246,7 +246,7 @@ def _place_call(person: Person, lead: Lead, request: CallStartRequested) -> int:
         lead.expires_at = None  # the expiry of the lead does not limit the call
     cadence = cadence_for(person, lead)
     lead.urgency_class = CLASS_NOW
-    connection = Connection(manual=True, forced=request.force, overrides_law=request.override_reason is not None)
+    connection = BuyerConnection(manual=True, forced=request.force, overrides_law=request.override_reason is not None)
     step = CallStep(id=MANUAL, from_number=request.from_number)
     place_call(person, lead, cadence, step, connection, source=CALL_NOW)
     if status not in LIVE_STATUSES:
