@@ -32,7 +32,7 @@ async def serve(name: str, folder: Path, run: int) -> None:
     """Serve until the test run is over."""
     try:
         if name == "kafka":
-            async with resolution.broker(folder, wish="kafka") as broker:
+            async with resolution.broker(folder, choice="kafka") as broker:
                 await until_over(folder / f"{name}.json", broker.bootstrap, run)
         else:
             async with resolution.database(folder, durable=False) as database:

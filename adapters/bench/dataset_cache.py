@@ -21,23 +21,23 @@ FILL_SECONDS = 1_800.0
 
 
 @asynccontextmanager
-async def data_set(stage: Stage, say: Callable[[str], None]) -> AsyncIterator[tuple[str, int]]:
+async def open_data_set(stage: Stage, say: Callable[[str], None]) -> AsyncIterator[tuple[str, int]]:
     """Yield the DSN of a database with the large company, and the number of its calls."""
-    if stage.kept is None:
+    if stage.dataset_folder is None:
         dsn = await new_database(stage)
-        yield dsn, await _filled(dsn, stage.leads, say)
+        yield dsn, await _fill(dsn, stage.leads, say)
         return
-    stage.kept.mkdir(parents=True, exist_ok=True)
-    async with managed_postgres(stage.kept, durable=False, settings=SETTINGS) as server:
+    stage.dataset_folder.mkdir(parents=True, exist_ok=True)
+    async with managed_postgres(stage.dataset_folder, durable=False, settings=SETTINGS) as server:
         dsn = urlunsplit(urlsplit(server.dsn)._replace(path=f"/{NAME}"))
-        if await _is_there(server.dsn, dsn, stage.leads):
-            await _cleared(dsn)
+        if await _has_data_set(server.dsn, dsn, stage.leads):
+            await _clear(dsn)
         else:
-            await _made(server.dsn, dsn, stage.leads, say)
+            await _create(server.dsn, dsn, stage.leads, say)
         yield dsn, int(stage.leads * CALLS_PER_LEAD)
 
 
-async def written_beside(dsn: str) -> int:
+async def count_other_leads(dsn: str) -> int:
     """Return how many leads were submitted and projected beside the data set."""
     connection = await asyncpg.connect(dsn)
     try:
@@ -57,7 +57,7 @@ def fingerprint(leads: int) -> str:
     return sha256("\n".join(parts).encode()).hexdigest()
 
 
-async def _is_there(server_dsn: str, dsn: str, leads: int) -> bool:
+async def _has_data_set(server_dsn: str, dsn: str, leads: int) -> bool:
     server = await asyncpg.connect(server_dsn)
     try:
         if not await server.fetchval("SELECT count(*) FROM pg_database WHERE datname = $1", NAME):
@@ -73,14 +73,14 @@ async def _is_there(server_dsn: str, dsn: str, leads: int) -> bool:
         await connection.close()
 
 
-async def _made(server_dsn: str, dsn: str, leads: int, say: Callable[[str], None]) -> None:
+async def _create(server_dsn: str, dsn: str, leads: int, say: Callable[[str], None]) -> None:
     server = await asyncpg.connect(server_dsn)
     try:
         await server.execute(f"DROP DATABASE IF EXISTS {NAME} WITH (FORCE)")
         await server.execute(f"CREATE DATABASE {NAME}")
     finally:
         await server.close()
-    await _filled(dsn, leads, say)
+    await _fill(dsn, leads, say)
     connection = await asyncpg.connect(dsn)
     try:
         await connection.execute("CREATE TABLE public.bench (fingerprint text NOT NULL)")
@@ -89,7 +89,7 @@ async def _made(server_dsn: str, dsn: str, leads: int, say: Callable[[str], None
         await connection.close()
 
 
-async def _filled(dsn: str, leads: int, say: Callable[[str], None]) -> int:
+async def _fill(dsn: str, leads: int, say: Callable[[str], None]) -> int:
     pool: Pool = await open_pool(dsn, size=2, command_seconds=FILL_SECONDS)
     try:
         return await fill(dsn, pool, leads, say)
@@ -97,7 +97,7 @@ async def _filled(dsn: str, leads: int, say: Callable[[str], None]) -> int:
         await pool.close()
 
 
-async def _cleared(dsn: str) -> None:
+async def _clear(dsn: str) -> None:
     """Take away what an earlier bench wrote beside: a new deployment gives out the same ids."""
     connection = await asyncpg.connect(dsn, command_timeout=FILL_SECONDS)
     try:

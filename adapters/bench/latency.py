@@ -9,11 +9,11 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from itertools import count
 
-from adapters.bench.relay import Relay, relays
+from adapters.bench.relay import BareRelay, relays
 from adapters.bench.row import BenchError, Row, Runs, quantile, row
 from adapters.bench.stage import PARTITIONS, Stage, deployment, new_database
 from adapters.bench.submissions import TEXT_TOKEN, requests, submission
-from adapters.bench.wire import Connection, post, still_open
+from adapters.bench.wire import HttpConnection, post, reuse_or_connect
 from adapters.observability.metrics import Metrics
 from adapters.postgres.migrate import migrate
 from adapters.roles.api import ApiRole
@@ -97,12 +97,12 @@ class _Submitter:
         self._port = port
         self._reader = reader
         self._numbers = count(1)
-        self._connection: Connection | None = None
+        self._connection: HttpConnection | None = None
 
     async def submit(self) -> float:
         """Return the seconds from the submission of one more lead to its command."""
         await _gap()
-        self._connection = await still_open(self._connection, "127.0.0.1", self._port)
+        self._connection = await reuse_or_connect(self._connection, "127.0.0.1", self._port)
         request = post("/api/v1/leads", submission(next(self._numbers), TEXT_TOKEN), "Prefer: respond-async")
         return await _timed(self._connection.ask(request), self._reader)
 
@@ -157,7 +157,7 @@ async def _bare(stage: Stage) -> AsyncIterator[Once]:
         await appender.close()
 
 
-async def _relay(context: Context, relay: Relay, like: Outgoing) -> None:
+async def _relay(context: Context, relay: BareRelay, like: Outgoing) -> None:
     """Write what a decision writes, a decision, two values, a position and a command, as soon as a request comes."""
     decisions, state, commands = (
         context.names.of(topic.name) for topic in (CONTACTS_DECISIONS, CONTACTS_STATE, COMMANDS_SMS)

@@ -15,14 +15,14 @@ from urllib.parse import urlencode
 
 import asyncpg
 
-from adapters.bench.dataset_cache import data_set, written_beside
+from adapters.bench.dataset_cache import count_other_leads, open_data_set
 from adapters.bench.large import COMPANY_ID
 from adapters.bench.latency import serving_roles
 from adapters.bench.row import BenchError, Row, Runs, quantile, row
 from adapters.bench.stage import Stage, deployment
 from adapters.bench.submissions import PRIVATE_KEY, PUBLIC_KEY
-from adapters.bench.wire import Connection, get, still_open
-from adapters.bench.writing import A_SECOND, Submitted, submissions_beside
+from adapters.bench.wire import HttpConnection, get, reuse_or_connect
+from adapters.bench.writing import SUBMISSIONS_PER_SECOND, Submitted, background_submissions
 from adapters.observability.metrics import Metrics
 from adapters.roles.api import ApiRole
 from adapters.roles.context import Context
@@ -69,11 +69,11 @@ class Client:
 
     def __init__(self, port: int) -> None:
         self._port = port
-        self._connection: Connection | None = None
+        self._connection: HttpConnection | None = None
 
     async def ask(self, request: bytes) -> None:
         """Send a request and read its answer. Raises `BenchError` where that is no success."""
-        self._connection = await still_open(self._connection, "127.0.0.1", self._port)
+        self._connection = await reuse_or_connect(self._connection, "127.0.0.1", self._port)
         await self._connection.ask(request)
 
     async def close(self) -> None:
@@ -84,12 +84,12 @@ class Client:
 
 async def measure(stage: Stage, say: Callable[[str], None]) -> list[Row]:
     """Measure `list_page` and `reports`, and both against bare statements, while submissions go on."""
-    async with data_set(stage, say) as (dsn, calls):
+    async with open_data_set(stage, say) as (dsn, calls):
         return await _measured(stage, dsn, calls, say)
 
 
 async def _measured(stage: Stage, dsn: str, calls: int, say: Callable[[str], None]) -> list[Row]:
-    size = f"of {stage.leads:,} leads and {calls:,} calls, {A_SECOND} submissions/s beside"
+    size = f"of {stage.leads:,} leads and {calls:,} calls, {SUBMISSIONS_PER_SECOND} submissions/s beside"
     async with deployment(stage, dsn) as context:
         api = ApiRole(context, Metrics())
         async with serving_roles(api), _client(api.port) as client, _beside(stage, context) as beside:
@@ -101,7 +101,7 @@ async def _measured(stage: Stage, dsn: str, calls: int, say: Callable[[str], Non
                 reports, report_rows = await _reports(client, bare)
             finally:
                 await bare.close()
-    if await written_beside(dsn) < PROJECTED_MIN * beside.submitted:
+    if await count_other_leads(dsn) < PROJECTED_MIN * beside.submitted:
         raise BenchError(f"of {beside.submitted} submissions beside, few were projected")
     return [
         row("list_page", Runs(ours=[quantile(pages.ours, P95)]), goal="<= 50", unit=f"ms p95 {size}"),
@@ -112,7 +112,7 @@ async def _measured(stage: Stage, dsn: str, calls: int, say: Callable[[str], Non
 
 
 def _beside(stage: Stage, context: Context) -> AbstractAsyncContextManager[Submitted]:
-    return submissions_beside(context.settings, stage.folder / "submissions.log")
+    return background_submissions(context.settings, stage.folder / "submissions.log")
 
 
 async def _pages(client: Client, bare: Any) -> tuple[Runs, Runs]:

@@ -43,8 +43,8 @@ async def measure(stage: Stage, say: Callable[[str], None]) -> list[Row]:
     growth, restore = Runs(), Runs()
     for number in range(RUNS):
         say(f"growth, restore: run {number + 1} of {RUNS}")
-        growth.baseline.append(await _with(stage, FEW, Runs()))
-        growth.ours.append(await _with(stage, MANY, restore))
+        growth.baseline.append(await _measure_with(stage, FEW, Runs()))
+        growth.ours.append(await _measure_with(stage, MANY, restore))
     return [
         row("growth", growth, goal="<= 1.3", unit="us/event"),
         row("restore", restore, goal=">= 0.7", unit="leads/s"),
@@ -60,10 +60,10 @@ async def measure_memory(stage: Stage, say: Callable[[str], None]) -> list[Row]:
     return [row("memory", Runs(ours=[float(found)]), goal="<= 600", unit="bytes/lead")]
 
 
-async def _with(stage: Stage, leads: int, restored: Runs) -> float:
+async def _measure_with(stage: Stage, leads: int, restored: Runs) -> float:
     """Return the microseconds per event with so many leads waiting; note how fast they were ready, and read bare."""
     async with deployment(stage) as context:
-        changelog = [Outgoing(CONTACTS_STATE.name, key.encode(), packed) for key, packed in waiting(leads)]
+        changelog = [Outgoing(CONTACTS_STATE.name, key.encode(), packed) for key, packed in waiting_leads(leads)]
         await append_all(context, CONTACTS_STATE.name, {0: changelog})
         fresh = requests(EVENTS * 5, context.settings.partitions)[0][:EVENTS]
         await append_all(context, CONTACTS_REQUESTS.name, {0: fresh})
@@ -97,7 +97,7 @@ async def _consume(context: Context) -> int:
     return count
 
 
-def waiting(leads: int) -> Iterator[tuple[str, bytes]]:
+def waiting_leads(leads: int) -> Iterator[tuple[str, bytes]]:
     """Yield the values of so many waiting leads, one per contact, as they lie in the state, and the position last."""
     lead, head = _pattern()
     for number in range(leads):
@@ -142,7 +142,7 @@ def _pattern() -> tuple[Lead, Head]:
 def bytes_per_lead(leads: int) -> float:
     """Return the resident memory of a waiting lead, its contact and its timer, beyond what was submitted."""
     aggregate = ContactAggregate()
-    values = waiting(leads)
+    values = waiting_leads(leads)
     lead, _ = _pattern()
     submitted = sum(len(to_pack(part)) for part in (lead.caller_id, lead.email, lead.columns, lead.data))
     gc.collect()

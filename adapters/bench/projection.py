@@ -24,7 +24,7 @@ from schemas.topics import CONTACTS_DECISIONS, CONTACTS_REQUESTS
 
 SUBMISSIONS = 12_000
 RUNS = 3
-LOOK_SECONDS = 0.002
+POLL_SECONDS = 0.002
 
 
 async def measure(stage: Stage, say: Callable[[str], None]) -> list[BenchRow]:
@@ -36,7 +36,7 @@ async def measure(stage: Stage, say: Callable[[str], None]) -> list[BenchRow]:
         async with running(context) as runners:
             await asyncio.gather(*(until_decided(runner, len(submitted[n])) for n, runner in runners.items()))
         batches = [await _batches(context, partition) for partition in range(PARTITIONS)]
-        rows = sum(batch.rows_count for lane in batches for batch in lane)
+        rows = sum(batch.rows_count for partition in batches for batch in partition)
         for number in range(RUNS):
             say(f"projector: run {number + 1} of {RUNS}")
             runs.ours.append(rows / await _project(stage, context))
@@ -57,7 +57,7 @@ async def _project(stage: Stage, context: Context) -> float:
             before = projector.rows_written
             task = asyncio.create_task(projector.run(stop))
             while projector.decisions_written < SUBMISSIONS:  # noqa: ASYNC110 - it says so nowhere else
-                await asyncio.sleep(LOOK_SECONDS)
+                await asyncio.sleep(POLL_SECONDS)
             written = projector.rows_written - before
         return watch.seconds * projector.rows_written / max(1, written)
     finally:
@@ -68,18 +68,18 @@ async def _project(stage: Stage, context: Context) -> float:
         await pool.close()
 
 
-async def _upsert(stage: Stage, lanes: Sequence[Sequence[ProjectionBatch]]) -> float:
+async def _upsert(stage: Stage, partitions: Sequence[Sequence[ProjectionBatch]]) -> float:
     """Return the seconds in which four connections wrote the same rows, in the same batches, and nothing else."""
     pool = await _database(stage)
     try:
         with timed() as watch:
-            await asyncio.gather(*(_upsert_lane(pool, lane) for lane in lanes))
+            await asyncio.gather(*(_upsert_partition(pool, partition) for partition in partitions))
         return watch.seconds
     finally:
         await pool.close()
 
 
-async def _upsert_lane(pool: Pool, batches: Sequence[ProjectionBatch]) -> None:
+async def _upsert_partition(pool: Pool, batches: Sequence[ProjectionBatch]) -> None:
     sql, upsert_of = queries("projection"), upserts()
     for batch in batches:
         async with pool.acquire() as connection, connection.transaction():

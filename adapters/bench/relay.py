@@ -22,7 +22,7 @@ Written = Sequence[Sequence[Outgoing]]
 """What is written per input of a partition, in order."""
 
 
-class Relay:
+class BareRelay:
     """One partition: a consumer without a group and a transactional producer, both connected."""
 
     def __init__(self, consumer: AIOKafkaConsumer, producer: AIOKafkaProducer, partition: int) -> None:
@@ -62,11 +62,13 @@ class Relay:
 
 
 @asynccontextmanager
-async def relays(bootstrap: str, topic: str, partitions: Mapping[int, int], *, app: str) -> AsyncIterator[dict[int, Relay]]:
+async def relays(
+    bootstrap: str, topic: str, partitions: Mapping[int, int], *, app: str
+) -> AsyncIterator[dict[int, BareRelay]]:
     """Connect a relay for each partition of a topic, which starts at the given offset."""
     connection = KafkaConnection(bootstrap, app)
     open_: list[AIOKafkaConsumer | AIOKafkaProducer] = []
-    found: dict[int, Relay] = {}
+    found: dict[int, BareRelay] = {}
     try:
         for partition, offset in partitions.items():
             consumer = AIOKafkaConsumer(
@@ -87,7 +89,7 @@ async def relays(bootstrap: str, topic: str, partitions: Mapping[int, int], *, a
             consumer.assign([TopicPartition(topic, partition)])
             consumer.seek(TopicPartition(topic, partition), offset)
             await producer.start()
-            found[partition] = Relay(consumer, producer, partition)
+            found[partition] = BareRelay(consumer, producer, partition)
         yield found
     finally:
         for client in open_:

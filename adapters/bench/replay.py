@@ -30,7 +30,7 @@ SUBMISSIONS = 40_000
 RUNS = 3
 
 
-class Turn(Struct, frozen=True):
+class DecidedInput(Struct, frozen=True):
     """An input as it was decided: the instant is its cycle's, not that of its arrival. Without a record, an adoption."""
 
     cause: Cause
@@ -55,14 +55,14 @@ async def measure(stage: Stage, say: Callable[[str], None]) -> list[Row]:
                 raise BenchError(f"what was decided cannot be decided again: {found.difference}")
             runs.ours.append(len(submitted) / watch.seconds)
             with timed() as watch:
-                chain = decided_in_memory(turns, context.rules.entries)
+                chain = decide_in_memory(turns, context.rules.entries)
             if chain != found.chain:
                 raise BenchError("the baseline decides something else than what was verified")
             runs.baseline.append(len(submitted) / watch.seconds)
     return [row("replay", runs, goal=">= 0.7", unit="decisions/s")]
 
 
-def decided_in_memory(turns: Sequence[Turn], rules: Sequence[tuple[int, records.Record]]) -> str:
+def decide_in_memory(turns: Sequence[DecidedInput], rules: Sequence[tuple[int, records.Record]]) -> str:
     """Decide every input again at its instant, with nothing around it; return the digest of the last decision."""
     decider = Decider(ContactAggregate(), 0, State(), Rules(), Position())
     for turn in turns:
@@ -73,12 +73,12 @@ def decided_in_memory(turns: Sequence[Turn], rules: Sequence[tuple[int, records.
     return decider.position.chain
 
 
-async def _turns(context: Context) -> list[Turn]:
+async def _turns(context: Context) -> list[DecidedInput]:
     inputs = await read_all(context.log, context.names.of(CONTACTS_REQUESTS.name), 0)
     by_offset = {record.offset: record for record in inputs}
     recorded = await read_all(context.log, context.names.of(CONTACTS_DECISIONS.name), 0)
     decisions = [from_json(record.value or b"", Decision) for record in recorded]
     return [
-        Turn(one.cause, one.decided_at, None if one.cause.offset is None else by_offset[one.cause.offset])
+        DecidedInput(one.cause, one.decided_at, None if one.cause.offset is None else by_offset[one.cause.offset])
         for one in decisions
     ]

@@ -39,8 +39,8 @@ _numbers = count(1)
 class Stage(Struct, frozen=True):
     """The servers of one bench. `peers` is where other products' environments are kept between benches.
 
-    `leads` is the size of the large company that lists and reports are measured on; `kept` is where its data set stays
-    between benches, None where it is made anew each time.
+    `leads` is the size of the large company that lists and reports are measured on; `dataset_folder` keeps its data set
+    between benches; None creates it each time.
     """
 
     bootstrap: str
@@ -48,17 +48,17 @@ class Stage(Struct, frozen=True):
     folder: Path
     peers: Path
     leads: int = LEADS_DEFAULT
-    kept: Path | None = None
+    dataset_folder: Path | None = None
 
 
 @asynccontextmanager
 async def open_stage(
-    folder: Path, peers: Path, leads: int = LEADS_DEFAULT, kept: Path | None = None
+    folder: Path, peers: Path, leads: int = LEADS_DEFAULT, dataset_folder: Path | None = None
 ) -> AsyncIterator[Stage]:
     """Start broker and database in a folder. Raises `LocalServerError` where this machine cannot."""
-    async with broker(folder, wish="kafka") as served, database(folder, durable=False) as stored:
+    async with broker(folder, choice="kafka") as served, database(folder, durable=False) as stored:
         await migrate(stored.dsn)
-        yield Stage(served.bootstrap, stored.dsn, folder, peers, leads, kept)
+        yield Stage(served.bootstrap, stored.dsn, folder, peers, leads, dataset_folder)
 
 
 @asynccontextmanager

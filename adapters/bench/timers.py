@@ -43,13 +43,13 @@ async def _fire(stage: Stage, waiting: Requests) -> float:
         await append_all(context, CONTACTS_REQUESTS.name, waiting)
         async with running(context) as runners:
             await asyncio.gather(*(until_decided(runner, len(waiting[n])) for n, runner in runners.items()))
-            _let_it_be(context, NOON + HOUR)
+            _advance_clock(context, NOON + HOUR)
             with timed() as watch:
                 await asyncio.gather(*(_until_fired(runner, len(waiting[n])) for n, runner in runners.items()))
         return watch.seconds
 
 
-def _let_it_be(context: Context, instant: Instant) -> None:
+def _advance_clock(context: Context, instant: Instant) -> None:
     """Move domain time on to an instant, as if the leads had been waiting until then."""
     context.clock.origin = Origin(wall_now(), instant)
 

@@ -19,7 +19,7 @@ from adapters.bench.row import BenchError
 OK_BELOW = 300
 
 
-class Connection:
+class HttpConnection:
     """One kept connection; a request at a time."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -49,12 +49,12 @@ class Connection:
         await self._writer.wait_closed()
 
 
-async def connect(host: str, port: int) -> Connection:
+async def connect(host: str, port: int) -> HttpConnection:
     """Return a new connection."""
-    return Connection(*await asyncio.open_connection(host, port))
+    return HttpConnection(*await asyncio.open_connection(host, port))
 
 
-async def still_open(connection: Connection | None, host: str, port: int) -> Connection:
+async def reuse_or_connect(connection: HttpConnection | None, host: str, port: int) -> HttpConnection:
     """Return a connection that the server has not hung up: this one, else a new one."""
     return await connect(host, port) if connection is None or connection.is_closed else connection
 
@@ -78,7 +78,7 @@ async def load(host: str, port: int, prepared: list[bytes], requests: int, conne
     asked = cycle(prepared)
     opened = [await connect(host, port) for _ in range(connections)]
 
-    async def work(connection: Connection) -> None:
+    async def work(connection: HttpConnection) -> None:
         for _ in left:
             await connection.ask(next(asked))
 

@@ -25,7 +25,7 @@ from adapters.roles.projector import ProjectorRole
 from adapters.settings import Settings
 from schemas.topics import CONTACTS_REQUESTS
 
-A_SECOND = 100
+SUBMISSIONS_PER_SECOND = 100
 """Submissions: 8.6 million a day, each a decision, a lead, a contact, three facts and a result."""
 
 SUBMISSIONS_MAX = 60_000
@@ -44,9 +44,9 @@ class Submitted(msgspec.Struct):
 
 
 @asynccontextmanager
-async def submissions_beside(settings: Settings, log: Path) -> AsyncIterator[Submitted]:
+async def background_submissions(settings: Settings, log: Path) -> AsyncIterator[Submitted]:
     """Let submissions go on in a process of their own until the block ends. Raises `BenchError` where it does not work."""
-    told = Submitted()
+    result = Submitted()
     command = [sys.executable, "-m", "adapters.bench.writing", str(log)]
     pipe = asyncio.subprocess.PIPE
     process = await asyncio.create_subprocess_exec(*command, stdin=pipe, stdout=pipe)
@@ -57,13 +57,13 @@ async def submissions_beside(settings: Settings, log: Path) -> AsyncIterator[Sub
         async with asyncio.timeout(READY_SECONDS):
             if await process.stdout.readline() != b"ready\n":
                 raise BenchError("submissions beside did not begin")
-        yield told
+        yield result
         process.stdin.close()
         async with asyncio.timeout(END_SECONDS):
             output, _ = await process.communicate()
             found = msgspec.json.decode(output or b"{}", type=Submitted)
-        told.submitted, told.seconds = found.submitted, found.seconds
-        if not told.submitted:
+        result.submitted, result.seconds = found.submitted, found.seconds
+        if not result.submitted:
             raise BenchError("submissions beside came to an end")
     finally:
         if process.returncode is None:
@@ -87,12 +87,12 @@ async def _main() -> None:
 
 
 async def _submit(context: Context, closed: "asyncio.Future[str]") -> int:
-    """Submit at a steady rate until told to stop; return how many."""
+    """Submit at a steady rate until asked to stop; return how many."""
     waiting = [(partition, one) for partition, found in requests(SUBMISSIONS_MAX, PARTITIONS).items() for one in found]
     waiting.sort(key=lambda entry: int(dict(entry[1].headers)["ce_number"]), reverse=True)
     submitted, started = 0, time.monotonic()
     while waiting and not closed.done():
-        due = int((time.monotonic() - started) * A_SECOND) - submitted
+        due = int((time.monotonic() - started) * SUBMISSIONS_PER_SECOND) - submitted
         batch: dict[int, list[object]] = {}
         for _ in range(min(due, len(waiting))):
             partition, one = waiting.pop()

@@ -15,7 +15,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from adapters.audit.replay import Folded
 from adapters.audit.verify import Verified
 from adapters.audit.verify import verify as verify_partition
-from adapters.cli.deployment import option, run, settings_of
+from adapters.cli.deployment import option, resolve_settings, run
 from adapters.cli.failures import report_errors
 from adapters.cli.progress import bars
 from adapters.cli.unproved import UNPROVED
@@ -45,7 +45,7 @@ def verify(partition: tuple[int, ...], data_dir: Path, as_json: bool) -> None:
     Exit status: 0 where every decision was decided again or folded, 1 with the first difference, 2 for wrong arguments, 3
     where nothing differs in what the log still holds, but it has deleted decisions or requests that a proof needs.
     """
-    results = run(_verify(settings_of(data_dir), partition))
+    results = run(_verify(resolve_settings(data_dir), partition))
     if as_json:
         click.echo(msgspec.json.encode(results))
     else:
@@ -62,7 +62,9 @@ async def _verify(settings: Settings, wanted: tuple[int, ...]) -> list[Verified]
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
         with bars(*columns) as progress:
             aggregates: list[Aggregate] = [AccountAggregate(), ContactAggregate()]
-            places = [(aggregate, partition) for aggregate in aggregates for partition in await _held(context, aggregate)]
+            places = [
+                (aggregate, partition) for aggregate in aggregates for partition in await _partitions_of(context, aggregate)
+            ]
             unknown = sorted({*wanted} - {partition for _, partition in places})
             if unknown:
                 raise click.BadParameter(f"there is no partition {unknown[0]}", param_hint="--partition")
@@ -73,7 +75,7 @@ async def _verify(settings: Settings, wanted: tuple[int, ...]) -> list[Verified]
             ]
 
 
-async def _held(context: Context, aggregate: Aggregate) -> range:
+async def _partitions_of(context: Context, aggregate: Aggregate) -> range:
     return range(await context.log.partition_count(context.names.of(aggregate.decisions_topic.name)))
 
 

@@ -31,9 +31,9 @@ from adapters.up.folder import DEFAULT
 @report_errors
 def bench(only: tuple[str, ...], data_dir: Path, leads: int, large: bool, as_json: bool) -> None:
     """Measure against bare baselines on a broker and a database of this machine; a row that misses its goal exits 1."""
-    size, kept = (LEADS_LARGE, data_dir.absolute() / "bench-large") if large else (leads, None)
+    size, dataset_folder = (LEADS_LARGE, data_dir.absolute() / "bench-large") if large else (leads, None)
     names = only or (LARGE if large else tuple(MEASURES))
-    rows, failures = asyncio.run(_bench(names, data_dir.absolute() / "peers", size, kept))
+    rows, failures = asyncio.run(_bench(names, data_dir.absolute() / "peers", size, dataset_folder))
     write(data_dir / "bench.json", rows)
     if as_json:
         click.echo(msgspec.json.encode(rows))
@@ -59,9 +59,11 @@ def _figure(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"  # noqa: PLR2004 - three digits say enough
 
 
-async def _bench(names: Sequence[str], peers: Path, leads: int, kept: Path | None) -> tuple[list[Row], list[Failure]]:
+async def _bench(
+    names: Sequence[str], peers: Path, leads: int, dataset_folder: Path | None
+) -> tuple[list[Row], list[Failure]]:
     with _folder() as folder, Console(stderr=True).status("Starting the servers …") as status:
-        async with open_stage(folder, peers, leads, kept) as stage:
+        async with open_stage(folder, peers, leads, dataset_folder) as stage:
             return await run(stage, names, status.update)
 
 

@@ -11,10 +11,10 @@ import click
 import httpx
 import msgspec
 
-from adapters.cli.deployment import option, running_of
+from adapters.cli.deployment import find_running, option
 from adapters.cli.failures import report_errors
 from adapters.up.demo import NUMBERS
-from adapters.up.folder import keys_of
+from adapters.up.folder import load_keys
 
 PATH = "/api/v1/calls/received"
 TEXTS_PATH = "/api/v1/texts/received"
@@ -39,7 +39,9 @@ def call_in(  # noqa: PLR0917 - one argument per option
 ) -> None:
     """Let the person with NUMBER call one of the numbers of the demo company, as its gateway would tell."""
     talked = None if missed else talks
-    call = _tell(data_dir, partial(play, person=number, called=called, rings=rings, talks=talked, pause=asyncio.sleep))
+    call = _send_report(
+        data_dir, partial(play, person=number, called=called, rings=rings, talks=talked, pause=asyncio.sleep)
+    )
     if as_json:
         click.echo(msgspec.json.encode(call))
     else:
@@ -55,7 +57,7 @@ def call_in(  # noqa: PLR0917 - one argument per option
 @report_errors
 def text_in(number: str, body: str, texted: str, data_dir: Path, as_json: bool) -> None:
     """Let the person with NUMBER text BODY to one of the numbers of the demo company, as its gateway would tell."""
-    text = _tell(data_dir, partial(send_text, person=number, texted=texted, body=body))
+    text = _send_report(data_dir, partial(send_text, person=number, texted=texted, body=body))
     if as_json:
         click.echo(msgspec.json.encode(text))
     else:
@@ -63,10 +65,10 @@ def text_in(number: str, body: str, texted: str, data_dir: Path, as_json: bool) 
         click.echo(f"text to {texted} of {lead}: understood as {text['meaning']}")
 
 
-def _tell(data_dir: Path, tell: Callable[[httpx.AsyncClient], Awaitable[dict[str, Any]]]) -> dict[str, Any]:
+def _send_report(data_dir: Path, tell: Callable[[httpx.AsyncClient], Awaitable[dict[str, Any]]]) -> dict[str, Any]:
     """Tell the deployment that runs here, with the keys of the demo company, and return what it answered."""
-    running = running_of(data_dir)
-    keys = keys_of(data_dir)
+    running = find_running(data_dir)
+    keys = load_keys(data_dir)
 
     async def telling() -> dict[str, Any]:
         async with httpx.AsyncClient(

@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 import msgspec
 
-from adapters.cli.deployment import option, run, settings_of
+from adapters.cli.deployment import option, resolve_settings, run
 from adapters.cli.failures import report_errors
 from adapters.postgres import migrate as migrations
 from adapters.roles.context import open_context
@@ -27,7 +27,7 @@ def db() -> None:
 @report_errors
 def migrate(phase: migrations.Phase | None, data_dir: Path, as_json: bool) -> None:
     """Apply what is missing, one transaction each."""
-    settings = settings_of(data_dir)
+    settings = resolve_settings(data_dir)
     require(settings, "postgres_dsn")
     applied, identity = run(_migrate(settings, phase))
     if as_json:
@@ -60,7 +60,7 @@ async def _migrate(settings: Settings, phase: migrations.Phase | None) -> tuple[
 @report_errors
 def status(data_dir: Path, as_json: bool) -> None:
     """List every migration and whether it was applied; exit 1 where one is missing."""
-    settings = settings_of(data_dir)
+    settings = resolve_settings(data_dir)
     require(settings, "postgres_dsn")
     rows = run(migrations.status(settings.postgres_dsn))
     if as_json:

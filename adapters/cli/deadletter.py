@@ -6,7 +6,7 @@ from typing import Any
 import click
 import msgspec
 
-from adapters.cli.deployment import option, run, settings_of
+from adapters.cli.deployment import option, resolve_settings, run
 from adapters.cli.failures import report_errors
 from adapters.cli.identity_check import open_checked
 from adapters.roles.context import Context, open_context
@@ -32,7 +32,7 @@ def deadletter() -> None:
 @report_errors
 def list_(limit: int, data_dir: Path, as_json: bool) -> None:
     """List dead letters, oldest first."""
-    rows = [_row(record) for record in run(_read(settings_of(data_dir)))][-limit:]
+    rows = [_row(record) for record in run(_read(resolve_settings(data_dir)))][-limit:]
     if as_json:
         click.echo(msgspec.json.encode(rows))
         return
@@ -58,7 +58,7 @@ def redrive(place: str, data_dir: Path, as_json: bool) -> None:
     partition, _, offset = place.partition(":")
     if not (place.isascii() and partition.isdecimal() and offset.isdecimal()):
         raise click.BadParameter("give PARTITION:OFFSET, as `deadletter list` shows it")
-    topic, new_offset = run(_redrive(settings_of(data_dir), int(partition), int(offset)))
+    topic, new_offset = run(_redrive(resolve_settings(data_dir), int(partition), int(offset)))
     if as_json:
         click.echo(msgspec.json.encode({"topic": topic, "offset": new_offset}))
     else:
@@ -67,10 +67,10 @@ def redrive(place: str, data_dir: Path, as_json: bool) -> None:
 
 async def _read(settings: Settings) -> list[LogRecord]:
     async with open_context(settings) as context:
-        return await _letters(context)
+        return await _read_dead_letters(context)
 
 
-async def _letters(context: Context) -> list[LogRecord]:
+async def _read_dead_letters(context: Context) -> list[LogRecord]:
     topic = context.names.of(DEADLETTER.name)
     partitions = range(await context.log.partition_count(topic))
     reader = await context.log.reader(topic, partitions)
@@ -86,13 +86,13 @@ async def _letters(context: Context) -> list[LogRecord]:
 
 async def _redrive(settings: Settings, partition: int, offset: int) -> tuple[str, int]:
     async with open_checked(settings) as context:
-        wanted = [one for one in await _letters(context) if (one.partition, one.offset) == (partition, offset)]
+        wanted = [one for one in await _read_dead_letters(context) if (one.partition, one.offset) == (partition, offset)]
         if not wanted:
             raise click.ClickException(f"there is no dead letter at {partition}:{offset}")
-        return await send_again(context.log, wanted[0])
+        return await redrive_record(context.log, wanted[0])
 
 
-async def send_again(log: Log, letter: LogRecord) -> tuple[str, int]:
+async def redrive_record(log: Log, letter: LogRecord) -> tuple[str, int]:
     """Append the record of a dead letter to its topic; return the topic and the offset. Raises `click.ClickException`."""
     headers = dict(letter.headers)
     topic, partition = headers["dl_topic"].decode(), int(headers["dl_partition"])

@@ -59,7 +59,7 @@ def _typed() -> Choice | None:
     return "up"
 
 
-def settings_of(data_dir: Path) -> Settings:
+def resolve_settings(data_dir: Path) -> Settings:
     """Return the settings of this shell, or those of the `up` that runs in a folder.
 
     Raises `SettingsError` where there is none, or both and none was typed.
@@ -67,7 +67,7 @@ def settings_of(data_dir: Path) -> Settings:
     check_variables()
     typed = _typed()
     if typed == "up":
-        return load(environ=running_of(data_dir).environment)
+        return load(environ=find_running(data_dir).environment)
     own = load()
     has_own = bool(own.kafka_bootstrap or own.postgres_dsn)
     found = running(data_dir) if typed is None else None
@@ -78,7 +78,7 @@ def settings_of(data_dir: Path) -> Settings:
         )
     if typed == "env" and not has_own:
         require(own, "kafka_bootstrap", "postgres_dsn")
-    return own if has_own else load(environ=running_of(data_dir, or_elsewhere=True).environment)
+    return own if has_own else load(environ=find_running(data_dir, or_elsewhere=True).environment)
 
 
 def _described(settings: Settings) -> str:
@@ -89,7 +89,7 @@ def _described(settings: Settings) -> str:
     return ", ".join(parts)
 
 
-def running_of(data_dir: Path, *, or_elsewhere: bool = False) -> Running:
+def find_running(data_dir: Path, *, or_elsewhere: bool = False) -> Running:
     """Return the `up` that runs in a folder; say so. Raises `SettingsError` where none runs.
 
     `or_elsewhere`: the command works with settings of the environment as well.
@@ -105,11 +105,11 @@ def running_of(data_dir: Path, *, or_elsewhere: bool = False) -> Running:
             if or_elsewhere
             else f"no `leadclock up` runs in {data_dir}, and this command works with one only: {cure}"
         )
-    say_where(found)
+    report_running(found)
     return found
 
 
-def say_where(found: Running) -> None:
+def report_running(found: Running) -> None:
     """Tell on standard error which `up` is used; a script that reads JSON, perhaps of both streams, is not told."""
     context = click.get_current_context(silent=True)
     is_json = context is not None and bool(context.params.get("as_json"))

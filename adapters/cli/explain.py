@@ -10,7 +10,7 @@ import msgspec
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
 
 from adapters.cli.database import open_database
-from adapters.cli.deployment import ID, option, run, settings_of
+from adapters.cli.deployment import ID, option, resolve_settings, run
 from adapters.cli.failures import report_errors
 from adapters.cli.progress import bars
 from adapters.cli.unproved import UNPROVED
@@ -59,7 +59,7 @@ def explain(lead: str, *, at: str | None, company_id: int, from_log: bool, data_
     longer holds everything that a proof needs.
     """
     asked = _moment(at)
-    settings = settings_of(data_dir)
+    settings = resolve_settings(data_dir)
     require(settings, "postgres_dsn")
     try:
         found = run(_explain(settings, company_id, lead, asked, from_log=from_log))

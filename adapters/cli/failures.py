@@ -23,7 +23,7 @@ EXPECTED = frozenset(
         "adapters.settings.SettingsError",
         "adapters.up.attach.OthersRunError",
         "adapters.up.folder.InUseError",
-        "adapters.up.stack.PlaceError",
+        "adapters.up.stack.UnwritablePathError",
         "adapters.up.stack.PortTakenError",
         "adapters.up.stack.RoleEndedError",
         "engine.partition.ports.LogError",
@@ -44,7 +44,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-class UnavailableError(DependencyError, click.ClickException):
+class ServersAwayError(DependencyError, click.ClickException):
     """Kafka or PostgreSQL does not answer."""
 
     exit_code = UNAVAILABLE
@@ -65,7 +65,7 @@ def report_errors(command: Callable[P, R]) -> Callable[P, R]:
         except Exception as error:
             if not is_expected(error):
                 raise
-            kind = UnavailableError if _is_one_of(error, AWAY) else click.ClickException
+            kind = ServersAwayError if _is_one_of(error, AWAY) else click.ClickException
             raise kind(str(error)) from error
 
     return run

@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 import msgspec
 
-from adapters.cli.deployment import ID, option, run, settings_of
+from adapters.cli.deployment import ID, option, resolve_settings, run
 from adapters.cli.failures import report_errors
 from adapters.cli.identity_check import open_checked
 from adapters.http.exchange.identity import new_private_key, new_public_key
@@ -30,7 +30,7 @@ def create(company_id: int, company_name: str | None, name: str, data_dir: Path,
     """Create an API key, and its company where there is none; prints the private key once."""
     public_key, private_key = new_public_key(), new_private_key()
     company = company_name or f"Company {company_id}"
-    run(_create(settings_of(data_dir), company_id, company, name, public_key, private_key))
+    run(_create(resolve_settings(data_dir), company_id, company, name, public_key, private_key))
     made = {"company_id": company_id, "public_key": public_key, "private_key": private_key}
     if as_json:
         click.echo(msgspec.json.encode(made))
@@ -44,7 +44,7 @@ def create(company_id: int, company_name: str | None, name: str, data_dir: Path,
 @report_errors
 def list_(company_id: int, data_dir: Path, as_json: bool) -> None:
     """List the API keys of a company."""
-    rows = run(_list(settings_of(data_dir), company_id))
+    rows = run(_list(resolve_settings(data_dir), company_id))
     if as_json:
         click.echo(msgspec.json.encode(rows))
         return

@@ -10,7 +10,7 @@ Table = Mapping[str, tuple[str, str]]
 """Name -> (module, sentence); the module has a click command of that name, `-` written `_`, or with a `_` behind it."""
 
 
-class Lazy(click.Group):
+class LazyGroup(click.Group):
     """A group that imports a command's module when the command is called."""
 
     def __init__(self, *arguments: Any, table: Table, **more: Any) -> None:

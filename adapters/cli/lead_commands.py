@@ -11,11 +11,11 @@ import msgspec
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
 
 from adapters.cli.database import open_database
-from adapters.cli.deployment import ID, option, run, settings_of
+from adapters.cli.deployment import ID, option, resolve_settings, run
 from adapters.cli.failures import report_errors
 from adapters.cli.identity_check import open_checked
 from adapters.cli.progress import bars
-from adapters.cli.tail import data_words
+from adapters.cli.tail import describe_data
 from adapters.http.exchange.parameters import read_id
 from adapters.partitions.routing import partition_of
 from adapters.postgres.reads import PostgresReads
@@ -59,7 +59,7 @@ def list_(  # noqa: PLR0917 - one parameter per option, given by name
     as_json: bool,
 ) -> None:
     """List leads, the newest first."""
-    settings = settings_of(data_dir)
+    settings = resolve_settings(data_dir)
     require(settings, "postgres_dsn")
     wanted = LeadFilter(status=status, caller_id=None if number is None else _e164(number))
     page = run(_listed(settings, company_id, wanted, Paging(cursor=cursor or -1, per_page=limit, counted=False)))
@@ -82,7 +82,7 @@ def list_(  # noqa: PLR0917 - one parameter per option, given by name
 @report_errors
 def show(lead: str, company_id: int, data_dir: Path, as_json: bool) -> None:
     """Show a lead (id or uuid) and its history."""
-    settings = settings_of(data_dir)
+    settings = resolve_settings(data_dir)
     require(settings, "postgres_dsn")
     row, history = run(_show(settings, company_id, lead))
     if row is None:
@@ -94,7 +94,7 @@ def show(lead: str, company_id: int, data_dir: Path, as_json: bool) -> None:
         click.echo(f"{name:16} {_text(row.get(name))}")
     click.echo()
     for fact in history:
-        click.echo(f"{_text(fact['at'])}  {fact['type']:24} {data_words(fact['data'])}")
+        click.echo(f"{_text(fact['at'])}  {fact['type']:24} {describe_data(fact['data'])}")
 
 
 @click.command()
@@ -110,7 +110,7 @@ def forecast(*, hours: int, limit: int, company_id: int, data_dir: Path, as_json
 
     Every lead is run on by the code that decides, on a clock of its own; nothing is stored.
     """
-    settings = settings_of(data_dir)
+    settings = resolve_settings(data_dir)
     require(settings, "postgres_dsn")
     found = run(_forecast(settings, company_id, hours=hours, limit=limit))
     if as_json:
@@ -132,7 +132,7 @@ def send(submission: str, *, is_bulk: bool, data_dir: Path, as_json: bool) -> No
     except msgspec.DecodeError as error:
         raise click.BadParameter(f"not a JSON object: {error}") from error
     inbox = inbox_of(is_bulk=is_bulk)
-    partition, offset = run(_send(settings_of(data_dir), inbox, text.encode()))
+    partition, offset = run(_send(resolve_settings(data_dir), inbox, text.encode()))
     if as_json:
         click.echo(msgspec.json.encode({"topic": inbox.name, "partition": partition, "offset": offset}))
     else:

@@ -2,7 +2,7 @@
 
 import click
 
-from adapters.cli.lazy import Lazy, Table
+from adapters.cli.lazy import LazyGroup, Table
 
 COMMANDS: Table = {
     "list": ("adapters.cli.lead_commands", "List leads, the newest first."),
@@ -15,6 +15,6 @@ COMMANDS: Table = {
 }
 
 
-@click.group(cls=Lazy, table=COMMANDS)
+@click.group(cls=LazyGroup, table=COMMANDS)
 def leads() -> None:
     """List, watch, show and send leads."""

@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 import msgspec
 
-from adapters.cli.deployment import option, running_of
+from adapters.cli.deployment import find_running, option
 from adapters.cli.failures import report_errors
 from adapters.gateway.mailbox import read_mail
 
@@ -16,7 +16,7 @@ from adapters.gateway.mailbox import read_mail
 @report_errors
 def mail(limit: int, data_dir: Path, as_json: bool) -> None:
     """Show the e-mails that the local mail server kept, oldest first."""
-    kept = read_mail(Path(running_of(data_dir).mail_folder), limit=limit)
+    kept = read_mail(Path(find_running(data_dir).mail_folder), limit=limit)
     if as_json:
         click.echo(msgspec.json.encode(kept))
         return

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import click
 
-from adapters.cli.lazy import Lazy, Table
+from adapters.cli.lazy import LazyGroup, Table
 
 COMMANDS: Table = {
     "up": ("adapters.cli.up", "Run everything on this machine, with a demo company to try."),
@@ -29,7 +29,7 @@ COMMANDS: Table = {
 }
 
 
-@click.group(cls=Lazy, table=COMMANDS)
+@click.group(cls=LazyGroup, table=COMMANDS)
 @click.version_option(package_name="leadclock")
 def cli() -> None:
     """Event-driven lead scheduling: exactly-once, explainable, replayable."""

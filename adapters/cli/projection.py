@@ -10,7 +10,7 @@ import msgspec
 from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn, TimeRemainingColumn
 
 from adapters.cli.database import open_database
-from adapters.cli.deployment import option, run, settings_of
+from adapters.cli.deployment import option, resolve_settings, run
 from adapters.cli.failures import report_errors
 from adapters.cli.identity_check import open_checked
 from adapters.cli.progress import bars
@@ -90,7 +90,7 @@ def rebuild(accept: bool, afresh: bool, data_dir: Path, as_json: bool) -> None:
 
 
 def _settings(data_dir: Path) -> Settings:
-    settings = settings_of(data_dir)
+    settings = resolve_settings(data_dir)
     require(settings, "postgres_dsn")
     return settings
 

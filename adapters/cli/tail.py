@@ -8,7 +8,7 @@ from typing import Any
 import click
 import msgspec
 
-from adapters.cli.deployment import ID, option, run, settings_of
+from adapters.cli.deployment import ID, option, resolve_settings, run
 from adapters.cli.failures import report_errors
 from adapters.roles.broker import open_log
 from adapters.settings import Settings
@@ -32,7 +32,7 @@ _APPENDED_AT = attrgetter("appended_at")
 def tail(company_id: int, from_start: bool, once: bool, data_dir: Path, as_json: bool) -> None:
     """Show what is decided about leads, as it is decided."""
     try:
-        run(_tail(settings_of(data_dir), company_id, from_start=from_start, once=once, as_json=as_json))
+        run(_tail(resolve_settings(data_dir), company_id, from_start=from_start, once=once, as_json=as_json))
     except KeyboardInterrupt:
         return
 
@@ -47,12 +47,12 @@ async def _tail(settings: Settings, company_id: int, *, from_start: bool, once: 
             while not once or any(reader.position(partition) < end for partition, end in ends.items()):
                 found = await reader.poll(limit=TAIL_LIMIT, timeout_seconds=TAIL_SECONDS)
                 for record in sorted(found, key=_APPENDED_AT):
-                    _tell(record, company_id, as_json=as_json)
+                    _print_facts(record, company_id, as_json=as_json)
         finally:
             await reader.close()
 
 
-def _tell(record: LogRecord, company_id: int, *, as_json: bool) -> None:
+def _print_facts(record: LogRecord, company_id: int, *, as_json: bool) -> None:
     """Print the facts of one decision, one line each."""
     decision = msgspec.json.decode(record.value or b"", type=Decision)
     if decision.cause.kind == "adoption" or not _is_of(decision, company_id):
@@ -65,7 +65,7 @@ def _tell(record: LogRecord, company_id: int, *, as_json: bool) -> None:
         click.echo(f"{at}  {decision.verdict}: {decision.answer.code} {decision.answer.detail}")
     for fact in decision.facts:
         click.echo(
-            f"{at}  {'' if fact.lead_id is None else f'lead {fact.lead_id}':14} {fact.type:24} {data_words(fact.data)}"
+            f"{at}  {'' if fact.lead_id is None else f'lead {fact.lead_id}':14} {fact.type:24} {describe_data(fact.data)}"
         )
 
 
@@ -76,11 +76,13 @@ def _is_of(decision: Decision, company_id: int) -> bool:
     return not heads or str(company_id) in heads
 
 
-def data_words(data: Mapping[str, Any]) -> str:
+def describe_data(data: Mapping[str, Any]) -> str:
     """Return what a fact tells, as a person reads it."""
-    return "  ".join(f"{name}={_told(name, value)}" for name, value in data.items() if value not in (None, "", [], {}))
+    return "  ".join(
+        f"{name}={_describe_value(name, value)}" for name, value in data.items() if value not in (None, "", [], {})
+    )
 
 
-def _told(name: str, value: object) -> str:
+def _describe_value(name: str, value: object) -> str:
     is_instant = (name == "at" or name.endswith("_at")) and isinstance(value, int)
     return to_rfc3339(Instant(value)) if is_instant and isinstance(value, int) else str(value)

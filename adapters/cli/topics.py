@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 import msgspec
 
-from adapters.cli.deployment import option, run, settings_of
+from adapters.cli.deployment import option, resolve_settings, run
 from adapters.cli.failures import report_errors
 from adapters.cli.identity_check import open_checked
 from adapters.kafka.acls import ACCESS, Acl, acls, apply, commands
@@ -33,7 +33,7 @@ def topics() -> None:
 @report_errors
 def create(partitions: int | None, data_dir: Path, as_json: bool) -> None:
     """Create what is missing, give the deployment its identity, and compare the rest; exit 1 where something differs."""
-    settings = settings_of(data_dir)
+    settings = resolve_settings(data_dir)
     if partitions is not None:
         settings = msgspec.structs.replace(settings, partitions=partitions)
     created, drifts = run(_create(settings))
@@ -45,7 +45,7 @@ def create(partitions: int | None, data_dir: Path, as_json: bool) -> None:
 @report_errors
 def check(data_dir: Path, as_json: bool) -> None:
     """Compare the topics with what is needed and print what mends a difference; exit 1 where there is one."""
-    _show([], run(_compare(settings_of(data_dir))), as_json=as_json)
+    _show([], run(_compare(resolve_settings(data_dir))), as_json=as_json)
 
 
 @topics.command()
@@ -53,7 +53,7 @@ def check(data_dir: Path, as_json: bool) -> None:
 @report_errors
 def adopt(data_dir: Path, as_json: bool) -> None:
     """Give an identity to topics and a database that were used before they had one. Only where both belong together."""
-    identity = run(_adopt(settings_of(data_dir)))
+    identity = run(_adopt(resolve_settings(data_dir)))
     if as_json:
         click.echo(msgspec.json.encode(identity))
     else:
@@ -71,7 +71,7 @@ def acls_(kinds: tuple[str, ...], principals: tuple[str, ...], *, is_applied: bo
 
     Roles are those of `leadclock`, and `producer`, `bulk-producer`, `auditor` and `operator`.
     """
-    settings = settings_of(data_dir)
+    settings = resolve_settings(data_dir)
     found = acls_of(kinds or tuple(ACCESS), _principals(principals), settings)
     if is_applied:
         with describing_log_errors(settings):
@@ -122,7 +122,7 @@ def set_offset(*, is_bulk: bool, partition: int, offset: int, data_dir: Path, as
     before a later one is not read.
     """
     inbox = inbox_of(is_bulk=is_bulk)
-    run(_set_offset(settings_of(data_dir), inbox, partition, offset))
+    run(_set_offset(resolve_settings(data_dir), inbox, partition, offset))
     if as_json:
         click.echo(msgspec.json.encode({"topic": inbox.name, "partition": partition, "offset": offset}))
     else:

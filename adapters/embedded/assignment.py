@@ -8,7 +8,7 @@ import msgspec
 
 from adapters.partitions.checkpoint import Checkpoint
 
-KEEP_EVERY = 100
+SAVE_EVERY = 100
 """Reports between two writes of the offsets; what is read again after a crash is refused as a repeat."""
 
 
@@ -42,13 +42,13 @@ class StaticAssignment:
             return
         self._marks[partition] = Checkpoint(offset, checkpoint.note)
         self._reports += 1
-        if self._reports % KEEP_EVERY == 0:
-            self._keep()
+        if self._reports % SAVE_EVERY == 0:
+            self._save()
 
     async def save_checkpoint(self, partition: int, checkpoint: Checkpoint) -> None:
         """Write an offset with a note, now; later offsets carry the same note."""
         self._marks[partition] = checkpoint
-        self._keep()
+        self._save()
 
     async def load_checkpoint(self, partition: int) -> Checkpoint | None:
         """Return what was reported or kept last, or None."""
@@ -56,9 +56,9 @@ class StaticAssignment:
 
     async def close(self) -> None:
         """Keep the offsets for the next run."""
-        self._keep()
+        self._save()
 
-    def _keep(self) -> None:
+    def _save(self) -> None:
         if self._file is not None:
             # Nobody may have kept anything there yet; snapshots, which are no stranger's to read, come to lie beside it.
             self._file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)

@@ -24,7 +24,7 @@ IMAGE_NAME = "embedded.image"
 DRAFT_NAME = "embedded.draft"
 LOCK_NAME = "embedded.lock"
 
-PIECE_BYTES = 256 * 1024
+IMAGE_CHUNK_BYTES = 256 * 1024
 """Of an image, between two chances for others to run: about a millisecond of encoding."""
 
 FRAME_BYTES_MAX = 256 * 1024 * 1024
@@ -143,7 +143,7 @@ class Journal:
         A segment is on the disk before anything in the next one is acknowledged: what follows a torn one was not.
         """
         image = max(self._numbers(IMAGE_NAME), default=0)
-        self._forget_before(image)
+        self._delete_before(image)
         if image:
             size = self._path(IMAGE_NAME, image).stat().st_size
             if (yield from self._frames(self._path(IMAGE_NAME, image))) < size:
@@ -198,8 +198,8 @@ class Journal:
         draft = self._folder / DRAFT_NAME
         try:
             with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600), "wb") as file:
-                for piece in _pieces(frames):
-                    await asyncio.to_thread(file.write, piece)
+                for chunk in _chunks(frames):
+                    await asyncio.to_thread(file.write, chunk)
                 file.flush()
                 if self._fsync:
                     await asyncio.to_thread(os.fsync, file.fileno())
@@ -207,7 +207,7 @@ class Journal:
             self.sync_folder()
         finally:
             draft.unlink(missing_ok=True)
-        self._forget_before(number)
+        self._delete_before(number)
 
     def close(self) -> None:
         """Close the files, which gives up the lock."""
@@ -257,7 +257,7 @@ class Journal:
         for one in later:
             self._path(FILE_NAME, one).unlink()
 
-    def _forget_before(self, image: int) -> None:
+    def _delete_before(self, image: int) -> None:
         """Take away what an image stands for."""
         stale = [(FILE_NAME, number) for number in self._numbers(FILE_NAME)]
         stale += [(IMAGE_NAME, number) for number in self._numbers(IMAGE_NAME)]
@@ -286,15 +286,15 @@ def _framed(frame: Frame) -> bytes:
     return _HEAD.pack(len(body), zlib.crc32(body)) + body
 
 
-def _pieces(frames: Iterator[Frame]) -> Iterator[bytes]:
+def _chunks(frames: Iterator[Frame]) -> Iterator[bytes]:
     """Yield frames in portions that are worth a write."""
-    piece = bytearray()
+    chunk = bytearray()
     for frame in frames:
-        piece += _framed(frame)
-        if len(piece) >= PIECE_BYTES:
-            yield bytes(piece)
-            piece.clear()
-    yield bytes(piece)
+        chunk += _framed(frame)
+        if len(chunk) >= IMAGE_CHUNK_BYTES:
+            yield bytes(chunk)
+            chunk.clear()
+    yield bytes(chunk)
 
 
 def _read_frame(head: bytes, read: Callable[[int], bytes], left_bytes: int) -> bytes | None:

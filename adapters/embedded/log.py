@@ -40,7 +40,7 @@ from schemas.instant import Instant
 RECORD_BYTES_MAX = 1_048_588
 """Kafka's default `max.message.bytes`, so that what fits here fits there."""
 
-KEPT_AT_ONCE = 200
+IMAGE_SLICE_RECORDS = 200
 """Records of a frame of an image: they are encoded in one go."""
 
 
@@ -80,7 +80,7 @@ class EmbeddedLog:
         if present is None:
             frame = TopicCreated(name, self._new_topic_id(), partitions, record_bytes_max)
             self._create(frame)
-            await self._keep(frame)
+            await self._write_frame(frame)
         elif present.partitions != partitions:
             raise LogError(f"{name} has {present.partitions} partitions, not {partitions}", retryable=False)
 
@@ -88,12 +88,12 @@ class EmbeddedLog:
         """Delete a topic with its records. Raises `LogError` where it does not exist."""
         self._facts(name)
         self._delete(name)
-        await self._keep(TopicDeleted(name))
+        await self._write_frame(TopicDeleted(name))
 
     async def delete_records(self, topic: str, partition: int, before: int) -> None:
         """Delete what lies before an offset, as retention does."""
         self.partition(topic, partition).delete_before(before)
-        await self._keep(RecordsDeleted(topic, partition, before))
+        await self._write_frame(RecordsDeleted(topic, partition, before))
 
     async def expire(self, topic: str, retention_ms: int) -> None:
         """Delete what was appended longer ago than a topic keeps its records."""
@@ -139,7 +139,7 @@ class EmbeddedLog:
         ownership = EmbeddedOwnership(self, input_topic, partition)
         self._owners[input_topic, partition] = ownership
         if earlier is not None:
-            await earlier.let_go()
+            await earlier.release()
         return ownership
 
     async def reader(self, topic: str, partitions: Sequence[int], *, start: int | None = 0) -> Reader:
@@ -216,7 +216,7 @@ class EmbeddedLog:
 
     async def _finish(self, frame: RecordsWritten, write: Write, *, visible: bool) -> None:
         try:
-            await self._keep(frame)
+            await self._write_frame(frame)
         except LogError:
             self._settle(write, visible=False)
             raise
@@ -234,7 +234,7 @@ class EmbeddedLog:
         held = [(partition, partition.start, partition.end, partition.records[:]) for partition in self._partitions.values()]
         return _frames_of(topics, held)
 
-    async def _keep(self, frame: Frame) -> None:
+    async def _write_frame(self, frame: Frame) -> None:
         if self._journal is not None:
             await self._journal.add(frame)
 
@@ -293,7 +293,7 @@ class EmbeddedOwnership:
         self._log = log
         self._topic = topic
         self._partition = partition
-        self._void: LogError | None = None
+        self._error: LogError | None = None
         self._write: Write | None = None
         self._finishing: asyncio.Future[None] | None = None
 
@@ -302,22 +302,22 @@ class EmbeddedOwnership:
         self._check()
         if not records:
             return
-        self._void = LogError("an earlier commit was interrupted or is still under way")
+        self._error = LogError("an earlier commit was interrupted or is still under way")
         try:
             await self._transact(records)
         except LogError as error:
-            self._void = error
-            await self.let_go()
+            self._error = error
+            await self.release()
             raise
-        self._void = None
+        self._error = None
 
     async def close(self) -> None:
         """Abort what is open. Never raises."""
-        if self._void is None:
-            self._void = LogError(f"the ownership of {self._topic}[{self._partition}] was given back")
-        await self.let_go()
+        if self._error is None:
+            self._error = LogError(f"the ownership of {self._topic}[{self._partition}] was given back")
+        await self.release()
 
-    async def let_go(self) -> None:
+    async def release(self) -> None:
         """Wait for a commit that was begun, or abort the open transaction. Never raises."""
         if self._finishing is not None:
             await asyncio.wait([self._finishing])
@@ -355,8 +355,8 @@ class EmbeddedOwnership:
 
     def _check(self) -> None:
         self._check_fence()
-        if self._void is not None:
-            raise self._void
+        if self._error is not None:
+            raise self._error
 
     def _check_fence(self) -> None:
         if self._log.owner(self._topic, self._partition) is not self:
@@ -506,9 +506,9 @@ def _frames_of(
 ) -> Iterator[Frame]:
     yield from topics
     for partition, start, end, records in held:
-        for first in range(0, max(1, len(records)), KEPT_AT_ONCE):
+        for first in range(0, max(1, len(records)), IMAGE_SLICE_RECORDS):
             kept = [
                 (record.offset, record.key, record.value, record.headers, record.appended_at)
-                for record in records[first : first + KEPT_AT_ONCE]
+                for record in records[first : first + IMAGE_SLICE_RECORDS]
             ]
             yield ImageSlice(partition.topic, partition.number, start, end, kept)

@@ -1,6 +1,6 @@
 """How do other processes reach the embedded log? Over a server on this machine: they read and append, and never own.
 
-One connection carries one thing at a time (a reader, an appender, or questions), so an answer belongs to the last question.
+One connection carries one thing at a time (a reader, an appender, or questions), so an answer belongs to the last request.
 Frames are msgpack behind their length. The first one shows the secret of the folder; who does not know it gets nothing.
 """
 
@@ -21,7 +21,7 @@ FRAME_BYTES_MAX = 256 * 1024 * 1024
 
 GREETING_SECONDS = 5.0
 POLL_SECONDS_MAX = 60.0
-"""Longest wait of one question; who wants more asks again."""
+"""Longest wait of one request; who wants more asks again."""
 
 _LENGTH = Layout(">I")
 
@@ -117,11 +117,11 @@ class Refused(msgspec.Struct, frozen=True, tag=True):
     appended: int = 0
 
 
-Question = Greeting | Facts | OpenReader | Poll | Bounds | Seek | Append
+Request = Greeting | Facts | OpenReader | Poll | Bounds | Seek | Append
 Reply = TopicFacts | Positions | Found | Held | Appended | Refused
 
 _ENCODER = msgspec.msgpack.Encoder()
-_QUESTIONS: msgspec.msgpack.Decoder[Question] = msgspec.msgpack.Decoder(Question)
+_REQUESTS: msgspec.msgpack.Decoder[Request] = msgspec.msgpack.Decoder(Request)
 
 
 async def read_frame(reader: asyncio.StreamReader) -> bytes:
@@ -135,7 +135,7 @@ async def read_frame(reader: asyncio.StreamReader) -> bytes:
         raise ConnectionError("the connection ended") from error
 
 
-async def write_frame(writer: asyncio.StreamWriter, message: Question | Reply) -> None:
+async def write_frame(writer: asyncio.StreamWriter, message: Request | Reply) -> None:
     """Send a frame. Raises `ConnectionError`."""
     body = _ENCODER.encode(message)
     writer.write(_LENGTH.pack(len(body)) + body)
@@ -151,10 +151,10 @@ class Session:
         self._partitions: list[int] = []
         self._appender: Appender | None = None
 
-    async def answer(self, question: Question) -> Reply:
-        """Return the answer to a question, also where it is a refusal."""
+    async def answer(self, request: Request) -> Reply:
+        """Return the answer to a request, also where it is a refusal."""
         try:
-            return await self._answer(question)
+            return await self._answer(request)
         except RecordRefusedError as error:
             return Refused(str(error), is_retryable=False, is_record=True, index=error.index, appended=error.appended)
         except LogError as error:
@@ -168,8 +168,8 @@ class Session:
             if opened is not None:
                 await opened.close()
 
-    async def _answer(self, question: Question) -> Reply:
-        match question:
+    async def _answer(self, request: Request) -> Reply:
+        match request:
             case Facts(topic):
                 return TopicFacts(await self._log.partition_count(topic), await self._log.topic_id(topic))
             case OpenReader(topic, partitions, start):
@@ -207,18 +207,18 @@ class Session:
 @asynccontextmanager
 async def serve_log(log: Log, secret: str) -> AsyncIterator[int]:
     """Let other processes of this machine read and append to a log while the context is open; gives the port."""
-    visits: set[asyncio.Task[None]] = set()
+    sessions: set[asyncio.Task[None]] = set()
 
-    async def visit(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def serve_session(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         if task is not None:
-            visits.add(task)
-            task.add_done_callback(visits.discard)
+            sessions.add(task)
+            task.add_done_callback(sessions.discard)
         session = Session(log)
         try:
             if await _is_known(reader, secret):
                 while True:
-                    await write_frame(writer, await session.answer(_QUESTIONS.decode(await read_frame(reader))))
+                    await write_frame(writer, await session.answer(_REQUESTS.decode(await read_frame(reader))))
         except (ConnectionError, msgspec.DecodeError):
             pass  # gone, or somebody who speaks another language
         finally:
@@ -227,20 +227,20 @@ async def serve_log(log: Log, secret: str) -> AsyncIterator[int]:
             with suppress(ConnectionError):
                 await writer.wait_closed()
 
-    server = await asyncio.start_server(visit, HOST, 0)
+    server = await asyncio.start_server(serve_session, HOST, 0)
     try:
         yield int(server.sockets[0].getsockname()[1])
     finally:
         server.close()
-        for task in list(visits):
+        for task in list(sessions):
             task.cancel()
-        await asyncio.gather(*visits, return_exceptions=True)
+        await asyncio.gather(*sessions, return_exceptions=True)
         await server.wait_closed()
 
 
 async def _is_known(reader: asyncio.StreamReader, secret: str) -> bool:
     with suppress(TimeoutError):
         async with asyncio.timeout(GREETING_SECONDS):
-            greeting = _QUESTIONS.decode(await read_frame(reader))
+            greeting = _REQUESTS.decode(await read_frame(reader))
             return isinstance(greeting, Greeting) and hmac.compare_digest(greeting.secret.encode(), secret.encode())
     return False

@@ -15,7 +15,7 @@ from schemas.instant import Instant
 DIRTY_SHARE_MIN = 0.1
 """Of a partition, that must have come since it was compacted last (as `min.cleanable.dirty.ratio` on Kafka)."""
 
-COMPACTED_AT_ONCE = 5_000
+COMPACTION_BATCH = 5_000
 """Records looked at between two chances for others to run: about a millisecond."""
 
 _BY_OFFSET = attrgetter("offset")
@@ -130,7 +130,7 @@ async def compact(partition: Partition, tombstones_before: Instant) -> int:
     """Drop records that a later one of the same key stands for, and old tombstones; return the bytes of what went.
 
     Below the last stable offset nothing comes any more, so others go on writing meanwhile; they get their turn every
-    `COMPACTED_AT_ONCE` records.
+    `COMPACTION_BATCH` records.
     """
     stable_end = partition.stable_end
     known = partition.records[: bisect_left(partition.records, stable_end, key=_BY_OFFSET)]
@@ -139,13 +139,13 @@ async def compact(partition: Partition, tombstones_before: Instant) -> int:
     last: dict[bytes, int] = {}
     kept: list[LogRecord] = []
     freed_bytes = 0
-    for first in range(0, len(known), COMPACTED_AT_ONCE):
+    for first in range(0, len(known), COMPACTION_BATCH):
         last.update(
-            (record.key, record.offset) for record in known[first : first + COMPACTED_AT_ONCE] if record.key is not None
+            (record.key, record.offset) for record in known[first : first + COMPACTION_BATCH] if record.key is not None
         )
         await asyncio.sleep(0)
-    for first in range(0, len(known), COMPACTED_AT_ONCE):
-        for record in known[first : first + COMPACTED_AT_ONCE]:
+    for first in range(0, len(known), COMPACTION_BATCH):
+        for record in known[first : first + COMPACTION_BATCH]:
             is_old_tombstone = record.value is None and record.appended_at < tombstones_before
             if record.key is None or (last[record.key] == record.offset and not is_old_tombstone):
                 kept.append(record)

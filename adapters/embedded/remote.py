@@ -19,9 +19,9 @@ from adapters.embedded.log_server import (
     OpenReader,
     Poll,
     Positions,
-    Question,
     Refused,
     Reply,
+    Request,
     Seek,
     TopicFacts,
     read_frame,
@@ -46,8 +46,8 @@ _REPLIES: msgspec.msgpack.Decoder[Reply] = msgspec.msgpack.Decoder(Reply)
 A = TypeVar("A", TopicFacts, Positions, Found, Held, Appended)
 
 
-class Line:
-    """One connection. A question that its asker no longer waits for is still answered to the end, so the next fits again."""
+class LogConnection:
+    """One connection. A request that its asker no longer waits for is still answered to the end, so the next fits again."""
 
     def __init__(self, port: int, secret: str) -> None:
         self._port = port
@@ -55,15 +55,15 @@ class Line:
         self._turn = asyncio.Lock()
         self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
 
-    async def ask(self, question: Question, answer: type[A]) -> A:
+    async def ask(self, request: Request, answer: type[A]) -> A:
         """Return the answer. Raises `LogError`."""
-        reply = await asyncio.shield(asyncio.ensure_future(self._ask(question)))
+        reply = await asyncio.shield(asyncio.ensure_future(self._ask(request)))
         if isinstance(reply, Refused) and reply.is_record:
             raise RecordRefusedError(reply.message, index=reply.index, appended=reply.appended)
         if isinstance(reply, Refused):
             raise LogError(reply.message, retryable=reply.is_retryable)
         if not isinstance(reply, answer):
-            raise LogError(f"the embedded log answered {type(reply).__name__} to {type(question).__name__}", retryable=False)
+            raise LogError(f"the embedded log answered {type(reply).__name__} to {type(request).__name__}", retryable=False)
         return reply
 
     async def close(self) -> None:
@@ -75,11 +75,11 @@ class Line:
             with suppress(OSError):
                 await writer.wait_closed()
 
-    async def _ask(self, question: Question) -> Reply:
+    async def _ask(self, request: Request) -> Reply:
         async with self._turn:
             try:
                 reader, writer = await self._open()
-                await write_frame(writer, question)
+                await write_frame(writer, request)
                 return _REPLIES.decode(await read_frame(reader))
             except OSError as error:
                 await self.close()
@@ -98,7 +98,7 @@ class RemoteLog:
     def __init__(self, port: int, secret: str) -> None:
         self._port = port
         self._secret = secret
-        self._lines: list[Line] = []
+        self._lines: list[LogConnection] = []
         self._questions = self._line()
 
     async def own(self, input_topic: str, partition: int, *, writes: Sequence[str] = ()) -> Ownership:  # noqa: ARG002 - the port's
@@ -128,15 +128,15 @@ class RemoteLog:
         for line in self._lines:
             await line.close()
 
-    def _line(self) -> Line:
-        self._lines.append(Line(self._port, self._secret))
+    def _line(self) -> LogConnection:
+        self._lines.append(LogConnection(self._port, self._secret))
         return self._lines[-1]
 
 
 class RemoteReader:
     """Keeps the promises of a reader; a poll that was given up is what the next one returns, so that nothing is lost."""
 
-    def __init__(self, line: Line, positions: dict[int, int]) -> None:
+    def __init__(self, line: LogConnection, positions: dict[int, int]) -> None:
         self._line = line
         self._positions = positions
         self._polling: asyncio.Task[Found] | None = None
@@ -186,7 +186,7 @@ class RemoteReader:
 class RemoteAppender:
     """Appends over the log server, in the order of the calls."""
 
-    def __init__(self, line: Line) -> None:
+    def __init__(self, line: LogConnection) -> None:
         self._line = line
         self._is_closed = False
 

@@ -20,7 +20,7 @@ HEAP_MIB = 256
 """Three brokers with some dozens of partitions each; a third of a gigabyte of memory each in all."""
 
 
-class Seat(Struct, frozen=True):
+class NodeAddress(Struct, frozen=True):
     """The place of one broker in a cluster: its number, and its ports for clients and for the other controllers."""
 
     node_id: int
@@ -31,23 +31,31 @@ class ClusterNode(ManagedKafka):
     """One broker of a cluster; `start`, `stop` and `kill` it, or pause its `process`."""
 
     def __init__(
-        self, folder: Path, *, java: Path, jars: Path, seat: Seat, seats: Sequence[Seat], cluster_id: str, heap_mib: int
+        self,
+        folder: Path,
+        *,
+        java: Path,
+        jars: Path,
+        address: NodeAddress,
+        addresses: Sequence[NodeAddress],
+        cluster_id: str,
+        heap_mib: int,
     ) -> None:
-        super().__init__(folder, java=java, jars=jars, heap_mib=heap_mib, name=f"Kafka broker {seat.node_id}")
-        self.node_id = seat.node_id
-        self._seat = seat
-        self._seats = seats
-        self._id_of_cluster = cluster_id
-        self._ports = seat.ports
+        super().__init__(folder, java=java, jars=jars, heap_mib=heap_mib, name=f"Kafka broker {address.node_id}")
+        self.node_id = address.node_id
+        self._address = address
+        self._addresses = addresses
+        self._given_cluster_id = cluster_id
+        self._ports = address.ports
 
     def _choose_ports(self) -> None:
         """Keep the ports that the other brokers know."""
 
     def _settings(self) -> dict[str, str]:
-        return cluster_properties(self._seat, self._seats)
+        return cluster_properties(self._address, self._addresses)
 
     def _cluster_id(self) -> str:
-        return self._id_of_cluster
+        return self._given_cluster_id
 
 
 @contextlib.asynccontextmanager
@@ -58,19 +66,19 @@ async def managed_cluster(
     java = await asyncio.to_thread(find_java)
     jars = await asyncio.to_thread(find_jars)
     ports = _distinct_ports(2 * brokers)
-    seats = [Seat(number + 1, (ports[2 * number], ports[2 * number + 1])) for number in range(brokers)]
+    addresses = [NodeAddress(number + 1, (ports[2 * number], ports[2 * number + 1])) for number in range(brokers)]
     cluster_id = new_cluster_id()
     nodes = [
         ClusterNode(
-            data_dir / f"kafka-{seat.node_id}",
+            data_dir / f"kafka-{address.node_id}",
             java=java,
             jars=jars,
-            seat=seat,
-            seats=seats,
+            address=address,
+            addresses=addresses,
             cluster_id=cluster_id,
             heap_mib=heap_mib,
         )
-        for seat in seats
+        for address in addresses
     ]
     try:
         await asyncio.gather(*(node.start() for node in nodes))
@@ -84,12 +92,12 @@ def bootstrap_of(nodes: Sequence[ClusterNode]) -> str:
     return ",".join(node.bootstrap for node in nodes)
 
 
-def cluster_properties(seat: Seat, seats: Sequence[Seat]) -> dict[str, str]:
+def cluster_properties(address: NodeAddress, addresses: Sequence[NodeAddress]) -> dict[str, str]:
     """Return the settings of one broker of a cluster; what differs from a single node."""
-    copies, insync = str(len(seats)), str(INSYNC)
-    return broker_properties(seat.ports) | {
-        "node.id": str(seat.node_id),
-        "controller.quorum.voters": ",".join(f"{one.node_id}@{LOCALHOST}:{one.ports[1]}" for one in seats),
+    copies, insync = str(len(addresses)), str(INSYNC)
+    return broker_properties(address.ports) | {
+        "node.id": str(address.node_id),
+        "controller.quorum.voters": ",".join(f"{one.node_id}@{LOCALHOST}:{one.ports[1]}" for one in addresses),
         "default.replication.factor": copies,
         "min.insync.replicas": insync,
         "offsets.topic.replication.factor": copies,

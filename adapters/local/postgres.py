@@ -29,7 +29,7 @@ import msgspec
 from adapters.local.process import INSTALL_LOCAL, LOCALHOST, Account, LocalServerError, ServerProcess, free_port, run_to_end
 
 MAJOR_MIN = 15  # the oldest PostgreSQL that the read schema is written for
-STANDING_MAJOR_MIN = 16  # older ones change their working folder to find themselves
+CWD_MAJOR_MIN = 16  # older ones change their working folder to find themselves
 BUILTIN_LOCALE_MAJOR_MIN = 17
 INITDB_SECONDS = 120.0  # takes 1 s; syncing to a slow disk takes longer
 START_SECONDS = 60.0  # takes 0.2 s; recovery after a crash reads the log
@@ -71,7 +71,7 @@ class ManagedPostgres:
         self._durable = durable
         self._port = 0
         self._password = ""
-        self._borrowed: Path | None = None
+        self._copied_programs: Path | None = None
         self.process = ServerProcess("PostgreSQL", self._folder, stop_signal=signal.SIGINT, stop_seconds=STOP_SECONDS)
 
     @property
@@ -94,21 +94,21 @@ class ManagedPostgres:
     async def stop(self) -> None:
         """Stop the server and give the folder back; harmless when it is not running."""
         await self.process.stop()
-        if self._borrowed:
-            shutil.rmtree(self._borrowed, ignore_errors=True)
+        if self._copied_programs:
+            shutil.rmtree(self._copied_programs, ignore_errors=True)
         self.process.disown()
 
     async def _start(self) -> None:
         account = unprivileged_account()
-        self._password = self._kept_password()
-        programs, self._borrowed = await reachable_programs(self._cluster, account)
+        self._password = self._load_password()
+        programs, self._copied_programs = await reachable_programs(self._cluster, account)
         if not (self._cluster / "PG_VERSION").exists():
             await self._initialise(programs, account)
         await self._serve(programs, account)
         await self._create_database()
 
     async def _serve(self, programs: Programs, account: Account | None) -> None:
-        leftovers = [self._borrowed] if self._borrowed else []
+        leftovers = [self._copied_programs] if self._copied_programs else []
         for attempt in range(1, PORT_TRIES + 1):
             self._choose_port()
             self.process.spawn(self._command(programs), account=account, cwd=self._cluster, leftovers=leftovers)
@@ -135,12 +135,12 @@ class ManagedPostgres:
             **self._settings,
         }
         options = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
-        return [str(programs.bin / "postgres"), "-D", str(_name_of(self._cluster, programs.major)), *options]
+        return [str(programs.bin / "postgres"), "-D", str(_cluster_path(self._cluster, programs.major)), *options]
 
     async def _initialise(self, programs: Programs, account: Account | None) -> None:
         """Make a cluster; it appears complete or not at all, because a broken one is cleared away before."""
         self._fresh_cluster(account)
-        cluster = str(_name_of(self._cluster, programs.major))
+        cluster = str(_cluster_path(self._cluster, programs.major))
         command = [str(programs.bin / "initdb"), "--pgdata", cluster, "--username", SUPERUSER]
         command += ["--auth=scram-sha-256", "--encoding=UTF8", *_locale_options(programs.major)]
         command += [] if self._durable else ["--no-sync"]
@@ -164,7 +164,7 @@ class ManagedPostgres:
             self._folder.chmod(0o711)  # ours; what it holds is closed one by one
             os.chown(self._cluster, account.uid, account.gid)
 
-    def _kept_password(self) -> str:
+    def _load_password(self) -> str:
         kept = self._folder / "password"
         if not kept.exists():
             fresh = kept.with_suffix(".new")
@@ -256,7 +256,7 @@ async def reachable_programs(cluster: Path, account: Account | None) -> tuple[Pr
         reason = await _unable_to_run(programs, account)
         if reason is None:
             return programs, None
-        copied = await _copied_for(programs, account) if account and programs.from_wheel else None
+        copied = await _copy_for(programs, account) if account and programs.from_wheel else None
         if copied:
             return copied
         reasons.append(reason)
@@ -293,7 +293,7 @@ async def _unable_to_run(programs: Programs, account: Account | None) -> str | N
     return None
 
 
-async def _copied_for(programs: Programs, account: Account) -> tuple[Programs, Path] | None:
+async def _copy_for(programs: Programs, account: Account) -> tuple[Programs, Path] | None:
     """Copy the wheel's programs (24 MB) to a temporary folder that everybody may read; None where none of them serves."""
     for root in dict.fromkeys([tempfile.gettempdir(), "/var/tmp", "/tmp"]):  # noqa: S108 - a fresh folder is made in it
         folder = Path(tempfile.mkdtemp(prefix="leadclock-postgres-", dir=root))
@@ -320,10 +320,10 @@ def _copy_programs(programs: Programs, folder: Path) -> Programs:
     return Programs(major=programs.major, bin=target / "bin", from_wheel=True)
 
 
-def _name_of(cluster: Path, major: int) -> Path:
+def _cluster_path(cluster: Path, major: int) -> Path:
     """Return the cluster's name for a server that stands in it: root's folders may be closed to the user it runs as."""
     standing = Path("/proc/self/cwd")
-    inside = os.geteuid() == 0 and major >= STANDING_MAJOR_MIN and standing.exists()
+    inside = os.geteuid() == 0 and major >= CWD_MAJOR_MIN and standing.exists()
     return standing if inside else cluster
 
 

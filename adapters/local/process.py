@@ -49,7 +49,7 @@ class Account(msgspec.Struct, frozen=True):
     gid: int
 
 
-class Record(msgspec.Struct, frozen=True):
+class ProcessRecord(msgspec.Struct, frozen=True):
     """What is remembered of a running process: enough to know it again."""
 
     pid: int
@@ -117,7 +117,7 @@ class ServerProcess:
                 start_new_session=True,
             )
         pid = self._child.pid
-        record = Record(pid=pid, born=birth(pid) or "", leftovers=[str(path) for path in leftovers])
+        record = ProcessRecord(pid=pid, born=birth(pid) or "", leftovers=[str(path) for path in leftovers])
         self._record.write_bytes(msgspec.json.encode(record))
 
     async def until_ready(self, answers: Callable[[], Awaitable[bool]], *, seconds: float) -> None:
@@ -166,16 +166,16 @@ class ServerProcess:
 
     async def _stop_left_behind(self) -> None:
         try:
-            record = msgspec.json.decode(self._record.read_bytes(), type=Record)
+            record = msgspec.json.decode(self._record.read_bytes(), type=ProcessRecord)
         except (FileNotFoundError, msgspec.DecodeError):
             return
         if record.born and birth(record.pid) == record.born:
             await _end(record, self._stop_signal, self._stop_seconds)
         self._forget(record)
 
-    def _forget(self, record: Record | None = None) -> None:
+    def _forget(self, record: ProcessRecord | None = None) -> None:
         with contextlib.suppress(FileNotFoundError):
-            record = record or msgspec.json.decode(self._record.read_bytes(), type=Record)
+            record = record or msgspec.json.decode(self._record.read_bytes(), type=ProcessRecord)
             for path in record.leftovers:
                 shutil.rmtree(path, ignore_errors=True)
             self._record.unlink()
@@ -253,7 +253,7 @@ def free_port(wish: int | None = None) -> int:
     raise LocalServerError("this machine has no free port")
 
 
-async def _end(record: Record, stop_signal: signal.Signals, seconds: float) -> None:
+async def _end(record: ProcessRecord, stop_signal: signal.Signals, seconds: float) -> None:
     def gone() -> bool:
         return birth(record.pid) != record.born
 

@@ -25,7 +25,7 @@ DSN_VARIABLE = "LEADCLOCK_POSTGRES_DSN"
 EMBEDDED = "embedded"  # stands where a bootstrap address would
 ENGINE_SECONDS = 3  # a container engine on this machine answers in milliseconds
 
-Wish = Literal["auto", "kafka", "embedded"]
+BrokerChoice = Literal["auto", "kafka", "embedded"]
 
 
 class UnavailableError(LocalServerError):
@@ -57,14 +57,14 @@ class Database(msgspec.Struct, frozen=True, kw_only=True):
 
 @contextlib.asynccontextmanager
 async def broker(
-    data_dir: Path, *, wish: Wish = "auto", given: str = "", environ: Mapping[str, str] = os.environ
+    data_dir: Path, *, choice: BrokerChoice = "auto", given: str = "", environ: Mapping[str, str] = os.environ
 ) -> AsyncIterator[Broker]:
-    """Serve a broker for as long as the context lasts: the `given` one (`host:port`), else one that fits the wish.
+    """Serve a broker for as long as the context lasts: the `given` one (`host:port`), else one that fits the choice.
 
     `environ` says where Java and Maven are. Raises UnavailableError.
     """
     async with contextlib.AsyncExitStack() as stack:
-        yield await (_given_broker(given) if given else _broker(stack, data_dir, wish, environ))
+        yield await (_given_broker(given) if given else _broker(stack, data_dir, choice, environ))
 
 
 @contextlib.asynccontextmanager
@@ -81,8 +81,10 @@ async def database(data_dir: Path, *, durable: bool = True, given: str = "") -> 
         yield Database(dsn=postgres.dsn, kind="managed", sentence=sentence, check=postgres.process.check)
 
 
-async def _broker(stack: contextlib.AsyncExitStack, data_dir: Path, wish: Wish, environ: Mapping[str, str]) -> Broker:
-    if wish == EMBEDDED:
+async def _broker(
+    stack: contextlib.AsyncExitStack, data_dir: Path, choice: BrokerChoice, environ: Mapping[str, str]
+) -> Broker:
+    if choice == EMBEDDED:
         return _embedded("as asked for")
     reasons = []
     possibilities: tuple[Callable[[], Awaitable[Broker]], ...] = (
@@ -94,7 +96,7 @@ async def _broker(stack: contextlib.AsyncExitStack, data_dir: Path, wish: Wish, 
             return await serve()
         except UnavailableError as error:
             reasons.append(str(error))
-    if wish == "kafka":
+    if choice == "kafka":
         raise UnavailableError("no Kafka can be had: " + "; ".join(reasons))
     return _embedded("; ".join(reasons))
 
@@ -105,7 +107,7 @@ async def _given_broker(bootstrap: str) -> Broker:
         host, _, port = address.strip().rpartition(":")
         if port.isdigit() and await port_is_open(host.strip("[]"), port):
             sentence = f"Kafka at {bootstrap}, as {BOOTSTRAP_VARIABLE} says"
-            return Broker(bootstrap=bootstrap, kind="given", sentence=sentence, check=_nothing_of_ours)
+            return Broker(bootstrap=bootstrap, kind="given", sentence=sentence, check=_check_nothing)
     raise UnavailableError(f"no broker accepts connections at {bootstrap}, which {BOOTSTRAP_VARIABLE} names")
 
 
@@ -141,12 +143,12 @@ async def _container_broker(stack: contextlib.AsyncExitStack) -> Broker:
     container = await asyncio.to_thread(start)
     stack.push_async_callback(asyncio.to_thread, container.stop)
     bootstrap = container.get_bootstrap_server()
-    return Broker(bootstrap=bootstrap, kind="container", sentence="Apache Kafka in a container", check=_nothing_of_ours)
+    return Broker(bootstrap=bootstrap, kind="container", sentence="Apache Kafka in a container", check=_check_nothing)
 
 
 def _embedded(reason: str) -> Broker:
     sentence = f"THE EMBEDDED LOG, NOT KAFKA: {reason}"
-    return Broker(bootstrap=EMBEDDED, kind="embedded", sentence=sentence, check=_nothing_of_ours)
+    return Broker(bootstrap=EMBEDDED, kind="embedded", sentence=sentence, check=_check_nothing)
 
 
 async def _given_database(dsn: str) -> Database:
@@ -154,8 +156,8 @@ async def _given_database(dsn: str) -> Database:
     if reason is not None:
         raise UnavailableError(f"the database that {DSN_VARIABLE} names does not answer: {reason}")
     sentence = f"PostgreSQL as {DSN_VARIABLE} says"
-    return Database(dsn=dsn, kind="given", sentence=sentence, check=_nothing_of_ours)
+    return Database(dsn=dsn, kind="given", sentence=sentence, check=_check_nothing)
 
 
-def _nothing_of_ours() -> None:
+def _check_nothing() -> None:
     """Check nothing: what others run, others watch."""

@@ -65,7 +65,7 @@ class Ready(Struct, frozen=True, kw_only=True):
     postgres_dsn: str
 
 
-def keys_of(folder: Path) -> Keys:
+def load_keys(folder: Path) -> Keys:
     """Return the kept keys of a data folder; make them the first time."""
     path = folder / "keys.json"
     if path.exists():
@@ -92,7 +92,7 @@ def write_private(path: Path, data: bytes) -> None:
 
 
 @contextlib.contextmanager
-def held(folder: Path) -> Iterator[None]:
+def lock_folder(folder: Path) -> Iterator[None]:
     """Hold the folder against a second `up`. Raises `InUseError`."""
     folder.mkdir(parents=True, exist_ok=True, mode=0o755)
     with (folder / "lock").open("w") as file:

@@ -43,7 +43,7 @@ from adapters.roles.table import ROLES, build_role
 from adapters.settings import CHANNELS, SANDBOX_CHANNELS, Settings, to_environment
 from adapters.up.attach import attached_settings, refuse_others
 from adapters.up.demo import COMPANY_ID, make_demo
-from adapters.up.folder import Keys, Ready, Running, held, keys_of, write_private
+from adapters.up.folder import Keys, Ready, Running, load_keys, lock_folder, write_private
 from adapters.up.log_file import LogFile
 from schemas.errors import DependencyError, SenderError
 from schemas.instant import EPOCH
@@ -54,14 +54,14 @@ PARTITIONS = 4
 READY_SECONDS = 120.0
 """The roles are ready within seconds; a machine that needs longer than this has a fault worth telling."""
 
-UPKEEP_MINUTES = 5
+COMPACTION_MINUTES = 5
 """How often the embedded log deletes and compacts; Kafka's own interval for retention."""
 
 POSTGRES_PORT = 5432
 """Of a DSN that names none."""
 
 STOP_SECONDS = 15.0
-LOOK_SECONDS = 0.05
+POLL_SECONDS = 0.05
 
 Say = Callable[[str], None]
 
@@ -104,7 +104,7 @@ class PortTakenError(DependencyError):
         super().__init__(f"port {port} is taken; give another one with --port (0 takes a free one)")
 
 
-class PlaceError(SenderError):
+class UnwritablePathError(SenderError):
     """A folder or file that was asked for cannot be written."""
 
     def __init__(self, flag: str, path: Path, error: OSError) -> None:
@@ -122,8 +122,8 @@ async def up(options: Options, *, default_folder: Path, say: Say, welcome: Calla
     for name in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(name, stop.set)
     _check_port(options.port)
-    _make_room(options)
-    with _folder(options, default_folder) as folder, held(folder):
+    _create_folders(options)
+    with _folder(options, default_folder) as folder, lock_folder(folder):
         _remove(options.ready_file, folder / "up.json")
         try:
             await _run(options, folder, stop, say, welcome)
@@ -141,8 +141,8 @@ def _check_port(port: int) -> None:
             raise PortTakenError(port) from error
 
 
-def _make_room(options: Options) -> None:
-    """Make the folders that were asked for. Raises `PlaceError` before anything is started for nothing."""
+def _create_folders(options: Options) -> None:
+    """Make the folders that were asked for. Raises `UnwritablePathError` before anything is started for nothing."""
     wanted = [("--data-dir", options.data_dir, options.data_dir)]
     if options.ready_file is not None:
         wanted.append(("--ready-file", options.ready_file, options.ready_file.parent))
@@ -154,7 +154,7 @@ def _make_room(options: Options) -> None:
             with tempfile.TemporaryFile(dir=folder):
                 pass
         except OSError as error:
-            raise PlaceError(flag, path, error) from error
+            raise UnwritablePathError(flag, path, error) from error
 
 
 @contextlib.contextmanager
@@ -172,7 +172,7 @@ def _folder(options: Options, default_folder: Path) -> Iterator[Path]:
 
 async def _run(options: Options, folder: Path, stop: asyncio.Event, say: Say, welcome: Callable[[LocalStack], None]) -> None:
     started = time.monotonic()
-    keys = keys_of(folder)
+    keys = load_keys(folder)
     async with contextlib.AsyncExitStack() as resources:
         # Open to the end of the process: libraries have a last word when the event loop ends.
         configure_logs("info", form="json", stream=cast("TextIO", LogFile(folder)))
@@ -193,11 +193,11 @@ async def _run(options: Options, folder: Path, stop: asyncio.Event, say: Say, we
         if is_demo:
             context.settings = settings = _as_demo(settings, mailbox.port)
         if log is not None:
-            await _keep_small(resources, compaction(settings, log))
+            await _compact_periodically(resources, compaction(settings, log))
         configure_garbage_collection()
         say("Starting the roles …")
         roles = await resources.enter_async_context(_running(context))
-        await _until_ready(roles, stop, servers)
+        await _wait_until_ready(roles, stop, servers)
         if is_demo:
             keys = await _demo(context, keys)
         stack = LocalStack(
@@ -216,7 +216,7 @@ async def _run(options: Options, folder: Path, stop: asyncio.Event, say: Say, we
         _announce(stack, mailbox.folder)
         if not stop.is_set():
             welcome(stack)
-        await _until_told(roles, stop, servers, log)
+        await _wait_for_stop(roles, stop, servers, log)
         say("Stopping …")
 
 
@@ -243,7 +243,7 @@ async def _servers(resources: contextlib.AsyncExitStack, options: Options, folde
         ("", "") if options.attached is None else (options.attached.kafka_bootstrap, options.attached.postgres_dsn)
     )
     opened = await asyncio.gather(
-        resources.enter_async_context(broker(folder, wish=options.broker, given=bootstrap)),
+        resources.enter_async_context(broker(folder, choice=options.broker, given=bootstrap)),
         resources.enter_async_context(database(folder, durable=not options.ephemeral, given=dsn)),
     )
     return _Servers(*opened)
@@ -291,10 +291,10 @@ async def _identify(context: Context, folder: Path) -> bool:
     return True
 
 
-async def _keep_small(resources: contextlib.AsyncExitStack, work: Compaction) -> None:
+async def _compact_periodically(resources: contextlib.AsyncExitStack, work: Compaction) -> None:
     """Tidy the embedded log, now and every few minutes."""
     jobs = PeriodicJobs()
-    jobs.add("tidy the log", work.turn, minutes=UPKEEP_MINUTES)
+    jobs.add("tidy the log", work.turn, minutes=COMPACTION_MINUTES)
     await jobs.run_now("tidy the log")
     jobs.start()
     resources.callback(jobs.stop)
@@ -391,17 +391,17 @@ async def _running(context: Context) -> AsyncIterator[_Roles]:
         await asyncio.gather(*roles.tasks.values(), return_exceptions=True)
 
 
-async def _until_ready(roles: _Roles, stop: asyncio.Event, servers: _Servers) -> None:
+async def _wait_until_ready(roles: _Roles, stop: asyncio.Event, servers: _Servers) -> None:
     deadline = time.monotonic() + READY_SECONDS
     while (problems := roles.problems()) and not stop.is_set():
         roles.check()
         servers.check()
         if time.monotonic() > deadline:
             raise RoleEndedError(f"not ready within {READY_SECONDS:.0f} s: {problems}")
-        await asyncio.sleep(LOOK_SECONDS)
+        await asyncio.sleep(POLL_SECONDS)
 
 
-async def _until_told(roles: _Roles, stop: asyncio.Event, servers: _Servers, log: EmbeddedLog | None) -> None:
+async def _wait_for_stop(roles: _Roles, stop: asyncio.Event, servers: _Servers, log: EmbeddedLog | None) -> None:
     """Wait for the signal; fail as soon as something that was started has ended, or the log takes nothing more."""
     while not stop.is_set():
         roles.check()

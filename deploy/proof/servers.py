@@ -24,7 +24,7 @@ async def own_servers(folder: Path, say: Callable[[str], None], *, partitions: i
     """Yield the settings of a fresh deployment whose files are in `folder`. Raises `LocalServerError`."""
     open_to_the_database(folder)
     async with contextlib.AsyncExitStack() as stack:
-        opened = await stack.enter_async_context(broker(folder, wish="kafka"))
+        opened = await stack.enter_async_context(broker(folder, choice="kafka"))
         say(opened.sentence)
         stored = await stack.enter_async_context(database(folder))
         dsn = await stack.enter_async_context(_own_database(stored.dsn))

@@ -122,7 +122,7 @@ async def test_a_reader_in_the_middle_reads_on(world: CompactionWorld) -> None:
 async def test_others_write_while_the_files_are_written_anew(
     world: CompactionWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(partitions, "COMPACTED_AT_ONCE", 3)
+    monkeypatch.setattr(partitions, "COMPACTION_BATCH", 3)
     stop = asyncio.Event()
 
     async def write(number: int) -> int:

@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from adapters.embedded.assignment import KEEP_EVERY, StaticAssignment
+from adapters.embedded.assignment import SAVE_EVERY, StaticAssignment
 from adapters.embedded.faults import FaultPoint
 from adapters.embedded.journal import FILE_NAME
 from adapters.embedded.log import EmbeddedLog, EmbeddedOwnership
@@ -326,11 +326,11 @@ async def test_offsets_are_kept_in_a_folder_that_nobody_has_made_yet(tmp_path: P
     file = tmp_path / "state" / "accounts.offsets.json"
     assignment = StaticAssignment(1, file)
     await assignment.start()
-    for offset in range(KEEP_EVERY):
+    for offset in range(SAVE_EVERY):
         assignment.report(0, offset + 1)
     again = StaticAssignment(1, file)
     await again.start()
-    assert await again.load_checkpoint(0) == Checkpoint(KEEP_EVERY)
+    assert await again.load_checkpoint(0) == Checkpoint(SAVE_EVERY)
     assert stat.S_IMODE(file.parent.stat().st_mode) == 0o700
 
 

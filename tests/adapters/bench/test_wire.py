@@ -2,7 +2,7 @@
 
 import asyncio
 
-from adapters.bench.wire import get, still_open
+from adapters.bench.wire import get, reuse_or_connect
 
 ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
 
@@ -19,12 +19,12 @@ async def test_a_connection_is_kept_until_the_server_hangs_up() -> None:
 
     server = await asyncio.start_server(answer, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
-    first = await still_open(None, "127.0.0.1", port)
+    first = await reuse_or_connect(None, "127.0.0.1", port)
     assert await first.ask(get("/", "key", "secret")) == b"{}"
-    assert await still_open(first, "127.0.0.1", port) is first
+    assert await reuse_or_connect(first, "127.0.0.1", port) is first
     writers[0].close()
     await asyncio.sleep(0.1)
-    second = await still_open(first, "127.0.0.1", port)
+    second = await reuse_or_connect(first, "127.0.0.1", port)
     assert second is not first
     assert await second.ask(get("/", "key", "secret")) == b"{}"
     for connection in (first, second):

@@ -3,7 +3,7 @@
 import click
 import pytest
 
-from adapters.cli.deadletter import send_again
+from adapters.cli.deadletter import redrive_record
 from adapters.embedded.log import EmbeddedLog
 from adapters.partitions.dead_letters import append_dead_letters
 from engine.partition.deadletters import dead_letter, is_excerpt, timer_dead_letter
@@ -39,7 +39,7 @@ async def test_a_record_is_sent_again_as_it_was_also_where_only_an_excerpt_was_k
     world = await Log().build(dead_bytes_max=dead_bytes_max)
     letter = await world.refused(b"x" * size)
 
-    topic, offset = await send_again(world.log, letter)
+    topic, offset = await redrive_record(world.log, letter)
 
     sent = world.last()
     assert is_excerpt(letter.headers) == (size > 10)
@@ -58,7 +58,7 @@ async def test_a_record_that_retention_took_is_said_to_be_gone() -> None:
     await world.log.delete_records("leads.inbox", 0, 2)
 
     with pytest.raises(click.ClickException, match="the record is gone: only the beginning of its 2500000 bytes was kept"):
-        await send_again(world.log, letter)
+        await redrive_record(world.log, letter)
 
 
 async def test_a_record_that_its_topic_takes_no_more_is_said_to_be_too_large() -> None:
@@ -68,7 +68,7 @@ async def test_a_record_that_its_topic_takes_no_more_is_said_to_be_too_large() -
     world.log._topics["leads.inbox"] = type(world.log._topics["leads.inbox"])("leads.inbox", "id", 1, 1_000_000)
 
     with pytest.raises(click.ClickException, match=r"leads.inbox does not take the record: .* shorten it"):
-        await send_again(world.log, letter)
+        await redrive_record(world.log, letter)
 
 
 async def test_a_timer_has_no_record_to_send() -> None:
@@ -78,7 +78,7 @@ async def test_a_timer_has_no_record_to_send() -> None:
     )
 
     with pytest.raises(click.ClickException, match=r"decision 7 of contacts.decisions.0. failed on a timer"):
-        await send_again(world.log, world.log.partition("deadletter", 0).records[-1])
+        await redrive_record(world.log, world.log.partition("deadletter", 0).records[-1])
 
 
 async def test_dead_letters_beside_one_that_the_topic_refuses_keep_their_order_and_are_whole() -> None:

@@ -9,7 +9,7 @@ import pytest
 import structlog
 from click.testing import CliRunner, Result
 
-from adapters.cli.deployment import option, run, running_of, settings_of
+from adapters.cli.deployment import find_running, option, resolve_settings, run
 from adapters.cli.failures import report_errors
 from adapters.settings import Settings, to_environment
 from adapters.up.folder import Running, write_private
@@ -27,7 +27,7 @@ OWN = Settings(kafka_bootstrap="127.0.0.1:7001", postgres_dsn="postgresql://127.
 @option
 @report_errors
 def ask(data_dir: Path, as_json: bool) -> None:  # noqa: ARG001 - the options of every command
-    settings = settings_of(data_dir)
+    settings = resolve_settings(data_dir)
     click.echo(f"{settings.kafka_bootstrap} {settings.postgres_dsn} {settings.topic_prefix!r}")
 
 
@@ -35,7 +35,7 @@ def ask(data_dir: Path, as_json: bool) -> None:  # noqa: ARG001 - the options of
 @option
 @report_errors
 def look(data_dir: Path, as_json: bool) -> None:  # noqa: ARG001 - the options of every command
-    click.echo(running_of(data_dir).mail_folder)
+    click.echo(find_running(data_dir).mail_folder)
 
 
 def run_up(folder: Path = Path(".leadclock")) -> None:

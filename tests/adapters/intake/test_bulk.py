@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
-from adapters.cli.deadletter import send_again
+from adapters.cli.deadletter import redrive_record
 from adapters.intake.backpressure import STALLED_MAX
 from adapters.intake.intake import BATCH_MAX
 from adapters.kafka.topics import prepare_topics
@@ -170,7 +170,7 @@ async def test_a_bad_record_of_the_bulk_inbox_is_kept_and_goes_back_there(kafka_
         await put(context, LEADS_INBOX_BULK, 1, [b"{not json"])
         async with running(context):
             [letter] = await until(context, DEADLETTER, lambda records: len(records) == 1)
-            again = await send_again(context.log, letter)
+            again = await redrive_record(context.log, letter)
             letters = await until(context, DEADLETTER, lambda records: len(records) == 2)
         topic = context.names.of(LEADS_INBOX_BULK.name)
 

@@ -166,7 +166,7 @@ async def test_programs_below_a_closed_folder_are_copied_while_they_run(
 
     async with managed_postgres(data_dir, durable=False) as server:
         assert await ask(server.dsn, "SELECT 1") == [1]
-        used = server._borrowed
+        used = server._copied_programs
         assert used is not None
         assert used.exists()
     assert not used.exists()

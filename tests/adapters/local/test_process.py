@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from adapters.local.process import LocalServerError, Record, ServerProcess, birth, free_port, run_to_end
+from adapters.local.process import LocalServerError, ProcessRecord, ServerProcess, birth, free_port, run_to_end
 
 ROOT = Path(__file__).parents[3]
 
@@ -74,7 +74,7 @@ async def test_what_a_killed_run_borrowed_is_cleared_at_the_next_start(data_dir:
     borrowed = data_dir / "borrowed"
     borrowed.mkdir()
     (data_dir / "process.json").write_bytes(
-        msgspec.json.encode(Record(pid=2**22 + 1, born="gone", leftovers=[str(borrowed)]))
+        msgspec.json.encode(ProcessRecord(pid=2**22 + 1, born="gone", leftovers=[str(borrowed)]))
     )
 
     server = sleeper(data_dir)
@@ -86,7 +86,7 @@ async def test_what_a_killed_run_borrowed_is_cleared_at_the_next_start(data_dir:
 
 async def test_a_process_that_only_has_the_number_of_ours_is_left_alone(data_dir: Path) -> None:
     with subprocess.Popen(["/bin/sleep", "600"]) as stranger:
-        (data_dir / "process.json").write_bytes(msgspec.json.encode(Record(pid=stranger.pid, born="long ago")))
+        (data_dir / "process.json").write_bytes(msgspec.json.encode(ProcessRecord(pid=stranger.pid, born="long ago")))
 
         server = sleeper(data_dir)
         await server.own()

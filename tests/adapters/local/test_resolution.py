@@ -1,4 +1,4 @@
-"""Is the first possibility taken that can serve, is a wish kept, and is the reason said?"""
+"""Is the first possibility taken that can serve, is a choice kept, and is the reason said?"""
 
 from pathlib import Path
 
@@ -52,12 +52,12 @@ async def test_without_java_and_containers_the_embedded_log_serves_and_the_reaso
 @pytest.mark.usefixtures("no_engine")
 async def test_who_wishes_kafka_never_gets_the_embedded_log(data_dir: Path) -> None:
     with pytest.raises(UnavailableError, match="Java 17"):
-        async with resolution.broker(data_dir, wish="kafka", environ=NO_JAVA):
+        async with resolution.broker(data_dir, choice="kafka", environ=NO_JAVA):
             pass
 
 
 async def test_the_embedded_log_can_be_asked_for(data_dir: Path) -> None:
-    async with resolution.broker(data_dir, wish="embedded") as broker:
+    async with resolution.broker(data_dir, choice="embedded") as broker:
         assert broker.bootstrap == "embedded"
 
 
