@@ -16,7 +16,7 @@ TOKENS_MAX = 1_000
 LEAD_BYTES_MAX = 256 * 1024
 """As JSON, the larger of the two forms in which they are stored (a number such as `1e15` is 3.8 times as long there as in a
 body), and with numbers written out: a database has 309 digits for `1e308` in each row that it returns. New and changed leads
-have the same bound, at the door and again in the decision."""
+have the same bound, at intake and again in the decision."""
 
 WRITTEN_OUT_MAX = 80
 """How many times as long JSON is at most with its numbers written out: `1e308,` has 309 digits."""
@@ -26,8 +26,8 @@ CALL_BYTES_MAX = 384 * 1024
 
 
 FEW_TOKENS = 32
-"""The door has measured what one submission tells. The decision on a new lead takes some 15 us: it measures again only where
-there are more tokens than these."""
+"""The API or intake has measured the tokens of one submission. Deciding a new lead takes some 15 us, so it measures again
+only above this number of tokens."""
 
 
 def fits(tokens: Mapping[str, Any], bytes_max: int) -> bool:

@@ -186,14 +186,14 @@ class Replay:
         except ValueError:
             return Mismatch("the version of the decision rules is not a number", versions[decision_rules.VERSION_NAME])
         request = await self._inputs.at(cause.offset or 0) if cause.kind == "request" else None
-        news = self._adopted(cause.rules) if cause.kind == "adoption" else []
+        adopted = self._adopted(cause.rules) if cause.kind == "adoption" else []
         data = ""
         if self.begins_at > 1:
-            return await self._fold(cause, value, request, news) or NO_ANCHOR
+            return await self._fold(cause, value, request, adopted) or NO_ANCHOR
         if rules_version == decision_rules.VERSION:
             if cause.kind == "request" and request is None and await self._inputs.is_deleted(cause.offset or 0):
-                return await self._fold(cause, value, request, news) or INPUT_GONE
-            mismatch = self._decide_again(recorded, value, request, news)
+                return await self._fold(cause, value, request, adopted) or INPUT_GONE
+            mismatch = self._decide_again(recorded, value, request, adopted)
             data = "" if mismatch is None else self._other_data(versions)
             if not data:
                 return mismatch
@@ -204,7 +204,7 @@ class Replay:
             decided_by=decision_rules.release_of(rules_version, versions),
             data=data,
         )
-        return await self._fold(cause, value, request, news) or folded
+        return await self._fold(cause, value, request, adopted) or folded
 
     def _rules_version(self, versions: Mapping[str, str]) -> int:
         """Return the version of the decision rules, parsed once for each adoption. Raises `ValueError`."""
@@ -214,7 +214,7 @@ class Replay:
         return self._known_version
 
     def _decide_again(
-        self, recorded: _Recorded, value: bytes, request: LogRecord | None, news: list[tuple[int, RuleRecord]]
+        self, recorded: _Recorded, value: bytes, request: LogRecord | None, adopted: list[tuple[int, RuleRecord]]
     ) -> Mismatch | None:
         cause, now = recorded.cause, recorded.decided_at
         if request is not None:
@@ -223,13 +223,13 @@ class Replay:
             key, due_at = cause.key or "", cause.due_at or EPOCH
             decided = self._decider.tick(key, due_at, now, behind=cause.behind, refusal=cause.refusal)
         elif cause.kind == "adoption":
-            decided = self._decider.adoption(news, cause.versions, now, refusal=cause.refusal)
+            decided = self._decider.adoption(adopted, cause.versions, now, refusal=cause.refusal)
         else:
             return Mismatch(f"the input at offset {cause.offset} is not in the log any more")
         return None if decided.value == value else _first_difference(value, decided.value)
 
     async def _fold(
-        self, cause: Cause, value: bytes, request: LogRecord | None, news: list[tuple[int, RuleRecord]]
+        self, cause: Cause, value: bytes, request: LogRecord | None, adopted: list[tuple[int, RuleRecord]]
     ) -> Mismatch | None:
         """Apply the recorded changes of a decision."""
         if request is not None and digest_of(request) != cause.digest:
@@ -243,7 +243,7 @@ class Replay:
             changes = [(change.key, _packed(change)) for change in decision.changes]
         except (*UNREADABLE, KeyError) as error:
             return Mismatch(f"the decision cannot be folded by this code: {error}")
-        self._decider.fold(decision, value, changes, news)
+        self._decider.fold(decision, value, changes, adopted)
         positions = {str(partition): sequence for partition, sequence in sorted(self._decider.rules.positions.items())}
         if cause.kind == "adoption" and positions != cause.rules:
             return Mismatch("accounts.rules does not hold the rules that were adopted", cause.rules, positions)

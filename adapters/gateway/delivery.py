@@ -216,12 +216,12 @@ class CommandDelivery:
             )
         if self._channel.never_twice and command.decided_at < await self._created_at():
             return DeliveryResult(
-                outcome="unknown", detail="ordered before the record of deliveries was lost and begun anew"
+                outcome="unknown", detail="sent before the record of deliveries was lost and created again"
             )
         await taken.progress.wait_for_end()
         now = self._clock.now()
         if taken.progress.fences.blocks(command, taken.record.offset):
-            return DeliveryResult(outcome="rejected_at_gate", rang=False, detail="a fence stands behind the order")
+            return DeliveryResult(outcome="rejected_at_gate", rang=False, detail="a later fence recalls this command")
         if command.not_after is not None and now > command.not_after:
             return DeliveryResult(outcome="expired", rang=False, detail="not_after has passed")
         self._metrics.dispatch_lateness.labels(self._channel.kind).observe((now - command.not_before) / SECOND)

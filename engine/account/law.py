@@ -1,7 +1,7 @@
 """Are a company's own rules of the law right? Each row by itself, and all of them laid over the shipped ones.
 
-A row may add to the limits or tighten them as it likes. Whoever takes something away says `override`, of which shipped
-row, and why: the sentence is kept with the record and stands in its history.
+A row may add limits or tighten them. A row that loosens a shipped one names it in `override` and says why: the sentence is
+stored with the record and its history.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

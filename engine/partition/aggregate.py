@@ -43,7 +43,7 @@ class RuleChange(Struct, frozen=True):
 class Adoption(Struct, frozen=True, kw_only=True):
     """What a partition adopts at once: records, oldest first, and the versions of code and data."""
 
-    news: Sequence[RuleChange] = ()
+    rule_changes: Sequence[RuleChange] = ()
     versions_before: Mapping[str, str] = {}
     versions: Mapping[str, str] = {}
 

@@ -134,17 +134,17 @@ class Decider:
         self, entries: Adopted, versions: Mapping[str, str], now: Instant, *, refusal: Refusal | None = None
     ) -> Sealed:
         """Adopt newer rules, or newer versions of code and data, from this decision on."""
-        news = self._apply(entries)
+        rule_changes = self._apply(entries)
         positions = {str(partition): sequence for partition, sequence in sorted(self.rules.positions.items())}
         cause = Cause(kind="adoption", rules=positions, versions=dict(versions), refusal=refusal)
         if refusal is not None:
             return self._fail(cause, now, LogRefusedError(refusal))
-        adoption = Adoption(news=news, versions_before=self.position.versions, versions=versions)
+        adoption = Adoption(rule_changes=rule_changes, versions_before=self.position.versions, versions=versions)
         return self._run(cause, now, lambda draft: self.aggregate.adopt(draft, adoption))
 
-    def fold(self, decision: Decision, value: bytes, changes: Iterable[tuple[str, bytes | None]], news: Adopted) -> None:
-        """Apply a recorded decision without deciding; `changes` are the packed values, `news` the rules it adopted."""
-        self._apply(news)
+    def fold(self, decision: Decision, value: bytes, changes: Iterable[tuple[str, bytes | None]], adopted: Adopted) -> None:
+        """Apply a recorded decision without deciding; `changes` are the packed values, `adopted` the rules it adopted."""
+        self._apply(adopted)
         for key, data in changes:
             self.state.set(key, data)
             self.state.places.put(key, None if data is None else self._claim_of(key, data))
@@ -157,10 +157,10 @@ class Decider:
             return None
         return self.aggregate.claim(unpack_any(key, packed))
 
-    def _apply(self, news: Adopted) -> list[RuleChange]:
+    def _apply(self, adopted: Adopted) -> list[RuleChange]:
         """Adopt records sorted by partition and sequence: the order in which a reader meets several partitions varies."""
         applied = []
-        for partition, record in sorted(news, key=lambda entry: (entry[0], entry[1].sequence)):
+        for partition, record in sorted(adopted, key=lambda entry: (entry[0], entry[1].sequence)):
             applied.append(RuleChange(self.rules.record(record.type, record.id), record))
             self.rules.apply(partition, record)
         return applied

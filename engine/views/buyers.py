@@ -27,8 +27,8 @@ Way = tuple[int | None, int]
 def ways(row: Row, rules: Rules) -> list[Way]:
     """Return every way in which a call of a lead could be connected, each once.
 
-    The lowest tier comes first, in it the heaviest, of equals those of its schedule; a group's tier and weight stand before
-    those of its buyers.
+    Sorted by tier (lowest first), then weight (highest first), then the order in the schedule; a group's tier and weight
+    come before those of its buyers.
     """
     return sorted(dict.fromkeys(_ways(row, rules)), key=partial(_place, rules))
 

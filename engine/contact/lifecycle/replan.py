@@ -34,7 +34,7 @@ PLANNED_BY = (VERSION_NAME, "leadclock", "tzdata", "law", "holidays")
 
 def adopt(draft: Draft, adoption: Adoption) -> None:
     """Store which leads a sweep must visit because of newer rules or versions."""
-    for change in adoption.news:
+    for change in adoption.rule_changes:
         for replan in _replans_of(change, draft.now):
             key = replan_key(f"{change.after.type}/{change.after.id}")
             draft.put(key, _merged(draft.get(key, Replan), replan))

@@ -86,9 +86,9 @@ class World:
             deleted_at=1 if deleted else None,
             body=plain(body),
         )
-        news = RuleChange(self.rules.record(record_type, record_id), record)
+        change = RuleChange(self.rules.record(record_type, record_id), record)
         self.rules.apply(0, record)
-        self.adopt(Adoption(news=[news]))
+        self.adopt(Adoption(rule_changes=[change]))
 
     def adopt(self, adoption: Adoption) -> None:
         """Let follow what follows from newer rules or versions."""
