@@ -8,6 +8,7 @@ from typing import Protocol
 import pytest
 
 from engine.partition.ports import FencedError, Log, LogError, LogRecord, Outgoing, Ownership, Reader, RecordRefusedError
+from schemas.instant import Instant
 
 WAIT_SECONDS = 5.0
 SILENCE_SECONDS = 0.3
@@ -121,7 +122,7 @@ class LogContract:
         assert (first.topic, first.partition, first.key, first.value, first.headers) == (state, 0, b"key", None, headers)
         assert (second.key, second.value, second.headers) == (None, b"", ())
         assert (third.key, third.value) == (b"", b"x")
-        assert first.appended_at > 1_700_000_000_000
+        assert first.appended_at > Instant(1_700_000_000_000)
         await reader.close()
         await owner.close()
 

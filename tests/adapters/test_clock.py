@@ -9,9 +9,10 @@ from adapters import clock as clocks
 from adapters.clock import SystemClock
 from adapters.partitions.host import PartitionHost
 from adapters.roles.group import CLOCK_SET, GroupRole
+from schemas.instant import Instant
 from schemas.topics import CONTACTS_REQUESTS, LEADS_INBOX
 
-BEGUN_AT = 1_781_715_600_000
+BEGUN_AT = Instant(1_781_715_600_000)
 """17 June 2026, 17:00 UTC."""
 
 

@@ -14,6 +14,7 @@ from adapters.embedded.compaction import Compaction, Policy, policy
 from adapters.embedded.journal import DRAFT_NAME, FILE_NAME, IMAGE_NAME
 from adapters.embedded.log import EmbeddedLog
 from engine.partition.ports import LogError, LogRecord, Outgoing
+from schemas.instant import Instant
 from tests.adapters.log_contract import everything, outgoing, visible_now
 
 TOPICS = ("requests", "decisions", "state")
@@ -22,9 +23,9 @@ POLICIES = (Policy(topic="decisions", retention_ms=1_000), Policy(topic="state",
 
 class Clock:
     def __init__(self) -> None:
-        self.now = 1_000_000
+        self.now = Instant(1_000_000)
 
-    def __call__(self) -> int:
+    def __call__(self) -> Instant:
         return self.now
 
 

@@ -15,11 +15,12 @@ from adapters.embedded.journal import FILE_NAME
 from adapters.embedded.log import EmbeddedLog, EmbeddedOwnership
 from adapters.partitions.checkpoint import Checkpoint
 from engine.partition.ports import FencedError, LogError, Outgoing, Ownership
+from schemas.instant import EPOCH, Instant
 from tests.adapters.log_contract import LogContract, World, everything, outgoing, values, visible_now
 
 
-def wall_ms() -> int:
-    return time.time_ns() // 1_000_000
+def wall_ms() -> Instant:
+    return EPOCH + time.time_ns() // 1_000_000
 
 
 class EmbeddedWorld:
@@ -83,7 +84,7 @@ async def reopened(log: EmbeddedLog, folder: Path) -> EmbeddedLog:
 
 
 async def test_everything_is_there_again_after_a_restart(tmp_path: Path) -> None:
-    log = EmbeddedLog(tmp_path, now=lambda: 1_800_000_000_000)
+    log = EmbeddedLog(tmp_path, now=lambda: Instant(1_800_000_000_000))
     for topic in ("requests", "decisions", "state", "gone"):
         await log.create_topic(topic, 2)
     owner, appender = await log.own("requests", 0), await log.appender()
@@ -100,7 +101,12 @@ async def test_everything_is_there_again_after_a_restart(tmp_path: Path) -> None
     assert await visible_now(log, "requests", 1) == ["b", "c"]
     reader = await log.reader("state", [0])
     (record,) = await everything(reader, 0)
-    assert (record.key, record.value, record.headers, record.appended_at) == (b"k", None, (("h", b"v"),), 1_800_000_000_000)
+    assert (record.key, record.value, record.headers, record.appended_at) == (
+        b"k",
+        None,
+        (("h", b"v"),),
+        Instant(1_800_000_000_000),
+    )
     assert await reader.end(0) == before
     with pytest.raises(LogError):
         await log.topic_id("gone")
@@ -303,12 +309,12 @@ async def test_commits_of_many_owners_at_once_are_each_whole_after_a_restart(tmp
 
 async def test_topic_ids_can_be_given_for_simulations() -> None:
     ids = iter(["id-1", "id-2"])
-    log = EmbeddedLog(None, now=lambda: 7, new_topic_id=lambda: next(ids))
+    log = EmbeddedLog(None, now=lambda: Instant(7), new_topic_id=lambda: next(ids))
     await log.create_topic("requests", 1)
     assert await log.topic_id("requests") == "id-1"
     await (await log.appender()).append(0, outgoing("requests", "a"))
     (record,) = await (await log.reader("requests", [0])).poll(limit=1, timeout_seconds=0)
-    assert record.appended_at == 7
+    assert record.appended_at == Instant(7)
     assert values([record]) == ["a"]
 
 
@@ -335,22 +341,22 @@ async def test_offsets_are_kept_in_a_folder_that_nobody_has_made_yet(tmp_path: P
 
 
 async def test_what_is_older_than_its_topic_keeps_it_is_gone_for_good(tmp_path: Path) -> None:
-    now = 1_000
+    now = Instant(1_000)
     log = EmbeddedLog(tmp_path, now=lambda: now)
     await log.create_topic("requests", 2)
     appender = await log.appender()
     await appender.append(0, outgoing("requests", "old"))
-    now = 5_000
+    now = Instant(5_000)
     await appender.append(0, outgoing("requests", "new"))
     await log.expire("requests", 4_000)
     assert await visible_now(log, "requests") == ["old", "new"]
 
-    now = 6_000
+    now = Instant(6_000)
     await log.expire("requests", 4_000)
     await log.close()
     again = EmbeddedLog(tmp_path, now=lambda: now)
     assert await visible_now(again, "requests") == ["new"]
-    now = 20_000
+    now = Instant(20_000)
     await again.expire("requests", 4_000)
     assert await visible_now(again, "requests") == []
     assert await (await again.appender()).append(0, outgoing("requests", "next")) == [2]

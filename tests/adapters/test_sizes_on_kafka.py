@@ -26,6 +26,7 @@ from engine.partition.runner import Runner, TopicNames
 from schemas.contact import Head, Lead
 from schemas.decisions import Decision
 from schemas.envelope import Envelope, to_headers
+from schemas.instant import EPOCH
 from schemas.records import Body, Company, Offer, Schedule, plain, rules_key
 from schemas.records import Record as RuleRecord
 from schemas.requests import REQUEST_TYPES, CallerActed, ContactRequest, LeadSubmitted
@@ -88,8 +89,8 @@ class Deployment:
             company_id=company_id,
             version=1,
             sequence=number,
-            created_at=0,
-            updated_at=0,
+            created_at=EPOCH,
+            updated_at=EPOCH,
             body=plain(body),
         )
         topic = self.names.of(ACCOUNTS_RULES.name)

@@ -6,7 +6,7 @@ import pytest
 import pytest_asyncio
 
 from engine.identity import contact_id
-from schemas.instant import DAY, HOUR, MINUTE, to_datetime
+from schemas.instant import DAY, HOUR, MINUTE, Instant, to_datetime
 from tests.adapters.http.conftest import Company, Town
 from tests.adapters.postgres.projected_rows import Shown, call, lead
 
@@ -21,7 +21,7 @@ async def shown(town: Town, company: Company) -> Shown:
     return Shown(town.pool, topic=f"list.parameters.{company.id}")
 
 
-def _said(at: int) -> str:
+def _said(at: Instant) -> str:
     return to_datetime(at).strftime(SAID)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from engine.submission.fields import parse_moment
-from schemas.instant import DAY, HOUR, to_rfc3339
+from schemas.instant import DAY, HOUR, Instant, to_rfc3339
 from tests.adapters.http.conftest import STEPS, Company
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -42,12 +42,13 @@ async def _leads(company: Company, **query: str) -> list[dict[str, Any]]:
     return found
 
 
-def _said(at: int) -> str:
-    return to_rfc3339(at // 1000 * 1000)
+def _said(at: Instant) -> str:
+    return to_rfc3339(at - at % 1000)
 
 
-def _now(company: Company) -> int:
-    return int(company.town.context.clock.now())
+def _now(company: Company) -> Instant:
+    now: Instant = company.town.context.clock.now()
+    return now
 
 
 @BOTH

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from engine.fair_share import FairQueue, Shares
 from engine.partition.aggregate import Timer
 from engine.partition.timers import TimerQueue
+from schemas.instant import Instant
 
-NOON = 1_784_131_200_000
+NOON = Instant(1_784_131_200_000)
 
 PRIORITIES = st.floats(-1e6, 1e6) | st.just(-1e6)
 COMPANIES = st.lists(st.integers(1, 10**9), min_size=1, max_size=8, unique=True)

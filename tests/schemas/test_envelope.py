@@ -9,13 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemas.envelope import ID_LENGTH_MAX, Envelope, EnvelopeError, from_headers, to_headers
-from schemas.instant import from_datetime
+from schemas.instant import Instant, from_datetime
 
 WHOLE = Envelope(
     id="a1",
     type="lead.submitted",
     source="/api",
-    time=1_773_000_000_000,
+    time=Instant(1_773_000_000_000),
     subject="lead/7",
     stream="leads.inbox/x/3",
     number=12,

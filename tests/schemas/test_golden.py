@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from engine.partition.state import unpack_any
 from schemas.contact import Lead
+from schemas.instant import EPOCH
 from schemas.short import SHORT_NAMES
 from schemas.state import ENTITIES
 from schemas.wire import Entity, from_json, to_json, to_pack
@@ -77,7 +78,7 @@ def test_short_names_are_letters_of_their_own() -> None:
 
 
 def test_packing_leaves_an_entity_as_it_was() -> None:
-    broken = Lead(id=1, uuid="\ud800", company_id=1, contact_key="1|+1", created_at=0, updated_at=0)
+    broken = Lead(id=1, uuid="\ud800", company_id=1, contact_key="1|+1", created_at=EPOCH, updated_at=EPOCH)
     with pytest.raises(UnicodeEncodeError):
         to_pack(broken)
     assert type(broken) is Lead
@@ -85,7 +86,8 @@ def test_packing_leaves_an_entity_as_it_was() -> None:
 
 def test_what_is_kept_of_an_entity_takes_no_more_room_than_its_bytes() -> None:
     entities = [
-        Lead(id=1, uuid="u" * size, company_id=1, contact_key="1|+1", created_at=0, updated_at=0) for size in range(400)
+        Lead(id=1, uuid="u" * size, company_id=1, contact_key="1|+1", created_at=EPOCH, updated_at=EPOCH)
+        for size in range(400)
     ]
     to_pack(entities[0])  # makes what packs them
     tracemalloc.start()

@@ -20,6 +20,7 @@ from engine.partition.runner import Runner, TopicNames
 from engine.partition.state import unpack_any
 from schemas.contact import Lead, Part
 from schemas.decisions import REMOVED, Decision, Position
+from schemas.instant import EPOCH
 from schemas.state import ENTITIES, OWN_PREFIX, POSITION_KEY, part_key
 from schemas.topics import CONTACTS_REQUESTS, DEADLETTER, LEADS_INBOX, TOPICS
 from schemas.wire import digest, from_json, from_pack, to_json, to_pack
@@ -131,7 +132,7 @@ def places_in(contacts: list[Decided]) -> Iterator[str]:
 
 def _verdicts(decided: Decided) -> Iterator[str]:
     """No decision fails, and time does not go back."""
-    before = 0
+    before = EPOCH
     for decision in decided.decisions:
         if decision.verdict == "failed":
             yield f"{decided.name} #{decision.sequence} failed: {decision.error} on {decision.cause}"

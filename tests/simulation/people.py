@@ -19,7 +19,7 @@ from schemas.account import Claim, Slots
 from schemas.commands import Command, Fence
 from schemas.contact import LIVE_STATUSES, Flight, Head, Lead
 from schemas.decisions import REMOVED, Decision
-from schemas.instant import to_datetime
+from schemas.instant import Instant, to_datetime
 from schemas.records import Record as RuleRecord
 from schemas.requests import (
     CONTACT_REQUESTS,
@@ -262,7 +262,7 @@ def turns_in(contacts: list[Decided]) -> Iterator[str]:
     for decided in contacts:
         companies: dict[str, int] = {}
         cycle: list[tuple[int, bool]] = []
-        began_at, changed = -1, set[str]()
+        began_at, changed = Instant(-1), set[str]()
         for decision in decided.decisions:
             key = decision.cause.key or ""
             if decision.cause.kind != "tick" or decision.decided_at != began_at:

@@ -8,9 +8,9 @@ from typing import Any
 
 import structlog
 
-from schemas.instant import Instant
+from schemas.instant import EPOCH, Instant
 
-BEGUN_AT: Instant = 1_780_000_000_000
+BEGUN_AT = Instant(1_780_000_000_000)
 """Some day of 2026: the right wall time at the beginning of a run. Domain time begins at another hour, of it or later."""
 
 TURNS_MAX = 150_000
@@ -172,7 +172,7 @@ class Era:
         """Return the domain time."""
         return self.at(self._loop.time())
 
-    def go_on(self, speed: float, at: Instant = 0) -> None:
+    def go_on(self, speed: float, at: Instant = EPOCH) -> None:
         """Run at another speed from here, or from a later time on."""
         self._past.append((self._seconds, self._begun_at, self.speed))
         self._begun_at, self._seconds, self.speed = max(at, self.now()), self._loop.time(), speed

@@ -11,6 +11,7 @@ from deploy.proof.caps.recount import Counters
 from deploy.proof.caps.run import CapPlan, CapProof, prove_caps
 from deploy.proof.verdict import table
 from schemas.account import CapUsage
+from schemas.instant import EPOCH
 
 pytestmark = pytest.mark.system
 
@@ -29,7 +30,7 @@ def broken(proof: CapProof, **planted: dict[str, Counters]) -> set[str]:
     """Return which promises the judge finds broken where a counter of the same run is another one."""
     found = replace(proof.evidence, **planted)
     ids = set(found.whole.contacts.submissions)
-    return {row.promise for row in judge_caps(found, ids, 0) if not row.holds}
+    return {row.promise for row in judge_caps(found, ids, EPOCH) if not row.holds}
 
 
 def one_more_attempt(proof: CapProof) -> dict[str, Counters]:

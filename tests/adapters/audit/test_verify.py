@@ -24,7 +24,7 @@ from schemas.wire import Message, to_json
 from tests.engine.partition.test_runner import HandClock
 
 KEY = "1|+13055550100"
-AT: Instant = 1_784_134_800_000  # 2026-07-15 13:00 in New York
+AT = Instant(1_784_134_800_000)  # 2026-07-15 13:00 in New York
 STEPS = [{"kind": "sms", "id": "s", "template": "Hello"}, {"kind": "wait", "id": "w", "duration": "1h"}]
 
 

@@ -19,6 +19,7 @@ from engine.partition.ports import LogRecord
 from engine.partition.state import State
 from engine.rules import Rules
 from schemas.decisions import Position
+from schemas.instant import EPOCH, Instant
 
 STAGE = Stage("nowhere:9092", "postgresql://nowhere", Path("nowhere"), Path("nowhere"))
 
@@ -120,6 +121,8 @@ def test_what_is_measured_is_decided_and_planned() -> None:
         rules.apply(0, rule)
     decider = Decider(ContactAggregate(), 0, State(), rules, Position())
     for offset, one in enumerate(requests(6, 1)[0]):
-        sealed = decider.request(LogRecord(one.topic, 0, offset, one.key, one.value, one.headers, 0), 1_784_131_200_000)
+        sealed = decider.request(
+            LogRecord(one.topic, 0, offset, one.key, one.value, one.headers, EPOCH), Instant(1_784_131_200_000)
+        )
         assert sealed.decision.verdict == "done"
         assert [fact.type for fact in sealed.decision.facts] == ["lead.submitted", "lead.created", "lead.waiting"]

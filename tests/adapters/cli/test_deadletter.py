@@ -8,6 +8,7 @@ from adapters.embedded.log import EmbeddedLog
 from adapters.partitions.dead_letters import append_dead_letters
 from engine.partition.deadletters import dead_letter, is_excerpt, timer_dead_letter
 from engine.partition.ports import LogRecord, Outgoing
+from schemas.instant import EPOCH
 
 HEADERS = (("ce_id", b"one"), ("ce_type", b"lead.submitted"), ("ce_source", b"/crm"), ("ce_number", b"5"))
 
@@ -16,7 +17,7 @@ class Log:
     """A topic and the dead letters of it."""
 
     async def build(self, *, dead_bytes_max: int = 3_000_000) -> "Log":
-        self.log = EmbeddedLog(None, now=lambda: 0)
+        self.log = EmbeddedLog(None, now=lambda: EPOCH)
         await self.log.create_topic("leads.inbox", 1, record_bytes_max=10_000_000)
         await self.log.create_topic("deadletter", 1, record_bytes_max=dead_bytes_max)
         self.appender = await self.log.appender()
@@ -74,7 +75,7 @@ async def test_a_record_that_its_topic_takes_no_more_is_said_to_be_too_large() -
 async def test_a_timer_has_no_record_to_send() -> None:
     world = await Log().build()
     await world.appender.append(
-        0, [timer_dead_letter("contacts.decisions", 0, 7, key="lead/1", due_at=0, code="decision_failed", detail="no")]
+        0, [timer_dead_letter("contacts.decisions", 0, 7, key="lead/1", due_at=EPOCH, code="decision_failed", detail="no")]
     )
 
     with pytest.raises(click.ClickException, match=r"decision 7 of contacts.decisions.0. failed on a timer"):
@@ -84,7 +85,7 @@ async def test_a_timer_has_no_record_to_send() -> None:
 async def test_dead_letters_beside_one_that_the_topic_refuses_keep_their_order_and_are_whole() -> None:
     world = await Log().build(dead_bytes_max=10_000)
     records = [
-        LogRecord("leads.inbox", 0, place, None, b"x" * size, (), 0) for place, size in enumerate([5, 20_000, 6, 30_000])
+        LogRecord("leads.inbox", 0, place, None, b"x" * size, (), EPOCH) for place, size in enumerate([5, 20_000, 6, 30_000])
     ]
 
     await append_dead_letters(world.appender, 0, [dead_letter(record, "too_large", "no") for record in records])

@@ -13,6 +13,7 @@ from adapters.cli.deployment import find_running, option, resolve_settings, run
 from adapters.cli.failures import report_errors
 from adapters.settings import Settings, to_environment
 from adapters.up.folder import Running, write_private
+from schemas.instant import EPOCH
 from schemas.wire import to_json
 
 SHELL = {
@@ -44,7 +45,7 @@ def run_up(folder: Path = Path(".leadclock")) -> None:
     running = Running(
         pid=os.getpid(),
         api_url="http://127.0.0.1:8080",
-        started_at=0,
+        started_at=EPOCH,
         environment=to_environment(OWN),
         mail_folder="mail",
     )

@@ -24,7 +24,7 @@ from adapters.settings import to_environment
 from adapters.up.folder import Running
 from adapters.why.proof import NoProofError
 from engine.partition.ports import Outgoing
-from schemas.instant import from_datetime
+from schemas.instant import EPOCH, from_datetime
 from tests.adapters.http.conftest import company, town  # noqa: F401 - fixtures
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -128,7 +128,11 @@ async def asked_over_the_log_server(town: Any, company: Any, folder: Path) -> As
     async with serve_log(town.context.log, town.context.settings.secret_key) as port:
         settings = structs.replace(town.context.settings, kafka_bootstrap=f"{EMBEDDED}{port}")
         up = Running(
-            pid=os.getpid(), api_url="http://127.0.0.1", started_at=0, environment=to_environment(settings), mail_folder=""
+            pid=os.getpid(),
+            api_url="http://127.0.0.1",
+            started_at=EPOCH,
+            environment=to_environment(settings),
+            mail_folder="",
         )
         (folder / "up.json").write_bytes(msgspec.json.encode(up))
 

@@ -10,6 +10,7 @@ import pytest
 
 from adapters.cli.main import main
 from engine.preview import preview, read_trial, shown
+from schemas.instant import EPOCH
 
 NIGHT = "2026-03-07 21:30:00 -0500"
 CALL = {"id": "[red]call-1", "kind": "call"}
@@ -27,7 +28,7 @@ def test_programs_get_the_preview_as_json(file: Path, capsys: pytest.CaptureFixt
 
     assert main(["preview", str(file), "--json"]) == 0
 
-    assert json.loads(capsys.readouterr().out) == {"preview": shown(preview(read_trial(ASKED, now=0)))}
+    assert json.loads(capsys.readouterr().out) == {"preview": shown(preview(read_trial(ASKED, now=EPOCH)))}
 
 
 def test_people_get_local_times_and_the_reason_in_words(file: Path, capsys: pytest.CaptureFixture[str]) -> None:

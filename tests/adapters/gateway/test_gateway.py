@@ -14,7 +14,7 @@ from adapters.observability.metrics import Metrics
 from engine.partition.ports import Outgoing
 from schemas.commands import Command
 from schemas.envelope import from_headers
-from schemas.instant import HOUR
+from schemas.instant import HOUR, Instant
 from schemas.requests import CallProgressed, OutcomeRecorded
 from schemas.topics import DEADLETTER
 from schemas.wire import to_json
@@ -266,7 +266,7 @@ async def test_of_equal_priority_who_has_been_due_the_longest_goes_next_and_then
     """Whatever partition an order was read from, and in which order."""
     slots, went, ended = PrioritySemaphore(sms_channel(Sms(), concurrent_max=1)), list[int](), asyncio.Event()
 
-    async def act(number: int, due_at: int | None) -> None:
+    async def act(number: int, due_at: Instant | None) -> None:
         async with slots.acquire(command_of("sms", number, due_at=due_at)):
             went.append(number)
             await ended.wait()

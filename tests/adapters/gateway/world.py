@@ -18,12 +18,12 @@ from adapters.gateway.ports import CommandClaim, Deliveries, Kind
 from engine.partition.ports import Clock, Log, LogRecord, Outgoing
 from engine.partition.runner import TopicNames
 from schemas.commands import Command, Fence, HangUp, PlaceCall, PostWebhook, PressKeys, SendEmail, SendSms
-from schemas.instant import Instant
+from schemas.instant import EPOCH, Instant
 from schemas.requests import CONTACT_REQUESTS, CallProgressed, CallReceived, OutcomeRecorded, SmsReceived
 from schemas.topics import COMMAND_TOPICS, CONTACTS_REQUESTS, DEADLETTER
 from schemas.wire import from_json, to_json
 
-NOON = 1_780_000_000_000
+NOON = Instant(1_780_000_000_000)
 WAIT_SECONDS = 60.0
 DRAIN_SECONDS = 0.2
 """Of a gateway whose end a test does not ask about: its database may be dead."""
@@ -126,7 +126,7 @@ def fast_clock(speed: float = 200.0) -> SystemClock:
 class MemoryDeliveries:
     """Keeps the promises of `Deliveries` in a dictionary; `wall` are its own seconds, for leases."""
 
-    def __init__(self, born_at: Instant = 0) -> None:
+    def __init__(self, born_at: Instant = EPOCH) -> None:
         self.born_at = born_at
         self.wall = 0.0
         self.rows: dict[str, dict[str, Any]] = {}

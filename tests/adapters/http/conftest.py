@@ -38,6 +38,7 @@ from adapters.roles.role import Role
 from adapters.settings import CHANNELS
 from adapters.settings import Settings as Deployment
 from engine.partition.ports import LogError
+from schemas.instant import Instant
 from schemas.requests import RecordChangeRequested
 
 GATEWAY = "a gateway that serves every channel"
@@ -49,7 +50,7 @@ WAIT_SECONDS = 30.0
 UNLIMITED = HttpSettings(secret_key=SECRET_KEY, wait_seconds=WAIT_SECONDS, rates={})
 """Rates off, as a test of rates says otherwise; a slow machine must not turn a 201 into a 202."""
 
-BEGUN_AT = 1_781_715_600_000
+BEGUN_AT = Instant(1_781_715_600_000)
 """Wednesday, 17 June 2026, 17:00 UTC, as each deployment begins: no hours are closed from New York to Los Angeles,
 and no test knows on which day it runs."""
 DAYTIME_ZONE = "America/New_York"

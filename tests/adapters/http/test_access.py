@@ -9,9 +9,11 @@ from adapters.http.exchange.access import CHALLENGE, Access, Authenticator, read
 from adapters.http.exchange.identity import hash_private_key
 from adapters.http.exchange.problems import ProblemError
 from engine.rules import Rules
+from schemas.instant import Instant
 from schemas.records import ApiKey, Body, Company, Offer, Record, Schedule, plain
 
 PUBLIC, PRIVATE = "pk_1", "sk_1"
+NOW = Instant(5)
 
 
 def key(**more: object) -> ApiKey:
@@ -43,12 +45,12 @@ class Source:
                 0,
                 Record(
                     type=kinds[type(body)], id=number, uuid=str(number), company_id=1, version=1, sequence=self._count,
-                    created_at=1, updated_at=1, body=plain(body),
+                    created_at=Instant(1), updated_at=Instant(1), body=plain(body),
                 ),
             )  # fmt: skip
 
 
-async def opened(source: Source, *, private: str = PRIVATE, now: int = 5, address: str = "192.0.2.7") -> Access | None:
+async def opened(source: Source, *, private: str = PRIVATE, now: Instant = NOW, address: str = "192.0.2.7") -> Access | None:
     """Return what a key opens, None where it is refused."""
     basic = "Basic " + b64encode(f"{PUBLIC}:{private}".encode()).decode()
     try:
@@ -71,7 +73,7 @@ async def opened(source: Source, *, private: str = PRIVATE, now: int = 5, addres
     ],
 )
 async def test_a_key_is_good_until_the_instant_at_which_it_expires_unless_it_is_revoked(
-    expires_at: int | None, revoked_at: int | None, now: int, is_good: bool
+    expires_at: Instant | None, revoked_at: Instant | None, now: Instant, is_good: bool
 ) -> None:
     source = Source(key(expires_at=expires_at, revoked_at=revoked_at))
     assert (await opened(source, now=now) is not None) == is_good
@@ -175,9 +177,9 @@ async def test_a_company_that_takes_no_keys_in_fields_takes_them_in_the_header()
     source = Source(Company(name="C", allow_auth_token=False), key())
     assert await opened(source) is not None
     with pytest.raises(ProblemError):
-        await Authenticator(source).authenticate("", f"{PUBLIC}.{PRIVATE}", address="", now=5)
+        await Authenticator(source).authenticate("", f"{PUBLIC}.{PRIVATE}", address="", now=NOW)
     open_to_fields = Source(Company(name="C"), key())
-    assert await Authenticator(open_to_fields).authenticate("", f"{PUBLIC}.{PRIVATE}", address="", now=5) is not None
+    assert await Authenticator(open_to_fields).authenticate("", f"{PUBLIC}.{PRIVATE}", address="", now=NOW) is not None
 
 
 async def test_a_token_of_an_offer_speaks_of_its_own_schedules_only() -> None:

@@ -13,9 +13,9 @@ from adapters.http.exchange.identity import (
     new_private_key,
     new_public_key,
 )
-from schemas.instant import DAY
+from schemas.instant import DAY, Instant
 
-NOW = 1_773_000_000_000
+NOW = Instant(1_773_000_000_000)
 
 
 def test_an_id_is_a_uuid_that_every_process_with_the_secret_knows_as_its_own() -> None:

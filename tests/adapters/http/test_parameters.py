@@ -10,9 +10,9 @@ from adapters.http.exchange.answers import CURSOR_PER_PAGE_MAX, PER_PAGE_MAX, re
 from adapters.http.exchange.parameters import LIST_LENGTH_MAX, Parameters, read_span
 from adapters.http.exchange.problems import ProblemError
 from adapters.reads.ports import Paging
-from schemas.instant import DAY, HOUR, to_rfc3339
+from schemas.instant import DAY, EPOCH, HOUR, Instant, to_rfc3339
 
-NOW = 1_773_000_000_000
+NOW = Instant(1_773_000_000_000)
 
 
 def refused(parameters: Parameters) -> tuple[str, set[str]]:
@@ -89,7 +89,7 @@ def test_a_label_and_both_bounds_mean_what_they_have_in_common(query: dict[str, 
 def test_a_date_without_an_offset_is_of_the_zone() -> None:
     query = {"created_at_from": "2026-03-07 12:00:00", "created_at_to": "2026-03-08"}
     since, until = read_span(Parameters(query), NOW, "Pacific/Honolulu")
-    assert [to_rfc3339(at or 0) for at in (since, until)] == ["2026-03-07T22:00:00Z", "2026-03-08T10:00:00Z"]
+    assert [to_rfc3339(at or EPOCH) for at in (since, until)] == ["2026-03-07T22:00:00Z", "2026-03-08T10:00:00Z"]
 
 
 def leads(parameters: Parameters) -> Paging:

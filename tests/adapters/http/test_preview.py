@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from engine.preview import preview, read_trial, shown
-from schemas.instant import HOUR, to_rfc3339
+from schemas.instant import EPOCH, HOUR, to_rfc3339
 from tests.adapters.http.conftest import STEPS
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -22,7 +22,7 @@ async def test_a_preview_is_the_engines_own_and_stores_nothing(company: Any) -> 
     answer = await company.send("POST", PATH, json=asked)
 
     assert answer.status_code == 200, answer.text
-    assert answer.json()["preview"] == shown(preview(read_trial(asked, now=0)))
+    assert answer.json()["preview"] == shown(preview(read_trial(asked, now=EPOCH)))
     assert [action["at"] for action in answer.json()["preview"]["actions"]] == ["2026-03-08T12:00:00Z"]
     assert (await company.send("GET", "/api/v1/leads")).json()["leads"] == []
     assert (await company.send("GET", "/api/v1/schedules")).json()["schedules"] == []

@@ -17,7 +17,7 @@ from adapters.postgres.rollups import Rollups
 from engine.views.report import CALL_CATEGORIES, CALL_GROUPS, LEAD_CATEGORIES, STATS
 from schemas.contact import Call, Lead
 from schemas.decisions import Cause
-from schemas.instant import from_datetime, to_datetime
+from schemas.instant import Instant, from_datetime, to_datetime
 from tests.adapters.postgres.projected_rows import Shown, call, lead
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -89,7 +89,7 @@ def _changed(dice: random.Random, one: Any) -> Any:
     return msgspec.structs.replace(one, status=status, revenue=dice.choice([1.0, 2.0]), version=one.version + 1)
 
 
-def _moment(dice: random.Random, begin: datetime) -> int:
+def _moment(dice: random.Random, begin: datetime) -> Instant:
     """Within the span, and often within the hours around the change."""
     start, hours = from_datetime(begin.astimezone(UTC)), dice.choice([24 * DAYS - 2, 60])
     return start + dice.randrange(hours * 3_600_000)
@@ -161,7 +161,7 @@ def _call(dice: random.Random, number: int, company: int, begin: datetime, of: L
 # -- the recount ------------------------------------------------------------------------------------------------------------
 
 
-def _time(name: str, at: int, zone: ZoneInfo = NEW_YORK) -> str:
+def _time(name: str, at: Instant, zone: ZoneInfo = NEW_YORK) -> str:
     local = to_datetime(at).astimezone(zone)
     if name == "created_at_day":
         return local.strftime("%Y-%m-%d")
@@ -270,7 +270,7 @@ def _all_buckets(name: str, begin: datetime) -> list[str]:
     """Every bucket of the span, found by walking it five minutes at a time."""
     start = from_datetime(begin.astimezone(UTC))
     end = from_datetime((begin + timedelta(days=DAYS)).astimezone(UTC))
-    return list(dict.fromkeys(_time(name, at) for at in range(start, end, 300_000)))
+    return list(dict.fromkeys(_time(name, at) for at in map(Instant, range(start, end, 300_000))))
 
 
 async def _everything(world: World, path: str, **query: str) -> list[dict[str, Any]]:

@@ -20,6 +20,7 @@ from adapters.http.exchange.unknown_keys import (
     UnknownCredentials,
     UnknownKeyLimiter,
 )
+from schemas.instant import Instant
 from schemas.records import ApiKey, Offer
 from tests.adapters.http.test_access import PRIVATE, PUBLIC, Source, key
 
@@ -55,7 +56,7 @@ class Door:
     async def key(self, word: str, address: str = FLOOD) -> str:
         """Return how a key is answered: a code, or nothing where it is good."""
         try:
-            await self.authenticator.authenticate(f"Bearer {word}", "", address=address, now=5)
+            await self.authenticator.authenticate(f"Bearer {word}", "", address=address, now=Instant(5))
         except ProblemError as problem:
             return problem.code
         return ""

@@ -38,7 +38,7 @@ class Schedulers:
         """Of each step, the seconds that a request appended then would wait: the longest of all partitions."""
 
     def now(self) -> Instant:
-        return int(self.seconds * 1_000)
+        return Instant(int(self.seconds * 1_000))
 
     def monotonic(self) -> float:
         return self.seconds

@@ -20,6 +20,7 @@ from adapters.roles.intake import IntakeRole
 from adapters.settings import Settings
 from engine.partition.ports import LogRecord, Outgoing
 from schemas.envelope import from_headers
+from schemas.instant import EPOCH
 from schemas.records import Body, Company, Offer, plain, rules_key
 from schemas.records import Record as RuleRecord
 from schemas.topics import (
@@ -60,8 +61,8 @@ async def found_company(context: Context) -> None:
             company_id=1,
             version=1,
             sequence=sequence,
-            created_at=0,
-            updated_at=0,
+            created_at=EPOCH,
+            updated_at=EPOCH,
             body=plain(body),
         )
         await owner.commit([Outgoing(topic, rules_key(record).encode(), to_json(record))])

@@ -21,6 +21,7 @@ from engine.partition.ports import LogError, LogRecord, Outgoing
 from engine.partition.runner import TopicNames
 from engine.submission.normalise import normalise
 from schemas.envelope import Envelope, from_headers
+from schemas.instant import EPOCH
 from schemas.records import Body, Company, Offer, Schedule, plain, rules_key
 from schemas.records import Record as RuleRecord
 from schemas.requests import LeadSubmitted
@@ -52,7 +53,7 @@ class House:
 
     def __init__(self) -> None:
         self.faults = Failing()
-        self.log = EmbeddedLog(None, now=lambda: 0, faults=self.faults)
+        self.log = EmbeddedLog(None, now=lambda: EPOCH, faults=self.faults)
         self.clock = SystemClock()
         self.sequence = 0
         self.group = StaticAssignment(1)
@@ -84,8 +85,8 @@ class House:
             company_id=1,
             version=version,
             sequence=self.sequence,
-            created_at=0,
-            updated_at=0,
+            created_at=EPOCH,
+            updated_at=EPOCH,
             body=plain(body),
         )
         await self.owner.commit([Outgoing("accounts.rules", rules_key(record).encode(), to_json(record))])

@@ -16,6 +16,7 @@ from adapters.roles.intake import GROUPS, restore_command
 from adapters.settings import Settings
 from engine.partition.ports import Log, LogError, Outgoing
 from engine.partition.runner import TopicNames
+from schemas.instant import EPOCH
 from schemas.state import Stream, stream_key
 from schemas.topics import INBOXES, LEADS_INBOX, LEADS_INBOX_BULK, TOPICS, Topic
 from schemas.wire import to_pack
@@ -48,7 +49,7 @@ async def decide(log: Log, names: TopicNames, partition: int, number: int, inbox
 
 @pytest.fixture
 async def embedded() -> AsyncIterator[EmbeddedLog]:
-    log = EmbeddedLog(None, now=lambda: 0)
+    log = EmbeddedLog(None, now=lambda: EPOCH)
     for topic in TOPICS:
         await log.create_topic(topic.name, 2)
     yield log

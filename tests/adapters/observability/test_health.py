@@ -13,8 +13,9 @@ from adapters.observability import health
 from adapters.observability.health import HealthPortError, HealthServer
 from adapters.observability.metrics import Metrics
 from adapters.observability.skipped import SkippedRecords
+from schemas.instant import Instant
 
-BEGUN_AT = 1_781_715_600_000
+BEGUN_AT = Instant(1_781_715_600_000)
 """17 June 2026, 17:00 UTC."""
 
 

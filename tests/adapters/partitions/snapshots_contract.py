@@ -6,16 +6,19 @@ from contextlib import suppress
 import pytest
 
 from engine.partition.ports import Snapshot, Snapshots
+from schemas.instant import EPOCH, Instant
 
-BEGUN_AT = 1_000
+BEGUN_AT = Instant(1_000)
 SLICES = [
     Snapshot(BEGUN_AT, 42, [("__position__", b"p")], 7, "head"),
     Snapshot(BEGUN_AT, 42, [("lead/1", b"a"), ("lead/2", b"b")], 7, "head"),
 ]
-NEWER = [Snapshot(2_000, 50, [("__position__", b"q")], 9, "newer")]
+NEWER = [Snapshot(Instant(2_000), 50, [("__position__", b"q")], 9, "newer")]
 
 
-def loaded(snapshots: Snapshots, *, partition: int = 3, topic_id: str = "id", begun_after: int = 0) -> list[Snapshot] | None:
+def loaded(
+    snapshots: Snapshots, *, partition: int = 3, topic_id: str = "id", begun_after: Instant = EPOCH
+) -> list[Snapshot] | None:
     found = snapshots.load(partition, topic_id, begun_after=begun_after)
     return None if found is None else list(found)
 
@@ -64,7 +67,7 @@ class SnapshotsContract:
 
     @pytest.mark.parametrize(("begun_after", "is_loaded"), [(BEGUN_AT - 1, True), (BEGUN_AT, True), (BEGUN_AT + 1, False)])
     async def test_a_snapshot_begun_too_early_is_not_loaded(
-        self, snapshots: Snapshots, begun_after: int, is_loaded: bool
+        self, snapshots: Snapshots, begun_after: Instant, is_loaded: bool
     ) -> None:
         await snapshots.save(3, "id", iter(SLICES))
 

@@ -14,6 +14,7 @@ from adapters.partitions.routing import partition_of
 from engine.partition.ports import LogError, Outgoing, Reader
 from engine.partition.runner import TopicNames
 from schemas.deployment import Deployment, deployment_key
+from schemas.instant import EPOCH, Instant
 from schemas.records import Company, Record, plain, rules_key
 from schemas.wire import to_json
 
@@ -29,8 +30,8 @@ def company(company_id: int, sequence: int, *, version: int = 1, name: str = "Su
         company_id=company_id,
         version=version,
         sequence=sequence,
-        created_at=0,
-        updated_at=0,
+        created_at=EPOCH,
+        updated_at=EPOCH,
         body=plain(Company(name=name)),
     )
 
@@ -42,7 +43,7 @@ def written(*records: Record) -> list[Outgoing]:
 @pytest.fixture
 async def log(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[EmbeddedLog]:
     monkeypatch.setattr(feeds, "FOLLOW_SECONDS", 0.005)
-    log = EmbeddedLog(None, now=lambda: 0)
+    log = EmbeddedLog(None, now=lambda: EPOCH)
     await log.create_topic(TOPIC, PARTITIONS)
     await log.create_topic("accounts.requests", PARTITIONS)
     yield log
@@ -175,7 +176,7 @@ async def test_it_says_what_was_seen_of_a_company(log: EmbeddedLog) -> None:
 
 async def test_the_identity_of_the_deployment_is_read_beside_the_rules_and_the_first_one_counts(log: EmbeddedLog) -> None:
     owner = await log.own("accounts.requests", 0)
-    made = [Deployment(id=name, topic_prefix="", app="leadclock", created_at=1) for name in ("first", "second")]
+    made = [Deployment(id=name, topic_prefix="", app="leadclock", created_at=Instant(1)) for name in ("first", "second")]
     await owner.commit([Outgoing(TOPIC, b"deployment/none", b"{bad"), *written(company(2, 1))])
     await owner.commit([Outgoing(TOPIC, deployment_key(one), to_json(one)) for one in made])
     rules = RulesTopic(log, TopicNames())

@@ -15,6 +15,7 @@ from engine.partition.ports import LogError, Outgoing
 from engine.partition.runner import TopicNames
 from schemas.decisions import OutboxEntry
 from schemas.envelope import Envelope, from_headers
+from schemas.instant import EPOCH
 
 TOPIC = "contacts.requests"
 PARTITIONS = 3
@@ -36,7 +37,7 @@ class Failing:
 class House:
     def __init__(self) -> None:
         self.faults = Failing()
-        self.log = EmbeddedLog(None, now=lambda: 0, faults=self.faults)
+        self.log = EmbeddedLog(None, now=lambda: EPOCH, faults=self.faults)
 
     async def sender(self, *, names: TopicNames = TopicNames()) -> OutboxSender:  # noqa: B008 - frozen
         return OutboxSender(STREAM, log=self.log, names=names, appender=await self.log.appender())

@@ -16,12 +16,13 @@ from adapters.partitions.worker import RunnerWorker
 from engine.partition.ports import LogError, LogRecord, Reader, Snapshot
 from engine.partition.runner import Runner
 from schemas.contact import Head
+from schemas.instant import EPOCH, Instant
 from schemas.requests import CallerActed
 from schemas.state import head_key
 from schemas.topics import TOMBSTONE_RETENTION_MS, TOPICS
 from tests.engine.partition.test_runner import KEY, RunnerWorld
 
-BEGUN_AT = 1_000
+BEGUN_AT = Instant(1_000)
 SLICES = [
     Snapshot(BEGUN_AT, 42, [("__position__", b"p")], 7, "head"),
     Snapshot(BEGUN_AT, 42, [(f"lead/{number}", bytes([number]) * 50) for number in range(100)], 7, "head"),
@@ -29,7 +30,7 @@ SLICES = [
 ]
 
 
-def loaded(snapshots: FileSnapshots, *, topic_id: str = "id", begun_after: int = 0) -> list[Snapshot] | None:
+def loaded(snapshots: FileSnapshots, *, topic_id: str = "id", begun_after: Instant = EPOCH) -> list[Snapshot] | None:
     found = snapshots.load(3, topic_id, begun_after=begun_after)
     return None if found is None else list(found)
 
@@ -63,7 +64,7 @@ async def test_nobody_but_its_owner_looks_into_the_folder(snapshots: FileSnapsho
 
 async def test_the_newest_replaces_the_former(snapshots: FileSnapshots) -> None:
     await saved(snapshots)
-    newer = [Snapshot(2_000, 50, [("__position__", b"q")])]
+    newer = [Snapshot(Instant(2_000), 50, [("__position__", b"q")])]
     await saved(snapshots, newer)
 
     assert loaded(snapshots) == newer
@@ -81,7 +82,7 @@ async def test_one_of_another_topic_is_passed_over(snapshots: FileSnapshots) -> 
 
 @pytest.mark.parametrize(("begun_after", "is_taken"), [(BEGUN_AT - 1, True), (BEGUN_AT, True), (BEGUN_AT + 1, False)])
 async def test_one_that_may_miss_a_tombstone_is_passed_over(
-    snapshots: FileSnapshots, begun_after: int, is_taken: bool
+    snapshots: FileSnapshots, begun_after: Instant, is_taken: bool
 ) -> None:
     await saved(snapshots)
 
@@ -101,7 +102,7 @@ async def test_one_of_another_partition_is_passed_over_and_told(
 ) -> None:
     (await saved(snapshots)).rename(snapshots._path(4))
 
-    assert snapshots.load(4, "id", begun_after=0) is None
+    assert snapshots.load(4, "id", begun_after=EPOCH) is None
     assert "it is of contacts.state[3] (id) of deployment d1" in "".join(capsys.readouterr())
 
 
@@ -121,8 +122,8 @@ async def test_partitions_and_roles_have_files_of_their_own(tmp_path: Path) -> N
     contacts, accounts = kept_in(tmp_path), kept_in(tmp_path, "accounts")
     await contacts.save(3, "id", iter(SLICES))
 
-    assert accounts.load(3, "id", begun_after=0) is None
-    assert contacts.load(4, "id", begun_after=0) is None
+    assert accounts.load(3, "id", begun_after=EPOCH) is None
+    assert contacts.load(4, "id", begun_after=EPOCH) is None
 
 
 @given(cut=st.integers(min_value=0, max_value=6_000), flip=st.none() | st.integers(min_value=1, max_value=255))
@@ -157,7 +158,7 @@ async def test_a_file_that_cannot_be_read_is_passed_over(snapshots: FileSnapshot
 async def test_a_full_disk_costs_the_new_snapshot_only(snapshots: FileSnapshots) -> None:
     path = await saved(snapshots)
     path.with_suffix(".draft").symlink_to("/dev/full")  # a real ENOSPC
-    await snapshots.save(3, "id", iter([Snapshot(9_000, 99, [("lead/1", b"x" * 100_000)])]))
+    await snapshots.save(3, "id", iter([Snapshot(Instant(9_000), 99, [("lead/1", b"x" * 100_000)])]))
 
     assert loaded(snapshots) == SLICES
     assert not path.with_suffix(".draft").exists()
@@ -176,7 +177,7 @@ async def test_the_end_of_the_process_between_two_slices_leaves_the_former_one(s
 
     def slices() -> Iterator[Snapshot]:
         while True:
-            yield Snapshot(9_000, 99, [("lead/1", b"half")])
+            yield Snapshot(Instant(9_000), 99, [("lead/1", b"half")])
 
     saving = asyncio.ensure_future(snapshots.save(3, "id", slices()))
     await asyncio.sleep(0.01)
@@ -184,7 +185,7 @@ async def test_the_end_of_the_process_between_two_slices_leaves_the_former_one(s
     await asyncio.wait([saving])
     assert loaded(snapshots) == SLICES
 
-    newer = [Snapshot(10_000, 100, [("lead/1", b"whole")])]
+    newer = [Snapshot(Instant(10_000), 100, [("lead/1", b"whole")])]
     await saved(snapshots, newer)
     assert loaded(snapshots) == newer
 

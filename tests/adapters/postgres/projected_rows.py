@@ -12,12 +12,13 @@ from engine.identity import uuid_of
 from engine.partition.ports import LogRecord
 from schemas.contact import Call, Head, Lead
 from schemas.decisions import REMOVED, Answer, Cause, Change, Decision, Fact
+from schemas.instant import Instant
 from schemas.records import Record
 from schemas.state import call_key, head_key, lead_key, record_key
 from schemas.wire import Entity, to_json
 
 TOPIC = "contacts.decisions"
-START = 1_790_000_000_000
+START = Instant(1_790_000_000_000)
 
 
 class Shown:
@@ -42,7 +43,7 @@ class Shown:
         facts: tuple[Fact, ...] = (),
         cause: Cause | None = None,
         answer: Answer | None = None,
-        at: int = START,
+        at: Instant = START,
         announce: bool = False,
     ) -> None:
         """Project one decision."""

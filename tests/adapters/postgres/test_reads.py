@@ -16,7 +16,7 @@ from engine.identity import contact_id, uuid_of
 from engine.views.lead import lead_view
 from schemas.contact import Attempt, Call, Head
 from schemas.decisions import Fact
-from schemas.instant import DAY, from_datetime
+from schemas.instant import DAY, EPOCH, from_datetime
 from tests.adapters.postgres.projected_rows import START, Shown, call, lead, record
 
 
@@ -134,7 +134,7 @@ async def test_every_filter_narrows_the_list(shown: Shown, monkeypatch: pytest.M
         11: {"status": "completed", "outbound_calls_count": 1, "created_at": START - DAY},
         12: {"status": "completed_connected", "outbound_calls_count": 3, "created_at": START - DAY},
     }
-    moments = {number: {"next_action_at": START + DAY + number} for number in range(1, 5)}
+    moments: dict[int, dict[str, Any]] = {number: {"next_action_at": START + DAY + number} for number in range(1, 5)}
     await shown.decide(*(lead(number, **fields[number], **moments.get(number, {})) for number in fields))
     await shown.decide(lead(10, company=2, **fields[9]))
     await shown.decide(Head(company_id=1, contact_key="1|+13055550002"))
@@ -146,8 +146,9 @@ async def test_every_filter_narrows_the_list(shown: Shown, monkeypatch: pytest.M
 
 async def test_every_field_of_a_filter_has_its_piece_of_sql(shown: Shown) -> None:
     everything = LeadFilter(
-        ids=(1,), created_from=0, created_to=1, next_action_from=0, next_action_to=1, offer_id=1, schedule_id=1,
-        traffic_source_id=1, buyer_id=1, status="queue", status_wait="x", caller_id="x", email="x",
+        ids=(1,), created_from=EPOCH, created_to=EPOCH + 1, next_action_from=EPOCH, next_action_to=EPOCH + 1,
+        offer_id=1, schedule_id=1, traffic_source_id=1, buyer_id=1, status="queue", status_wait="x",
+        caller_id="x", email="x",
         has_next_action=False, buyer_converted=True, offer_converted=True, either_converted=True, opt_out=True,
         fulltext="x", completed_calls=1, contact_id=1,
     )  # fmt: skip

@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.postgres.spans import HOURS, TIERS, RollupState, cover
-from schemas.instant import DAY, HOUR, MINUTE, from_datetime
+from schemas.instant import DAY, HOUR, MINUTE, Instant, from_datetime
 
 YEARS = (2025, 2026)
 MONTHS = [from_datetime(datetime(year, month, 1, tzinfo=UTC)) for year in YEARS for month in range(1, 13)]
-DAYS = list(range(MONTHS[0], MONTHS[-1] + 31 * DAY, DAY))
+DAYS = [Instant(at) for at in range(MONTHS[0], MONTHS[-1] + 31 * DAY, DAY)]
 moments = st.one_of(
     st.integers(0, len(DAYS) * 24).map(lambda hours: MONTHS[0] + hours * HOUR),
     st.integers(0, len(DAYS) * 96).map(lambda quarters: MONTHS[0] + quarters * 15 * MINUTE),
@@ -33,7 +33,7 @@ STARTS = st.fixed_dictionaries(
     cuts=st.lists(moments, max_size=5).map(sorted),
 )
 def test_spans_and_gaps_are_the_whole_span_and_no_sum_reaches_over_a_cut_or_a_mark(
-    ends: list[int], rolled: RollupState, tiers: tuple[str, ...], cuts: list[int]
+    ends: list[Instant], rolled: RollupState, tiers: tuple[str, ...], cuts: list[Instant]
 ) -> None:
     since, until = ends
     found = cover(since, until, rolled, tiers, cuts)

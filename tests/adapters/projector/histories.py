@@ -15,6 +15,7 @@ from engine.partition.ports import LogRecord
 from schemas.account import Slots
 from schemas.contact import Attempt, Call, Head, Lead
 from schemas.decisions import REMOVED, Answer, Cause, Change, Decision, Fact, Sent
+from schemas.instant import Instant
 from schemas.requests import LeadMoved
 from schemas.wire import Entity, to_json
 from tests.adapters.projector.tables import HISTORY, Tables, named
@@ -22,7 +23,7 @@ from tests.adapters.projector.tables import HISTORY, Tables, named
 TOPIC = "contacts.decisions"
 PARTITIONS = 2
 COMPANY = 7
-START = 1_790_000_000_000
+START = Instant(1_790_000_000_000)
 
 
 class World:

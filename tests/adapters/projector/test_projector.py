@@ -13,6 +13,7 @@ from adapters.projector.batch import ProjectionBatch
 from adapters.projector.projector import Projector, ProjectorLimits
 from adapters.projector.store import RowsRefusedError
 from engine.partition.ports import LogError, Outgoing, Ownership, Reader
+from schemas.instant import EPOCH
 from tests.adapters.projector.histories import PARTITIONS, TOPIC, World, world_of
 from tests.adapters.projector.memory import MemoryStore
 from tests.adapters.projector.tables import of_memory
@@ -46,7 +47,7 @@ class Frail(MemoryStore):
 
 @pytest.fixture
 async def log() -> AsyncIterator[EmbeddedLog]:
-    log = EmbeddedLog(None, now=lambda: 0)
+    log = EmbeddedLog(None, now=lambda: EPOCH)
     for topic in (TOPIC, ACCOUNTS, REQUESTS):
         await log.create_topic(topic, PARTITIONS)
     yield log
@@ -231,7 +232,7 @@ async def test_a_rewind_is_followed(log: EmbeddedLog) -> None:
 
 
 async def test_a_topic_that_is_not_there_yet_is_waited_for() -> None:
-    log, store, world = EmbeddedLog(None, now=lambda: 0), MemoryStore(), world_of(STEPS)
+    log, store, world = EmbeddedLog(None, now=lambda: EPOCH), MemoryStore(), world_of(STEPS)
     made = projector(log, store)
 
     async def act() -> None:

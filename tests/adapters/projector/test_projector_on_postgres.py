@@ -13,6 +13,7 @@ from adapters.postgres.pool import prepare
 from adapters.projector.postgres import PostgresStore
 from adapters.projector.projector import Projector, ProjectorLimits
 from engine.partition.ports import Outgoing
+from schemas.instant import EPOCH
 from tests.adapters.projector.histories import PARTITIONS, TOPIC, World, world_of
 from tests.adapters.projector.tables import emptied, of_postgres
 
@@ -29,7 +30,7 @@ async def pool(database: str) -> AsyncIterator[Any]:
 
 
 async def log_of(world: World) -> EmbeddedLog:
-    log = EmbeddedLog(None, now=lambda: 0)
+    log = EmbeddedLog(None, now=lambda: EPOCH)
     for topic in TOPICS:
         await log.create_topic(topic, PARTITIONS)
     for partition, records in world.records.items():
@@ -65,7 +66,7 @@ async def test_a_value_that_the_database_refuses_costs_only_its_own_decision(poo
     world = world_of([("put", 1), ("put", 3), ("put", 5), ("put", 7)])
     records = world.records[1]
     bad = (records[2].value or b"").replace(b'"n":3', b'"n":1e300000')
-    records[2] = records[2].__class__(*(TOPIC, 1, records[2].offset, None, bad, (), 0))
+    records[2] = records[2].__class__(*(TOPIC, 1, records[2].offset, None, bad, (), EPOCH))
     log, store = await log_of(world), PostgresStore(pool)
     projector = Projector(log, store, SystemClock())
     projector.assign(range(PARTITIONS))

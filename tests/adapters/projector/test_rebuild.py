@@ -22,7 +22,7 @@ from adapters.projector.rebuild_schema import RebuildError, RebuildSchema
 from adapters.projector.status import status_of
 from adapters.projector.store import OwnershipLostError
 from engine.partition.ports import LogError, Outgoing
-from schemas.instant import Instant
+from schemas.instant import EPOCH, Instant
 from tests.adapters.projector.histories import PARTITIONS, START, TOPIC, World, world_of
 from tests.adapters.projector.tables import emptied, of_postgres
 
@@ -97,7 +97,7 @@ class Place:
 @asynccontextmanager
 async def projected(database: str, steps: Sequence[tuple[str, int]]) -> AsyncIterator[Place]:
     pool = await emptied(database)
-    log = EmbeddedLog(None, now=lambda: 0)
+    log = EmbeddedLog(None, now=lambda: EPOCH)
     for topic in TOPICS:
         await log.create_topic(topic, PARTITIONS)
     place = Place(database, pool, log)
@@ -224,7 +224,7 @@ async def test_an_interrupted_rebuild_goes_on_where_it_was(place: Place) -> None
 
     one_by_one = RebuildLimits(records_max=7, poll_seconds=0.01, writers_max=1)
     with pytest.raises(LogError, match="away"):
-        await rebuild(place.rebuild(log=Failing(None, now=lambda: 0), limits=one_by_one), accept=False)
+        await rebuild(place.rebuild(log=Failing(None, now=lambda: EPOCH), limits=one_by_one), accept=False)
     assert await place.schemas() == ["read", "read_rebuild"]
     total = sum(map(len, place.world.records.values()))
     outcome = await rebuild(place.rebuild(), accept=False)
@@ -292,7 +292,7 @@ async def test_a_migration_that_came_in_between_is_not_swapped_away(place: Place
 
 
 async def test_topics_that_were_created_again_are_projected_again(place: Place) -> None:
-    other = EmbeddedLog(None, now=lambda: 0)
+    other = EmbeddedLog(None, now=lambda: EPOCH)
     for topic in TOPICS:
         await other.create_topic(topic, PARTITIONS)
     place.log, place._told = other, [0] * PARTITIONS

@@ -16,6 +16,7 @@ from adapters.projector.store import (
     TopicChangedError,
 )
 from engine.partition.ports import LogRecord
+from schemas.instant import EPOCH
 from tests.adapters.projector.histories import COMPANY, TOPIC, World, world_of
 from tests.adapters.projector.memory import MemoryStore
 from tests.adapters.projector.tables import emptied, rewind, tables_of
@@ -94,7 +95,7 @@ async def test_a_topic_that_was_created_again_is_refused(store: ProjectionStore)
 
 async def test_a_decision_that_cannot_be_read_is_a_fault_and_the_partition_goes_on(store: Store) -> None:
     world = world_of([("put", 1), ("put", 1)])
-    bad = LogRecord(TOPIC, 1, 0, None, b"{", (), 0)
+    bad = LogRecord(TOPIC, 1, 0, None, b"{", (), EPOCH)
     await store.take(TOPIC, "id", 1)
     records = [bad, *world.records[1]]
     await store.write(build_batch(records, OffsetRange(TOPIC, 1, 1, 0, records[-1].offset + 1), 0, topic=TOPIC))
@@ -109,7 +110,7 @@ async def test_a_value_that_cannot_be_read_costs_its_row_and_not_the_history(sto
     value = (record.value or b"").replace(b'"uuid":', b'"uid":')
     await store.take(TOPIC, "id", 1)
     await store.write(
-        build_batch([LogRecord(TOPIC, 1, 3, None, value, (), 0)], OffsetRange(TOPIC, 1, 1, 0, 4), 0, topic=TOPIC)
+        build_batch([LogRecord(TOPIC, 1, 3, None, value, (), EPOCH)], OffsetRange(TOPIC, 1, 1, 0, 4), 0, topic=TOPIC)
     )
     tables = await tables_of(store)
     assert (tables["leads"], tables["history"]) == ({}, world.tables["history"])
@@ -122,7 +123,7 @@ async def test_text_that_postgresql_cannot_hold_is_shown_all_the_same(store: Sto
     value = (record.value or b"").replace(b'"Ann"', rb'"A\u0000n"')
     await store.take(TOPIC, "id", 1)
     await store.write(
-        build_batch([LogRecord(TOPIC, 1, 3, None, value, (), 0)], OffsetRange(TOPIC, 1, 1, 0, 4), 0, topic=TOPIC),
+        build_batch([LogRecord(TOPIC, 1, 3, None, value, (), EPOCH)], OffsetRange(TOPIC, 1, 1, 0, 4), 0, topic=TOPIC),
     )
     assert (await tables_of(store))["leads"][COMPANY, 1]["data"]["first_name"] == "A\ufffdn"
 

@@ -14,6 +14,7 @@ from adapters.projector.postgres import PostgresStore
 from adapters.why.proof import _Fold
 from engine.partition.ports import LogRecord
 from schemas.contact import Call, Lead
+from schemas.instant import EPOCH
 from schemas.requests import LeadDeleteRequested, LeadMoved, LeadUpdateRequested
 from schemas.wire import from_json
 from tests.adapters.projector.memory import MemoryStore
@@ -51,7 +52,7 @@ def history(seed: int) -> tuple[PartsPartition, list[LogRecord], int]:
 
 
 def records_of(partition: PartsPartition, number: int = 0) -> list[LogRecord]:
-    return [LogRecord(TOPIC, number, 2 * place, None, value, (), 0) for place, value in enumerate(partition.values)]
+    return [LogRecord(TOPIC, number, 2 * place, None, value, (), EPOCH) for place, value in enumerate(partition.values)]
 
 
 async def project(store: Store, records: list[LogRecord], cuts: list[int], *, again: bool = False) -> None:

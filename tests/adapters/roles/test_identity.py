@@ -24,13 +24,14 @@ from adapters.roles.identity import (
 )
 from adapters.settings import Settings, database_location
 from engine.partition.ports import LogError, Outgoing
+from schemas.instant import EPOCH
 
 SETTINGS = Settings(kafka_bootstrap="broker:9092", partitions=2)
 
 
 @pytest.fixture
 async def log() -> AsyncIterator[EmbeddedLog]:
-    log = EmbeddedLog(None, now=lambda: 0)
+    log = EmbeddedLog(None, now=lambda: EPOCH)
     yield log
     await log.close()
 

@@ -12,6 +12,7 @@ from engine.rules import Rules
 from schemas.account import Slots
 from schemas.decisions import Answer, Position
 from schemas.envelope import Envelope, to_headers
+from schemas.instant import Instant
 from schemas.records import Body, Record, body_of
 from schemas.requests import (
     REQUEST_TYPES,
@@ -25,7 +26,7 @@ from schemas.requests import (
 from schemas.state import record_key, slots_key
 from schemas.wire import from_json, to_json
 
-NOW = 1_773_000_000_000
+NOW = Instant(1_773_000_000_000)
 TOKEN = "0123456789abcdef"
 
 
@@ -107,7 +108,7 @@ class AccountWorld:
         request = SlotReleased(company_id=1, contact_key=f"1|{request_id}", lead_id=7, request_id=request_id, **fields)
         return answers(self.ask(request))
 
-    def earned(self, at: int, **amounts: dict[str, float]) -> list[SlotAnswered]:
+    def earned(self, at: Instant, **amounts: dict[str, float]) -> list[SlotAnswered]:
         """Tell what a call brought; `buyer_group_7` stands for the resource `buyer_group/7`."""
         found = {"/".join(name.rsplit("_", 1)): brought for name, brought in amounts.items()}
         return answers(self.ask(CallEarned(company_id=1, call_id=1, at=at, amounts=found)))

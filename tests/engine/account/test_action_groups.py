@@ -7,6 +7,7 @@ import pytest
 from engine.account.bodies import read_schedule
 from engine.partition.draft import RefusedError
 from engine.preview import preview, read_trial
+from schemas.instant import EPOCH
 from schemas.records import ActionGroup, Schedule
 from schemas.schedule import BranchStep, OnConversion, OnInboundConnected, OnReply, SmsStep, WaitForStep, WaitStep
 from tests.engine.account.conftest import TOKEN, AccountWorld
@@ -134,10 +135,10 @@ def test_a_preview_knows_the_groups_that_it_is_given() -> None:
         "at": "2026-07-15 12:00:00 -0400",
     }
     known = ActionGroup(name="Text", steps=(SmsStep(id="text", template="Hi"), WaitStep(id="rest", duration="1d")))
-    found = preview(read_trial(raw, now=0, group_of=lambda group_id: known if group_id == 5 else None))
+    found = preview(read_trial(raw, now=EPOCH, group_of=lambda group_id: known if group_id == 5 else None))
     assert [action.step_id for action in found.actions] == ["hello/text"]
     with pytest.raises(RefusedError) as refused:
-        read_trial(raw, now=0)
+        read_trial(raw, now=EPOCH)
     assert list(refused.value.errors) == ["steps[0].action_group_id"]
 
 

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from schemas.account import Slots
-from schemas.instant import DAY, HOUR, MINUTE, SECOND, Instant, from_datetime, to_datetime
+from schemas.instant import DAY, HOUR, MINUTE, SECOND, Instant, Millis, from_datetime, to_datetime
 from schemas.requests import SlotAnswered
 from tests.engine.account.conftest import AccountWorld
 from tests.engine.contact.world import NEW_YORK, at
@@ -192,7 +192,7 @@ class CapTown:
             settle(self.held.pop(request_id), ended)
             self.take(self.account.release(request_id, ended=ended))
 
-    def wait(self, length: Instant) -> None:
+    def wait(self, length: Millis) -> None:
         """Let time pass, and every timer on the way be due when it is."""
         until = self.account.now + length
         for _ in range(TIMERS_MAX):

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from schemas.account import Slots
-from schemas.instant import MINUTE
+from schemas.instant import MINUTE, Instant
 from schemas.requests import SlotAnswered
 from tests.engine.account.conftest import AccountWorld
 
@@ -33,7 +33,7 @@ class WaitingLine:
         self.account = AccountWorld()
         self.buyer_id = self.account.buyer(concurrency_cap_limit=1)
         self.group_id = self.account.group(self.buyer_id)
-        self.waiting: dict[str, Urgency] = {}
+        self.waiting: dict[str, tuple[int, float, Instant]] = {}
         self.held: list[str] = []
 
     def want(self, request_id: str, *, by_name: bool, urgency: Urgency) -> None:

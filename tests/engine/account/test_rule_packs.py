@@ -8,6 +8,7 @@ from engine.account.references import RULE_PACKS_MAX
 from engine.law.company import merged
 from engine.law.pack import CompiledRulePack as Pack
 from engine.law.pack import default_pack
+from schemas.instant import EPOCH, Instant
 from schemas.records import RulePack
 from schemas.wire import from_builtins
 from tests.engine.account.conftest import AccountWorld
@@ -77,19 +78,19 @@ def pack(*rows: dict[str, Any]) -> Pack:
 
 
 def florida(found: Pack) -> tuple[str, ...]:
-    hours = found.limits(("FL",), ("US",), "call", "telemarketing", 0).hours
+    hours = found.limits(("FL",), ("US",), "call", "telemarketing", EPOCH).hours
     return tuple(rule_id for one in hours for rule_id in one.rule_ids)
 
 
 def test_a_row_of_the_company_stands_beside_the_shipped_ones() -> None:
     assert florida(pack(ROW)) == ("us-federal", "counsel-fl")
-    at = 1_784_131_200_000
+    at = Instant(1_784_131_200_000)
     beside = pack(ROW).limits(("FL",), ("US",), "call", "telemarketing", at)
     assert {rule_id for one in beside.hours for rule_id in one.rule_ids} == {"us-federal", "us-fl", "counsel-fl"}
 
 
 def test_an_override_takes_the_place_of_the_shipped_row_and_nothing_else() -> None:
-    at = 1_784_131_200_000
+    at = Instant(1_784_131_200_000)
     found = pack(override()).limits(("FL",), ("US",), "call", "telemarketing", at)
 
     assert found.caps == ()
@@ -100,7 +101,7 @@ def test_an_override_takes_the_place_of_the_shipped_row_and_nothing_else() -> No
 
 def test_no_lead_is_without_hours_when_the_federal_ones_are_removed() -> None:
     gone = override(id="us-federal", state=None, windows=[], channels=["call", "sms"])
-    found = pack(gone).limits((), ("US",), "call", "telemarketing", 0)
+    found = pack(gone).limits((), ("US",), "call", "telemarketing", EPOCH)
 
     assert [one.rule_ids for one in found.hours] == [("telephone-floor",)]
 

@@ -21,7 +21,7 @@ from engine.calendar import (
 from engine.calendar.openings import CLOSE_MARGIN_SECONDS_MAX, SEARCH_HORIZON, _Search
 from engine.calendar.timelines import STRETCH, STRETCHES_MAX, WeeklyHours
 from engine.law.floor import TELEPHONE_FLOOR
-from schemas.instant import DAY, HOUR, Instant, from_datetime, to_datetime
+from schemas.instant import DAY, EPOCH, HOUR, Instant, from_datetime, to_datetime
 from schemas.schedule import Day, Window
 
 NEW_YORK = "America/New_York"
@@ -115,7 +115,7 @@ def test_a_close_margin_shortens_the_window_at_its_end_only() -> None:
 def test_a_margin_longer_than_the_window_leaves_nothing_of_it() -> None:
     windows = window_set((Window(days=EVERY_DAY, open="09:00", close="09:30"),))
 
-    assert first_open(0, [constraint("rule", windows, (NEW_YORK,), close_margin_seconds=1_800)]) is None
+    assert first_open(EPOCH, [constraint("rule", windows, (NEW_YORK,), close_margin_seconds=1_800)]) is None
 
 
 def test_what_is_closed_already_closes_now() -> None:
@@ -155,7 +155,7 @@ def test_a_weekly_window_whose_next_days_are_holidays_opens_in_a_later_week() ->
 
 @pytest.mark.parametrize("zone_name", ["Asia/Tokyo", NEW_YORK, "UTC"])
 def test_windows_run_over_the_border_of_what_is_laid_out_at_once(zone_name: str) -> None:
-    border = at("2026-07-15T12:00Z") // STRETCH * STRETCH
+    border = EPOCH + at("2026-07-15T12:00Z") // STRETCH * STRETCH
     hour = local_datetime(border, zone_name).hour
     over_it = rule(f"{(hour - 1) % 24:02}:30", f"{(hour + 1) % 24:02}:30", zone_name)
     day_long = rule("12:00", "11:00", zone_name)
@@ -167,7 +167,7 @@ def test_windows_run_over_the_border_of_what_is_laid_out_at_once(zone_name: str)
 
 
 def test_days_open_without_a_break_over_the_border_end_where_they_do() -> None:
-    border = at("2026-07-15T12:00Z") // STRETCH * STRETCH
+    border = EPOCH + at("2026-07-15T12:00Z") // STRETCH * STRETCH
     shut = to_datetime(border + 4 * DAY)
     six_days = rule("00:00", "24:00", "UTC", days=tuple(day for day in EVERY_DAY if day != EVERY_DAY[shut.weekday()]))
 

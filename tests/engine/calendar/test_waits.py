@@ -6,7 +6,7 @@ import pytest
 
 from engine.calendar import CalendarError, Duration, after_duration, next_local_time, parse_duration
 from engine.calendar.waits import Mode
-from schemas.instant import Instant, from_datetime, to_rfc3339
+from schemas.instant import EPOCH, Instant, from_datetime, to_rfc3339
 from schemas.schedule import Day, Until
 
 NEW_YORK = "America/New_York"
@@ -133,4 +133,4 @@ def test_a_wait_until_a_time_never_takes_one_that_has_passed(base: str, until: U
 )
 def test_times_days_and_dates_that_are_none_are_refused(time: str, days: tuple[str, ...], on_date: str | None) -> None:
     with pytest.raises(CalendarError, match="must be"):
-        next_local_time(0, time, days, NEW_YORK, on_date=on_date)
+        next_local_time(EPOCH, time, days, NEW_YORK, on_date=on_date)

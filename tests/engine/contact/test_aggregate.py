@@ -13,7 +13,7 @@ from engine.partition.state import State
 from schemas.contact import Head, Relay
 from schemas.decisions import Decision, Position
 from schemas.envelope import Envelope, to_headers
-from schemas.instant import HOUR
+from schemas.instant import HOUR, Instant
 from schemas.requests import CONTACT_REQUESTS, CallerActed, ContactRequest, LeadSubmitted
 from schemas.state import head_key, relay_key
 from schemas.wire import from_json, to_json
@@ -44,7 +44,7 @@ def test_what_is_due_is_ordered_by_class_and_priority() -> None:
     ("key", "entity", "due_at"),
     [
         (head_key(KEY), Head(company_id=1, contact_key=KEY), None),
-        (head_key(KEY), Head(company_id=1, contact_key=KEY, sweep_at=7), 7),
+        (head_key(KEY), Head(company_id=1, contact_key=KEY, sweep_at=Instant(7)), 7),
         (
             relay_key("c"),
             Relay(
@@ -54,14 +54,14 @@ def test_what_is_due_is_ordered_by_class_and_priority() -> None:
                 reply_to="1|x",
                 lead_id=1,
                 kind="email",
-                emitted_at=1,
-                expires_at=9,
+                emitted_at=Instant(1),
+                expires_at=Instant(9),
             ),
             9,
         ),
     ],
 )
-def test_heads_and_relays_have_timers_of_their_own(key: str, entity: Any, due_at: int | None) -> None:
+def test_heads_and_relays_have_timers_of_their_own(key: str, entity: Any, due_at: Instant | None) -> None:
     timer = AGGREGATE.timer(key, entity)
     assert (None if timer is None else timer.due_at) == due_at
 

@@ -13,7 +13,7 @@ from engine.contact.schedule.cadence import cadence_of
 from engine.contact.timing.earliest import first_allowed
 from engine.partition.draft import Draft
 from schemas.contact import Attempt, ContactPause, Lead
-from schemas.instant import DAY, HOUR, MINUTE, SECOND, Instant, to_datetime
+from schemas.instant import DAY, EPOCH, HOUR, MINUTE, SECOND, Instant, Millis, to_datetime
 from schemas.law import CapRow, RuleRow
 from schemas.records import RulePack
 from schemas.schedule import Day
@@ -44,7 +44,7 @@ def own_law(count: int, hours: int) -> RulePack:
     return RulePack(name="own", rules=(row,))
 
 
-def moments(before: Instant, after: Instant) -> st.SearchStrategy[Instant]:
+def moments(before: Millis, after: Millis) -> st.SearchStrategy[Instant]:
     """Return instants of the grid around noon."""
     return st.integers(-before // GRID, after // GRID).map(lambda step: NOON + step * GRID)
 
@@ -75,7 +75,7 @@ def test_the_answer_keeps_every_rule_at_once_and_is_the_first_that_does(case: di
 
     expected = expected_of(case)
     assert found.at == expected
-    assert all(rule.until is None or rule.until <= (found.at or 0) for rule in found.constraints)
+    assert all(rule.until is None or rule.until <= (found.at or EPOCH) for rule in found.constraints)
     assert len({rule.code for rule in found.constraints}) == len(found.constraints)
     # What moved it is said: whatever forbids the base, and lasts as long as nothing else does, is among the codes.
     assert bool(found.codes) == (expected != case["base"])
@@ -153,7 +153,9 @@ def set_up(case: dict[str, Any]) -> tuple[World, Lead, Person]:
 
 def expected_of(case: dict[str, Any]) -> Instant | None:
     """Return the first instant of the grid that no rule forbids."""
-    return next((moment for moment in range(case["base"], NOON + HORIZON, GRID) if is_allowed(case, moment)), None)
+    return next(
+        (moment for moment in map(Instant, range(case["base"], NOON + HORIZON, GRID)) if is_allowed(case, moment)), None
+    )
 
 
 def is_allowed(case: dict[str, Any], moment: Instant) -> bool:
@@ -186,7 +188,7 @@ def keeps_distance(case: dict[str, Any], moment: Instant) -> bool:
     return True
 
 
-def span(text: str) -> Instant:
+def span(text: str) -> Millis:
     """Return the milliseconds of `4h` or `50m`."""
     return int(text[:-1]) * {"h": HOUR, "m": MINUTE}[text[-1]]
 

@@ -7,7 +7,7 @@ import pytest
 from engine.partition.draft import RefusedError, RepeatedError
 from engine.views.call import DURATION_MAX, hold_seconds, ring_seconds, talk_seconds, total_seconds
 from schemas.contact import Call
-from schemas.instant import DAY, HOUR, SECOND
+from schemas.instant import DAY, EPOCH, HOUR, SECOND
 from schemas.records import Buyer, Number, Offer
 from schemas.requests import CallDeleteRequested, CallReceived
 from tests.engine.contact.world import KEY, NEW_YORK, NUMBER, World
@@ -253,7 +253,7 @@ def test_no_clock_of_a_gateway_makes_a_call_last_for_years(world: World) -> None
     assert all(0 <= seconds <= DURATION_MAX for seconds in durations)
     assert call.buyer_answered_at == world.now
     alone = _rings(world, "ended", ref="pbx-2", occurred_at=-719_162 * DAY, talk_seconds=86_400)  # the first of January of 1
-    assert (alone.ended_at, alone.initiated_at) == (0, -DAY)
+    assert (alone.ended_at, alone.initiated_at) == (EPOCH, EPOCH - DAY)
 
 
 @pytest.mark.parametrize("state", ["ringing", "connected", "on-hold"])

@@ -14,7 +14,7 @@ from engine.contact.requests import reactions
 from engine.partition.draft import RefusedError, RepeatedError
 from schemas.commands import Command, PlaceCall, PostWebhook, SendSms
 from schemas.contact import LIVE_STATUSES, Call, Head, Lead
-from schemas.instant import HOUR, MINUTE, to_datetime
+from schemas.instant import EPOCH, HOUR, MINUTE, to_datetime
 from schemas.outcomes import GATE_OUTCOMES, OUTCOMES
 from schemas.records import Buyer, BuyerGroup, CallDisposition, Number, OutgoingWebhook
 from schemas.requests import LeadDeleteRequested, SlotAnswered, SlotReleased, SmsReceived
@@ -184,8 +184,8 @@ class WatchedWorld(World):
         assert head is None or head.opted_out_at is None, "a person who opted out is never contacted"
         assert head is None or head.blocked_at is None, "a person who is blocked is never contacted"
         assert head is None or head.suppressed_at is None, "a person on the do-not-call list is never contacted"
-        assert head is None or (head.inbound_until or 0) <= self.now, "a person who is calling us is not contacted"
-        assert head is None or (head.review_until or 0) <= self.now, "no contact while an opt-out text is under review"
+        assert head is None or (head.inbound_until or EPOCH) <= self.now, "a person who is calling us is not contacted"
+        assert head is None or (head.review_until or EPOCH) <= self.now, "no contact while an opt-out text is under review"
         assert not self.behind, "no contact while requests are unread"
         assert command.not_after is None or command.not_after > self.now
         if isinstance(command, PlaceCall | SendSms):
@@ -306,7 +306,7 @@ def _tell(world: WatchedWorld, what: Callable[[Person, Call], None]) -> None:
     """Let what the keeper of the calls says of a call of the person be decided."""
     draft = world._draft()
     person = Person(draft, 1, KEY)
-    what(person, Call(id=7, uuid="c", company_id=1, contact_key=KEY, created_at=0, updated_at=0, number_called="+1"))
+    what(person, Call(id=7, uuid="c", company_id=1, contact_key=KEY, created_at=EPOCH, updated_at=EPOCH, number_called="+1"))
     person.put()
     world._apply(draft)
 

@@ -13,7 +13,7 @@ from engine.contact.facts.person import Person
 from engine.partition.draft import RefusedError
 from schemas.commands import Command, PlaceCall, SendSms
 from schemas.contact import Head
-from schemas.instant import DAY, HOUR, MINUTE, SECOND, Instant
+from schemas.instant import DAY, EPOCH, HOUR, MINUTE, SECOND, Instant, Millis
 from schemas.outcomes import OUTCOMES
 from schemas.requests import CallProgressed, CallStartRequested, ReachRequested
 from schemas.wire import from_pack, to_json, to_pack
@@ -178,7 +178,7 @@ class CountedContact:
     placed: dict[str, Instant] = field(default_factory=dict)
     is_free: set[str] = field(default_factory=set)
 
-    def within(self, period: Instant, now: Instant) -> int:
+    def within(self, period: Millis, now: Instant) -> int:
         return sum(at_ > now - period for command_id, at_ in self.placed.items() if command_id not in self.is_free)
 
 
@@ -229,7 +229,7 @@ def _happen(world: World, recount: CountedContact, kind: str, what: object, stat
             if recount.placed[command.command_id] < world.now and not _was_placed(recount, command):
                 progress(world, command)
                 recount.placed[command.command_id] = world.now
-                recount.placed[f"{command.command_id}/told"] = 0
+                recount.placed[f"{command.command_id}/told"] = EPOCH
         case "wait", int() as minutes:
             world.wait(minutes * 60)
         case "callback", int() as minutes if world.lead_ids():
@@ -271,7 +271,7 @@ def _only_texts(world: World, recount: CountedContact, now: Instant) -> bool:
     released=st.sets(st.integers(0, 119), max_size=40),
 )
 def test_a_long_ledger_is_kept_short_and_tells_every_attempt_to_the_millisecond(
-    gaps: list[tuple[Instant, str]], released: set[int]
+    gaps: list[tuple[Millis, str]], released: set[int]
 ) -> None:
     world = World()
     person = Person(world._draft(), 1, KEY)

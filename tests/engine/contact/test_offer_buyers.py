@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from schemas.commands import PlaceCall
-from schemas.instant import HOUR, MINUTE
+from schemas.instant import HOUR, MINUTE, Instant
 from schemas.records import Buyer, BuyerGroup, Offer, TrafficSource
 from schemas.requests import CallEarned, CallUpdateRequested, SlotAnswered, SlotReleased, SlotRequested
 from schemas.wire import from_json
@@ -128,7 +128,7 @@ def test_a_call_of_whose_end_nobody_tells_used_all_of_its_slot() -> None:
     assert released.ended == "unknown"
 
 
-def refuse(world: World, until: int | None, reason: str = "buyer_cap") -> None:
+def refuse(world: World, until: Instant | None, reason: str = "buyer_cap") -> None:
     asked = next(message for message in reversed(to_account(world)) if isinstance(message, SlotRequested))
     refusal = SlotAnswered(
         company_id=1,
@@ -177,7 +177,7 @@ def test_a_lead_that_expires_before_the_reset_has_no_next_action_and_expires(cap
 
 
 @pytest.mark.parametrize("until", [at("2026-07-15 15:00"), None])
-def test_a_change_of_the_record_wakes_the_leads_that_its_caps_hold(capped: World, until: int | None) -> None:
+def test_a_change_of_the_record_wakes_the_leads_that_its_caps_hold(capped: World, until: Instant | None) -> None:
     capped.submit()
     refuse(capped, until)
     body = BuyerGroup(name="Solar", buyer_ids=(70, 71), caps={"attempt_hourly": 9.0}, time_zone=NEW_YORK)

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from engine.partition.draft import RefusedError
-from schemas.instant import DAY, HOUR, MINUTE, SECOND
+from schemas.instant import DAY, EPOCH, HOUR, MINUTE, SECOND
 from schemas.outcomes import CALL_OUTCOMES
 from schemas.requests import CallProgressed
 from tests.engine.contact.world import KEY, NOON, World
@@ -80,7 +80,7 @@ def test_a_named_outcome_is_tried_again_by_its_defaults(world: World, outcome: s
         world.outcome(outcome)
         planned = world.lead().base_at
         assert planned == world.now + minutes * MINUTE
-        world.wait_until(world.lead().next_action_at or 0)
+        world.wait_until(world.lead().next_action_at or EPOCH)
     assert world.steps()[: times + 1] == ["call"] * (times + 1)
     world.outcome(outcome)
     assert world.lead().step == "text"
@@ -132,7 +132,7 @@ def test_a_command_that_our_own_delay_dropped_counts_no_attempt_and_its_step_is_
     world.schedule({**step, "on_late": "skip", "max_lateness": "5m", "outcome_timeout": "10m"}, REST)
     world.submit()
     command = world.commands[0]
-    world.wait_until((command.not_after or 0) + SECOND)
+    world.wait_until((command.not_after or EPOCH) + SECOND)
     lead = world.lead()
     assert (lead.flight is not None, getattr(lead, count)) == (True, 1), "the lead still waits for the gateway's word"
 
@@ -165,7 +165,7 @@ def test_a_text_that_was_dropped_at_the_end_of_its_hours_goes_out_the_next_day(w
     world.now = NOON + 9 * HOUR - MINUTE  # a minute before the law ends the day
     world.schedule(TEXT, REST)
     world.submit()
-    world.wait_until((world.commands[0].not_after or 0) + SECOND)
+    world.wait_until((world.commands[0].not_after or EPOCH) + SECOND)
     world.outcome("expired")
     world.wait_until(NOON + DAY)
     assert [command.decided_at for command in world.commands][1:] == [NOON + 20 * HOUR]
@@ -197,7 +197,7 @@ def test_a_step_that_the_gate_never_lets_through_is_left(world: World) -> None:
     world.submit(email="ann@example.com")
     for _ in range(20):
         world.outcome("rejected_at_gate")
-        world.wait_until(world.lead().next_action_at or 0)
+        world.wait_until(world.lead().next_action_at or EPOCH)
     assert set(world.steps()) == {"mail"}
     world.outcome("rejected_at_gate")
     assert world.lead().step == "text"

@@ -10,7 +10,7 @@ from engine.contact.commands.backpressure import WAITS_FOR_PLACE
 from engine.partition.places import PlaceClaim, Places, gate_key
 from engine.partition.timers import TimerQueue
 from schemas.contact import Lead
-from schemas.instant import HOUR, MINUTE
+from schemas.instant import EPOCH, HOUR, MINUTE
 from schemas.records import Company, Offer
 from tests.engine.contact.world import NEW_YORK, World
 
@@ -79,7 +79,7 @@ def test_one_company_has_half_of_the_places_and_the_rest_wait_due(step: dict[str
         assert lead.wake_at is not None
         assert lead.wake_at <= town.now
     assert town.fire() == [], "nothing is polled while no place is free"
-    assert town.queue.next_due_at() != 0
+    assert town.queue.next_due_at() != EPOCH
 
 
 def test_an_outcome_frees_a_place_for_the_most_urgent_lead_and_newcomers_line_up() -> None:

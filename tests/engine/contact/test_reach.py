@@ -9,6 +9,7 @@ import pytest
 from engine.contact.facts.person import Person
 from engine.contact.requests import reactions
 from schemas.contact import Call
+from schemas.instant import EPOCH
 from schemas.records import Company
 from schemas.requests import CONTACT_REQUESTS, OutcomeRecorded, ReachRequested, ReachWithdrawn, SmsReceived
 from schemas.state import relay_key
@@ -173,7 +174,7 @@ def test_who_is_on_the_line_is_not_texted_through_another_contact(world: World) 
     world.schedule(TEXT, record_id=2)
     draft = world._draft()
     person = Person(draft, 1, KEY)
-    call = Call(id=7, uuid="c", company_id=1, contact_key=KEY, created_at=0, updated_at=0, number_called="+1")
+    call = Call(id=7, uuid="c", company_id=1, contact_key=KEY, created_at=EPOCH, updated_at=EPOCH, number_called="+1")
     reactions.start_inbound(person, call)
     person.put()
     world._apply(draft)

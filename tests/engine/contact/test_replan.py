@@ -8,7 +8,7 @@ import pytest
 from engine.contact.lifecycle.replan import LEADS_SCANNED_MAX
 from engine.partition.aggregate import Adoption
 from engine.partition.state import State
-from schemas.instant import HOUR, MINUTE
+from schemas.instant import EPOCH, HOUR, MINUTE
 from schemas.records import Company, Offer, RulePack, plain
 from schemas.state import lead_key
 from schemas.wire import from_builtins, to_pack
@@ -239,10 +239,10 @@ def test_e31_new_rules_of_a_zone_plan_its_leads_anew() -> None:
     world.schedule(CALL)
     lead = world.submit()
     # As the zone was before: an hour off.
-    lead.next_action_at = lead.planned_at = lead.wake_at = (lead.next_action_at or 0) + HOUR
+    lead.next_action_at = lead.planned_at = lead.wake_at = (lead.next_action_at or EPOCH) + HOUR
     world.state.set(lead_key(lead.id), to_pack(lead))
     world.state.commit()
-    world.timers[lead_key(lead.id)] = 0
+    world.timers[lead_key(lead.id)] = EPOCH
 
     world.adopt(Adoption(versions_before={"tzdata": "2026a"}, versions={"tzdata": "2026b"}))
     world.wait(1)
@@ -257,10 +257,10 @@ def test_a_newer_version_of_the_decision_rules_plans_every_lead_again() -> None:
     world = World(now=EVENING)
     world.schedule(CALL)
     lead = world.submit()
-    lead.next_action_at = lead.planned_at = lead.wake_at = (lead.next_action_at or 0) + HOUR
+    lead.next_action_at = lead.planned_at = lead.wake_at = (lead.next_action_at or EPOCH) + HOUR
     world.state.set(lead_key(lead.id), to_pack(lead))
     world.state.commit()
-    world.timers[lead_key(lead.id)] = 0
+    world.timers[lead_key(lead.id)] = EPOCH
 
     world.adopt(Adoption(versions_before={"tzdata": "2026a"}, versions={"tzdata": "2026a", "decision_rules": "2"}))
     world.wait(1)

@@ -12,7 +12,7 @@ from engine.partition.aggregate import Timer
 from engine.partition.timers import TimerQueue
 from schemas import contact
 from schemas.contact import LIVE_STATUSES, Lead, OpenSlotRequests
-from schemas.instant import HOUR, MINUTE
+from schemas.instant import EPOCH, HOUR, MINUTE
 from schemas.records import Buyer, BuyerGroup, Offer
 from schemas.requests import SlotAnswered, SlotReleased, SlotRequested
 from schemas.state import asking_key, kind_of
@@ -118,10 +118,10 @@ def test_the_fourth_waits_in_the_partition_and_is_asked_for_when_one_ends() -> N
     assert town.in_line == [leads[3].id, leads[4].id]
     assert (leads[3].status, leads[3].status_wait) == ("waiting", "concurrency_cap")
     assert town.fire() == []
-    assert town.queue.next_due_at() != 0
+    assert town.queue.next_due_at() != EPOCH
     town.answer_slot(leads[1].id)
     assert town.commands[-1].lead_id == leads[1].id
-    assert town.queue.next_due_at() == 0
+    assert town.queue.next_due_at() == EPOCH
     assert town.fire() == [leads[3].id]
     assert town.open == town.asked == {leads[0].id, leads[2].id, leads[3].id}
     assert len(town.requests()) == 4  # three open, and the slot of the call

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from schemas.commands import PlaceCall
-from schemas.instant import MINUTE
+from schemas.instant import EPOCH, MINUTE
 from schemas.records import Buyer, BuyerGroup
 from schemas.requests import SlotAnswered, SlotReleased, SlotRequested
 from schemas.schedule import Window
@@ -202,7 +202,7 @@ def test_a_lead_that_is_refused_again_and_again_asks_ever_less_often(world: Worl
         if world.lead().slot_id is not None:
             answer(world, granted=False)
             asked += 1
-        world.wait_until(world.lead().wake_at or 0)
+        world.wait_until(world.lead().wake_at or EPOCH)
     assert 10 < asked < 80
 
 

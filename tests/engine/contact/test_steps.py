@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from schemas.commands import PlaceCall, PostWebhook, SendEmail, SendSms
-from schemas.instant import DAY, HOUR, MINUTE, SECOND
+from schemas.instant import DAY, HOUR, MINUTE, SECOND, Instant
 from schemas.records import Company, Number, Offer, OutgoingWebhook
 from tests.engine.contact.world import NOON, World, at
 
@@ -75,7 +75,7 @@ def test_a_webhook_carries_the_lead_and_the_version_that_it_was_decided_on(world
         ({"until": {"time": "11:00", "if_passed": "now"}}, NOON),
     ],
 )
-def test_what_follows_a_wait_is_planned_from_its_end(world: World, wait: dict[str, Any], until: int) -> None:
+def test_what_follows_a_wait_is_planned_from_its_end(world: World, wait: dict[str, Any], until: Instant) -> None:
     world.schedule({"id": "wait", "kind": "wait", **wait}, CALL)
     lead = world.submit()
     assert lead.next_action_at == until
@@ -234,7 +234,7 @@ def test_a_lead_of_a_deleted_schedule_is_disabled(world: World) -> None:
     world.submit()
     body = world.rules.record("schedule", 1)
     assert body is not None
-    body.deleted_at, body.version = 1, 2
+    body.deleted_at, body.version = Instant(1), 2
     fresh = type(body)(**{name: getattr(body, name) for name in body.__struct_fields__})
     body.version = 1
     world.rules.apply(0, fresh)

@@ -9,6 +9,7 @@ from engine.partition.draft import RefusedError
 from schemas.commands import PostWebhook
 from schemas.contact import Lead
 from schemas.envelope import Envelope
+from schemas.instant import EPOCH
 from schemas.records import OutgoingWebhook
 from schemas.requests import CallerActed, LeadDeleteRequested
 from schemas.wire import to_json
@@ -113,7 +114,7 @@ def test_a_due_lead_is_stopped_though_its_row_was_not_written_yet() -> None:
     world.now += 3_600_000
     late = next(lead_id for lead_id in world.lead_ids() if world.lead(lead_id).status != "opt_out")
     draft = world._draft()
-    world.aggregate.wake(draft, f"lead/{late}", 0)
+    world.aggregate.wake(draft, f"lead/{late}", EPOCH)
     stopped = draft.changed[f"lead/{late}"]
     assert isinstance(stopped, Lead)
     assert (stopped.status, draft.commands) == ("opt_out", [])

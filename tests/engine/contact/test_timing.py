@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from engine.calendar import local_datetime
 from engine.law.opening import same_time_allowed
 from engine.preview import preview, read_trial
-from schemas.instant import DAY, HOUR, MINUTE, SECOND, Instant
+from schemas.instant import DAY, EPOCH, HOUR, MINUTE, SECOND, Instant
 from schemas.schedule import Window
 from schemas.wire import to_json
 from tests.engine.contact.world import KEY, NEW_YORK, NOON, NUMBER, World, at
@@ -170,7 +170,8 @@ def test_a_step_that_says_so_spreads_its_first_contact_too_and_every_lead_differ
     world = World()
     world.schedule({"id": "call-1", "kind": "call", "jitter_seconds": 3600}, duplicate_policy="create")
     found = {
-        world.submit(caller_id=f"+1305555{n:04d}", contact_key=f"1|+1305555{n:04d}").next_action_at or 0 for n in range(40)
+        world.submit(caller_id=f"+1305555{n:04d}", contact_key=f"1|+1305555{n:04d}").next_action_at or EPOCH
+        for n in range(40)
     }
 
     assert len(found) == 40

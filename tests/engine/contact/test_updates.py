@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from engine.partition.draft import RefusedError
-from schemas.instant import DAY, HOUR
+from schemas.instant import DAY, HOUR, Instant
 from schemas.requests import LeadDeleteRequested, LeadUpdateRequested
 from tests.engine.contact.world import KEY, NOON, World, at
 
@@ -40,7 +40,7 @@ def test_every_change_raises_the_version_by_one(world: World) -> None:
     ("moment", "planned"),
     [(NOON + 2 * HOUR, NOON + 2 * HOUR), (at("2026-07-15 22:00"), at("2026-07-16 08:00")), (None, NOON + HOUR)],
 )
-def test_the_next_action_can_be_moved(world: World, moment: int | None, planned: int) -> None:
+def test_the_next_action_can_be_moved(world: World, moment: Instant | None, planned: Instant) -> None:
     world.submit()
     assert world.update(next_action_at=moment).next_action_at == planned
 

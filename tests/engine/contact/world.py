@@ -17,7 +17,7 @@ from schemas.commands import Command, Fence
 from schemas.contact import Call, Head, Lead
 from schemas.decisions import Answer, Fact
 from schemas.envelope import Envelope
-from schemas.instant import Instant, from_datetime
+from schemas.instant import EPOCH, Instant, from_datetime
 from schemas.records import Body, Company, Offer, Record, Schedule, plain
 from schemas.requests import (
     CONTACT_REQUESTS,
@@ -81,9 +81,9 @@ class World:
             company_id=self.company_id,
             version=version,
             sequence=next(self._numbers),
-            created_at=0,
-            updated_at=0,
-            deleted_at=1 if deleted else None,
+            created_at=EPOCH,
+            updated_at=EPOCH,
+            deleted_at=Instant(1) if deleted else None,
             body=plain(body),
         )
         change = RuleChange(self.rules.record(record_type, record_id), record)
@@ -219,7 +219,7 @@ class World:
             if entity is None:
                 self.timers.pop(key, None)
             else:
-                self.timers[key] = 0
+                self.timers[key] = EPOCH
         self.state.commit()
         self.facts += draft.facts
         for order in draft.commands:

@@ -10,7 +10,7 @@ from engine.contact.facts.ledger import LEDGER_FOR, LEDGER_MAX
 from engine.law.caps import CAP_COUNT_MAX, CAP_PERIOD_MAX, Cap, last_release, release_at, strictest
 from engine.law.pack import default_pack
 from schemas.contact import Attempt
-from schemas.instant import DAY, HOUR, MINUTE, Instant, from_datetime
+from schemas.instant import DAY, EPOCH, HOUR, MINUTE, Instant, from_datetime
 
 BOTH = frozenset({"call", "sms"})
 CALLS = frozenset({"call"})
@@ -60,19 +60,19 @@ def test_e12_after_the_fourth_the_second_counts() -> None:
     [
         ((), FLORIDA, None),
         (("call", "call"), FLORIDA, None),
-        (("call", "sms", "call"), FLORIDA, DAY),
-        (("sms", "sms", "sms"), FLORIDA, DAY),
-        (("call", "sms", "call", "call"), FLORIDA, DAY + HOUR),
+        (("call", "sms", "call"), FLORIDA, EPOCH + DAY),
+        (("sms", "sms", "sms"), FLORIDA, EPOCH + DAY),
+        (("call", "sms", "call", "call"), FLORIDA, EPOCH + DAY + HOUR),
         (("sms", "sms", "sms"), MAINE, None),
-        (("call",), MAINE, 8 * HOUR),
-        (("call", "sms"), MAINE, 8 * HOUR),
+        (("call",), MAINE, EPOCH + 8 * HOUR),
+        (("call", "sms"), MAINE, EPOCH + 8 * HOUR),
         (("email", "email", "email"), FLORIDA, None),
     ],
 )
 def test_only_the_kinds_that_a_cap_counts_are_counted(kinds: tuple[str, ...], cap: Cap, release: Instant | None) -> None:
-    ledger = tuple(entry(number * HOUR, kind) for number, kind in enumerate(kinds))
+    ledger = tuple(entry(EPOCH + number * HOUR, kind) for number, kind in enumerate(kinds))
 
-    assert release_at(ledger, cap, len(kinds) * HOUR) == release
+    assert release_at(ledger, cap, EPOCH + len(kinds) * HOUR) == release
 
 
 def test_commands_in_flight_are_in_the_ledger_and_count() -> None:
@@ -146,7 +146,7 @@ def test_waiting_for_the_release_never_exceeds_a_cap_and_never_takes_too_long(
     caps: list[Cap], wishes: list[tuple[int, str]]
 ) -> None:
     ledger: list[Attempt] = []
-    now = 0
+    now = EPOCH
     kept = strictest(caps)
     for later, kind in wishes:
         now += later

@@ -9,7 +9,7 @@ import engine.law
 from engine.calendar import Opening
 from engine.law.opening import first_allowed
 from engine.law.pack import CompiledRulePack, read_rows
-from schemas.instant import Instant, from_datetime
+from schemas.instant import EPOCH, Instant, from_datetime
 
 SHIPPED = files(engine.law).joinpath("pack.toml").read_text("utf-8")
 
@@ -76,8 +76,8 @@ def test_a_countrys_rule_holds_as_long_as_its_dates_last_anywhere(at: str, *, ho
 def test_a_country_with_rules_of_its_own_for_calls_keeps_the_floor_for_texts() -> None:
     found = pack(row("de", "DE", ""))
 
-    texts = found.limits((), ("DE",), "sms", "telemarketing", 0)
-    informational = found.limits((), ("DE",), "call", "informational", 0)
+    texts = found.limits((), ("DE",), "sms", "telemarketing", EPOCH)
+    informational = found.limits((), ("DE",), "call", "informational", EPOCH)
 
     assert [hours.rule_ids for hours in (*texts.hours, *informational.hours)] == [("telephone-floor",)] * 2
 

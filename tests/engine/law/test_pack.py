@@ -13,7 +13,7 @@ from engine.law.caps import CAP_PERIOD_MAX
 from engine.law.faults import RulePackError
 from engine.law.floor import TELEPHONE_FLOOR
 from engine.law.pack import QUIET_HOURS_FEDERAL, CompiledRulePack, default_pack, read_rows
-from schemas.instant import HOUR
+from schemas.instant import EPOCH, HOUR
 from schemas.law import PURPOSES, RuleRow
 
 SHIPPED = files(engine.law).joinpath("pack.toml").read_bytes()
@@ -101,7 +101,7 @@ def test_rows_on_which_sources_disagree_say_so() -> None:
 
 
 def test_the_floor_of_the_pack_is_that_of_the_engine() -> None:
-    limits = default_pack().limits((), (), "call", "telemarketing", 0)
+    limits = default_pack().limits((), (), "call", "telemarketing", EPOCH)
 
     assert [(hours.code, hours.windows) for hours in limits.hours] == [(QUIET_HOURS_FEDERAL, TELEPHONE_FLOOR)]
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from schemas.instant import HOUR, SECOND, Instant
+from schemas.instant import EPOCH, HOUR, SECOND, Instant
 
 Body = Mapping[str, Any]
 
@@ -47,7 +47,7 @@ class ModelLead:
     callback_at: Instant | None = None
     asked_at: Instant | None = None
     place: int = 0
-    base: Instant = 0
+    base: Instant = EPOCH
     attempts: int = 0
     emails: int = 0
     connected: bool = False
@@ -79,7 +79,7 @@ class Model:
     """One company: its people, and what went out to them."""
 
     def __init__(self) -> None:
-        self.now: Instant = 0
+        self.now: Instant = EPOCH
         self.people: dict[str, ModelPerson] = {}
         self.contacts: list[tuple[Any, ...]] = []
         self.made = 0
@@ -244,7 +244,7 @@ class Model:
 
     def _free(self, person: ModelPerson, at: Instant) -> Instant:
         """Return when the telephone may ring again."""
-        return max(at, self.now, 0 if person.called_at is None else person.called_at + GUARD)
+        return max(at, self.now, EPOCH if person.called_at is None else person.called_at + GUARD)
 
     def _act(self, person: ModelPerson, lead: ModelLead, what: str) -> None:
         if what == "callback":
@@ -286,7 +286,7 @@ class Model:
         lead.status = what
 
 
-NEVER: Instant = 2**62
+NEVER = Instant(2**62)
 
 
 def faults(body: Body) -> set[str]:

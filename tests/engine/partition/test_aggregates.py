@@ -8,12 +8,13 @@ from engine.partition.aggregate import Adoption, Aggregate
 from engine.partition.draft import Draft
 from engine.partition.state import State
 from engine.rules import Rules
+from schemas.instant import Instant
 from schemas.state import ENTITIES
 from schemas.topics import TOPICS
 from schemas.wire import Entity, packed_name, to_pack
 from tests.schemas.corpus import sample
 
-NOW = 1_781_715_600_000
+NOW = Instant(1_781_715_600_000)
 
 AGGREGATES = [pytest.param(aggregate, id=type(aggregate).__name__) for aggregate in (ContactAggregate(), AccountAggregate())]
 EVERY = pytest.mark.parametrize("aggregate", AGGREGATES)

@@ -7,6 +7,7 @@ from engine.partition.state import State
 from engine.rules import Rules
 from schemas.decisions import Position
 from schemas.envelope import Envelope, to_headers
+from schemas.instant import EPOCH
 from schemas.records import Company, Offer, Record, RulePack, Schedule, plain
 from schemas.requests import LeadSubmitted, OutcomeRecorded
 from schemas.wire import from_builtins, to_json
@@ -32,8 +33,8 @@ def record(number: int, record_type: str, body: object, version: int = 1) -> Rec
         company_id=1,
         version=version,
         sequence=number,
-        created_at=0,
-        updated_at=0,
+        created_at=EPOCH,
+        updated_at=EPOCH,
         body=plain(body),  # type: ignore[arg-type]
     )
 

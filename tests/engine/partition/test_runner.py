@@ -86,7 +86,7 @@ class HandClock:
     """A clock that stands still until it is moved."""
 
     def __init__(self) -> None:
-        self.time = 1_000_000
+        self.time = Instant(1_000_000)
         self.ahead = 0
         """Milliseconds by which it is wrong; the log's own clock is right."""
 
@@ -601,12 +601,12 @@ async def test_clocks_may_be_thirty_seconds_apart_and_a_slow_commit_makes_none_w
     await runner.cycle()
 
     assert runner.problem is None
-    heard = BrokerTime(1_000_000, 100.0, 160.0)  # the answer took a minute: the broker's time is known no better than that
-    assert ahead_seconds(1_060_000, 160.0, heard, None) == 0
-    assert ahead_seconds(1_000_000, 160.0, heard, None) == 0
-    assert ahead_seconds(1_061_000, 160.0, heard, None) == 1
-    assert ahead_seconds(999_000, 160.0, heard, None) == -1
-    assert ahead_seconds(1_061_000, 160.0, heard, 1_071_000) == -10
+    heard = BrokerTime(Instant(1_000_000), 100.0, 160.0)  # the answer took a minute: the broker's time is no better known
+    assert ahead_seconds(heard.appended_at + 60_000, 160.0, heard, None) == 0
+    assert ahead_seconds(heard.appended_at, 160.0, heard, None) == 0
+    assert ahead_seconds(heard.appended_at + 61_000, 160.0, heard, None) == 1
+    assert ahead_seconds(heard.appended_at - 1_000, 160.0, heard, None) == -1
+    assert ahead_seconds(heard.appended_at + 61_000, 160.0, heard, heard.appended_at + 71_000) == -10
 
 
 async def test_a_partition_that_another_clock_took_into_the_future_waits_for_its_own(house: RunnerWorld) -> None:

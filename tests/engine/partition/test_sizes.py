@@ -17,7 +17,7 @@ from engine.rules import Rules
 from schemas.contact import Lead
 from schemas.decisions import Position, Refusal
 from schemas.envelope import Envelope, to_headers
-from schemas.instant import DAY, HOUR, MINUTE, Instant
+from schemas.instant import DAY, EPOCH, HOUR, MINUTE, Instant
 from schemas.records import Company, Offer, OutgoingWebhook, Record, Schedule, plain
 from schemas.requests import LeadSubmitted
 from schemas.state import lead_key
@@ -41,8 +41,8 @@ def adopted(record_type: str, body: object, number: int, record_id: int = 1) -> 
         company_id=1,
         version=1,
         sequence=number,
-        created_at=0,
-        updated_at=0,
+        created_at=EPOCH,
+        updated_at=EPOCH,
         body=plain(body),  # type: ignore[arg-type]
     )
 
@@ -194,7 +194,7 @@ def test_a_lead_that_awaits_something_waits_as_well_when_its_timer_fails(
     if status_wait == "concurrency_cap":
         lead.flight, lead.slot_id, lead.slot_due_at, lead.status_wait = None, "slot", NOON + HOUR, status_wait
         partition.keep(lead)
-    now = partition.lead.wake_at or partition.lead.slot_due_at or 0
+    now = partition.lead.wake_at or partition.lead.slot_due_at or EPOCH
     monkeypatch.setattr("engine.contact.aggregate._wake_lead", lambda *_: 1 / 0)
     failed = partition.tick(now)
 
@@ -212,7 +212,7 @@ def test_a_lead_that_has_ended_stays_ended_where_the_timeout_of_its_last_command
     lead.status, lead.status_wait = "removed", None
     partition.keep(lead)
     monkeypatch.setattr("engine.contact.aggregate._wake_lead", lambda *_: 1 / 0)
-    partition.tick(lead.wake_at or 0)
+    partition.tick(lead.wake_at or EPOCH)
 
     assert (partition.lead.status, partition.lead.wake_at) == ("removed", None)
 
@@ -332,7 +332,7 @@ def test_no_input_makes_a_record_over_the_limit_of_its_topic(
     decided = [partition.ask(submission(email="ann@example.com", data=data), **envelope)]
     for _ in range(4):
         is_due = any(key.startswith("lead/") for key, _ in partition.state.items()) and partition.lead.wake_at is not None
-        decided += [partition.tick(partition.lead.wake_at or 0)] if is_due else []
+        decided += [partition.tick(partition.lead.wake_at or EPOCH)] if is_due else []
 
     assert [too_large(one) for one in decided] == [[]] * len(decided)
     assert all(one.decision.error is None or "TooLarge" in one.decision.error for one in decided)

@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 from engine.partition.aggregate import Timer
 from engine.partition.timers import TimerQueue
 from schemas.contact import Replan
-from schemas.instant import HOUR, MINUTE, SECOND, Instant
+from schemas.instant import EPOCH, HOUR, MINUTE, SECOND, Instant
 
-NOON: Instant = 1_784_131_200_000
+NOON = Instant(1_784_131_200_000)
 
 
 def timer(name: str, due_at: Instant, urgency_class: int = 2, priority: float = 100.0) -> Timer:
@@ -63,7 +63,7 @@ def test_who_waited_before_a_gate_that_is_gone_goes_by_turns_and_priority() -> N
     assert queue.next_due_at() is None, "nobody asks again before the sweep has ended"
 
     gates.clear()
-    assert queue.next_due_at() == 0
+    assert queue.next_due_at() == EPOCH
     slices = 0
     while queue.promote_due(NOON, 7):
         slices += 1
@@ -119,7 +119,7 @@ def test_what_was_given_back_is_due_again() -> None:
     leads.set(timer("1", NOON))
     taken = leads.queue.pop_due(NOON, 10)
     leads.queue.give_back(taken)
-    assert leads.queue.next_due_at() == 0
+    assert leads.queue.next_due_at() == EPOCH
     assert leads.fire(NOON) == ["lead/1"]
 
 
@@ -160,7 +160,7 @@ def test_the_queue_says_what_a_search_through_all_timers_says(
         del waiting[:3]
         next_due_at = leads.queue.next_due_at()
         assert next_due_at is not None or not leads.timers
-        assert not leads.timers or (next_due_at or 0) <= min(one.due_at for one in leads.timers.values())
+        assert not leads.timers or (next_due_at or EPOCH) <= min(one.due_at for one in leads.timers.values())
         now += step
         due = sorted(
             (one for one in leads.timers.values() if one.due_at <= now),

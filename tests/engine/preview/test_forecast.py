@@ -8,7 +8,7 @@ from engine.preview import preview, read_trial, shown
 from engine.submission.normalise import normalise
 from schemas.commands import COMMAND_KINDS
 from schemas.contact import LIVE_STATUSES
-from schemas.instant import DAY, to_rfc3339
+from schemas.instant import DAY, EPOCH, to_rfc3339
 from schemas.records import Buyer, BuyerGroup, OutgoingWebhook, RulePack
 from schemas.wire import from_builtins
 from tests.engine.contact.world import NEW_YORK, World, at
@@ -37,7 +37,7 @@ def seen(*steps: dict[str, Any], **asked: Any) -> dict[str, Any]:
     lead = asked.pop("lead", {"caller_id": NUMBER})
     schedule = {"time_zone": NEW_YORK, "steps": list(steps), **fields}
     raw = {"schedule": schedule, "lead": lead, "at": SATURDAY_NIGHT, **asked}
-    return shown(preview(read_trial(raw, now=0)))
+    return shown(preview(read_trial(raw, now=EPOCH)))
 
 
 def moments(found: dict[str, Any]) -> list[tuple[Any, ...]]:
@@ -357,7 +357,7 @@ def test_a_year_of_fifty_steps_is_previewed_to_its_end() -> None:
 
     assert len(found["actions"]) == 25
     assert found["end_status"] == "completed_connected"
-    last = read_trial({"schedule": {"steps": [CALL]}, "lead": {}, "at": found["ended_at"]}, now=0).at
+    last = read_trial({"schedule": {"steps": [CALL]}, "lead": {}, "at": found["ended_at"]}, now=EPOCH).at
     assert 349 * DAY < last - at("2026-03-07 21:30") < 352 * DAY
 
 
@@ -388,7 +388,7 @@ def test_a_preview_keeps_to_the_companys_own_rules() -> None:
     lead = {"caller_id": "+13055550123", "time_zone": "America/New_York"}
     asked = {"schedule": {"steps": [{"id": "call-1", "kind": "call"}]}, "lead": lead, "at": "2026-07-15 12:00:00 -0400"}
 
-    (action,) = preview(read_trial(asked, now=0), rule_packs=packs).actions
+    (action,) = preview(read_trial(asked, now=EPOCH), rule_packs=packs).actions
 
     assert action.at == at("2026-07-16 10:00")
 
@@ -418,6 +418,6 @@ def test_a_rule_of_a_country_holds_for_its_numbers_where_no_country_is_stated(
     packs = [from_builtins({"name": "Counsel", "rules": [row]}, RulePack)]
     asked = {"schedule": {"steps": [CALL]}, "lead": {"caller_id": number}, "at": "2026-07-15 12:00:00 -0400"}
 
-    (action,) = preview(read_trial(asked, now=0), rule_packs=packs).actions
+    (action,) = preview(read_trial(asked, now=EPOCH), rule_packs=packs).actions
 
     assert (action.at > at("2026-07-16 00:00")) == is_held

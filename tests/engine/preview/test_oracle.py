@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.preview import preview, read_trial, shown
+from schemas.instant import EPOCH
 from tests.engine.preview.oracle import DAYS, Oracle
 
 PLACES = [
@@ -101,7 +102,7 @@ def test_a_preview_is_what_a_reader_of_the_papers_says(
     at = begun + timedelta(seconds=30 * half_minutes)
     asked = {"schedule": schedule, "lead": {**lead, "email": "ada@example.com"}, "at": at.isoformat(), "outcomes": outcomes}
 
-    found = shown(preview(read_trial({**asked, "limit": 100}, now=0)))
+    found = shown(preview(read_trial({**asked, "limit": 100}, now=EPOCH)))
 
     done, end, ended_at = Oracle(at, zones, states, schedule, outcomes).run()
     told = [(one["step_id"], datetime.fromisoformat(one["at"])) for one in found["actions"]]

@@ -7,6 +7,7 @@ import pytest
 from engine.account.bodies import read_schedule
 from engine.partition.draft import RefusedError
 from engine.preview import Past, preview, read_trial
+from schemas.instant import EPOCH
 from tests.engine.contact.world import at
 
 NOW = at("2026-03-07 21:30")
@@ -102,7 +103,7 @@ def test_the_date_form_of_the_interface_is_read_and_history_is_put_in_order() ->
         {"kind": "call", "at": "2026-03-06 12:00:00 -0500", "outcome": "busy"},
     ]
 
-    trial = read_trial({**GOOD, "at": "2026-03-07 21:30:00 -0500", "history": history}, now=0)
+    trial = read_trial({**GOOD, "at": "2026-03-07 21:30:00 -0500", "history": history}, now=EPOCH)
 
     assert trial.at == NOW
     assert trial.history == (

@@ -7,10 +7,11 @@ import pytest
 
 from engine.rules import Rules
 from engine.submission.normalise import Normalised, normalise
+from schemas.instant import Instant
 from schemas.records import Body, Company, Offer, Record, Schedule, TrafficSource, plain
 from schemas.schedule import SmsStep
 
-RECEIVED_AT = 1_773_000_000_000
+RECEIVED_AT = Instant(1_773_000_000_000)
 
 OFFER_ID, SCHEDULE_ID, EMPTY_ID, GUARDED_ID, SOURCE_ID, PAUSED_SOURCE_ID, STRANGER_ID = 11, 12, 13, 14, 15, 16, 21
 
@@ -23,8 +24,8 @@ def record(kind: str, record_id: int, body: Body, company_id: int = 1) -> Record
         company_id=company_id,
         version=1,
         sequence=record_id,
-        created_at=1,
-        updated_at=1,
+        created_at=Instant(1),
+        updated_at=Instant(1),
         body=plain(body),
     )
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from engine.partition.draft import RefusedError
 from engine.rules import Rules
 from engine.submission.normalise import normalise
+from schemas.instant import Instant
 from schemas.problems import PROBLEMS
 from schemas.requests import LeadSubmitted
 from schemas.wire import from_json, to_json
@@ -213,7 +214,7 @@ def test_at_most_200_tokens(submit: Submit) -> None:
 def test_a_callback_has_one_time(submit: Submit) -> None:
     moment = "2026-03-09 12:00:00 -0500"
     assert submit({"schedule_callback_in_seconds": "90"}).request.schedule_callback_at == RECEIVED_AT + 90_000
-    assert submit({"schedule_callback_at": moment}).request.schedule_callback_at == 1_773_075_600_000
+    assert submit({"schedule_callback_at": moment}).request.schedule_callback_at == Instant(1_773_075_600_000)
     both = refusal(submit, {"schedule_callback_at": moment, "schedule_callback_in_seconds": "90"})
     assert list(both.errors) == ["schedule_callback_in_seconds"]
 
@@ -244,7 +245,7 @@ def test_a_callback_is_neither_past_nor_a_year_away(submit: Submit, seconds: str
 
 
 def test_the_next_action_is_at_most_366_days_ahead(submit: Submit) -> None:
-    assert submit({"next_action_at": "2020-01-01 00:00:00 +0000"}).request.next_action_at == 1_577_836_800_000
+    assert submit({"next_action_at": "2020-01-01 00:00:00 +0000"}).request.next_action_at == Instant(1_577_836_800_000)
     assert submit({"next_action_at": "2027-03-08 00:00:00 +0000"}).request.next_action_at is not None
     assert list(refusal(submit, {"next_action_at": "2027-03-10 00:00:00 +0000"}).errors) == ["next_action_at"]
 

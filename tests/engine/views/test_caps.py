@@ -14,7 +14,7 @@ from engine.rules import Rules
 from engine.views.buyers import Capacity, availability, resources, ways
 from engine.views.caps import caps_hit, is_maxed_out, order_key, used_of
 from schemas.account import CapUsage
-from schemas.instant import HOUR, MINUTE, Instant
+from schemas.instant import EPOCH, HOUR, MINUTE, Instant
 from schemas.records import Body, Buyer, BuyerGroup, Offer, Record, Schedule, TrafficSource, plain
 from schemas.schedule import CallStep, Connect, Window
 from tests.engine.contact.world import NEW_YORK, at
@@ -34,7 +34,7 @@ def _tallies(
     for cap, amount in used.items():
         metric, _, period = cap.rpartition("_")
         begins, ends = period_of(period, now, group)
-        tally = found.setdefault(period, CapUsage(began_at=begins or 0, ends_at=ends))
+        tally = found.setdefault(period, CapUsage(began_at=begins or EPOCH, ends_at=ends))
         if is_open and metric in RESERVED:
             tally.open[metric] = int(amount)
         else:
@@ -69,7 +69,7 @@ def test_a_day_on_which_the_clock_changes_is_shorter_or_longer() -> None:
 
 def test_what_is_used_in_total_counts_from_its_reset_and_is_never_reset_by_time() -> None:
     assert period_of("total", NOW, _group()) == (None, None)
-    assert period_of("total", NOW, _group(total_caps_reset_at=7)) == (7, None)
+    assert period_of("total", NOW, _group(total_caps_reset_at=7)) == (Instant(7), None)
 
 
 def test_each_metric_is_a_sum_of_the_groups_calls() -> None:
@@ -130,8 +130,8 @@ def _rules(**bodies: Body) -> Rules:
     for place, (name, body) in enumerate(bodies.items(), 1):
         kind, _, number = name.rpartition("_")
         record = Record(
-            type=kind, id=int(number), uuid=name, company_id=1, version=1, sequence=place, created_at=0, updated_at=0,
-            body=plain(body),
+            type=kind, id=int(number), uuid=name, company_id=1, version=1, sequence=place, created_at=EPOCH,
+            updated_at=EPOCH, body=plain(body),
         )  # fmt: skip
         rules.apply(0, record)
     return rules
@@ -266,10 +266,10 @@ def test_no_buyer_takes_a_suppressed_person_nor_does_a_paused_deleted_or_foreign
         offer_9=Offer(name="Solar", lead_token="lt", buyer_ids=(70, 71, 72, 73)),
     )
     theirs = Buyer(name="Eve", number="+12125550142")
-    for number, company_id, deleted_at in ((72, 2, None), (73, 1, 5)):
+    for number, company_id, deleted_at in ((72, 2, None), (73, 1, Instant(5))):
         record = Record(
-            type="buyer", id=number, uuid=str(number), company_id=company_id, version=1, sequence=number, created_at=0,
-            updated_at=0, deleted_at=deleted_at, body=plain(theirs),
+            type="buyer", id=number, uuid=str(number), company_id=company_id, version=1, sequence=number, created_at=EPOCH,
+            updated_at=EPOCH, deleted_at=deleted_at, body=plain(theirs),
         )  # fmt: skip
         rules.apply(0, record)
     capacity = Capacity(rules, {}, {}, NOW)

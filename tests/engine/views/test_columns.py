@@ -7,6 +7,7 @@ import pytest
 from adapters.http.schema.shapes import CALL_TYPES, LEAD_TYPES
 from engine.views import call, lead, lead_columns
 from engine.views.column import Column
+from schemas.instant import EPOCH
 from tests.api.seed_table import CALL_COLUMNS_GIVEN, LEAD_COLUMNS_GIVEN
 
 TYPES = {"integer", "number", "string", "boolean", "object", "date-time", "uuid"}
@@ -48,4 +49,4 @@ def test_a_lead_shows_the_columns_of_the_table_and_no_others() -> None:
         def __missing__(self, key: str) -> object:
             return [] if key == "zones" else None
 
-    assert tuple(lead.lead_view(Empty(status="queue", id=1), 0)) == tuple(one.name for one in lead_columns.COLUMNS)
+    assert tuple(lead.lead_view(Empty(status="queue", id=1), EPOCH)) == tuple(one.name for one in lead_columns.COLUMNS)

@@ -5,10 +5,10 @@ from datetime import datetime
 import pytest
 
 from engine.views.periods import LABELS, span_of
-from schemas.instant import from_datetime, to_rfc3339
+from schemas.instant import EPOCH, Instant, from_datetime, to_rfc3339
 
 
-def at(text: str) -> int:
+def at(text: str) -> Instant:
     return from_datetime(datetime.fromisoformat(text))
 
 
@@ -67,7 +67,7 @@ def test_every_label_of_the_interface_is_known() -> None:
 )
 def test_six_months_ago_is_the_same_day_or_the_last_one_of_a_month_that_has_no_such_day(now: str, first: str) -> None:
     span = span_of("Last 6 Months", at(now), "UTC")
-    assert (to_rfc3339(span[0] or 0), span[1]) == (first, None)
+    assert (to_rfc3339(span[0] or EPOCH), span[1]) == (first, None)
 
 
 @pytest.mark.parametrize(

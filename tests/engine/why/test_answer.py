@@ -10,7 +10,7 @@ from engine.law.pack import default_pack
 from engine.preview import preview, read_trial
 from engine.why.model import Explanation, shown
 from schemas.contact import LIVE_STATUSES
-from schemas.instant import DAY, HOUR, MINUTE, SECOND, Instant, to_rfc3339
+from schemas.instant import DAY, EPOCH, HOUR, MINUTE, SECOND, Instant, to_rfc3339
 from schemas.records import Buyer, BuyerGroup, Schedule
 from schemas.requests import CallStartRequested, SlotAnswered
 from tests.engine.contact.world import KEY, NEW_YORK, NOON, at
@@ -436,7 +436,7 @@ def test_what_would_be_acted_on_is_what_the_preview_orders_and_never_anything_el
     lead = {"caller_id": "+12125550123", "email": "ada@example.com", "time_zone": NEW_YORK}
     lead |= {"state": states[0]} if states else {}
     schedule = {"steps": steps, **fields}
-    trial = read_trial({"schedule": schedule, "lead": lead, "at": to_rfc3339(at(begins)), "limit": 100}, now=0)
+    trial = read_trial({"schedule": schedule, "lead": lead, "at": to_rfc3339(at(begins)), "limit": 100}, now=EPOCH)
     actions = sorted({action.at for action in preview(trial).actions})
 
     world = asked(*steps, now=begins, **fields)
