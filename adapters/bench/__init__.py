@@ -1,4 +1,4 @@
-"""How fast is it, against the least that anybody could do? One row per promise of design.md 9, each a ratio in one run.
+"""How fast is it beside a bare baseline? One row per goal of `adapters/bench/table.py`, each a ratio in one run.
 
-Ours and the baseline take turns, so that whatever else this machine does falls on both.
+Ours and the baseline take turns, so that other load on this machine affects both.
 """

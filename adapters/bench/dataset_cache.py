@@ -1,4 +1,4 @@
-"""Where do two million leads come from, when it takes half an hour to make them? From a data set that is kept."""
+"""Where do two million leads come from, when creating them takes half an hour? From a data set kept between benches."""
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -15,7 +15,7 @@ from adapters.postgres.pool import Pool, open_pool
 
 NAME = "large"
 SETTINGS = {"shared_buffers": "1GB", "effective_cache_size": "3GB"}
-"""What anybody sets who has a database of this size: as it comes, PostgreSQL takes 128 MB."""
+"""Usual settings for a database of this size; PostgreSQL's default for `shared_buffers` is 128 MB."""
 
 FILL_SECONDS = 1_800.0
 
@@ -38,7 +38,7 @@ async def open_data_set(stage: Stage, say: Callable[[str], None]) -> AsyncIterat
 
 
 async def count_other_leads(dsn: str) -> int:
-    """Return how many leads were submitted and projected beside the data set."""
+    """Return how many leads the background submissions added to the data set."""
     connection = await asyncpg.connect(dsn)
     try:
         found: int = await connection.fetchval(_BESIDE, COMPANY_ID, IDS_APART, IDS_REST)
@@ -51,7 +51,7 @@ _BESIDE = "SELECT count(*) FROM read.leads WHERE company_id = $1 AND id % $2 <> 
 
 
 def fingerprint(leads: int) -> str:
-    """Return what a data set is known by: another schema, other values or another size are another one."""
+    """Return the hash of a data set's schema, values and size."""
     parts = [str(leads), repr(LEAD_VALUES), repr(CALL_VALUES)]
     parts += [f"{one.schema}/{one.name}/{one.checksum}" for one in migrations()]
     return sha256("\n".join(parts).encode()).hexdigest()
@@ -98,7 +98,7 @@ async def _fill(dsn: str, leads: int, say: Callable[[str], None]) -> int:
 
 
 async def _clear(dsn: str) -> None:
-    """Take away what an earlier bench wrote beside: a new deployment gives out the same ids."""
+    """Delete the rows of an earlier bench's submissions: a new deployment gives out the same ids."""
     connection = await asyncpg.connect(dsn, command_timeout=FILL_SECONDS)
     try:
         for statement in _CLEARING:
@@ -108,7 +108,7 @@ async def _clear(dsn: str) -> None:
 
 
 _CLEARING = (
-    # A deletion leaves no mark: the product deletes no row.
+    # Mark the days for the rollups here: the product deletes no row, so no trigger does it.
     """
     INSERT INTO read.stale_days (company_id, source, day)
     SELECT DISTINCT company_id, 'leads', date_bin('1 day', created_at, 'epoch') FROM read.leads

@@ -1,4 +1,4 @@
-"""How long does the aggregate take over one submission, with all warm? Reading, sealing and writing it are not counted."""
+"""How long does the aggregate take to decide one submission? Caches are warm; reading, sealing and writing do not count."""
 
 from collections.abc import Callable, Sequence
 from statistics import median
@@ -35,13 +35,13 @@ async def measure(stage: Stage, say: Callable[[str], None]) -> list[Row]:
         say(f"decide: run {number} of {RUNS}")
         asked = [(from_headers(one.headers), from_json(one.value or b"", LeadSubmitted)) for one in submitted]
         took = _took(asked, rules)
-        if number:  # the first one warms what is kept: cadences, laws, hours
+        if number:  # the first run fills the caches: schedules, laws, hours
             runs.ours.append(took)
     return [row("decide", runs, goal="<= 15", unit="us/submission at the median")]
 
 
 def _took(asked: Asked, rules: Rules) -> float:
-    """Return the microseconds that half of the decisions took at most."""
+    """Return the median of the decisions, in microseconds."""
     aggregate, state = ContactAggregate(), State()
     took = []
     for number, (envelope, request) in enumerate(asked):

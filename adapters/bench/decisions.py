@@ -55,7 +55,7 @@ async def measure_quix(stage: Stage, say: Callable[[str], None]) -> list[Row]:
 
 
 async def _decide(stage: Stage, submitted: Requests, written: dict[int, Written] | None = None) -> float:
-    """Return the seconds in which one process decided all that was there; note in `written` what it wrote."""
+    """Return the seconds in which one process decided all submissions; note in `written` what it wrote."""
     async with deployment(stage) as context:
         await append_all(context, CONTACTS_REQUESTS.name, submitted)
         async with running(context) as runners:
@@ -104,7 +104,7 @@ async def _quix(stage: Stage, submitted: Requests) -> float:
 
 @asynccontextmanager
 async def running(context: Context, partitions: Sequence[int] = range(PARTITIONS)) -> AsyncIterator[dict[int, Runner]]:
-    """Take partitions of the contacts, as the scheduler role does, restore them, and let them go at the end."""
+    """Own and restore partitions of the contacts, as the scheduler role does; release them at the end."""
     appender = await context.log.appender()
 
     def outbox(stream: str) -> Outbox:

@@ -1,9 +1,9 @@
-"""What does a large company look like in the read schema? Leads and calls made by the database itself, in minutes.
+"""What does a large company look like in the read schema? The database generates its leads and calls, in minutes.
 
-The rows are as the projector would have written them: same columns, same indexes. Five years of them, more with each year;
-few offers, sources and campaigns have most of the leads; what is old has ended; people come back. Nothing is left to chance:
-a value follows from the number of its row, so that every bench sees the same company. Small companies share the tables.
-Columns that matter to nobody here get the plainest value that they can hold.
+The rows are as the projector would have written them: same columns, same indexes. They cover five years, more with each
+year; few offers, sources and campaigns have most of the leads; old leads have ended; people come back. Values are
+deterministic, by the number of the row, so that every bench sees the same company. Small companies share the tables.
+Columns that no measurement uses get the simplest value that they can hold.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ from adapters.postgres.pool import Pool
 from adapters.postgres.rollups import Rollups
 
 COMPANY_ID = 1
-"""That of the bench's other rows: its key is known."""
+"""The company of the bench's other rows, because its key is known."""
 
 SMALL_COMPANIES = (2,)
 SMALL_SHARE = 0.05
@@ -32,16 +32,16 @@ NEWEST = "timestamptz '2026-07-15 16:00:00+00'"
 CALLS_PER_LEAD = 2.5
 
 LEADS_DEFAULT = 300_000
-"""With their 750,000 calls they are made in two minutes on two cores."""
+"""With their 750,000 calls they take two minutes on two cores."""
 
 LEADS_LARGE = 2_000_000
-"""The size that the goals speak of; its 5 million calls take half an hour, so the data set is kept."""
+"""The size of the goals; its 5 million calls take half an hour, so the data set is kept."""
 
 ROWS_AT_ONCE = 100_000
-"""Of one statement: its triggers hold the rows that it wrote."""
+"""Rows of one statement: its triggers hold them in memory."""
 
 DAYS_AT_ONCE = 40
-"""Rolled up in one transaction: some 100,000 calls."""
+"""Days that one transaction rolls up: some 100,000 calls."""
 
 STATEMENT_SECONDS = 1_800.0
 """One statement of the filling, at 2 million leads on a slow machine."""
@@ -68,7 +68,7 @@ def _chosen(kind: int, *choices: tuple[float, str], of: str = "n") -> str:
 
 
 _LIVE = f"(n > {{live_from}} AND {_share(1)} < 0.6)"
-"""Of the newest leads, most: schedules run for days, not for years."""
+"""Most of the newest leads are live: schedules run for days, not for years."""
 _ENDED = _chosen(
     2, (0.34, "expired"), (0.52, "exceeded_max_calls"), (0.71, "completed_attempted"), (0.85, "completed_connected"),
     (0.88, "completed_converted"), (0.93, "completed"), (0.97, "opt_out"), (0.99, "removed"), (1, "failure"),
@@ -146,7 +146,7 @@ _OUTCOME = (
 )
 _AT = f"({_CREATED} + make_interval(secs => floor({_share(33, 'g')} ^ 3 * 432000)))"
 _WON = f"({_CONVERTED} AND g = ceil(n * {CALLS_PER_LEAD}))"
-"""Of a converted lead the last of its calls converted."""
+"""The last call of a converted lead converted."""
 _INBOUND = f"({_share(34, 'g')} < 0.08)"
 
 CALL_VALUES: Mapping[str, str] = {
@@ -226,7 +226,7 @@ Say = Callable[[str], None]
 async def fill(dsn: str, pool: Pool, leads: int, say: Say) -> int:
     """Migrate an empty database and fill it with companies' leads and calls; return the number of the large one's calls.
 
-    Indexes are made after the rows, as a restore makes them; what text is found by is kept by the tables' own triggers.
+    Indexes are created after the rows, as by a restore; the tables' own triggers write the full-text rows.
     """
     await migrate(dsn)
     async with pool.acquire() as connection:
@@ -253,7 +253,7 @@ TABLES = ("leads", "calls", "contacts")
 
 
 async def _fill_table(dsn: str, table: str, sizes: Mapping[int, int], indexes: list[Any], say: Say) -> None:
-    """Fill a table and what belongs to it, on a connection of its own: the other core fills another one."""
+    """Fill a table and its word table, on a connection of its own: the other core fills another table."""
     connection = await asyncpg.connect(dsn, server_settings={"jit": "off", "maintenance_work_mem": "1GB"})
     try:
         for company, leads in sizes.items():

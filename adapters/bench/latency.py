@@ -30,13 +30,13 @@ SAMPLES = 100
 
 WARM_UP = 10
 GAP_SECONDS = (0.06, 0.12)
-"""Between two submissions, by chance: light load, never in step with anything."""
+"""Random wait between two submissions: light load, in step with no timer."""
 
 WAIT_SECONDS = 30.0
 READY_SECONDS = 30.0
 
 Once = Callable[[], Awaitable[float]]
-"""Does it once and returns the seconds that it took."""
+"""Does it once and returns the seconds it took."""
 
 
 async def measure(stage: Stage, say: Callable[[str], None]) -> list[Row]:
@@ -91,7 +91,7 @@ async def serving_roles(*roles: Role) -> AsyncIterator[None]:
 
 
 class _Submitter:
-    """A producer with one kept connection."""
+    """A producer with one persistent connection."""
 
     def __init__(self, port: int, reader: Reader) -> None:
         self._port = port
@@ -113,7 +113,7 @@ class _Submitter:
 
 
 async def _timed(asking: Awaitable[object], reader: Reader) -> float:
-    """Return the seconds from asking to what comes of it; the answer to the asking may come before or after."""
+    """Return the seconds from a request to the record that it causes; the answer may come before or after that."""
     loop = asyncio.get_running_loop()
     started = loop.time()
     asked = asyncio.ensure_future(asking)

@@ -1,9 +1,9 @@
 """How long do a page of a list and a report take on a large company? In milliseconds over HTTP, and against bare SELECTs.
 
-A page is asked for with every filter in turn, the newest first and by cursor; a report by every category in turn, over the
-last month and over all there is. The figure is the 95th percentile over all of them; each is asked for several times, pages
-once more before that, so that what they read lies in memory as it does on a server that is in use. The baseline reads the
-same rows, or adds the same rows up, by one bare statement on a connection that waits for it.
+Pages are requested with every filter in turn, newest first and by cursor; reports by every category in turn, over the last
+month and over all time. The figure is the 95th percentile of all requests; each is repeated, and pages are first requested
+once without counting, so that their rows are in memory as on a busy server. The baseline reads or sums the same rows by one
+bare statement on an open connection.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ REPORT_RUNS = 2
 ANSWER_SECONDS = 60.0
 P95 = 0.95
 PROJECTED_MIN = 0.8
-"""Of the submissions beside; the others may still be on their way when the bench ends."""
+"""Share of the background submissions; the others may not be projected yet when the bench ends."""
 
 MONTH = {"created_at_from": "2026-06-15 16:00:00 +0000", "created_at_to": "2026-07-15 16:00:00 +0000"}
 YEAR = {"created_at_from": "2025-07-15 16:00:00 +0000", "created_at_to": "2026-07-15 16:00:00 +0000"}
@@ -65,7 +65,7 @@ CALL_PAGES: tuple[dict[str, str], ...] = (
 
 
 class Client:
-    """Asks the API over a kept connection, with the least work of its own; while a baseline is measured it may be cut."""
+    """An API client with one connection, which it opens again where the server closed it meanwhile."""
 
     def __init__(self, port: int) -> None:
         self._port = port
@@ -83,7 +83,7 @@ class Client:
 
 
 async def measure(stage: Stage, say: Callable[[str], None]) -> list[Row]:
-    """Measure `list_page` and `reports`, and both against bare statements, while submissions go on."""
+    """Measure `list_page` and `reports`, also against bare statements, during background submissions."""
     async with open_data_set(stage, say) as (dsn, calls):
         return await _measured(stage, dsn, calls, say)
 
@@ -141,7 +141,7 @@ async def _reports(client: Client, bare: Any) -> tuple[Runs, Runs]:
 
 
 def _spans(category: str) -> list[dict[str, str]]:
-    """Return the spans that a category is asked for: a month and all there is, of short units of time what fits."""
+    """Return the periods to request a category for: a month and all time; shorter ones for short units of time."""
     return {"created_at_five_minutes": [DAYS], "created_at_hour": [MONTH, YEAR]}.get(category, [MONTH, {}])
 
 
@@ -175,7 +175,7 @@ REPORTS: tuple[tuple[str, dict[str, str]], ...] = (
     ("leads", {"category": "recent_call_disposition_id", "pivot": "schedule_action_id"}),
     ("calls", {"category": "outcome", "offer_id": "1", "traffic_source_id": "1"}),
 )
-"""Every category, clocks apart by parts of an hour, second groupings, and filters, some of which have rows added up."""
+"""Every category, time zones with fractional offsets, pivots, and filters with and without rollups."""
 
 
 NEWEST = {

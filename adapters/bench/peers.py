@@ -1,4 +1,4 @@
-"""How are other products run? In environments of their own, made when they are first asked for, from pins with hashes."""
+"""How are other products run? In environments of their own, created on first use, from pins with hashes."""
 
 import asyncio
 import sys
@@ -10,7 +10,7 @@ import msgspec
 from adapters.bench.row import BenchError
 
 PINS = Path(__file__).parents[2] / "deploy" / "bench"
-"""`NAME.lock` says what is installed, `NAME_job.py` what it runs. They are no part of the product."""
+"""`NAME.lock` pins what is installed, `NAME_job.py` is what it runs. They are no part of the product."""
 
 INSTALL_SECONDS = 300.0
 JOB_SECONDS = 180.0
@@ -30,7 +30,7 @@ async def run_peer(folder: Path, name: str, *arguments: str) -> dict[str, Any]:
 
 
 async def environment(folder: Path, name: str) -> Path:
-    """Return the Python of a peer's environment; make it where it is not there or its pins have changed."""
+    """Return the Python of a peer's environment; create it where it is missing or its pins have changed."""
     lock, home = PINS / f"{name}.lock", folder / name
     if not lock.exists():
         raise BenchError(f"{lock} is not there: the peers are run from a checkout")

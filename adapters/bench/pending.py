@@ -1,6 +1,6 @@
-"""What do many waiting leads cost: in memory, in time to be ready again, and in time per event?
+"""What do many waiting leads cost in memory, in time to restore, and in time per event?
 
-The leads are copies of one that was really decided, each of another person, written to the changelog as a scheduler does.
+The leads are copies of one decided lead, each of another person, written to the changelog as a scheduler does.
 """
 
 import gc
@@ -61,7 +61,7 @@ async def measure_memory(stage: Stage, say: Callable[[str], None]) -> list[Row]:
 
 
 async def _measure_with(stage: Stage, leads: int, restored: Runs) -> float:
-    """Return the microseconds per event with so many leads waiting; note how fast they were ready, and read bare."""
+    """Return the microseconds per event with so many leads waiting; note the rates of restoring and of only reading them."""
     async with deployment(stage) as context:
         changelog = [Outgoing(CONTACTS_STATE.name, key.encode(), packed) for key, packed in waiting_leads(leads)]
         await append_all(context, CONTACTS_STATE.name, {0: changelog})
@@ -98,7 +98,7 @@ async def _consume(context: Context) -> int:
 
 
 def waiting_leads(leads: int) -> Iterator[tuple[str, bytes]]:
-    """Yield the values of so many waiting leads, one per contact, as they lie in the state, and the position last."""
+    """Yield the entities of so many waiting leads, one per contact, as the changelog holds them; the position last."""
     lead, head = _pattern()
     for number in range(leads):
         lead_id, contact_key = numbered(number + 1, 0), f"1|+1646{number:07d}"

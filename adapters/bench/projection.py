@@ -1,6 +1,6 @@
-"""How many rows does the projector write in a second? Against bare upserts of the very same rows, already made.
+"""How many rows does the projector write in a second? Compared with bare upserts of the same prepared rows.
 
-The bare side skips everything that makes it a projection: reading and decoding the log, collapsing, positions and epochs.
+The bare side skips the projector's work: reading and decoding the log, collapsing, positions and epochs.
 """
 
 import asyncio
@@ -56,7 +56,7 @@ async def _project(stage: Stage, context: Context) -> float:
         with timed() as watch:
             before = projector.rows_written
             task = asyncio.create_task(projector.run(stop))
-            while projector.decisions_written < SUBMISSIONS:  # noqa: ASYNC110 - it says so nowhere else
+            while projector.decisions_written < SUBMISSIONS:  # noqa: ASYNC110 - the projector has no event for it
                 await asyncio.sleep(POLL_SECONDS)
             written = projector.rows_written - before
         return watch.seconds * projector.rows_written / max(1, written)

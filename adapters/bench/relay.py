@@ -1,7 +1,7 @@
 """What is the least that exactly-once costs? A bare aiokafka relay: read committed, write as much as we would, commit.
 
-It decides nothing and knows nothing: for each input it writes the very bytes that our scheduler wrote for it, to the same
-topics and partitions, with the same producer settings.
+It decides nothing: for each input it writes the bytes that our scheduler wrote for it, to the same topics and partitions,
+with the same producer settings.
 """
 
 import asyncio

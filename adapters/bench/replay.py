@@ -1,6 +1,6 @@
-"""How fast is everything decided again for an audit? Against deciding the same in memory, decoding and encoding included.
+"""How fast does an audit decide everything again? Compared with deciding in memory, decoding and encoding included.
 
-The audit also reads the log, compares every byte and follows the hash chain.
+The audit also reads the log, compares every byte and checks the hash chain.
 """
 
 from collections.abc import Callable, Sequence
@@ -63,7 +63,7 @@ async def measure(stage: Stage, say: Callable[[str], None]) -> list[Row]:
 
 
 def decide_in_memory(turns: Sequence[DecidedInput], rules: Sequence[tuple[int, records.Record]]) -> str:
-    """Decide every input again at its instant, with nothing around it; return the digest of the last decision."""
+    """Decide every input again at its instant, without a log; return the digest of the last decision."""
     decider = Decider(ContactAggregate(), 0, State(), Rules(), Position())
     for turn in turns:
         if turn.record is None:

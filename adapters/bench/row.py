@@ -1,4 +1,4 @@
-"""What is one line of the result? Our median, the baseline's, their ratio, and the goal that it is held to."""
+"""What is one line of the result? Our median, the baseline's, their ratio, and its goal."""
 
 import re
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Where is measured? On a real broker and a real database of this machine, in a folder that is deleted afterwards."""
+"""Where does a bench run? On a real broker and a real database of this machine, in a folder that is deleted afterwards."""
 
 import asyncio
 import gc
@@ -28,10 +28,10 @@ from schemas.topics import ACCOUNTS_RULES
 from schemas.wire import to_json
 
 PARTITIONS = 4
-"""As `leadclock up` makes them."""
+"""As many as `leadclock up` creates."""
 
 SECRET_KEY = "bench " * 8
-"""Of a deployment that lives for minutes and is reached by nobody."""
+"""The deployment lives for minutes and listens on this machine alone."""
 
 _numbers = count(1)
 

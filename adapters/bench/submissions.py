@@ -1,4 +1,4 @@
-"""What is decided? Leads of one company, as intake normalises them, on a schedule that plans a call in local hours."""
+"""Which submissions does a bench use? Leads of one company, normalised as by intake, on a schedule with local hours."""
 
 from hashlib import sha256
 from itertools import count
@@ -23,7 +23,7 @@ CALL_TOKEN, TEXT_TOKEN = "bench-call", "bench-text"
 """The first schedule waits for Friday's opening hours; the second texts as soon as it may."""
 
 PUBLIC_KEY, PRIVATE_KEY = "bench", "bench-private"
-"""Of a deployment that lives for minutes and is reached by nobody."""
+"""The deployment lives for minutes and listens on this machine alone."""
 
 _PLACES = (("America/New_York", "NY", "212"), ("America/Chicago", "IL", "312"), ("America/Los_Angeles", "CA", "213"))
 _NUMBERS_PER_AREA = 8_000_000

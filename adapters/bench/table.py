@@ -1,4 +1,4 @@
-"""Which rows are there, and how are they run? One after the other, each alone on the machine; a row that fails says why."""
+"""Which rows does a bench have, and how do they run? One after the other, each alone; a row that fails gives the reason."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
@@ -33,7 +33,7 @@ MEASURES: dict[str, Measure] = {
 
 
 LARGE = ("list_page", "reports")
-"""The rows that `--large` measures: those whose size it is."""
+"""The rows that `--large` measures: those that depend on the number of leads."""
 
 
 class Failure(Struct, frozen=True):

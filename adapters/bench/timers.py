@@ -1,6 +1,6 @@
 """How many due timers become commands in a second? All leads are due at one instant: the worst hour of a campaign.
 
-Against Procrastinate running as many due jobs that do nothing, on PostgreSQL of the same machine.
+Compared with Procrastinate, which runs due jobs that do nothing, on PostgreSQL of the same machine.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ from schemas.topics import CONTACTS_REQUESTS
 
 LEADS = 20_000
 JOBS = 2_000
-"""Of the baseline, which is measured as a rate: as many as the leads would take minutes."""
+"""Jobs of the baseline, which is a rate; one job per lead would take minutes."""
 
 JOBS_AT_ONCE = 10
 RUNS = 2
@@ -50,7 +50,7 @@ async def _fire(stage: Stage, waiting: Requests) -> float:
 
 
 def _advance_clock(context: Context, instant: Instant) -> None:
-    """Move domain time on to an instant, as if the leads had been waiting until then."""
+    """Advance domain time to an instant, as if the leads had waited until then."""
     context.clock.origin = Origin(wall_now(), instant)
 
 

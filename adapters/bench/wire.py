@@ -1,4 +1,4 @@
-"""How are HTTP requests sent with the least work of our own? Prepared bytes over kept connections; only a status is read.
+"""How are HTTP requests sent at little cost? Prepared bytes over persistent connections; only the status is parsed.
 
 Run as a program it is a load generator of its own process. Arguments: host, port, file of the prepared requests,
 requests, connections. Prints {"seconds": ...}.
@@ -20,7 +20,7 @@ OK_BELOW = 300
 
 
 class HttpConnection:
-    """One kept connection; a request at a time."""
+    """One persistent connection; a request at a time."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader = reader
@@ -28,7 +28,7 @@ class HttpConnection:
 
     @property
     def is_closed(self) -> bool:
-        """Whether the server has hung up, as it does after a while without a request."""
+        """Whether the server has closed it, as it does after a while without a request."""
         return self._reader.at_eof()
 
     async def ask(self, request: bytes) -> bytes:
@@ -55,7 +55,7 @@ async def connect(host: str, port: int) -> HttpConnection:
 
 
 async def reuse_or_connect(connection: HttpConnection | None, host: str, port: int) -> HttpConnection:
-    """Return a connection that the server has not hung up: this one, else a new one."""
+    """Return this connection if the server has not closed it, else a new one."""
     return await connect(host, port) if connection is None or connection.is_closed else connection
 
 

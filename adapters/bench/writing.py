@@ -1,4 +1,4 @@
-"""What goes on while others read? Submissions, decided and projected by a process of their own at a steady rate.
+"""Which writes go on while reads are measured? Submissions at a steady rate, decided and projected by another process.
 
 Run as a program, with the path of a log: the settings of a deployment come as one line of JSON on standard input,
 submissions go on until that is closed. Prints `ready`, and at the end {"submitted": n, "seconds": s}.
@@ -26,10 +26,10 @@ from adapters.settings import Settings
 from schemas.topics import CONTACTS_REQUESTS
 
 SUBMISSIONS_PER_SECOND = 100
-"""Submissions: 8.6 million a day, each a decision, a lead, a contact, three facts and a result."""
+"""8.6 million a day; each is a decision, a lead, a contact, three facts and a result."""
 
 SUBMISSIONS_MAX = 60_000
-"""Made beforehand: ten minutes of them."""
+"""Prepared beforehand: ten minutes of them."""
 
 GAP_SECONDS = 0.1
 READY_SECONDS = 60.0
@@ -37,7 +37,7 @@ END_SECONDS = 60.0
 
 
 class Submitted(msgspec.Struct):
-    """What was submitted beside: known when the block has ended."""
+    """What was submitted in the background; set when the block has ended."""
 
     submitted: int = 0
     seconds: float = 0.0
@@ -45,7 +45,7 @@ class Submitted(msgspec.Struct):
 
 @asynccontextmanager
 async def background_submissions(settings: Settings, log: Path) -> AsyncIterator[Submitted]:
-    """Let submissions go on in a process of their own until the block ends. Raises `BenchError` where it does not work."""
+    """Submit from another process until the block ends. Raises `BenchError` where that fails."""
     result = Submitted()
     command = [sys.executable, "-m", "adapters.bench.writing", str(log)]
     pipe = asyncio.subprocess.PIPE
@@ -56,7 +56,7 @@ async def background_submissions(settings: Settings, log: Path) -> AsyncIterator
         process.stdin.write(msgspec.json.encode(settings) + b"\n")
         async with asyncio.timeout(READY_SECONDS):
             if await process.stdout.readline() != b"ready\n":
-                raise BenchError("submissions beside did not begin")
+                raise BenchError("background submissions did not begin")
         yield result
         process.stdin.close()
         async with asyncio.timeout(END_SECONDS):
@@ -64,7 +64,7 @@ async def background_submissions(settings: Settings, log: Path) -> AsyncIterator
             found = msgspec.json.decode(output or b"{}", type=Submitted)
         result.submitted, result.seconds = found.submitted, found.seconds
         if not result.submitted:
-            raise BenchError("submissions beside came to an end")
+            raise BenchError("background submissions ended early")
     finally:
         if process.returncode is None:
             process.kill()

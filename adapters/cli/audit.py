@@ -1,7 +1,7 @@
 """Was everything decided by the rules? `leadclock audit verify` decides the recorded inputs again.
 
-What another version of the decision rules decided is folded and checked along the hash chain; both counts are shown. Where
-retention has deleted the first decisions, the rest is checked along the chain from the first one that is there.
+Decisions of another version of the rules are folded and checked along the hash chain; both counts are shown. Where retention
+has deleted the first decisions, the check starts at the first one that the log holds.
 """
 
 from collections import Counter
@@ -94,7 +94,7 @@ async def _partition(context: Context, aggregate: Aggregate, partition: int, pro
 
 
 def report(results: Sequence[Verified]) -> Iterator[str]:
-    """Yield the lines for a reader: a partition each, then how much was decided again and how much folded."""
+    """Yield the report: one line per partition, then the counts of decisions decided again and folded."""
     for result in results:
         verdict = "DIFFERS" if result.difference is not None else "verified" if result.is_whole else "not wholly proved"
         folded = sum(one.decisions for one in result.folded)
@@ -121,7 +121,7 @@ def _folded(results: Sequence[Verified]) -> Iterator[str]:
         kinds.update({msgspec.structs.replace(one, decisions=0): one.decisions for one in result.folded})
     for kind, count in sorted(kinds.items(), key=lambda item: (item[0].decision_rules, item[0].data)):
         if not kind.decided_by:
-            continue  # said where the partition is reported, and with the requests that are gone
+            continue  # reported with the partition, and below with the requests that are gone
         why = f"which decide otherwise here, with other data: {kind.data}" if kind.data else f"this is {VERSION}"
         yield f"{count} folded: made by decision rules {kind.decision_rules}, {why}; {kind.decided_by} decides them again"
     gone = sum(result.inputs_gone for result in results)

@@ -1,4 +1,4 @@
-"""How fast is it here? `leadclock bench` measures every row of design.md 9 against its baseline and keeps the figures."""
+"""How fast is it here? `leadclock bench` measures each row of `adapters/bench/table.py` and keeps the figures."""
 
 import asyncio
 import tempfile
@@ -46,7 +46,7 @@ def bench(only: tuple[str, ...], data_dir: Path, leads: int, large: bool, as_jso
 
 
 def table(rows: list[Row]) -> Table:
-    """Return the rows as people read them."""
+    """Return the rows as a table."""
     drawn = Table("row", "goal", "ratio", "ours", "baseline", "unit", title="leadclock bench: medians, taking turns")
     for row in rows:
         style = "green" if row.is_met else "red"

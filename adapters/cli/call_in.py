@@ -1,4 +1,4 @@
-"""How does a person call or text us in a demonstration? By the reports that a gateway would send of it, one by one."""
+"""How does the demo simulate an inbound call or text? It sends the reports that a gateway would send."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
@@ -31,13 +31,13 @@ Pause = Callable[[float], Awaitable[None]]
 @click.option("--to", "called", default=NUMBERS[0], show_default=True, help="The company's number that is called.")
 @click.option("--rings", type=click.IntRange(0, LONGEST_SECONDS), default=RINGS_SECONDS, show_default=True, help="Seconds.")
 @click.option("--talks", type=click.IntRange(0, LONGEST_SECONDS), default=TALKS_SECONDS, show_default=True, help="Seconds.")
-@click.option("--missed", is_flag=True, help="Nobody takes the call.")
+@click.option("--missed", is_flag=True, help="The call is not answered.")
 @option
 @report_errors
 def call_in(  # noqa: PLR0917 - one argument per option
     number: str, called: str, rings: int, talks: int, missed: bool, data_dir: Path, as_json: bool
 ) -> None:
-    """Let the person with NUMBER call one of the numbers of the demo company, as its gateway would tell."""
+    """Simulate a call from NUMBER to a number of the demo company."""
     talked = None if missed else talks
     call = _send_report(
         data_dir, partial(play, person=number, called=called, rings=rings, talks=talked, pause=asyncio.sleep)
@@ -45,7 +45,7 @@ def call_in(  # noqa: PLR0917 - one argument per option
     if as_json:
         click.echo(msgspec.json.encode(call))
     else:
-        lead = "nobody's lead" if call["lead_id"] is None else f"lead {call['lead_id']}"
+        lead = "no lead" if call["lead_id"] is None else f"lead {call['lead_id']}"
         click.echo(f"call {call['id']} of {lead}: {call['outcome']}, {call['total_duration']} s")
 
 
@@ -56,34 +56,34 @@ def call_in(  # noqa: PLR0917 - one argument per option
 @option
 @report_errors
 def text_in(number: str, body: str, texted: str, data_dir: Path, as_json: bool) -> None:
-    """Let the person with NUMBER text BODY to one of the numbers of the demo company, as its gateway would tell."""
+    """Simulate a text with BODY from NUMBER to a number of the demo company."""
     text = _send_report(data_dir, partial(send_text, person=number, texted=texted, body=body))
     if as_json:
         click.echo(msgspec.json.encode(text))
     else:
-        lead = "nobody's lead" if text["lead_id"] is None else f"lead {text['lead_id']}"
+        lead = "no lead" if text["lead_id"] is None else f"lead {text['lead_id']}"
         click.echo(f"text to {texted} of {lead}: understood as {text['meaning']}")
 
 
-def _send_report(data_dir: Path, tell: Callable[[httpx.AsyncClient], Awaitable[dict[str, Any]]]) -> dict[str, Any]:
-    """Tell the deployment that runs here, with the keys of the demo company, and return what it answered."""
+def _send_report(data_dir: Path, send: Callable[[httpx.AsyncClient], Awaitable[dict[str, Any]]]) -> dict[str, Any]:
+    """Send reports to the `up` that runs here, with the demo company's keys; return its answer."""
     running = find_running(data_dir)
     keys = load_keys(data_dir)
 
-    async def telling() -> dict[str, Any]:
+    async def sending() -> dict[str, Any]:
         async with httpx.AsyncClient(
             base_url=running.api_url, auth=(keys.public_key, keys.private_key), timeout=TIMEOUT_SECONDS
         ) as client:
-            return await tell(client)
+            return await send(client)
 
     try:
-        return asyncio.run(telling())
+        return asyncio.run(sending())
     except httpx.HTTPError as error:
         raise click.ClickException(f"{running.api_url} does not answer: {error}") from error
 
 
 async def send_text(client: httpx.AsyncClient, person: str, texted: str, body: str) -> dict[str, Any]:
-    """Tell of a text; return how it was understood. Raises `click.ClickException` for a refusal."""
+    """Report a text; return how it was understood. Raises `click.ClickException` for a refusal."""
     about = {"from": person, "to": texted, "text_ref": f"cli-{uuid4()}", "provider": "sandbox", "body": body}
     answer = await client.post(TEXTS_PATH, json=about)
     if answer.is_error:
@@ -95,9 +95,9 @@ async def send_text(client: httpx.AsyncClient, person: str, texted: str, body: s
 async def play(
     client: httpx.AsyncClient, person: str, called: str, *, rings: int, talks: int | None, pause: Pause
 ) -> dict[str, Any]:
-    """Tell of a call from its ringing to its end (`talks` None: nobody takes it); return it as it is then.
+    """Report a call from its ringing to its end (`talks` None: it is not answered); return it as it is then.
 
-    Seconds are domain time: where that runs faster, `pause` is asked for less. Raises `click.ClickException` for a refusal.
+    Seconds are domain time: `pause` gets them divided by the speed. Raises `click.ClickException` for a refusal.
     """
     about = {"from": person, "to": called, "call_ref": f"cli-{uuid4()}", "provider": "sandbox"}
     call: dict[str, Any] = {}
@@ -111,7 +111,7 @@ async def play(
 
 
 def _reports(rings: int, talks: int | None) -> Iterator[tuple[float, dict[str, Any]]]:
-    """Yield each report, and how long it stays true."""
+    """Yield each report, with the seconds until the next one."""
     yield rings, {"state": "ringing"}
     if talks is None:
         yield 0, {"state": "ended", "hung_up_by": "caller", "hangup_cause": "no answer"}

@@ -1,4 +1,4 @@
-"""How does a command reach the database? Over a pool of its own; a database that is away is one sentence with the cure."""
+"""How does a command reach the database? Over a pool of its own; a database that is away gives one sentence with the fix."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -12,7 +12,7 @@ from adapters.settings import Settings
 
 @asynccontextmanager
 async def open_database(settings: Settings, *, size: int = 1, **more: Any) -> AsyncIterator[Pool]:
-    """Give a pool, with what else `open_pool` takes. Raises `DatabaseAwayError` where the block fails for the database."""
+    """Yield a pool; `more` goes to `open_pool`. Raises `DatabaseAwayError` where the block fails for the database."""
     dsn = settings.postgres_dsn
     with convert_connection_errors(dsn):
         pool = await open_pool(dsn, size=size, **more)

@@ -1,4 +1,4 @@
-"""What was refused, why, and can it be sent again? Looks at `deadletter`, and redrives as new records linked to the old."""
+"""What was refused, why, and can it be sent again? Lists `deadletter`, and redrives as new records linked to the old."""
 
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from schemas.topics import DEADLETTER
 BATCH = 500
 PREVIEW_BYTES = 200
 RENEWED = frozenset({"ce_id", "ce_stream", "ce_number"})
-"""A record that is sent again is another one: under its old id or number it would be refused as a repeat."""
+"""Headers that a redriven record does not keep: with its old id or number it would be refused as a repeat."""
 
 
 @click.group()
@@ -53,7 +53,7 @@ def list_(limit: int, data_dir: Path, as_json: bool) -> None:
 def redrive(place: str, data_dir: Path, as_json: bool) -> None:
     """Send the dead letter at PARTITION:OFFSET to the topic that it came from, as a new record linked to it.
 
-    Of a record that was too large to be kept whole, the origin is read.
+    Where only the beginning of a large record was kept, the whole is read from its original topic.
     """
     partition, _, offset = place.partition(":")
     if not (place.isascii() and partition.isdecimal() and offset.isdecimal()):
@@ -92,19 +92,19 @@ async def _redrive(settings: Settings, partition: int, offset: int) -> tuple[str
         return await redrive_record(context.log, wanted[0])
 
 
-async def redrive_record(log: Log, letter: LogRecord) -> tuple[str, int]:
+async def redrive_record(log: Log, dead_letter: LogRecord) -> tuple[str, int]:
     """Append the record of a dead letter to its topic; return the topic and the offset. Raises `click.ClickException`."""
-    headers = dict(letter.headers)
+    headers = dict(dead_letter.headers)
     topic, partition = headers["dl_topic"].decode(), int(headers["dl_partition"])
     if "dl_sequence" in headers:
         raise click.ClickException(
             f"decision {headers['dl_sequence'].decode()} of {topic}[{partition}] failed on a timer, which has no record. "
             "A lead that waits is tried again by itself; one that ended can be started again over the API."
         )
-    record = await _origin(log, letter) if is_excerpt(letter.headers) else letter
+    record = await _origin(log, dead_letter) if is_excerpt(dead_letter.headers) else dead_letter
     kept = (header for header in record.headers if not header[0].startswith(PREFIX) and header[0] not in RENEWED)
-    place = f"{letter.partition}:{letter.offset}".encode()
-    linked = (*kept, ("ce_id", b"redrive/%d/%d" % (letter.partition, letter.offset)), (ORIGIN, place))
+    place = f"{dead_letter.partition}:{dead_letter.offset}".encode()
+    linked = (*kept, ("ce_id", b"redrive/%d/%d" % (dead_letter.partition, dead_letter.offset)), (ORIGIN, place))
     appender = await log.appender()
     try:
         [offset] = await appender.append(partition, [Outgoing(topic, record.key, record.value, linked)])
@@ -115,9 +115,9 @@ async def redrive_record(log: Log, letter: LogRecord) -> tuple[str, int]:
     return topic, offset
 
 
-async def _origin(log: Log, letter: LogRecord) -> LogRecord:
-    """Read the record of which a dead letter holds the beginning. Raises `click.ClickException` where it is gone."""
-    headers = dict(letter.headers)
+async def _origin(log: Log, dead_letter: LogRecord) -> LogRecord:
+    """Return the whole record that a dead letter excerpts. Raises `click.ClickException` where it is gone."""
+    headers = dict(dead_letter.headers)
     topic, partition, offset = headers["dl_topic"].decode(), int(headers["dl_partition"]), int(headers["dl_offset"])
     reader = await log.reader(topic, [partition], start=max(0, offset))
     try:

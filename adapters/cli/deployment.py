@@ -1,6 +1,6 @@
-"""Which deployment does a command talk to? That of its settings, or the `up` that runs in the current folder.
+"""Which deployment does a command use? That of its settings, or the `up` that runs in the current folder.
 
-Where both are in reach it talks to none of them until one is typed: `--deployment up`, `--deployment env` or `--data-dir`.
+Where both are there, the command refuses until one is typed: `--deployment up`, `--deployment env` or `--data-dir`.
 """
 
 import asyncio
@@ -20,12 +20,11 @@ from adapters.up.folder import DEFAULT, Running, running
 T = TypeVar("T")
 
 ID = click.IntRange(1, 2**53 - 1)
-"""An internal id (contracts.md 3): the database holds no larger number."""
-
+"""An internal id: the largest integer that JSON numbers hold exactly (RFC 8259, section 6)."""
 
 Choice = Literal["up", "env"]
 TYPED = "leadclock.deployment"
-"""Where a context of click keeps what was typed."""
+"""Key in click's context for the deployment that was typed."""
 
 
 def option(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -90,7 +89,7 @@ def _described(settings: Settings) -> str:
 
 
 def find_running(data_dir: Path, *, or_elsewhere: bool = False) -> Running:
-    """Return the `up` that runs in a folder; say so. Raises `SettingsError` where none runs.
+    """Return the `up` that runs in a folder, and report it. Raises `SettingsError` where none runs.
 
     `or_elsewhere`: the command works with settings of the environment as well.
     """
@@ -110,7 +109,7 @@ def find_running(data_dir: Path, *, or_elsewhere: bool = False) -> Running:
 
 
 def report_running(found: Running) -> None:
-    """Tell on standard error which `up` is used; a script that reads JSON, perhaps of both streams, is not told."""
+    """Report on standard error which `up` is used; not with `--json` in a script, which may read both streams."""
     context = click.get_current_context(silent=True)
     is_json = context is not None and bool(context.params.get("as_json"))
     if not is_json or sys.stderr.isatty():
@@ -118,9 +117,9 @@ def report_running(found: Running) -> None:
 
 
 def run(work: Coroutine[Any, Any, T]) -> T:
-    """Run the work of a command. What the Kafka client says of a broker that is away, our own sentence says better.
+    """Run the work of a command. Logs go to standard error; standard output is for results alone.
 
-    What is logged goes to standard error: standard output is for results alone.
+    Silence the Kafka client's log: our own errors already report a broker that is away.
     """
     if not structlog.is_configured():
         structlog.configure(logger_factory=lambda *_: structlog.PrintLogger(sys.stderr))

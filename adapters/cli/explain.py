@@ -1,4 +1,4 @@
-"""Why is this lead, or why is it not, being contacted? A sentence and its proof, for now or any other instant."""
+"""Why is this lead contacted, or not? A sentence and its proof, for now or any other instant."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -33,10 +33,10 @@ from schemas.instant import Instant, to_rfc3339
 from schemas.topics import CONTACTS_DECISIONS
 
 UNPROVED_VERDICT = "unproved"
-"""Of an answer that `--from-log` cannot give, because the log no longer holds what it rests on."""
+"""The verdict where the log no longer holds what `--from-log` needs."""
 
 CANDIDATES = 100
-"""Leads of one number among which the newest live one is looked for."""
+"""How many leads of a number are searched for the newest live one."""
 
 
 @click.command()
@@ -123,7 +123,7 @@ async def _find(context: Context, reads: PostgresReads, company_id: int, lead: s
 
 
 async def _proved(context: Context, row: Row, at: Instant, now: Instant) -> dict[str, Any]:
-    """Return the answer from the log alone: the database has only said where the lead is."""
+    """Return the answer from the log alone; the database is only used to locate the lead."""
     topic = context.names.of(CONTACTS_DECISIONS.name)
     contact_key = row["contact_key"]
     partition = partition_of(contact_key.encode(), await context.log.partition_count(topic))
@@ -159,8 +159,8 @@ async def _proved(context: Context, row: Row, at: Instant, now: Instant) -> dict
 
 
 def _unproved(row: Row, at: Instant, gaps: Sequence[str]) -> dict[str, Any]:
-    """Return what stands in the place of an answer that the log cannot prove."""
-    sentence = f"The log cannot tell why the lead was, or was not, contacted then: it does not hold {' or '.join(gaps)}."
+    """Return the answer for a lead whose history the log cannot prove."""
+    sentence = f"The log cannot show why the lead was, or was not, contacted then: it does not hold {' or '.join(gaps)}."
     about = {"lead_id": row["id"], "uuid": str(row["uuid"]), "at": to_rfc3339(at), "verdict": UNPROVED_VERDICT}
     return {**about, "sentence": sentence, "reasons": [], "assumed": [], "decision": None, "record": None}
 

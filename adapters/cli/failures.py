@@ -29,16 +29,16 @@ EXPECTED = frozenset(
         "engine.partition.ports.LogError",
     }
 )
-"""Errors whose text is written for a person; anything else is a fault of ours and shows where it happened.
+"""Errors whose text is written for a person; any other is a fault of ours and shows its traceback.
 
-By name: importing them all would have every command, and every role, load the whole house (a second of a core).
+By name: importing them would load every adapter in each command and role (a second of a core).
 """
 
 AWAY = frozenset({"adapters.postgres.database_errors.DatabaseAwayError", "adapters.roles.broker.LogUnavailableError"})
 """Errors that say that Kafka or PostgreSQL does not answer: the same command may succeed later."""
 
 UNAVAILABLE = 69
-"""Exit status of a command that ended because of one of these: EX_UNAVAILABLE of sysexits.h."""
+"""Exit status for these errors: EX_UNAVAILABLE of sysexits.h."""
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -1,4 +1,4 @@
-"""Who may use the HTTP interface? Keys of a company; the private half is shown once, and only its hash is ever stored."""
+"""Who may use the HTTP interface? A company's API keys; the private key is shown once, and only its hash is stored."""
 
 import hashlib
 from pathlib import Path
@@ -21,7 +21,7 @@ def keys() -> None:
 
 
 @keys.command()
-@click.option("--company", "company_id", type=ID, required=True, help="Made where it does not exist.")
+@click.option("--company", "company_id", type=ID, required=True, help="Created where it does not exist.")
 @click.option("--company-name", help="Name of a new company.  [default: Company N]")
 @click.option("--name", default="Key", show_default=True, help="What the key is for.")
 @option

@@ -1,4 +1,4 @@
-"""How does a command start without loading the others? A group of a table, whose modules are imported one at a time."""
+"""How does a command start without loading the others? The group imports a command's module when it is called."""
 
 import importlib
 from collections.abc import Mapping
@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 Table = Mapping[str, tuple[str, str]]
-"""Name -> (module, sentence); the module has a click command of that name, `-` written `_`, or with a `_` behind it."""
+"""Name -> (module, help sentence). The command's variable has its name with `_` for `-`, perhaps with a `_` at the end."""
 
 
 class LazyGroup(click.Group):

@@ -1,4 +1,4 @@
-"""What is happening to the leads? Their state and history, what will be due, and a way to send one."""
+"""What happens to the leads? Their state and history, a forecast, and a way to send one."""
 
 import sys
 from collections.abc import Mapping
@@ -33,10 +33,10 @@ from schemas.topics import Topic, inbox_of
 from schemas.wire import digest
 
 FORECAST_MAX = 1_000_000
-"""Leads of one forecast: a quarter of an hour's work."""
+"""Leads of one forecast; so many take a quarter of an hour."""
 
 LIST_MAX = 1_000
-"""Leads of one list; --cursor goes on."""
+"""Leads of one list; --cursor continues it."""
 
 
 @click.command(name="list")
@@ -106,9 +106,9 @@ def show(lead: str, company_id: int, data_dir: Path, as_json: bool) -> None:
 @option
 @report_errors
 def forecast(*, hours: int, limit: int, company_id: int, data_dir: Path, as_json: bool) -> None:
-    """Show per hour what will be due, which leads will expire before they may be contacted, and where caps keep leads back.
+    """Show per hour what will be due, which leads will expire before they may be contacted, and which caps delay leads.
 
-    Every lead is run on by the code that decides, on a clock of its own; nothing is stored.
+    The code that decides simulates every lead; nothing is stored.
     """
     settings = resolve_settings(data_dir)
     require(settings, "postgres_dsn")
@@ -162,17 +162,17 @@ def _show_forecast(found: Mapping[str, Any]) -> None:
     for hour in found["hours"]:
         click.echo(f"{hour['from']:20} {hour['call']:7} {hour['sms']:7} {hour['email']:7} {hour['webhook']:8}")
     click.echo()
-    click.echo(f"{found['leads']} leads were run on, {_left_out(found['left_out'])} left out (limit {found['limit']})")
+    click.echo(f"Simulated {found['leads']} leads; {_count_skipped(found['left_out'])} skipped (limit {found['limit']})")
     click.echo(f"{found['expiring']['count']} will expire before they may be contacted")
     for cap in found["caps"]:
-        click.echo(f"{cap['leads']} are kept back by the cap of {cap['rule']}")
+        click.echo(f"{cap['leads']} are delayed by the cap of {cap['rule']}")
     for held in found["held"]:
         click.echo(f"{held['leads']} are held: {describe_wait(held['status_wait'])}")
     click.echo(f"assumed: {'; '.join(found['assumed'])}")
 
 
-def _left_out(count: int | None) -> str:
-    return "more than 10,000" if count is None else str(count)
+def _count_skipped(count: int | None) -> str:
+    return "more than 10,000" if count is None else str(count or "none")
 
 
 async def _show(settings: Settings, company_id: int, lead: str) -> tuple[Mapping[str, Any] | None, list[Mapping[str, Any]]]:

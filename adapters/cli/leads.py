@@ -1,4 +1,4 @@
-"""What is happening to the leads? The commands of `leadclock leads`, each loaded alone: many people watch a tail at once."""
+"""Which commands does `leadclock leads` have? Each is loaded alone, so that a tail stays small."""
 
 import click
 
@@ -10,8 +10,8 @@ COMMANDS: Table = {
     "tail": ("adapters.cli.tail", "Show what is decided about leads, as it is decided."),
     "forecast": ("adapters.cli.lead_commands", "Show per hour what will be due."),
     "send": ("adapters.cli.lead_commands", "Put a submission on an inbox."),
-    "call-in": ("adapters.cli.call_in", "Let a person call a number of the demo company."),
-    "text-in": ("adapters.cli.call_in", "Let a person answer a text of the demo company."),
+    "call-in": ("adapters.cli.call_in", "Simulate a call to the demo company."),
+    "text-in": ("adapters.cli.call_in", "Simulate a text to the demo company."),
 }
 
 

@@ -1,4 +1,4 @@
-"""Which command is it? Each is loaded when it is asked for, so that `leadclock --help` and `preview` start at once."""
+"""Which command runs? Each is imported when it is called, so that `leadclock --help` and `preview` start at once."""
 
 import sys
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ COMMANDS: Table = {
     "leads": ("adapters.cli.leads", "List, watch, show and send leads."),
     "mail": ("adapters.cli.mail", "Read the e-mails that the local mail server kept."),
     "explain": ("adapters.cli.explain", "Say why a lead is contacted when it is, and not sooner."),
-    "preview": ("adapters.cli.preview", "Try a schedule on paper: what it does to a lead, when, and why then."),
+    "preview": ("adapters.cli.preview", "Simulate a schedule: what it does to a lead, when, and why then."),
     "audit": ("adapters.cli.audit", "Prove what was decided."),
     "projection": ("adapters.cli.projection", "Look at the read schema, verify it, or build it again."),
     "deadletter": ("adapters.cli.deadletter", "Look at refused records, or send them again."),
@@ -36,7 +36,7 @@ def cli() -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; our own errors are one line on standard error and exit status 1, usage is 2."""
+    """Run one command and return its exit status. Expected errors are one line on standard error, status 1; usage is 2."""
     try:
         status = cli.main(args=None if arguments is None else list(arguments), prog_name="leadclock", standalone_mode=False)
     except click.ClickException as error:
@@ -47,4 +47,4 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         sys.stderr.close()
         return 0
-    return status if isinstance(status, int) else 0  # click hands the status of `Exit` back as what the command returned
+    return status if isinstance(status, int) else 0  # click returns the status of `Exit`

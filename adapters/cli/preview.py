@@ -1,6 +1,6 @@
-"""What would a schedule do to a lead? Tried on paper: no deployment is asked and nobody is contacted.
+"""What would a schedule do to a lead? A simulation: it uses no deployment and contacts no one.
 
-Imports are few and late: the answer is there before a person has looked up.
+Imports are few and late, so that the command answers at once.
 """
 
 import sys
@@ -25,13 +25,13 @@ COUNTRY = "US"
 """Of telephone numbers without a country, where the lead names none."""
 
 WIDTH_MIN = 100
-"""Columns that the table needs; a narrower window breaks its lines rather than the words."""
+"""Columns that the table needs where the output is no terminal."""
 
 KINDS = {"call": "call", "sms": "text", "email": "e-mail", "webhook": "webhook", "callback": "promised call"}
 
 
 class RefusedPreview(click.ClickException):
-    """What was asked cannot be tried out; told on standard error, exit status 2."""
+    """The preview is refused; reported on standard error, exit status 2."""
 
     exit_code = 2
 
@@ -44,8 +44,8 @@ class RefusedPreview(click.ClickException):
         """Write the problem: one JSON object with `--json`, else a line for every fault."""
         refusal, title = self._refusal, PROBLEMS[self._refusal.code].title
         if self._as_json:
-            told = {"code": refusal.code, "title": title, "detail": refusal.detail, "errors": refusal.errors}
-            click.echo(msgspec.json.encode(told), file=file, err=True)
+            problem = {"code": refusal.code, "title": title, "detail": refusal.detail, "errors": refusal.errors}
+            click.echo(msgspec.json.encode(problem), file=file, err=True)
             return
         click.echo(f"Error: {title}. {refusal.detail}", file=file, err=True)
         for field, sentences in refusal.errors.items():
@@ -90,7 +90,7 @@ def _show(found: Mapping[str, Any]) -> None:
     from rich.console import Console  # noqa: PLC0415 - only people see a table
     from rich.table import Table  # noqa: PLC0415
 
-    console = Console(file=sys.stdout, markup=False, highlight=False)  # step ids are anybody's text
+    console = Console(file=sys.stdout, markup=False, highlight=False)  # step ids are free text
     if not console.is_terminal:
         console.width = max(console.width, WIDTH_MIN)
     table = Table("when", "zone", "what", "step", "attempt", "why not sooner", box=None, pad_edge=False)
@@ -125,7 +125,7 @@ def _end(found: Mapping[str, Any]) -> str:
     if found["status_wait"] == "limit":
         return f"More follows: these are the first {len(found['actions'])} actions; raise limit to see more"
     if found["status_wait"] == "moved_to_schedule":
-        return "From here the lead goes on on another schedule, which is not tried here"
+        return "From here the lead continues on another schedule, which is not simulated"
     return f"Held: {describe_wait(found['status_wait'])}"
 
 

@@ -1,4 +1,4 @@
-"""How is long work shown? By bars on standard error, for as long as it takes; not at all where no person looks."""
+"""How is progress shown? By bars on standard error, only where that is a terminal."""
 
 import sys
 

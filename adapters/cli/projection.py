@@ -1,4 +1,4 @@
-"""Does the database show what was decided? Its state, a proof, and a second one built beside it that takes its place."""
+"""Does the database show what was decided? Show its status, verify it, or rebuild it beside the old one and swap."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -26,7 +26,7 @@ from schemas.instant import to_rfc3339
 
 POOL_SIZE = 8
 WRITE_SECONDS = 120.0
-"""Of one batch of a rebuild, beside everything else that the database does."""
+"""Limit for one batch of a rebuild while the database also serves other work."""
 
 
 @click.group()
@@ -35,7 +35,7 @@ def projection() -> None:
 
 
 @projection.command()
-@click.option("--quick", is_flag=True, help="Without checksums, for which every row is read.")
+@click.option("--quick", is_flag=True, help="Skip the checksums, which read every row.")
 @option
 @report_errors
 def status(quick: bool, data_dir: Path, as_json: bool) -> None:
@@ -56,7 +56,7 @@ def verify(data_dir: Path, as_json: bool) -> None:
     """Compare the projection with the fold of all decisions, at the same position; exit 1 where they differ.
 
     A second projection is built beside it for that, and dropped. Where they differ it stays, and `rebuild` goes on with it.
-    Exit 3 where nothing differs, but the log has deleted the first decisions: rows that only these tell are not judged.
+    Exit 3 where nothing differs, but the log has deleted the first decisions: rows that only these show are not judged.
     """
     outcome = run(_work(_settings(data_dir), verify_it, afresh=True))
     _show(outcome, as_json=as_json)
@@ -68,14 +68,14 @@ def verify(data_dir: Path, as_json: bool) -> None:
 
 @projection.command()
 @click.option("--accept", is_flag=True, help="Swap although rows differ: what the decisions give is right.")
-@click.option("--afresh", is_flag=True, help="Do not go on with what an interrupted rebuild left.")
+@click.option("--afresh", is_flag=True, help="Start again; do not resume an interrupted rebuild.")
 @option
 @report_errors
 def rebuild(accept: bool, afresh: bool, data_dir: Path, as_json: bool) -> None:
     """Build the projection again from the first decision, beside the one that is read, compare, and swap.
 
     Reads go on all the time. Interrupted, it goes on where it was when it is started again. Exit 1 where rows differ and
-    nothing was swapped, 3 where it was swapped with rows that only deleted decisions tell: they are kept as they were.
+    nothing was swapped, 3 where it was swapped with rows that only deleted decisions show: they are kept as they were.
     """
 
     async def build(work: Rebuild) -> RebuildResult:
@@ -103,7 +103,7 @@ async def _status(settings: Settings, *, with_checksums: bool) -> ProjectionStat
             def summed(_table: str) -> None:
                 nonlocal done
                 done += 1
-                progress("adding up", done, len(CHECKSUMMED_TABLES))
+                progress("checksums", done, len(CHECKSUMMED_TABLES))
 
             return await status_of(
                 context.log,
@@ -161,16 +161,16 @@ def _show(outcome: RebuildResult, *, as_json: bool) -> None:
         )
     for one in outcome.begins:
         left = "holds no decision any more" if one.sequence is None else f"begins at decision {one.sequence}"
-        click.echo(f"the log of {one.topic}[{one.partition}] {left}: rows that only earlier ones tell are not judged")
+        click.echo(f"the log of {one.topic}[{one.partition}] {left}: rows that only earlier ones show are not judged")
     if outcome.carried:
-        click.echo(f"{outcome.carried} rows were carried over as they were shown, because only deleted decisions tell them")
+        click.echo(f"{outcome.carried} rows were carried over as they were shown, because only deleted decisions show them")
     if outcome.faults:
         click.echo(f"{outcome.faults} decisions could not be shown; the table `faults` says why")
     _show_differences(outcome)
     if outcome.swapped:
         click.echo("the new projection is the one that is read now")
     if outcome.former_kept:
-        click.echo("somebody still reads the former one (schema read_former); the next rebuild drops it")
+        click.echo("the former one (schema read_former) is still being read; the next rebuild drops it")
 
 
 def _show_differences(outcome: RebuildResult) -> None:
@@ -178,7 +178,7 @@ def _show_differences(outcome: RebuildResult) -> None:
         click.echo("the topics were created again since the projection was written: there is nothing to compare it with")
     elif not outcome.differences:
         click.echo(
-            "every row that the log still tells is what the decisions say"
+            "every row that the log still shows is what the decisions say"
             if outcome.begins
             else "every row is what the decisions say"
         )

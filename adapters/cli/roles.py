@@ -22,7 +22,7 @@ OPTIONS = [
 
 
 class ChannelNames(click.ParamType[tuple[str, ...]]):
-    """Names of channels with commas; none, or an unknown one, is refused with those there are."""
+    """Names of channels, separated by commas; refuses none and unknown ones."""
 
     name = "names"
 
@@ -48,7 +48,7 @@ CHANNEL_OPTIONS = [
     ),
     click.option(
         "--sandbox", type=ChannelNames(SANDBOX_CHANNELS), is_flag=False, flag_value="",
-        help="Serve these by the sandbox, which reaches nobody. [LEADCLOCK_SANDBOX]",
+        help="Serve these by the sandbox, which reaches no one. [LEADCLOCK_SANDBOX]",
     ),
 ]  # fmt: skip
 HTTP_OPTIONS = [

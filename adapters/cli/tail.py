@@ -77,7 +77,7 @@ def _is_of(decision: Decision, company_id: int) -> bool:
 
 
 def describe_data(data: Mapping[str, Any]) -> str:
-    """Return what a fact tells, as a person reads it."""
+    """Return the fields of a fact as text."""
     return "  ".join(
         f"{name}={_describe_value(name, value)}" for name, value in data.items() if value not in (None, "", [], {})
     )

@@ -1,4 +1,4 @@
-"""Are the topics there, and as they should be? Created where missing, compared where present, never altered."""
+"""Do the topics exist with the right settings? Missing ones are created, others compared, none altered."""
 
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
@@ -44,7 +44,7 @@ def create(partitions: int | None, data_dir: Path, as_json: bool) -> None:
 @option
 @report_errors
 def check(data_dir: Path, as_json: bool) -> None:
-    """Compare the topics with what is needed and print what mends a difference; exit 1 where there is one."""
+    """Compare the topics with what is needed and print how to correct a difference; exit 1 where there is one."""
     _show([], run(_compare(resolve_settings(data_dir))), as_json=as_json)
 
 
@@ -116,10 +116,10 @@ def _principals(given: Iterable[str]) -> dict[str, str]:
 @option
 @report_errors
 def set_offset(*, is_bulk: bool, partition: int, offset: int, data_dir: Path, as_json: bool) -> None:
-    """Have intake go on at an offset of an inbox; for an offset that was lost. No `leadclock intake` may run.
+    """Let intake resume at an offset of an inbox, where its own was lost. No `leadclock intake` may run.
 
-    The role names the offset where it misses one. From an earlier one, what was decided is refused as a repeat; what lies
-    before a later one is not read.
+    The role logs the offset that it needs. From an earlier offset, decided records are refused as repeats; records before a
+    later offset are not read.
     """
     inbox = inbox_of(is_bulk=is_bulk)
     run(_set_offset(resolve_settings(data_dir), inbox, partition, offset))
@@ -143,7 +143,7 @@ def list_(data_dir: Path, as_json: bool) -> None:  # noqa: ARG001 - the options 
 
 async def _create(settings: Settings) -> tuple[list[str], list[Drift]]:
     async with open_context(settings) as context:
-        with suppress(DatabaseAwayError):  # the topics can do without
+        with suppress(DatabaseAwayError):  # the topics do not need the database
             await check_before_creating(context, with_database=bool(settings.postgres_dsn))
         created, drifts = await prepare(context)
         identity = await establish(context)

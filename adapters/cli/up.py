@@ -1,4 +1,4 @@
-"""What does a newcomer see? What runs, where the keys are, and lines that work when they are pasted."""
+"""What does a newcomer see? What runs, where the keys are, and commands to paste."""
 
 import asyncio
 import json
@@ -127,7 +127,7 @@ Ctrl-C stops everything that was started here.
     exception = "" if stack.options.webhooks_to_own_ports else ", but to no port of this `up` itself"
     click.echo(f"""
 leadclock is up at {stack.api_url} ({stack.seconds:.0f} s).{speed}
-  Calls and texts go to the sandbox, which reaches nobody; e-mails stay in {folder / "mail"}.
+  Calls and texts go to the sandbox, which reaches no one; e-mails stay in {folder / "mail"}.
   Webhooks may go to this machine (127.0.0.0/8){exception}.
   Rate limits are off here, but for call starts and requests without a good key or token.
   Keys and tokens: {folder / "keys.json"}

@@ -1,1 +1,1 @@
-"""What runs where there is no broker? The same log port in one process; see `log`."""
+"""What stands in for Kafka where there is no broker? The `Log` port in one process; see `log`."""

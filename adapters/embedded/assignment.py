@@ -1,4 +1,4 @@
-"""Which partitions does a process work on where there is no group? All of them, for as long as it runs."""
+"""Which partitions does a process get without a consumer group? All of them, for as long as it runs."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -9,11 +9,11 @@ import msgspec
 from adapters.partitions.checkpoint import Checkpoint
 
 SAVE_EVERY = 100
-"""Reports between two writes of the offsets; what is read again after a crash is refused as a repeat."""
+"""Reports between two writes of the offsets; records that are read again after a crash are refused as repeats."""
 
 
 class StaticAssignment:
-    """Every partition of a topic, told once; nobody else is there to take one. Offsets are kept in `file`, if given."""
+    """Every partition of a topic, yielded once; no other process takes one. Offsets are kept in `file`, if given."""
 
     def __init__(self, partition_count: int, file: Path | None = None) -> None:
         self._partitions = frozenset(range(partition_count))
@@ -36,7 +36,7 @@ class StaticAssignment:
         return partition in self._partitions
 
     def report(self, partition: int, offset: int) -> None:
-        """Note how far a partition is done; kept in the file now and then, and at the end."""
+        """Note how far a partition is done; written to the file every `SAVE_EVERY` reports and at the end."""
         checkpoint = self._marks.get(partition, Checkpoint(0))
         if checkpoint.offset == offset:
             return
@@ -51,16 +51,16 @@ class StaticAssignment:
         self._save()
 
     async def load_checkpoint(self, partition: int) -> Checkpoint | None:
-        """Return what was reported or kept last, or None."""
+        """Return the last checkpoint of a partition, or None."""
         return self._marks.get(partition)
 
     async def close(self) -> None:
-        """Keep the offsets for the next run."""
+        """Save the offsets for the next run."""
         self._save()
 
     def _save(self) -> None:
         if self._file is not None:
-            # Nobody may have kept anything there yet; snapshots, which are no stranger's to read, come to lie beside it.
+            # The folder may not exist yet. It also holds snapshots, which other users must not read.
             self._file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             draft = self._file.with_suffix(".draft")
             draft.write_bytes(msgspec.json.encode(self._marks))

@@ -1,7 +1,7 @@
-"""What does the embedded log no longer need? What Kafka would have deleted or compacted, by the settings of each topic.
+"""What does the embedded log no longer need? What Kafka would delete or compact, by the settings of each topic.
 
-Each turn looks at every topic once and gives way all the time. The files are written anew only where that frees as much as
-it costs: at most half of what they hold is of no use, and a restart reads no more than twice what there is.
+Each turn goes through every topic once and lets other tasks run. It rewrites the files only where that frees as much as it
+costs: at most half of their bytes are garbage, and a restart reads at most twice the live data.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,7 +11,7 @@ from msgspec import Struct
 from adapters.embedded.log import EmbeddedLog
 
 REWRITE_BYTES_MIN = 16 * 1024 * 1024
-"""Below this it is not worth it: reading it takes a tenth of a second."""
+"""Smaller files are not rewritten: reading them takes a tenth of a second."""
 
 
 class Policy(Struct, frozen=True, kw_only=True):
@@ -35,7 +35,7 @@ def policy(topic: str, configs: Mapping[str, str]) -> Policy:
 
 
 class Compaction:
-    """Keeps one log small; `turn` now and then, one at a time."""
+    """Keeps one log small: call `turn` periodically, one call at a time."""
 
     def __init__(self, log: EmbeddedLog, policies: Sequence[Policy], *, rewrite_bytes_min: int = REWRITE_BYTES_MIN) -> None:
         self._log = log
@@ -44,7 +44,7 @@ class Compaction:
         self._rewritten_bytes = 0
 
     async def turn(self) -> bool:
-        """Delete and compact; return whether the files were written anew. Raises `LogError`, and `OSError` (a full disk)."""
+        """Delete and compact; return whether the files were rewritten. Raises `LogError`, and `OSError` (a full disk)."""
         for one in self._policies:
             if one.retention_ms is not None:
                 await self._log.expire(one.topic, one.retention_ms)

@@ -1,4 +1,4 @@
-"""Where can the embedded log be made to fail? At the named points between its steps, so that crashes can be tried there."""
+"""Where can tests make the embedded log fail? At named points between its steps."""
 
 from enum import StrEnum
 from typing import Protocol
@@ -10,7 +10,7 @@ class FaultPoint(StrEnum):
     BEFORE_APPEND = "before append"
     """Nothing is written yet."""
     BEFORE_COMMIT = "before commit"
-    """A transaction's records are written and open: nobody reads past them until they are committed or aborted."""
+    """A transaction's records are written and open: committed readers stop before them until it commits or aborts."""
     AFTER_APPEND = "after append"
     """Records appended outside a transaction are durable and visible; the caller does not know it yet."""
     AFTER_COMMIT = "after commit"
@@ -26,7 +26,7 @@ class Faults(Protocol):
     def reach(self, point: FaultPoint, topic: str, partition: int) -> None:
         """Return to go on, or raise anything. What raises at `BEFORE_COMMIT` leaves the transaction open.
 
-        `LogError` is a failure that the log tells; another exception stands for the end of the writer.
+        `LogError` is a failure that the log reports; another exception stands for a crash of the writer.
         """
         ...
 

@@ -1,7 +1,7 @@
-"""How does the embedded log survive a restart? Files of frames, each with its length and checksum, added to at the end.
+"""How does the embedded log survive a restart? It appends frames to files, each with its length and checksum.
 
-A frame is one whole change (a transaction over many topics, or one append), so it is there or it is not. What a crash
-left half-written at the end is cut off when the file is opened.
+A frame is one whole change (a transaction over many topics, or one append), so it is there or it is not. Opening the file
+truncates a frame that a crash left half-written at the end.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ DRAFT_NAME = "embedded.draft"
 LOCK_NAME = "embedded.lock"
 
 IMAGE_CHUNK_BYTES = 256 * 1024
-"""Of an image, between two chances for others to run: about a millisecond of encoding."""
+"""Bytes of an image that are encoded before other tasks may run: about a millisecond."""
 
 FRAME_BYTES_MAX = 256 * 1024 * 1024
 """A length above this is damage, not a frame."""
@@ -35,7 +35,7 @@ _HEAD = Layout(">II")
 
 
 class TopicCreated(msgspec.Struct, frozen=True, array_like=True, tag=1):
-    """A topic exists from here on; `topic_id` is its for life."""
+    """A topic exists from here on; its `topic_id` never changes."""
 
     name: str
     topic_id: str
@@ -100,8 +100,8 @@ _DECODER: msgspec.msgpack.Decoder[Frame] = msgspec.msgpack.Decoder(Frame)
 class Journal:
     """The files. One process at a time has them open; writers share the calls to fsync.
 
-    Frames are added to the newest segment. An image holds all that the segments before its number say, without what was
-    deleted since; it appears whole, by renaming, and only then are these segments taken away.
+    Frames are added to the newest segment. An image replaces all segments before its number, without what was deleted since;
+    it appears whole, by renaming, and only then are these segments deleted.
     """
 
     def __init__(self, folder: Path, *, fsync: bool = True) -> None:
@@ -124,23 +124,23 @@ class Journal:
 
     @property
     def size_bytes(self) -> int:
-        """How much room all files take."""
+        """The size of all files."""
         return sum(path.stat().st_size for path in self._folder.iterdir() if path.is_file())
 
     @property
     def is_whole(self) -> bool:
-        """Whether everything that was told is written is known to be: nothing can be tidied where it is not."""
+        """Whether every write is known to have succeeded; the files must not be compacted where it is not."""
         return self._broken is None
 
     def check(self) -> None:
-        """Raise `LogError` where nothing more is taken, and why."""
+        """Raise `LogError`, with the reason, where no more frames are accepted."""
         if self._broken is not None:
             raise self._broken
 
     def load(self) -> Iterator[Frame]:
-        """Yield every whole frame from the start, then cut off a torn end. To be read to the end before `add`.
+        """Yield every whole frame from the start, then truncate a torn end. Read it to the end before `add`.
 
-        A segment is on the disk before anything in the next one is acknowledged: what follows a torn one was not.
+        A segment is on the disk before a frame of the next one is acknowledged, so what follows a torn one never was.
         """
         image = max(self._numbers(IMAGE_NAME), default=0)
         self._delete_before(image)
@@ -161,16 +161,16 @@ class Journal:
         self._bytes_written = self._bytes_synced = whole_bytes
 
     async def add(self, frame: Frame) -> None:
-        """Write one frame; returns once it is on the disk. Raises `LogError`, after which nothing more is taken.
+        """Write one frame; return once it is on the disk. Raises `LogError`, after which no more frames are accepted.
 
-        Frames are in the file in the order of the calls. Not to be cancelled: the caller shields it.
+        Frames are in the file in the order of the calls. Do not cancel it: the caller shields it.
         """
         self.check()
         try:
             self._write(_framed(frame))
             await self._sync(self._bytes_written)
         except OSError as error:
-            # What is on the disk is unknown now; only reading it again, at the next start, tells.
+            # What is on the disk is unknown until the next start reads it.
             self._broken = LogError(f"{self._folder / FILE_NAME} cannot be written: {error}", retryable=False)
             raise self._broken from error
 
@@ -194,7 +194,7 @@ class Journal:
         return self._number
 
     async def write_image(self, number: int, frames: Iterator[Frame]) -> None:
-        """Put frames in the place of all segments before `number`. Raises `OSError`, and then nothing has changed."""
+        """Replace all segments before `number` by frames. Raises `OSError`, and then nothing has changed."""
         draft = self._folder / DRAFT_NAME
         try:
             with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600), "wb") as file:
@@ -210,7 +210,7 @@ class Journal:
         self._delete_before(number)
 
     def close(self) -> None:
-        """Close the files, which gives up the lock."""
+        """Close the files, which releases the lock."""
         if self._descriptor >= 0:
             os.close(self._descriptor)
             os.close(self._lock)
@@ -247,7 +247,7 @@ class Journal:
         return whole_bytes
 
     def _cut(self, number: int, whole_bytes: int, later: Sequence[int]) -> None:
-        """Take away a torn end, and what was written behind it and never acknowledged."""
+        """Truncate a torn end, and delete later segments, which were never acknowledged."""
         if number != self._number:
             os.close(self._descriptor)
             self._descriptor = self._open(number)
@@ -258,7 +258,7 @@ class Journal:
             self._path(FILE_NAME, one).unlink()
 
     def _delete_before(self, image: int) -> None:
-        """Take away what an image stands for."""
+        """Delete the files that an image replaces."""
         stale = [(FILE_NAME, number) for number in self._numbers(FILE_NAME)]
         stale += [(IMAGE_NAME, number) for number in self._numbers(IMAGE_NAME)]
         for name, number in stale:
@@ -287,7 +287,7 @@ def _framed(frame: Frame) -> bytes:
 
 
 def _chunks(frames: Iterator[Frame]) -> Iterator[bytes]:
-    """Yield frames in portions that are worth a write."""
+    """Yield frames in chunks of about `IMAGE_CHUNK_BYTES`."""
     chunk = bytearray()
     for frame in frames:
         chunk += _framed(frame)

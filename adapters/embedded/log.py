@@ -1,8 +1,8 @@
 """How can everything run without a broker? The `Log` port in this process, on one file or in memory only.
 
-It behaves like Kafka where callers can tell: offsets with gaps, last stable offset, owners that fence each other, and
-append time. It is for one process (`leadclock up` without Java) and for the simulator, which drives it on virtual time.
-What its topics need not keep is taken away now and then (`adapters.embedded.compaction`), from memory and from the file.
+It behaves like Kafka where callers notice: offsets with gaps, last stable offset, owners that fence each other, and append
+time. It is for one process (`leadclock up` without Java) and for the simulator, which drives it on virtual time.
+`adapters.embedded.compaction` applies each topic's retention and compaction, to memory and files.
 """
 
 import asyncio
@@ -41,7 +41,7 @@ RECORD_BYTES_MAX = 1_048_588
 """Kafka's default `max.message.bytes`, so that what fits here fits there."""
 
 IMAGE_SLICE_RECORDS = 200
-"""Records of a frame of an image: they are encoded in one go."""
+"""Records per frame of an image; a frame is encoded at once."""
 
 
 class EmbeddedLog:
@@ -75,7 +75,7 @@ class EmbeddedLog:
             self._load(self._journal)
 
     async def create_topic(self, name: str, partitions: int, *, record_bytes_max: int = RECORD_BYTES_MAX) -> None:
-        """Create a topic, or do nothing where it is. Raises `LogError` where it has another number of partitions."""
+        """Create a topic unless it exists. Raises `LogError` where it has another number of partitions."""
         present = self._topics.get(name)
         if present is None:
             frame = TopicCreated(name, self._new_topic_id(), partitions, record_bytes_max)
@@ -91,7 +91,7 @@ class EmbeddedLog:
         await self._write_frame(TopicDeleted(name))
 
     async def delete_records(self, topic: str, partition: int, before: int) -> None:
-        """Delete what lies before an offset, as retention does."""
+        """Delete the records before an offset, as retention does."""
         self.partition(topic, partition).delete_before(before)
         await self._write_frame(RecordsDeleted(topic, partition, before))
 
@@ -113,17 +113,17 @@ class EmbeddedLog:
         )
 
     def check(self) -> None:
-        """Raise `LogError` where the files could not be written: until they are opened anew, nothing more is taken."""
+        """Raise `LogError` where a write to the files failed: they take nothing more until they are opened again."""
         if self._journal is not None:
             self._journal.check()
 
     @property
     def size_bytes(self) -> int:
-        """How much room the files take; 0 where there are none."""
+        """The size of the files; 0 where there are none."""
         return 0 if self._journal is None else self._journal.size_bytes
 
     async def rewrite(self) -> None:
-        """Write the files anew with what is held now, while others go on writing. Raises `OSError`: then nothing changed."""
+        """Rewrite the files with the present records, while writers go on. Raises `OSError`: then nothing changed."""
         journal = self._journal
         if journal is None or not journal.is_whole:
             return
@@ -229,7 +229,7 @@ class EmbeddedLog:
                 changed.set()
 
     def _image(self) -> Iterator[Frame]:
-        """Return the frames of all that is held at this instant, made one by one while it changes."""
+        """Return the frames of all present records; they are made one by one while the log changes."""
         topics = list(self._topics.values())
         held = [(partition, partition.start, partition.end, partition.records[:]) for partition in self._partitions.values()]
         return _frames_of(topics, held)
@@ -287,7 +287,7 @@ class EmbeddedLog:
 
 
 class EmbeddedOwnership:
-    """The newest of its partition may commit; it is dead after its first error."""
+    """The newest owner of a partition may commit; it is void after its first error."""
 
     def __init__(self, log: EmbeddedLog, topic: str, partition: int) -> None:
         self._log = log
@@ -383,7 +383,7 @@ class EmbeddedReader:
 
     async def poll(self, *, limit: int, timeout_seconds: float) -> list[LogRecord]:
         """Return up to `limit` records; see the port."""
-        await asyncio.sleep(0)  # a reader that always finds something must let others run
+        await asyncio.sleep(0)  # a reader that always finds something must let other tasks run
         found, reached = self._take(limit)
         if found or reached or timeout_seconds <= 0:
             return found
@@ -449,7 +449,7 @@ class EmbeddedReader:
 
 
 class EmbeddedAppender:
-    """Appends outside transactions. Order is the order of the calls."""
+    """Appends outside transactions, in the order of the calls."""
 
     def __init__(self, log: EmbeddedLog) -> None:
         self._log = log

@@ -1,7 +1,7 @@
 """How do other processes reach the embedded log? Over a server on this machine: they read and append, and never own.
 
-One connection carries one thing at a time (a reader, an appender, or questions), so an answer belongs to the last request.
-Frames are msgpack behind their length. The first one shows the secret of the folder; who does not know it gets nothing.
+One connection carries one request at a time, so a reply belongs to the last request. Frames are msgpack after their length.
+The first one must show the folder's secret; a connection without it is closed.
 """
 
 import asyncio
@@ -17,11 +17,11 @@ from engine.partition.ports import Appender, Log, LogError, LogRecord, Outgoing,
 HOST = "127.0.0.1"
 
 FRAME_BYTES_MAX = 256 * 1024 * 1024
-"""A length above this is no frame of ours: an append is one batch, a poll a few thousand records."""
+"""A larger length is refused: an append is one batch, a poll a few thousand records."""
 
 GREETING_SECONDS = 5.0
 POLL_SECONDS_MAX = 60.0
-"""Longest wait of one request; who wants more asks again."""
+"""Longest wait of one poll; a client that waits longer polls again."""
 
 _LENGTH = Layout(">I")
 
@@ -107,7 +107,7 @@ class Appended(msgspec.Struct, frozen=True, tag=True):
 
 
 class Refused(msgspec.Struct, frozen=True, tag=True):
-    """The log said no."""
+    """The log refused the request."""
 
     message: str
     is_retryable: bool
@@ -163,7 +163,7 @@ class Session:
             return Refused(str(error), is_retryable=False)
 
     async def close(self) -> None:
-        """Let go of what was opened."""
+        """Close the reader and the appender."""
         for opened in (self._reader, self._appender):
             if opened is not None:
                 await opened.close()
@@ -220,7 +220,7 @@ async def serve_log(log: Log, secret: str) -> AsyncIterator[int]:
                 while True:
                     await write_frame(writer, await session.answer(_REQUESTS.decode(await read_frame(reader))))
         except (ConnectionError, msgspec.DecodeError):
-            pass  # gone, or somebody who speaks another language
+            pass  # the client is gone, or speaks another protocol
         finally:
             await session.close()
             writer.close()

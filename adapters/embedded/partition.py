@@ -13,14 +13,14 @@ from engine.partition.ports import LogRecord, Outgoing
 from schemas.instant import Instant
 
 DIRTY_SHARE_MIN = 0.1
-"""Of a partition, that must have come since it was compacted last (as `min.cleanable.dirty.ratio` on Kafka)."""
+"""Share of a partition that must be new since its last compaction (as `min.cleanable.dirty.ratio` on Kafka)."""
 
 COMPACTION_BATCH = 5_000
-"""Records looked at between two chances for others to run: about a millisecond."""
+"""Records that are checked before other tasks may run: about a millisecond."""
 
 _BY_OFFSET = attrgetter("offset")
 _BY_TIME = attrgetter("appended_at")
-"""In the order of the offsets too, near enough: the records of a long transaction lie where it began."""
+"""Nearly the order of the offsets: the records of a long transaction have the offsets at which it began."""
 
 
 class Partition:
@@ -60,7 +60,7 @@ class Partition:
         return first
 
     def show(self, records: Sequence[LogRecord]) -> None:
-        """Make records visible; they may lie before records of writes that were finished earlier."""
+        """Make records visible; their offsets may be lower than those of writes that finished earlier."""
         if not self.records or not records or records[0].offset > self.records[-1].offset:
             self.records.extend(records)
             return
@@ -127,9 +127,9 @@ class Write:
 
 
 async def compact(partition: Partition, tombstones_before: Instant) -> int:
-    """Drop records that a later one of the same key stands for, and old tombstones; return the bytes of what went.
+    """Drop records that a later one of the same key replaces, and old tombstones; return the bytes that this frees.
 
-    Below the last stable offset nothing comes any more, so others go on writing meanwhile; they get their turn every
+    Below the last stable offset no record is added any more, so writers go on meanwhile; other tasks run every
     `COMPACTION_BATCH` records.
     """
     stable_end = partition.stable_end

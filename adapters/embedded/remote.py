@@ -1,4 +1,4 @@
-"""How does a command see the embedded log of a running `up`? Over its log server, as the `Log` port; only `up` owns."""
+"""How does a command use the embedded log of a running `up`? Over its log server, as the `Log` port without ownership."""
 
 import asyncio
 from collections.abc import Sequence
@@ -39,7 +39,7 @@ from engine.partition.ports import (
 )
 
 EMBEDDED = "embedded:"
-"""Before the port, where a setting names a log: LEADCLOCK_KAFKA_BOOTSTRAP=embedded:40123."""
+"""Prefix of the port in LEADCLOCK_KAFKA_BOOTSTRAP: `embedded:40123`."""
 
 _REPLIES: msgspec.msgpack.Decoder[Reply] = msgspec.msgpack.Decoder(Reply)
 
@@ -47,7 +47,7 @@ A = TypeVar("A", TopicFacts, Positions, Found, Held, Appended)
 
 
 class LogConnection:
-    """One connection. A request that its asker no longer waits for is still answered to the end, so the next fits again."""
+    """One connection. A cancelled request is still answered to the end, so that the next reply belongs to the next one."""
 
     def __init__(self, port: int, secret: str) -> None:
         self._port = port
@@ -134,7 +134,7 @@ class RemoteLog:
 
 
 class RemoteReader:
-    """Keeps the promises of a reader; a poll that was given up is what the next one returns, so that nothing is lost."""
+    """A `Reader`; the records of a cancelled poll are what the next poll returns, so that none is lost."""
 
     def __init__(self, line: LogConnection, positions: dict[int, int]) -> None:
         self._line = line

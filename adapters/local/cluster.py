@@ -1,6 +1,6 @@
-"""How do three Kafka brokers run on one machine? As three processes, each broker and controller, in folders of one cluster.
+"""How do three Kafka brokers run on one machine? As three processes, each of them broker and controller.
 
-Every topic has three replicas of which two acknowledge, Kafka's own topics too, as on a cluster that outlives a broker.
+Every topic, also Kafka's own, has three replicas of which two acknowledge, so that the cluster survives a broker.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ HEAP_MIB = 256
 
 
 class NodeAddress(Struct, frozen=True):
-    """The place of one broker in a cluster: its number, and its ports for clients and for the other controllers."""
+    """One broker of a cluster: its number, and its ports for clients and for the other controllers."""
 
     node_id: int
     ports: tuple[int, int]
@@ -109,7 +109,7 @@ def cluster_properties(address: NodeAddress, addresses: Sequence[NodeAddress]) -
 
 
 def _distinct_ports(count: int) -> list[int]:
-    """Return free ports; nobody holds them yet, so the machine may name one twice."""
+    """Return free ports, each once; none is bound yet, so the machine may offer one twice."""
     ports: dict[int, None] = {}
     while len(ports) < count:
         ports[free_port()] = None

@@ -1,7 +1,7 @@
 """Where do Kafka's jars come from? Maven fetches them once into the user's cache folder, checked against their checksums.
 
 A folder with its final name is complete: it is filled under another name and renamed. Run as a program (`make install`
-does), it fetches them if it can, says in one sentence how it stands, and never fails.
+does), it fetches them if it can, reports the result in one sentence, and never fails.
 """
 
 import contextlib
@@ -89,7 +89,7 @@ def _java_version(java: Path) -> int:
 def _fetch(maven: str, folder: Path, environ: Mapping[str, str]) -> Path:
     folder.parent.mkdir(parents=True, exist_ok=True)
     with _one_at_a_time(folder.parent / "fetching.lock"):
-        if folder.is_dir():  # somebody else fetched them while we waited
+        if folder.is_dir():  # another process fetched them while we waited
             return folder
         with tempfile.TemporaryDirectory(prefix="fetching-", dir=folder.parent) as scratch:
             jars = Path(scratch) / "jars"
@@ -123,13 +123,13 @@ def _run_maven(maven: str, jars: Path, repository: Path, environ: Mapping[str, s
 @contextlib.contextmanager
 def _one_at_a_time(path: Path) -> Iterator[None]:
     with path.open("a", encoding="utf-8") as lock:
-        # The wait is bounded: whoever holds the lock fetches for FETCH_SECONDS at most.
+        # The wait is bounded: the holder of the lock fetches for FETCH_SECONDS at most.
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 
 
 def main() -> None:
-    """Fetch the jars where Java and Maven are, and say in one sentence how it stands."""
+    """Fetch the jars where Java and Maven are, and print the result in one sentence."""
     try:
         find_java()
         sentence = f"Kafka's jars are in {find_jars()}."

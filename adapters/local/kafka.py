@@ -25,7 +25,7 @@ FORMAT_SECONDS = 60.0  # takes 1 s
 START_SECONDS = 90.0  # takes 4 s on two idle cores, and 9 s more after a kill, until the broker's old session is over
 STOP_SECONDS = 20.0  # a controlled shutdown takes 1 s
 ASK_SECONDS = 5.0
-PORT_TRIES = 3  # a free port may be taken by somebody else before the broker binds it
+PORT_TRIES = 3  # another process may take a free port before the broker binds it
 
 _LOG4J = Path(__file__).with_name("kafka-log4j2.properties")
 
@@ -66,12 +66,12 @@ class ManagedKafka:
             raise
 
     async def stop(self) -> None:
-        """Stop the broker and give the folder back; harmless when it is not running."""
+        """Stop the broker and unlock the folder; harmless when it is not running."""
         await self.process.stop()
         self.process.disown()
 
     async def kill(self) -> None:
-        """Kill -9 the broker and give the folder back; `start` brings it back with its records."""
+        """Kill -9 the broker and unlock the folder; `start` starts it again with its records."""
         await self.process.kill()
         self.process.disown()
 
@@ -107,7 +107,7 @@ class ManagedKafka:
         ]
 
     def _choose_ports(self) -> None:
-        """Take the ports of the last run if they are still free, so that what was noted down keeps working."""
+        """Take the ports of the last run if they are still free, so that addresses that were noted keep working."""
         noted = self._folder / "ports"
         former = [int(port) for port in noted.read_text("ascii").split()] if noted.exists() else [None, None]
         self._ports = (free_port(former[0]), free_port(former[1]))

@@ -1,8 +1,8 @@
-"""How does a server die with the process that started it, even by `kill -9`? The kernel is asked to, here, before exec.
+"""How does a server end with the process that started it, even by `kill -9`? The kernel signals it: PR_SET_PDEATHSIG.
 
-Run as a script (`python -I -S parent_death.py PARENT SIGNAL UID GID COMMAND…`) and replaced by COMMAND: no process more than
-needed, and none of the hazards of Python code between fork and exec in a threaded parent (Python 3.12 warns about it).
-Linux only knows PR_SET_PDEATHSIG; elsewhere a server left behind is found and stopped at the next start.
+Run as a script (`python -I -S parent_death.py PARENT SIGNAL UID GID COMMAND…`), which COMMAND replaces: no extra process,
+and no Python code between fork and exec of a threaded parent (Python 3.12 warns about that). Only Linux has
+PR_SET_PDEATHSIG; elsewhere the next start finds and stops a server that was left behind.
 """
 
 import ctypes
@@ -14,7 +14,7 @@ KEEP_USER = -1
 
 
 def become(uid: int, gid: int) -> None:
-    """Take another user's identity for good, supplementary groups included."""
+    """Become another user for good, supplementary groups included."""
     if uid == KEEP_USER:
         return
     os.setgroups([])

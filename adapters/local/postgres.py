@@ -35,7 +35,7 @@ INITDB_SECONDS = 120.0  # takes 1 s; syncing to a slow disk takes longer
 START_SECONDS = 60.0  # takes 0.2 s; recovery after a crash reads the log
 STOP_SECONDS = 20.0  # a fast shutdown writes one checkpoint
 ASK_SECONDS = 5.0
-PORT_TRIES = 3  # a free port may be taken by somebody else before the server binds it
+PORT_TRIES = 3  # another process may take a free port before the server binds it
 CONNECTIONS_MAX = 200  # every role of `leadclock up`, a test run and a person's psql beside them
 
 SUPERUSER = "postgres"
@@ -92,7 +92,7 @@ class ManagedPostgres:
             raise
 
     async def stop(self) -> None:
-        """Stop the server and give the folder back; harmless when it is not running."""
+        """Stop the server and unlock the folder; harmless when it is not running."""
         await self.process.stop()
         if self._copied_programs:
             shutil.rmtree(self._copied_programs, ignore_errors=True)
@@ -138,7 +138,7 @@ class ManagedPostgres:
         return [str(programs.bin / "postgres"), "-D", str(_cluster_path(self._cluster, programs.major)), *options]
 
     async def _initialise(self, programs: Programs, account: Account | None) -> None:
-        """Make a cluster; it appears complete or not at all, because a broken one is cleared away before."""
+        """Create a cluster; a broken one is deleted before."""
         self._fresh_cluster(account)
         cluster = str(_cluster_path(self._cluster, programs.major))
         command = [str(programs.bin / "initdb"), "--pgdata", cluster, "--username", SUPERUSER]
@@ -174,7 +174,7 @@ class ManagedPostgres:
         return kept.read_text("ascii")
 
     def _choose_port(self) -> None:
-        """Take the port of the last run if it is still free, so that what was noted down keeps working."""
+        """Take the port of the last run if it is still free, so that addresses that were noted keep working."""
         noted = self._folder / "port"
         self._port = free_port(int(noted.read_text("ascii")) if noted.exists() else None)
         noted.write_text(str(self._port), "ascii")
@@ -273,7 +273,7 @@ def _newest_first(folders: Iterable[Path], *, from_wheel: bool) -> list[Programs
 
 
 def _major(folder: Path) -> int:
-    """Return the version an installation's header file states, 0 where it cannot be told."""
+    """Return the major version that an installation's header file states, 0 where it is unknown."""
     headers = [folder.parent / "include" / "pg_config.h", *folder.parent.glob("include/**/pg_config.h")]
     for header in headers:
         with contextlib.suppress(OSError):
@@ -294,7 +294,7 @@ async def _unable_to_run(programs: Programs, account: Account | None) -> str | N
 
 
 async def _copy_for(programs: Programs, account: Account) -> tuple[Programs, Path] | None:
-    """Copy the wheel's programs (24 MB) to a temporary folder that everybody may read; None where none of them serves."""
+    """Copy the wheel's programs (24 MB) to a temporary folder that every user may read; None where no folder works."""
     for root in dict.fromkeys([tempfile.gettempdir(), "/var/tmp", "/tmp"]):  # noqa: S108 - a fresh folder is made in it
         folder = Path(tempfile.mkdtemp(prefix="leadclock-postgres-", dir=root))
         copy = await asyncio.to_thread(_copy_programs, programs, folder)
@@ -321,14 +321,14 @@ def _copy_programs(programs: Programs, folder: Path) -> Programs:
 
 
 def _cluster_path(cluster: Path, major: int) -> Path:
-    """Return the cluster's name for a server that stands in it: root's folders may be closed to the user it runs as."""
+    """Return the cluster's path as the server uses it: its working folder where its user cannot open the path."""
     standing = Path("/proc/self/cwd")
     inside = os.geteuid() == 0 and major >= CWD_MAJOR_MIN and standing.exists()
     return standing if inside else cluster
 
 
 def _locale_options(major: int) -> list[str]:
-    """Order text by code point, the same on every machine, and know every script's letters."""
+    """Sort text by code point, the same on every machine; UTF-8 covers every script's letters."""
     if major >= BUILTIN_LOCALE_MAJOR_MIN:
         return ["--locale=C", "--locale-provider=builtin", "--builtin-locale=C.UTF-8"]
     return ["--locale=C.UTF-8"]

@@ -1,4 +1,4 @@
-"""How is a server of ours started, watched, stopped, and never confused with somebody else's process?
+"""How is a server of ours started, watched and stopped, and never confused with another process?
 
 One `ServerProcess` owns one folder. The folder holds a lock (held as long as the owner lives, so a second owner is
 refused), the record of the process (its number and birth, so a reused number is never taken for ours), and the log.
@@ -50,7 +50,7 @@ class Account(msgspec.Struct, frozen=True):
 
 
 class ProcessRecord(msgspec.Struct, frozen=True):
-    """What is remembered of a running process: enough to know it again."""
+    """What identifies a running process after a restart."""
 
     pid: int
     born: str
@@ -76,7 +76,7 @@ class ServerProcess:
         return self._child.pid if self._child is not None and self._child.poll() is None else None
 
     async def own(self) -> None:
-        """Take the folder, and stop what a former owner left running there; raise FolderInUseError if it has a live one."""
+        """Lock the folder, and stop what a former owner left running there; raise FolderInUseError if it has a live one."""
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         lock = (self.folder / "lock").open("a", encoding="utf-8")
         try:
@@ -89,7 +89,7 @@ class ServerProcess:
         await self._stop_left_behind()
 
     def disown(self) -> None:
-        """Give the folder back."""
+        """Unlock the folder."""
         if self._lock is not None:
             self._lock.close()
             self._lock = None
@@ -103,7 +103,7 @@ class ServerProcess:
         environment: Mapping[str, str] | None = None,
         leftovers: Sequence[Path] = (),
     ) -> None:
-        """Start the server; `leftovers` are folders outside ours that die with it, also when nobody is there to do it."""
+        """Start the server; `leftovers` are folders elsewhere that are deleted after it, at the next start if need be."""
         self.log.touch(mode=0o600)  # a log may quote what people typed
         with self.log.open("ab") as log:
             self._child = subprocess.Popen(  # noqa: S603 - a list of arguments that we made, no shell
@@ -137,7 +137,7 @@ class ServerProcess:
             raise LocalServerError(f"{self.name} ended with status {status}.\n{self.tail()}")
 
     async def stop(self) -> None:
-        """Stop the server: politely, then by force after the bound; harmless when it is not running."""
+        """Stop the server by its signal, then by SIGKILL after the bound; harmless when it is not running."""
         child, self._child = self._child, None
         if child is not None:
             if child.poll() is None:
@@ -227,7 +227,7 @@ async def run_to_end(
 
 
 def birth(pid: int) -> str | None:
-    """Return when a process was born, in a form that no other process of that number ever shares; None if there is none."""
+    """Return when a process started, in a form that no other process of that number shares; None if there is none."""
     if not sys.platform.startswith("linux"):
         ps = ["/bin/ps", "-o", "lstart=", "-p", str(pid)]
         return subprocess.run(ps, capture_output=True, text=True, check=False).stdout.strip() or None  # noqa: S603
@@ -244,7 +244,7 @@ def birth(pid: int) -> str | None:
 
 
 def free_port(wish: int | None = None) -> int:
-    """Return a port of this machine that nobody listens on: the wished one if it is free, else any."""
+    """Return a free port of this machine: the wished one if it is free, else any."""
     for port in (wish or 0, 0):
         with socket.socket() as listener, contextlib.suppress(OSError):
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

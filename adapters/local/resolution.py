@@ -1,8 +1,8 @@
-"""Which broker and which database serve here? The first that can, in a fixed order, with the reason said in a sentence.
+"""Which broker and which database are used? The first that can run, in a fixed order; a sentence gives the reason.
 
 Broker: the one that the caller names; a managed Apache Kafka; a container, where an engine answers; the embedded log.
 Database: the one that the caller names; a managed PostgreSQL, from the wheel or else the system's programs.
-Servers that the environment names are never taken from here: a demo or a test must not get into a deployment by chance.
+The environment's settings are never read here: a demo or a test must not use a deployment by accident.
 """
 
 import asyncio
@@ -22,20 +22,20 @@ from adapters.local.process import LocalServerError
 
 BOOTSTRAP_VARIABLE = "LEADCLOCK_KAFKA_BOOTSTRAP"
 DSN_VARIABLE = "LEADCLOCK_POSTGRES_DSN"
-EMBEDDED = "embedded"  # stands where a bootstrap address would
+EMBEDDED = "embedded"  # in place of a bootstrap address
 ENGINE_SECONDS = 3  # a container engine on this machine answers in milliseconds
 
 BrokerChoice = Literal["auto", "kafka", "embedded"]
 
 
 class UnavailableError(LocalServerError):
-    """Nothing can serve; says for each possibility why not."""
+    """No server can run; gives the reason for each possibility."""
 
 
 class Broker(msgspec.Struct, frozen=True, kw_only=True):
     """What carries the topics.
 
-    `bootstrap` is `host:port`, or "embedded"; `ports` are all that one of ours listens on; `sentence` tells a person what it
+    `bootstrap` is `host:port`, or "embedded"; `ports` are all that one of ours listens on; `sentence` says what it
     is and why; `check` raises LocalServerError once a broker that we run has ended by itself.
     """
 
@@ -102,7 +102,7 @@ async def _broker(
 
 
 async def _given_broker(bootstrap: str) -> Broker:
-    """Take the named broker if one of its addresses accepts connections; never fall back from what somebody asked for."""
+    """Take the named broker if one of its addresses accepts connections; never fall back to another one."""
     for address in bootstrap.split(","):
         host, _, port = address.strip().rpartition(":")
         if port.isdigit() and await port_is_open(host.strip("[]"), port):
@@ -160,4 +160,4 @@ async def _given_database(dsn: str) -> Database:
 
 
 def _check_nothing() -> None:
-    """Check nothing: what others run, others watch."""
+    """Do nothing: we do not run this server."""

@@ -1,4 +1,4 @@
-"""How does `up` run on a deployment that it was given? Only where that was typed, and alone unless sharing was typed too."""
+"""How does `up --attach` run on an existing deployment? Alone, unless `--attach=shared` was typed."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from schemas.errors import DependencyError
 from schemas.topics import COMMAND_TOPICS
 
 GROUPS = ("scheduler", "accounts", "intake", "projector", *(f"gateway.{kind}" for kind in COMMAND_TOPICS))
-"""Every role that has consumer groups; an API is seen by its lock in the database."""
+"""Every role that has consumer groups; an API holds a lock in the database instead."""
 
 
 class OthersRunError(DependencyError):
@@ -42,7 +42,7 @@ def attached_settings(given: Settings, folder: Path, keys: Keys, *, port: int) -
 async def refuse_others(context: Context, presence: Presence) -> None:
     """Raise `OthersRunError` where another process runs the deployment; raises `LogError`, `DatabaseAwayError`.
 
-    Kafka knows the members of every group, the database who holds its lock: between them no role goes unseen. A process
+    Kafka lists the members of every group, the database the holders of its lock: together they show every role. A process
     that was killed counts until its session ends.
     """
     members = await context.members(GROUPS)

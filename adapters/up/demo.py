@@ -1,6 +1,6 @@
 """What can a newcomer try at once? A demo company with keys, numbers, buyers, an offer and two schedules.
 
-Made through the same requests that any operator would send; what is there already is left as it is.
+It is created by the same requests that an operator sends; records that exist stay as they are.
 """
 
 import hashlib
@@ -23,7 +23,7 @@ BUYERS = (
 
 
 def quick_schedule(buyer_group_id: int) -> dict[str, Any]:
-    """Return the schedule that is through in two minutes: a text, a call with retries, an e-mail; waits of seconds."""
+    """Return the schedule that ends within two minutes: a text, a call with retries, an e-mail; waits of seconds."""
     return {
         "name": "Quick demo",
         "description": "Text, call and e-mail within a minute or two; no preferred windows, so it works at any hour.",
@@ -103,9 +103,9 @@ def five_day_schedule(buyer_group_id: int) -> dict[str, Any]:
 
 
 async def make_demo(records: RecordClient, keys: Keys) -> Keys:
-    """Make what is missing of the demo company; return the keys with the lead tokens that its records have.
+    """Create what is missing of the demo company; return the keys with the lead tokens that its records have.
 
-    Another data folder may have made them with tokens of its own. Raises `RecordNotCreatedError`, `LogError`.
+    Another data folder may have created them with its own tokens. Raises `RecordNotCreatedError`, `LogError`.
     """
     make = records.ensure
     await make("company", "name", {"name": "Demo Solar", "country": "US"})

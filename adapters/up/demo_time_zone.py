@@ -29,4 +29,4 @@ def zone_at_daytime(now: datetime | None = None) -> str:
         local = datetime.now(ZoneInfo(name)) if now is None else now.astimezone(ZoneInfo(name))
         if FIRST_HOUR <= local.hour < LAST_HOUR:
             return name
-    raise AssertionError("the zones above go around the world")
+    raise AssertionError("in none of the zones is it day")

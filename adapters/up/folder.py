@@ -1,4 +1,4 @@
-"""What does the data folder hold? Everything that `up` keeps, and what other commands need to find a running one.
+"""What does the data folder hold? All data of `up`, and what other commands need to find a running one.
 
 up.json     where a running `up` can be reached, and the settings of its roles (mode 0600; gone when it is stopped)
 keys.json   the demo company's keys and tokens, and the deployment's secret key (mode 0600; kept)
@@ -28,7 +28,7 @@ class InUseError(DependencyError):
 
 
 class Keys(Struct, frozen=True, kw_only=True):
-    """What the demo company is reached with; made once per data folder."""
+    """Keys and tokens of the demo company, created once per data folder."""
 
     secret_key: str
     public_key: str
@@ -53,7 +53,7 @@ class Running(Struct, frozen=True, kw_only=True):
 
 
 class Ready(Struct, frozen=True, kw_only=True):
-    """The ready file (contracts.md section 1)."""
+    """The ready file, for scripts that wait until everything answers; keys are empty where there is no demo company."""
 
     api_url: str
     console_url: str | None
@@ -66,7 +66,7 @@ class Ready(Struct, frozen=True, kw_only=True):
 
 
 def load_keys(folder: Path) -> Keys:
-    """Return the kept keys of a data folder; make them the first time."""
+    """Return the keys of a data folder; create them the first time."""
     path = folder / "keys.json"
     if path.exists():
         return msgspec.json.decode(path.read_bytes(), type=Keys)
@@ -93,7 +93,7 @@ def write_private(path: Path, data: bytes) -> None:
 
 @contextlib.contextmanager
 def lock_folder(folder: Path) -> Iterator[None]:
-    """Hold the folder against a second `up`. Raises `InUseError`."""
+    """Lock the folder against a second `up`. Raises `InUseError`."""
     folder.mkdir(parents=True, exist_ok=True, mode=0o755)
     with (folder / "lock").open("w") as file:
         try:

@@ -1,7 +1,7 @@
-"""How is a whole deployment started and stopped on one machine? In the order in which its parts need each other.
+"""How is a whole deployment started and stopped on one machine? In the order in which its parts depend on each other.
 
-Broker and database, topics and migrations, mail server, roles, demo company, ready file; and back again at Ctrl-C. All roles
-run in this process: that is quick to start and easy to stop. A deployment runs them apart, with the same settings.
+Broker and database, topics and migrations, mail server, roles, demo company, ready file; in reverse at Ctrl-C. All roles run
+in this process, which starts fast and stops easily. A deployment runs one process per role, with the same settings.
 """
 
 import asyncio
@@ -52,7 +52,7 @@ PARTITIONS = 4
 """Of every topic of a laptop: enough to see that there are several, few enough to start quickly."""
 
 READY_SECONDS = 120.0
-"""The roles are ready within seconds; a machine that needs longer than this has a fault worth telling."""
+"""The roles are ready within seconds; a machine that needs longer than this has a fault to report."""
 
 COMPACTION_MINUTES = 5
 """How often the embedded log deletes and compacts; Kafka's own interval for retention."""
@@ -112,7 +112,7 @@ class UnwritablePathError(SenderError):
 
 
 class RoleEndedError(DependencyError):
-    """A role ended although nobody asked it to."""
+    """A role ended by itself."""
 
 
 async def up(options: Options, *, default_folder: Path, say: Say, welcome: Callable[[LocalStack], None]) -> None:
@@ -132,7 +132,7 @@ async def up(options: Options, *, default_folder: Path, say: Say, welcome: Calla
 
 
 def _check_port(port: int) -> None:
-    """Raise `PortTakenError` before anything is started for nothing."""
+    """Raise `PortTakenError` before anything is started."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -142,7 +142,7 @@ def _check_port(port: int) -> None:
 
 
 def _create_folders(options: Options) -> None:
-    """Make the folders that were asked for. Raises `UnwritablePathError` before anything is started for nothing."""
+    """Create the folders of the options. Raises `UnwritablePathError` before anything is started."""
     wanted = [("--data-dir", options.data_dir, options.data_dir)]
     if options.ready_file is not None:
         wanted.append(("--ready-file", options.ready_file, options.ready_file.parent))
@@ -159,7 +159,7 @@ def _create_folders(options: Options) -> None:
 
 @contextlib.contextmanager
 def _folder(options: Options, default_folder: Path) -> Iterator[Path]:
-    """Give the folder to work in; a fresh one that is deleted at the end where nothing is to be kept."""
+    """Yield the data folder; with `--ephemeral` a fresh one that is deleted at the end."""
     folder = options.data_dir or default_folder
     if not options.ephemeral:
         folder.mkdir(parents=True, exist_ok=True)
@@ -174,7 +174,7 @@ async def _run(options: Options, folder: Path, stop: asyncio.Event, say: Say, we
     started = time.monotonic()
     keys = load_keys(folder)
     async with contextlib.AsyncExitStack() as resources:
-        # Open to the end of the process: libraries have a last word when the event loop ends.
+        # Open to the end of the process: libraries still log while the event loop ends.
         configure_logs("info", form="json", stream=cast("TextIO", LogFile(folder)))
         say("Starting PostgreSQL and the broker …")
         servers = await _servers(resources, options, folder)
@@ -221,7 +221,7 @@ async def _run(options: Options, folder: Path, stop: asyncio.Event, say: Say, we
 
 
 def _ports_of(servers: "_Servers") -> list[int]:
-    """Return the ports of broker and database, whoever runs them: webhooks are not meant for them."""
+    """Return the ports of broker and database, ours or given ones: webhooks must not reach them."""
     bootstraps = [address.rpartition(":")[2] for address in servers.broker.bootstrap.split(",")]
     database = urlsplit(servers.database.dsn).port
     return [*servers.broker.ports, *(int(port) for port in bootstraps if port.isdecimal()), database or POSTGRES_PORT]
@@ -232,7 +232,7 @@ class _Servers(Struct, frozen=True):
     database: Database
 
     def check(self) -> None:
-        """Raise where one that we run has ended."""
+        """Raise where a server that we run has ended."""
         self.broker.check()
         self.database.check()
 
@@ -258,9 +258,9 @@ async def _embedded(resources: contextlib.AsyncExitStack, opened: Broker, folder
 
 
 async def _claim(resources: contextlib.AsyncExitStack, context: Context, options: Options, folder: Path) -> bool:
-    """Prepare topics and database, compare the identity, and tell whether this is a deployment that an `up` made.
+    """Prepare topics and database, compare the identity, and return whether an `up` created this deployment.
 
-    One that was given is looked at before anything is written to it. Raises `IdentityError`, `OthersRunError`.
+    A given deployment is checked before anything is written to it. Raises `IdentityError`, `OthersRunError`.
     """
     dsn = context.settings.postgres_dsn
     presence = Presence(dsn, "leadclock up")
@@ -278,7 +278,7 @@ async def _claim(resources: contextlib.AsyncExitStack, context: Context, options
 
 
 async def _identify(context: Context, folder: Path) -> bool:
-    """Give the deployment of this folder its identity: servers of our own are nobody else's, also those of an older release.
+    """Give the deployment of this folder its identity, also servers that an older release of ours filled.
 
     Raises `IdentityError`, also where the folder's database was filled from another broker of it.
     """
@@ -292,10 +292,10 @@ async def _identify(context: Context, folder: Path) -> bool:
 
 
 async def _compact_periodically(resources: contextlib.AsyncExitStack, work: Compaction) -> None:
-    """Tidy the embedded log, now and every few minutes."""
+    """Compact the embedded log, now and every few minutes."""
     jobs = PeriodicJobs()
-    jobs.add("tidy the log", work.turn, minutes=COMPACTION_MINUTES)
-    await jobs.run_now("tidy the log")
+    jobs.add("compact the log", work.turn, minutes=COMPACTION_MINUTES)
+    await jobs.run_now("compact the log")
     jobs.start()
     resources.callback(jobs.stop)
 
@@ -362,7 +362,7 @@ class _Roles:
         return {name: f"http://127.0.0.1:{server.port}" for name, server in self.health.items()}
 
     def problems(self) -> dict[str, str]:
-        """Return what keeps which role from being ready."""
+        """Return what keeps a role from being ready, by role and part."""
         return {f"{role.name}: {what}": why for role in self.roles for what, why in role.problems().items()}
 
     def check(self) -> None:
@@ -423,7 +423,7 @@ async def _demo(context: Context, keys: Keys) -> Keys:
 
 
 def _announce(stack: LocalStack, mail_folder: Path) -> None:
-    """Tell other commands and waiting scripts that everything answers."""
+    """Write `up.json` for other commands, and the ready file for waiting scripts."""
     running = Running(
         pid=os.getpid(),
         api_url=stack.api_url,

@@ -16,15 +16,11 @@ PAPERS = re.compile(r"\bresearch/\w+|\b(?:design|contracts|seed|domain)\.md\b")
 """Notes that do not ship: a reader cannot open them."""
 
 PAPERS_LEFT: set[str] = {
-    "adapters/bench",
-    "adapters/cli",
     "adapters/http/calls",
     "adapters/http/exchange",
     "adapters/http/leads",
-    "adapters/up",
     "tests/adapters/http",
     "tests/api",
-    "tests/system",
 }
 """Folders that still cite one; the list only shrinks."""
 

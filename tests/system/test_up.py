@@ -18,7 +18,7 @@ from tests.system.household import Household, Leads
 pytestmark = pytest.mark.system
 
 WALK_SECONDS = 120.0
-"""contracts.md section 1: the first lead is through in two minutes."""
+"""The demo's promise: the first lead is through in two minutes."""
 
 NOT_TAKEN = "0111"
 """Ending of a number for which the sandbox carrier takes no orders: the walk takes ten seconds instead of fifty."""
@@ -75,7 +75,7 @@ def test_a_newcomer_pastes_what_is_printed_sees_the_lead_to_its_end_and_stops_an
     [lead] = leads.all()
     assert lead["status"] == "completed_connected"
     assert_the_commands_tell(house, lead)
-    assert "Calls and texts go to the sandbox, which reaches nobody" in house.printed
+    assert "Calls and texts go to the sandbox, which reaches no one" in house.printed
     assert {call["provider"] for call in leads.calls()} == {"sandbox"}
     house.until(lambda: leads.get("/api/v1/leads").headers.get("Leadclock-Sandbox") == "call, sms", seconds=10)
     assert leads.get("/readyz").json()["sandbox"] == ["call", "sms"]

@@ -140,8 +140,8 @@ async def test_rows_that_only_deleted_decisions_tell_are_not_judged_and_not_drop
     assert found["begins"][0]["sequence"] > 1
     assert await asyncio.to_thread(main, ["projection", "rebuild", "--accept"]) == 3
     said = capsys.readouterr().out
-    assert f"begins at decision {found['begins'][0]['sequence']}: rows that only earlier ones tell are not judged" in said
-    assert "every row that the log still tells is what the decisions say" in said
+    assert f"begins at decision {found['begins'][0]['sequence']}: rows that only earlier ones show are not judged" in said
+    assert "every row that the log still shows is what the decisions say" in said
     pool = await open_pool(deployment.dsn, size=2)
     assert await of_postgres(pool) == deployment.world.tables
     await pool.close()
