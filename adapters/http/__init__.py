@@ -1,4 +1,4 @@
-"""How does the outside speak with leadclock over HTTP? Litestar carries bytes; binding, rules and answers are ours.
+"""How does a client use leadclock over HTTP? Litestar transports bytes; binding, rules and answers are our code.
 
-Nothing in here decides: a write becomes a request on a topic and is answered from the projection, a read is one query.
+Nothing here decides about leads: a write becomes a request on a topic and is answered from the projection, a read is one query.
 """

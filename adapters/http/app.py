@@ -1,7 +1,7 @@
-"""How does a request find its operation? The Litestar application, made of rows.
+"""How is a request routed to its operation? The Litestar application, built from the rows in `OPERATIONS`.
 
-Every operation passes the same gates in the same order: identity, body, rate, handler; every way out is an answer in our
-form, with a request id.
+Every operation runs the same steps in the same order: authenticate, read the body, limit the rate, handle. Every answer,
+also of an error, has our format and a request id.
 """
 
 import asyncio
@@ -52,13 +52,14 @@ from adapters.reads.ports import IdempotencyKeys, Reads, ServedChannels
 from schemas.instant import Instant
 
 STALL_SECONDS = 30.0
-"""A reader that takes nothing of a long answer for so long is gone; what was read for it, some megabytes, is let go."""
+"""Longest time to send one part of a long answer. A client that reads nothing for so long is gone, and would hold some
+megabytes of rows."""
 
 NOSNIFF = (b"x-content-type-options", b"nosniff")
-"""On every answer: a browser takes no export that holds what a sender wrote for a page or a script."""
+"""On every answer: a browser must not run an export, which holds text of senders, as a page or script."""
 
 PROBES = frozenset({"/livez", "/readyz", "/startupz"})
-"""Answered also to an address that has too many requests under way: a flood beside it must not restart this process."""
+"""Answered even if the address has too many requests in progress: a flood must not make a probe restart this process."""
 
 TOO_MANY = "Too many requests of this network address are under way. Wait for the answers to some of them."
 
@@ -118,7 +119,7 @@ def build_app(
 
 
 class Api(Litestar):
-    """The application; it also watches what the framework answers itself (unknown paths, wrong methods)."""
+    """The application. It measures every answer, also those of the framework (unknown path, wrong method)."""
 
     def __init__(self, services: Services, watch: RequestMetrics) -> None:
         self._services = services
@@ -128,7 +129,7 @@ class Api(Litestar):
             route_handlers=[_route(services, operation) for operation in OPERATIONS],
             openapi_config=None,
             exception_handlers={HTTPException: self._refuse, Exception: self._fail},
-            request_max_body_size=None,  # adapters.http.exchange.binding holds the limit, and tells it in our words
+            request_max_body_size=None,  # adapters.http.exchange.binding applies the limit and words the error
             logging_config=None,
             debug=False,
             on_shutdown=[watch.close],
@@ -139,11 +140,11 @@ class Api(Litestar):
     ) -> None:
         """Answer one request of any kind."""
         if scope["type"] == ScopeType.HTTP:
-            await self._watched(cast("HTTPScope", scope), cast("Receive", receive), cast("Send", send))
+            await self._measure(cast("HTTPScope", scope), cast("Receive", receive), cast("Send", send))
         else:
             await super().__call__(scope, receive, send)
 
-    async def _watched(self, scope: HTTPScope, receive: Receive, send: Send) -> None:
+    async def _measure(self, scope: HTTPScope, receive: Receive, send: Send) -> None:
         started = time.monotonic()
         request_id = self._services.ids.new(self._services.now())
         state: dict[str, Any] = scope.setdefault("state", {})
@@ -166,11 +167,11 @@ class Api(Litestar):
         try:
             with self._in_flight.admit(self._address(scope)) as is_admitted:
                 if is_admitted or scope["path"] in PROBES:
-                    await self._answered(scope, receive, answer, request_id)
+                    await self._dispatch(scope, receive, answer, request_id)
                 else:
                     await _refuse_one_more(scope, receive, answer, request_id)
         except Exception as error:
-            # The answer has begun. The server ends the connection without an end of the body, so nobody takes it for whole.
+            # The answer has begun. The server closes the connection without ending the body: no client takes it for complete.
             logger.warning("response.aborted", request_id=request_id, exc_info=error)
             raise
         finally:
@@ -186,10 +187,10 @@ class Api(Litestar):
                 company_id=state.get("company_id"),
             )
 
-    async def _answered(self, scope: HTTPScope, receive: Receive, send: Send, request_id: str) -> None:
+    async def _dispatch(self, scope: HTTPScope, receive: Receive, send: Send, request_id: str) -> None:
         allowed = methods_of(scope["path"]) if scope["method"] == "OPTIONS" else ()
         if allowed:
-            await _tell_methods(send, allowed, request_id)
+            await _send_methods(send, allowed, request_id)
         else:
             await super().__call__(scope, receive, send)
 
@@ -198,16 +199,16 @@ class Api(Litestar):
         return self._services.authenticator.address(client[0] if client else "", forwarded_for(scope["headers"]))
 
     def _refuse(self, request: HttpRequest, error: HTTPException) -> Response[Any]:
-        """Tell an error of the framework in our form."""
+        """Return the answer to an error of the framework."""
         return build_response(problem_from_framework(error, request_id_of(request)), request)
 
     def _fail(self, request: HttpRequest, error: Exception) -> Response[Any]:
-        """Tell an error of ours, and keep what it was in the log."""
+        """Log an unexpected error and return its answer."""
         return build_response(problem_from_exception(error, request_id_of(request)), request)
 
 
 async def _refuse_one_more(scope: HTTPScope, receive: Receive, send: Send, request_id: str) -> None:
-    """Answer a request of an address that has too many under way, without reading its body."""
+    """Refuse a request of an address that has too many in progress, without reading its body."""
     error = ProblemError("rate_limited", TOO_MANY, headers={"Retry-After": "1", **CLOSE_CONNECTION})
     reply = problem_from_exception(error, request_id)
     headers = {**reply.headers, "X-Request-Id": request_id}
@@ -215,7 +216,7 @@ async def _refuse_one_more(scope: HTTPScope, receive: Receive, send: Send, reque
 
 
 def methods_of(path: str) -> tuple[str, ...]:
-    """Return the methods that a path takes, none where it is unknown. The framework would tell those of one operation."""
+    """Return the methods of a path; empty if it is unknown. The framework would list only those of one operation."""
     fewest = min((count for pattern, count, _ in _PATHS if pattern.fullmatch(path)), default=None)
     taken = {
         method for pattern, count, methods in _PATHS if count == fewest and pattern.fullmatch(path) for method in methods
@@ -237,17 +238,17 @@ _PATHS = tuple(
     for operation in OPERATIONS
     for suffix in operation.suffixes
 )
-"""Pattern of a path, its placeholders (where several fit, the one with the fewest is meant), and its methods."""
+"""Pattern of a path, how many placeholders it has (if several patterns match, the fewest win), and its methods."""
 
 
-async def _tell_methods(send: Send, methods: tuple[str, ...], request_id: str) -> None:
+async def _send_methods(send: Send, methods: tuple[str, ...], request_id: str) -> None:
     headers = [(b"allow", ", ".join(methods).encode()), (b"x-request-id", request_id.encode())]
     await send({"type": "http.response.start", "status": NO_CONTENT, "headers": headers})
     await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
 def _route(services: Services, operation: Operation) -> HTTPRouteHandler:
-    """Return the route of an operation; whoever takes GET takes HEAD."""
+    """Return the route of an operation; HEAD is allowed wherever GET is."""
 
     async def handle(request: HttpRequest) -> ASGIApp:
         return await _answer(services, operation, request)
@@ -269,12 +270,12 @@ async def _answer(services: Services, operation: Operation, request: HttpRequest
     state["operation"] = operation.name
     exchange = Exchange(services, operation, request, request_id_of(request))
     try:
-        if not operation.safe and _only_looks(request):
+        if not operation.safe and _is_prefetch(request):
             reply = Reply(status=NO_CONTENT)
         else:
             await exchange.read()
-            reply = await _handled(services, exchange)
-    except Exception as error:  # noqa: BLE001 - whatever it was, the sender gets an answer and we get the trace
+            reply = await _run_handler(services, exchange)
+    except Exception as error:  # noqa: BLE001 - the sender gets an answer to any error, the log gets the trace
         reply = problem_from_exception(error, exchange.request_id)
     if exchange.access is not None:
         state["company_id"] = exchange.access.company_id
@@ -283,7 +284,7 @@ async def _answer(services: Services, operation: Operation, request: HttpRequest
     return build_asgi_response(reply, request, exchange.headers)
 
 
-async def _handled(services: Services, exchange: Exchange) -> Reply:
+async def _run_handler(services: Services, exchange: Exchange) -> Reply:
     """Return the answer of the operation's handler; reports and forecasts wait for a slot. Raises `ProblemError`."""
     operation = exchange.operation
     if operation.rate != "report":
@@ -294,7 +295,7 @@ async def _handled(services: Services, exchange: Exchange) -> Reply:
         return await operation.handler(exchange)
 
 
-def _only_looks(request: HttpRequest) -> bool:
-    """Return whether this only looks at a link: HEAD, or a browser that fetches ahead."""
+def _is_prefetch(request: HttpRequest) -> bool:
+    """Return whether this request must change nothing: HEAD, or a browser that prefetches or previews a link."""
     purposes = (request.headers.get(name, "") for name in ("purpose", "sec-purpose", "x-purpose", "x-moz"))
     return request.method == "HEAD" or any("prefetch" in purpose or "preview" in purpose for purpose in purposes)

@@ -1,4 +1,4 @@
-"""Which operations are there? Every row of the interface, in the order in which its document tells of them."""
+"""Which operations does the API have? Every row, in the order of the OpenAPI document."""
 
 from adapters.http import system
 from adapters.http.calls import call_changes, call_lists, call_reports, call_starts, calls, texts
@@ -29,5 +29,5 @@ OPERATIONS: tuple[Operation, ...] = (
 
 
 def documented_operations() -> tuple[Operation, ...]:
-    """Return the operations that the document tells of: probes and figures of the process are nobody's interface."""
+    """Return the operations in the OpenAPI document: all but the probes, which are no public interface."""
     return tuple(operation for operation in OPERATIONS if operation.path.startswith("/api/v1"))

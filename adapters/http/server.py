@@ -1,4 +1,4 @@
-"""How is the application served? By granian inside this process's own asyncio loop, beside the producer it uses.
+"""How is the application served? By granian inside this process's own asyncio loop, beside the producer that it uses.
 
 granian's embedded server runs its network threads in Rust and calls the application in the loop that started it, so
 there is one loop, one producer and one pool per process, and no second process to lose.
@@ -22,18 +22,18 @@ from schemas.errors import DependencyError
 
 BACKLOG = 1_024
 CONNECTIONS_MAX = 1_000
-"""Of this process at once; more wait in the socket, whose backlog bounds them."""
+"""Connections of this process at once; more wait in the backlog of the socket."""
 
 FILES_BESIDE = 200
-"""Open files that are no connections of clients: of the database, the broker, the health port, the log."""
+"""Open files that are not client connections: database, broker, health port, log."""
 
 HEADER_READ_MILLISECONDS = 10_000
-"""A client that sends its headers slower than this is not one of ours; one that sends nothing, also between two requests,
-keeps no place. HTTP/2 would be found out by the first bytes, for which the server waits without a bound."""
+"""Longest time to send the headers, and longest idle time between two requests; then the connection is closed. No HTTP/2:
+to detect it the server waits for the first bytes without a timeout."""
 
 START_SECONDS = 10.0
 STOP_SECONDS = 10.0
-"""What is under way when we are told to stop is answered within this: longer than a submission waits."""
+"""Requests in progress at shutdown are answered within this: longer than a submission waits."""
 
 POLL_SECONDS = 0.01
 
@@ -46,7 +46,7 @@ class ServerError(DependencyError):
 async def serving(
     app: Litestar, *, host: str, port: int, per_address_max: int = PER_ADDRESS_MAX, trusted_proxies: Networks = ()
 ) -> AsyncIterator[int]:
-    """Serve until the block ends; yields the port, a free one where 0 was asked for. Raises `ServerError`.
+    """Serve until the block ends; yield the port (a free one if 0 was requested). Raises `ServerError`.
 
     One client address holds at most `per_address_max` connections, unless it is in `trusted_proxies`.
     """
@@ -78,7 +78,7 @@ async def serving(
 
 
 def _connections_max() -> int:
-    """Return how many connections to take: so many that the process can still open files; raises its limit where it may."""
+    """Raise the limit of open files if possible. Return how many connections leave enough files for the process itself."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = CONNECTIONS_MAX + FILES_BESIDE
     if soft != resource.RLIM_INFINITY and soft < wanted:
@@ -89,7 +89,7 @@ def _connections_max() -> int:
 
 
 def _checked_port(host: str, port: int) -> int:
-    """Return the port, having seen that it is free: granian itself would share it with another process."""
+    """Return the port after checking that it is free: granian itself would share it with another process."""
     try:
         with socket.create_server((host, port)) as found:
             return int(found.getsockname()[1])

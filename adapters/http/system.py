@@ -1,4 +1,4 @@
-"""What else is asked? What came of a request, the names of time zones, and whether this process is well."""
+"""What became of a request, which time zones are there, and is this process healthy? The operations about no record."""
 
 from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
@@ -19,9 +19,9 @@ from engine.calendar.zones import zone_names
 
 
 async def show_request(exchange: Exchange) -> Reply:
-    """Answer as the request itself would have been, once it is decided; 202 until then.
+    """Answer as the request itself would have been answered, once it is decided; 202 until then.
 
-    Who has the id and no key is told what a lead token's sender is told.
+    A caller without a key sees what the sender with a lead token sees.
     """
     request_id = exchange.path["id"]
     services = exchange.services
@@ -38,7 +38,7 @@ async def show_request(exchange: Exchange) -> Reply:
 
 
 def _may_see(exchange: Exchange, result: Result) -> bool:
-    """Return whether a result is for who asks: with a key one of its company, without a key only what became of a lead."""
+    """Return whether the caller may see a result: with a key those of its company, without a key only those about a lead."""
     if exchange.access is not None:
         return exchange.access.company_id == result.company_id
     return result.answer is None or result.answer.record_type in {None, "lead"}
@@ -50,11 +50,11 @@ RENDERERS: Mapping[str, Render] = {
     "text": texts.render,
     "company": company.render,
 }
-"""What a request was about -> how it is answered; everything else is an account record like the others."""
+"""Entity of a request -> how its result is rendered; any other is an account record."""
 
 
 async def list_time_zones(exchange: Exchange) -> Reply:
-    """Answer with every name of a zone that is taken as input, and the IANA name that is shown for it."""
+    """Answer with every time zone name that is accepted, and the IANA name that is shown for it."""
     rows = [{"name": name, "iana": name} for name in sorted(zone_names())]
     rows += [{"name": name, "iana": iana} for name, iana in sorted(RAILS_NAMES.items()) if name not in zone_names()]
     cached = {"Cache-Control": "public, max-age=86400"}
@@ -68,13 +68,13 @@ async def list_time_zones(exchange: Exchange) -> Reply:
 
 
 async def live(_exchange: Exchange) -> Reply:
-    """Answer: this process turns its loop. Kafka and PostgreSQL are not asked: restarting us would not mend them."""
+    """Answer that the event loop runs. Kafka and PostgreSQL are not checked: a restart of this process repairs neither."""
     return Reply(content={"status": "live", "version": _version()})
 
 
 async def ready(exchange: Exchange) -> Reply:
     """Answer whether this process can serve, and what it waits for."""
-    # Which servers these are and why they do not answer is said on the health port: this one is public.
+    # Server names and errors are on the health port only: this port is public.
     waits = dict.fromkeys(await exchange.services.ready(), "not ready")
     try:
         await exchange.services.reads.ping()
@@ -133,7 +133,7 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     _probe("livez", "Is it alive?", live),
     _probe("readyz", "Can it serve?", ready),
-    # The port opens when everything is made: who gets an answer has a process that has started. Metrics are on the health
-    # port alone: they are about all companies, and no company's key may read them.
+    # The port opens when everything is built, so any answer means that the process has started. Metrics are on the health
+    # port only: they cover all companies, and no company's key may read them.
     _probe("startupz", "Has it started?", live),
 )

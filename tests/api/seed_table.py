@@ -1,6 +1,6 @@
 """Which test exercises each parameter of the interface of leads and calls on a running deployment?
 
-`INTERFACE` is the interface as it was given (sections 4.2 and 4.6): endpoint -> its parameters. `TESTS` names, for each, the
+`INTERFACE` is the interface as it was given: endpoint -> its parameters. `TESTS` names, for each, the
 tests that send it and look at what it did. `python -m tests.api.table` prints both; a parameter without a test fails.
 """
 
@@ -244,7 +244,7 @@ scheduled_callback_id call_buyer_conversion_id call_offer_conversion_id sms_numb
 last_action_at first_action_at first_queued_at schedule_ended_at next_action_at last_call_at is_live schedule_trigger_type
 blocked data
 """
-"""Of a lead, as section 2.2 lists them; `engine.views.lead_columns` says which rule fills each."""
+"""Of a lead; `engine.views.lead_columns` says which rule fills each."""
 
 CALL_COLUMNS_GIVEN = """
 id legacy_id type uuid created_at updated_at deleted_at user_updated_at routes_show_path routes_edit_path external_record_id
@@ -256,4 +256,4 @@ placed_on_hold in_progress hold_duration ring_duration talk_duration total_durat
 buyer_answered_at ended_at hangup_cause hung_up_by has_recording recording_url transcription_status call_disposition_id
 agent_call_disposition_notes agent_id attempt_number is_callback scheduled_callback_id dial_tier contact_field_type
 """
-"""Of a call (research/domain.md 2.11)."""
+"""Of a call."""

@@ -1,6 +1,6 @@
-"""How are calls changed over HTTP? One by its id, or all of a person and an offer: money, conversions, disposition, tokens.
+"""How are calls changed over HTTP? One by its id, or all of a number and an offer: money, conversions, disposition, tokens.
 
-Their contact decides; references are checked here first, so that every bad field is told at once.
+The contact decides; references are checked here first, so that one answer lists every bad field.
 """
 
 from collections.abc import Mapping
@@ -27,38 +27,38 @@ from schemas.records import Buyer, TrafficSource
 from schemas.requests import CallUpdateRequested
 
 TIMEFRAME_MINUTES_MAX = 527_040
-"""366 days: no call older than that is changed by number."""
+"""366 days: older calls cannot be changed by number."""
 
 FIRED_MAX = 20
-"""Webhooks fired for one call in one request."""
+"""Most webhooks that one request can fire for a call."""
 
 _MONEY: Mapping[str, str] = {
     "revenue": "what the buyer pays for the call",
-    "add_revenue": "amount on top of the revenue; below zero takes away",
-    "add_payout": "amount on top of the payout; below zero takes away",
+    "add_revenue": "amount to add to the revenue; negative subtracts",
+    "add_payout": "amount to add to the payout; negative subtracts",
 }
 _DISPOSITION: Mapping[str, str] = {
-    "call_disposition_id": "how the call went; replaces what was said before, blank takes it back",
-    "agent_call_disposition_notes": f"up to {NOTES_LENGTH_MAX} characters; blank takes them back",
+    "call_disposition_id": "disposition: how the call went; replaces the earlier one, blank removes it",
+    "agent_call_disposition_notes": f"up to {NOTES_LENGTH_MAX} characters; blank removes them",
     "schedule_callback_at": "when to call back, for a disposition that needs a time",
     "schedule_callback_in_seconds": SUBMISSION_PARAMETERS["schedule_callback_in_seconds"],
 }
 UPDATE_PARAMETERS: Mapping[str, str] = {
-    "post_call_tokens": "object of tokens; merged into those of the call, null takes one away",
+    "post_call_tokens": "object of tokens; merged into those of the call, null removes one",
     **_MONEY,
     "payout": "what the traffic source is paid for the call",
     "buyer_converted": "true or false; the lead converts with it",
-    "svc_buyer_id": "internal id or user_buyer_id of the buyer who takes the place of the present one",
+    "svc_buyer_id": "internal id or user_buyer_id of the buyer that replaces the present one",
     "offer_converted": "true or false: the traffic source converted",
-    "svc_traffic_source_id": "internal id or user_traffic_source_id of the traffic source that takes its place",
+    "svc_traffic_source_id": "internal id or user_traffic_source_id of the traffic source that replaces the present one",
     "contact_field_type": "id of an agent script and field type",
     "fire_outgoing_webhook_ids": f"outgoing webhooks to fire again for the call, at most {FIRED_MAX}",
     "manual_transcribe": "true is not supported yet: there is no transcriber",
     **_DISPOSITION,
 }
 UPDATE_BY_CALLER_PARAMETERS: Mapping[str, str] = {
-    "offer_token": "lead token of the offer whose calls are meant",
-    "call_timeframe": "only calls that began within so many minutes",
+    "offer_token": "lead token of the offer whose calls are changed",
+    "call_timeframe": "only calls that began within the last so many minutes",
     **_MONEY,
     "buyer_converted": "true or false; the lead converts with it",
     **_DISPOSITION,
@@ -80,7 +80,7 @@ async def update(exchange: Exchange) -> Reply:
 
 async def update_by_caller_id(exchange: Exchange) -> Reply:
     """Change a person's calls of an offer."""
-    company_id = exchange.company_id  # a token alone opens no money
+    company_id = exchange.company_id  # a lead token alone may not change money
     target = await exchange.target(exchange.fields.get("offer_token"), field="offer_token")
     if target.offer_id is None:
         raise ProblemError("unknown_lead_token", "No offer has this offer_token.")
@@ -104,11 +104,11 @@ async def update_by_caller_id(exchange: Exchange) -> Reply:
 _OF_ONE_CALL = frozenset(
     {"data", "payout", "offer_converted", "buyer_id", "traffic_source_id", "contact_field_type", "outgoing_webhook_ids"}
 )
-"""What the interface lets be changed of one call only, not by number."""
+"""Fields that can be changed only by the id of a call, not by number."""
 
 
 def _changes(exchange: Exchange, parameters: Parameters) -> dict[str, Any]:
-    """Read what is to become of a call; faults are kept in the parameters."""
+    """Read the changes of a call; faults are collected in the parameters."""
     if parameters.flag("manual_transcribe"):
         parameters.refuse("manual_transcribe", "needs a transcriber, and none is configured", code="not_supported")
     given: dict[str, Any] = {
@@ -143,7 +143,7 @@ def _unless_missing(value: Any) -> Any | UnsetType:
 
 
 def _named(exchange: Exchange, parameters: Parameters, field: str) -> int | None:
-    """Return the buyer or traffic source of an internal id, else of the company's own id for it."""
+    """Return the buyer or traffic source with this internal id, else with this external id."""
     text = parameters.text(field)
     if text is None:
         return None

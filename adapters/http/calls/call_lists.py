@@ -1,4 +1,4 @@
-"""Which calls were there? Lists with every filter, by page for a few and by cursor for many, and the ones going on now."""
+"""Which calls were there, and which are live? Lists with every filter: by page for a few rows, by cursor for many."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -24,10 +24,10 @@ from engine.views.call import CALL_COLUMNS, SORTABLE_COLUMNS, call_view
 from engine.views.periods import LABELS
 
 PAGE_PER_PAGE_MAX = 10
-"""Calls of a page: seed.md 4.6; more go by cursor."""
+"""Most calls of one page, as the interface promises; read more by cursor."""
 
 LIVE_MAX = 1_000
-"""Calls that go on at once and are shown in one answer: more than one company's lines carry."""
+"""Most live calls in one answer: more than the lines of one company carry."""
 
 GRID_COLUMNS = (
     "id", "uuid", "created_at", "direction", "status", "outcome", "caller_number", "number_called", "lead_id", "offer_id",
@@ -43,7 +43,7 @@ SERIALIZERS: Mapping[str, tuple[str, ...]] = {
         name for name in CALL_COLUMNS if name not in _INTERNAL and (not name.endswith("_id") or name == "external_record_id")
     ),
 }
-"""As of a lead: all columns, the few of a list, or none that is an internal id or money."""
+"""As for leads: all columns, the few of a list, or all without internal ids and money."""
 
 _STATUSES = """
 added-to-schedule blocked busy caller-hung-up caller-hung-up-while-ringing-buyer calling-leads canceled cancelled
@@ -54,7 +54,7 @@ rejected-caller-concurrency-exceeded rejected-ivr-hang-up rejected-no-concurrenc
 rejected-traffic-source-capped-hang-up ringing voicemail voicemail-detected waiting
 """
 STATUSES: tuple[str, ...] = tuple(_STATUSES.split())
-"""research/domain.md 2.2: every literal is valid for the filter, also those that nothing here sets."""
+"""Every status that the filter accepts, also those that leadclock never sets."""
 
 SERIALIZER = "call, the default: all columns; call_grid: the few of a list; call_external: no internal ids and no money"
 
@@ -77,10 +77,10 @@ FILTER_PARAMETERS: Mapping[str, str] = {
     "offer_conversion_duplicated_call": "true or false: an earlier call of the person converted on the same offer",
     "buyer_repeat_caller": "true or false: an earlier call of the person was for the same buyer",
     "offer_repeat_caller": "true or false: an earlier call of the person was for the same offer",
-    "in_progress": "true: calls that go on",
+    "in_progress": "true: live calls",
     "placed_on_hold": "true: calls that were put on hold; false: the others",
     "has_recording": "true: calls with a recording; false: the others",
-    "no_buyer": "true: no buyer has answered",
+    "no_buyer": "true: calls that no buyer answered",
     "token_key": "calls with this token",
     "token_value": "calls with this token and value, as token:value; with token_key, the value alone",
 }
@@ -102,7 +102,7 @@ async def index(exchange: Exchange) -> Reply:
 
 
 async def live(exchange: Exchange) -> Reply:
-    """Answer with the calls that go on."""
+    """Answer with the live calls."""
     parameters = Parameters(exchange.query)
     columns = read_columns_of_serializer(parameters, SERIALIZERS)
     paging = _read_newest(parameters, LIVE_MAX)
@@ -111,7 +111,7 @@ async def live(exchange: Exchange) -> Reply:
 
 
 async def of_caller(exchange: Exchange) -> Reply:
-    """Answer with the newest calls of a person, whoever rang."""
+    """Answer with the newest calls of a number, inbound and outbound."""
     parameters = Parameters(exchange.query)
     columns = read_columns_of_serializer(parameters, SERIALIZERS)
     paging = _read_newest(parameters, PER_PAGE_DEFAULT)
@@ -138,7 +138,7 @@ async def _calls(
 
 
 def _read_newest(parameters: Parameters, per_page: int) -> Paging:
-    """Read which calls of a list that has no other order than newest first: a page, or by cursor where one is given."""
+    """Read the paging of a list that is always newest first: by cursor if one is sent, else by page."""
     cursor = parameters.whole("cursor", least=-1, most=INTEGER_MAX, code="bad_cursor")
     page = parameters.whole("page", least=1, most=INTEGER_MAX)
     per_page = parameters.whole("per_page", least=1, most=CURSOR_PER_PAGE_MAX) or per_page
@@ -146,7 +146,7 @@ def _read_newest(parameters: Parameters, per_page: int) -> Paging:
 
 
 def read_call_paging(parameters: Parameters) -> Paging:
-    """Read which calls of a list are wanted: by `page` or `order` ten at most, else by cursor, which begins by itself."""
+    """Read the paging of a list: with `page` or `order` at most ten rows, else by cursor, from the newest."""
     cursor = parameters.whole("cursor", least=-1, most=INTEGER_MAX, code="bad_cursor")
     page = parameters.whole("page", least=1, most=INTEGER_MAX)
     order, descending = read_sorting(parameters, SORTABLE_COLUMNS, cursor)
@@ -161,7 +161,7 @@ def read_call_paging(parameters: Parameters) -> Paging:
 
 
 def read_call_filter(exchange: Exchange, parameters: Parameters) -> CallFilter:
-    """Read which calls are wanted; faults are kept in the parameters."""
+    """Read the filter of calls; faults are collected in the parameters."""
     zone_name = parameters.zone("time_zone", exchange.time_zone)
     created_from, created_to = read_span(parameters, exchange.now, zone_name)
     one, ids = parameters.id("id"), parameters.ids("ids")
@@ -231,10 +231,10 @@ OPERATIONS: tuple[Operation, ...] = (
         name="list_live_calls",
         methods=("GET",),
         path="/api/v1/calls/live_calls",
-        summary="List the calls that go on",
+        summary="List the live calls",
         handler=live,
         scope="call:read",
-        parameters={**_SHOWN, "per_page": f"rows: {LIVE_MAX}, and no more"},
+        parameters={**_SHOWN, "per_page": f"rows: {LIVE_MAX}, at most {LIVE_MAX}"},
         types={name: LIST_TYPES[name] for name in ("serializer", "per_page")},
         answer=ANSWER,
         suffixes=_SUFFIXES,

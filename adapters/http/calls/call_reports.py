@@ -1,4 +1,4 @@
-"""How does a gateway tell that a person rings the company, and how far their call is? In reports, each whole in itself."""
+"""How does a gateway report an inbound call and its progress? In reports, each complete in itself."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -19,7 +19,7 @@ from schemas.requests import CallReceived, TranscriptionStatus
 REFERENCE_LENGTH_MAX = 200
 DETAIL_LENGTH_MAX = 500
 TALK_SECONDS_MAX = 24 * 3_600
-"""No call lasts a day."""
+"""A day: no call lasts longer."""
 
 TRANSCRIPTION_STATUSES: tuple[str, ...] = get_args(TranscriptionStatus)
 
@@ -27,20 +27,20 @@ STATES = ("ringing", "connected", "on-hold", "resumed", "ended")
 RECEIVE_PARAMETERS: Mapping[str, str] = {
     "from": "number of the person who calls",
     "to": "number of the company that is called",
-    "call_ref": "the gateway's own name of the call, the same in every report of it",
+    "call_ref": "the gateway's own id of the call, the same in every report of it",
     "state": ", ".join(STATES),
-    "occurred_at": "when it happened; now, where left out",
-    "buyer_id": "buyer who is put through",
+    "occurred_at": "when it happened; default: now",
+    "buyer_id": "buyer to whom the call is connected",
     "buyer_answered_at": "when the buyer answered",
     "talk_seconds": "seconds of talk, with ended",
     "hung_up_by": "caller, buyer or us, with ended",
-    "hangup_cause": "the provider's word for it",
+    "hangup_cause": "hangup cause as the provider names it",
     "cost": "what the provider charges",
-    "recording_url": "where the recording is",
+    "recording_url": "URL of the recording",
     "provider": "name of the gateway's provider",
     "provider_sid": "the provider's own id of the call",
-    "agent_id": "who speaks for the company",
-    "ring_pool_id": "the pool that the number called is of",
+    "agent_id": "agent who speaks for the company",
+    "ring_pool_id": "ring pool of the called number",
     "provider_configuration_id": "the account or trunk that carries the call",
     "transcription_status": f"of the recording: {', '.join(TRANSCRIPTION_STATUSES)}",
     "detail": "anything else, up to 500 characters",
@@ -48,7 +48,7 @@ RECEIVE_PARAMETERS: Mapping[str, str] = {
 
 
 async def receive(exchange: Exchange) -> Reply:
-    """Take in how far a call of a person to one of the company's numbers is."""
+    """Accept a report of an inbound call to one of the company's numbers."""
     parameters = Parameters(exchange.fields)
     parameters.require("from", "to", "call_ref", "state")
     person, called = read_number_field(exchange, parameters, "from"), read_number_field(exchange, parameters, "to")
@@ -74,9 +74,9 @@ async def receive(exchange: Exchange) -> Reply:
 
 
 def read_occurred(exchange: Exchange, parameters: Parameters, field: str) -> Instant:
-    """Read when something happened at a gateway, now where it does not say; faults are kept in the parameters.
+    """Read when something happened at a gateway; default: now. Faults are collected in the parameters.
 
-    Of a gateway whose clock is ahead of ours the engine takes it as now: what it tells of is true all the same.
+    If the gateway's clock is ahead of ours, the engine takes now instead: the event itself is true.
     """
     moment = parameters.read(field, parse_moment, code="bad_date")
     return exchange.now if moment is None else moment
@@ -107,7 +107,7 @@ OPERATIONS: tuple[Operation, ...] = (
         name="receive_call",
         methods=("POST",),
         path="/api/v1/calls/received",
-        summary="Tell that a person calls one of the company's numbers, and how far the call is",
+        summary="Report an inbound call to one of the company's numbers, and its progress",
         handler=receive,
         scope="call:receive",
         rate="write",

@@ -1,4 +1,4 @@
-"""How is somebody called now over HTTP? Their lead is named, or their number; the contact decides whether it may be."""
+"""How is a call started now over HTTP? By lead or by number; the contact decides whether the call is allowed."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -33,30 +33,30 @@ _WHOSE: Mapping[str, str] = {
 START_PARAMETERS: Mapping[str, str] = {
     "from": "number that the call comes from",
     "to": "number to call",
-    "lead_id": "the lead that is called",
-    "offer_id": "the lead of the number on this offer; made there where there is none",
+    "lead_id": "lead to call",
+    "offer_id": "the lead of the number on this offer; created if there is none",
     **_WHOSE,
-    "schedule_id": f"{_WHOSE['schedule_id']}; made and put on it where there is none",
+    "schedule_id": f"{_WHOSE['schedule_id']}; created and enrolled if there is none",
 }
 MAKE_PARAMETERS: Mapping[str, str] = {
-    "lead_id": "the lead that is called; nothing is made",
+    "lead_id": "lead to call; nothing is created",
     "lead_token": "of a schedule or offer, with to",
     "to": "number to call",
-    "from": "number that the call comes from; the lead's own, where it is left out",
+    "from": "number that the call comes from; default: the lead's own",
     **_WHOSE,
-    "schedule_id": f"{_WHOSE['schedule_id']}, with to; where there is none, one is made of its offer alone",
+    "schedule_id": f"{_WHOSE['schedule_id']}, with to; if there is none, one is created on its offer alone",
 }
 
 
 async def start(exchange: Exchange) -> Reply:
-    """Have a person called now."""
+    """Request a call now."""
     parameters = Parameters(exchange.fields)
     parameters.require("from", "to")
     return await _start(exchange, parameters, offer_id=parameters.id("offer_id"), enrols=True)
 
 
 async def make(exchange: Exchange) -> Reply:
-    """Have a person called now, without putting anybody on a schedule."""
+    """Request a call now, without putting the lead on a schedule."""
     parameters = Parameters(exchange.fields)
     offer_id = None
     token = exchange.fields.get("lead_token")
@@ -106,7 +106,7 @@ async def _start(
 
 
 def _whom(exchange: Exchange, row: Row | None, called: ParsedNumber | None) -> dict[str, Any]:
-    """Return who is called, as fields of the request: the lead that is named, else whoever has the number."""
+    """Return whom to call, as fields of the request: the given lead, else the contact of the number."""
     if row is not None:
         return {"contact_key": row["contact_key"], "lead_id": row["id"], "caller_id": row["caller_id"]}
     number = "" if called is None else called.e164
@@ -115,7 +115,7 @@ def _whom(exchange: Exchange, row: Row | None, called: ParsedNumber | None) -> d
 
 
 async def _lead(exchange: Exchange, parameters: Parameters) -> Row | None:
-    """Return the row of the lead that is named; a fault where it is nobody's, or has no number."""
+    """Return the row of the given lead; add a fault if there is none, or it has no number."""
     reference = parameters.reference("lead_id", "lead")
     if reference is None:
         return None
@@ -131,7 +131,7 @@ async def _lead(exchange: Exchange, parameters: Parameters) -> Row | None:
 def _check_lead(
     parameters: Parameters, row: Row | None, called: ParsedNumber | None, schedule_id: int | None, offer_id: int | None
 ) -> None:
-    """Refuse what contradicts the lead that is named."""
+    """Add a fault for each field that contradicts the given lead."""
     if row is None:
         return
     if called is not None and called.e164 != row["caller_id"]:

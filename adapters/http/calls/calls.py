@@ -1,4 +1,4 @@
-"""What can be done with one call over HTTP? Shown, told step by step, given keys, deleted; `call_changes` changes it."""
+"""What can be done with one call over HTTP? Show it, list its events, press keys, delete it; `call_changes` updates it."""
 
 import re
 from collections.abc import Mapping
@@ -22,7 +22,7 @@ from engine.views.cells import moment
 from schemas.requests import CallDeleteRequested, CallKeysRequested
 
 DIGITS_LENGTH_MAX = 64
-"""Keys pressed in one request: more is no menu."""
+"""Most keys of one request: no phone menu takes more."""
 
 _DIGITS = re.compile(f"[0-9*#A-Da-dwW]{{1,{DIGITS_LENGTH_MAX}}}", re.ASCII)
 
@@ -58,7 +58,7 @@ async def events(exchange: Exchange) -> Reply:
 
 
 async def send_key_press(exchange: Exchange) -> Reply:
-    """Have keys pressed on a call in progress."""
+    """Press keys on a call in progress."""
     parameters = Parameters(exchange.fields)
     reference = parameters.reference("id", "call")
     digits = parameters.read("digits", _digits)
@@ -92,7 +92,7 @@ async def live_call(exchange: Exchange) -> Row:
 
 
 async def render(exchange: Exchange, result: Result, *, columns: tuple[str, ...] | None = None) -> Reply:
-    """Answer with the call that a request was about; where it was about several, with the newest and the ids of all."""
+    """Answer with the call of a request; if it had several, with the newest and the ids of all."""
     answer = result.answer
     row = None
     if answer is not None and answer.record_id is not None:
@@ -104,7 +104,7 @@ async def render(exchange: Exchange, result: Result, *, columns: tuple[str, ...]
 
 
 def read_tokens(exchange: Exchange, parameters: Parameters, name: str) -> dict[str, Any]:
-    """Read an object of tokens, or its JSON as text; faults are kept in the parameters."""
+    """Read an object of tokens, or its JSON as text; faults are collected in the parameters."""
     value = exchange.fields.get(name)
     if is_blank(value):
         return {}
@@ -170,7 +170,7 @@ OPERATIONS: tuple[Operation, ...] = (
         parameters={
             "id": "id or uuid of the call",
             "digits": "0-9, *, #, A-D, and w for a pause",
-            "data": "object of tokens; merged into those of the call, null takes one away",
+            "data": "object of tokens; merged into those of the call, null removes one",
         },
         types={"id": REFERENCE, "digits": {"type": "string", "pattern": f"^{_DIGITS.pattern}$"}, "data": TOKENS},
         required=("id", "digits"),

@@ -1,4 +1,4 @@
-"""How does a person's text come in over HTTP? Told by a gateway, as it tells of their calls."""
+"""How does an inbound text arrive over HTTP? A gateway reports it, as it does inbound calls."""
 
 from functools import partial
 
@@ -17,7 +17,7 @@ from engine.submission.fields import parse_text
 from schemas.requests import SmsReceived
 
 BODY_LENGTH_MAX = 10_000
-"""Characters of a text: no carrier joins that many; what is longer is no text."""
+"""Longest text in characters: more than carriers join from its parts."""
 
 MEANINGS = ("opt_out", "opt_in", "unclear", "reply")
 
@@ -25,14 +25,14 @@ PARAMETERS = {
     "from": "number of the person who texts",
     "to": "number of the company that was texted",
     "body": "what the person wrote; an empty text is one, too",
-    "text_ref": "the gateway's own name of the text: told again within 24 h, it changes nothing",
-    "received_at": "when it arrived; now, where left out",
+    "text_ref": "the gateway's own id of the text: a repeat within 24 h changes nothing",
+    "received_at": "when it arrived; default: now",
     "provider": "name of the gateway's provider",
 }
 
 
 async def receive(exchange: Exchange) -> Reply:
-    """Take in a text from a person."""
+    """Accept a report of an inbound text."""
     parameters = Parameters(exchange.fields)
     parameters.require("from", "to", "text_ref")
     person, texted = read_number_field(exchange, parameters, "from"), read_number_field(exchange, parameters, "to")
@@ -80,8 +80,8 @@ _SHOWN = {
     "properties": {
         "lead_id": nullable("integer", description="the newest live lead of the person, else the newest"),
         "contact_id": {"type": "integer"},
-        "meaning": {"description": "how it was understood; null where it was told before", "enum": [*MEANINGS, None]},
-        "repeated": {"type": "boolean", "description": "it was told before; nothing was done again"},
+        "meaning": {"description": "how it was understood; null for a repeat", "enum": [*MEANINGS, None]},
+        "repeated": {"type": "boolean", "description": "it was reported before; nothing was done again"},
     },
 }
 
@@ -90,7 +90,7 @@ OPERATIONS: tuple[Operation, ...] = (
         name="receive_text",
         methods=("POST",),
         path="/api/v1/texts/received",
-        summary="Tell that a person texted one of the company's numbers",
+        summary="Report an inbound text to one of the company's numbers",
         handler=receive,
         scope="sms:receive",
         rate="write",

@@ -1,6 +1,6 @@
-"""How does a person get out? By token and number: opt out, leave, or skip to the end; the contact itself decides.
+"""How does a person opt out over HTTP? By lead token and number: opt out, remove the lead, or skip to the end steps.
 
-GET is taken because links in messages use it; what only looks at a link (HEAD, prefetch) changes nothing. What a mail
+GET is allowed because links in messages use it; HEAD and prefetch change nothing. The contact decides. What a mail
 tracker appends to such a link (utm_source, fbclid), or a one-click unsubscribe posts, is ignored and logged.
 """
 
@@ -21,12 +21,12 @@ CALLER_PARAMETERS = {
 }
 
 
-MOVE_PARAMETERS = {**CALLER_PARAMETERS, "keep_callback": "true: a call that was promised is still made"}
+MOVE_PARAMETERS = {**CALLER_PARAMETERS, "keep_callback": "true: a callback that was promised is still made"}
 
 
 async def act(exchange: Exchange, *, action: Literal["opt_out", "remove", "move_to_end"]) -> Reply:
     """Ask the contact to act on the newest live lead of a token and number, else on the newest one."""
-    # A refusal is not kept either: the next look at the link may be the person's own.
+    # A refusal is not stored either: the next request of the link may be the person's own.
     exchange.headers["Cache-Control"] = "no-store"
     target = await exchange.target(exchange.fields.get("lead_token"))
     parameters = Parameters(exchange.fields)

@@ -1,4 +1,4 @@
-"""How is a lead changed or destroyed over HTTP? Read with the parsers of submissions, decided by its contact."""
+"""How is a lead updated or destroyed over HTTP? Read with the parsers of submissions, decided by its contact."""
 
 from asyncio import sleep, timeout
 from collections.abc import Callable, Mapping
@@ -52,10 +52,10 @@ _NAMED = frozenset(
     }
 )  # fmt: skip
 _PLACE_COLUMNS = frozenset({"time_zone", "country", "state_province", "zip_postal_code"})
-"""Where the person is follows from these and the number."""
+"""Fields from which, with the number, the time zone and state follow."""
 
 ARRIVAL_SECONDS = 0.02
-"""Between two looks whether a lead has reached the contact of its new number: a step over one topic, some 10 ms."""
+"""Poll interval while a lead moves to the contact of its new number: a message over one topic, some 10 ms."""
 
 UPDATE_PARAMETERS: Mapping[str, str] = {
     **{name: SUBMISSION_PARAMETERS[name] for name in ("caller_id", "email", "data", "lead_priority")},
@@ -64,22 +64,22 @@ UPDATE_PARAMETERS: Mapping[str, str] = {
     **{name: f"{SUBMISSION_PARAMETERS[name]}; blank empties it" for name in COLUMNS},
     "blocked": "true: no action for this person, nor calls from them",
     "opt_out": "true: this person is not contacted any more; false lifts it and resumes nothing",
-    "callback_buyer_id": "buyer who is to make the promised call",
-    "callback_buyer_group_id": "group that is to make it, or that takes over from the buyer",
-    "callback_grace_minutes": "how long each of them has before others make it, 15 by default; 0: nobody else does",
-    "next_action_at": "when the next step may start at the earliest; blank takes it back",
-    "schedule_start": "true: a lead that has ended begins its schedule again, an offer's lead the offer's only active one",
+    "callback_buyer_id": "buyer who makes the callback",
+    "callback_buyer_group_id": "group that makes it, or takes over from the buyer",
+    "callback_grace_minutes": "how long each of them has before others make it; default: 15; 0: no other does",
+    "next_action_at": "when the next step may start at the earliest; blank removes it",
+    "schedule_start": "true: a lead that has ended restarts its schedule; a lead of an offer, its only active one",
     "schedule_stop": "true: leave the schedule",
-    "hangup_live": "true, with blocked=true: a call that is under way is ended",
-    "resume_on_unblock": "true, with blocked=false or opt_out=false: a lead that this had ended goes on where it stood",
-    "move_to_another_schedule_id": "schedule to move to; the present one begins again",
+    "hangup_live": "true, with blocked=true: a call in progress is hung up",
+    "resume_on_unblock": "true, with blocked=false or opt_out=false: a lead that this had ended resumes at its step",
+    "move_to_another_schedule_id": "schedule to move to; the present one restarts",
     "apply_to": "calls: apply the data to the calls of the lead too; or self",
     "buyer_converted": "true: the lead converted with a buyer; false: it did not",
     "offer_converted": "true: the lead converted for its traffic source; false: it did not",
 }
 
 _SUBMITTED_ONLY = SUBMISSION_PARAMETERS.keys() - UPDATE_PARAMETERS.keys() - {"lead_token"}
-"""What says how a lead is taken in. Whoever sends the token of the lead along means nothing by it."""
+"""Fields that only a submission may have; the lead's own `lead_token` is accepted and ignored."""
 
 
 async def update(exchange: Exchange) -> Reply:
@@ -97,7 +97,7 @@ async def update(exchange: Exchange) -> Reply:
 
 
 async def _settled(exchange: Exchange, result: Result, *, message: LeadUpdateRequested, row: Row) -> Reply:
-    """Answer with the lead, once the contact of its new number or address has it; with 202 where that takes too long."""
+    """Answer with the lead once the contact of its new number or address has it; with 202 if that takes too long."""
     caller_id = row["caller_id"] if message.caller_id is UNSET else message.caller_id
     email = row["email"] if message.email is UNSET else message.email
     if contact_key(row["company_id"], caller_id, email) != row["contact_key"]:
@@ -111,7 +111,7 @@ async def _settled(exchange: Exchange, result: Result, *, message: LeadUpdateReq
 
 
 async def _is_there(exchange: Exchange, row: Row) -> bool:
-    """Return whether a lead is still shown with the contact that it is to leave."""
+    """Return whether the projection still shows a lead with the contact that it leaves."""
     shown = await exchange.services.reads.shown_lead(row["company_id"], row["id"])
     return shown is not None and shown["deleted_at"] is None and shown["contact_key"] == row["contact_key"]
 
@@ -160,7 +160,7 @@ def _update(exchange: Exchange, reading: Reading, row: Row) -> LeadUpdateRequest
 
 
 def _empty(reading: Reading) -> None:
-    """Empty the columns that were sent blank: unlike a submission, a change says what it wants of every field it names."""
+    """Empty the columns that were sent blank: unlike in a submission, a blank field of an update is a value."""
     for field in (*COLUMNS, *ALIASES, "contact_field_type"):
         name = ALIASES.get(field, field)
         if field in reading.raw and is_blank(reading.raw[field]) and name not in reading.columns:
@@ -168,7 +168,7 @@ def _empty(reading: Reading) -> None:
 
 
 def _check_parameters(reading: Reading) -> None:
-    """Keep a fault for what has a meaning only where a lead is submitted, and for a callback without a time."""
+    """Add a fault for each field that only a submission may have, and for a callback without a time."""
     for name in sorted(_SUBMITTED_ONLY & reading.raw.keys()):
         reading.fault(name, "goes with the submission of a lead (POST /api/v1/leads), not with its change")
     for name in _CALLBACK:
@@ -177,7 +177,7 @@ def _check_parameters(reading: Reading) -> None:
 
 
 def _check_agreement(reading: Reading, found: Mapping[str, Any]) -> None:
-    """Keep a fault for a field that begins a schedule, or plans an action, beside one that ends the lead."""
+    """Add a fault for a field that starts a schedule or plans an action beside one that ends the lead."""
     ending = next((name for name in ("schedule_stop", "opt_out", "blocked") if found.get(name)), None)
     if ending is None:
         return
@@ -197,7 +197,7 @@ def _moments(reading: Reading) -> dict[str, Any]:
 
 
 def _owner(reading: Reading) -> CallbackOwner | None:
-    """Return who is to make the promised call, or None for anyone."""
+    """Return who makes the callback, or None for any buyer."""
     buyer_id = reading.optional("callback_buyer_id", parse_id)
     group_id = reading.optional("callback_buyer_group_id", parse_id)
     minutes = reading.optional("callback_grace_minutes", partial(parse_integer, least=0, most=GRACE_MINUTES_MAX))
@@ -228,7 +228,7 @@ def _schedule(exchange: Exchange, reading: Reading) -> int | None:
 
 
 def _place(reading: Reading, row: Row, number: ParsedNumber | None, country: str) -> dict[str, Any]:
-    """Return the zones and states anew where anything changed that they follow from."""
+    """Return new zones and states if a field from which they follow has changed."""
     if "caller_id" not in reading.raw and not (_PLACE_COLUMNS & reading.columns.keys()):
         return {}
     stated = {name: row[name] for name in _PLACE_COLUMNS if row[name] is not None}

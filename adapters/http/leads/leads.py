@@ -1,4 +1,4 @@
-"""What can be read of leads? One by id or by token and number, lists with filters, and an empty one with the defaults."""
+"""How are leads read over HTTP? One by id or by token and number, lists with filters, and an empty one with the defaults."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -40,13 +40,13 @@ FILTER_PARAMETERS: dict[str, str] = {
     "offer_id": "leads of this offer, by internal id",
     "schedule_id": "leads on this schedule, by internal id",
     "traffic_source_id": "leads of this traffic source, by internal id",
-    "buyer_id": "leads that this buyer has, by internal id",
-    "contact_id": "internal id of a person, as calls show it",
+    "buyer_id": "leads of this buyer, by internal id",
+    "contact_id": "internal id of a contact, as calls show it",
     "status": "one status; also waiting_to_dial, completed_with_one_call, completed_with_many_calls",
     "status_wait": "why a lead waits, such as quiet_hours_state",
     "number": "telephone number of the lead",
     "email": "e-mail address of the lead",
-    "has_next_action": "true: leads for which something is still to be done",
+    "has_next_action": "true: leads that have a next action",
     "buyer_converted": "true: leads that converted with a buyer; false: the others",
     "offer_converted": "true: leads that converted for a traffic source; false: the others",
     "either_converted": "true: leads that converted in either way; false: the others",
@@ -147,7 +147,7 @@ async def index(exchange: Exchange) -> Reply:
 
 
 def read_filter(exchange: Exchange, parameters: Parameters) -> LeadFilter:
-    """Read which leads are wanted; faults are kept in the parameters."""
+    """Read the filter of leads; faults are collected in the parameters."""
     zone_name = parameters.zone("time_zone", exchange.time_zone)
     moment = partial(parameters.instant, zone_name=zone_name)
     created_from, created_to = read_span(parameters, exchange.now, zone_name)
@@ -179,7 +179,7 @@ def read_filter(exchange: Exchange, parameters: Parameters) -> LeadFilter:
 
 
 def _status(parameters: Parameters, now: Instant) -> LeadFilter:
-    """Return the part of the filter that a status or one of its aliases means (research/domain.md 2.1)."""
+    """Return the part of the filter that a status or one of its aliases (such as `waiting_to_dial`) stands for."""
     status = parameters.text("status")
     if status is None:
         return LeadFilter()
@@ -198,7 +198,7 @@ def _status_wait(parameters: Parameters) -> str | None:
 
 
 def _number(exchange: Exchange, parameters: Parameters) -> str | None:
-    """Return the number to look for; one that is none matches no lead rather than all."""
+    """Return the number to filter by; an invalid one matches no lead rather than all."""
     text = parameters.text("number")
     if text is None:
         return None
@@ -259,7 +259,7 @@ OPERATIONS: tuple[Operation, ...] = (
         name="buyer_is_available",
         methods=("GET",),
         path="/api/v1/leads/{id}/buyer_is_available",
-        summary="Tell which buyers could take a call of a lead now, and why the others cannot",
+        summary="List which buyers could take a call of a lead now, and why the others cannot",
         handler=buyer_is_available,
         scope="lead:read",
         answer={

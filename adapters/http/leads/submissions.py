@@ -1,4 +1,4 @@
-"""How does a lead come in over HTTP? Normalised by the engine, submitted as a request, answered when it shows."""
+"""How is a lead submitted over HTTP? The engine normalises it, a request is sent, the answer follows from the projection."""
 
 from collections.abc import Mapping
 from contextlib import suppress
@@ -42,7 +42,7 @@ SUBMISSION_PARAMETERS: Mapping[str, str] = {
     "delete_existing": "true: leads of this token and number are deleted",
     "update_only": "true: only a live lead is updated, none is created",
     "lead_priority": "decimal; lower goes first",
-    "restart_schedule": "true: the schedule begins again",
+    "restart_schedule": "true: the schedule restarts",
     "auto_format_nested_fields": "true: find the contact's fields inside another structure",
     "next_action_at": "when the next step may start at the earliest",
     "hours_to_expire": "whole hours until the lead expires",
@@ -53,7 +53,7 @@ SUBMISSION_PARAMETERS: Mapping[str, str] = {
     "zip_postal_code": "postal code; also as zip",
     "full_name": "name of the person",
     "name": "name of the lead",
-    "sub_id": "the traffic source's own mark",
+    "sub_id": "sub id of the traffic source",
     "traffic_source_id": "the traffic source that sent the lead, by internal id; not a paused one",
     "external_record_id": "id of the lead in the sender's system; finds the lead to update, also alone",
     "remote_ip": "address the person came from",
@@ -62,11 +62,11 @@ SUBMISSION_PARAMETERS: Mapping[str, str] = {
 
 
 async def submit(exchange: Exchange, *, create_or_update: bool = False) -> Reply:
-    """Take a lead in."""
-    if "root" in exchange.query:  # says how to answer, so it is no token
+    """Submit a lead."""
+    if "root" in exchange.query:  # it says how to answer, so it is not a token of the lead
         exchange.fields.pop("root")
     token = exchange.fields.get("lead_token")
-    # Without a token there is no company whose rules could be asked; all that is wrong is told at once by `normalise`.
+    # Without a token no company is known, so no rules; `normalise` reports every fault at once.
     target = None if is_blank(token) else await exchange.target(token)
     access = exchange.access
     fields = exchange.fields if target is None else await _reached(exchange, target)
@@ -83,7 +83,7 @@ async def submit(exchange: Exchange, *, create_or_update: bool = False) -> Reply
 
 
 async def _reached(exchange: Exchange, target: TokenTarget) -> Fields:
-    """Return the fields, with the number and address of the lead that `external_record_id` alone names."""
+    """Return the fields; if only `external_record_id` is given, with the number and address of its lead."""
     fields = exchange.fields
     if not (is_blank(fields.get("caller_id")) and is_blank(fields.get("email"))):
         return fields
@@ -100,7 +100,7 @@ async def _reached(exchange: Exchange, target: TokenTarget) -> Fields:
 
 
 def _inside(data: Any) -> Mapping[str, Any]:
-    """Return the tokens of `data`, which a form may carry as text; none where it is no object, as `normalise` will say."""
+    """Return the tokens of `data`, which a form may send as JSON text; none if it is no object (`normalise` adds the fault)."""
     if isinstance(data, str):
         with suppress(FieldError):
             data = json_object(data)
@@ -108,7 +108,7 @@ def _inside(data: Any) -> Mapping[str, Any]:
 
 
 async def render(exchange: Exchange, result: Result, *, warnings: tuple[str, ...] = ()) -> Reply:
-    """Answer with the lead that a request was about."""
+    """Answer with the lead of a request."""
     answer = result.answer
     row = None if answer is None or answer.record_id is None else await _row(exchange, result, answer.record_id)
     if answer is None or row is None:

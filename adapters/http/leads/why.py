@@ -1,4 +1,4 @@
-"""Was, or will, a lead be acted on, and if not, which rule? And what will be due? Answered from the projection."""
+"""Why is a lead (not) acted on at an instant, and what will be due? Answered from the projection."""
 
 from functools import partial
 from typing import Any
@@ -19,7 +19,7 @@ HOURS_DEFAULT = 24
 
 FORECAST_DEFAULT = 1_000
 FORECAST_MAX = 5_000
-"""Leads of one forecast over HTTP, at some millisecond each; the command takes more."""
+"""Most leads of one forecast over HTTP, about a millisecond each; the command takes more."""
 
 
 async def why(exchange: Exchange) -> Reply:
@@ -36,7 +36,7 @@ async def why(exchange: Exchange) -> Reply:
     parameters.finish()
     asked = now if at is None else at
     history = await read_lead_history(services.reads, services.source.rules, row, at=asked, now=now)
-    # Beside the loop: what a lead does in a year takes some tenths of a second to try out.
+    # In the engine thread: simulating a year of a lead takes some tenths of a second.
     answer = await services.engine.run(exchange.company_id, explain, history, asked, now)
     return reply_with_record(exchange, "why", shown(answer, history.known.lead))
 
@@ -132,7 +132,7 @@ _FORECAST: dict[str, Any] = {
     "properties": {
         "from": {"type": "string", "format": "date-time"},
         "to": {"type": "string", "format": "date-time"},
-        "leads": {**_COUNT, "description": "leads that were run on"},
+        "leads": {**_COUNT, "description": "leads that were simulated"},
         "hours": {
             "type": "array",
             "description": "hours of UTC in which something is due",
@@ -176,7 +176,7 @@ _FORECAST: dict[str, Any] = {
         },
         "caps": {
             "type": "array",
-            "description": "how many leads the cap of a rule keeps back",
+            "description": "how many leads the cap of a rule holds back",
             "items": {
                 "type": "object",
                 "required": ["rule", "leads"],
@@ -196,7 +196,7 @@ _FORECAST: dict[str, Any] = {
         "left_out": nullable("integer", description="due leads beyond the limit; null: more than 10,000"),
         "cut": {
             **_COUNT,
-            "description": "leads that could not be tried out to the end",
+            "description": "leads whose simulation did not finish",
         },
         "assumed": {"type": "array", "items": {"type": "string"}},
     },
@@ -207,13 +207,13 @@ OPERATIONS: tuple[Operation, ...] = (
         name="why_lead",
         methods=("GET",),
         path="/api/v1/leads/{id}/why",
-        summary="Say whether a lead was, or will be, acted on at an instant, and if not, which rule keeps it back",
+        summary="Explain whether a lead was, or will be, acted on at an instant, and if not, which rule holds it back",
         handler=why,
         scope="lead:read",
         rate="report",
         parameters={
-            "at": "the instant that is asked about, YYYY-MM-DD HH:MM:SS +ZZZZ or RFC 3339; now, where left out",
-            "time_zone": "zone of an at without an offset; that of the company where left out",
+            "at": "the instant in question, YYYY-MM-DD HH:MM:SS +ZZZZ or RFC 3339; default: now",
+            "time_zone": "zone of an at without an offset; default: that of the company",
             "root": PAGING_PARAMETERS["root"],
         },
         answer=one_of("why", _ANSWER),
@@ -223,13 +223,13 @@ OPERATIONS: tuple[Operation, ...] = (
         name="forecast_leads",
         methods=("GET",),
         path="/api/v1/leads/forecast",
-        summary="Foresee per hour what will be due, which leads will expire unreached, and where caps keep leads back",
+        summary="Forecast per hour what will be due, which leads will expire unreached, and where caps hold leads back",
         handler=forecast,
         scope="lead:read",
         rate="report",
         parameters={
-            "hours": f"hours to look ahead, 1 to {HOURS_MAX}, {HOURS_DEFAULT} where left out",
-            "limit": f"most leads to run on, soonest first, 1 to {FORECAST_MAX}, {FORECAST_DEFAULT} where left out",
+            "hours": f"hours to look ahead, 1 to {HOURS_MAX}; default: {HOURS_DEFAULT}",
+            "limit": f"most leads to simulate, soonest first, 1 to {FORECAST_MAX}; default: {FORECAST_DEFAULT}",
             "root": PAGING_PARAMETERS["root"],
         },
         types={"hours": whole(1, HOURS_MAX), "limit": whole(1, FORECAST_MAX)},

@@ -1,1 +1,1 @@
-"""What do leads and calls add up to? Reports over HTTP."""
+"""How are leads and calls reported over HTTP?"""

@@ -1,4 +1,4 @@
-"""How does one row of a report look? Its category with a label, and its figures: as JSON, or flat as the line of a file."""
+"""What does one row of a report hold? Its category with a label, and its metrics: as JSON, or flat as a CSV row."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -21,19 +21,19 @@ _RECORDS: Mapping[str, str] = {
     "recent_call_disposition_id": "call_disposition",
     "disposition_id": "call_disposition",
 }
-"""Groupings by a record, whose name is their label."""
+"""Grouping by an account record -> type of the record, whose name is the label."""
 
 _HEADS = {status: sentence.partition(":")[0] for status, sentence in SENTENCES.items()}
 _STATUS_LABELS: Mapping[str, str] = {
     status: head for status, head in _HEADS.items() if list(_HEADS.values()).count(head) == 1
 }
-"""Statuses of leads whose first words are theirs alone: the ways to complete begin alike."""
+"""Status of a lead -> its label, if no other status has the same first words (the completed ones have)."""
 
 Cell = Mapping[str, float | None]
 
 
 class Rows(Sequence[dict[str, Any]]):
-    """The rows of a report, made where they are asked for, beside the loop: a page shows few of them."""
+    """The rows of a report, each built on access, in the engine thread: a page shows few of them."""
 
     def __init__(self, keys: Sequence[Key], row: Callable[[Key], dict[str, Any]]) -> None:
         self._keys = keys
@@ -42,9 +42,9 @@ class Rows(Sequence[dict[str, Any]]):
     def __len__(self) -> int:
         return len(self._keys)
 
-    def __getitem__(self, place: Any) -> Any:
-        found = self._keys[place]
-        return [self._row(key) for key in in_slices(found)] if isinstance(place, slice) else self._row(found)
+    def __getitem__(self, index: Any) -> Any:
+        found = self._keys[index]
+        return [self._row(key) for key in in_slices(found)] if isinstance(index, slice) else self._row(found)
 
 
 def row_of(
@@ -56,7 +56,7 @@ def row_of(
     columns: Sequence[str] | None,
     measure: Measure,
 ) -> dict[str, Any]:
-    """Return a row: its category, and its figures, or those of each pivot and of all. `names` are category and pivot."""
+    """Return a row: its category and its metrics, or those of each pivot and their total. `names`: category and pivot."""
     named = {"category": key, "category_label": label(exchange, names[0], key)}
     if names[1] is None:
         row = {**named, **made.totals[key]}
@@ -71,7 +71,7 @@ def _chosen(cell: Cell, wanted: Sequence[str]) -> dict[str, float | None]:
 
 
 def flat_columns(made: Report, shown: Sequence[str], measure: Measure) -> list[str]:
-    """Return the columns of a file of rows with pivots."""
+    """Return the CSV columns of a report with pivots."""
     wanted = [name for name in shown if name in measure.columns]
     pivots = (*map(text_of, made.pivots), total_of(made))
     across = [f"{pivot}.{name}" for pivot in pivots for name in wanted]
@@ -79,26 +79,26 @@ def flat_columns(made: Report, shown: Sequence[str], measure: Measure) -> list[s
 
 
 def total_of(made: Report) -> str:
-    """Return what a file calls the whole of a row: something else than any of its pivots."""
+    """Return the CSV prefix of a row's totals, which differs from every pivot."""
     return "(total)" if "total" in made.pivots else "total"
 
 
 def flat(row: Mapping[str, Any], *, total: str) -> dict[str, Any]:
-    """Return a row with pivots as a line of a file: `<pivot>.<metric>`, and what the whole of the row is called."""
+    """Return a row with pivots as a CSV row: a column `<pivot>.<metric>` each; `total` is the prefix of the totals."""
     parts = {**row["pivots"], total: row["total"]}
     across = {f"{pivot}.{name}": value for pivot, cell in parts.items() for name, value in cell.items()}
     return {"category": row["category"], "category_label": row["category_label"], **across}
 
 
 def text_of(key: Key) -> str:
-    """Return what a pivot is called: JSON has texts only for names."""
+    """Return the name of a pivot: names in JSON are text."""
     if key is None:
         return NO_VALUE
     return str(key).lower() if isinstance(key, bool) else str(key)
 
 
 def label(exchange: Exchange, name: str | None, key: Key) -> str:
-    """Return what a category is called by people: a record by its name, a status by its first words."""
+    """Return the label of a category: the name of a record, the first words of a status."""
     if name is None:
         return NO_CATEGORY
     if key is None:
@@ -111,7 +111,7 @@ def label(exchange: Exchange, name: str | None, key: Key) -> str:
 
 
 def status_label(status: str) -> str:
-    """Return what people call a status of leads or calls; no two of leads are called the same."""
+    """Return the label of a status of leads or calls; no two statuses of leads share one."""
     return _STATUS_LABELS.get(status) or _worded(status)
 
 

@@ -1,4 +1,4 @@
-"""What do leads and calls come to? Reports by category and pivot, statistics by one attribute, as JSON or CSV."""
+"""How are leads and calls aggregated? Reports by category and pivot, statistics by one attribute, as JSON or CSV."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -42,14 +42,14 @@ from schemas.instant import Instant
 TOO_MANY_CELLS = f"gives more than {CELLS_MAX} cells; choose fewer days or another pivot"
 
 STAT_ROWS_MAX = 1_000
-"""Values of one page of statistics: a month of hours."""
+"""Rows of one page of statistics: a month by hours is 744."""
 
 TOKENS = "token_values_map"
-"""The grouping that has a lead in a group for each of its tokens."""
+"""The grouping that counts a lead once in the group of each of its tokens."""
 
 
 async def of_leads(exchange: Exchange) -> Reply:
-    """Answer with what leads come to, by category and pivot."""
+    """Answer with metrics of leads by category and pivot."""
     parameters = Parameters(exchange.query)
     zone_name = parameters.zone("time_zone", exchange.time_zone)
     created_from, created_to = read_span(parameters, exchange.now, zone_name)
@@ -60,7 +60,7 @@ async def of_leads(exchange: Exchange) -> Reply:
 
 
 async def of_calls(exchange: Exchange) -> Reply:
-    """Answer with what calls come to, by category."""
+    """Answer with metrics of calls by category."""
     parameters = Parameters(exchange.query)
     zone_name = parameters.zone("time_zone", exchange.time_zone)
     wanted = read_call_filter(exchange, parameters)
@@ -70,7 +70,7 @@ async def of_calls(exchange: Exchange) -> Reply:
 
 
 async def stats_of_calls(exchange: Exchange) -> Reply:
-    """Answer with one figure for each value of an attribute of calls."""
+    """Answer with one metric for each value of an attribute of calls."""
     parameters = Parameters(exchange.query)
     zone_name = parameters.zone("time_zone", exchange.time_zone)
     wanted = read_call_filter(exchange, parameters)
@@ -144,20 +144,20 @@ async def _made(
     found: Sequence[Group],
     by: tuple[Grouping, Grouping],
 ) -> Report:
-    """Return the report of groups by category and pivot; worked out beside the loop."""
+    """Return the report of groups by category and pivot; computed in the engine thread."""
     category, pivot = by
     run = partial(exchange.services.engine.run, exchange.company_id)
     made: Report = await run(report, SlicedSequence(found), measure, category, pivot)
     if pivot.name != TOKENS:
         return made
-    # A lead is in several pivots of its row: the rows themselves are asked for, not added up.
+    # A lead is in several pivots of its row, so totals of rows are queried, not summed.
     alone = await exchange.services.reads.sums(exchange.company_id, wanted, category if category.name else None, None)
     rows_alone: Report = await run(report, SlicedSequence(alone or ()), measure, category, Grouping(""))
     return structs.replace(made, categories=rows_alone.categories, totals=rows_alone.totals)
 
 
 def _order(parameters: Parameters, sortable: Sequence[str]) -> tuple[str, bool]:
-    """Read what rows are ordered by, and whether the highest comes first; left out, they stand as their values do."""
+    """Read how to sort rows, and whether in descending order; by default by category, ascending."""
     order = parameters.choice("order", sortable)
     direction = parameters.choice("order_dir", ("desc", "asc"))
     descending = direction == "desc" or (direction is None and order is not None)
@@ -165,7 +165,7 @@ def _order(parameters: Parameters, sortable: Sequence[str]) -> tuple[str, bool]:
 
 
 def _sorted(made: Report, metric: str | None, *, descending: bool) -> list[Key]:
-    """Return the categories by a metric, those without a value last; without one in their own order."""
+    """Return the categories sorted by a metric, those without a value last; without a metric in their own order."""
     keys = list(made.categories)
     if metric is None:
         return keys[::-1] if descending else keys
@@ -181,7 +181,7 @@ async def _found(
     names: tuple[str | None, str | None],
     zone_name: str,
 ) -> tuple[Sequence[Group], Grouping, Grouping]:
-    """Return the groups, and what they are grouped by. Raises `ProblemError` where they are too many."""
+    """Return the groups and their groupings. Raises `ProblemError` if there are too many."""
     since, until = await _span(exchange, wanted, names)
     groupings = []
     for field, name in zip(("category", "pivot"), names, strict=True):
@@ -202,7 +202,7 @@ async def _found(
 async def _span(
     exchange: Exchange, wanted: LeadFilter | CallFilter, names: tuple[str | None, str | None]
 ) -> tuple[Instant | None, Instant | None]:
-    """Return between which instants there are buckets: what was asked for, else as far as there are rows."""
+    """Return the span of the buckets: the requested one, else from the first row to the last."""
     since, until = wanted.created_from, wanted.created_to
     if (since is not None and until is not None) or not {*TIME_UNITS} & {*names}:
         return since, until
@@ -220,7 +220,7 @@ async def _overall(
     names: tuple[str | None, str | None],
     made: Report,
 ) -> Cell:
-    """Return the metrics of everything. Where a lead is in several groups they are asked for, not added up."""
+    """Return the metrics over all rows. If a lead is in several groups they are queried, not summed."""
     if TOKENS not in names:
         return made.overall
     found = await exchange.services.reads.sums(exchange.company_id, wanted, None, None)
@@ -265,14 +265,14 @@ _SHARED = {name: PAGING_PARAMETERS[name] for name in ("created_at_from", "create
 _PAGED = {"page": "page to return, from 1", "per_page": "rows of a page: 25, at most 100; as CSV all, unless given"}
 _SPANNED = f"at most {BUCKETS_MAX} spans of time"
 _SUFFIXES = ("", ".csv", ".json")
-_ORDERED = {"order": "figure to order rows by, the highest first; their own order", "order_dir": "desc or asc"}
+_ORDERED = {"order": "metric to sort rows by, the highest first; default: as the categories", "order_dir": "desc or asc"}
 
 OPERATIONS: tuple[Operation, ...] = (
     Operation(
         name="report_leads",
         methods=("GET",),
         path="/api/v1/leads/reports",
-        summary="Add up leads by category and pivot",
+        summary="Report leads by category and pivot",
         handler=of_leads,
         scope="lead:read",
         rate="report",
@@ -281,9 +281,9 @@ OPERATIONS: tuple[Operation, ...] = (
             **_PAGED,
             "created_at_label": "a span of creation such as This Month",
             **_ORDERED,
-            "category": f"what leads are grouped by, {_SPANNED}; left out: one row for all",
-            "pivot": "what the leads of a row are grouped by once more",
-            "columns": "figures to return, with commas between them, in this order",
+            "category": f"grouping of leads, {_SPANNED}; default: one row for all",
+            "pivot": "second grouping, across the columns",
+            "columns": "metrics to return, comma-separated, in this order",
         },
         types={
             "category": choice(LEAD_CATEGORIES),
@@ -299,7 +299,7 @@ OPERATIONS: tuple[Operation, ...] = (
         name="report_calls",
         methods=("GET",),
         path="/api/v1/calls/reports",
-        summary="Add up calls by category",
+        summary="Report calls by category",
         handler=of_calls,
         scope="call:read",
         rate="report",
@@ -309,8 +309,8 @@ OPERATIONS: tuple[Operation, ...] = (
             **CALL_FILTER_PARAMETERS,
             "ids": PAGING_PARAMETERS["ids"],
             **_ORDERED,
-            "category": f"what calls are grouped by, {_SPANNED}",
-            "columns": "figures to return, with commas between them, in this order",
+            "category": f"grouping of calls, {_SPANNED}",
+            "columns": "metrics to return, comma-separated, in this order",
         },
         types={
             "category": choice(CALL_CATEGORIES),
@@ -326,7 +326,7 @@ OPERATIONS: tuple[Operation, ...] = (
         name="stats_of_calls",
         methods=("GET",),
         path="/api/v1/calls/stats",
-        summary="One figure of calls for each value of an attribute",
+        summary="Return one metric of calls for each value of an attribute",
         handler=stats_of_calls,
         scope="call:read",
         rate="report",
@@ -336,10 +336,10 @@ OPERATIONS: tuple[Operation, ...] = (
             "ids": PAGING_PARAMETERS["ids"],
             "page": "page to return, from 1",
             "per_page": f"values of a page: {STAT_ROWS_MAX}, and at most as many",
-            "order": "key or value, the highest first; the keys' own order",
+            "order": "key or value, the highest first; default: the order of the keys",
             "order_dir": "desc or asc",
             "group_by": f"attribute to group by, {_SPANNED}",
-            "stat": "figure to work out",
+            "stat": "metric to return",
             "created_at_from": "created at or after",
             "created_at_to": "created before",
         },

@@ -1,4 +1,4 @@
-"""Does a list of leads give what was asked for: each filter, each form, as JSON and as a file that imports again?"""
+"""Does a list of leads return what was requested: each filter, each form, as JSON and as a CSV export?"""
 
 import asyncio
 import csv

@@ -572,7 +572,7 @@ SEED_ORDERS = {
     *("call_limits.in_progress_count", "call_limits.in_progress_used"),
     *(f"call_limits.{metric}_{period}_used" for metric in METRICS for period in PERIODS),
 }
-"""seed.md 4.11."""
+"""Every field by which a list of groups can be sorted."""
 
 
 async def test_a_list_of_groups_takes_every_order_of_the_interface(company: Any) -> None:
