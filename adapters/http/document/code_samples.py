@@ -1,4 +1,4 @@
-"""How does one ask what an example asks? As a command for curl, and as a program that knows fetch."""
+"""How is an example sent from code? As a curl command, and in JavaScript with fetch."""
 
 from shlex import quote
 from typing import Any
@@ -34,12 +34,12 @@ def _asked(path: str, operation: Document) -> str:
 
 
 def _body(operation: Document) -> Any:
-    """Return the body of the example, None where it has none."""
+    """Return the body of the example, None if it has none."""
     return operation.get("requestBody", {}).get("content", {}).get("application/json", {}).get("example")
 
 
 def write_fetch_sample(path: str, method: str, operation: Document) -> str:
-    """Return the example as a program has it that knows fetch."""
+    """Return the example as JavaScript with fetch."""
     example = _body(operation)
     headers = {} if {} in operation["security"] else {"Authorization": "`Basic ${btoa(key)}`"}
     headers |= {"'Content-Type'": "'application/json'"} if example else {}
@@ -48,14 +48,14 @@ def write_fetch_sample(path: str, method: str, operation: Document) -> str:
     if example:
         indented = format_example(example).replace("\n", "\n  ")
         options.append(f"body: JSON.stringify({indented})")
-    told = f", {{\n  {(',' + chr(10) + '  ').join(options)}\n}}" if options else ""
+    settings = f", {{\n  {(',' + chr(10) + '  ').join(options)}\n}}" if options else ""
     begin = "" if {} in operation["security"] else f"const key = '{_KEYS}';\n"
     read = "answer.status" if method == "head" else "answer.status, await answer.json()"
-    return f"{begin}const answer = await fetch(`{{base}}{_asked(path, operation)}`{told});\nconsole.log({read});"
+    return f"{begin}const answer = await fetch(`{{base}}{_asked(path, operation)}`{settings});\nconsole.log({read});"
 
 
 def write_curl_sample(path: str, method: str, operation: Document) -> str:
-    """Return the example as a command."""
+    """Return the example as a curl command."""
     parts = [f'curl -s "$LEADCLOCK{_asked(path, operation)}"']
     if method != "get":
         parts.append("--head" if method == "head" else f"-X {method.upper()}")

@@ -1,4 +1,4 @@
-"""Where is the interface described? Under one path: OpenAPI of the rows that answer requests, and AsyncAPI of the topics.
+"""Where is the API documented? Under one path: OpenAPI of the HTTP operations, and AsyncAPI of the topics.
 
 Each has a page (`adapters.http.document.pages`) that needs no script and loads nothing from the internet.
 """
@@ -19,19 +19,19 @@ JAVASCRIPT = "text/javascript; charset=utf-8"
 
 
 async def show_documentation(exchange: Exchange) -> Reply:
-    """Answer with the page, or with the document where JSON is wanted."""
+    """Answer with the page of the HTTP API, or with the OpenAPI document if JSON is requested."""
     if "text/html" in exchange.request.headers.get("accept", ""):
         return Reply(content=_interface_page(), media_type=HTML, headers=HEADERS)
     return Reply(content=_openapi_json())
 
 
 async def show_document(_exchange: Exchange) -> Reply:
-    """Answer with the document."""
+    """Answer with the OpenAPI document."""
     return Reply(content=_openapi_json())
 
 
 async def show_events(exchange: Exchange) -> Reply:
-    """Answer with the page of the topics, or with the document where JSON is wanted."""
+    """Answer with the page of the topics, or with the AsyncAPI document if JSON is requested."""
     if "text/html" in exchange.request.headers.get("accept", ""):
         return Reply(content=_events_page(), media_type=HTML, headers=HEADERS)
     return Reply(content=_asyncapi())
@@ -43,7 +43,7 @@ async def show_events_document(_exchange: Exchange) -> Reply:
 
 
 async def show_style(_exchange: Exchange) -> Reply:
-    """Answer with the style of the pages."""
+    """Answer with the stylesheet of the pages."""
     return Reply(content=_style(), media_type=CSS)
 
 
@@ -64,7 +64,7 @@ def _script() -> bytes:
 
 @cache
 def _openapi_json() -> bytes:
-    # Over a megabyte: encoded once, for every integrator's tool that looks often.
+    # Over a megabyte: encoded once, since tools fetch it often.
     return JSON.encode(openapi())
 
 
@@ -94,6 +94,6 @@ OPERATIONS: tuple[Operation, ...] = (
     _open("openapi", f"{DOCUMENTATION_PATH}/openapi.json", "The OpenAPI document", show_document),
     _open("events_documentation", EVENTS_PATH, "The topics", show_events),
     _open("asyncapi", f"{DOCUMENTATION_PATH}/asyncapi.json", "The AsyncAPI document of the topics", show_events_document),
-    _open("page_style", STYLE_PATH, "The style of the pages", show_style),
+    _open("page_style", STYLE_PATH, "The stylesheet of the pages", show_style),
     _open("page_script", SCRIPT_PATH, "The script of the pages", show_script),
 )

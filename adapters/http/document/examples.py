@@ -1,6 +1,6 @@
-"""What does one good request of each operation look like? Shown in the documentation, and run by a test as it stands here.
+"""What does one good request of each operation look like? Shown in the documentation, and sent by a test unchanged.
 
-The ids and tokens are those of nobody; the test puts real ones in their place and changes nothing else.
+The ids and tokens are placeholders; the test replaces them with real ones and changes nothing else.
 """
 
 from collections.abc import Mapping
@@ -12,11 +12,11 @@ import msgspec
 from msgspec import Struct
 
 RECORDED = Path(__file__).with_name("recorded.json")
-"""What the running system answered to each example; `python -m tests.api.record` asks it again."""
+"""Recorded answers to the examples; `python -m tests.api.record` records them again."""
 
 
 class RecordedAnswer(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """An answer as it was given: its status, its body as JSON, and the beginning of the same as CSV."""
+    """A recorded answer: its status, its body as JSON, and the first lines of the same as CSV."""
 
     status: int = 200
     body: Any = None
@@ -25,12 +25,12 @@ class RecordedAnswer(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 @cache
 def read_recorded_answers() -> dict[str, RecordedAnswer]:
-    """Return every recorded answer by `operation method`; none where nothing was recorded."""
+    """Return every recorded answer by `operation method`; empty if nothing was recorded."""
     return msgspec.json.decode(RECORDED.read_bytes(), type=dict[str, RecordedAnswer]) if RECORDED.is_file() else {}
 
 
 def find_recorded_answer(operation: str, method: str) -> RecordedAnswer:
-    """Return what was answered to the example of an operation."""
+    """Return the recorded answer to the example of an operation."""
     return read_recorded_answers().get(f"{operation} {method}", RecordedAnswer())
 
 
@@ -46,7 +46,7 @@ SCHEDULE_TOKEN = "lt_exampleOfOneSchedule"  # noqa: S105 - opens nothing
 OFFER_TOKEN = "lt_exampleOfOneOffer"  # noqa: S105 - opens nothing
 NUMBER = "+13055550123"
 COMPANY_NUMBER = "+12125550188"
-"""One that the company calls from and is called on."""
+"""A number that the company calls from and is called on."""
 LEAD = "70001"
 REQUEST = "01934b1e-0000-8000-8000-00000000000a"
 RECORDS: Mapping[str, str] = {

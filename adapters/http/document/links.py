@@ -1,6 +1,6 @@
-"""Where does an answer lead? From a record to what can be done with it, as OpenAPI links; tests walk along them.
+"""Which operations can follow an answer? From a record to what can be done with it, as OpenAPI links; tests follow them.
 
-A record is made, listed or shown under a path; whatever takes `{id}` below the same path can be asked next.
+A record is created, listed or shown under a path; every operation with `{id}` below the same path can follow.
 """
 
 from collections.abc import Iterable, Mapping
@@ -9,26 +9,26 @@ from typing import Any
 from adapters.http.exchange.exchange import Operation
 
 ROOTS: Mapping[str, str] = {"leads": "lead", "calls": "call", "keys": "key"}
-"""Collection -> what one of its records is called in an answer, where that is not the word without its s."""
+"""Collection -> name of one of its records in an answer, if that is not the collection without its s."""
 
 _NOT_BY_ID = ("caller_", "update_calls_by_caller_id")
-"""Operations whose `{id}` is the person's number."""
+"""Operations whose `{id}` is a telephone number."""
 
 _MADE_UNDER: Mapping[str, str] = {
     "/api/v1/leads/create_or_update": "/api/v1/leads",
     "/api/v1/schedules/make_call": "/api/v1/calls",
     "/api/v1/calls/received": "/api/v1/calls",
 }
-"""Path that makes a record -> the collection that the record is in."""
+"""Path that creates a record -> the collection of the record."""
 
 
 def build_links(operation: Operation, operations: Iterable[Operation]) -> dict[str, Any]:
-    """Return the links of the good answer of an operation by the name of what follows; none where it shows no record."""
+    """Return the links of the good answer of an operation by the name of the operation that follows; none if it shows no record."""
     collection = _MADE_UNDER.get(operation.path, operation.path).removesuffix("/{id}")
     word = collection.rpartition("/")[2]
     root = ROOTS.get(word, word.removesuffix("s"))
     if operation.name.startswith("list_") and operation.path == collection:
-        # The bare list of `root=false` leads nowhere: its links would be others.
+        # No links from the bare list of `root=false`: its ids are at other places.
         place = f"$response.body#/{word}/0"
     elif operation.created or operation.path == f"{collection}/{{id}}" or operation.path in _MADE_UNDER:
         place = f"$response.body#/{root}"
@@ -47,7 +47,7 @@ def build_links(operation: Operation, operations: Iterable[Operation]) -> dict[s
 
 
 def operation_ids(operation: Operation) -> tuple[str, ...]:
-    """Return what an operation is called in the document: one name, or one for each of its methods."""
+    """Return the operationIds of an operation: one, or one for each of its methods."""
     if len(operation.methods) == 1:
         return (operation.name,)
     return tuple(f"{operation.name}_{method.lower()}" for method in operation.methods)

@@ -1,4 +1,4 @@
-"""What does the OpenAPI 3.1 document say? All that the rows of the interface say, in its form."""
+"""How is the OpenAPI 3.1 document built? From the rows in `OPERATIONS`."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -35,35 +35,35 @@ from schemas.problems import PROBLEMS
 from schemas.records import RECORD_BODIES
 
 NOT_COLUMNS = frozenset({"private_key", "secret", "pivots", "total"})
-"""Members of a record that are no columns of it: shown once, or beside them."""
+"""Members of a record that are not columns: shown once, or in addition."""
 
 BODY_TYPES = ("application/json", "application/x-www-form-urlencoded", "multipart/form-data")
 CSV = "text/csv"
 
 _DESCRIPTION = """
 Paths are relative to this server. A body may be JSON, a form or multipart in UTF-8, and every field of a body may also
-stand in the query; the body wins. In a form, an object is `data[first_name]=Ada` or its JSON as text, a list is
-`ids[]=1&ids[]=2`, `ids=1&ids=2` or text with commas; of any other field that is given several times the last one counts. A
-field that is left blank is left out. NUL characters and numbers of more than 64 bits are refused. A parameter that an
-operation does not know is refused with the nearest known name, unless the company's `unknown_parameters` is `ignore`;
+be in the query; the body wins. In a form, an object is `data[first_name]=Ada` or its JSON as text, a list is
+`ids[]=1&ids[]=2`, `ids=1&ids=2` or text with commas; of any other field that is sent several times the last one counts. A
+blank field counts as left out. NUL characters and numbers of more than 64 bits are refused. An unknown
+parameter is refused with the nearest known name, unless the company's `unknown_parameters` is `ignore`;
 any further field of a lead is a token; links to opt out or be removed ignore what mail trackers append.
 
-Numbers may be text. Moments in answers are RFC 3339 in UTC; in requests `YYYY-MM-DD HH:MM:SS +ZZZZ` or RFC 3339. Where
+Numbers may be text. Dates and times in answers are RFC 3339 in UTC; in requests `YYYY-MM-DD HH:MM:SS +ZZZZ` or RFC 3339. Where
 lists and reports take dates without an offset, these are of `time_zone`, or of the company's own zone. Booleans are 1,
 true, yes, on, 0, false, no, off. An `{id}` is the internal id or the uuid.
 
-Answers stand in an envelope (`status`, `errors`, the record under its name, `metadata`); `root=false` gives the bare
+Answers have an envelope (`status`, `errors`, the record under its name, `metadata`); `root=false` gives the bare
 record, and a list's paging in headers. Lists and reports are CSV under their path with `.csv`, or with `Accept:
-text/csv`; `columns` chooses what is told, in that order. Beyond 10,000 rows use `cursor`: -1 to begin, then
+text/csv`; `columns` selects and sorts the columns. CSV is an export; there is no import. Beyond 10,000 rows use `cursor`: -1 to begin, then
 `metadata.next_cursor`, until that is 0.
 
-Whatever changes something is stored on a log before it is answered. An answer that is not there in 2 s, or that nobody
-wants to wait for (`Prefer: respond-async`), is `202` with a `Location`. With an `Idempotency-Key` the same request, sent
-again within 24 h, gets the same answer and is done once.
+Every change is stored in a log before it is answered. If the result is not there in 2 s, or you send
+`Prefer: respond-async`, the answer is `202` with a `Location`. With an `Idempotency-Key`, a repeat of the same request
+within 24 h gets the same answer and is done once.
 
-Every answer has an `X-Request-Id`, which finds it in our log; limited ones have `RateLimit-Limit`, `RateLimit-Remaining`
-and `RateLimit-Reset`. Errors are `application/problem+json` with a stable `code`; `429` and `503` say with `Retry-After`
-when to come back.
+Every answer has an `X-Request-Id`, which is also in our log; rate-limited ones have `RateLimit-Limit`, `RateLimit-Remaining`
+and `RateLimit-Reset`. Errors are `application/problem+json` with a stable `code`; `429` and `503` say in `Retry-After`
+when to retry.
 """.strip()
 
 _INFO: Mapping[str, Any] = {
@@ -97,7 +97,7 @@ _PATH_SENTENCES_OF = {
     "update_calls_by_caller_id": _PERSON,
     "show_request": "id of the request, as in the Location of its 202",
 }
-"""What stands in the place of `{id}` where it is no id of a record."""
+"""Type of `{id}` where it is not the id of a record."""
 
 
 @cache
@@ -137,7 +137,7 @@ def openapi() -> dict[str, Any]:
 
 
 def tag_of(operation: Operation) -> str:
-    """Return what an operation is about: the collection in its path."""
+    """Return the tag of an operation: the collection in its path."""
     return operation.path.split("/")[3]
 
 
@@ -224,16 +224,16 @@ _WITH_COMMAS: Mapping[str, Any] = {"style": "form", "explode": False}
 
 
 def _columns(operation: Operation) -> dict[str, Any]:
-    """Return which columns an operation can show: the members of its record."""
+    """Return the columns that an operation can show: the members of its record."""
     properties = record_schema(operation.answer or {}).get("properties", {})
     return {"enum": [name for name in properties if name not in NOT_COLUMNS]} if properties else {}
 
 
 def record_schema(answer: Schema) -> Schema:
-    """Return the schema of one record of an answer, bare or of a list, wherever it is kept."""
+    """Return the schema of one record of an answer, bare or in a list."""
     bare = answer["anyOf"][1] if "anyOf" in answer else answer
     bare = bare.get("items", bare)
-    if "anyOf" in bare:  # of a lead: the one that a key is shown
+    if "anyOf" in bare:  # of a lead: the one for a caller with a key
         bare = bare["anyOf"][0]
     reference = bare.get("$ref", "").rpartition("/")[2]
     found: Schema = _components()[reference] if reference else bare
@@ -241,7 +241,7 @@ def record_schema(answer: Schema) -> Schema:
 
 
 def input_name(operation: Operation) -> str:
-    """Return what the fields of an operation are called in the document."""
+    """Return the schema name of the input of an operation."""
     return "".join(word.capitalize() for word in operation.name.split("_")) + "Fields"
 
 
@@ -251,7 +251,7 @@ def _input_schema(operation: Operation) -> dict[str, Any]:
     schema = {"type": "object", "required": required, "properties": properties}
     if operation.extra == "ignored":
         return schema
-    # A field that is not named here is a token of the lead, anywhere else a mistake.
+    # An unnamed field is a token of the lead; in other operations it is an error.
     return {**schema, **({"propertyNames": TOKEN_NAME} if operation.extra == "tokens" else {"additionalProperties": False})}
 
 
@@ -260,7 +260,7 @@ def _request_body(operation: Operation, example: Example) -> dict[str, Any]:
     schema = ref(name)
     shown = {"example": dict(example.body)} if example.body else {}
     content = {kind: {"schema": schema, **(shown if kind == BODY_TYPES[0] else {})} for kind in BODY_TYPES}
-    # Where nothing has to be there, there may be no body at all.
+    # Without a required field the body may be left out.
     return {"required": bool(_input_schema(operation)["required"]), "content": content}
 
 
@@ -270,9 +270,7 @@ def _described(operation: Operation, name: str) -> dict[str, Any]:
     return {**schema, **({"description": sentence} if sentence else {})}
 
 
-_LOOKED_AT: Mapping[str, Any] = {
-    "204": {"description": "Nothing was changed: this was only looked at (HEAD, prefetch)", "headers": COMMON_HEADERS}
-}
+_LOOKED_AT: Mapping[str, Any] = {"204": {"description": "Nothing was changed (HEAD, prefetch)", "headers": COMMON_HEADERS}}
 
 
 def _responses(operation: Operation, method: str, suffix: str, refusals: dict[str, Any]) -> dict[str, Any]:
@@ -285,7 +283,7 @@ def _responses(operation: Operation, method: str, suffix: str, refusals: dict[st
         found["201"] = {"description": "Created", **done}
     if not operation.safe or operation.created:
         found["202"] = {
-            "description": "Stored; its answer is at Location in a moment",
+            "description": "Stored; read the answer at Location",
             "headers": headers | ACCEPTED_HEADERS,
             "content": {"application/json": {"schema": ref("Accepted"), "example": accepted_reply(REQUEST).content}},
             "links": {"show_request": {"operationId": "show_request", "parameters": {"id": "$response.body#/request/id"}}},

@@ -1,9 +1,9 @@
-"""How does a person read the documents? Two pages, rendered here once, that need nothing from the internet.
+"""How are the API documents shown in a browser? As two pages, rendered once, that load nothing from the internet.
 
-All is there without a script; the one beside it (`page.js`) filters by words, puts in the address of the server, and copies.
+They are complete without a script; `page.js` filters by words, fills in the address of the server, and copies.
 
-Everything on them is taken from the OpenAPI and AsyncAPI documents, so that page and document never differ. The problem
-catalogue is what `type` of a problem leads to.
+Everything on them comes from the OpenAPI and AsyncAPI documents, so page and document never differ. The `type` of a
+problem links to the problem catalogue.
 """
 
 from collections.abc import Iterable, Mapping
@@ -28,8 +28,7 @@ HEADERS: Mapping[str, str] = {
     ),
     "Referrer-Policy": "no-referrer",
 }
-"""Sent with a page: it runs nothing but its own script, asks nobody for anything, stands in no frame, and tells no other
-site where its reader came from."""
+"""Headers of a page: it runs only its own script, loads nothing from other sites, is in no frame, and sends no referrer."""
 
 _FIND = (
     "<div class='find hide'><input id='find' type='search' placeholder='Filter: words, paths, fields' "
@@ -90,9 +89,9 @@ def events_page(document: Document) -> bytes:
 
 
 def _begin() -> str:
-    """Return the way to the first accepted lead."""
+    """Return the section about submitting a first lead."""
     return (
-        "<h2 id='begin'>The first lead</h2><p>A lead token is enough to submit; it stands on every offer and schedule. "
+        "<h2 id='begin'>The first lead</h2><p>A lead token is enough to submit; every offer and schedule has one. "
         "A key is needed to read. <code>make up</code> prints a token, a key, and this line with them.</p>"
         f"{_code(_FIRST)}"
     )
@@ -135,7 +134,7 @@ def _page(title: str, menu: str, body: str) -> bytes:
 
 
 def asset(name: str) -> bytes:
-    """Return a file that the pages take from beside them: `page.css` or `page.js`."""
+    """Return a file of the pages: `page.css` or `page.js`."""
     return files(__package__).joinpath(name).read_bytes()
 
 
@@ -168,14 +167,14 @@ def _operation(reader: TypeDescriber, path: str, method: str, operation: Documen
             for name, schema in body.get("properties", {}).items()
         ),
     ]
-    # What must be there comes first, headers that may be there last.
+    # Required fields first, optional headers last.
     asked.sort(key=lambda row: (not row[4], row[3] == "header"))
     fields = [_field_row(reader, name, schema, text, where=where, must=must) for name, schema, text, where, must in asked]
     table = _table(("field", "type", "in", "meaning"), fields) if fields else ""
     example = write_fetch_sample(path, method, operation)
     shown = method.upper()
     return (
-        # The anchor is inside: a browser opens what it jumps into.
+        # The anchor is inside: a browser opens the element that it jumps into.
         f"<details class='op'><summary><span class='m {shown}'>{shown}</span>"
         f"<code>{escape(path)}</code> <span>{escape(operation['summary'])}</span></summary>"
         f"<div id='{operation['operationId']}'><a class='anchor' href='#{operation['operationId']}'>link</a>"
@@ -196,7 +195,7 @@ def _who(operation: Document) -> str:
 def _field_row(reader: TypeDescriber, name: str, schema: Any, text: str, *, where: str, must: bool) -> str:
     required = " <span class='req'>required</span>" if must else ""
     return (
-        f"<tr><td><code>{escape(name)}</code>{required}</td><td>{reader.told(schema)}</td><td class='in'>{where}</td>"
+        f"<tr><td><code>{escape(name)}</code>{required}</td><td>{reader.describe(schema)}</td><td class='in'>{where}</td>"
         f"<td>{escape(text)}</td></tr>"
     )
 
@@ -223,7 +222,7 @@ def _answers(reader: TypeDescriber, operation: Document) -> str:
 
 
 def _shown_answer(operation: Document) -> str:
-    """Return what the running system answered to the example."""
+    """Return the recorded answer to the example."""
     content = next(iter(operation["responses"].values())).get("content", {})
     return "".join(
         f"<details class='more'><summary>the answer{' as CSV' if kind == 'text/csv' else ''}</summary>"
@@ -239,13 +238,13 @@ def _codes(schema: Document) -> str:
 
 
 def _root(reader: TypeDescriber, schema: Document) -> str:
-    """Return what an answer holds: the record under its root."""
+    """Return the content of an answer: the record under its root."""
     envelope = schema["anyOf"][0] if "anyOf" in schema else schema
     properties = envelope.get("properties", {})
     inner = {name: part for name, part in properties.items() if name not in {"status", "errors", "metadata"}}
     if not inner:
-        return reader.told(schema)
-    return "; ".join(f"<code>{escape(name)}</code>: {reader.told(part)}" for name, part in inner.items())
+        return reader.describe(schema)
+    return "; ".join(f"<code>{escape(name)}</code>: {reader.describe(part)}" for name, part in inner.items())
 
 
 def _catalogue(document: Document) -> str:
@@ -273,10 +272,10 @@ def _shape(reader: TypeDescriber, name: str, schema: Document) -> str:
     required = schema.get("required", ())
     rows = [
         f"<tr><td><code>{escape(field)}</code>{' <span class=req>always</span>' if field in required else ''}</td>"
-        f"<td>{reader.told(part)}</td><td>{escape(part.get('description', ''))}</td></tr>"
+        f"<td>{reader.describe(part)}</td><td>{escape(part.get('description', ''))}</td></tr>"
         for field, part in properties.items()
     ]
-    table = _table(("field", "type", "meaning"), rows) if rows else f"<p>{reader.told(schema)}</p>"
+    table = _table(("field", "type", "meaning"), rows) if rows else f"<p>{reader.describe(schema)}</p>"
     text = schema.get("description", "")
     return (
         f"<details class='op'><summary><code>{escape(name)}</code> "
@@ -306,13 +305,13 @@ def _message(reader: TypeDescriber, key: str) -> str:
     message = reader.messages[key]
     payload = message.get("payload", {})
     name = payload.get("$ref", "").rpartition("/")[2]
-    shown = reader.told(payload) if name else escape(message.get("summary", "the bytes as they were"))
+    shown = reader.describe(payload) if name else escape(message.get("summary", "the original bytes"))
     kind = message.get("contentType", "application/json")
     told = f"<p><code>{escape(message['name'])}</code>: {shown} <span class='bound'>{escape(kind)}</span></p>"
     return told + "".join(map(_record_example, message.get("examples", ())))
 
 
 def _record_example(example: Document) -> str:
-    """Return a record as it may be written: what its headers say, and its value."""
+    """Return an example of a record: its headers, and its value."""
     headers = ", ".join(f"{name}: {value}" for name, value in example["headers"].items())
     return f"<h4>{escape(example['summary'])} Headers {escape(headers)}</h4>{_code(format_example(example['payload']))}"

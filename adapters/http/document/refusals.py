@@ -1,4 +1,4 @@
-"""How may an operation refuse? Its codes follow from its row; each has an example, and each status a response."""
+"""Which problems may an operation answer with? Its codes follow from its row; each has an example, and each status a response."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -40,7 +40,7 @@ def _codes(operation: Operation) -> Iterator[str]:
 
 
 def share_response(refusals: dict[str, Any], status: int, response: dict[str, Any]) -> dict[str, Any]:
-    """Return a reference to a refusal, which is described once for all operations that may give it."""
+    """Return a reference to a response, which is described once for all operations that may give it."""
     name = next((known for known, one in refusals.items() if one == response), None)
     if name is None:
         name = f"Refused{status}_{sum(known.startswith(f'Refused{status}') for known in refusals) + 1}"
@@ -62,7 +62,7 @@ def build_problem_response(status: int, codes: list[str], limited: bool) -> dict
 
 
 def build_problem_example(code: str) -> dict[str, Any]:
-    """Return what a problem looks like."""
+    """Return an example of a problem."""
     details = _DETAILS.get(code, (f"{PROBLEMS[code].title}.", {}))
     return build_problem(code, details[0], request_id=REQUEST, errors=details[1])
 
@@ -94,7 +94,7 @@ _DETAILS: Mapping[str, tuple[str, dict[str, list[str]]]] = {
         {"manual_transcribe": ["needs a transcriber, and none is configured"]},
     ),
 }
-"""What the running system says; codes without a row have their title alone."""
+"""Code -> detail and errors of its example; a code without a row has only its title."""
 
 
 PROBLEM: Mapping[str, Any] = {

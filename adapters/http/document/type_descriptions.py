@@ -1,4 +1,4 @@
-"""How is a type told in a few words? A JSON Schema of a document as a phrase of HTML, with links to what has a name."""
+"""How is a type described in a few words? A JSON Schema as a phrase of HTML, with links to named types."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -10,16 +10,16 @@ import msgspec
 Document = Mapping[str, Any]
 
 WORDS_SHOWN = 24
-"""Words of a choice that are told at once; more are shown where somebody asks for them."""
+"""Most words of an enumeration that are shown at once; more are behind a disclosure."""
 
 DEPTH_MAX = 3
-"""Types within types that are told; what is deeper is read at the type itself."""
+"""Levels of nested types that are described; deeper ones are shown at the type itself."""
 
 _BIG_LETTER = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
 class TypeDescriber:
-    """The document, and how a schema of it is told in a few words."""
+    """Describes schemas of one document in a few words."""
 
     def __init__(self, document: Document) -> None:
         self._document = document
@@ -27,7 +27,7 @@ class TypeDescriber:
         self.messages: Mapping[str, Any] = document["components"].get("messages", {})
 
     def found(self, part: Document) -> Document:
-        """Return what a reference of any kind means, or the part itself."""
+        """Return the target of a reference, or the part itself if it is none."""
         if "$ref" not in part:
             return part
         found = self._document
@@ -35,15 +35,15 @@ class TypeDescriber:
             found = found[step]
         return found
 
-    def told(self, schema: Any, depth: int = 0) -> str:
-        """Return a type in words, with links to what has a name; HTML."""
+    def describe(self, schema: Any, depth: int = 0) -> str:
+        """Return a type in words, with links to named types; HTML."""
         if not isinstance(schema, Mapping) or depth > DEPTH_MAX:
             return "any"
         if "$ref" in schema:
             return self._named(schema["$ref"], depth)
         for several in ("anyOf", "oneOf"):
             if several in schema:
-                return " or ".join(dict.fromkeys(self.told(part, depth + 1) for part in _said_once(schema[several])))
+                return " or ".join(dict.fromkeys(self.describe(part, depth + 1) for part in _said_once(schema[several])))
         if "enum" in schema or "const" in schema:
             values = [schema["const"]] if "const" in schema else schema["enum"]
             if len(values) > WORDS_SHOWN:
@@ -56,7 +56,7 @@ class TypeDescriber:
         _, _, path = reference.partition("#/components/schemas/")
         name, _, inner = path.partition("/properties/")
         if inner:
-            return self.told(self.schemas[name]["properties"][inner], depth + 1)
+            return self.describe(self.schemas[name]["properties"][inner], depth + 1)
         label = _BIG_LETTER.sub(" ", name.removesuffix("Input")).lower() if name.endswith("Input") else name
         return f"<a href='#type-{escape(name)}'>{escape(label)}</a>"
 
@@ -65,7 +65,7 @@ class TypeDescriber:
         words = []
         for kind in kinds if isinstance(kinds, list) else [kinds]:
             if kind == "array":
-                words.append(f"list of {self.told(schema.get('items', {}), depth + 1)}")
+                words.append(f"list of {self.describe(schema.get('items', {}), depth + 1)}")
             else:
                 words.append({"integer": "whole number", "object": "object", "string": "text"}.get(kind, str(kind)))
         told = " or ".join(words)
@@ -81,7 +81,7 @@ def _said_once(parts: Iterable[Document]) -> list[Document]:
 
 
 def _is_its_text(part: Document) -> bool:
-    """Return whether a type is the text of a number or boolean: of a few words, or of digits from its first character on."""
+    """Return whether a type is the text form of a number or boolean: an enumeration, or a pattern that begins with digits."""
     if part.get("type") != "string":
         return False
     pattern = part.get("pattern", "")
@@ -89,7 +89,7 @@ def _is_its_text(part: Document) -> bool:
 
 
 def _bounds(schema: Document) -> Iterator[str]:
-    """Yield what a schema says beside its type, in words."""
+    """Yield the bounds of a schema in words."""
     if "format" in schema:
         yield schema["format"]
     if "minimum" in schema and "maximum" in schema:
@@ -101,5 +101,5 @@ def _bounds(schema: Document) -> Iterator[str]:
 
 
 def format_value(value: Any) -> str:
-    """Return a value as one writes it: text without quotes."""
+    """Return a value as text, without quotes."""
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()

@@ -100,7 +100,7 @@ async def _reached(exchange: Exchange, target: TokenTarget) -> Fields:
 
 
 def _inside(data: Any) -> Mapping[str, Any]:
-    """Return the tokens of `data`, which a form may send as JSON text; none if it is no object (`normalise` adds the fault)."""
+    """Return the tokens of `data`, which a form may send as JSON; none if it is no object (`normalise` adds the fault)."""
     if isinstance(data, str):
         with suppress(FieldError):
             data = json_object(data)

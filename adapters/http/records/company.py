@@ -1,4 +1,4 @@
-"""What is set for a company as a whole? The record of the key's own company: shown, and changed."""
+"""How is a company's own record shown and updated over HTTP? The key says which company."""
 
 from typing import Any
 
@@ -31,7 +31,7 @@ async def show(exchange: Exchange) -> Reply:
 
 
 async def update(exchange: Exchange) -> Reply:
-    """Change the company of the key."""
+    """Update the company of the key."""
     company_id = exchange.company_id
     row = await _row(exchange, company_id)
     fields = read_record_fields(exchange, "company", _view(row), msgspec.convert(row["body"], Company))
@@ -47,7 +47,7 @@ async def update(exchange: Exchange) -> Reply:
 
 
 async def render(exchange: Exchange, result: Result) -> Reply:
-    """Answer with the company that a request was about."""
+    """Answer with the company of a request."""
     row = await _row(exchange, result.company_id)
     return add_etag(reply_with_record(exchange, "company", _view(row)), row["version"])
 
@@ -60,7 +60,7 @@ async def _row(exchange: Exchange, company_id: int) -> Row:
 
 
 def _view(row: Row) -> dict[str, Any]:
-    # There is one for each key, so that its path needs no id.
+    # The key says which company, so the path needs no id.
     return {**record_view("company", row, PATH), "routes_show_path": PATH, "routes_edit_path": PATH}
 
 
@@ -81,7 +81,7 @@ OPERATIONS: tuple[Operation, ...] = (
         name="update_company",
         methods=("PUT", "PATCH"),
         path=PATH,
-        summary="Update the company of the key: pause it, say how far an opt-out reaches, turn auth_token off",
+        summary="Update the company of the key: pause it, set how far an opt-out reaches, turn auth_token off",
         handler=update,
         scope="company:update",
         rate="write",

@@ -1,7 +1,7 @@
-"""What have buyers, groups and traffic sources used of their caps? The account counts it; the projection shows its counters.
+"""What have buyers, groups and traffic sources used of their caps? The account counts it; the projection has its counters.
 
-Of a group without caps nothing is counted: what it would have used is asked of the sums that reports are made of, once for
-each span. Lists of groups show it, and can be ordered by it.
+A group without caps has no counters: what it would have used is a query on the rollups of reports, one for each period.
+Lists of groups show the usage, and can be sorted by it.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,16 +21,16 @@ from schemas.instant import Instant
 from schemas.records import CAPPED_TYPES, RECORD_BODIES, BuyerGroup
 
 GROUP = "buyer_group"
-"""The type of record that all of this is about."""
+"""The record type with usage that lists can be sorted by."""
 
 GROUPS_ORDERED_MAX = 1_000
-"""Groups of a company that are ordered by what is counted of them: all are read, whatever page is asked for."""
+"""Most groups that a list sorts by usage: all are read, whichever page is requested."""
 
 BY_GROUP = Grouping("buyer_group_id")
 
 
 async def usage(exchange: Exchange, groups: Mapping[int, BuyerGroup], periods: Iterable[str] = PERIODS) -> dict[int, Used]:
-    """Return what each group without caps would have used in these periods, by its calls."""
+    """Return what each group without caps would have used in these periods, by the sums of its calls."""
     spans: dict[Instant | None, Mapping[int, Sums]] = {}
     found: dict[int, dict[str, float]] = {group_id: {} for group_id in groups}
     for period in periods:
@@ -48,7 +48,7 @@ async def _sums(exchange: Exchange, since: Instant | None) -> Mapping[int, Sums]
 
 
 def _listed_first(name: str, rows: Sequence[Row], counted: "Counted", now: Instant, *, descending: bool) -> list[Row]:
-    """Return rows of groups in one of the orders that are worked out; those without a value come last, equal ones by id."""
+    """Return rows of groups sorted by a computed field; those without a value come last, equal ones by id."""
 
     def key(row: Row) -> Any:
         found = row["id"]
@@ -67,7 +67,7 @@ def _body_of(record_type: str, row: Row) -> Capped:
 
 
 class Counted:
-    """What is counted of the records of one answer: the slots that each holds, and what each has used of its caps."""
+    """Usage of the records of one answer: the slots that each holds, and what each has used of its caps."""
 
     def __init__(self) -> None:
         self.held: dict[int, int] = {}
@@ -75,7 +75,7 @@ class Counted:
         self.tallies: dict[int, Mapping[str, CapUsage]] = {}
 
     async def add(self, exchange: Exchange, record_type: str, rows: Sequence[Row], columns: Sequence[str] | None) -> None:
-        """Count for these rows, as far as the columns (None: all) tell of it; other types have nothing to count."""
+        """Read the usage of these rows if the columns (None: all) show it; other types have none."""
         if record_type not in CAPPED_TYPES or not rows:
             return
         names = {f"{record_type}/{row['id']}": row["id"] for row in rows}
@@ -94,17 +94,17 @@ class Counted:
         self.used |= await usage(exchange, groups, _periods(columns)) if groups else {}
 
     def of(self, row: Row) -> dict[str, Any]:
-        """Return what `record_view` is told of a row."""
+        """Return the usage of a row, as arguments of `record_view`."""
         return {"slots_held": self.held.get(row["id"], 0), "used": self.used.get(row["id"], {})}
 
 
 def _periods(columns: Sequence[str] | None) -> list[str]:
-    """Return the periods whose use is shown."""
+    """Return the periods whose usage is shown."""
     return [period for period in PERIODS if columns is None or f"_{period}_used" in " ".join(columns)]
 
 
 async def read_in_order(exchange: Exchange, wanted: RecordFilter, paging: Paging, counted: Counted) -> Page:
-    """Read the groups of a company, ordered by what is counted of them. Raises `ProblemError` where they are too many."""
+    """Read the groups of a company, sorted by usage. Raises `ProblemError` if there are too many."""
     everything = Paging(per_page=GROUPS_ORDERED_MAX + 1, cursor=-1, counted=False)
     page = await exchange.services.reads.records(exchange.company_id, GROUP, wanted, everything)
     if len(page.rows) > GROUPS_ORDERED_MAX:

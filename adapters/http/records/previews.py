@@ -1,4 +1,4 @@
-"""What would a schedule do to a lead? Asked over HTTP: the engine's own code on a virtual clock; nothing is stored."""
+"""What would a schedule do to a lead? The engine runs on a virtual clock; nothing is stored."""
 
 from functools import partial
 from typing import Any
@@ -29,7 +29,7 @@ async def preview_schedule(exchange: Exchange) -> Reply:
     fields = {
         name: _decoded(value) if name in _STRUCTURES else value
         for name, value in exchange.fields.items()
-        # An unknown name in the query comes this far only where the company has unknown parameters ignored.
+        # An unknown query parameter gets here only if the company's `unknown_parameters` is `ignore`.
         if name in FIELDS or (name not in exchange.query and name not in _OURS)
     }
     schedule_id = exchange.fields.get(_SCHEDULE_ID)
@@ -37,7 +37,7 @@ async def preview_schedule(exchange: Exchange) -> Reply:
     published = None if schedule_id is None else await _published(exchange, schedule_id)
     country = country_of(exchange.services.source.rules, exchange.company_id)
     trial = read_trial(fields, now=exchange.now, published=published, group_of=partial(_group, exchange))
-    # Beside the loop: a thousand actions take some tenths of a second, in which others want to be answered.
+    # In the engine thread: a thousand actions take some tenths of a second, which would delay other requests.
     packs = exchange.services.source.rules.rule_packs(exchange.company_id)
     make = partial(preview, country=country, rule_packs=packs)
     forecast = await exchange.services.engine.run(exchange.company_id, make, trial)
@@ -45,7 +45,7 @@ async def preview_schedule(exchange: Exchange) -> Reply:
 
 
 async def _published(exchange: Exchange, schedule_id: Any) -> tuple[int, Schedule]:
-    """Return the id of a schedule of the company, and what it says now. Raises `ProblemError`."""
+    """Return the id of a schedule of the company, and its published version. Raises `ProblemError`."""
     found = read_id(str(schedule_id))
     if found is None:
         sentence = "must be the id or uuid of a schedule, or left out where schedule is given"
@@ -82,10 +82,10 @@ _BODY = {
         },
         "schedule_id": {"description": "instead of schedule: the id or uuid of one that is published"},
         "lead": {"type": "object", "description": "as it is submitted; its lead_token is not needed"},
-        "at": {**MOMENT, "description": "when it is submitted, YYYY-MM-DD HH:MM:SS +ZZZZ or RFC 3339; now, where left out"},
+        "at": {**MOMENT, "description": "when it is submitted, YYYY-MM-DD HH:MM:SS +ZZZZ or RFC 3339; default: now"},
         "outcomes": {
             "type": "object",
-            "description": "what comes of a step, by its id or else its kind; the good outcome",
+            "description": "outcome of a step, by its id or else its kind; default: the good one",
             "additionalProperties": {"type": "string"},
         },
         "history": {
@@ -101,7 +101,7 @@ _BODY = {
                 },
             },
         },
-        "limit": {**whole(1, LIMIT_MAX), "description": "actions to show, 20 where left out"},
+        "limit": {**whole(1, LIMIT_MAX), "description": "actions to show; default: 20"},
     },
 }
 
@@ -137,7 +137,7 @@ OPERATIONS: tuple[Operation, ...] = (
         name="preview_schedule",
         methods=("POST",),
         path="/api/v1/schedules/preview",
-        summary="Try a schedule on paper: what it does to a lead, when, and why then",
+        summary="Preview a schedule: what it would do to a lead, when, and why then",
         handler=preview_schedule,
         scope="schedule:read",
         rate="report",

@@ -1,7 +1,7 @@
-"""Which of the fields that were sent are asked of the account? Those of the body, in the form that JSON would have.
+"""Which of the sent fields go into the request to the account? Those that a sender may set, as JSON values.
 
-What they may hold is the account's to say (engine/account). A field that is only shown may come back as it was shown, so
-that a record that was read can be sent back; one that is changed, or that nobody knows, is refused by name.
+The account validates their values (engine/account). A read-only field may be sent back unchanged, so a record that was
+read can be sent back; a changed one, and an unknown field, are refused by name.
 """
 
 from collections.abc import Collection, Mapping
@@ -26,7 +26,7 @@ from schemas.records import RECORD_BODIES, ActionGroup, Body, called
 Faults = dict[str, list[str]]
 
 NAMED_MAX = 5
-"""Fields that the sentence names; `errors` has more of them."""
+"""Most fields that the sentence of a problem names; `errors` has all."""
 
 GIVEN_BY_US: Mapping[str, frozenset[str]] = {
     "offer": frozenset({"lead_token"}),
@@ -38,14 +38,14 @@ GIVEN_BY_US: Mapping[str, frozenset[str]] = {
     "buyer_group": frozenset({*CAP_FIELDS, "paused_at", "unpaused_at", "paused_by_user_id"}),
     "traffic_source": CAP_FIELDS,
 }
-"""Fields that no sender sets, though a record shows them."""
+"""Read-only fields, which a record shows."""
 
 ACTIONS: Mapping[str, tuple[str, ...]] = {
     "offer": ("rotate_lead_token",),
     "schedule": ("rotate_lead_token",),
     "outgoing_webhook": ("rotate_secret",),
 }
-"""Booleans that ask for something to be given anew."""
+"""Booleans that request a new token or secret."""
 
 _LISTS = frozenset(
     {
@@ -53,7 +53,7 @@ _LISTS = frozenset(
         "scopes", "ip_allow_list",
     }
 )  # fmt: skip
-"""In a form or query, with commas; or as JSON, which is how an export writes them."""
+"""Lists. In a form or query: comma-separated, or JSON as in an export."""
 
 _STRUCTURES = frozenset(
     {
@@ -77,12 +77,11 @@ _BESIDE: Mapping[str, frozenset[str]] = {**CAP_INPUTS_OF, "buyer_group": GROUP_I
 
 
 def read_record_fields(exchange: Exchange, record_type: str, shown: Mapping[str, Any], body: Body | None) -> dict[str, Any]:
-    """Return the fields to ask the account for.
+    """Return the fields for the request to the account.
 
-    `shown` is the record that may be sent back, as it is shown, and `body` what of it is changed (None: it is made). What
-    calls have counted since it was read, and what a later change moved of it, is passed over where the record comes back
-    whole, with its `version`. Raises `ProblemError` validation_failed with every bad field where one of them is unknown, or
-    cannot be written.
+    `shown` is the record as it is shown, which may be sent back; `body` is its body (None: the record is created). If the
+    whole record with its `version` is sent back, read-only fields that calls or a later change have moved since are ignored.
+    Raises `ProblemError` validation_failed with every bad field if one of them is unknown or read-only.
     """
     wanted = settable(record_type)
     passed_over = {*_OURS, *(ACTIONS.get(record_type, ()) if body is not None else ())}
@@ -96,7 +95,7 @@ def read_record_fields(exchange: Exchange, record_type: str, shown: Mapping[str,
         if name in wanted:
             fields[name] = _as_json(name, value, country)
         elif name in passed_over or name in exchange.query:
-            # An unknown name in the query comes this far only where the company has unknown parameters ignored.
+            # An unknown query parameter gets here only if the company's `unknown_parameters` is `ignore`.
             continue
         elif name not in shown:
             if len(faults) < FIELDS_SHOWN_MAX:
@@ -105,7 +104,7 @@ def read_record_fields(exchange: Exchange, record_type: str, shown: Mapping[str,
             faults[name] = [_unwritable(record_type, name, is_new=body is None)]
     if faults:
         others = _other_faults(exchange, record_type, fields, body)
-        detail = f"Correct {', '.join(list(faults)[:NAMED_MAX])} and send it again; nothing was changed."
+        detail = f"Correct {', '.join(list(faults)[:NAMED_MAX])} and resend; nothing was changed."
         raise ProblemError("validation_failed", detail, {**others, **faults})
     return fields
 
@@ -132,7 +131,7 @@ _RENEWED_BY: Mapping[str, str] = {
 
 
 def _has_moved_on(fields: Mapping[str, Any], shown: Mapping[str, Any]) -> bool:
-    """Return whether what is sent back was read before the last change: it says so by its `version`."""
+    """Return whether the record that is sent back is older than the last change, by its `version`."""
     known = shown["version"]
     try:
         return isinstance(known, int) and parse_integer(fields.get("version"), least=1) < known
@@ -143,18 +142,18 @@ def _has_moved_on(fields: Mapping[str, Any], shown: Mapping[str, Any]) -> bool:
 _FOR_GOOD = frozenset(
     {"id", "legacy_id", "type", "uuid", "company_id", "created_at", "routes_show_path", "routes_edit_path"}
 )
-"""What no change of a record moves."""
+"""Fields that no change of a record moves."""
 
 
 def _is_as_shown(value: Any, known: Any) -> bool:
-    """Return whether a field that cannot be written comes as it is shown."""
+    """Return whether a read-only field is sent as it is shown."""
     if is_blank(value) or known is None:
         return is_blank(value) and is_blank(known)
     return _is_same(value, known)
 
 
 def _is_same(value: Any, known: Any) -> bool:
-    """Compare what was sent with what is shown; in a form everything is text, and moments are written in many ways."""
+    """Return whether a sent value equals the shown one; in a form all is text, and instants have several spellings."""
     if isinstance(value, str) and not isinstance(known, str):
         if not isinstance(known, int | float | list | dict):
             return False
@@ -170,7 +169,7 @@ def _is_same(value: Any, known: Any) -> bool:
 
 
 def _other_faults(exchange: Exchange, record_type: str, fields: Mapping[str, Any], body: Body | None) -> Faults:
-    """Return what the account would refuse of the other fields, so that all bad fields are told at once."""
+    """Return the faults that the account would find in the other fields, so that one answer lists every bad field."""
     rules, company_id = exchange.services.source.rules, exchange.company_id
 
     def exists(of_type: str, record_id: int) -> bool:
@@ -190,12 +189,12 @@ def _other_faults(exchange: Exchange, record_type: str, fields: Mapping[str, Any
 
 
 _BY_NAME = frozenset({"add_user_buyer_ids", "remove_user_buyer_ids"})
-"""Buyers whom the account alone finds."""
+"""Fields with references to buyers, which only the account can resolve."""
 
 
 def _as_json(name: str, value: Any, country: str) -> Any:
     if name in RECORD_INSTANTS and isinstance(value, int):
-        return str(value)  # the account's own milliseconds; from a sender they may as well be seconds, and long past
+        return str(value)  # milliseconds inside the account; a sender may mean seconds, which would be long past
     if not isinstance(value, str):
         return value
     if name in _STRUCTURES or (name in _LISTS and value.lstrip().startswith("[")):
@@ -209,7 +208,7 @@ def _as_json(name: str, value: Any, country: str) -> Any:
 
 
 def _is_whole(item: str) -> bool:
-    # Longer ones are no ids, and from some thousand digits on Python reads no number at all: the account refuses the text.
+    # Longer text is no id, and Python converts no number of more than 4,300 digits: the account refuses the text.
     return item.isascii() and item.isdigit() and len(item) <= len(str(INTEGER_MAX))
 
 

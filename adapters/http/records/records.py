@@ -1,8 +1,8 @@
 """How does a company manage its records? List, show, build, create, update and delete, the same for every type.
 
-Tokens, keys and secrets are given here and shown once where only their hash is kept: a private key is in the answer that
-creates it and nowhere else, so a repeat under the same Idempotency-Key cannot show it again. Secrets are put into an answer
-on its way out: what is kept of it for such a repeat holds none.
+Tokens, keys and secrets are generated here, and shown once if only their hash is stored: a private key is in the answer
+that creates it and nowhere else, so a repeat under the same Idempotency-Key cannot show it again. Secrets are added when
+an answer is sent: the copy that is stored for such a repeat holds none.
 """
 
 from collections.abc import Mapping
@@ -46,10 +46,10 @@ from schemas.records import CAPPED_TYPES, RECORD_BODIES, Company, called
 from schemas.requests import RecordChangeRequested
 
 UNSORTABLE = frozenset({"body_template", "private_key_sha256"})
-"""Texts that nobody sorts by: a long one, and one whose place among others would tell of a secret."""
+"""Text that no list is sorted by: long text, and text whose rank would reveal a secret."""
 
 PLAIN = (str, int, float, bool, NoneType)
-"""Types whose values have an order; a list, an object or a part of a schedule has none."""
+"""Types that can be sorted by; a list, an object or a part of a schedule cannot."""
 
 SORTABLE_BASE = ("id", "created_at", "updated_at", "user_updated_at")
 
@@ -62,7 +62,7 @@ SHOW_PARAMETERS = {"columns": PAGING_PARAMETERS["columns"], "root": "false: the 
 
 
 class Kind(Struct, frozen=True):
-    """A type of record, where it is found, and what one of it is called in answers."""
+    """A record type: its path, and its name in answers."""
 
     type: str
     collection: str
@@ -70,12 +70,12 @@ class Kind(Struct, frozen=True):
 
     @property
     def path(self) -> str:
-        """Where its records are found."""
+        """Path of its records."""
         return f"/api/v1/{self.collection}"
 
     @property
     def words(self) -> str:
-        """What a sentence calls it."""
+        """Name in sentences."""
         return called(self.type).partition(" ")[2]
 
 
@@ -141,7 +141,7 @@ async def show(exchange: Exchange, *, kind: Kind) -> Reply:
 
 
 async def build(exchange: Exchange, *, kind: Kind) -> Reply:
-    """Answer with a record that does not exist, filled with the defaults."""
+    """Answer with an unsaved record, filled with the defaults."""
     parameters = Parameters(exchange.query)
     columns = read_columns(parameters, record_columns(kind.type))
     parameters.finish()
@@ -150,7 +150,7 @@ async def build(exchange: Exchange, *, kind: Kind) -> Reply:
 
 
 def _unborn(exchange: Exchange, kind: Kind) -> dict[str, Any]:
-    """Return a record that does not exist as it is shown."""
+    """Return an unsaved record as it is shown."""
     shown: dict[str, Any] = dict.fromkeys(record_columns(kind.type))
     shown |= {"type": TYPE_NAMES[kind.type], "company_id": exchange.company_id}
     for field in struct_fields(RECORD_BODIES[kind.type]):
@@ -181,7 +181,7 @@ async def create(exchange: Exchange, *, kind: Kind) -> Reply:
     exchange.headers["Cache-Control"] = "no-store"
     reply = await submit_change(exchange, message, render)
     if private_key and reply.status == ACCEPTED and reply.content["request"]["id"] == exchange.request_id:
-        # There is no later answer that could show it.
+        # No later answer can show it.
         shown = {"public_key": fields["public_key"], "private_key": private_key}
         return structs.replace(reply, content={**reply.content, kind.root: shown})
     return _revealed(exchange, kind, reply, {fields["public_key"]: private_key} if private_key else {})
@@ -213,10 +213,10 @@ async def update(exchange: Exchange, *, kind: Kind) -> Reply:
 
 
 async def _copied(exchange: Exchange, kind: Kind) -> Mapping[str, Any]:
-    """Return what may be sent to create a record: another one as an export has it, or a built one.
+    """Return the record with which sent read-only fields are compared at creation: another record, or a built one.
 
-    Of a record that this company has, the fields that cannot be written are held against it. An export of another company is
-    known by its id and uuid, which belong together, and taken as it is.
+    A copy of a record of this company must have that record's read-only fields. A copy from another company is recognised
+    by its id and uuid, which belong together, and taken as it is.
     """
     named = exchange.fields.get("id")
     reference = None if is_blank(named) else read_id(str(named))
@@ -231,7 +231,7 @@ async def _copied(exchange: Exchange, kind: Kind) -> Mapping[str, Any]:
 
 
 def _sent_back(exchange: Exchange, kind: Kind, row: Row) -> Mapping[str, Any]:
-    """Return a record as its owner may have been shown it, what is shown once or to some keys only included."""
+    """Return a record as its owner may have seen it, with what is shown once or to some keys only."""
     shown = record_view(kind.type, row, kind.path)
     if kind.type == "outgoing_webhook":
         shown["secret"] = _secret_of(exchange, shown)
@@ -252,7 +252,7 @@ async def delete(exchange: Exchange, *, kind: Kind) -> Reply:
 
 
 async def render(exchange: Exchange, result: Result) -> Reply:
-    """Answer with the record that a request was about, without its secrets."""
+    """Answer with the record of a request, without its secrets."""
     answer = result.answer
     kind = KINDS_BY_TYPE.get(answer.record_type or "") if answer is not None else None
     if answer is None or answer.record_id is None or kind is None:
@@ -272,7 +272,7 @@ async def _shown(exchange: Exchange, kind: Kind, row: Row, columns: tuple[str, .
 
 
 async def render_later(exchange: Exchange, result: Result) -> Reply:
-    """Answer as `render`, to somebody who asks what came of a request, with the secrets that may be seen at any time."""
+    """Answer like `render` to a later read of the request, with the secrets that may be seen at any time."""
     reply = await render(exchange, result)
     kind = None if result.answer is None else KINDS_BY_TYPE.get(result.answer.record_type or "")
     return reply if kind is None else _revealed(exchange, kind, reply)
@@ -326,7 +326,7 @@ def _has_order(type_: Any) -> bool:
 
 
 def _actions(exchange: Exchange, kind: Kind) -> list[str]:
-    """Return what is asked for beside a change of fields. Raises `ProblemError` where that is no boolean."""
+    """Return the requested actions beside changes of fields. Raises `ProblemError` if one is no boolean."""
     parameters = Parameters(exchange.fields)
     asked = [action for action in ACTIONS.get(kind.type, ()) if parameters.flag(action)]
     parameters.finish()
@@ -334,11 +334,11 @@ def _actions(exchange: Exchange, kind: Kind) -> list[str]:
 
 
 def _check_scopes(exchange: Exchange, fields: Mapping[str, Any]) -> None:
-    """A key gives no more than it has. Left out of a new key, or emptied, the scopes are all there are."""
+    """Refuse scopes that the caller's key does not have; left out of a new key, or empty, they mean all scopes."""
     wanted = fields.get("scopes", ["*"] if exchange.request.method == "POST" else [])
     wanted = ["*"] if is_blank(wanted) else wanted
     if not isinstance(wanted, list) or not all(isinstance(scope, str) for scope in wanted):
-        return  # no scopes at all: the account says so, with whatever else is wrong
+        return  # not a list of scopes: the account refuses it, with any other fault
     if not all(exchange.key.has_scope(scope) for scope in wanted):
         raise ProblemError("forbidden", "A key can only give scopes that it has itself.", {"scopes": ["are too wide"]})
 
@@ -351,11 +351,11 @@ def _check_target(exchange: Exchange, kind: Kind, fields: Mapping[str, Any]) -> 
     settings = exchange.services.settings
     fault = refusal_of(url, settings.webhook_networks, settings.own_ports)
     if fault is not None:
-        raise ProblemError("validation_failed", "Correct url and send it again.", {"url": [fault]})
+        raise ProblemError("validation_failed", "Correct url and resend.", {"url": [fault]})
 
 
 def _secret(exchange: Exchange, shown: Mapping[str, Any]) -> dict[str, str]:
-    """Return the signing secret of a webhook for a key that may see it: it verifies what we sent."""
+    """Return the signing secret of a webhook for a key that may see it: receivers verify signatures with it."""
     access = exchange.access
     if access is None or not access.has_scope("outgoing_webhook:secret"):
         return {}
@@ -387,11 +387,11 @@ _VERBS: Mapping[str, tuple[tuple[str, ...], str]] = {
     "update": (("PUT", "PATCH"), "/{id}"),
     "delete": (("DELETE",), "/{id}"),
 }
-"""What can be done -> by which methods, and where below the path of the type."""
+"""Verb -> its methods, and its path below that of the type."""
 
 
 def _operations(kind: Kind) -> tuple[Operation, ...]:
-    """Return the rows of the interface that every type has."""
+    """Return the operations that every type has."""
     row = partial(_operation, kind)
     body = _body_schema(kind)
     actions = {name: sentence_of(kind.type, name) for name in ACTIONS.get(kind.type, ())}
@@ -423,7 +423,7 @@ def _of_list(kind: Kind) -> dict[str, Any]:
 
 
 def _operation(kind: Kind, verb: str, handler: Any, **more: Any) -> Operation:
-    """Return a row of the interface as most are of a type; `more` is what is otherwise of it, or there besides."""
+    """Return an operation with the fields that most operations of a type have; `more` overrides or adds fields."""
     methods, below = _VERBS[verb]
     reads = methods == ("GET",)
     usual = {

@@ -1,7 +1,6 @@
-"""Which version of a schedule holds, and which did before? What waits as a draft is published; every version can be read.
+"""Which versions does a schedule have? Publish its draft, and read every published version.
 
-Versions are read where schedulers read them, in the log of account records: a lead that is pinned to one is shown the
-very same.
+Versions are read where schedulers read them, in the log of account records, so they are the ones that leads are pinned to.
 """
 
 from collections.abc import Iterator
@@ -28,11 +27,11 @@ KIND = KINDS_BY_TYPE["schedule"]
 ROOT = "versions"
 
 PUBLISH_FIELDS = ("migrate",)
-"""What may be said of a publishing."""
+"""Fields of a publish request."""
 
 
 async def publish(exchange: Exchange) -> Reply:
-    """Make what waits in the draft the present version of the schedule."""
+    """Publish the draft as the present version of the schedule."""
     row = await live_row(exchange, KIND)
     await refuse_unserved(exchange, KIND.type, row["body"].get("draft_fields", {}), row)
     fields = {name: exchange.fields[name] for name in PUBLISH_FIELDS if name in exchange.fields}
@@ -56,8 +55,8 @@ async def versions(exchange: Exchange) -> Reply:
     columns = read_columns(parameters, known)
     parameters.finish()
     source = exchange.services.source
-    with suppress(LogError):  # while the log is away nothing is published: what was read is all
-        await source.refresh()  # what was just published is on its way here as it is to the schedulers
+    with suppress(LogError):  # while the log is unavailable nothing is published: what was read is complete
+        await source.refresh()  # a version that was just published arrives here when it arrives at the schedulers
     found = _published(source.rules, row)
     if paging.cursor is not None and paging.cursor >= 0:
         found = [version for version in found if version["version"] < paging.cursor]
@@ -72,7 +71,7 @@ async def versions(exchange: Exchange) -> Reply:
 
 
 def _published(rules: Rules, row: Row) -> list[Row]:
-    """Return the versions with which something new held, newest first; saving a draft makes none of them."""
+    """Return the published versions, newest first; saving a draft makes none."""
     found: list[Row] = []
     published_at = None
     for version, made_at in rules.versions(row["id"]):
@@ -99,7 +98,7 @@ def _operations() -> Iterator[Operation]:
         name="publish_schedule",
         methods=("POST",),
         path=f"{path}/publish",
-        summary="Publish what waits in the draft of a schedule",
+        summary="Publish the draft of a schedule",
         handler=publish,
         scope="schedule:update",
         rate="write",

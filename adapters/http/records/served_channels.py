@@ -1,7 +1,7 @@
-"""Would anybody carry out what a schedule asks for? A step on a channel that no gateway serves is not published.
+"""Does a gateway serve each channel that a schedule needs? A step on a channel that no gateway serves is not published.
 
-This is looked at where a company asks over HTTP, and decides nothing in the engine: what is written straight to
-`accounts.requests` is not asked. A channel counts as served for a day after its last gateway, so a restart refuses nothing.
+The API checks this, not the engine: what is written straight to `accounts.requests` is not checked. A channel
+counts as served for a day after its last gateway, so a restart refuses nothing.
 """
 
 from collections.abc import Iterator, Mapping
@@ -29,14 +29,14 @@ CHANNEL_OF_KIND: Mapping[str, str] = {
 
 PLANS = ("steps", "end_steps")
 NAMED_MAX = 3
-"""Steps that the sentence names; `errors` has more of them."""
+"""Most steps that the sentence of a problem names; `errors` has all."""
 
 STEP_ID_LENGTH_MAX = 60
-"""A step that is named in a sentence; whether its id is too long is the account's to say."""
+"""Most characters of a step's id in a sentence; the account refuses an id that is too long."""
 
 
 class Need(Struct, frozen=True):
-    """A step that needs a channel: where its fault is told, and what its sender calls it."""
+    """A step that needs a channel: the field of its fault, and its name."""
 
     field: str
     step: str
@@ -44,9 +44,9 @@ class Need(Struct, frozen=True):
 
 
 async def refuse_unserved(exchange: Exchange, record_type: str, fields: Mapping[str, Any], row: Row | None = None) -> None:
-    """Look at the steps that a change would publish; `row` is the record as it is.
+    """Check the steps that a change would publish; `row` is the present record.
 
-    Raises `ProblemError` invalid_schedule, and `ReadsUnavailableError` where nobody could say who serves what.
+    Raises `ProblemError` invalid_schedule, and `ReadsUnavailableError` if the served channels are unknown.
     """
     if record_type not in {"schedule", "action_group"} or _is_draft(fields):
         return
@@ -75,7 +75,7 @@ def _refusal(missing: list[Need], *, can_wait: bool) -> ProblemError:
 
 
 async def _serving(exchange: Exchange) -> Serving:
-    """Return who serves what now; where the database is away, what was read last."""
+    """Return the channels that are served now; if the database is unavailable, those of the last read."""
     served = exchange.services.served
     try:
         return await served.read()
@@ -89,18 +89,18 @@ def _is_draft(fields: Mapping[str, Any]) -> bool:
     try:
         return parse_boolean(fields.get(DRAFT, False))
     except FieldError:
-        return False  # the account refuses it, with whatever else is wrong
+        return False  # the account refuses it, with any other fault
 
 
 def _published(fields: Mapping[str, Any], row: Row | None) -> dict[str, Any]:
-    """Return the plans that a change would publish: what it sends, and all of a schedule that was never published."""
+    """Return the plans that a change would publish: those it sends, or all if the schedule was never published."""
     body: Mapping[str, Any] = {} if row is None else row["body"]
     waiting = {**body, **body.get("draft_fields", {})} if body.get("unpublished") else {}
     return {name: plan for name, plan in {**waiting, **fields}.items() if name in PLANS}
 
 
 def _needs(exchange: Exchange, plans: Mapping[str, Any]) -> Iterator[Need]:
-    """Yield what the steps need; what is no step is the account's to refuse."""
+    """Yield the channels that the steps need; the account refuses what is no step."""
     for name, plan in plans.items():
         for index, step in enumerate(plan if isinstance(plan, list) else ()):
             if not isinstance(step, Mapping):
@@ -115,7 +115,7 @@ def _needs(exchange: Exchange, plans: Mapping[str, Any]) -> Iterator[Need]:
 
 
 def _of_group(exchange: Exchange, given: Any) -> list[str]:
-    """Return the channels that an action group needs; none for one that is unknown here yet: it was just looked at."""
+    """Return the channels that an action group needs; none if it is unknown here: it was checked when it was saved."""
     rules = exchange.services.source.rules
     try:
         group_id = parse_id(given)

@@ -1,8 +1,7 @@
-"""Which type has each field that is sent? JSON Schemas for the OpenAPI document.
+"""Which type has each request field? JSON Schemas for the OpenAPI document.
 
-A field has the same type wherever it is sent, so there is one table by name; a row of `OPERATIONS` overrides it where it
-means something else there. Fields of account records are those of their msgspec structs, told
-here where those say too little.
+A field has the same type in every operation, so there is one table by name; a row of `OPERATIONS` overrides it. Fields of
+account records have the types of their msgspec structs, refined here.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -38,7 +37,7 @@ _OFFSET = "(Z| ?[+-](0[0-9]|1[0-3]):?[0-5][0-9])"
 def whole(least: int, most: int) -> dict[str, Any]:
     """Return the schema of a whole number within its bounds, as a number or as text.
 
-    The pattern of the text is the part of what is taken that a pattern can say: up to a digit less than the bound has.
+    The pattern of the text is stricter than the parser: it allows one digit less than the bound has.
     """
     number = {"type": "integer", "minimum": least, "maximum": most}
     longest = len(str(most)) - 1
@@ -61,13 +60,13 @@ def decimal(least: float, most: float) -> dict[str, Any]:
 
 
 NOTES_LENGTH_MAX = 4_000
-"""Of what an agent says of a call."""
+"""Longest note of an agent about a call."""
 
 MONEY_MAX = 1_000_000_000
-"""Of one call or lead: more than any is worth; sums of it stay exact to the cent."""
+"""Most money of one call or lead: more than any is worth; sums of it stay exact to the cent."""
 
 CAP_MAX = 10**15
-"""What the account takes as a decimal number at most."""
+"""The largest decimal number that the account accepts."""
 
 TOKEN_NAME: Schema = {"type": "string", "minLength": 1, "maxLength": TOKEN_NAME_LENGTH_MAX, "pattern": "[!-~]"}
 
@@ -129,7 +128,7 @@ INPUTS: Mapping[str, Schema] = {
         "pattern": "^[A-Za-z0-9_-]{1,64}([.+][A-Za-z0-9_-]+)*@([A-Za-z0-9]{1,63}[.])+[A-Za-z]{2,63}$",
     },
     "LeadTokenInput": {
-        "description": "the lead token of an offer or a schedule: what it opens is not found where nobody has it",
+        "description": "the lead token of an offer or a schedule: an unknown one is answered with 404",
         "type": "string",
         "minLength": 1,
         "maxLength": TEXT_LENGTH_MAX,
@@ -153,16 +152,16 @@ INPUTS: Mapping[str, Schema] = {
         "maxProperties": TOKENS_MAX,
     },
 }
-"""What a sender may write. Blank (empty text, null) means left out, wherever a field is optional."""
+"""Types of request fields. Blank (empty text, null) means left out wherever a field is optional."""
 
 
 def ref(name: str) -> Schema:
-    """Return the schema that stands for one of the named ones."""
+    """Return a reference to a named schema."""
     return {"$ref": f"#/components/schemas/{name}"}
 
 
 def choice(options: Iterable[str]) -> Schema:
-    """Return the schema of one of a few words, blank being left out."""
+    """Return the schema of an enumeration; blank means left out."""
     return {"type": "string", "enum": list(options)}
 
 
@@ -236,7 +235,7 @@ def record_inputs(record_type: str, names: Sequence[str]) -> dict[str, Any]:
 
 
 DECIMAL_OR_NULL: Schema = {"anyOf": [ref("CapInput"), {"type": "null"}]}
-"""Of a cap: null takes it away."""
+"""Of a cap: null removes it."""
 
 _INPUTS_BESIDE: Mapping[str, Schema] = {
     "add_buyer_ids": IDS,
@@ -350,7 +349,7 @@ _RECORD_INPUTS: Mapping[str, Schema] = {
         "examples": [["192.0.2.0/24", "2001:db8::7"]],
     },
 }
-"""What the account takes (`engine.account.values`), where the type of the struct alone does not say it."""
+"""Types that the account accepts (`engine.account.values`) and the struct does not express."""
 
 
 def _input(struct: str, name: str) -> Schema:

@@ -1,4 +1,4 @@
-"""What does each field of an account record mean? A sentence each, told where it is sent and where it is shown."""
+"""What does each field of an account record mean? A sentence each, for requests and answers."""
 
 from collections.abc import Mapping
 
@@ -8,17 +8,17 @@ _EVERYWHERE: Mapping[str, str] = {
     "id": "internal id",
     "legacy_id": "always null",
     "type": "what kind of record it is",
-    "uuid": "stands in paths wherever the internal id does",
+    "uuid": "accepted in paths instead of the internal id",
     "created_at": "when it was created",
     "updated_at": "when it was changed last",
     "deleted_at": "when it was deleted; null while it lives",
-    "user_updated_at": "when somebody changed it last",
+    "user_updated_at": "when a user changed it last",
     "routes_show_path": "path at which it is shown",
     "routes_edit_path": "path at which it is changed",
     "company_id": "the company that it belongs to",
     "version": "1 when it is created, one more with every change",
     "external_record_id": "its id in a system of yours; kept and shown",
-    "name": "what people call it",
+    "name": "name for people",
     "description": "notes for people",
     "lead_token": "token that submissions name; given by us",
     "require_auth": "true: its lead token is good only together with a key",
@@ -84,7 +84,7 @@ _OF_TYPE: Mapping[str, Mapping[str, str]] = {
         "unknown_parameters": "ignore: a parameter that an operation does not know is ignored; refuse: it is answered 422",
     },
     "offer": {
-        "time_zone": "zone of calls to its leads that are on no schedule, and whose zone and country nothing tells",
+        "time_zone": "zone of calls to its leads that are on no schedule and whose zone and country are unknown",
         "country": "where national numbers of its leads are read as being of",
         "paused": "true: nothing is done for its leads; they wait as offer_paused",
         "buyer_group_ids": "buyer groups that buyer_is_available asks, beside those of the schedule",
@@ -113,11 +113,11 @@ _OF_TYPE: Mapping[str, Mapping[str, str]] = {
         "priority_aging": "taken off a lead's priority for every hour that it is overdue or waits for a line",
         "migrate": "by_step_id: leads in flight go over to this version, at the step of the same id; none: they stay",
         "windows": "hours of each channel, as {call: [{days, open, close}]}; a channel without any has its legal ones",
-        "steps": "what is done, in this order",
-        "end_steps": "what is done when a lead has come to its end",
+        "steps": "the steps, in this order",
+        "end_steps": "the steps after a lead's end",
         "triggers": "what takes a lead out, or to another step, wherever it stands: [{on, type, goto}]",
         "draft": "true: keep the change in draft_fields until it is published",
-        "draft_fields": "what waits to be published",
+        "draft_fields": "changes that are not published yet",
         "unpublished": "true: it was never published, and takes no leads",
         "published_at": "when the present version was published",
         "rotate_lead_token": "true: give a new lead token; the old one is unknown from then on",
@@ -131,8 +131,8 @@ _OF_TYPE: Mapping[str, Mapping[str, str]] = {
         **_caps("buyer"),
     },
     "buyer_group": {
-        "buyer_ids": "its buyers; what is sent takes the place of those that it had",
-        "add_buyer_ids": "buyers to add, whoever else is in it",
+        "buyer_ids": "its buyers; a new list replaces the old one",
+        "add_buyer_ids": "buyers to add; the others stay",
         "remove_buyer_ids": "buyers to take out",
         "add_user_buyer_ids": "buyers to add, by user_buyer_id",
         "remove_user_buyer_ids": "buyers to take out, by user_buyer_id",
@@ -156,7 +156,7 @@ _OF_TYPE: Mapping[str, Mapping[str, str]] = {
         **_caps("traffic_source"),
     },
     "number": {
-        "number": "telephone number of the company's own",
+        "number": "telephone number of the company",
         "offer_id": "offer whose leads it calls and texts, and that calls to it are for; null: of offers without numbers",
         "voice": "true: leads are called from it",
         "sms": "true: leads are texted from it",
@@ -165,7 +165,7 @@ _OF_TYPE: Mapping[str, Mapping[str, str]] = {
     "outgoing_webhook": {
         "url": "where it is sent to",
         "method": "how it is sent",
-        "headers": "headers to send beside ours",
+        "headers": "headers to send in addition to ours",
         "body_template": "text of the body, with {{tokens}} of the lead, escaped for JSON, a form or XML; null: all as JSON",
         "secret_generation": "1 with the first secret, one more with each new one",
         "secret": "signs what is sent; shown to keys with the scope outgoing_webhook:secret",
@@ -193,7 +193,7 @@ _OF_TYPE: Mapping[str, Mapping[str, str]] = {
         "action_group_id": "action group whose steps are done at once, as far as they reach nobody",
         "sets_opt_out": "true: the person is opted out",
         "sets_suppression": "true: the person is put on the do-not-call list",
-        "requires_callback_time": "true: it is refused where nobody has said when to call back",
+        "requires_callback_time": "true: it is refused without a time to call back",
     },
     "rule_pack": {
         "rules": "rows like those of the shipped law; they can only be stricter, unless they override one and say why",
@@ -204,5 +204,5 @@ _OF_TYPE: Mapping[str, Mapping[str, str]] = {
 
 
 def sentence_of(record_type: str, name: str) -> str:
-    """Return what a field or column of a record type means; the tests know that each has a sentence."""
+    """Return the description of a field or column of a record type; a test holds that each has one."""
     return _OF_TYPE.get(record_type, {}).get(name) or _EVERYWHERE.get(name, "")

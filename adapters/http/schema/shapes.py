@@ -1,6 +1,6 @@
-"""What does each answer hold? JSON Schemas for the OpenAPI document.
+"""Which schema has each answer? JSON Schemas for the OpenAPI document.
 
-Records are typed by their msgspec structs, leads and calls by their columns.
+Records have the types of their msgspec structs, leads and calls those of their columns.
 """
 
 from collections.abc import Mapping
@@ -52,7 +52,7 @@ _LEAD_NAMES: Mapping[str, Schema] = {
     "data": {"type": "object"},
 }
 LEAD_TYPES: Mapping[str, Schema] = {name: schema for names, schema in _LEAD_NAMES.items() for name in names.split()}
-"""Column of a lead -> its type. Of a lead that is only built (`/leads/new`), id, uuid and paths are null."""
+"""Column of a lead -> its type. In a lead of `/leads/new`, id, uuid and paths are null."""
 
 _CALL_CELLS: Mapping[str, Schema] = {
     "integer": {"type": ["integer", "null"]},
@@ -99,28 +99,28 @@ def components() -> dict[str, Any]:
 
 
 def lead() -> Schema:
-    """Return the schema of a lead; a list or `columns` may show a part of it."""
+    """Return the schema of a lead; a list or `columns` may show only some of its columns."""
     return columned("A lead", {name: LEAD_TYPES.get(name, {}) for name in LEAD_COLUMNS})
 
 
 def columned(title: str, properties: Mapping[str, Schema]) -> dict[str, Any]:
-    """Return the schema of a record of which `columns` may choose: nothing is required, nothing else is there."""
+    """Return the schema of a record from which `columns` may select: nothing is required, nothing else is allowed."""
     return {"title": title, "type": "object", "properties": dict(properties), "additionalProperties": False}
 
 
 def view_name(record_type: str) -> str:
-    """Return what a record as it is shown is called in the document."""
+    """Return the schema name of a record as it is shown."""
     return f"{TYPE_NAMES[record_type]}Record"
 
 
 def one_of(root: str, shown: Schema | str, **more: Schema) -> Schema:
-    """Return the schema of an answer with one record, bare where `root=false`."""
+    """Return the schema of an answer with one record, bare with `root=false`."""
     record = ref(shown) if isinstance(shown, str) else shown
     return {"anyOf": [_envelope(root, record, more), record]}
 
 
 def many_of(root: str, shown: Schema | str) -> Schema:
-    """Return the schema of an answer with a list, bare where `root=false`."""
+    """Return the schema of an answer with a list, bare with `root=false`."""
     rows = {"type": "array", "items": ref(shown) if isinstance(shown, str) else shown}
     return {"anyOf": [_envelope(root, rows, {}, ref("Paging")), rows]}
 
@@ -140,7 +140,7 @@ def _envelope(root: str, record: Schema, more: Mapping[str, Schema], metadata: S
 
 
 PAGING: Schema = {
-    "title": "Where a page is in its list",
+    "title": "Paging of a list",
     "type": "object",
     "required": ["root", "per_page", "next_cursor"],
     "properties": {
@@ -173,7 +173,7 @@ LEAD_ANSWER: Schema = one_of(
     "lead",
     {"anyOf": [ref("Lead"), ref("TokenLead")]},
     created={"type": "boolean"},
-    dedupe_action=nullable("string", description="what was done with leads that were there"),
+    dedupe_action=nullable("string", description="what was done with existing leads"),
     schedule_id=nullable("integer"),
     next_action_at=MOMENT_SHOWN,
     svc_number_plain=nullable("string"),
@@ -182,10 +182,10 @@ LEAD_ANSWER: Schema = one_of(
     warnings={"type": "array", "items": {"type": "string"}},
     lead_ids={"type": "array", "items": {"type": "integer"}},
 )
-"""Of every change of a lead: the lead, or with a lead token and no key the little that its sender is told."""
+"""Answer to every change of a lead: the lead, or with a lead token and no key the few fields that its sender may see."""
 
 TOKEN_LEAD: Schema = {
-    "title": "What the sender with a lead token and no key is told",
+    "title": "What a sender with a lead token and no key may see",
     "type": "object",
     "properties": {
         **{name: LEAD_TYPES[name] for name in ("id", "uuid", "status", "schedule_id", "next_action_at")},
@@ -199,7 +199,7 @@ TOKEN_LEAD: Schema = {
 
 
 ANY_RECORD: Schema = {
-    "description": "what the request itself would have been answered with",
+    "description": "the answer that the request itself would have had",
     "anyOf": [
         {
             "type": "object",
@@ -258,7 +258,7 @@ def _without_default(schema: Schema) -> Schema:
 
 
 def _unborn(schema: Schema) -> dict[str, Any]:
-    """Return the schema of a record that is only built: whatever follows from its creation is null."""
+    """Return the schema of an unsaved record: fields that its creation sets are null."""
     properties = {name: {"anyOf": [shown, {"type": "null"}]} for name, shown in schema["properties"].items()}
     return {**schema, "title": f"{schema['title']} that does not exist, with the defaults", "properties": properties}
 
