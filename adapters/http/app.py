@@ -171,7 +171,7 @@ class Api(Litestar):
                 else:
                     await _refuse_one_more(scope, receive, answer, request_id)
         except Exception as error:
-            # The answer has begun. The server closes the connection without ending the body, so it is not taken for complete.
+            # The answer has begun. The server closes the connection inside the body, so no client takes it for complete.
             logger.warning("response.aborted", request_id=request_id, exc_info=error)
             raise
         finally:

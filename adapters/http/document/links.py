@@ -23,7 +23,7 @@ _MADE_UNDER: Mapping[str, str] = {
 
 
 def build_links(operation: Operation, operations: Iterable[Operation]) -> dict[str, Any]:
-    """Return the links of the good answer of an operation by the name of the operation that follows; none if it shows no record."""
+    """Return the links of an operation's good answer by the name of the next operation; none if it shows no record."""
     collection = _MADE_UNDER.get(operation.path, operation.path).removesuffix("/{id}")
     word = collection.rpartition("/")[2]
     root = ROOTS.get(word, word.removesuffix("s"))

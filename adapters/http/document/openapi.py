@@ -48,14 +48,14 @@ blank field counts as left out. NUL characters and numbers of more than 64 bits 
 parameter is refused with the nearest known name, unless the company's `unknown_parameters` is `ignore`;
 any further field of a lead is a token; links to opt out or be removed ignore what mail trackers append.
 
-Numbers may be text. Dates and times in answers are RFC 3339 in UTC; in requests `YYYY-MM-DD HH:MM:SS +ZZZZ` or RFC 3339. Where
-lists and reports take dates without an offset, these are of `time_zone`, or of the company's own zone. Booleans are 1,
+Numbers may be text. Dates and times in answers are RFC 3339 in UTC; in requests `YYYY-MM-DD HH:MM:SS +ZZZZ` or RFC 3339.
+Where lists and reports take dates without an offset, these are of `time_zone`, or of the company's own zone. Booleans are 1,
 true, yes, on, 0, false, no, off. An `{id}` is the internal id or the uuid.
 
 Answers have an envelope (`status`, `errors`, the record under its name, `metadata`); `root=false` gives the bare
 record, and a list's paging in headers. Lists and reports are CSV under their path with `.csv`, or with `Accept:
-text/csv`; `columns` selects and sorts the columns. CSV is an export; there is no import. Beyond 10,000 rows use `cursor`: -1 to begin, then
-`metadata.next_cursor`, until that is 0.
+text/csv`; `columns` selects columns, in that order. CSV is an export; there is no import. Beyond 10,000
+rows use `cursor`: -1 to begin, then `metadata.next_cursor`, until that is 0.
 
 Every change is stored in a log before it is answered. If the result is not there in 2 s, or you send
 `Prefer: respond-async`, the answer is `202` with a `Location`. With an `Idempotency-Key`, a repeat of the same request

@@ -1,4 +1,4 @@
-"""Which problems may an operation answer with? Its codes follow from its row; each has an example, and each status a response."""
+"""Which problems may an operation answer with? Codes follow from its row; each has an example, each status a response."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any

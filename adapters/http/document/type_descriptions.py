@@ -81,7 +81,7 @@ def _said_once(parts: Iterable[Document]) -> list[Document]:
 
 
 def _is_its_text(part: Document) -> bool:
-    """Return whether a type is the text form of a number or boolean: an enumeration, or a pattern that begins with digits."""
+    """Return whether a type is the text form of a number or boolean: an enumeration, or a pattern of digits."""
     if part.get("type") != "string":
         return False
     pattern = part.get("pattern", "")

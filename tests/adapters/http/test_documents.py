@@ -97,9 +97,9 @@ def _fields_of(described: Any) -> str:
 async def test_a_name_is_text_in_words_and_a_number_is_not_told_twice() -> None:
     reader = TypeDescriber(openapi())
     fields = reader.schemas["CreateBuyerFields"]["properties"]
-    assert reader.told(fields["name"]).startswith("text <")
-    assert reader.told(reader.schemas["PhoneInput"]).startswith("text <")
-    assert reader.told(fields["weight"]) == "whole number <span class='bound'>0 to 1,000</span>"
+    assert reader.describe(fields["name"]).startswith("text <")
+    assert reader.describe(reader.schemas["PhoneInput"]).startswith("text <")
+    assert reader.describe(fields["weight"]) == "whole number <span class='bound'>0 to 1,000</span>"
 
 
 async def test_every_example_works_as_it_stands_and_is_answered_as_the_document_shows(town: Any, company: Any) -> None:
