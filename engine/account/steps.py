@@ -48,7 +48,7 @@ SMS_LENGTH_MAX = 1_600
 SUBJECT_LENGTH_MAX = 255
 
 RING_TIMEOUT_SECONDS = (5, 120)
-"""Shorter reaches nobody; no network rings longer."""
+"""Nobody answers a shorter ring; no network rings longer."""
 
 RETRIES_MAX = 20
 """Retries of one outcome at one step: more is harassment or a loop."""

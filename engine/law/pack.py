@@ -85,7 +85,7 @@ class LegalLimits(Struct, frozen=True, eq=False):
 
 
 NO_LIMITS = LegalLimits((), (), None)
-"""The limits of a step that reaches nobody: none."""
+"""The limits of a step that contacts nobody: none."""
 
 
 class _Rule(Struct, frozen=True, eq=False):
