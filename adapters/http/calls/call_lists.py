@@ -184,12 +184,12 @@ def read_call_filter(exchange: Exchange, parameters: Parameters) -> CallFilter:
 
 
 def _token(parameters: Parameters) -> tuple[str | None, tuple[str, str] | None]:
-    key, told = parameters.text("token_key"), parameters.text("token_value")
-    if told is None:
+    key, given = parameters.text("token_key"), parameters.text("token_value")
+    if given is None:
         return key, None
     if key is not None:
-        return None, (key, told.removeprefix(f"{key}:"))
-    name, colon, value = told.partition(":")
+        return None, (key, given.removeprefix(f"{key}:"))
+    name, colon, value = given.partition(":")
     if not colon or not name:
         parameters.refuse("token_value", "must be token:value, such as roof:flat, where there is no token_key")
     return None, (name, value)

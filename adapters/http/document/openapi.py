@@ -298,12 +298,12 @@ def _responses(operation: Operation, method: str, suffix: str, refusals: dict[st
 
 
 def _content(operation: Operation, method: str, suffix: str) -> dict[str, Any]:
-    told = find_recorded_answer(operation.name, method)
-    as_file: dict[str, Any] = {"schema": {"type": "string"}, **({"example": told.csv} if told.csv else {})}
+    recorded = find_recorded_answer(operation.name, method)
+    as_file: dict[str, Any] = {"schema": {"type": "string"}, **({"example": recorded.csv} if recorded.csv else {})}
     if suffix == ".csv":
         return {CSV: as_file}
     schema = operation.answer or {"type": "object"}
-    shown = {"application/json": {"schema": schema, **({"example": told.body} if told.body is not None else {})}}
+    shown = {"application/json": {"schema": schema, **({"example": recorded.body} if recorded.body is not None else {})}}
     return {**shown, CSV: as_file} if not suffix and ".csv" in operation.suffixes else shown
 
 

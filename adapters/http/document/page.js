@@ -1,5 +1,5 @@
-// Filters operations, types and menu by words; "/" goes to the field. Nothing is asked of any server.
-const find=document.getElementById("find"),tell=document.getElementById("told");
+// Filters operations, types and menu by words; "/" goes to the field. No server is called.
+const find=document.getElementById("find"),count=document.getElementById("shown-count");
 const ops=[...document.querySelectorAll("main .op")].map(o=>[o,o.textContent.toLowerCase()]);
 const links=[...document.querySelectorAll("nav a[href^='#']")];
 function filter(){const words=find.value.toLowerCase().split(/\s+/).filter(Boolean);let shown=0;const hidden=new Set();
@@ -12,7 +12,7 @@ d.classList.toggle("hide",!some);d.open=words.length>0&&some}
 for(const s of document.querySelectorAll("main section")){const own=[...s.querySelectorAll(".op")];
 s.classList.toggle("hide",own.length>0&&own.every(o=>o.classList.contains("hide")))}
 document.getElementById("intro")?.classList.toggle("hide",words.length>0);
-tell.textContent=words.length?shown+" of "+ops.length:""}
+count.textContent=words.length?shown+" of "+ops.length:""}
 find.addEventListener("input",filter);
 document.addEventListener("keydown",e=>{if(e.key==="/"&&document.activeElement!==find){e.preventDefault();find.focus()}});
 document.addEventListener("click",e=>{if(!e.target.matches(".copy"))return;

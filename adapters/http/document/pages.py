@@ -32,7 +32,7 @@ HEADERS: Mapping[str, str] = {
 
 _FIND = (
     "<div class='find hide'><input id='find' type='search' placeholder='Filter: words, paths, fields' "
-    "aria-label='Filter operations'><span id='told' class='bound'></span></div>"
+    "aria-label='Filter operations'><span id='shown-count' class='bound'></span></div>"
 )
 
 _METHODS = ("get", "post", "put", "patch", "delete", "head")
@@ -211,13 +211,13 @@ def _answers(reader: TypeDescriber, operation: Document) -> str:
         answer = reader.found(kept)
         content = answer.get("content", {})
         schema = content.get("application/json", {}).get("schema")
-        told = (
+        codes = (
             escape(answer["description"]) if schema is None else f"{escape(answer['description'])}: {_root(reader, schema)}"
         )
         if "application/problem+json" in content:
-            told = _codes(content["application/problem+json"]["schema"])
+            codes = _codes(content["application/problem+json"]["schema"])
         names = ", ".join(f"<code>{escape(name)}</code>" for name in answer.get("headers", {}) if name not in COMMON_HEADERS)
-        rows.append(f"<tr><td>{status}</td><td>{told}</td><td>{names}</td></tr>")
+        rows.append(f"<tr><td>{status}</td><td>{codes}</td><td>{names}</td></tr>")
     return _table(("status", "content", "headers"), rows)
 
 
@@ -226,9 +226,9 @@ def _shown_answer(operation: Document) -> str:
     content = next(iter(operation["responses"].values())).get("content", {})
     return "".join(
         f"<details class='more'><summary>the answer{' as CSV' if kind == 'text/csv' else ''}</summary>"
-        f"<pre>{escape(format_example(told['example']))}</pre></details>"
-        for kind, told in content.items()
-        if "example" in told
+        f"<pre>{escape(format_example(media['example']))}</pre></details>"
+        for kind, media in content.items()
+        if "example" in media
     )
 
 
@@ -288,10 +288,10 @@ def _channel(reader: TypeDescriber, name: str, channel: Document, actions: Itera
     messages = "".join(_message(reader, key) for key in channel["messages"])
     badges = "".join(f"<span class='m {action}'>{action}s</span> " for action in actions)
     settings = channel["bindings"]["kafka"]["topicConfiguration"]
-    told = ", ".join(_setting(key, value) for key, value in settings.items())
+    shown_settings = ", ".join(_setting(key, value) for key, value in settings.items())
     return (
         f"<h2 id='{escape(name)}'>{escape(name)}</h2><p>{badges}</p>{_prose(channel['description'])}"
-        f"<p><code>{escape(told)}</code></p>{messages}"
+        f"<p><code>{escape(shown_settings)}</code></p>{messages}"
     )
 
 
@@ -307,8 +307,8 @@ def _message(reader: TypeDescriber, key: str) -> str:
     name = payload.get("$ref", "").rpartition("/")[2]
     shown = reader.describe(payload) if name else escape(message.get("summary", "the original bytes"))
     kind = message.get("contentType", "application/json")
-    told = f"<p><code>{escape(message['name'])}</code>: {shown} <span class='bound'>{escape(kind)}</span></p>"
-    return told + "".join(map(_record_example, message.get("examples", ())))
+    line = f"<p><code>{escape(message['name'])}</code>: {shown} <span class='bound'>{escape(kind)}</span></p>"
+    return line + "".join(map(_record_example, message.get("examples", ())))
 
 
 def _record_example(example: Document) -> str:

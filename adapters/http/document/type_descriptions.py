@@ -68,9 +68,9 @@ class TypeDescriber:
                 words.append(f"list of {self.describe(schema.get('items', {}), depth + 1)}")
             else:
                 words.append({"integer": "whole number", "object": "object", "string": "text"}.get(kind, str(kind)))
-        told = " or ".join(words)
+        text = " or ".join(words)
         bounds = ", ".join(_bounds(schema))
-        return f"{told} <span class='bound'>{escape(bounds)}</span>" if bounds else told
+        return f"{text} <span class='bound'>{escape(bounds)}</span>" if bounds else text
 
 
 def _said_once(parts: Iterable[Document]) -> list[Document]:

@@ -88,8 +88,8 @@ async def buyer_is_available(exchange: Exchange) -> Reply:
     reads, names = exchange.services.reads, resources(row, found)
     held = await reads.slots(exchange.company_id, names)
     tallies = await reads.tallies(exchange.company_id, names)
-    told = availability(row, found, Capacity(rules, held, tallies, exchange.now))
-    return Reply(content={"status": 200, "errors": {}, **told})
+    answer = availability(row, found, Capacity(rules, held, tallies, exchange.now))
+    return Reply(content={"status": 200, "errors": {}, **answer})
 
 
 async def show_by_caller_number(exchange: Exchange) -> Reply:

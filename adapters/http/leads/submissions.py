@@ -114,7 +114,7 @@ async def render(exchange: Exchange, result: Result, *, warnings: tuple[str, ...
     if answer is None or row is None:
         raise not_found("lead")
     created = answer.status == CREATED
-    told: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "created": created,
         "dedupe_action": answer.dedupe_action,
         "schedule_id": row["schedule_id"],
@@ -124,13 +124,14 @@ async def render(exchange: Exchange, result: Result, *, warnings: tuple[str, ...
     }
     if exchange.access is None:
         little = token_view(row, created=created, dedupe_action=answer.dedupe_action)
-        return reply_with_record(exchange, "lead", little, status=answer.status, **told)
-    told["request_id"] = result.request_id
+        return reply_with_record(exchange, "lead", little, status=answer.status, **fields)
+    fields["request_id"] = result.request_id
     if warnings:
-        told["warnings"] = list(warnings)
+        fields["warnings"] = list(warnings)
     if len(answer.record_ids) > 1:
-        told["lead_ids"] = list(answer.record_ids)
-    return add_etag(reply_with_record(exchange, "lead", shown(exchange, row), status=answer.status, **told), row["version"])
+        fields["lead_ids"] = list(answer.record_ids)
+    reply = reply_with_record(exchange, "lead", shown(exchange, row), status=answer.status, **fields)
+    return add_etag(reply, row["version"])
 
 
 async def _row(exchange: Exchange, result: Result, lead_id: int) -> Row | None:

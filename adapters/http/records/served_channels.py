@@ -115,7 +115,7 @@ def _needs(exchange: Exchange, plans: Mapping[str, Any]) -> Iterator[Need]:
 
 
 def _of_group(exchange: Exchange, given: Any) -> list[str]:
-    """Return the channels that an action group needs; none if it is unknown here: it was checked when it was saved."""
+    """Return the channels that an action group needs; none for an unknown group, which the account refuses."""
     rules = exchange.services.source.rules
     try:
         group_id = parse_id(given)

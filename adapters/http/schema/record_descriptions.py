@@ -190,7 +190,7 @@ _OF_TYPE: Mapping[str, Mapping[str, str]] = {
         "counts_as_contact": "false: the lead does not count as connected by this call",
         "retry_delay_seconds": "call again after so many seconds",
         "retry_max": "how often to call again; null: once",
-        "action_group_id": "action group whose steps are done at once, as far as they reach nobody",
+        "action_group_id": "action group whose steps are done at once, as far as they contact nobody",
         "sets_opt_out": "true: the person is opted out",
         "sets_suppression": "true: the person is put on the do-not-call list",
         "requires_callback_time": "true: it is refused without a time to call back",
