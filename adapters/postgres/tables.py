@@ -23,6 +23,10 @@ class Table(Struct, frozen=True):
     lists: frozenset[str] = frozenset()
 
 
+LEAD_ADDED: tuple[str, ...] = ()
+"""Fields of `schemas.contact.Lead` that became columns by later migrations, in that order: PostgreSQL adds a field only at
+the end of a row type. The projector reads them by name."""
+
 LEADS = Table(
     "leads",
     "lead_row",
@@ -38,6 +42,7 @@ LEADS = Table(
         *("svc_number", "sms_number", "outbound_calls_count", "sms_count", "emails_count"),
         *("attempted_call_id", "connected_call_id", "first_queued_at", "first_action_at", "last_action_at"),
         *("last_call_at", "schedule_ended_at", "schedule_trigger_type", "failed_channels", "rest"),
+        *LEAD_ADDED,
     ),
     key=2,
     version_at=4,

@@ -4,7 +4,7 @@ A row is a tuple in the order of the columns of its table (`adapters.postgres.ta
 jsonb is JSON text, lists of codes and zones are joined by commas (none contains one); SQL converts them to column types.
 """
 
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Sequence
 from operator import attrgetter
 from typing import Any
 
@@ -16,6 +16,7 @@ from adapters.postgres.tables import (
     BIGINT_MAX,
     CALLS,
     CONTACTS,
+    LEAD_ADDED,
     LEADS,
     RECORDS,
     SLOTS,
@@ -81,6 +82,16 @@ class CountedSlots(Struct, frozen=True):
     tallies: msgspec.Raw = msgspec.Raw(b"{}")
 
 
+def fields_getter(names: Sequence[str]) -> Callable[[Any], Row]:
+    """Return a function that reads these fields as a tuple; `attrgetter` of one name would give no tuple."""
+    if not names:
+        return lambda _entity: ()
+    if len(names) == 1:
+        only = attrgetter(names[0])
+        return lambda entity: (only(entity),)
+    return attrgetter(*names)
+
+
 # `attrgetter` of several names builds a tuple in one step, which is faster: a lead has 73 columns.
 _identity = attrgetter("company_id", "id", "uuid", "contact_key", "version")
 _standing = attrgetter("created_at", "updated_at", "status", "status_wait", "end_status")
@@ -95,6 +106,7 @@ _results = attrgetter(
     *("attempted_call_id", "connected_call_id", "first_queued_at", "first_action_at", "last_action_at"),
     *("last_call_at", "schedule_ended_at", "schedule_trigger_type"),
 )
+_added = fields_getter(LEAD_ADDED)
 
 
 def lead_row(lead: RawLead, partition: int, sequence: int) -> Row:
@@ -122,6 +134,7 @@ def lead_row(lead: RawLead, partition: int, sequence: int) -> Row:
         *_results(lead),
         ",".join(lead.failed_channels),
         _rest_of_lead(lead),
+        *_added(lead),
     )
 
 

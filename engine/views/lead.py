@@ -11,7 +11,7 @@ from typing import Any
 from engine.calendar.zones import is_zone
 from engine.law.pack import CompiledRulePack, default_pack
 from engine.views.cells import cell, moment
-from engine.views.lead_columns import LEAD_COLUMNS
+from engine.views.lead_columns import COLUMNS, LEAD_COLUMNS
 from engine.why.reason_texts import ACTIONS, LAW_CODES, clock, describe_reason, describe_wait
 from schemas.contact import LIVE_STATUSES
 from schemas.instant import SECOND, Instant, from_datetime, to_rfc3339
@@ -63,33 +63,11 @@ SENTENCES: dict[str, str] = {
     "disabled": "Disabled: the schedule is no longer there",
 }
 
-_PLAIN = (
-    "external_record_id", "caller_id", "email", "full_name", "contact_field_type", "country", "state_province",
-    "zip_postal_code", "time_zone", "sub_id", "offer_id", "schedule_id", "status", "opt_out", "revenue", "payout",
-    "offer_converted", "buyer_converted", "traffic_source_id", "buyer_id", "remote_ip", "attempted_call_id",
-    "connected_call_id", "schedule_trigger_type", "blocked", "data", "status_wait", "svc_number", "sms_number",
-    "lead_priority", "schedule_version", "outbound_calls_count", "sms_count", "emails_count",
-)  # fmt: skip
-_MOMENTS = (
-    "created_at", "updated_at", "deleted_at", "last_action_at", "first_action_at", "first_queued_at", "schedule_ended_at",
-    "next_action_at", "last_call_at", "expires_at", "planned_at", "requested_next_action_at", "callback_at",
-)  # fmt: skip
 OF_REST = (
     *("rule_deciding", "user_updated_at", "call_buyer_conversion_id", "call_offer_conversion_id"),
     *("scheduled_callback_id", "dial_tier"),
 )
 """Read from `rest`, which holds all values without a column of their own."""
-
-ROW_COLUMNS: tuple[str, ...] = (
-    *("company_id", "id", "uuid", "version", "contact_key", "name", "flight", "zones", "zone_deciding", "urgency_class"),
-    "rest",
-    *_PLAIN,
-    *_MOMENTS,
-)
-"""The columns of the row that the API needs; as many again are for the engine alone."""
-
-_NOT_YET = ("legacy_id", "lead_import_id")
-
 
 PENDING_STATUSES = frozenset({"scheduled", "waiting"})
 """Leads whose next action is still to come: of one that is running, `next_action_at` is that of the action under way."""
@@ -196,7 +174,8 @@ def _path(row: Row, _now: Instant) -> str:
     return f"/api/v1/leads/{row['id']}"
 
 
-_COLUMNS: dict[str, Callable[[Row, Instant], Any]] = {
+_NOT_YET = ("legacy_id", "lead_import_id")
+_DERIVED: dict[str, Callable[[Row, Instant], Any]] = {
     "id": _plain("id"),
     "type": lambda _row, _now: "Lead",
     "uuid": lambda row, _: cell(row["uuid"]),
@@ -218,10 +197,28 @@ _COLUMNS: dict[str, Callable[[Row, Instant], Any]] = {
     "is_live": lambda row, _: is_live(row),
     "svc_number_plain": _plain("svc_number"),
     "sms_number_plain": _plain("sms_number"),
-    **{name: _plain(name) for name in _PLAIN},
-    **{name: _moment(name) for name in _MOMENTS},
     **dict.fromkeys(_NOT_YET, _nothing),
 }
+"""Columns that are not shown as their row has them; any other column is."""
+
+_STORED: tuple[str, ...] = tuple(column.name for column in COLUMNS if column.name not in _DERIVED)
+"""Columns that the row holds under the same name, in the order of the API."""
+
+_MOMENTS = tuple(column.name for column in COLUMNS if column.type == "date-time" and column.name in _STORED)
+_PLAIN = tuple(name for name in _STORED if name not in _MOMENTS)
+_COLUMNS: dict[str, Callable[[Row, Instant], Any]] = {
+    **_DERIVED,
+    **{name: _plain(name) for name in _PLAIN},
+    **{name: _moment(name) for name in _MOMENTS},
+}
+
+ROW_COLUMNS: tuple[str, ...] = (
+    *("company_id", "id", "uuid", "version", "contact_key", "name", "flight", "zones", "zone_deciding", "urgency_class"),
+    "rest",
+    *_PLAIN,
+    *_MOMENTS,
+)
+"""The columns of the row that the API needs; as many again are for the engine alone."""
 
 GRID_COLUMNS: tuple[str, ...] = (
     "id", "uuid", "created_at", "context_menu_name", "name", "caller_id", "email", "offer_id", "schedule_id", "status",
@@ -254,7 +251,7 @@ SORTABLE_COLUMNS = frozenset(
 """What a list of leads can be sorted by: columns of the row itself."""
 
 _plain_of, _moments_of = itemgetter(*_PLAIN), itemgetter(*_MOMENTS)
-_RENDERED = tuple((name, render) for name, render in _COLUMNS.items() if name not in {*_PLAIN, *_MOMENTS, *_NOT_YET})
+_RENDERED = tuple((name, render) for name, render in _DERIVED.items() if name not in _NOT_YET)
 
 
 NumberId = Callable[[str], int | None]

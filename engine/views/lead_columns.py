@@ -1,11 +1,15 @@
-"""Which columns does a lead have? Each with its type and the rule that fills it, in the order of the API."""
+"""Which columns does a lead have? Each with its type and the rule that fills it, in the order of the API.
+
+Select, JSON, CSV, OpenAPI and `/leads/new` follow from this table ("Add a column to leads" in engine/README.md).
+"""
 
 from engine.views.column import Column
+from schemas.contact import PRIORITY_DEFAULT
 
 COLUMNS: tuple[Column, ...] = (
     Column("id", "integer", "given out by the partition of the person; below 2^53, rising"),
     Column("legacy_id", "integer", "null: there is no older system whose ids were taken over"),
-    Column("type", "string", "always Lead"),
+    Column("type", "string", "always Lead", initial="Lead"),
     Column("uuid", "uuid", "a hash of the id"),
     Column("created_at", "date-time", "when it was decided that there is such a lead"),
     Column("updated_at", "date-time", "when anything about it changed last"),
@@ -28,15 +32,15 @@ COLUMNS: tuple[Column, ...] = (
     Column("sub_id", "string", "as submitted"),
     Column("offer_id", "integer", "of the token that it was sent to, or of the schedule that it was sent to or moved to"),
     Column("schedule_id", "integer", "of the token that it was sent to, or that it was moved to"),
-    Column("status", "string", "where it is on its way"),
+    Column("status", "string", "where it is on its way", initial="queue"),
     Column("human_status", "string", "a sentence: where it stands, why, and when it goes on in its own local time"),
     Column("css_status", "string", "muted, info, warning, active, success or danger, by status"),
-    Column("has_next_action", "boolean", "it is scheduled, or waits, and next_action_at is known"),
-    Column("opt_out", "boolean", "the person has opted out within its scope"),
-    Column("revenue", "number", "what its calls and conversions earned, and updates added"),
-    Column("payout", "number", "what its traffic source is paid for it"),
-    Column("offer_converted", "boolean", "set by an update, or by a call of it that converted"),
-    Column("buyer_converted", "boolean", "set by an update, or by a call of it that converted"),
+    Column("has_next_action", "boolean", "it is scheduled, or waits, and next_action_at is known", initial=False),
+    Column("opt_out", "boolean", "the person has opted out within its scope", initial=False),
+    Column("revenue", "number", "what its calls and conversions earned, and updates added", initial=0.0),
+    Column("payout", "number", "what its traffic source is paid for it", initial=0.0),
+    Column("offer_converted", "boolean", "set by an update, or by a call of it that converted", initial=False),
+    Column("buyer_converted", "boolean", "set by an update, or by a call of it that converted", initial=False),
     Column("traffic_source_id", "integer", "as submitted or updated"),
     Column("buyer_id", "integer", "who was connected last, or an update of a call named"),
     Column("lead_import_id", "integer", "null: imports are not kept"),
@@ -55,24 +59,29 @@ COLUMNS: tuple[Column, ...] = (
     Column("schedule_ended_at", "date-time", "when it came to the end of its schedule, or was ended"),
     Column("next_action_at", "date-time", "when the next step runs; of a running lead when the one under way was due"),
     Column("last_call_at", "date-time", "when a call of it was ordered, or came in, last"),
-    Column("is_live", "boolean", "captured, queue, scheduled, waiting or running"),
+    Column("is_live", "boolean", "captured, queue, scheduled, waiting or running", initial=False),
     Column("schedule_trigger_type", "string", "the trigger that led it last"),
-    Column("blocked", "boolean", "the person is blocked"),
-    Column("data", "object", "the tokens: what was submitted and updated, and steps wrote"),
+    Column("blocked", "boolean", "the person is blocked", initial=False),
+    Column("data", "object", "the tokens: what was submitted and updated, and steps wrote", initial={}),
     Column("status_wait", "string", "why it waits (a code), or what moved its next action later"),
     Column("expires_at", "date-time", "hours_to_expire of the submission, else of the schedule or offer, after it arrived"),
     Column("planned_at", "date-time", "the next action as it was planned first: lateness is measured from it"),
     Column("requested_next_action_at", "date-time", "the next_action_at that somebody asked for"),
     Column("callback_at", "date-time", "when a promised call is due; null where none is promised"),
-    Column("lead_priority", "number", "as submitted or updated; lower goes first, 100 where nothing was said"),
+    Column(
+        "lead_priority",
+        "number",
+        "as submitted or updated; lower goes first, 100 where nothing was said",
+        initial=PRIORITY_DEFAULT,
+    ),
     Column("schedule_version", "integer", "the version of its schedule that it is on"),
     Column("svc_number", "string", "the company's number that calls come from"),
     Column("sms_number", "string", "the company's number that texts come from"),
     Column("svc_number_plain", "string", "as svc_number, as submissions answer it"),
     Column("sms_number_plain", "string", "as sms_number, as submissions answer it"),
-    Column("outbound_calls_count", "integer", "calls ordered for it"),
-    Column("sms_count", "integer", "texts ordered for it"),
-    Column("emails_count", "integer", "e-mails ordered for it"),
+    Column("outbound_calls_count", "integer", "calls ordered for it", initial=0),
+    Column("sms_count", "integer", "texts ordered for it", initial=0),
+    Column("emails_count", "integer", "e-mails ordered for it", initial=0),
 )
 
 LEAD_COLUMNS: tuple[str, ...] = tuple(column.name for column in COLUMNS)

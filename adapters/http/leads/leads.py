@@ -23,9 +23,9 @@ from engine.law.company import law_of
 from engine.submission.numbers import read_number
 from engine.views.buyers import Capacity, availability, resources, ways
 from engine.views.lead import SERIALIZERS, SORTABLE_COLUMNS, lead_view
-from engine.views.lead_columns import LEAD_COLUMNS
+from engine.views.lead_columns import COLUMNS, LEAD_COLUMNS
 from engine.views.periods import LABELS
-from schemas.contact import PRIORITY_DEFAULT, LeadStatus
+from schemas.contact import LeadStatus
 from schemas.instant import Instant
 
 STATUSES: tuple[str, ...] = get_args(LeadStatus)
@@ -108,23 +108,8 @@ async def show_by_caller_number(exchange: Exchange) -> Reply:
 
 async def build(exchange: Exchange) -> Reply:
     """Answer with a lead that does not exist, filled with the defaults of the company."""
-    built: dict[str, Any] = dict.fromkeys(LEAD_COLUMNS)
-    built |= {
-        "type": "Lead",
-        "country": country_of(exchange.services.source.rules, exchange.company_id),
-        "status": "queue",
-        "has_next_action": False,
-        "is_live": False,
-        "opt_out": False,
-        "blocked": False,
-        "revenue": 0.0,
-        "payout": 0.0,
-        "offer_converted": False,
-        "buyer_converted": False,
-        "lead_priority": PRIORITY_DEFAULT,
-        **dict.fromkeys(("outbound_calls_count", "sms_count", "emails_count"), 0),
-        "data": {},
-    }
+    built: dict[str, Any] = {column.name: column.initial for column in COLUMNS}
+    built["country"] = country_of(exchange.services.source.rules, exchange.company_id)
     return reply_with_record(exchange, "lead", built)
 
 

@@ -11,8 +11,8 @@ import msgspec
 from adapters.http.schema.inputs import INPUTS, Schema, ref
 from adapters.http.schema.record_descriptions import sentence_of
 from engine.submission.fields import INTEGER_MAX
-from engine.views.call import COLUMNS as CALL_COLUMNS
-from engine.views.lead_columns import LEAD_COLUMNS
+from engine.views.call import COLUMNS as CALL_TABLE
+from engine.views.lead_columns import COLUMNS as LEAD_TABLE
 from engine.views.record import RECORD_INSTANTS, TYPE_NAMES, record_columns
 from schemas.contact import LeadStatus
 from schemas.records import RECORD_BODIES, called
@@ -27,45 +27,27 @@ MOMENT_SHOWN = nullable("string", format="date-time")
 ID_SHOWN: Schema = {"type": "integer", "minimum": 1, "maximum": INTEGER_MAX}
 UUID_SHOWN: Schema = {"type": "string", "format": "uuid"}
 
-_LEAD_NAMES: Mapping[str, Schema] = {
-    "id": ID_SHOWN,
-    "uuid": UUID_SHOWN,
-    "type": {"type": "string", "const": "Lead"},
-    """
-    created_at updated_at deleted_at user_updated_at last_action_at first_action_at first_queued_at schedule_ended_at
-    next_action_at last_call_at expires_at planned_at requested_next_action_at callback_at
-    """: MOMENT_SHOWN,
-    """
-    routes_show_path routes_edit_path external_record_id context_menu_name name caller_id email full_name
-    contact_field_type country state_province zip_postal_code time_zone sub_id remote_ip schedule_trigger_type status_wait
-    svc_number sms_number svc_number_plain sms_number_plain human_status css_status
-    """: nullable("string"),
-    """
-    legacy_id expires_in offer_id schedule_id traffic_source_id buyer_id lead_import_id attempted_call_id
-    connected_call_id scheduled_callback_id call_buyer_conversion_id call_offer_conversion_id sms_number_id dial_number_id
-    dial_tier schedule_version recent_call_disposition_id
-    """: nullable("integer"),
-    "revenue payout lead_priority": {"type": "number"},
-    "outbound_calls_count sms_count emails_count inbound_calls_count": nullable("integer"),
-    "status": {"type": "string", "enum": list(get_args(LeadStatus))},
-    "has_next_action opt_out offer_converted buyer_converted is_live blocked": {"type": "boolean"},
-    "data": {"type": "object"},
-}
-LEAD_TYPES: Mapping[str, Schema] = {name: schema for names, schema in _LEAD_NAMES.items() for name in names.split()}
-"""Column of a lead -> its type. In a lead of `/leads/new`, id, uuid and paths are null."""
-
-_CALL_CELLS: Mapping[str, Schema] = {
-    "integer": {"type": ["integer", "null"]},
-    "number": {"type": ["number", "null"]},
+_CELLS: Mapping[str, Schema] = {
+    "integer": nullable("integer"),
+    "number": nullable("number"),
+    "string": nullable("string"),
     "boolean": {"type": "boolean"},
     "object": {"type": "object"},
-    "date-time": {"type": ["string", "null"], "format": "date-time"},
-    "uuid": {"type": "string", "format": "uuid"},
+    "date-time": MOMENT_SHOWN,
+    "uuid": UUID_SHOWN,
 }
-CALL_TYPES: Mapping[str, Schema] = {
-    column.name: _CALL_CELLS.get(column.type, {"type": ["string", "null"]}) for column in CALL_COLUMNS
+"""Type of a column -> its schema."""
+
+LEAD_TYPES: Mapping[str, Schema] = {
+    **{column.name: {"type": "number"} if column.type == "number" else _CELLS[column.type] for column in LEAD_TABLE},
+    "id": ID_SHOWN,
+    "type": {"type": "string", "const": "Lead"},
+    "status": {"type": "string", "enum": list(get_args(LeadStatus))},
 }
-"""Column of a call -> its type."""
+"""Column of a lead -> its schema. In a lead of `/leads/new`, id, uuid and paths are null."""
+
+CALL_TYPES: Mapping[str, Schema] = {column.name: _CELLS[column.type] for column in CALL_TABLE}
+"""Column of a call -> its schema."""
 
 _BASE_TYPES: Mapping[str, Schema] = {
     "id": ID_SHOWN,
@@ -100,7 +82,7 @@ def components() -> dict[str, Any]:
 
 def lead() -> Schema:
     """Return the schema of a lead; a list or `columns` may show only some of its columns."""
-    return columned("A lead", {name: LEAD_TYPES.get(name, {}) for name in LEAD_COLUMNS})
+    return columned("A lead", LEAD_TYPES)
 
 
 def columned(title: str, properties: Mapping[str, Schema]) -> dict[str, Any]:

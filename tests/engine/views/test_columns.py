@@ -1,5 +1,7 @@
 """Has every column of the interface a type and a rule that fills it, and do the types agree with the document?"""
 
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -50,3 +52,38 @@ def test_a_lead_shows_the_columns_of_the_table_and_no_others() -> None:
             return [] if key == "zones" else None
 
     assert tuple(lead.lead_view(Empty(status="queue", id=1), EPOCH)) == tuple(one.name for one in lead_columns.COLUMNS)
+
+
+MADE_UP = """
+from engine.views import lead_columns
+from engine.views.column import Column
+
+lead_columns.COLUMNS += (Column("shade", "integer", "made up"), Column("shaded_at", "date-time", "made up"))
+lead_columns.LEAD_COLUMNS += ("shade", "shaded_at")
+
+from adapters.http.exchange.exports import write_csv
+from adapters.http.schema.shapes import components
+from adapters.postgres.reads import SHOWN_COLUMNS
+from engine.views.lead import SERIALIZERS, lead_view
+from schemas.instant import EPOCH, to_datetime
+
+
+class Row(dict):
+    def __missing__(self, key):
+        return [] if key == "zones" else None
+
+
+shown = lead_view(Row(status="queue", id=1, shade=7, shaded_at=to_datetime(EPOCH)), EPOCH)
+assert list(shown)[-2:] == ["shade", "shaded_at"]
+assert (shown["shade"], shown["shaded_at"][:10]) == (7, "1970-01-01")
+assert {"shade", "shaded_at"} <= set(SHOWN_COLUMNS.replace(",", " ").split())
+header, row, _ = write_csv(SERIALIZERS["lead"], [shown]).decode().split("\\r\\n")
+assert header.endswith(",shade,shaded_at") and ",7,1970-01-01" in row
+document = components()["Lead"]["properties"]
+assert document["shade"] == {"type": ["integer", "null"]}
+assert document["shaded_at"] == {"type": ["string", "null"], "format": "date-time"}
+"""
+
+
+def test_a_made_up_column_is_selected_shown_typed_and_exported() -> None:
+    subprocess.run([sys.executable, "-c", MADE_UP], check=True)
