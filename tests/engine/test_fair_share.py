@@ -1,4 +1,4 @@
-"""Does every company get its turn, whatever another one asks for?"""
+"""Does every company get its share, however much another one requests?"""
 
 from collections import Counter
 from collections.abc import Callable

@@ -169,7 +169,7 @@ def test_a_message_outside_its_hours_is_kept_for_them() -> None:
 
 
 def test_a_state_that_is_not_known_does_not_make_a_lead_undiallable() -> None:
-    """Convoso: a lead without a state is never dialled, and nobody is told."""
+    """Convoso: a lead without a state is never dialled, and nothing reports it."""
     world = World()
     world.schedule(CALL)
 

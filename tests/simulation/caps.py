@@ -1,4 +1,4 @@
-"""Is a cap ever passed, and are the counters of the account those that its log tells?"""
+"""Is a cap ever exceeded, and do the account's counters equal a recount of its log?"""
 
 from collections import defaultdict
 from collections.abc import Iterator

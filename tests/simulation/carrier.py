@@ -1,4 +1,4 @@
-"""What do real gateways work with? Claims in memory, and carriers that see under which lease an order comes to them."""
+"""What do real gateways work with? Claims in memory, and carriers that check the lease of each command."""
 
 import asyncio
 from collections import Counter
@@ -33,10 +33,10 @@ BY_ANOTHER_WAY_SHARE = 0.3
 PREPARED_SHARE = 0.5
 STILL_SHARE = 0.2
 STILL_SECONDS_MAX = 4.0
-"""Of the loop, right before an order is given: longer than a lease, and than others need to take over what it was for."""
+"""Of the loop, right before a command is handed over: longer than a lease, and than others need to take it over."""
 
 RATE = 30.0
-"""Seconds of a gateway's clock in one of the loop: leases are renewed, and end, within the troubles of a run."""
+"""Seconds of a gateway's clock in one of the loop: leases are renewed, and end, within the faults of a run."""
 
 SLEEP_SECONDS_MIN = 6.0
 """Of a gateway's clock: what it does each second is done as well each sixth, and costs the run less."""
@@ -73,7 +73,7 @@ class SimulatedClaims(MemoryDeliveries):
     def __init__(self, log: EmbeddedLog) -> None:
         super().__init__()
         self.recorded: Counter[str] = Counter()
-        self.told_beside: set[str] = set()
+        self.reported_beside: set[str] = set()
         """Orders whose gateway lost its claim while it worked, and tells what came of them beside the record."""
         self.problems: list[str] = []
         self._log = log
@@ -88,7 +88,7 @@ class SimulatedClaims(MemoryDeliveries):
         is_ours = await super().record(command_id, outcome=outcome, **about)
         self.recorded[command_id] += is_ours and before is None
         if not is_ours:
-            self.told_beside.add(command_id)
+            self.reported_beside.add(command_id)
         return is_ours
 
     async def save_progress(self, topic: str, topic_id: str, partition: int, offset: int) -> None:
@@ -100,8 +100,8 @@ class SimulatedClaims(MemoryDeliveries):
         await super().save_progress(topic, topic_id, partition, offset)
 
     def is_ended(self, command_id: str) -> bool:
-        """Return whether a command needs nothing more: whoever carried it out tells of it, by the record or beside it."""
-        return command_id in self.told_beside or self.is_posted(command_id)
+        """Return whether a command needs nothing more: its outcome is reported, by the record or beside it."""
+        return command_id in self.reported_beside or self.is_posted(command_id)
 
     def is_posted(self, command_id: str) -> bool:
         """Return whether what came of a command is recorded, and posted."""

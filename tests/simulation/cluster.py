@@ -160,7 +160,7 @@ class SimulatedGroup:
         return membership
 
     def share_out(self, names: Sequence[str], chance: Random) -> None:
-        """Give each partition to one of these, by chance. Nobody is told yet."""
+        """Assign each partition to one of these, by chance. No member learns of it yet."""
         self.generation += 1
         self.owner = {partition: chance.choice(names) for partition in range(self.partitions)}
 
@@ -258,7 +258,7 @@ class SimulatedCluster:
         self.tell_all()
 
     def rebalance(self, among: Sequence[SimulatedMachine]) -> None:
-        """Share the partitions of these machines out anew, among those that seem to be alive."""
+        """Rebalance the partitions of these machines among those that seem to be alive."""
         for role, group in self.groups.items():
             machines = {"projector": self.projectors, "gateway": self.gateways}.get(role, self.schedulers)
             if machines[0] in among:
@@ -414,7 +414,7 @@ METRICS = Metrics()
 
 
 async def run_gateways(carrier: Carrier, machine: SimulatedMachine) -> None:
-    """Be one process that carries out, on every channel, until it is told to stop."""
+    """Be one process that carries out, on every channel, until it is asked to stop."""
     line, cluster = machine.line, machine.cluster
     gateways = [
         Gateway(

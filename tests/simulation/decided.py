@@ -1,4 +1,4 @@
-"""What does the log of a run say? Its records, and each partition as its decisions tell it."""
+"""What does the log of a run contain? Its records, and each partition as folded from its decisions."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -19,7 +19,7 @@ DECISIONS = msgspec.json.Decoder(Decision)
 
 
 class Decided:
-    """One partition as its decisions tell it."""
+    """One partition as folded from its decisions."""
 
     def __init__(self, aggregate: Aggregate, partition: int, records: list[LogRecord]) -> None:
         self.aggregate = aggregate

@@ -1,4 +1,4 @@
-"""Does every order end exactly once, and is it given to a carrier under its lease only?"""
+"""Does every command end exactly once, and is it handed to a carrier only under its lease?"""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -31,14 +31,14 @@ def ends_in(world: "World") -> Iterator[str]:
     for topic in COMMAND_TOPICS.values():
         for order in filter(None, map(order_in, all_records_of(world, topic.name))):
             times = claims.recorded[order.command_id]
-            if times > 1 or (times == 0 and order.command_id not in claims.told_beside):
+            if times > 1 or (times == 0 and order.command_id not in claims.reported_beside):
                 yield f"what came of {order.command_id} was recorded {times} times"
             elif not claims.is_ended(order.command_id):
                 yield f"what came of {order.command_id} was not posted"
 
 
 def flights_in(contacts: list[Decided]) -> Iterator[str]:
-    """A lead is told of the end of an order once: what has ended is not on its way again."""
+    """A lead learns of the end of a command once: what has ended is not in flight again."""
     for decided in contacts:
         under_way: dict[str, str] = {}
         ended: set[str] = set()

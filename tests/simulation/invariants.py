@@ -1,4 +1,4 @@
-"""Which promises were kept? Everything is read from the log, and the memories that are left, at the end of a run."""
+"""Which invariants hold? Everything is read from the log, and from state that is left, at the end of a run."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator
@@ -240,7 +240,7 @@ def _is_of_the_inbox(world: "World", topic: str, partition: int, offset: int) ->
 
 
 def _bookmarks(world: "World") -> Iterator[str]:
-    """No committed offset goes back, whoever has a partition, and whoever believes to have it."""
+    """No committed offset goes back, whichever members own a partition or believe to own it."""
     for role, group in world.cluster.groups.items():
         yield from (f"the bookmark of {role} {what}" for what in group.went_back)
 

@@ -1,4 +1,4 @@
-"""Were the promises to people kept? No order twice, no attempt too many, nobody who opted out, nobody at night."""
+"""Were people treated as promised? No command twice, no attempt too many, no contact after an opt-out or at night."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -122,7 +122,7 @@ def opt_outs_in(world: "World", contacts: list[Decided]) -> Iterator[str]:
 
 
 def stops_in(world: "World", contacts: list[Decided]) -> Iterator[str]:
-    """Whoever asks for an opt-out or a block gets it at once, whatever is kept of the person, and whole."""
+    """An opt-out or a block holds at once and whole, however much is stored of the person."""
     for decided in contacts:
         records = records_of(world, CONTACTS_REQUESTS.name, decided.partition)
         asked = {record.offset: request for record in records if (request := _asked(record)) is not None}
@@ -155,7 +155,7 @@ def outcomes_that_opt_out_in(world: "World", contacts: list[Decided]) -> Iterato
 
 
 def recalls_in(contacts: list[Decided]) -> Iterator[str]:
-    """Whoever opts out of a channel recalls what other contacts were asked to send on it."""
+    """An opt-out of a channel recalls what other contacts were asked to send on it."""
     for decided in contacts:
         heads: dict[str, Head] = {}
         leads: dict[str, Lead] = {}

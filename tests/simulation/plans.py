@@ -1,4 +1,4 @@
-"""What do the schedules of a simulated company say? Any kind of step, in orders that can be published."""
+"""What do the schedules of a simulated company say? Any kind of step, in any sequence that can be published."""
 
 from collections.abc import Callable
 from random import Random

@@ -1,4 +1,4 @@
-"""What do providers answer, when, and how is it told? The same whether real gateways ask them or an actor stands in."""
+"""What do providers answer, when, and how is it reported? The same for real gateways and for an actor that stands in."""
 
 import asyncio
 from random import Random
@@ -33,7 +33,7 @@ LOOK_SECONDS = 0.5
 
 
 class Providers:
-    """All providers of the deployment: what came of which order, and what is still to be told."""
+    """All providers of the deployment: the outcome of each command, and what is still to be reported."""
 
     def __init__(self, log: EmbeddedLog, chance: Random, era: Era, partitions: int) -> None:
         self.carried_out: dict[str, tuple[Command, str]] = {}

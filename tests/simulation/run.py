@@ -167,7 +167,7 @@ class World:
             digest=findings.digest,
         )
 
-    # -- trouble -------------------------------------------------------------------------------------------------------
+    # -- faults --------------------------------------------------------------------------------------------------------
 
     def on_turn(self, turn: int) -> None:
         """Kill a process at any point where it waits."""
@@ -185,7 +185,7 @@ class World:
             machine.kill()
 
     async def _trouble(self) -> None:
-        """Trouble those who decide and show, and those who carry out, each at a pace of their own, while it lasts."""
+        """Inject faults into schedulers and projectors, and into gateways, each at a pace of their own, while it lasts."""
         cluster = self.cluster
         parts = [(cluster.schedulers + cluster.projectors, CHAOS_ACTIONS)]
         if cluster.gateways:
@@ -193,7 +193,7 @@ class World:
         await asyncio.gather(*(self._disturb(*part) for part in parts))
 
     async def _disturb(self, machines: list[SimulatedMachine], kinds: Sequence[str]) -> None:
-        """Freeze, thaw, share out anew, set clocks wrong, stop, and replace the dead."""
+        """Freeze, thaw, rebalance, set clocks wrong, stop, and replace the dead."""
         chance, cluster = self.chance, self.cluster
         while True:
             await asyncio.sleep(chance.random() * self._chaos_gap_seconds)
@@ -222,7 +222,7 @@ class World:
     def _stop_gracefully(self, machine: SimulatedMachine) -> None:
         for gateway in machine.gateways:
             gateway.stop()
-        self.cluster.tell(f"{machine.name} is told to stop")
+        self.cluster.tell(f"{machine.name} is asked to stop")
 
     def _thaw(self, machines: list[SimulatedMachine]) -> None:
         for machine in machines:
@@ -231,9 +231,9 @@ class World:
                 self.cluster.tell(f"{machine.name} goes on")
 
     def _share_out(self, machines: list[SimulatedMachine]) -> None:
-        """Share the partitions of some machines out anew; each process hears of it at another moment."""
+        """Rebalance the partitions of some machines; each process learns of it at another moment."""
         self.cluster.rebalance(machines)
-        self.cluster.tell(f"partitions of {machines[0].name} and others are shared out anew")
+        self.cluster.tell(f"partitions of {machines[0].name} and others are rebalanced")
         for group in self.cluster.groups.values():
             for name in [machine.name for machine in machines if machine.name in group.members]:
                 self.loop.call_later(self.chance.random() * 3, group.tell, name)
@@ -241,7 +241,7 @@ class World:
     # -- calm ----------------------------------------------------------------------------------------------------------
 
     async def _calm(self) -> None:
-        """Stop all trouble and bring everything back."""
+        """Stop all faults and bring everything back."""
         self.weather.clear()
         machines = self.cluster.machines
         self._thaw(machines)
@@ -251,7 +251,7 @@ class World:
         self.cluster.rebalance(machines)
         await asyncio.sleep(4)  # later than the last word of an earlier sharing out
         self.cluster.tell_all()
-        self.cluster.tell("all trouble ends")
+        self.cluster.tell("all faults end")
         await self._phase(self.traffic.repair())
 
     async def _settle(self) -> list[str]:
@@ -260,7 +260,9 @@ class World:
         until, domain_until = self.loop.time() + QUIET_SECONDS_MAX, self.era.now() + QUIET_DOMAIN_MAX
         while (waits := self._unsettled()) and self.loop.time() < until and self.era.now() < domain_until:
             await asyncio.sleep(0.25)
-            await self.cluster.replace_dead(self.cluster.gateways)  # one that was told to stop ends once its deliveries have
+            await self.cluster.replace_dead(
+                self.cluster.gateways
+            )  # one that was asked to stop ends once its deliveries have
             self._skip()
         return [f"does not come to its end: {wait}" for wait in waits]
 

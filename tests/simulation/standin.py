@@ -1,4 +1,4 @@
-"""What if gateways never failed? One actor carries out all orders; it drops what is fenced or too late, as they do."""
+"""What if gateways never failed? One actor carries out all commands; it drops what is fenced or too late, as they do."""
 
 import asyncio
 

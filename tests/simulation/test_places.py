@@ -1,4 +1,4 @@
-"""Is every command still ordered once, and every lead brought to its end, where hardly any may be open at once?"""
+"""Is every command still emitted once, and every lead brought to its end, where few may be open at once?"""
 
 import pytest
 

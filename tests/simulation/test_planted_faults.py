@@ -1,4 +1,4 @@
-"""Would the simulation see it? Faults that somebody might well write are planted, one by one; each must be found."""
+"""Does the simulation find planted faults? Likely defects are planted one by one; each must be found."""
 
 import random
 from collections.abc import Callable, Iterator, Sequence
@@ -302,7 +302,7 @@ GATEWAY_FAULTS = [
 """Only real gateways can have them.
 
 Not found in 200 seeds: a gateway that renews claims on which it works no more (`Leases.end` does nothing), so that nobody
-takes them over. What is posted or given back is not renewed, and the same process soon claims most of the rest anew.
+takes them over. What is posted or given back is not renewed, and the same process soon claims most of the rest again.
 """
 
 

@@ -126,7 +126,7 @@ EXPECTED: list[type[BaseException]] = []
 
 
 def _owned_task(loop: asyncio.AbstractEventLoop, coro: Any, **options: Any) -> asyncio.Task[Any]:
-    # What the broker has begun to finish, it finishes, whoever asked for it.
+    # What the broker has begun to finish, it finishes, even if the process that asked is dead.
     process = None if getattr(coro, "__qualname__", "").startswith("EmbeddedLog.") else PROCESS.get()
     task: asyncio.Task[Any] = asyncio.Task(coro, loop=loop, **options)
     if process is not None:

@@ -169,7 +169,7 @@ async def test_a_role_can_write_to_no_topic_but_its_own(broker: GuardedKafka, ki
 @pytest.mark.usefixtures("town")
 @pytest.mark.parametrize("kind", ACCESS)
 async def test_a_role_can_own_no_partition_but_its_own(broker: GuardedKafka, kind: str) -> None:
-    """Who owns a partition fences whoever decides there."""
+    """The owner of a partition fences any other process that decides there."""
     log = log_of(kind, broker)
     for topic in (CONTACTS_REQUESTS, ACCOUNTS_REQUESTS):
         if ACCESS[kind].owns == topic:

@@ -1,4 +1,4 @@
-"""Does a company that misbehaves in every way stop another one? The measurement of `make prove-fair`, without its times."""
+"""Does a company that misbehaves in every way slow another one? The measurement of `make prove-fair`, without its times."""
 
 from pathlib import Path
 

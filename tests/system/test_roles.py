@@ -174,7 +174,7 @@ async def put(context: Context, partition: int, record: Outgoing) -> int:
         await appender.close()
 
 
-async def test_what_operators_watch_is_told_by_the_roles_as_it_is(town: Town, context: Context) -> None:
+async def test_what_operators_watch_is_reported_by_the_roles_as_it_is(town: Town, context: Context) -> None:
     await town.load(context, 40)
     await town.at_rest(context)
     schedulers = [await figures(town, name) for name in ("scheduler-1", "scheduler-2")]
@@ -204,7 +204,7 @@ async def decided_by(town: Town, name: str) -> float:
 
 
 async def figures(town: Town, name: str) -> list[str]:
-    """Return the lines that a process shows to whoever scrapes it."""
+    """Return the lines that a process shows to a scraper."""
     async with httpx.AsyncClient(timeout=30.0) as client:
         return (await client.get(f"{town.deployment[name].health_url}/metrics")).text.splitlines()
 

@@ -27,7 +27,7 @@ from adapters.up.attach import GROUPS
 from deploy.proof.company import ProofCompany, make_company
 from deploy.proof.evidence import ends
 from deploy.proof.processes import ProcessGroup
-from tests.system.household import Household, Leads
+from tests.system.up_process import Leads, UpProcess
 
 pytestmark = pytest.mark.system
 
@@ -78,13 +78,13 @@ async def another_database(dsn: str, name: str) -> str:
 
 
 @contextlib.contextmanager
-def household(folder: Path, *arguments: str, environ: Mapping[str, str]) -> Iterator[Household]:
+def up_process(folder: Path, *arguments: str, environ: Mapping[str, str]) -> Iterator[UpProcess]:
     folder.mkdir(exist_ok=True)
-    house = Household(folder, *arguments, environ=environ)
+    up = UpProcess(folder, *arguments, environ=environ)
     try:
-        yield house
+        yield up
     finally:
-        house.end()
+        up.end()
 
 
 async def test_commands_of_one_shell_stay_out_of_the_deployment_that_it_has_the_settings_of(world: World) -> None:
@@ -132,29 +132,29 @@ async def assert_a_fast_up_leaves_it_alone(world: World, context: Context, due_a
     """As in the report of the fault: a fast demo in a shell with the deployment's variables dispatched its held leads."""
     before, members = await written(context), await context.members(GROUPS)
     environ = {**to_environment(world.running), "LEADCLOCK_CONFIG": "/nonexistent"}
-    with household(world.folder / "fast", "--ephemeral", "--speed", str(SPEED), environ=environ) as house:
-        ready = house.start()
-        assert "Ignoring LEADCLOCK_CONFIG, LEADCLOCK_KAFKA_BOOTSTRAP" in house.printed
+    with up_process(world.folder / "fast", "--ephemeral", "--speed", str(SPEED), environ=environ) as up:
+        ready = up.start()
+        assert "Ignoring LEADCLOCK_CONFIG, LEADCLOCK_KAFKA_BOOTSTRAP" in up.printed
         assert ready["kafka_bootstrap"] != world.running.kafka_bootstrap
         started = datetime.now(UTC)
         async with asyncio.timeout(WAIT_SECONDS + 2 * 3600 / SPEED):
             while started + SPEED * (datetime.now(UTC) - started) < due_at:
                 await asyncio.sleep(0.2)
         assert await context.members(GROUPS) == members
-        assert house.interrupt() == 0
+        assert up.interrupt() == 0
     assert await written(context) == before
 
 
 async def assert_attaching_is_refused_beside_others(world: World, context: Context) -> None:
     before = await written(context)
     environ = to_environment(world.running)
-    with household(world.folder / "attached", environ=environ) as house:
-        refused = house.run("up", "--port", "0", "--attach")
+    with up_process(world.folder / "attached", environ=environ) as up:
+        refused = up.run("up", "--port", "0", "--attach")
         assert refused.returncode == 1
         for name in ("accounts (1)", "scheduler (1)", "gateway.call (1)", "leadclock api", "--attach=shared"):
             assert name in refused.stderr, refused.stderr
         for option in ("--ephemeral", "--broker=embedded", "--speed=600"):
-            assert house.run("up", "--port", "0", "--attach=shared", option).returncode == 2
+            assert up.run("up", "--port", "0", "--attach=shared", option).returncode == 2
     assert await written(context) == before
 
 
@@ -177,27 +177,27 @@ async def assert_a_role_with_the_database_of_another_ends(world: World, deployme
 
 
 async def assert_sharing_that_is_typed_works(world: World, company: ProofCompany) -> None:
-    with household(world.folder / "shared", "--attach=shared", environ=to_environment(world.running)) as house:
-        ready = house.start()
+    with up_process(world.folder / "shared", "--attach=shared", environ=to_environment(world.running)) as up:
+        ready = up.start()
         assert (ready["kafka_bootstrap"], ready["public_key"]) == (world.running.kafka_bootstrap, "")
         lead = {"lead_token": company.tokens["rest"], "caller_id": "+12125550101"}
         async with httpx.AsyncClient(timeout=10.0) as client:
             answer = await client.post(f"{ready['api_url']}/api/v1/leads", json=lead)
         assert answer.status_code == 201, answer.text
-        assert house.interrupt() == 0
+        assert up.interrupt() == 0
 
 
 async def assert_an_up_attaches_to_a_deployment_that_nobody_runs(world: World) -> None:
     """Under the prefix and the app name of the settings: nothing appears under the plain names."""
     async with open_context(world.running) as running, open_context(world.other) as other:
         before = await written(running)
-        with household(world.folder / "alone", "--attach", environ=to_environment(world.other)) as house:
-            house.start()
+        with up_process(world.folder / "alone", "--attach", environ=to_environment(world.other)) as up:
+            up.start()
             assert (await other.members(GROUPS)).keys() == set(GROUPS)
-            second = house.run("up", "--port", "0", "--data-dir", "second", "--attach")
+            second = up.run("up", "--port", "0", "--data-dir", "second", "--attach")
             assert second.returncode == 1
             assert "leadclock up" in second.stderr
-            assert house.interrupt() == 0
+            assert up.interrupt() == 0
         assert await written(running) == before
         assert await running.members(GROUPS) == {}
 
@@ -206,13 +206,13 @@ def assert_an_up_makes_a_demo_where_nothing_was(world: World) -> None:
     """Also from another folder, whose own tokens are not those of the demo that is there."""
     tokens = set()
     for folder, number in (("first", "+12125550110"), ("second", "+12125550111")):
-        with household(world.folder / folder, "--attach", environ=to_environment(world.unused)) as house:
-            ready = house.start()
+        with up_process(world.folder / folder, "--attach", environ=to_environment(world.unused)) as up:
+            ready = up.start()
             leads = Leads(ready)
             leads.post({"lead_token": ready["schedule_lead_token"], "caller_id": number})
             leads.close()
             tokens.add(ready["schedule_lead_token"])
-            assert house.interrupt() == 0
+            assert up.interrupt() == 0
     assert len(tokens) == 1
 
 

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.system.household import Household, Leads
+from tests.system.up_process import Leads, UpProcess
 
 pytestmark = pytest.mark.system
 
@@ -28,23 +28,23 @@ READY_FIELDS = {
     *("kafka_bootstrap", "postgres_dsn"),
 }
 
-Open = Callable[..., Household]
+Open = Callable[..., UpProcess]
 
 
 @pytest.fixture
 def opened(tmp_path: Path) -> Iterator[Open]:
-    """Make households in the test's folder; whatever happens, nothing of them is left."""
-    made: list[Household] = []
+    """Start `up` in the test's folder; nothing of it is left at the end."""
+    made: list[UpProcess] = []
 
-    def make(*arguments: str, home: str = "home", **environ: str) -> Household:
+    def make(*arguments: str, home: str = "home", **environ: str) -> UpProcess:
         folder = tmp_path / home
         folder.mkdir(exist_ok=True)
-        made.append(Household(folder, *arguments, environ=environ))
+        made.append(UpProcess(folder, *arguments, environ=environ))
         return made[-1]
 
     yield make
-    for household in made:
-        household.end()
+    for up in made:
+        up.end()
 
 
 def walked(leads: Leads, count: int) -> bool:
@@ -53,50 +53,50 @@ def walked(leads: Leads, count: int) -> bool:
 
 
 def test_a_newcomer_pastes_what_is_printed_sees_the_lead_to_its_end_and_stops_and_starts_again(opened: Open) -> None:
-    house = opened()
+    up = opened()
     began = time.monotonic()
-    ready = house.start()
+    ready = up.start()
     print(f"ready after {time.monotonic() - began:.1f} s")  # noqa: T201 - a measure, shown with -s
     assert set(ready) == READY_FIELDS
-    assert stat.S_IMODE(house.ready_file.stat().st_mode) == 0o600
-    assert stat.S_IMODE((house.home / ".leadclock" / "up.log").stat().st_mode) == 0o600
-    assert stat.S_IMODE((house.home / ".leadclock" / "mail").stat().st_mode) == 0o700
+    assert stat.S_IMODE(up.ready_file.stat().st_mode) == 0o600
+    assert stat.S_IMODE((up.home / ".leadclock" / "up.log").stat().st_mode) == 0o600
+    assert stat.S_IMODE((up.home / ".leadclock" / "mail").stat().st_mode) == 0o700
     assert re.fullmatch(r"http://127\.0\.0\.1:\d+", ready["api_url"])
     assert re.fullmatch(r"127\.0\.0\.1:\d+", ready["kafka_bootstrap"])
     assert ready["postgres_dsn"].startswith("postgresql://")
 
-    pasted = house.paste(house.line("curl -s .*-d "))
+    pasted = up.paste(up.line("curl -s .*-d "))
     assert pasted.returncode == 0, pasted.stderr
     assert json.loads(pasted.stdout)["lead"]["next_action_at"], pasted.stdout
     leads = Leads(ready)
-    assert json.loads(house.paste(house.line("curl -s -u ")).stdout)["leads"][0]["caller_id"] == "+12125550100"
+    assert json.loads(up.paste(up.line("curl -s -u ")).stdout)["leads"][0]["caller_id"] == "+12125550100"
     assert_a_second_one_is_refused(opened)
-    house.until(lambda: walked(leads, 1), seconds=WALK_SECONDS)
+    up.until(lambda: walked(leads, 1), seconds=WALK_SECONDS)
     [lead] = leads.all()
     assert lead["status"] == "completed_connected"
-    assert_the_commands_tell(house, lead)
-    assert "Calls and texts go to the sandbox, which reaches no one" in house.printed
+    assert_the_commands_tell(up, lead)
+    assert "Calls and texts go to the sandbox, which reaches no one" in up.printed
     assert {call["provider"] for call in leads.calls()} == {"sandbox"}
-    house.until(lambda: leads.get("/api/v1/leads").headers.get("Leadclock-Sandbox") == "call, sms", seconds=10)
+    up.until(lambda: leads.get("/api/v1/leads").headers.get("Leadclock-Sandbox") == "call, sms", seconds=10)
     assert leads.get("/readyz").json()["sandbox"] == ["call", "sms"]
-    assert_webhooks_go_to_this_machine_but_not_to_the_house(ready, leads)
+    assert_webhooks_reach_this_machine_but_not_our_servers(ready, leads)
 
-    sent = house.paste(house.line(r"\S*leadclock leads send").replace("0100", NOT_TAKEN))
+    sent = up.paste(up.line(r"\S*leadclock leads send").replace("0100", NOT_TAKEN))
     assert sent.returncode == 0, sent.stderr
-    house.until(lambda: len(leads.all()) == 2, seconds=10)
+    up.until(lambda: len(leads.all()) == 2, seconds=10)
     leads.close()
-    stop(house)
-    assert not house.ready_file.exists()
-    again = house.start()
+    stop(up)
+    assert not up.ready_file.exists()
+    again = up.start()
     assert {name: again[name] for name in READY_FIELDS - {"api_url"}} == {
         name: ready[name] for name in READY_FIELDS - {"api_url"}
     }
     leads = Leads(again)
     assert len(leads.all()) == 2
-    house.until(lambda: walked(leads, 2), seconds=WALK_SECONDS)
-    assert house.run("audit", "verify").returncode == 0
+    up.until(lambda: walked(leads, 2), seconds=WALK_SECONDS)
+    assert up.run("audit", "verify").returncode == 0
     leads.close()
-    stop(house)
+    stop(up)
 
 
 def assert_a_second_one_is_refused(opened: Open) -> None:
@@ -106,8 +106,8 @@ def assert_a_second_one_is_refused(opened: Open) -> None:
     assert "Traceback" not in second.stderr
 
 
-def assert_webhooks_go_to_this_machine_but_not_to_the_house(ready: dict[str, Any], leads: Leads) -> None:
-    """A newcomer's own receiver may be posted to, the servers of the house may not."""
+def assert_webhooks_reach_this_machine_but_not_our_servers(ready: dict[str, Any], leads: Leads) -> None:
+    """A newcomer's own receiver may be posted to, our own servers may not."""
     urls = (ready["api_url"], f"http://{ready['kafka_bootstrap']}", ready["postgres_dsn"])
     for port in (urlsplit(url).port for url in urls):
         refused = leads.webhook(f"http://localhost:{port}/")
@@ -116,33 +116,31 @@ def assert_webhooks_go_to_this_machine_but_not_to_the_house(ready: dict[str, Any
     assert leads.webhook("http://127.0.0.1:9/hook").status_code == 201
 
 
-def assert_the_commands_tell(house: Household, lead: dict[str, Any]) -> None:
+def assert_the_commands_tell(up: UpProcess, lead: dict[str, Any]) -> None:
     """Every way to look at it shows the whole walk."""
-    tail = house.run("leads", "tail", "--from-start", "--once")
+    tail = up.run("leads", "tail", "--from-start", "--once")
     assert tail.returncode == 0, tail.stderr
-    shown = house.run("leads", "show", str(lead["id"]))
+    shown = up.run("leads", "show", str(lead["id"]))
     assert shown.returncode == 0, shown.stderr
-    for told in (tail.stdout, shown.stdout):
+    for shown_lead in (tail.stdout, shown.stdout):
         for word in ("lead.scheduled", "command.emitted", "delivered", "connected_buyer", "accepted"):
-            assert word in told, told
-    kept = json.loads(house.run("mail", "--json").stdout)
+            assert word in shown_lead, shown_lead
+    kept = json.loads(up.run("mail", "--json").stdout)
     assert [mail["recipients"] for mail in kept] == [["ada@example.com"]]
     assert "Ada" in kept[0]["subject"]
     for arguments in (("audit", "verify"), ("topics", "check"), ("db", "status"), ("deadletter", "list")):
-        done = house.run(*arguments)
+        done = up.run(*arguments)
         assert done.returncode == 0, done.stdout + done.stderr
 
 
-def stop(house: Household) -> None:
+def stop(up: UpProcess) -> None:
     """Press Ctrl-C: everything ends, in order and within STOP_SECONDS."""
-    assert house.interrupt() == 0, house.printed
-    assert house.survivors == {}
-    assert "Traceback" not in house.printed
+    assert up.interrupt() == 0, up.printed
+    assert up.survivors == {}
+    assert "Traceback" not in up.printed
 
 
-def test_an_ephemeral_house_without_java_uses_the_embedded_log_says_so_and_leaves_nothing(
-    opened: Open, tmp_path: Path
-) -> None:
+def test_an_ephemeral_up_without_java_uses_the_embedded_log_says_so_and_leaves_nothing(opened: Open, tmp_path: Path) -> None:
     """Time runs fast, so that the schedule of five days is through within seconds."""
     path = tmp_path / "path"
     path.mkdir()
@@ -150,61 +148,61 @@ def test_an_ephemeral_house_without_java_uses_the_embedded_log_says_so_and_leave
         found = next(Path(folder) / program for folder in os.get_exec_path() if (Path(folder) / program).exists())
         (path / program).symlink_to(found)
     data_dir = tmp_path / "data"
-    house = opened(
+    up = opened(
         *("--ephemeral", "--speed", "20000", "--data-dir", str(data_dir)), PATH=str(path), JAVA_HOME=str(tmp_path / "none")
     )
-    ready = house.start()
+    ready = up.start()
     assert ready["kafka_bootstrap"] == "embedded"
-    [sentence] = [line for line in house.printed.splitlines() if "EMBEDDED LOG" in line]
+    [sentence] = [line for line in up.printed.splitlines() if "EMBEDDED LOG" in line]
     assert "needs Java" in sentence
-    assert "20000 times as fast" in house.printed
+    assert "20000 times as fast" in up.printed
     [folder] = data_dir.iterdir()
-    assert house.paste(house.line(r"\S*leadclock mail")).returncode == 0
-    sent = house.paste(house.line(r"\S*leadclock leads send").replace("0100", "0105"))
+    assert up.paste(up.line(r"\S*leadclock mail")).returncode == 0
+    sent = up.paste(up.line(r"\S*leadclock leads send").replace("0100", "0105"))
     assert sent.returncode == 0, sent.stderr
     assert "using the `up` at" in sent.stderr
 
-    assert house.paste(house.line("curl -s .*-d ")).returncode == 0
+    assert up.paste(up.line("curl -s .*-d ")).returncode == 0
     leads = Leads(ready)
-    five_days = house.line(r"A schedule of five days").split("lead token ")[1].strip()
+    five_days = up.line(r"A schedule of five days").split("lead token ")[1].strip()
     body = {"lead_token": five_days, "caller_id": "+12125550103", "email": "eve@example.com", "first_name": "Eve"}
     leads.post(body)
-    house.until(lambda: walked(leads, 3), seconds=60)
+    up.until(lambda: walked(leads, 3), seconds=60)
     by_number = {lead["caller_id"]: lead for lead in leads.all()}
     assert by_number["+12125550100"]["status"] == "completed_connected"
     eve = by_number["+12125550103"]  # a machine answers her calls: nobody was reached, the end step was taken all the same
     assert (eve["status"], eve["data"]["tags"]) == ("completed_attempted", ["solar-five-days-done"])
     leads.close()
-    stop(house)
+    stop(up)
     assert not folder.exists()
 
 
 def test_the_embedded_log_carries_a_lead_to_its_end_over_a_restart(opened: Open) -> None:
-    house = opened(
+    up = opened(
         *("--broker", "embedded"),
         LEADCLOCK_KAFKA_BOOTSTRAP="127.0.0.1:9",
         LEADCLOCK_POSTGRES_DSN="postgresql://127.0.0.1:9/leads",
         LEADCLOCK_CONFIG="/nonexistent",
     )
-    ready = house.start()
+    ready = up.start()
     assert re.search(
         r"^Ignoring LEADCLOCK_CONFIG, LEADCLOCK_KAFKA_BOOTSTRAP, LEADCLOCK_POSTGRES_DSN of this shell",
-        house.printed,
+        up.printed,
         re.MULTILINE,
     )
-    house.forget_settings()
-    assert house.paste(house.line("curl -s .*-d ").replace("0100", NOT_TAKEN)).returncode == 0
-    stop(house)
-    again = house.start()
+    up.forget_settings()
+    assert up.paste(up.line("curl -s .*-d ").replace("0100", NOT_TAKEN)).returncode == 0
+    stop(up)
+    again = up.start()
     assert again["private_key"] == ready["private_key"]
     leads = Leads(again)
-    house.until(lambda: walked(leads, 1), seconds=WALK_SECONDS)
-    # No order is taken, so nobody was tried: a claim that the stop cuts off is taken back, not told as unknown.
+    up.until(lambda: walked(leads, 1), seconds=WALK_SECONDS)
+    # No command is accepted, so no person was tried: a claim that the stop cuts off is released, not reported as unknown.
     assert [lead["status"] for lead in leads.all()] == ["completed"]
-    assert house.run("audit", "verify").returncode == 0
-    assert len(json.loads(house.run("leads", "list", "--json").stdout)["leads"]) == 1
+    assert up.run("audit", "verify").returncode == 0
+    assert len(json.loads(up.run("leads", "list", "--json").stdout)["leads"]) == 1
     leads.close()
-    stop(house)
+    stop(up)
 
 
 def test_a_port_that_is_taken_is_named_with_its_flag_before_anything_starts(opened: Open) -> None:
@@ -238,7 +236,7 @@ def test_an_unknown_variable_is_refused_before_anything_starts(opened: Open) -> 
     assert "did you mean LEADCLOCK_POSTGRES_DSN?" in refused.stderr
 
 
-def test_a_command_without_a_house_says_how_to_start_one(opened: Open) -> None:
+def test_a_command_without_a_running_up_says_how_to_start_one(opened: Open) -> None:
     lost = opened().run("leads", "tail", "--once")
     assert lost.returncode == 1
     assert "leadclock up" in lost.stderr

@@ -1,4 +1,4 @@
-"""Who lives on a deployment of processes? A company, and everything that it ever sent, counted after each trouble."""
+"""Which traffic does a deployment of processes get? That of a company, counted after each fault."""
 
 import itertools
 from typing import Any

@@ -1,4 +1,4 @@
-"""How is an account asked in these tests? Through the decider of the runner, on a real state: what is seen is what runs."""
+"""How do these tests send requests to an account? Through the runner's decider, on a real state."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Do the steps of an action group stand in the schedule that names it, and stay as they were when it was published?"""
+"""Are the steps of an action group copied into the schedule that names it, as they were when it was published?"""
 
 from typing import Any
 

@@ -1,6 +1,6 @@
 """Does each period keep its own account: is what it reserved confirmed, given back or open, and never above its limit?
 
-A second book is kept beside the account, by the rules as users are told them: an hour begins at :00, a day at local
+A second account is kept by the rules as users read them: an hour begins at :00, a day at local
 midnight, a month on the 1st, in the zone of the record; a reset sets the total to zero; a grant reserves, and an outcome
 confirms or gives back in the period of the grant; a period that has begun keeps its end.
 """

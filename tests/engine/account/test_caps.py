@@ -1,4 +1,4 @@
-"""Is no cap ever passed, whatever the outcomes, and is a slot counted in the period that it was granted in?"""
+"""Is no cap ever exceeded, for any outcomes, and is a slot counted in the period in which it was granted?"""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ from tests.engine.account.conftest import AccountWorld
 from tests.engine.contact.world import NEW_YORK, at
 
 
-def told(sent: list[SlotAnswered]) -> list[tuple[str, bool, str | None, Instant | None]]:
+def slot_answers(sent: list[SlotAnswered]) -> list[tuple[str, bool, str | None, Instant | None]]:
     return [(answer.request_id, answer.granted, answer.reason, answer.until) for answer in sent]
 
 
@@ -40,7 +40,7 @@ def test_the_cap_of_every_kind_of_record_stops_the_call_that_would_pass_it(accou
         account.release(request_id, ended="connected")
 
     reason = "traffic_source_cap" if source else "buyer_cap"
-    assert told(account.want("c", **asked)) == [("c", False, reason, at("2026-07-16 00:00"))]
+    assert slot_answers(account.want("c", **asked)) == [("c", False, reason, at("2026-07-16 00:00"))]
     account.now = at("2026-07-16 00:00")
     assert account.want("d", **asked)[0].granted
 
@@ -119,7 +119,7 @@ def test_a_reset_of_the_total_caps_starts_them_over_and_leaves_the_others(accoun
     group_id = account.group(account.buyer(), attempt_total_limit=1, attempt_daily_limit=9)
     account.want("a", buyer_group_id=group_id)
     account.release("a", ended="attempted")
-    assert told(account.want("b", buyer_group_id=group_id)) == [("b", False, "buyer_cap", None)]
+    assert slot_answers(account.want("b", buyer_group_id=group_id)) == [("b", False, "buyer_cap", None)]
     account.now += MINUTE
     account.update("buyer_group", group_id, reset_total_caps=True)
     assert account.want("c", buyer_group_id=group_id)[0].granted
@@ -142,7 +142,7 @@ def test_another_zone_counts_from_the_next_period_on(account: AccountWorld) -> N
     account.want("a", buyer_group_id=group_id)
     account.release("a", ended="attempted")
     account.update("buyer_group", group_id, time_zone="Asia/Tokyo")
-    assert told(account.want("b", buyer_group_id=group_id)) == [("b", False, "buyer_cap", at("2026-07-16 00:00"))]
+    assert slot_answers(account.want("b", buyer_group_id=group_id)) == [("b", False, "buyer_cap", at("2026-07-16 00:00"))]
 
 
 @pytest.mark.parametrize(
@@ -155,7 +155,7 @@ def test_a_day_on_which_the_clock_changes_is_one_period(account: AccountWorld, d
     account.release("a", ended="attempted")
     ends_at = account.now + hours * HOUR
     account.now = ends_at - 1
-    assert told(account.want("b", buyer_group_id=group_id)) == [("b", False, "buyer_cap", ends_at)]
+    assert slot_answers(account.want("b", buyer_group_id=group_id)) == [("b", False, "buyer_cap", ends_at)]
     account.now = ends_at
     assert account.want("c", buyer_group_id=group_id)[0].granted
 
@@ -166,7 +166,7 @@ def test_the_first_of_several_buyers_that_opens_says_until_when_a_request_is_ref
     daily = account.buyer(1, time_zone=NEW_YORK, attempt_daily_limit=1)
     account.want("a", buyer_ids=(daily,))
     account.release("a", ended="attempted")
-    assert told(account.want("b", buyer_ids=(hourly, daily))) == [("b", False, "buyer_cap", at("2026-07-15 15:00"))]
+    assert slot_answers(account.want("b", buyer_ids=(hourly, daily))) == [("b", False, "buyer_cap", at("2026-07-15 15:00"))]
 
 
 def test_the_groups_of_an_offer_go_before_its_buyers_and_lower_tiers_before_higher(account: AccountWorld) -> None:

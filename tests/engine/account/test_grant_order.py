@@ -1,4 +1,4 @@
-"""Are slots granted in the order of urgency, whichever queue somebody waits in, and does each slot end?"""
+"""Are slots granted by urgency across queues, and is each slot released?"""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Does a draft hold nobody until it is published, and does publishing say what it did?"""
+"""Does a draft affect no lead until it is published, and does publishing report what it did?"""
 
 from typing import Any, cast
 

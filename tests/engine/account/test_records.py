@@ -1,4 +1,4 @@
-"""Do records come about, change and go as asked, and is whatever is wrong told at once without changing anything?"""
+"""Are records created, changed and deleted as requested, and is every error reported at once with nothing changed?"""
 
 from typing import Any
 

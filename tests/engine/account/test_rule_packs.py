@@ -1,4 +1,4 @@
-"""What may a company say about the law? Anything that is stricter, and what is laxer with a written reason."""
+"""Which legal rules may a company set? Stricter ones, and laxer ones with a written reason."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Does a limited resource go to the most urgent, never to more than may have it, and to somebody as soon as it can?"""
+"""Is a limited resource granted to the most urgent, never beyond its limit, and as soon as it is free?"""
 
 from collections import Counter
 from collections.abc import Callable
@@ -18,7 +18,7 @@ from tests.engine.account.conftest import AccountWorld
 from tests.engine.contact.world import at
 
 
-def told(sent: list[SlotAnswered]) -> list[tuple[str, bool]]:
+def answers(sent: list[SlotAnswered]) -> list[tuple[str, bool]]:
     return [(answer.request_id, answer.granted) for answer in sent]
 
 
@@ -53,7 +53,7 @@ def test_who_comes_when_all_are_taken_waits_until_one_is_released(account: Accou
     group_id = account.group(account.buyer(), concurrency_cap_limit=1)
     account.want("a", buyer_group_id=group_id)
     assert account.want("b", buyer_group_id=group_id) == []
-    assert told(account.release("a")) == [("b", True)]
+    assert answers(account.release("a")) == [("b", True)]
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_the_most_urgent_is_first(
         assert account.want(request_id, buyer_group_id=group_id, **urgency) == []
     order, holder = [], "first"
     for _ in asked:
-        ((holder, _),) = told(account.release(holder))
+        ((holder, _),) = answers(account.release(holder))
         order.append(holder)
     assert order == granted
 
@@ -96,7 +96,7 @@ def test_who_has_waited_long_becomes_more_urgent(account: AccountWorld, aging: f
     account.now += 5 * HOUR
     account.want("young", buyer_group_id=group_id, priority=60.0, due_at=account.now, aging=aging)
 
-    assert told(account.release("first")) == [(granted, True)]
+    assert answers(account.release("first")) == [(granted, True)]
 
 
 def test_asked_again_the_answer_is_the_same_and_nothing_is_counted_twice(account: AccountWorld) -> None:
@@ -121,7 +121,7 @@ def test_a_request_that_waits_can_be_taken_back(account: AccountWorld) -> None:
     for request_id in "abc":
         account.want(request_id, buyer_group_id=group_id)
     account.release("b")
-    assert told(account.release("a")) == [("c", True)]
+    assert answers(account.release("a")) == [("c", True)]
 
 
 @pytest.mark.parametrize(
@@ -148,8 +148,8 @@ def test_a_raised_limit_grants_at_once(account: AccountWorld) -> None:
     group_id = account.group(account.buyer(), concurrency_cap_limit=1)
     for request_id in "abcd":
         account.want(request_id, buyer_group_id=group_id)
-    assert told(account.changed("buyer_group", group_id, concurrency_cap_limit=3)) == [("b", True), ("c", True)]
-    assert told(account.changed("buyer_group", group_id, concurrency_cap_limit=None)) == [("d", True)]
+    assert answers(account.changed("buyer_group", group_id, concurrency_cap_limit=3)) == [("b", True), ("c", True)]
+    assert answers(account.changed("buyer_group", group_id, concurrency_cap_limit=None)) == [("d", True)]
 
 
 def test_a_lowered_limit_takes_nothing_back(account: AccountWorld) -> None:
@@ -159,7 +159,7 @@ def test_a_lowered_limit_takes_nothing_back(account: AccountWorld) -> None:
     account.update("buyer_group", group_id, concurrency_cap_limit=1)
     account.want("c", buyer_group_id=group_id)
     assert account.release("a") == []
-    assert told(account.release("b")) == [("c", True)]
+    assert answers(account.release("b")) == [("c", True)]
 
 
 def test_a_group_that_is_no_longer_paused_grants_at_once(account: AccountWorld) -> None:
@@ -168,7 +168,7 @@ def test_a_group_that_is_no_longer_paused_grants_at_once(account: AccountWorld) 
         account.want(request_id, buyer_group_id=group_id)
     account.update("buyer_group", group_id, paused=True)
     assert account.release("a") == []
-    assert told(account.changed("buyer_group", group_id, paused=False)) == [("b", True)]
+    assert answers(account.changed("buyer_group", group_id, paused=False)) == [("b", True)]
 
 
 def test_a_new_buyer_of_the_group_grants_at_once(account: AccountWorld) -> None:
@@ -196,17 +196,17 @@ class TestBuyers:
         account.want("a", buyer_group_id=one)
         assert account.want("b", buyer_group_id=two, urgency_class=4) == []
         assert account.want("c", buyer_ids=(buyer_id,), urgency_class=2) == []
-        assert told(account.release("a")) == [("c", True)]
-        assert told(account.release("c")) == [("b", True)]
+        assert answers(account.release("a")) == [("c", True)]
+        assert answers(account.release("c")) == [("b", True)]
 
     def test_a_buyer_that_is_unpaused_or_raised_grants_at_once(self, account: AccountWorld) -> None:
         buyer_id, other = account.buyer(concurrency_cap_limit=1), account.buyer(1, concurrency_cap_limit=1)
         for request_id in "abcd":
             account.want(request_id, buyer_ids=(buyer_id, other))
         account.update("buyer", other, paused=True)
-        assert told(account.changed("buyer", buyer_id, concurrency_cap_limit=2)) == [("c", True)]
+        assert answers(account.changed("buyer", buyer_id, concurrency_cap_limit=2)) == [("c", True)]
         account.update("buyer", other, concurrency_cap_limit=2)
-        assert told(account.changed("buyer", other, paused=False)) == [("d", True)]
+        assert answers(account.changed("buyer", other, paused=False)) == [("d", True)]
 
     def test_the_lowest_tier_that_is_free_is_called(self, account: AccountWorld) -> None:
         first, second = account.buyer(tier=-1, concurrency_cap_limit=1), account.buyer(1, tier=5)
@@ -242,7 +242,7 @@ class TestBound:
         group_id = self.full(account)
         (answer,) = account.want("urgent", buyer_group_id=group_id, urgency_class=0)
         assert (answer.request_id, answer.granted, answer.reason) == (f"r{WAITING_MAX}", False, "rate_limited")
-        assert told(account.release("r0")) == [("urgent", True)]
+        assert answers(account.release("r0")) == [("urgent", True)]
 
     def test_a_full_queue_fits_into_its_decision(self, account: AccountWorld) -> None:
         group_id = self.full(account)

@@ -1,4 +1,4 @@
-"""What does an opening tell, and where do closed dates, margins and the ends of the search lie?"""
+"""What does an opening contain, and how do closed dates, margins and the end of the search limit it?"""
 
 from datetime import UTC, date, datetime
 

@@ -1,4 +1,4 @@
-"""Whose time zone rules are used, under which names, and what of days that clocks tear apart?"""
+"""Which time zone rules and names are used, and what happens on days with a clock change?"""
 
 from datetime import UTC, date, datetime
 from importlib.metadata import version

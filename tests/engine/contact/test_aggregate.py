@@ -1,4 +1,4 @@
-"""Does the contact keep what a partition asks of its aggregate: its keys, its timers, the same bytes again?"""
+"""Does the contact aggregate keep the promises of `Aggregate`: its keys, its timers, the same bytes on replay?"""
 
 from typing import Any
 

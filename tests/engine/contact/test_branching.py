@@ -1,4 +1,4 @@
-"""Which way does a lead go, and what do the steps do that change it, wait for it or begin again?"""
+"""Which branch does a lead take, and what do the steps do that change a lead, wait or restart?"""
 
 from collections import Counter
 from typing import Any
@@ -168,7 +168,7 @@ def test_a_conversion_is_waited_for_where_the_schedule_goes_on_after_it(world: W
     assert world.steps() == ["text"]
 
 
-def test_whoever_waits_is_removed_expired_and_told_to_go_on_as_ever(world: World) -> None:
+def test_a_lead_that_waits_is_removed_expired_and_moved_on_as_usual(world: World) -> None:
     world.schedule(WAIT_FOR, TEXT, hours_to_expire=5, duplicate_policy="create")
     world.submit()
     world.update(next_action_at=NOON)
@@ -223,7 +223,7 @@ def test_a_step_that_stops_the_person_ends_all_their_leads_and_tells_webhooks(wo
     assert world.head().opted_out_at == (NOON if kind == "opt_out" else None)
 
 
-def test_a_schedule_is_begun_again_as_often_as_its_step_says_and_anew_for_whoever_is_sent_again(world: World) -> None:
+def test_a_schedule_restarts_as_often_as_its_step_says_and_counts_from_zero_for_a_new_submission(world: World) -> None:
     again = {"id": "again", "kind": "restart", "max_restarts": 2}
     world.schedule(HOOK, PAUSE, again, TEXT)
     world.submit()
@@ -236,7 +236,7 @@ def test_a_schedule_is_begun_again_as_often_as_its_step_says_and_anew_for_whoeve
     assert world.lead().restarts == 0
 
 
-def test_a_move_begins_the_other_schedule_and_keeps_what_it_is_told_to(world: World) -> None:
+def test_a_move_begins_the_other_schedule_and_keeps_what_it_says(world: World) -> None:
     world.schedule(CALL, record_id=2, hours_to_expire=10)
     world.schedule(TEXT, {"id": "on", "kind": "move_to_schedule", "schedule_id": 2}, hours_to_expire=50)
     world.submit()

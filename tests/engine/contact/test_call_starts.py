@@ -1,4 +1,4 @@
-"""Is a person called now where somebody asks for it, and not where a guard says no?"""
+"""Is a person called at once on request, unless a guard forbids it?"""
 
 from contextlib import suppress
 from itertools import pairwise
@@ -198,7 +198,7 @@ def test_a_number_out_of_service_is_not_called_until_it_may_work_again(world: Wo
 
 
 @pytest.mark.parametrize("force", [False, True])
-def test_nobody_is_called_outside_the_hours_of_the_law_whoever_insists(world: World, force: bool) -> None:
+def test_nobody_is_called_outside_the_hours_of_the_law_even_by_force(world: World, force: bool) -> None:
     world.submit()
     world.now = at("2026-07-15 21:30")
     refused = _refusal(world, force=force)
@@ -286,7 +286,7 @@ def test_nobody_is_called_while_an_opt_out_may_be_unread(world: World) -> None:
         max_size=40,
     )
 )
-def test_whoever_asks_and_whenever_no_law_is_broken(asked: list[tuple[str, int]]) -> None:
+def test_no_law_is_broken_by_any_caller_at_any_time(asked: list[tuple[str, int]]) -> None:
     world = World()
     world.schedule(REST, CALL, windows=MORNINGS)
     world.submit()

@@ -1,4 +1,4 @@
-"""Is a promised call kept, at its time, before everything else?"""
+"""Is a callback placed at its time, before everything else?"""
 
 import pytest
 
@@ -34,7 +34,7 @@ def test_a_callback_is_placed_at_its_time_and_holds_the_steps_until_then(world: 
     assert world.call(world.lead().attempted_call_id).scheduled_callback_id is None
 
 
-def test_a_promise_that_is_made_anew_is_another_one(world: World) -> None:
+def test_a_callback_that_is_promised_again_is_another_one(world: World) -> None:
     first = world.submit(schedule_callback_at=NOON + 3 * HOUR).scheduled_callback_id
     second = world.update(schedule_callback_at=NOON + 4 * HOUR).scheduled_callback_id
     third = world.submit(schedule_callback_at=NOON + 5 * HOUR).scheduled_callback_id

@@ -1,4 +1,4 @@
-"""Is everything about a call kept, changed only as asked, and passed on to its lead?"""
+"""Is everything about a call recorded, changed only as requested, and passed on to its lead?"""
 
 from typing import Any
 
@@ -96,7 +96,7 @@ def test_the_data_of_a_lead_goes_to_its_calls_as_well_where_that_is_asked_for(wo
     assert world.call(call.id).token_values == {"roof": "blue"}
 
 
-def test_durations_follow_from_what_was_told(world: World) -> None:
+def test_durations_follow_from_what_was_reported(world: World) -> None:
     call = _called(world)
     for state, after in (
         ("initiated", 1000),
@@ -123,7 +123,7 @@ def test_durations_follow_from_what_was_told(world: World) -> None:
     ]
 
 
-def test_that_it_rang_may_be_told_after_its_answer_and_takes_nothing_back(world: World) -> None:
+def test_that_it_rang_may_be_reported_after_its_answer_and_takes_nothing_back(world: World) -> None:
     call = _called(world)
     rang_at = world.now
     _progress(world, "established", 4000)
@@ -270,7 +270,7 @@ def test_a_lead_names_the_call_that_its_conversion_is_of_and_another_where_that_
     assert (getattr(world.lead(), flag), getattr(world.lead(), named)) == (False, None)
 
 
-def test_a_conversion_that_is_told_again_leads_no_lead_on_once_more(world: World) -> None:
+def test_a_conversion_that_is_reported_again_moves_no_lead_on_once_more(world: World) -> None:
     call = _called(world)
     world.outcome("connected_human")
     _change(world, call, buyer_converted=True)
@@ -287,7 +287,7 @@ def test_a_call_has_the_id_that_the_sender_gave_its_lead(world: World) -> None:
     assert call.token_values == {"external_record_id": "crm-7", "first_name": "Ada"}
 
 
-def test_a_change_of_a_call_that_changes_nothing_is_told_of_nowhere(world: World) -> None:
+def test_a_change_of_a_call_that_changes_nothing_is_reported_nowhere(world: World) -> None:
     call = _called(world)
     changed = _change(world, call, revenue=4.0, buyer_converted=True, data={"a": 1})
     reported = len(world.facts)
@@ -332,7 +332,7 @@ def test_tokens_notes_and_field_type_are_written_and_null_takes_a_token_away(wor
     assert world.lead().data == {"roof": "flat"}
 
 
-def test_a_disposition_is_told_once_and_again_when_it_changes(world: World) -> None:
+def test_a_disposition_is_reported_once_and_again_when_it_changes(world: World) -> None:
     call = _called(world)
     world.add("call_disposition", 11, CallDisposition(name="No interest"))
     for disposition_id in (10, 10, 11, None):
@@ -352,7 +352,7 @@ def test_a_time_to_call_back_is_kept_whatever_the_disposition_is(world: World) -
     assert len(promised) == 4
 
 
-def test_a_promise_outlives_the_conversion_that_is_told_with_it(world: World) -> None:
+def test_a_callback_outlives_the_conversion_that_is_reported_with_it(world: World) -> None:
     call = _called(world)
     world.outcome("connected_human")
     _change(world, call, buyer_converted=True, callback_at=world.now + HOUR, call_disposition_id=10)
@@ -395,7 +395,7 @@ def test_of_several_calls_the_newest_has_its_lead_called_back_once(world: World)
     assert world.lead().callback_at == world.now + HOUR
 
 
-def test_a_webhook_that_was_fired_is_told_of_the_call_with_what_came_of_it(world: World) -> None:
+def test_the_outcome_of_a_webhook_fired_by_hand_is_recorded_with_its_call(world: World) -> None:
     call = _called(world)
     _change(world, call, outgoing_webhook_ids=(9,))
     order = world.commands[-1]
@@ -545,7 +545,7 @@ def test_a_call_whose_lead_was_deleted_is_given_up_when_the_lead_would_have(worl
     assert (world.call(call.id).outcome, world.call(call.id).cost) == ("connected_human", 0.02)
 
 
-def test_what_a_call_cost_is_told_also_where_it_and_its_lead_were_deleted_meanwhile(world: World) -> None:
+def test_what_a_call_cost_is_reported_also_where_it_and_its_lead_were_deleted_meanwhile(world: World) -> None:
     call = _called(world)
     world.ask(CallDeleteRequested(company_id=1, contact_key=KEY, call_id=call.id))
     world.ask(LeadDeleteRequested(company_id=1, contact_key=KEY, lead_id=call.lead_id or 0))

@@ -1,4 +1,4 @@
-"""Does a lead wait to be told how its call went, and does what it is told lead it on?"""
+"""Does a lead wait for the disposition of its call, and does the disposition move it on?"""
 
 from typing import Any
 

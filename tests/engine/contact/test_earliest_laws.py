@@ -1,4 +1,4 @@
-"""Is the instant of a plan the first one that every rule allows? Asked of an oracle that knows each rule by itself."""
+"""Is the planned instant the first that every rule allows? Compared with an oracle that knows each rule by itself."""
 
 from datetime import date, datetime, timedelta
 from typing import Any

@@ -295,7 +295,7 @@ def test_e33_an_opted_out_person_may_call_and_nothing_goes_out() -> None:
     assert (world.lead().status, world.commands, world.head().opted_out_at) == ("opt_out", [], NOON)
 
 
-def test_e34_a_blocked_lead_stays_so_when_the_block_is_lifted_and_a_submission_enrols_anew() -> None:
+def test_e34_a_blocked_lead_stays_so_when_the_block_is_lifted_and_a_submission_enrols_again() -> None:
     world = World()
     world.schedule(REST, CALL)
     lead = world.submit()

@@ -1,4 +1,4 @@
-"""Does it matter how much is known of a person? Their head stays small, and they can always be stopped."""
+"""Does the size of a contact matter? Its head stays small, and it can always be opted out."""
 
 from typing import Any
 
@@ -261,7 +261,7 @@ def test_a_lead_can_be_deleted_however_much_is_kept_of_it(size: int) -> None:
     assert len(sealed.decision.commands) == 4
 
 
-def test_who_asks_for_more_than_a_stop_is_told_that_the_rest_was_not_done() -> None:
+def test_the_answer_to_more_than_a_stop_says_that_the_rest_was_not_done() -> None:
     partition = heavy("company", [(250_000, "queue", False)], 0, 0, 0, 0, "text")
     request = WAYS["update with tokens"]
     assert isinstance(request, LeadUpdateRequested)

@@ -1,4 +1,4 @@
-"""Does a call from the person hold what would go out to them, keep a promise, and lead the schedule on?"""
+"""Does an inbound call hold back outbound contacts, fulfil a callback, and move the schedule on?"""
 
 from typing import Any
 
@@ -166,7 +166,7 @@ def test_a_call_of_whose_end_nobody_tells_holds_for_four_hours_at_most() -> None
     assert world.steps() == ["call"]
 
 
-def test_a_trigger_or_a_step_heeds_the_call_itself() -> None:
+def test_a_trigger_or_a_step_reacts_to_the_call_itself() -> None:
     row = {"on": "exit", "type": "inbound_connected", "goto": "text"}
     world = on_schedule({**REST, "duration": "9h"}, EXIT, TEXT, triggers=[row])
     ring(world)

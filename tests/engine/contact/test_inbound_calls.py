@@ -35,7 +35,7 @@ def _rings(world: World, state: Any = "ringing", *, after: int = 0, ref: str = "
     return world.call(world.answer.record_id)
 
 
-def test_an_inbound_call_is_told_from_its_ringing_to_its_end(world: World) -> None:
+def test_an_inbound_call_is_reported_from_its_ringing_to_its_end(world: World) -> None:
     world.submit(data={"roof": "flat"})
     call = _rings(world)
     assert (call.direction, call.origin, call.status, call.attempt_number) == ("inbound", "inbound", "ringing", 0)
@@ -72,7 +72,7 @@ def test_who_talked_was_answered_although_nobody_said_so(world: World) -> None:
 
 
 @pytest.mark.parametrize("state", ["ringing", "connected", "ended"])
-def test_what_is_told_of_a_deleted_call_makes_no_call_and_holds_nobody(world: World, state: str) -> None:
+def test_a_report_about_a_deleted_call_makes_no_call_and_holds_no_lead(world: World, state: str) -> None:
     call = _rings(world, state)
     world.ask(CallDeleteRequested(company_id=1, contact_key=KEY, call_id=call.id))
     assert (world.head().call_ids, world.head().inbound_call_id) == ((), None)
@@ -201,7 +201,7 @@ def test_an_inbound_call_holds_what_goes_out_until_it_is_over(world: World) -> N
     assert world.steps() == ["call"]
 
 
-def test_what_was_before_the_end_is_taken_in_when_it_is_told_after_it(world: World) -> None:
+def test_what_was_before_the_end_is_recorded_when_it_is_reported_after_it(world: World) -> None:
     waiting = world.submit(offer_id=1)
     began_at = world.now
     ended = _rings(world, "ended", after=30, hung_up_by="caller")
@@ -274,7 +274,7 @@ def test_a_call_of_whose_end_nobody_tells_is_over_after_four_hours(world: World,
     assert (found.ended_at, world.lead(waiting.id).connected) == (call.created_at + 60 * SECOND, True)
 
 
-def test_a_call_that_is_still_told_of_is_not_given_up(world: World) -> None:
+def test_a_call_that_is_still_reported_is_not_given_up(world: World) -> None:
     call = _rings(world, "connected")
     world.wait(3 * 3600)
     _rings(world, "on-hold")

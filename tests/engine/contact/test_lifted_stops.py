@@ -1,4 +1,4 @@
-"""What goes on once a stop is lifted, or past a rule that somebody may pass over? Only what was asked for by name."""
+"""What resumes once a suppression is lifted or a rule overridden? Only what was requested by name."""
 
 from typing import Any
 

@@ -199,7 +199,7 @@ def earnings(world: World) -> list[CallEarned]:
     return [from_json(letter.body, CallEarned) for letter in sent]
 
 
-def test_what_a_call_brings_is_told_to_whoever_has_a_cap_and_to_nobody_else(capped: World) -> None:
+def test_the_revenue_of_a_call_is_reported_to_capped_resources_alone(capped: World) -> None:
     capped.submit()
     answer(capped)
     capped.outcome("connected_buyer", buyer_id=70)

@@ -1,4 +1,4 @@
-"""Does the cache of openings ever change an answer? Openings in any sequence, against each computed alone."""
+"""Does the cache of openings change an answer? Any sequence of openings is compared with each computed alone."""
 
 from typing import Any
 
@@ -39,7 +39,7 @@ cases = st.fixed_dictionaries(
 
 @settings(max_examples=150, deadline=None)
 @given(cases)
-def test_an_opening_that_is_kept_is_the_one_that_would_be_found_anew(case: dict[str, Any]) -> None:
+def test_a_cached_opening_is_the_one_that_would_be_found_again(case: dict[str, Any]) -> None:
     world = World()
     if case["law"] is not None:
         world.add("rule_pack", 1, own_law(*case["law"]))

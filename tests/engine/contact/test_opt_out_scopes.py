@@ -1,4 +1,4 @@
-"""How far does an opt-out reach, and who waits for consent? As far as the company says; never less than is known."""
+"""How far does an opt-out reach, and which leads wait for consent? As far as the company sets; never less."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""How many commands may be open at once, and who waits? Companies share the places, the most urgent first."""
+"""How many commands may be open at once? Companies share the capacity fairly, the most urgent lead first."""
 
 from itertools import count
 from typing import Any

@@ -234,7 +234,7 @@ def test_a_lead_whose_step_is_gone_stays_on_its_version_and_says_so() -> None:
 # -- versions of the data ----------------------------------------------------------------------------------------------
 
 
-def test_e31_new_rules_of_a_zone_plan_its_leads_anew() -> None:
+def test_e31_new_rules_of_a_zone_replan_its_leads() -> None:
     world = World(now=EVENING)
     world.schedule(CALL)
     lead = world.submit()
@@ -269,7 +269,7 @@ def test_a_newer_version_of_the_decision_rules_plans_every_lead_again() -> None:
     assert fact.data["cause"] == "versions decision_rules 1 -> 2"
 
 
-def test_the_first_versions_of_a_partition_plan_nobody_anew() -> None:
+def test_the_first_versions_of_a_partition_replan_no_lead() -> None:
     world = World()
     world.adopt(Adoption(versions={"tzdata": "2026b"}))
 

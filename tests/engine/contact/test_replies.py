@@ -1,4 +1,4 @@
-"""Does a text from the person end contact, make somebody look, or do what the schedule says of an answer?"""
+"""Does a text from the person opt them out, wait for review, or trigger `on_reply`?"""
 
 from typing import Any
 
@@ -83,7 +83,7 @@ def test_a_company_may_confirm_an_opt_out_once_and_within_five_minutes() -> None
     assert (len(world.commands), len(world.head().ledger), world.lead().status) == (1, 1, "opt_out")
 
 
-def test_the_same_text_told_twice_is_one() -> None:
+def test_the_same_text_reported_twice_is_one() -> None:
     world = World()
     world.schedule(REST, CALL)
     world.submit()

@@ -1,4 +1,4 @@
-"""Whose request for a slot is open? The most urgent two hundred of a company; the others wait, due, and none is lost."""
+"""Which slot requests are open? The two hundred most urgent of a company; the others wait, due, and none is lost."""
 
 from itertools import count
 from typing import Any

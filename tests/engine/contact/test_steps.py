@@ -277,7 +277,7 @@ def test_the_attempt_limit_does_not_matter_where_no_counted_contact_is_to_come(w
     assert (world.steps(), world.lead().status) == (["call", "mail"], "completed_attempted")
 
 
-def test_a_lead_expires_and_its_webhooks_are_told_but_nobody_is_contacted(world: World) -> None:
+def test_a_lead_expires_and_its_webhooks_are_posted_but_nobody_is_contacted(world: World) -> None:
     wait = {"id": "wait", "kind": "wait", "duration": "2d"}
     world.schedule(wait, CALL, end_steps=[{**TEXT, "id": "bye"}, HOOK], hours_to_expire=24)
     lead = world.submit()

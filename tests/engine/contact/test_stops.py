@@ -1,4 +1,4 @@
-"""Does an opt-out, a block, a removal stop everything, at once and for good?"""
+"""Does an opt-out, a block or a removal stop everything, at once and for good?"""
 
 from typing import Any
 
@@ -72,7 +72,7 @@ def test_an_opt_out_ends_every_lead_of_the_person_and_fences_what_was_ordered(wo
     assert [command.step_id for command in world.commands if not isinstance(command, PostWebhook)] == ["call"]
 
 
-def test_the_webhooks_of_the_end_are_told_of_an_opt_out_and_nobody_is_contacted(world: World) -> None:
+def test_the_webhooks_of_the_end_are_posted_on_an_opt_out_and_nobody_is_contacted(world: World) -> None:
     world.submit()
     world.act("opt_out")
     assert world.steps() == ["hook"]

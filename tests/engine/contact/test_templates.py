@@ -1,4 +1,4 @@
-"""What is done where a template has nothing to say, and of how many messages does a text consist?"""
+"""What happens where a template renders to nothing, and how many segments has a text?"""
 
 from typing import Any
 
@@ -150,7 +150,7 @@ def test_a_text_is_counted_as_carriers_count(text: str, count: int) -> None:
     assert segments(text) == count
 
 
-def test_the_number_that_calls_come_from_is_told_whatever_a_sender_wrote_under_its_name() -> None:
+def test_the_number_that_calls_come_from_is_shown_whatever_a_sender_wrote_under_its_name() -> None:
     world = World()
     world.add("number", 1, Number(number="+12125550101"))
     world.schedule({**TEXT, "template": "Call {{svc_number}}"})

@@ -32,7 +32,7 @@ def test_without_a_word_about_it_a_call_follows_a_call_after_the_guard() -> None
     assert two_calls().lead().next_action_at == NOON + 30 * SECOND
 
 
-def test_the_aging_of_a_schedule_without_any_is_not_told_of_each_lead() -> None:
+def test_the_aging_of_a_schedule_without_any_is_not_stored_with_each_lead() -> None:
     for aging, reported in ((0.0, b""), (2.0, b'"aging":2.0')):
         world = two_calls(priority_aging=aging)
         assert (b'"aging"' in to_json(world.lead())) is bool(reported)

@@ -1,4 +1,4 @@
-"""Does a schedule do what its triggers say when a lead enters, and when something becomes true of it?"""
+"""Do a schedule's triggers fire when a lead enters, and when a condition becomes true?"""
 
 from typing import Any
 

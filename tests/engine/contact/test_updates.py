@@ -1,4 +1,4 @@
-"""What does a change of one lead do to its place, its plan and its home?"""
+"""What does an update do to a lead's location, plan and contact?"""
 
 from typing import Any
 
@@ -137,7 +137,7 @@ def test_who_opted_out_cannot_be_put_on_a_schedule(world: World) -> None:
     assert world.update(opt_out=False, schedule_start=True).status == "scheduled"
 
 
-def test_new_zones_plan_the_lead_anew(world: World) -> None:
+def test_new_zones_replan_the_lead(world: World) -> None:
     world.now = at("2026-07-15 20:30")
     world.submit(next_action_at=at("2026-07-15 20:45"))
     lead = world.update(zones=("America/Denver",), zone_source="stated")
@@ -202,7 +202,7 @@ def test_a_lead_that_moves_to_somebody_who_opted_out_is_not_contacted(world: Wor
 
 
 @pytest.mark.parametrize(("stop", "field"), [("opt_out", "opted_out_at"), ("blocked", "blocked_at")])
-def test_a_stop_told_together_with_a_new_number_holds_for_both_numbers(world: World, stop: str, field: str) -> None:
+def test_a_stop_reported_together_with_a_new_number_holds_for_both_numbers(world: World, stop: str, field: str) -> None:
     there = world.submit(contact_key=f"1|{OTHER}", caller_id=OTHER)
     lead = world.submit()
     world.update(lead, caller_id=OTHER, **{stop: True})

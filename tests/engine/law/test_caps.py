@@ -1,4 +1,4 @@
-"""When does a cap let go? Exactly a period after the count-th last contact, whatever the order of the ledger."""
+"""When does a cap release a number? Exactly a period after the count-th last contact, in any order of the ledger."""
 
 from datetime import datetime
 

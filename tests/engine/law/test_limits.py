@@ -1,4 +1,4 @@
-"""What must one contact keep to? Rows of all candidate places at once, edges on both sides, from their first date on."""
+"""Which limits apply to one contact? Rows of all candidate places at once, edges on both sides, from their first date on."""
 
 from collections.abc import Iterator
 from datetime import date, datetime, timedelta

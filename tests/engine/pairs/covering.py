@@ -1,4 +1,4 @@
-"""Which few cases bring together each pair of choices? A covering array, made greedily and the same every time.
+"""Which few cases cover each pair of choices? A covering array, built greedily and deterministically.
 
 Every two parameters meet in every combination of their values in some case, in far fewer cases than there are
 combinations (D. Cohen et al., The AETG System, 1997: greedy, pair by pair; here without chance).

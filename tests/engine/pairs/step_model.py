@@ -1,4 +1,4 @@
-"""When does a step that reaches somebody do so, and what follows, told by somebody who knows no engine?
+"""When does a call, text or e-mail step act, and what follows? A plain model that knows no engine.
 
 For a lead of New York on a schedule of such a step and an e-mail that follows it, with hours from Monday to Friday, 9 to 20.
 The model walks along what was observed: where a time is spread by chance it says the span, and goes on from the instant that

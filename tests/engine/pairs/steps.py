@@ -1,4 +1,4 @@
-"""Which steps are tried out? Each value of each field of a call, a text and an e-mail, in scenes where fields can act."""
+"""Which steps are tested? Each value of each field of a call, a text and an e-mail, in scenes where it has an effect."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence

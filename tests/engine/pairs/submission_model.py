@@ -1,4 +1,4 @@
-"""What does a submission do, told by somebody who reads the documents and knows no engine?
+"""What does a submission do? A plain model, written from the documents, that knows no engine.
 
 For the two schedules that these tests have: call, an hour, text, an hour, call, e-mail. Every call is answered and every
 message delivered at once. Leads are numbered as they come to be.

@@ -1,4 +1,4 @@
-"""Which submissions are tried out? Each value of each parameter, and who is there already when it comes."""
+"""Which submissions are tested? Each value of each parameter, with each existing lead."""
 
 from collections.abc import Iterator, Mapping
 from itertools import combinations, product
@@ -158,10 +158,10 @@ def _leads(world: Any) -> list[dict[str, Any]]:
     if not isinstance(world, Model):
         return world.leads()  # type: ignore[no-any-return]
     leads = [lead for person in world.people.values() for lead in person.leads]
-    return [_told(lead) for lead in sorted(leads, key=lambda lead: lead.number)]
+    return [_summary(lead) for lead in sorted(leads, key=lambda lead: lead.number)]
 
 
-def _told(lead: ModelLead) -> dict[str, Any]:
+def _summary(lead: ModelLead) -> dict[str, Any]:
     names = (
         "number", "status", "data", "contact_field_type", "email", "priority", "expires_at", "has_voice", "has_text",
         "calls",

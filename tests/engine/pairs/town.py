@@ -1,4 +1,4 @@
-"""How is a submission tried out from its body to what comes of it? By the real engine, in a world that answers at once."""
+"""How is a submission tested from its body to its effects? By the real engine, with gateways that answer at once."""
 
 from typing import Any
 

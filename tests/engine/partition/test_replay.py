@@ -1,4 +1,4 @@
-"""Does deciding the same inputs again say the same, and reach nobody?"""
+"""Does replaying the same inputs give the same decisions and emit no command?"""
 
 from engine.contact.aggregate import ContactAggregate
 from engine.partition.decider import Decider, Sealed
@@ -81,7 +81,7 @@ def test_e38_deciding_again_gives_the_same_bytes_and_what_it_would_order_stays_a
 
     assert [one.decision.verdict for one in first] == ["done"] * len(first)
     assert [one.value for one in first] == [one.value for one in again]
-    # A decider hands out values; whoever verifies appends none of them (adapters/audit has no appender).
+    # A decider hands out values; an auditor appends none of them (adapters/audit has no appender).
     assert [one.records for one in first] == [one.records for one in again]
 
 

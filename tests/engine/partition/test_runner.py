@@ -1,4 +1,4 @@
-"""Does a partition decide every input once, whatever breaks? A small aggregate on the embedded log."""
+"""Does a partition decide every input once through any fault? A small aggregate on the embedded log."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -110,7 +110,7 @@ class HandClock:
 
 
 class KeptOutbox:
-    """An outbox that keeps what it is offered and acknowledges when told."""
+    """An outbox that stores what it is offered and acknowledges when the test says so."""
 
     def __init__(self, stream: str) -> None:
         self.stream = stream
@@ -188,7 +188,7 @@ ACT = CallerActed(company_id=1, contact_key=KEY, action="remove")
 
 
 @pytest.fixture
-async def house() -> RunnerWorld:
+async def world() -> RunnerWorld:
     return await RunnerWorld().build()
 
 
@@ -198,24 +198,24 @@ async def head_of(runner: Runner) -> Head:
     return head
 
 
-async def test_every_request_gets_one_decision_in_the_order_of_the_log(house: RunnerWorld) -> None:
-    runner = house.runner()
+async def test_every_request_gets_one_decision_in_the_order_of_the_log(world: RunnerWorld) -> None:
+    runner = world.runner()
     await runner.open()
     for _ in range(3):
-        await house.ask(ACT)
+        await world.ask(ACT)
     await runner.cycle()
 
-    decisions = await house.decisions()
+    decisions = await world.decisions()
 
     assert [one.cause.kind for one in decisions] == ["adoption", "request", "request", "request"]
     assert [one.sequence for one in decisions] == [1, 2, 3, 4]
     assert (await head_of(runner)).version == 3
 
 
-async def test_a_new_owner_knows_everything_that_was_committed(house: RunnerWorld) -> None:
-    first, second = house.runner(), house.runner()
+async def test_a_new_owner_knows_everything_that_was_committed(world: RunnerWorld) -> None:
+    first, second = world.runner(), world.runner()
     await first.open()
-    await house.ask(ACT)
+    await world.ask(ACT)
     await first.cycle()
 
     await second.open()
@@ -225,81 +225,81 @@ async def test_a_new_owner_knows_everything_that_was_committed(house: RunnerWorl
     assert second.next_due_at == first.next_due_at
 
 
-async def test_a_fenced_owner_cannot_commit_and_nothing_is_decided_twice(house: RunnerWorld) -> None:
-    first, second = house.runner(), house.runner()
+async def test_a_fenced_owner_cannot_commit_and_nothing_is_decided_twice(world: RunnerWorld) -> None:
+    first, second = world.runner(), world.runner()
     await first.open()
     await second.open()
-    await house.ask(ACT)
+    await world.ask(ACT)
 
     with pytest.raises(FencedError):
         await first.cycle()
     await second.cycle()
 
-    assert [one.cause.offset for one in await house.decisions() if one.cause.kind == "request"] == [0]
+    assert [one.cause.offset for one in await world.decisions() if one.cause.kind == "request"] == [0]
 
 
 @pytest.mark.parametrize("point", [FaultPoint.BEFORE_COMMIT, FaultPoint.AFTER_COMMIT])
-async def test_a_commit_in_doubt_is_settled_by_the_changelog(house: RunnerWorld, point: FaultPoint) -> None:
-    runner = house.runner()
+async def test_a_commit_in_doubt_is_settled_by_the_changelog(world: RunnerWorld, point: FaultPoint) -> None:
+    runner = world.runner()
     await runner.open()
-    await house.ask(ACT)
-    house.faults.point = point
+    await world.ask(ACT)
+    world.faults.point = point
 
     with pytest.raises(LogError):
         await runner.cycle()
     await runner.open()
     await runner.cycle()
 
-    assert [one.cause.offset for one in await house.decisions() if one.cause.kind == "request"] == [0]
+    assert [one.cause.offset for one in await world.decisions() if one.cause.kind == "request"] == [0]
     assert (await head_of(runner)).version == 1
 
 
-async def test_a_timer_fires_once_when_it_is_due_and_survives_a_new_owner(house: RunnerWorld) -> None:
-    runner = house.runner()
+async def test_a_timer_fires_once_when_it_is_due_and_survives_a_new_owner(world: RunnerWorld) -> None:
+    runner = world.runner()
     await runner.open()
-    await house.ask(ACT)
+    await world.ask(ACT)
     await runner.cycle()
     await runner.open()
     await runner.cycle()
     assert (await head_of(runner)).opted_out_at is None
 
-    house.clock.time += 5000
+    world.clock.time += 5000
     report = await runner.cycle()
     again = await runner.cycle()
 
     assert (report.ticks, again.ticks) == (1, 0)
-    assert (await head_of(runner)).opted_out_at == (await house.decisions())[-1].decided_at
+    assert (await head_of(runner)).opted_out_at == (await world.decisions())[-1].decided_at
 
 
 async def test_a_message_waits_in_the_outbox_until_it_is_acknowledged_under_any_owner(
-    house: RunnerWorld,
+    world: RunnerWorld,
 ) -> None:
-    runner = house.runner()
+    runner = world.runner()
     await runner.open()
-    await house.ask(CallerActed(company_id=1, contact_key=KEY, action="opt_out"))
+    await world.ask(CallerActed(company_id=1, contact_key=KEY, action="opt_out"))
     await runner.cycle()
-    successor = house.runner()
+    successor = world.runner()
     await successor.open()
-    assert list(house.outboxes[-1].entries) == [1]
+    assert list(world.outboxes[-1].entries) == [1]
 
-    house.outboxes[-1].acknowledged = [1]
-    await house.ask(ACT)
+    world.outboxes[-1].acknowledged = [1]
+    await world.ask(ACT)
     await successor.cycle()
-    third = house.runner()
+    third = world.runner()
     await third.open()
 
-    assert house.outboxes[-1].entries == {}
+    assert world.outboxes[-1].entries == {}
     assert third.outbox_pending == 0
 
 
-async def test_a_number_of_a_stream_is_decided_once_and_later_numbers_go_on(house: RunnerWorld) -> None:
-    runner = house.runner()
+async def test_a_number_of_a_stream_is_decided_once_and_later_numbers_go_on(world: RunnerWorld) -> None:
+    runner = world.runner()
     await runner.open()
     for number in (1, 2, 2, 1, 3):
-        await house.ask(ACT, stream="s", number=number)
+        await world.ask(ACT, stream="s", number=number)
     await runner.cycle()
 
-    verdicts = [one.verdict for one in await house.decisions() if one.cause.kind == "request"]
+    verdicts = [one.verdict for one in await world.decisions() if one.cause.kind == "request"]
 
     assert verdicts == ["done", "done", "repeated", "repeated", "done"]
 
@@ -322,16 +322,16 @@ BAD_RECORDS = [
 
 @pytest.mark.parametrize(("value", "kind", "code"), BAD_RECORDS)
 async def test_a_bad_record_is_refused_and_kept_and_the_partition_goes_on(
-    house: RunnerWorld, value: bytes, kind: str, code: str
+    world: RunnerWorld, value: bytes, kind: str, code: str
 ) -> None:
-    runner = house.runner()
+    runner = world.runner()
     await runner.open()
-    await house.ask(value, kind)
-    await house.ask(ACT)
+    await world.ask(value, kind)
+    await world.ask(ACT)
     await runner.cycle()
 
-    refused, done = (await house.decisions())[1:]
-    [letter] = await house.dead_letters()
+    refused, done = (await world.decisions())[1:]
+    [letter] = await world.dead_letters()
 
     assert (refused.verdict, done.verdict) == ("refused", "done")
     assert refused.answer is not None
@@ -339,18 +339,18 @@ async def test_a_bad_record_is_refused_and_kept_and_the_partition_goes_on(
     assert (letter["dl_code"], letter["dl_offset"]) == (code.encode(), b"0")
 
 
-async def test_when_deciding_raises_the_input_is_recorded_as_failed_and_kept(house: RunnerWorld) -> None:
-    runner = house.runner()
+async def test_when_deciding_raises_the_input_is_recorded_as_failed_and_kept(world: RunnerWorld) -> None:
+    runner = world.runner()
     await runner.open()
-    await house.ask(LeadDeleteRequested(company_id=1, contact_key=KEY, lead_id=13), "lead.delete_requested")
-    await house.ask(LeadDeleteRequested(company_id=1, contact_key=KEY, lead_id=1), "lead.delete_requested")
+    await world.ask(LeadDeleteRequested(company_id=1, contact_key=KEY, lead_id=13), "lead.delete_requested")
+    await world.ask(LeadDeleteRequested(company_id=1, contact_key=KEY, lead_id=1), "lead.delete_requested")
     await runner.cycle()
 
-    failed, refused = (await house.decisions())[1:]
+    failed, refused = (await world.decisions())[1:]
 
     assert (failed.verdict, failed.error) == ("failed", "ZeroDivisionError: thirteen")
     assert (refused.verdict, refused.answer and refused.answer.status) == ("refused", 404)
-    assert [letter["dl_code"] for letter in await house.dead_letters()] == [b"decision_failed"]
+    assert [letter["dl_code"] for letter in await world.dead_letters()] == [b"decision_failed"]
 
 
 class Padding(Counting):
@@ -396,22 +396,22 @@ async def cycles(runner: Runner, times: int) -> list[str]:
 
 @pytest.mark.parametrize("action", ["opt_out", "remove"], ids=["a request", "a timer"])
 async def test_an_input_whose_records_the_log_refuses_is_found_recorded_and_left_behind(
-    house: RunnerWorld, action: str
+    world: RunnerWorld, action: str
 ) -> None:
-    await house.log.delete_topic("contacts.state")
-    await house.log.create_topic("contacts.state", 1, record_bytes_max=20_000)
-    runner = house.runner(Padding())
+    await world.log.delete_topic("contacts.state")
+    await world.log.create_topic("contacts.state", 1, record_bytes_max=20_000)
+    runner = world.runner(Padding())
     await runner.open()
     keys = [f"1|{size}" for size in (1, 2, 50, 3, 60, 4)]
     for key in keys:
-        await house.ask(CallerActed(company_id=1, contact_key=key, action=action), key=key)  # type: ignore[arg-type]
+        await world.ask(CallerActed(company_id=1, contact_key=key, action=action), key=key)  # type: ignore[arg-type]
     problems = await cycles(runner, 3)
-    house.clock.time += 2_000
+    world.clock.time += 2_000
     problems += await cycles(runner, 40)
 
-    decisions = await house.decisions()
+    decisions = await world.decisions()
     failed = [one for one in decisions if one.verdict == "failed"]
-    letters = await house.dead_letters()
+    letters = await world.dead_letters()
     heads = {key: runner.state.get(head_key(key), Head) for key in keys}
     kind = "request" if action == "opt_out" else "tick"
     assert [(one.cause.kind, one.cause.refusal is not None) for one in failed] == [(kind, True)] * 2
@@ -423,57 +423,57 @@ async def test_an_input_whose_records_the_log_refuses_is_found_recorded_and_left
     assert runner.problem is None
 
 
-async def test_a_limit_that_was_raised_meanwhile_refuses_nothing(house: RunnerWorld) -> None:
-    await house.log.delete_topic("contacts.state")
-    await house.log.create_topic("contacts.state", 1, record_bytes_max=20_000)
-    runner = house.runner(Padding())
+async def test_a_limit_that_was_raised_meanwhile_refuses_nothing(world: RunnerWorld) -> None:
+    await world.log.delete_topic("contacts.state")
+    await world.log.create_topic("contacts.state", 1, record_bytes_max=20_000)
+    runner = world.runner(Padding())
     await runner.open()
-    await house.ask(CallerActed(company_id=1, contact_key="1|50", action="opt_out"), key="1|50")
+    await world.ask(CallerActed(company_id=1, contact_key="1|50", action="opt_out"), key="1|50")
     await cycles(runner, 1)
-    house.log._topics["contacts.state"] = msgspec.structs.replace(
-        house.log._topics["contacts.state"], record_bytes_max=1_000_000
+    world.log._topics["contacts.state"] = msgspec.structs.replace(
+        world.log._topics["contacts.state"], record_bytes_max=1_000_000
     )
     await cycles(runner, 3)
 
-    assert [one.verdict for one in await house.decisions()][1:] == ["done"]
+    assert [one.verdict for one in await world.decisions()][1:] == ["done"]
 
 
-async def test_a_dead_letter_that_the_log_refuses_as_well_is_left_out(house: RunnerWorld) -> None:
-    await house.log.delete_topic("deadletter")
-    await house.log.create_topic("deadletter", 1, record_bytes_max=300)
-    runner = house.runner()
+async def test_a_dead_letter_that_the_log_refuses_as_well_is_left_out(world: RunnerWorld) -> None:
+    await world.log.delete_topic("deadletter")
+    await world.log.create_topic("deadletter", 1, record_bytes_max=300)
+    runner = world.runner()
     await runner.open()
-    await house.ask(b"{")
-    await house.ask(ACT)
+    await world.ask(b"{")
+    await world.ask(ACT)
     await cycles(runner, 8)
 
-    assert [one.verdict for one in await house.decisions()][1:] == ["refused", "done"]
-    assert await house.dead_letters() == []
+    assert [one.verdict for one in await world.decisions()][1:] == ["refused", "done"]
+    assert await world.dead_letters() == []
 
 
-async def test_large_timers_are_divided_among_transactions(house: RunnerWorld) -> None:
-    runner = house.runner(Padding(), CycleLimits(records_bytes_max=100_000))
+async def test_large_timers_are_divided_among_transactions(world: RunnerWorld) -> None:
+    runner = world.runner(Padding(), CycleLimits(records_bytes_max=100_000))
     await runner.open()
     for number in range(30):
-        await house.ask(CallerActed(company_id=number, contact_key=f"{number}|30", action="remove"), key=f"{number}|30")
+        await world.ask(CallerActed(company_id=number, contact_key=f"{number}|30", action="remove"), key=f"{number}|30")
     await runner.cycle()
-    house.clock.time += 2_000
+    world.clock.time += 2_000
     sizes = [sum(one.size_bytes for one in (await runner.cycle()).decisions) for _ in range(40)]
 
     assert max(sizes) < 200_000
-    assert len([one for one in await house.decisions() if one.cause.kind == "tick"]) == 30
+    assert len([one for one in await world.decisions() if one.cause.kind == "tick"]) == 30
 
 
-async def test_nothing_fires_while_old_requests_are_unread(house: RunnerWorld) -> None:
-    runner = house.runner()
+async def test_nothing_fires_while_old_requests_are_unread(world: RunnerWorld) -> None:
+    runner = world.runner()
     await runner.open()
-    await house.ask(ACT)
+    await world.ask(ACT)
     await runner.cycle()
     for _ in range(2001):
-        await house.ask(ACT)
-    successor = house.runner()
+        await world.ask(ACT)
+    successor = world.runner()
     await successor.open()
-    house.clock.time += 60_000
+    world.clock.time += 60_000
 
     first, second = await successor.cycle(), await successor.cycle()
 
@@ -481,51 +481,51 @@ async def test_nothing_fires_while_old_requests_are_unread(house: RunnerWorld) -
     assert second.behind is False
 
 
-async def test_nothing_fires_while_a_request_that_came_since_the_take_over_is_unread(house: RunnerWorld) -> None:
-    """It may be an opt-out: whoever cannot keep up with the requests contacts nobody."""
-    runner = house.runner(limits=CycleLimits(inputs_max=1))
+async def test_nothing_fires_while_a_request_that_came_since_the_take_over_is_unread(world: RunnerWorld) -> None:
+    """It may be an opt-out: a partition that lags behind its requests contacts nobody."""
+    runner = world.runner(limits=CycleLimits(inputs_max=1))
     await runner.open()
     for _ in range(20):
-        await house.ask(ACT)
+        await world.ask(ACT)
     reports = [await runner.cycle()]
-    house.clock.time += 60_000  # the heads' timers are due, and what is unread is older than `behind_seconds`
+    world.clock.time += 60_000  # the heads' timers are due, and what is unread is older than `behind_seconds`
     reports += [await runner.cycle() for _ in range(10)]
 
     assert [report.behind for report in reports[1:]] == [True] * 10
     assert sum(report.ticks for report in reports[1:]) == 0
 
 
-async def test_the_chain_of_decisions_has_no_gap(house: RunnerWorld) -> None:
-    runner = house.runner()
+async def test_the_chain_of_decisions_has_no_gap(world: RunnerWorld) -> None:
+    runner = world.runner()
     await runner.open()
     for _ in range(3):
-        await house.ask(ACT)
+        await world.ask(ACT)
         await runner.cycle()
 
-    decisions = await house.decisions()
+    decisions = await world.decisions()
 
     assert decisions[0].prev == ""
     assert len({one.prev for one in decisions}) == len(decisions)
     await asyncio.sleep(0)
 
 
-async def test_time_stands_still_while_the_clock_cannot_be_trusted_and_nothing_spins(house: RunnerWorld) -> None:
-    runner = house.runner()
+async def test_time_stands_still_while_the_clock_cannot_be_trusted_and_nothing_spins(world: RunnerWorld) -> None:
+    runner = world.runner()
     await runner.open()
-    await house.ask(ACT)
+    await world.ask(ACT)
     await runner.cycle()
     decided_at = runner.position.decided_at
-    house.clock.ahead = 86_400_000
-    await house.ask(ACT)
+    world.clock.ahead = 86_400_000
+    await world.ask(ACT)
     await runner.cycle()
-    await house.ask(ACT)  # the third one has a timer that is due
+    await world.ask(ACT)  # the third one has a timer that is due
     await runner.cycle()
 
     assert runner.position.decided_at == decided_at
     assert runner._poll_timeout_seconds() > 0
 
-    house.clock.ahead = 0
-    house.clock.time += 86_400_000
+    world.clock.ahead = 0
+    world.clock.time += 86_400_000
     await runner.cycle()
     await runner.cycle()
     assert runner.position.decided_at >= decided_at + 86_400_000
@@ -533,70 +533,70 @@ async def test_time_stands_still_while_the_clock_cannot_be_trusted_and_nothing_s
 
 @pytest.mark.parametrize(("ahead", "words"), [(86_400_000, "86400 s ahead of"), (-86_400_000, "86400 s behind")])
 async def test_a_partition_that_is_opened_with_a_wrong_clock_dispatches_nothing_until_it_is_right(
-    house: RunnerWorld, ahead: int, words: str
+    world: RunnerWorld, ahead: int, words: str
 ) -> None:
     """A scheduler that was restarted a day ahead contacted a day early, and took its partitions there for a day."""
-    former = house.runner()
+    former = world.runner()
     await former.open()
-    await house.ask(ACT)  # sets a timer, a second from now
+    await world.ask(ACT)  # sets a timer, a second from now
     await former.cycle()
     decided_at = former.position.decided_at
-    house.clock.time += 60_000
-    house.clock.ahead = ahead
+    world.clock.time += 60_000
+    world.clock.ahead = ahead
 
     for _ in range(2):  # also where the process is started again
-        runner = house.runner()
+        runner = world.runner()
         await runner.open()
-        await house.ask(CallerActed(company_id=2, contact_key="2|1", action="opt_out"), key="2|1")
+        await world.ask(CallerActed(company_id=2, contact_key="2|1", action="opt_out"), key="2|1")
         for _ in range(3):
             report = await runner.cycle()
             assert (report.behind, report.ticks) == (True, 0)
         assert words in str(runner.problem)
-    assert (await house.decisions())[-1].cause.kind == "request"  # it is decided, at a time that stands still
+    assert (await world.decisions())[-1].cause.kind == "request"  # it is decided, at a time that stands still
     assert runner.position.decided_at == decided_at
 
-    house.clock.ahead = 0
+    world.clock.ahead = 0
     assert (await runner.cycle()).ticks == 1
     assert runner.problem is None
-    assert runner.position.decided_at == house.clock.time
+    assert runner.position.decided_at == world.clock.time
 
 
-async def test_a_partition_on_which_nothing_was_decided_yet_does_not_begin_with_a_wrong_clock(house: RunnerWorld) -> None:
-    house.clock.ahead = 86_400_000
-    runner = house.runner()
+async def test_a_partition_on_which_nothing_was_decided_yet_does_not_begin_with_a_wrong_clock(world: RunnerWorld) -> None:
+    world.clock.ahead = 86_400_000
+    runner = world.runner()
     await runner.open()
-    await house.ask(ACT)
+    await world.ask(ACT)
     for _ in range(3):
         assert (await runner.cycle()).behind
 
-    assert await house.decisions() == []
+    assert await world.decisions() == []
     assert "86400 s ahead of" in str(runner.problem)
-    house.clock.ahead = 0
+    world.clock.ahead = 0
     await runner.cycle()
-    assert (await house.decisions())[-1].decided_at <= house.clock.time
+    assert (await world.decisions())[-1].decided_at <= world.clock.time
 
 
-async def test_a_partition_goes_on_when_it_was_the_brokers_clock_that_is_put_right(house: RunnerWorld) -> None:
-    house.log_ahead = -86_400_000
-    former = house.runner()
-    house.clock.ahead = -86_400_000
+async def test_a_partition_goes_on_when_it_was_the_brokers_clock_that_is_put_right(world: RunnerWorld) -> None:
+    world.log_ahead = -86_400_000
+    former = world.runner()
+    world.clock.ahead = -86_400_000
     await former.open()
-    await house.ask(ACT)
+    await world.ask(ACT)
     await former.cycle()
-    house.clock.ahead = 0
+    world.clock.ahead = 0
     assert (await former.cycle()).behind
 
-    house.log_ahead = 0
-    house.clock.time += 31_000  # it asks again that often
+    world.log_ahead = 0
+    world.clock.time += 31_000  # it asks again that often
     for _ in range(2):
         report = await former.cycle()
     assert former.problem is None
     assert not report.behind
 
 
-async def test_clocks_may_be_thirty_seconds_apart_and_a_slow_commit_makes_none_wrong(house: RunnerWorld) -> None:
-    house.clock.ahead = 30_000
-    runner = house.runner()
+async def test_clocks_may_be_thirty_seconds_apart_and_a_slow_commit_makes_none_wrong(world: RunnerWorld) -> None:
+    world.clock.ahead = 30_000
+    runner = world.runner()
     await runner.open()
     await runner.cycle()
 
@@ -609,22 +609,22 @@ async def test_clocks_may_be_thirty_seconds_apart_and_a_slow_commit_makes_none_w
     assert ahead_seconds(heard.appended_at + 61_000, 160.0, heard, heard.appended_at + 71_000) == -10
 
 
-async def test_a_partition_that_another_clock_took_into_the_future_waits_for_its_own(house: RunnerWorld) -> None:
+async def test_a_partition_that_another_clock_took_into_the_future_waits_for_its_own(world: RunnerWorld) -> None:
     """As `up --speed 600` did on a deployment that it joined: what is due then is not due now."""
-    runner = house.runner()
+    runner = world.runner()
     await runner.open()
-    house.clock.time += 18_000_000
-    await house.ask(ACT)
+    world.clock.time += 18_000_000
+    await world.ask(ACT)
     await runner.cycle()
     ahead = runner.position.decided_at
-    house.clock.time -= 18_000_000
-    began = house.clock.time
-    successor = house.runner()
+    world.clock.time -= 18_000_000
+    began = world.clock.time
+    successor = world.runner()
     await successor.open()
-    await house.ask(CallerActed(company_id=1, contact_key=KEY, action="opt_out"))
+    await world.ask(CallerActed(company_id=1, contact_key=KEY, action="opt_out"))
     await successor.cycle()
-    decided = (await house.decisions())[-1]
-    await house.ask(ACT)  # the third one has a timer, due a second after the future
+    decided = (await world.decisions())[-1]
+    await world.ask(ACT)  # the third one has a timer, due a second after the future
     waiting = await successor.cycle()
 
     assert (decided.verdict, decided.cause.behind) == ("done", True)
@@ -635,16 +635,16 @@ async def test_a_partition_that_another_clock_took_into_the_future_waits_for_its
     assert f"goes on at {to_rfc3339(ahead)}" in successor.problem
     assert f"Since {to_rfc3339(successor.ahead_since)}" in successor.problem
 
-    house.clock.time = ahead - 31_000
+    world.clock.time = ahead - 31_000
     assert (await successor.cycle()).behind
-    house.clock.time = ahead + 2_000
+    world.clock.time = ahead + 2_000
     assert (await successor.cycle()).ticks == 1
     problem: str | None = successor.problem
     assert problem is None
 
 
-async def test_a_partition_adopts_the_version_of_the_decision_rules_beside_those_of_its_process(house: RunnerWorld) -> None:
-    runner = house.runner()
+async def test_a_partition_adopts_the_version_of_the_decision_rules_beside_those_of_its_process(world: RunnerWorld) -> None:
+    runner = world.runner()
     await runner.open()
     await runner.cycle()
 
@@ -652,19 +652,19 @@ async def test_a_partition_adopts_the_version_of_the_decision_rules_beside_those
 
 
 async def test_another_version_of_the_decision_rules_is_adopted_by_a_decision(
-    house: RunnerWorld, monkeypatch: pytest.MonkeyPatch
+    world: RunnerWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    former = house.runner()
+    former = world.runner()
     await former.open()
     await former.cycle()
     await former.close()
     monkeypatch.setattr("engine.decision_rules.VERSION", VERSION + 1)
 
-    runner = house.runner()
+    runner = world.runner()
     await runner.open()
     await runner.cycle()
 
-    causes = [decision.cause for decision in await house.decisions()]
+    causes = [decision.cause for decision in await world.decisions()]
     assert [cause.kind for cause in causes] == ["adoption", "adoption"]
     assert [cause.versions["decision_rules"] for cause in causes] == [str(VERSION), str(VERSION + 1)]
 
@@ -672,25 +672,25 @@ async def test_another_version_of_the_decision_rules_is_adopted_by_a_decision(
 # -- records of the changelog that nobody of ours wrote ----------------------------------------------------------------
 
 
-async def restored(house: RunnerWorld, key: bytes | None, value: bytes | None) -> tuple[Runner, list[str]]:
+async def restored(world: RunnerWorld, key: bytes | None, value: bytes | None) -> tuple[Runner, list[str]]:
     """Return a runner that has been decided with, and what its successor skips; the changelog has one record more."""
-    former = house.runner()
+    former = world.runner()
     await former.open()
-    await house.ask(ACT)
+    await world.ask(ACT)
     await former.cycle()
     await former.close()
-    await house.appender.append(0, [Outgoing("contacts.state", key, value)])
+    await world.appender.append(0, [Outgoing("contacts.state", key, value)])
     skipped: list[str] = []
-    runner = house.runner()
+    runner = world.runner()
     runner._skip = lambda topic, partition, _offset, reason: skipped.append(f"{topic}[{partition}] {reason}")
     return runner, skipped
 
 
 @pytest.mark.parametrize("key", [None, b"", b"\xff\xfe", b"nonsense", b"unknown/7"])
-async def test_a_foreign_record_in_the_changelog_is_skipped_and_said(house: RunnerWorld, key: bytes | None) -> None:
-    runner, skipped = await restored(house, key, b"\xc1 no MessagePack")
+async def test_a_foreign_record_in_the_changelog_is_skipped_and_said(world: RunnerWorld, key: bytes | None) -> None:
+    runner, skipped = await restored(world, key, b"\xc1 no MessagePack")
     await runner.open()
-    await house.ask(ACT)
+    await world.ask(ACT)
     await runner.cycle()
 
     assert (await head_of(runner)).version == 2
@@ -701,32 +701,32 @@ async def test_a_foreign_record_in_the_changelog_is_skipped_and_said(house: Runn
 @pytest.mark.parametrize("key", [b"__position__", b"__outbox__/7", b"__outbox__/x"])
 @pytest.mark.parametrize("value", [b"", b"\xc1", b"\x81\xa1x", b"null"])
 async def test_a_value_of_the_runner_that_cannot_be_read_stops_the_partition_with_a_sentence(
-    house: RunnerWorld, key: bytes, value: bytes
+    world: RunnerWorld, key: bytes, value: bytes
 ) -> None:
     """To go on without its position would be to decide inputs twice."""
-    runner, _ = await restored(house, key, value)
+    runner, _ = await restored(world, key, value)
 
     with pytest.raises(StateUnreadableError, match=r"contacts.state\[0\] offset \d+ cannot be read .*operators.md"):
         await runner.open()
 
 
-async def test_a_partition_goes_on_when_its_last_good_value_is_written_again(house: RunnerWorld) -> None:
-    runner, _ = await restored(house, b"__position__", b"\xc1")
-    good = [one for one in house.log.partition("contacts.state", 0).records if one.key == b"__position__"][-2]
+async def test_a_partition_goes_on_when_its_last_good_value_is_written_again(world: RunnerWorld) -> None:
+    runner, _ = await restored(world, b"__position__", b"\xc1")
+    good = [one for one in world.log.partition("contacts.state", 0).records if one.key == b"__position__"][-2]
     with pytest.raises(StateUnreadableError):
         await runner.open()
 
-    await house.appender.append(0, [Outgoing("contacts.state", good.key, good.value)])
+    await world.appender.append(0, [Outgoing("contacts.state", good.key, good.value)])
     await runner.open()
-    await house.ask(ACT)
+    await world.ask(ACT)
     await runner.cycle()
 
     assert (await head_of(runner)).version == 2
-    assert [one.sequence for one in await house.decisions()] == [1, 2, 3]
+    assert [one.sequence for one in await world.decisions()] == [1, 2, 3]
 
 
-async def test_a_value_with_a_timer_that_cannot_be_read_stops_the_partition_with_a_sentence(house: RunnerWorld) -> None:
-    runner, _ = await restored(house, b"head/1|+1", packed_name("last_call_at") + b"\xc1")
+async def test_a_value_with_a_timer_that_cannot_be_read_stops_the_partition_with_a_sentence(world: RunnerWorld) -> None:
+    runner, _ = await restored(world, b"head/1|+1", packed_name("last_call_at") + b"\xc1")
 
     with pytest.raises(StateUnreadableError, match=r"the value of head/1\|\+1 in contacts.state\[0\] cannot be read"):
         await runner.open()

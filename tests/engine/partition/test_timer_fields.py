@@ -1,4 +1,4 @@
-"""Is it true what an aggregate says about which values have no timer?"""
+"""Is what an aggregate declares about values without a timer true?"""
 
 import msgspec
 import pytest

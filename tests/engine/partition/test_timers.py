@@ -1,4 +1,4 @@
-"""Does every timer that is meant come up once, at its time, most urgent first?"""
+"""Does every timer fire once, at its time, the most urgent first?"""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,4 +1,4 @@
-"""Does a preview say what the running engine does, and why then?"""
+"""Does a preview agree with the running engine, and give the reasons?"""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Does a preview say of any schedule what somebody says who only reads the papers and looks at the clock?"""
+"""Does a preview of any schedule agree with a plain model that steps through time?"""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -105,6 +105,6 @@ def test_a_preview_is_what_a_reader_of_the_papers_says(
     found = shown(preview(read_trial({**asked, "limit": 100}, now=EPOCH)))
 
     done, end, ended_at = Oracle(at, zones, states, schedule, outcomes).run()
-    told = [(one["step_id"], datetime.fromisoformat(one["at"])) for one in found["actions"]]
-    assert told == done
+    forecast_actions = [(one["step_id"], datetime.fromisoformat(one["at"])) for one in found["actions"]]
+    assert forecast_actions == done
     assert (found["end_status"], datetime.fromisoformat(found["ended_at"])) == (end, ended_at)

@@ -1,4 +1,4 @@
-"""Does a preview of a schedule that nobody thought of say what the running engine does with it?"""
+"""Does a preview of a random schedule agree with the running engine?"""
 
 from typing import Any
 

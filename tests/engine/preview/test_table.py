@@ -1,4 +1,4 @@
-"""Does a preview give the answers that were worked out by hand from the papers, row by row?"""
+"""Does a preview give the answers that were worked out by hand, row by row?"""
 
 from typing import Any
 

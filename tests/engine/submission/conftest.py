@@ -1,4 +1,4 @@
-"""Which company do the submissions of these tests go to? One with an offer, a schedule on it, and a stranger beside it."""
+"""Which company do these submissions go to? One with an offer and its schedule; another company exists beside it."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""Does a submission become the request that its sender meant, with every fault told at once and nothing half taken?"""
+"""Does a submission become the request that its sender meant, with every error reported at once and nothing half applied?"""
 
 from typing import Any
 
@@ -199,7 +199,7 @@ GROWING = {f"list-{place}": [1e15] * 200 for place in range(100)}
 """100 kB as it is sent, 380 kB as it is stored."""
 
 
-def test_tokens_that_grow_beyond_the_bound_when_stored_are_too_large_at_the_door(submit: Submit) -> None:
+def test_tokens_that_grow_beyond_the_bound_when_stored_are_refused_as_too_large(submit: Submit) -> None:
     with pytest.raises(RefusedError, match="262144 bytes") as refused:
         submit({"data": GROWING})
     assert (refused.value.code, list(refused.value.errors)) == ("too_large", ["data"])

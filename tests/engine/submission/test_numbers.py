@@ -1,4 +1,4 @@
-"""Is a number read as libphonenumber reads it, whichever way it went through the memory of exchanges?"""
+"""Is a number parsed as libphonenumber parses it, with and without the cache of exchanges?"""
 
 import phonenumbers
 import pytest

@@ -1,4 +1,4 @@
-"""Is a call shown with every column, and its course told in the order of time?"""
+"""Is a call shown with every column, and its events in the order of time?"""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -67,23 +67,23 @@ def test_each_fact_is_one_of_a_few_types(kind: str, data: dict[str, Any], type_o
 
 def test_events_are_listed_oldest_first_and_a_recording_when_the_call_ended() -> None:
     facts = [_fact("call.updated", 9), _fact("call.ended", 5, 1), _fact("outcome.recorded", 5), _fact("call.ringing", 1)]
-    told = call_events(_row(recording_url="https://pbx.example.com/1.wav"), facts)
-    assert [event["event"] for event in told] == [
+    events = call_events(_row(recording_url="https://pbx.example.com/1.wav"), facts)
+    assert [event["event"] for event in events] == [
         *("call.ringing", "outcome.recorded", "call.ended", "call.recorded", "call.updated")
     ]
-    assert told[3]["created_at"] == told[2]["created_at"]
+    assert events[3]["created_at"] == events[2]["created_at"]
 
 
 def test_a_recording_that_was_ready_after_the_end_is_listed_then() -> None:
     facts = [_fact("call.ended", 5), _fact("call.updated", 9, fields=["recording_url"]), _fact("call.updated", 12)]
-    told = call_events(_row(recording_url="https://pbx.example.com/1.wav"), facts)
-    assert [event["event"] for event in told] == ["call.ended", "call.updated", "call.recorded", "call.updated"]
+    events = call_events(_row(recording_url="https://pbx.example.com/1.wav"), facts)
+    assert [event["event"] for event in events] == ["call.ended", "call.updated", "call.recorded", "call.updated"]
 
 
 def test_a_recording_of_a_call_without_an_end_is_listed_when_the_call_changed_last() -> None:
     row = _row(recording_url="https://pbx.example.com/1.wav", updated_at=NOON.replace(second=30))
-    told = call_events(row, [_fact("call.ringing", 1)])
-    assert [(event["event"], event["created_at"]) for event in told] == [
+    events = call_events(row, [_fact("call.ringing", 1)])
+    assert [(event["event"], event["created_at"]) for event in events] == [
         ("call.ringing", "2026-07-15T16:00:01Z"),
         ("call.recorded", "2026-07-15T16:00:30Z"),
     ]

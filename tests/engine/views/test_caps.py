@@ -169,8 +169,8 @@ def test_a_buyer_is_free_again_when_the_caps_in_its_way_are_reset_and_nothing_el
         offer_9=Offer(name="Solar", lead_token="lt", buyer_group_ids=(7,)),
     )
     tallies = {"buyer_group/7": _tallies(used, _group(**group))}
-    told = availability(ROW, ways(ROW, rules), Capacity(rules, held, tallies, NOW))
-    assert told == {
+    capacity_shown = availability(ROW, ways(ROW, rules), Capacity(rules, held, tallies, NOW))
+    assert capacity_shown == {
         "available": reason is None,
         "buyer_ids": [70] if reason is None else [],
         "next_available_at": opens,
@@ -186,11 +186,11 @@ def test_it_is_unknown_when_an_open_call_releases_what_it_reserved() -> None:
         offer_9=Offer(name="Solar", lead_token="lt", buyer_group_ids=(7,)),
     )
     reserved = {"buyer_group/7": _tallies({"attempt_hourly": 2}, group, is_open=True)}
-    told = availability(ROW, ways(ROW, rules), Capacity(rules, {}, reserved, NOW))
-    assert (told["reasons"], told["next_available_at"]) == ({"70": "hourly_cap"}, None)
+    capacity_shown = availability(ROW, ways(ROW, rules), Capacity(rules, {}, reserved, NOW))
+    assert (capacity_shown["reasons"], capacity_shown["next_available_at"]) == ({"70": "hourly_cap"}, None)
     confirmed = {"buyer/70": _tallies({"connection_daily": 1}, group)}
-    told = availability(ROW, ways(ROW, rules), Capacity(rules, {}, confirmed, NOW))
-    assert (told["reasons"], told["next_available_at"]) == ({"70": "daily_cap"}, "2026-07-16T04:00:00Z")
+    capacity_shown = availability(ROW, ways(ROW, rules), Capacity(rules, {}, confirmed, NOW))
+    assert (capacity_shown["reasons"], capacity_shown["next_available_at"]) == ({"70": "daily_cap"}, "2026-07-16T04:00:00Z")
 
 
 def test_no_buyer_can_take_a_call_of_a_lead_whose_traffic_source_has_used_up_its_caps() -> None:
@@ -204,8 +204,8 @@ def test_no_buyer_can_take_a_call_of_a_lead_whose_traffic_source_has_used_up_its
     found = ways(row, rules)
     assert resources(row, found) == ["buyer/70", "traffic_source/5"]
     tallies = {"traffic_source/5": _tallies({"connection_daily": 1}, _group())}
-    told = availability(row, found, Capacity(rules, {}, tallies, NOW))
-    assert (told["reasons"], told["next_available_at"]) == ({"70": "daily_cap"}, "2026-07-16T04:00:00Z")
+    capacity_shown = availability(row, found, Capacity(rules, {}, tallies, NOW))
+    assert (capacity_shown["reasons"], capacity_shown["next_available_at"]) == ({"70": "daily_cap"}, "2026-07-16T04:00:00Z")
 
 
 DAY_OF_WORK = msgspec.convert(
@@ -228,8 +228,8 @@ def test_each_cap_that_can_be_set_closes_the_group_where_its_own_metric_has_reac
     cap = f"{metric}_{period}"
     for used, is_hit in ((reached, True), ({**reached, cap: 1.99}, False), ({cap: 2}, True), ({}, False)):
         tallies = {"buyer_group/7": _tallies(used, group)}
-        told = availability(ROW, ways(ROW, rules), Capacity(rules, {}, tallies, NOW))
-        assert told["reasons"] == ({"70": f"{period}_cap"} if is_hit else {}), used
+        capacity_shown = availability(ROW, ways(ROW, rules), Capacity(rules, {}, tallies, NOW))
+        assert capacity_shown["reasons"] == ({"70": f"{period}_cap"} if is_hit else {}), used
         assert is_maxed_out(group, used, 0) is is_hit
 
 
@@ -255,8 +255,8 @@ def test_a_buyer_is_free_again_within_its_hours_and_those_of_its_group(
         offer_9=Offer(name="Solar", lead_token="lt", buyer_group_ids=(7,)),
     )
     tallies = {"buyer_group/7": _tallies(used, _group(caps={"attempt_hourly": 2}), at(now))}
-    told = availability(ROW, ways(ROW, rules), Capacity(rules, {}, tallies, at(now)))
-    assert (told["reasons"].get("70"), told["next_available_at"]) == (reason, opens)
+    capacity_shown = availability(ROW, ways(ROW, rules), Capacity(rules, {}, tallies, at(now)))
+    assert (capacity_shown["reasons"].get("70"), capacity_shown["next_available_at"]) == (reason, opens)
 
 
 def test_no_buyer_takes_a_suppressed_person_nor_does_a_paused_deleted_or_foreign_buyer() -> None:
@@ -273,8 +273,8 @@ def test_no_buyer_takes_a_suppressed_person_nor_does_a_paused_deleted_or_foreign
         )  # fmt: skip
         rules.apply(0, record)
     capacity = Capacity(rules, {}, {}, NOW)
-    told = availability(ROW, ways(ROW, rules), capacity)
-    assert (told["buyer_ids"], told["reasons"]) == ([70], {"71": "paused"})
+    capacity_shown = availability(ROW, ways(ROW, rules), capacity)
+    assert (capacity_shown["buyer_ids"], capacity_shown["reasons"]) == ([70], {"71": "paused"})
     for name, value in (("opt_out", True), ("blocked", True), ("status", "dnc")):
         row = {**ROW, name: value}
         assert availability(row, ways(row, rules), capacity)["reasons"] == {"70": "suppressed", "71": "suppressed"}
@@ -290,8 +290,8 @@ def test_a_buyer_that_one_way_leads_to_is_free_whatever_stands_in_the_others() -
     )
     for offer_id in (9, 10):
         row = {**ROW, "offer_id": offer_id}
-        told = availability(row, ways(row, rules), Capacity(rules, {}, {}, NOW))
-        assert (told["buyer_ids"], told["reasons"]) == ([70], {})
+        capacity_shown = availability(row, ways(row, rules), Capacity(rules, {}, {}, NOW))
+        assert (capacity_shown["buyer_ids"], capacity_shown["reasons"]) == ([70], {})
 
 
 def test_a_lead_asks_the_buyers_of_the_version_of_its_schedule_that_it_is_on() -> None:
@@ -330,8 +330,8 @@ def test_buyers_stand_by_the_tier_and_weight_of_their_group_then_by_their_own() 
         offer_9=Offer(name="Solar", lead_token="lt", buyer_group_ids=(7, 8, 9), buyer_ids=(73,)),
     )
     assert ways(ROW, rules) == [(None, 73), (9, 74), (8, 75), (7, 72), (7, 71), (7, 70)]
-    told = availability(ROW, ways(ROW, rules), Capacity(rules, {}, {}, NOW))
-    assert told["buyer_ids"] == [73, 74, 75, 72, 71, 70]
+    capacity_shown = availability(ROW, ways(ROW, rules), Capacity(rules, {}, {}, NOW))
+    assert capacity_shown["buyer_ids"] == [73, 74, 75, 72, 71, 70]
 
 
 def test_the_first_of_several_buyers_counts() -> None:
@@ -346,5 +346,8 @@ def test_the_first_of_several_buyers_counts() -> None:
         "buyer_group/7": _tallies({"attempt_daily": 1.0}, _group()),
         "buyer_group/8": _tallies({"attempt_hourly": 1.0}, _group()),
     }
-    told = availability(ROW, ways(ROW, rules), Capacity(rules, {}, used, NOW + MINUTE))
-    assert (told["next_available_at"], told["reasons"]) == ("2026-07-15T19:00:00Z", {"70": "daily_cap", "71": "hourly_cap"})
+    capacity_shown = availability(ROW, ways(ROW, rules), Capacity(rules, {}, used, NOW + MINUTE))
+    assert (capacity_shown["next_available_at"], capacity_shown["reasons"]) == (
+        "2026-07-15T19:00:00Z",
+        {"70": "daily_cap", "71": "hourly_cap"},
+    )

@@ -1,4 +1,4 @@
-"""Does one value look outside as it should: moments in UTC whatever their zone, structs with every field?"""
+"""Is one value rendered right: instants in UTC from any zone, structs with every field?"""
 
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any

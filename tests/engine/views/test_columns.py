@@ -38,12 +38,12 @@ def test_the_document_tells_the_type_that_the_rule_fills(
     _record: str, columns: tuple[Column, ...], _given: str, types: dict[str, dict[str, Any]]
 ) -> None:
     for column in columns:
-        told = types[column.name]
-        kinds = told.get("type", [])
+        described = types[column.name]
+        kinds = described.get("type", [])
         outside = {"date-time": "string", "uuid": "string"}.get(column.type, column.type)
         assert outside in ([kinds] if isinstance(kinds, str) else kinds), column.name
         if column.type in {"date-time", "uuid"}:
-            assert told.get("format") == column.type, column.name
+            assert described.get("format") == column.type, column.name
 
 
 def test_a_lead_shows_the_columns_of_the_table_and_no_others() -> None:

@@ -86,8 +86,8 @@ class LeadRow(dict[str, Any]):
     ],
 )
 def test_a_sentence_says_where_a_lead_stands(row: dict[str, Any], sentence: str) -> None:
-    told = human_status(LeadRow({"zone_deciding": None, "zones": ["Etc/GMT+4"], **row}), NOW_INSTANT)
-    assert told.removesuffix(" (lead's time)") == sentence
+    status_shown = human_status(LeadRow({"zone_deciding": None, "zones": ["Etc/GMT+4"], **row}), NOW_INSTANT)
+    assert status_shown.removesuffix(" (lead's time)") == sentence
 
 
 @pytest.mark.parametrize("status", STATUSES)
@@ -99,10 +99,10 @@ def test_every_status_has_its_words_and_every_column_its_value(status: str) -> N
 
 
 def test_colours_tell_good_ends_from_bad_ones() -> None:
-    told: dict[str, set[str]] = {}
+    status_shown: dict[str, set[str]] = {}
     for status, colour in CSS_STATUSES.items():
-        told.setdefault(colour, set()).add(status)
-    assert told == {
+        status_shown.setdefault(colour, set()).add(status)
+    assert status_shown == {
         "info": {"queue", "scheduled"},
         "warning": {"waiting"},
         "active": {"running"},

@@ -1,4 +1,4 @@
-"""Does a report tell of each group what its sums say, of many groups as of few?"""
+"""Does a report derive each group's measures from its sums, for many groups as for few?"""
 
 import pytest
 
@@ -58,7 +58,7 @@ CALL_SUMS = {
 
 
 @pytest.mark.parametrize(
-    ("measure", "sums", "told"),
+    ("measure", "sums", "reported"),
     [
         (
             LEADS,
@@ -80,18 +80,18 @@ CALL_SUMS = {
     ],
 )  # fmt: skip
 def test_every_figure_follows_from_the_sums_of_its_group(
-    measure: Measure, sums: dict[str, float], told: dict[str, float]
+    measure: Measure, sums: dict[str, float], reported: dict[str, float]
 ) -> None:
-    assert metrics(sums, measure) == told
+    assert metrics(sums, measure) == reported
 
 
 @pytest.mark.parametrize("measure", [LEADS, CALLS])
 def test_a_rate_of_nothing_is_unknown_and_a_sum_of_nothing_is_nothing(measure: Measure) -> None:
-    told = metrics(dict.fromkeys(measure.sums, 0), measure)
-    assert {name for name, value in told.items() if value is None} == {
-        name for name in told if name.startswith(("avg_", "conversion_rate", "connect_rate"))
+    reported = metrics(dict.fromkeys(measure.sums, 0), measure)
+    assert {name for name, value in reported.items() if value is None} == {
+        name for name in reported if name.startswith(("avg_", "conversion_rate", "connect_rate"))
     }
-    assert {value for value in told.values() if value is not None} == {0}
+    assert {value for value in reported.values() if value is not None} == {0}
 
 
 def test_the_largest_group_comes_first_equal_ones_by_value_and_what_has_none_last() -> None:

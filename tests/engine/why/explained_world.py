@@ -1,4 +1,4 @@
-"""How is an answer asked for? In the world of the contact's tests, which keeps when every fact was stated."""
+"""How do these tests ask for an answer? In the world of the contact's tests, which stores when every fact was stated."""
 
 from dataclasses import dataclass, field
 

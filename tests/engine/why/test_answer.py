@@ -491,7 +491,7 @@ TRYING: dict[str, Any] = {**CALL, "retry": {"no_answer": {"delay": "30m", "max":
 @settings(max_examples=60, deadline=None)
 @given(data=st.data())
 def test_what_was_said_at_a_time_is_what_is_said_of_it_later(data: st.DataObject) -> None:
-    """The facts alone tell of a past instant what the state told of it when it was now."""
+    """The facts alone say of a past instant what the state said at that instant."""
     steps = data.draw(
         st.permutations(
             [TRYING, TEXT, wait("3h"), {"id": "hope", "kind": "wait_for", "event": "converted", "timeout": "2h"}]

@@ -1,4 +1,4 @@
-"""Is what is foreseen for many leads the sum of what is foreseen for each?"""
+"""Is the forecast for many leads the sum of the forecasts for each?"""
 
 from engine.why.outlook import Outlook
 from schemas.contact import Attempt

@@ -1,4 +1,4 @@
-"""Does a decision carry everything that its plan weighed, and nothing where nothing moved it?"""
+"""Does a decision record every reason of its plan, and none where nothing moved it?"""
 
 from typing import Any
 

@@ -23,7 +23,7 @@ LOOK_SECONDS = 0.1
 PROGRAM = str(Path(sys.executable).with_name("leadclock"))
 
 
-class Household:
+class UpProcess:
     """One `leadclock up` in a folder of its own."""
 
     def __init__(self, home: Path, *arguments: str, environ: Mapping[str, str] | None = None) -> None:
@@ -117,7 +117,7 @@ class Household:
 
 
 class Leads:
-    """The leads of a household as its key sees them over HTTP."""
+    """The leads of an `up` as its key sees them over HTTP."""
 
     def __init__(self, ready: Mapping[str, Any]) -> None:
         self._client = httpx.Client(
