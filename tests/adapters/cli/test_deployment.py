@@ -87,14 +87,14 @@ def test_the_one_that_is_typed_is_taken_whole(typed: str, taken: str) -> None:
 
 
 def test_a_folder_that_is_typed_means_the_up_in_it(tmp_path: Path) -> None:
-    run_up(tmp_path / "house")
-    assert asked("--data-dir", "house").stdout.strip() == UP
+    run_up(tmp_path / "other")
+    assert asked("--data-dir", "other").stdout.strip() == UP
     result = asked("--data-dir", "nowhere")
     assert (result.exit_code, "no `leadclock up` runs in nowhere" in result.output) == (1, True)
 
 
 def test_a_folder_and_the_settings_of_the_shell_contradict_each_other() -> None:
-    result = asked("--data-dir", "house", "--deployment", "env")
+    result = asked("--data-dir", "other", "--deployment", "env")
     assert result.exit_code == 2
     assert "--data-dir" in result.output
 

@@ -1,4 +1,4 @@
-"""What does a tail of the decisions load? Many people may watch one: the client of the log, and none of the house."""
+"""What does a tail of the decisions load? The client of the log and nothing else: many people may watch one."""
 
 import subprocess
 import sys

@@ -66,7 +66,7 @@ STEPS: list[dict[str, Any]] = [
 
 
 class Outage:
-    """Says no at the log's door for the topics named, as a broker does that has lost its leaders."""
+    """Refuses appends to the topics named, as a broker does that has lost its leaders."""
 
     def __init__(self) -> None:
         self.topics: set[str] = set()

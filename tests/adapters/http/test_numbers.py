@@ -1,4 +1,4 @@
-"""Does a number keep its value and its type, from the door through PostgreSQL to every answer that shows it?
+"""Does a number keep its value and its type, from the request through PostgreSQL to every answer that shows it?
 
 Its spelling is nobody's promise: 1e2 may come back as 100.0. A float never comes back as a whole number, nor the reverse.
 """

@@ -43,7 +43,7 @@ class Clock:
         await asyncio.sleep(0)
 
 
-class Door:
+class Gate:
     """A gate with an allowance of BURST unknown keys, one a second."""
 
     def __init__(self, source: Source) -> None:
@@ -71,82 +71,82 @@ class Door:
 
 
 async def test_the_same_wrong_key_or_token_is_answered_from_memory() -> None:
-    door = Door(Source())
+    gate = Gate(Source())
     for _ in range(2):
-        assert await door.key("pk_wrong.sk_wrong") == "unauthenticated"
-    assert door.source.refreshes == 1
+        assert await gate.key("pk_wrong.sk_wrong") == "unauthenticated"
+    assert gate.source.refreshes == 1
     for _ in range(2):
-        assert await door.token("lt_wrong") == "unknown"
-    assert door.source.refreshes == 2
+        assert await gate.token("lt_wrong") == "unknown"
+    assert gate.source.refreshes == 2
 
 
 async def test_what_was_unknown_is_looked_for_again_after_a_second() -> None:
-    door = Door(Source())
+    gate = Gate(Source())
     for _ in range(3):
-        await door.key("pk_wrong.sk_wrong")
-        await door.token("lt_wrong", None)
-        door.clock.seconds += REMEMBERED_SECONDS
-    assert door.source.refreshes == 6
+        await gate.key("pk_wrong.sk_wrong")
+        await gate.token("lt_wrong", None)
+        gate.clock.seconds += REMEMBERED_SECONDS
+    assert gate.source.refreshes == 6
 
 
 async def test_a_key_or_token_that_was_asked_for_too_early_works_as_soon_as_newer_rules_arrive() -> None:
-    door = Door(Source())
-    assert await door.key(f"{PUBLIC}.{PRIVATE}") == "unauthenticated"
-    assert await door.token("lt_early") == "unknown"
-    door.source.take((key(), Offer(name="O", lead_token="lt_early")))
-    assert await door.key(f"{PUBLIC}.{PRIVATE}") == ""
-    assert await door.token("lt_early") == ""
-    assert door.source.refreshes == 2, "the newer rules came by themselves"
+    gate = Gate(Source())
+    assert await gate.key(f"{PUBLIC}.{PRIVATE}") == "unauthenticated"
+    assert await gate.token("lt_early") == "unknown"
+    gate.source.take((key(), Offer(name="O", lead_token="lt_early")))
+    assert await gate.key(f"{PUBLIC}.{PRIVATE}") == ""
+    assert await gate.token("lt_early") == ""
+    assert gate.source.refreshes == 2, "the newer rules came by themselves"
     # Any newer record lapses all entries: an offer that is made now may be the one that was asked for.
-    await door.token("lt_other")
-    door.source.take((Offer(name="P", lead_token="lt_third"),))
-    before = door.source.refreshes
-    await door.token("lt_other")
-    assert door.source.refreshes == before + 1
+    await gate.token("lt_other")
+    gate.source.take((Offer(name="P", lead_token="lt_third"),))
+    before = gate.source.refreshes
+    await gate.token("lt_other")
+    assert gate.source.refreshes == before + 1
 
 
 async def test_a_new_key_is_read_before_it_is_refused_also_while_its_address_sends_wrong_ones() -> None:
-    door = Door(Source(late=(key(),)))
-    assert await door.key(f"{PUBLIC}.{PRIVATE}") == ""
-    assert door.source.refreshes == 1
+    gate = Gate(Source(late=(key(),)))
+    assert await gate.key(f"{PUBLIC}.{PRIVATE}") == ""
+    assert gate.source.refreshes == 1
 
 
 async def test_wrong_keys_beyond_the_allowance_of_an_address_are_held_and_refused_without_a_reading() -> None:
-    door = Door(Source())
-    answers = [await door.key(f"pk_{number}.sk") for number in range(BURST)]
-    answers += [await door.token(f"lt_{number}") for number in range(3)]
-    answers += [await door.key("pk_last.sk")]
+    gate = Gate(Source())
+    answers = [await gate.key(f"pk_{number}.sk") for number in range(BURST)]
+    answers += [await gate.token(f"lt_{number}") for number in range(3)]
+    answers += [await gate.key("pk_last.sk")]
     assert answers == ["unauthenticated"] * BURST + ["rate_limited"] * 4
-    assert door.source.refreshes == BURST
-    assert door.clock.held == [HOLD_SECONDS] * 4
-    assert door.retry_after == "1"
-    assert await door.token("lt_neighbour", NEIGHBOUR) == "unknown", "another address has its own allowance"
-    door.clock.seconds += 1
-    assert await door.token("lt_later") == "unknown"
+    assert gate.source.refreshes == BURST
+    assert gate.clock.held == [HOLD_SECONDS] * 4
+    assert gate.retry_after == "1"
+    assert await gate.token("lt_neighbour", NEIGHBOUR) == "unknown", "another address has its own allowance"
+    gate.clock.seconds += 1
+    assert await gate.token("lt_later") == "unknown"
 
 
 async def test_a_company_with_good_keys_is_never_locked_out_by_a_flood_from_its_own_address() -> None:
-    door = Door(Source(key(), Offer(name="O", lead_token="lt_good")))
+    gate = Gate(Source(key(), Offer(name="O", lead_token="lt_good")))
     for number in range(3 * BURST):
-        await door.key(f"pk_{number}.sk")
-    assert await door.token("lt_wrong") == "rate_limited"
+        await gate.key(f"pk_{number}.sk")
+    assert await gate.token("lt_wrong") == "rate_limited"
     for _ in range(3 * BURST):
-        assert await door.key(f"{PUBLIC}.{PRIVATE}") == ""
-        assert await door.token("lt_good") == ""
-    assert await door.token("lt_wrong", None) == "unknown", "a sender with a good key has the allowance of the company"
+        assert await gate.key(f"{PUBLIC}.{PRIVATE}") == ""
+        assert await gate.token("lt_good") == ""
+    assert await gate.token("lt_wrong", None) == "unknown", "a sender with a good key has the allowance of the company"
 
 
 async def test_at_most_so_many_are_held_at_once() -> None:
-    door = Door(Source())
+    gate = Gate(Source())
     over = HELD_PER_ADDRESS_MAX + 20
-    answers = await asyncio.gather(*(door.token(f"lt_{number}") for number in range(BURST + over)))
+    answers = await asyncio.gather(*(gate.token(f"lt_{number}") for number in range(BURST + over)))
     assert answers.count("rate_limited") == over
-    assert len(door.clock.held) == HELD_PER_ADDRESS_MAX
-    door.clock.held.clear()
+    assert len(gate.clock.held) == HELD_PER_ADDRESS_MAX
+    gate.clock.held.clear()
     places = range(2 * HELD_MAX // HELD_PER_ADDRESS_MAX)
-    flood = [door.token(f"lt_{number}", f"192.0.2.{place}") for place in places for number in range(BURST + over)]
+    flood = [gate.token(f"lt_{number}", f"192.0.2.{place}") for place in places for number in range(BURST + over)]
     assert (await asyncio.gather(*flood)).count("rate_limited") == len(places) * over
-    assert len(door.clock.held) == HELD_MAX
+    assert len(gate.clock.held) == HELD_MAX
 
 
 @pytest.mark.parametrize(
@@ -171,11 +171,11 @@ async def test_a_key_that_exists_is_refused_with_the_same_work_as_one_that_does_
 
     async def refused(source: Source) -> list[str]:
         work.clear()
-        door = Door(source)
+        gate = Gate(source)
         private = PRIVATE if more else "sk_wrong"
         for _ in range(2):
-            assert await door.key(f"{PUBLIC}.{private}") == "unauthenticated"
-            work.append(f"{source.refreshes} readings, {len(door.authenticator.unknown)} remembered")
+            assert await gate.key(f"{PUBLIC}.{private}") == "unauthenticated"
+            work.append(f"{source.refreshes} readings, {len(gate.authenticator.unknown)} remembered")
         return list(work)
 
     known = ApiKey(name="K", public_key=PUBLIC, private_key_sha256=hash_private_key(PRIVATE), **more)  # type: ignore[arg-type]

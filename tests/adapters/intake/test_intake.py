@@ -48,7 +48,7 @@ class Failing:
             raise LogError(f"made to fail {point}")
 
 
-class House:
+class IntakeWorld:
     """An inbox of one partition and one intake after the other."""
 
     def __init__(self) -> None:
@@ -61,7 +61,7 @@ class House:
         self.observed: list[tuple[int, int]] = []
         self.unread = 0
 
-    async def build(self) -> "House":
+    async def build(self) -> "IntakeWorld":
         for topic in TOPICS:
             count = 1 if topic.name == "leads.inbox" else PARTITIONS
             await self.log.create_topic(topic.name, count, record_bytes_max=2_000_000)
@@ -139,18 +139,18 @@ class House:
 
 
 @pytest.fixture
-async def house() -> AsyncIterator[House]:
-    house = await House().build()
-    yield house
-    await house.log.close()
+async def world() -> AsyncIterator[IntakeWorld]:
+    world = await IntakeWorld().build()
+    yield world
+    await world.log.close()
 
 
-async def test_a_submission_becomes_a_request_in_the_partition_of_its_contact(house: House) -> None:
-    await house.put(LEAD)
-    done = await (await house.intake()).cycle()
+async def test_a_submission_becomes_a_request_in_the_partition_of_its_contact(world: IntakeWorld) -> None:
+    await world.put(LEAD)
+    done = await (await world.intake()).cycle()
 
-    [(envelope, request)] = house.requests()
-    [record] = house.records("contacts.requests")
+    [(envelope, request)] = world.requests()
+    [record] = world.records("contacts.requests")
 
     assert done == 1
     assert (request.contact_key, request.schedule_id) == ("1|+13055550123", 3)
@@ -161,32 +161,32 @@ async def test_a_submission_becomes_a_request_in_the_partition_of_its_contact(ho
     assert envelope.stream.startswith("leads.inbox/")
 
 
-async def test_the_request_says_which_rules_were_seen(house: House) -> None:
-    await house.put(LEAD)
-    await (await house.intake()).cycle()
+async def test_the_request_says_which_rules_were_seen(world: IntakeWorld) -> None:
+    await world.put(LEAD)
+    await (await world.intake()).cycle()
 
-    [(envelope, _)] = house.requests()
+    [(envelope, _)] = world.requests()
 
-    assert (envelope.rules_partition, envelope.rules_sequence) == house.rules.seen(1)
+    assert (envelope.rules_partition, envelope.rules_sequence) == world.rules.seen(1)
 
 
-async def test_the_id_and_the_trace_of_the_producer_are_kept(house: House) -> None:
+async def test_the_id_and_the_trace_of_the_producer_are_kept(world: IntakeWorld) -> None:
     trace = b"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
-    await house.put(LEAD, headers=(("ce_id", b"mine-1"), ("ce_type", b"lead.submitted"), ("traceparent", trace)))
-    await (await house.intake()).cycle()
+    await world.put(LEAD, headers=(("ce_id", b"mine-1"), ("ce_type", b"lead.submitted"), ("traceparent", trace)))
+    await (await world.intake()).cycle()
 
-    [(envelope, _)] = house.requests()
+    [(envelope, _)] = world.requests()
 
     assert (envelope.id, envelope.traceparent) == ("mine-1", trace.decode())
 
 
-async def test_a_token_that_the_rules_do_not_know_yet_is_looked_up_again_before_it_is_refused(house: House) -> None:
-    await house.rule("offer", 4, Offer(name="Roofs", lead_token="offer-token-00002"))
-    await house.put({**LEAD, "lead_token": "offer-token-00002"}, {**LEAD, "lead_token": "nobody-has-this-one"})
-    await (await house.intake()).cycle()
+async def test_a_token_that_the_rules_do_not_know_yet_is_looked_up_again_before_it_is_refused(world: IntakeWorld) -> None:
+    await world.rule("offer", 4, Offer(name="Roofs", lead_token="offer-token-00002"))
+    await world.put({**LEAD, "lead_token": "offer-token-00002"}, {**LEAD, "lead_token": "nobody-has-this-one"})
+    await (await world.intake()).cycle()
 
-    [(_, request)] = house.requests()
-    [letter] = house.dead()
+    [(_, request)] = world.requests()
+    [letter] = world.dead()
 
     assert request.offer_id == 4
     assert letter["dl_code"] == b"unknown_lead_token"
@@ -213,191 +213,193 @@ JUNK = [
 
 
 @pytest.mark.parametrize(("value", "code"), JUNK)
-async def test_any_bytes_end_as_a_dead_letter_and_the_next_record_goes_on(house: House, value: Any, code: str) -> None:
-    await house.put(value, LEAD, headers=(("mine", b"1"),))
-    await (await house.intake()).cycle()
+async def test_any_bytes_end_as_a_dead_letter_and_the_next_record_goes_on(world: IntakeWorld, value: Any, code: str) -> None:
+    await world.put(value, LEAD, headers=(("mine", b"1"),))
+    await (await world.intake()).cycle()
 
-    [letter] = house.dead()
-    [kept] = house.records("deadletter")
+    [letter] = world.dead()
+    [kept] = world.records("deadletter")
 
     assert letter["dl_code"] == code.encode()
     assert (letter["dl_topic"], letter["dl_partition"], letter["dl_offset"]) == (b"leads.inbox", b"0", b"0")
     assert (kept.value, letter["mine"]) == (value, b"1")
-    assert len(house.requests()) == 1
-    assert house.observed == [(1, 1)]
+    assert len(world.requests()) == 1
+    assert world.observed == [(1, 1)]
 
 
-async def test_a_record_on_which_reading_fails_is_a_dead_letter_too(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_record_on_which_reading_fails_is_a_dead_letter_too(
+    world: IntakeWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def failing(raw: Any, *rest: Any, **more: Any) -> Any:
         return 1 / 0 if "poison" in raw else normalise(raw, *rest, **more)
 
     monkeypatch.setattr(intake, "normalise", failing)
-    await house.put({**LEAD, "poison": 1}, LEAD)
-    await (await house.intake()).cycle()
+    await world.put({**LEAD, "poison": 1}, LEAD)
+    await (await world.intake()).cycle()
 
-    assert [letter["dl_code"] for letter in house.dead()] == [b"internal_error"]
-    assert len(house.requests()) == 1
+    assert [letter["dl_code"] for letter in world.dead()] == [b"internal_error"]
+    assert len(world.requests()) == 1
 
 
 async def test_a_request_that_the_log_refuses_for_its_size_is_a_dead_letter_and_its_neighbours_are_passed_on(
-    house: House,
+    world: IntakeWorld,
 ) -> None:
     topic = "contacts.requests"
-    house.log._topics[topic] = msgspec.structs.replace(house.log._topics[topic], record_bytes_max=5_000)
+    world.log._topics[topic] = msgspec.structs.replace(world.log._topics[topic], record_bytes_max=5_000)
     large = {**LEAD, **{f"note_{place}": "x" * 3_000 for place in range(3)}}
-    await house.put(LEAD, large, {**LEAD, "first_name": "Bob"}, large, {**LEAD, "caller_id": "+13055550199"})
-    done = await (await house.intake()).cycle()
+    await world.put(LEAD, large, {**LEAD, "first_name": "Bob"}, large, {**LEAD, "caller_id": "+13055550199"})
+    done = await (await world.intake()).cycle()
 
     assert done == 5
-    assert [envelope.number for envelope, _ in house.requests()] == [0, 2, 4]
-    assert [(letter["dl_code"], letter["dl_offset"]) for letter in house.dead()] == [
+    assert [envelope.number for envelope, _ in world.requests()] == [0, 2, 4]
+    assert [(letter["dl_code"], letter["dl_offset"]) for letter in world.dead()] == [
         (b"too_large", b"1"),
         (b"too_large", b"3"),
     ]
-    assert house.observed == [(3, 2)]
+    assert world.observed == [(3, 2)]
 
 
-async def test_a_record_of_another_type_is_a_dead_letter(house: House) -> None:
-    await house.put(LEAD, headers=(("ce_type", b"lead.update_requested"),))
-    await (await house.intake()).cycle()
+async def test_a_record_of_another_type_is_a_dead_letter(world: IntakeWorld) -> None:
+    await world.put(LEAD, headers=(("ce_type", b"lead.update_requested"),))
+    await (await world.intake()).cycle()
 
-    assert [letter["dl_code"] for letter in house.dead()] == [b"unknown_type"]
-    assert house.requests() == []
+    assert [letter["dl_code"] for letter in world.dead()] == [b"unknown_type"]
+    assert world.requests() == []
 
 
-async def test_a_dead_letter_tells_every_bad_field(house: House) -> None:
-    await house.put({"lead_token": TOKEN, "caller_id": "12", "lead_priority": "high"})
-    await (await house.intake()).cycle()
+async def test_a_dead_letter_tells_every_bad_field(world: IntakeWorld) -> None:
+    await world.put({"lead_token": TOKEN, "caller_id": "12", "lead_priority": "high"})
+    await (await world.intake()).cycle()
 
-    [letter] = house.dead()
+    [letter] = world.dead()
 
     assert b"caller_id" in letter["dl_detail"]
     assert b"lead_priority" in letter["dl_detail"]
 
 
-async def test_reading_again_after_a_crash_gives_the_same_numbers_so_that_a_repeat_is_refused(house: House) -> None:
-    await house.put(LEAD, {**LEAD, "caller_id": "+13055550124"})
-    first = await house.intake()
+async def test_reading_again_after_a_crash_gives_the_same_numbers_so_that_a_repeat_is_refused(world: IntakeWorld) -> None:
+    await world.put(LEAD, {**LEAD, "caller_id": "+13055550124"})
+    first = await world.intake()
     await first.cycle()  # nobody notes how far it was: the crash
-    second = await house.intake()
+    second = await world.intake()
     await second.cycle()
 
-    numbers = [(envelope.stream, envelope.number, envelope.id) for envelope, _ in house.requests()]
+    numbers = [(envelope.stream, envelope.number, envelope.id) for envelope, _ in world.requests()]
 
     assert len(numbers) == 4
     assert len(set(numbers)) == 2
 
 
-async def test_a_new_intake_begins_where_the_group_says_that_the_last_one_was(house: House) -> None:
-    await house.put(LEAD)
-    house.group.report(0, await (await house.intake()).cycle())
-    await house.put({**LEAD, "caller_id": "+13055550124"})
-    await (await house.intake()).cycle()
+async def test_a_new_intake_begins_where_the_group_says_that_the_last_one_was(world: IntakeWorld) -> None:
+    await world.put(LEAD)
+    world.group.report(0, await (await world.intake()).cycle())
+    await world.put({**LEAD, "caller_id": "+13055550124"})
+    await (await world.intake()).cycle()
 
-    assert [envelope.number for envelope, _ in house.requests()] == [0, 1]
+    assert [envelope.number for envelope, _ in world.requests()] == [0, 1]
 
 
 IN_TWO_COUNTRIES = "2079460958"
 """A number of Maine to somebody in the United States, and one of London to somebody in Britain."""
 
 
-async def test_a_record_that_is_read_again_goes_to_the_contact_that_it_went_to_before(house: House) -> None:
+async def test_a_record_that_is_read_again_goes_to_the_contact_that_it_went_to_before(world: IntakeWorld) -> None:
     lead = {"lead_token": "offer-token-00001", "caller_id": IN_TWO_COUNTRIES}
-    await house.put(lead)
-    await (await house.intake()).cycle()  # nobody notes how far it was: the crash
-    await house.rule("offer", 2, Offer(name="Solar", lead_token="offer-token-00001", country="GB"), version=2)
-    await house.rules.refresh()
-    again = await house.intake()
+    await world.put(lead)
+    await (await world.intake()).cycle()  # nobody notes how far it was: the crash
+    await world.rule("offer", 2, Offer(name="Solar", lead_token="offer-token-00001", country="GB"), version=2)
+    await world.rules.refresh()
+    again = await world.intake()
     await again.cycle()
-    await house.put(lead)
+    await world.put(lead)
     await again.cycle()
 
-    keys = [(envelope.number, request.contact_key) for envelope, request in house.requests()]
+    keys = [(envelope.number, request.contact_key) for envelope, request in world.requests()]
 
     assert keys == [(0, "1|+12079460958"), (0, "1|+12079460958"), (1, "1|+442079460958")]
 
 
-async def test_newer_rules_are_noted_before_a_record_is_read_by_them(house: House) -> None:
-    intake = await house.intake()
-    await house.put(LEAD)
+async def test_newer_rules_are_noted_before_a_record_is_read_by_them(world: IntakeWorld) -> None:
+    intake = await world.intake()
+    await world.put(LEAD)
     await intake.cycle()
-    await house.rule("offer", 4, Offer(name="Roofs", lead_token="offer-token-00002"))
-    await house.put(LEAD, {**LEAD, "lead_token": "offer-token-00002"}, LEAD)
+    await world.rule("offer", 4, Offer(name="Roofs", lead_token="offer-token-00002"))
+    await world.put(LEAD, {**LEAD, "lead_token": "offer-token-00002"}, LEAD)
     await intake.cycle()
 
-    assert await house.group.load_checkpoint(0) == Checkpoint(2, '{"1":4}')
-    assert [envelope.number for envelope, _ in house.requests()] == [0, 1, 2, 3]
+    assert await world.group.load_checkpoint(0) == Checkpoint(2, '{"1":4}')
+    assert [envelope.number for envelope, _ in world.requests()] == [0, 1, 2, 3]
 
 
 @pytest.mark.parametrize("topic", ["contacts.requests", "deadletter"])
 @pytest.mark.parametrize("point", [FaultPoint.BEFORE_APPEND, FaultPoint.AFTER_APPEND])
-async def test_nothing_is_passed_over_when_an_append_fails(house: House, point: FaultPoint, topic: str) -> None:
-    house.faults.times, house.faults.point, house.faults.topic = 1, point, topic
+async def test_nothing_is_passed_over_when_an_append_fails(world: IntakeWorld, point: FaultPoint, topic: str) -> None:
+    world.faults.times, world.faults.point, world.faults.topic = 1, point, topic
     people = [{**LEAD, "caller_id": f"+130555501{number:02}"} for number in range(10)]
-    await house.put(*people, b"junk")
-    intake = await house.intake()
+    await world.put(*people, b"junk")
+    intake = await world.intake()
     with pytest.raises(LogError):
         await intake.cycle()
     await intake.open()
     done = await intake.cycle()
 
     assert done == 11
-    assert {envelope.number for envelope, _ in house.requests()} == set(range(10))
-    assert {letter["dl_offset"] for letter in house.dead()} == {b"10"}
+    assert {envelope.number for envelope, _ in world.requests()} == set(range(10))
+    assert {letter["dl_offset"] for letter in world.dead()} == {b"10"}
 
 
-async def test_submissions_of_one_contact_keep_their_order(house: House) -> None:
-    await house.put(*({**LEAD, "first_name": f"n{number}"} for number in range(20)))
-    await (await house.intake()).cycle()
+async def test_submissions_of_one_contact_keep_their_order(world: IntakeWorld) -> None:
+    await world.put(*({**LEAD, "first_name": f"n{number}"} for number in range(20)))
+    await (await world.intake()).cycle()
 
-    [records] = [records for n in range(PARTITIONS) if (records := house.log.partition("contacts.requests", n).records)]
+    [records] = [records for n in range(PARTITIONS) if (records := world.log.partition("contacts.requests", n).records)]
 
     assert [from_headers(record.headers).number for record in records] == list(range(20))
 
 
-async def test_nothing_more_is_passed_on_while_the_schedulers_backlog_fills_the_window(house: House) -> None:
-    intake = await house.intake()
+async def test_nothing_more_is_passed_on_while_the_schedulers_backlog_fills_the_window(world: IntakeWorld) -> None:
+    intake = await world.intake()
     intake._backpressure.record_append(InboxPartition(0), 0, WINDOW_START - 1, WINDOW_START)
-    await house.put(LEAD)
+    await world.put(LEAD)
 
     assert await intake.cycle() == 0
-    assert house.requests() == []
+    assert world.requests() == []
 
-    house.decided = {0: WINDOW_START}
+    world.decided = {0: WINDOW_START}
     async with asyncio.timeout(60):
         while await intake.cycle() == 0:
             pass
-    assert len(house.requests()) == 1
+    assert len(world.requests()) == 1
 
 
-async def test_a_partition_that_is_held_back_counts_what_it_has_not_passed_on(house: House) -> None:
+async def test_a_partition_that_is_held_back_counts_what_it_has_not_passed_on(world: IntakeWorld) -> None:
     """Its lag read 0 for ten minutes while new leads waited."""
-    intake = await house.intake()
+    intake = await world.intake()
     intake._backpressure.record_append(InboxPartition(0), 0, WINDOW_START - 1, WINDOW_START)
-    await house.put(LEAD, LEAD)
+    await world.put(LEAD, LEAD)
     await intake.cycle()
 
-    assert house.unread == 2
+    assert world.unread == 2
     assert intake.problem is None
 
 
 async def test_a_partition_that_is_held_back_for_long_says_what_it_waits_for_until_it_goes_on(
-    house: House, monkeypatch: pytest.MonkeyPatch
+    world: IntakeWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(intake, "PAUSE_SECONDS_MAX", 0.0)
-    made = await house.intake()
+    made = await world.intake()
     made._backpressure.record_append(InboxPartition(0), 0, WINDOW_START - 1, WINDOW_START)
     await made.cycle()
     assert made.problem == intake.SCHEDULERS_STALL
 
-    house.decided = {0: WINDOW_START}
+    world.decided = {0: WINDOW_START}
     async with asyncio.timeout(60):
         while made.problem is not None:
             await made.cycle()
 
 
-async def test_an_intake_that_is_not_open_says_so(house: House) -> None:
-    intake = await house.intake()
+async def test_an_intake_that_is_not_open_says_so(world: IntakeWorld) -> None:
+    intake = await world.intake()
     await intake.close()
     with pytest.raises(LogError):
         await intake.cycle()

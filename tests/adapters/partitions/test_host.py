@@ -12,7 +12,7 @@ from adapters.partitions.host import FENCED, LEAVING, RESTORING, UNASSIGNED, Par
 from engine.partition.ports import FencedError, LogError
 
 UNKNOWN = (-1,)
-"""Of a house whose partitions the group has not told yet."""
+"""Of a world whose partitions the group has not told yet."""
 
 
 class Told:
@@ -84,7 +84,7 @@ class Diary:
         self.closes += 1
 
 
-class House:
+class HostWorld:
     def __init__(self, *assigned: int) -> None:
         self.assignment = Told()
         if assigned != UNKNOWN:
@@ -124,14 +124,14 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def test_every_assigned_partition_is_opened_and_cycled() -> None:
-    house = House(0, 2)
-    await until(lambda: house.assignment.reported.keys() == {0, 2})
+    world = HostWorld(0, 2)
+    await until(lambda: world.assignment.reported.keys() == {0, 2})
 
-    assert house.host.is_ready
-    assert house.made.keys() == {0, 2}
-    await house.end()
-    assert house.worker(0).closes > 0
-    assert house.worker(2).closes > 0
+    assert world.host.is_ready
+    assert world.made.keys() == {0, 2}
+    await world.end()
+    assert world.worker(0).closes > 0
+    assert world.worker(2).closes > 0
 
 
 @pytest.mark.parametrize(("is_away", "longest_seconds"), [(True, 1.0), (False, 10.0)])
@@ -145,220 +145,220 @@ async def test_a_log_that_comes_back_by_itself_is_tried_again_within_a_second_a_
         await asyncio.sleep(0)
 
     monkeypatch.setattr(retry, "pause", pause)
-    house = House()
+    world = HostWorld()
     worker = Diary(0)
     worker.open_errors = [LogError("no broker answers", retryable=is_away) for _ in range(20)]
-    house.host.workers[0] = worker
-    house.assignment.give(0)
+    world.host.workers[0] = worker
+    world.assignment.give(0)
     await until(lambda: worker.cycles > 0)
-    await house.end()
+    await world.end()
     assert len(pauses) == 20
     assert pauses == sorted(pauses)
     assert pauses[-1] == longest_seconds
 
 
 async def test_a_partition_that_cannot_be_opened_says_why_until_it_can() -> None:
-    house = House()
+    world = HostWorld()
     worker = Diary(0)
     worker.open_errors = [LogError("contacts.state[0] offset 3 cannot be read")] * 1_000
-    house.host.workers[0] = worker
-    house.assignment.give(0)
+    world.host.workers[0] = worker
+    world.assignment.give(0)
     await until(lambda: worker.opens > 2)
 
-    assert not house.host.is_ready
-    assert house.host.problems() == {"partition 0": "described: contacts.state[0] offset 3 cannot be read"}
+    assert not world.host.is_ready
+    assert world.host.problems() == {"partition 0": "described: contacts.state[0] offset 3 cannot be read"}
     worker.open_errors.clear()
     await until(lambda: worker.cycles > 0)
-    assert house.host.problems() == {}
-    await house.end()
+    assert world.host.problems() == {}
+    await world.end()
 
 
 async def test_a_host_is_not_ready_before_it_knows_its_partitions_and_ready_with_none_once_it_knows_that() -> None:
-    house = House(*UNKNOWN)
+    world = HostWorld(*UNKNOWN)
     await asyncio.sleep(0)
-    assert not house.host.is_ready
-    assert house.host.problems() == {"partitions": UNASSIGNED}
+    assert not world.host.is_ready
+    assert world.host.problems() == {"partitions": UNASSIGNED}
 
-    house.assignment.give()
-    await until(lambda: house.host.is_ready)
-    assert house.host.problems() == {}
-    await house.end()
-    assert not house.host.is_ready
+    world.assignment.give()
+    await until(lambda: world.host.is_ready)
+    assert world.host.problems() == {}
+    await world.end()
+    assert not world.host.is_ready
 
 
 async def test_a_host_names_each_partition_that_is_not_restored_and_is_ready_when_the_last_one_is() -> None:
-    house = House(*UNKNOWN)
+    world = HostWorld(*UNKNOWN)
     slow = Diary(1)
     slow.may_open.clear()
-    house.host.workers[1] = slow
-    house.assignment.give(0, 1)
-    await until(lambda: 0 in house.assignment.reported and slow.opens == 1)
+    world.host.workers[1] = slow
+    world.assignment.give(0, 1)
+    await until(lambda: 0 in world.assignment.reported and slow.opens == 1)
 
-    assert not house.host.is_ready
-    assert house.host.problems() == {"partition 1": RESTORING}
+    assert not world.host.is_ready
+    assert world.host.problems() == {"partition 1": RESTORING}
     slow.may_open.set()
-    await until(lambda: house.host.is_ready)
-    assert house.host.problems() == {}
-    await house.end()
+    await until(lambda: world.host.is_ready)
+    assert world.host.problems() == {}
+    await world.end()
 
 
 async def test_a_host_that_lost_its_group_is_not_ready() -> None:
-    house = House(0)
-    await house.begun(0)
-    house.assignment.fail(LogError("the group is gone"))
+    world = HostWorld(0)
+    await world.begun(0)
+    world.assignment.fail(LogError("the group is gone"))
     with pytest.raises(LogError, match="the group is gone"):
-        await house.task
+        await world.task
 
-    assert not house.host.is_ready
-    assert house.host.problems() == {"partitions": LEAVING}
+    assert not world.host.is_ready
+    assert world.host.problems() == {"partitions": LEAVING}
 
 
 async def test_what_a_partition_waits_for_is_told_apart_from_what_no_waiting_mends() -> None:
     """A broker that is away, a permanent fault and a fault of ours ask for different things of an operator."""
-    house = House(*UNKNOWN)
+    world = HostWorld(*UNKNOWN)
     workers = [Diary(number) for number in range(4)]
     workers[0].open_errors = [LogError("no broker answers")] * 1_000
     workers[1].open_errors = [LogError("not allowed", retryable=False)] * 1_000
     workers[2].open_errors = [KeyError("x") for _ in range(1_000)]
     workers[3].errors = [FencedError("contacts.requests", 3)]
-    house.assignment.confirms = False
-    house.host.workers.update(enumerate(workers))
-    house.assignment.give(0, 1, 2, 3)
-    await until(lambda: all(worker.opens > 1 for worker in workers[:3]) and house.assignment.asked > 0)
+    world.assignment.confirms = False
+    world.host.workers.update(enumerate(workers))
+    world.assignment.give(0, 1, 2, 3)
+    await until(lambda: all(worker.opens > 1 for worker in workers[:3]) and world.assignment.asked > 0)
 
-    assert house.host.problems() == {
+    assert world.host.problems() == {
         "partition 0": "described: no broker answers",
         "partition 1": "stopped: described: not allowed",
         "partition 2": "stopped by a fault of leadclock (KeyError: 'x'); the log of this process has the details",
         "partition 3": FENCED,
     }
-    await house.end()
+    await world.end()
 
 
 async def test_what_keeps_an_assigned_partition_from_its_work_is_told_and_of_one_that_left_nothing() -> None:
-    house = House(0, 1)
-    await until(lambda: house.assignment.reported.keys() == {0, 1})
-    house.worker(1).problem = "its time is ahead"
+    world = HostWorld(0, 1)
+    await until(lambda: world.assignment.reported.keys() == {0, 1})
+    world.worker(1).problem = "its time is ahead"
 
-    assert house.host.problems() == {"partition 1": "its time is ahead"}
-    house.assignment.give(0)
-    await until(lambda: house.worker(1).closes == 1)
-    assert house.host.problems() == {}
-    await house.end()
+    assert world.host.problems() == {"partition 1": "its time is ahead"}
+    world.assignment.give(0)
+    await until(lambda: world.worker(1).closes == 1)
+    assert world.host.problems() == {}
+    await world.end()
 
 
 async def test_what_stays_runs_on_when_others_come_and_go() -> None:
-    house = House(0, 1)
-    await until(lambda: house.assignment.reported.keys() == {0, 1})
-    house.assignment.give(1, 2)
-    await until(lambda: 2 in house.assignment.reported)
+    world = HostWorld(0, 1)
+    await until(lambda: world.assignment.reported.keys() == {0, 1})
+    world.assignment.give(1, 2)
+    await until(lambda: 2 in world.assignment.reported)
 
-    assert house.worker(0).closes == 1
-    assert (house.worker(1).opens, house.worker(1).closes) == (1, 0)
-    await house.end()
+    assert world.worker(0).closes == 1
+    assert (world.worker(1).opens, world.worker(1).closes) == (1, 0)
+    await world.end()
 
 
 async def test_a_revoked_partition_finishes_its_cycle_before_it_is_closed() -> None:
-    house = House(0)
-    await house.begun(0)
-    house.worker(0).cycle_seconds = 0.05
-    await until(lambda: house.worker(0).is_busy)
-    before = house.worker(0).cycles
-    house.assignment.give()
-    await until(lambda: house.worker(0).closes == 1)
+    world = HostWorld(0)
+    await world.begun(0)
+    world.worker(0).cycle_seconds = 0.05
+    await until(lambda: world.worker(0).is_busy)
+    before = world.worker(0).cycles
+    world.assignment.give()
+    await until(lambda: world.worker(0).closes == 1)
 
-    assert house.worker(0).cycles >= before + 1
-    await house.end()
+    assert world.worker(0).cycles >= before + 1
+    await world.end()
 
 
 async def test_a_cycle_that_does_not_end_is_cancelled_for_the_successor_is_waiting() -> None:
-    house = House(0)
-    await house.begun(0)
-    house.worker(0).cycle_seconds = 60
+    world = HostWorld(0)
+    await world.begun(0)
+    world.worker(0).cycle_seconds = 60
     await asyncio.sleep(0.01)
-    house.assignment.give(1)
-    await until(lambda: 1 in house.assignment.reported)
+    world.assignment.give(1)
+    await until(lambda: 1 in world.assignment.reported)
 
-    assert 0 not in house.host.ready
-    assert house.worker(0).closes == 1
-    await house.end()
+    assert 0 not in world.host.ready
+    assert world.worker(0).closes == 1
+    await world.end()
 
 
 @pytest.mark.parametrize("error", [LogError("away"), KeyError("a fault of ours")], ids=["log away", "own fault"])
 async def test_a_partition_that_fails_is_opened_again_and_the_others_do_not_notice(error: Exception) -> None:
-    house = House(0, 1)
-    await until(lambda: house.assignment.reported.keys() == {0, 1})
-    house.worker(0).errors = [error] * 3
-    await until(lambda: house.worker(0).opens == 4 and 0 in house.host.ready)
+    world = HostWorld(0, 1)
+    await until(lambda: world.assignment.reported.keys() == {0, 1})
+    world.worker(0).errors = [error] * 3
+    await until(lambda: world.worker(0).opens == 4 and 0 in world.host.ready)
 
-    assert house.worker(1).opens == 1
-    await house.end()
+    assert world.worker(1).opens == 1
+    await world.end()
 
 
 async def test_a_partition_that_cannot_be_opened_is_not_ready_and_tried_ever_less_often(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(hosts, "BACKOFF_FIRST_SECONDS", 0.01)
-    house = House(0)
-    await until(lambda: bool(house.made[0]))
-    house.worker(0).open_errors = [LogError("away")] * 1_000
-    house.worker(0).errors = [LogError("away")]
-    await until(lambda: house.worker(0).opens >= 2)
+    world = HostWorld(0)
+    await until(lambda: bool(world.made[0]))
+    world.worker(0).open_errors = [LogError("away")] * 1_000
+    world.worker(0).errors = [LogError("away")]
+    await until(lambda: world.worker(0).opens >= 2)
     loop = asyncio.get_running_loop()
-    before, opens = loop.time(), house.worker(0).opens
-    await until(lambda: house.worker(0).opens >= opens + 4)
+    before, opens = loop.time(), world.worker(0).opens
+    await until(lambda: world.worker(0).opens >= opens + 4)
 
     assert loop.time() - before > 0.1  # 10, 20, 40, 80 ms
-    assert not house.host.is_ready
-    await house.end()
+    assert not world.host.is_ready
+    await world.end()
 
 
 async def test_a_fenced_partition_is_taken_again_only_where_the_group_confirms_it() -> None:
-    house = House(0)
-    await house.begun(0)
-    house.assignment.confirms = False
-    house.worker(0).errors = [FencedError("contacts.requests", 0)]
-    await until(lambda: house.assignment.asked >= 2)
-    assert house.worker(0).opens == 1
-    assert not house.host.is_ready
+    world = HostWorld(0)
+    await world.begun(0)
+    world.assignment.confirms = False
+    world.worker(0).errors = [FencedError("contacts.requests", 0)]
+    await until(lambda: world.assignment.asked >= 2)
+    assert world.worker(0).opens == 1
+    assert not world.host.is_ready
 
-    house.assignment.confirms = True
-    await until(lambda: house.worker(0).opens == 2 and house.host.is_ready)
-    await house.end()
+    world.assignment.confirms = True
+    await until(lambda: world.worker(0).opens == 2 and world.host.is_ready)
+    await world.end()
 
 
 async def test_a_group_that_cannot_be_asked_confirms_nothing_and_is_asked_again() -> None:
-    house = House(0)
-    await house.begun(0)
-    house.assignment.confirm_error = LogError("no coordinator")
-    house.worker(0).errors = [FencedError("contacts.requests", 0)]
-    await until(lambda: house.assignment.asked >= 2)
-    house.assignment.confirm_error = None
-    await until(lambda: house.worker(0).opens == 2)
-    await house.end()
+    world = HostWorld(0)
+    await world.begun(0)
+    world.assignment.confirm_error = LogError("no coordinator")
+    world.worker(0).errors = [FencedError("contacts.requests", 0)]
+    await until(lambda: world.assignment.asked >= 2)
+    world.assignment.confirm_error = None
+    await until(lambda: world.worker(0).opens == 2)
+    await world.end()
 
 
 async def test_a_fenced_partition_that_is_revoked_is_let_go() -> None:
-    house = House(0)
-    await house.begun(0)
-    house.assignment.confirms = False
-    house.worker(0).errors = [FencedError("contacts.requests", 0)]
-    await until(lambda: house.assignment.asked >= 1)
-    house.assignment.give()
-    await until(lambda: house.worker(0).closes == 1)
+    world = HostWorld(0)
+    await world.begun(0)
+    world.assignment.confirms = False
+    world.worker(0).errors = [FencedError("contacts.requests", 0)]
+    await until(lambda: world.assignment.asked >= 1)
+    world.assignment.give()
+    await until(lambda: world.worker(0).closes == 1)
 
-    assert house.worker(0).opens == 1
-    assert house.host.is_ready
-    await house.end()
+    assert world.worker(0).opens == 1
+    assert world.host.is_ready
+    await world.end()
 
 
 async def test_the_memory_of_a_partition_stays_warm_until_it_comes_back() -> None:
-    house = House(0)
-    await house.begun(0)
-    house.assignment.give()
-    await until(lambda: house.worker(0).closes == 1)
-    house.assignment.give(0)
-    await until(lambda: house.worker(0).opens == 2)
+    world = HostWorld(0)
+    await world.begun(0)
+    world.assignment.give()
+    await until(lambda: world.worker(0).closes == 1)
+    world.assignment.give(0)
+    await until(lambda: world.worker(0).opens == 2)
 
-    assert len(house.made[0]) == 1
-    await house.end()
+    assert len(world.made[0]) == 1
+    await world.end()

@@ -197,8 +197,8 @@ async def written(runner: Runner, snapshots: FileSnapshots) -> None:
     await snapshots.save(0, runner.topic_id, await runner.begin_snapshot())
 
 
-async def restarted(house: RunnerWorld, snapshots: FileSnapshots) -> Runner:
-    runner = house.runner()
+async def restarted(world: RunnerWorld, snapshots: FileSnapshots) -> Runner:
+    runner = world.runner()
     runner._snapshots = snapshots
     await runner.open()
     return runner
@@ -209,16 +209,16 @@ SENDS = CallerActed(company_id=1, contact_key=KEY, action="opt_out")
 
 
 async def test_a_restart_from_a_snapshot_is_the_same_as_one_from_the_changelog(snapshots: FileSnapshots) -> None:
-    house = await RunnerWorld().build()
-    runner = house.runner()
+    world = await RunnerWorld().build()
+    runner = world.runner()
     await runner.open()
-    await house.ask(SENDS)
+    await world.ask(SENDS)
     await runner.cycle()
     await written(runner, snapshots)
-    await house.ask(ACT)
+    await world.ask(ACT)
     await runner.cycle()
 
-    warm, cold = await restarted(house, snapshots), house.runner()
+    warm, cold = await restarted(world, snapshots), world.runner()
     assert warm._changelog_offset > 0
     await cold.open()
 
@@ -227,32 +227,32 @@ async def test_a_restart_from_a_snapshot_is_the_same_as_one_from_the_changelog(s
 
 
 async def test_what_was_removed_since_the_snapshot_stays_removed(snapshots: FileSnapshots) -> None:
-    house = await RunnerWorld().build()
-    runner = house.runner()
+    world = await RunnerWorld().build()
+    runner = world.runner()
     await runner.open()
-    await house.ask(SENDS)
+    await world.ask(SENDS)
     await runner.cycle()
     await written(runner, snapshots)
-    house.outboxes[-1].acknowledged = [1]
-    await house.ask(ACT)
+    world.outboxes[-1].acknowledged = [1]
+    await world.ask(ACT)
     await runner.cycle()
 
-    assert (await restarted(house, snapshots)).outbox_pending == 0
+    assert (await restarted(world, snapshots)).outbox_pending == 0
 
 
 async def test_what_a_failed_restore_has_read_does_not_outlive_a_newer_snapshot(snapshots: FileSnapshots) -> None:
-    house = await RunnerWorld().build()
-    owner, other = house.runner(), house.runner()
+    world = await RunnerWorld().build()
+    owner, other = world.runner(), world.runner()
     other._snapshots = snapshots
     await owner.open()
-    await house.ask(SENDS)
+    await world.ask(SENDS)
     await owner.cycle()
     with fails_after_polls(other, 4), pytest.raises(LogError):
         await other.open()
     assert other.outbox_pending == 1
     await owner.open()
-    house.outboxes[-1].acknowledged = [1]
-    await house.ask(ACT)
+    world.outboxes[-1].acknowledged = [1]
+    await world.ask(ACT)
     await owner.cycle()
     await written(owner, snapshots)
 
@@ -287,11 +287,11 @@ def fails_after_polls(runner: Runner, count: int) -> Iterator[None]:
 
 
 async def test_a_former_owner_cannot_begin_a_snapshot() -> None:
-    house = await RunnerWorld().build()
-    former, owner = house.runner(), house.runner()
+    world = await RunnerWorld().build()
+    former, owner = world.runner(), world.runner()
     await former.open()
     await owner.open()
-    await house.ask(ACT)
+    await world.ask(ACT)
     await owner.cycle()
     with pytest.raises(Exception, match="another owner"):
         await former.begin_snapshot()
@@ -303,18 +303,18 @@ async def test_a_former_owner_cannot_begin_a_snapshot() -> None:
 
 
 async def test_a_snapshot_of_a_topic_that_was_created_again_is_not_used(snapshots: FileSnapshots) -> None:
-    house = await RunnerWorld().build()
-    runner = house.runner()
+    world = await RunnerWorld().build()
+    runner = world.runner()
     await runner.open()
-    await house.ask(ACT)
+    await world.ask(ACT)
     await runner.cycle()
     await written(runner, snapshots)
-    log = EmbeddedLog(None, now=lambda: house.clock.time)
+    log = EmbeddedLog(None, now=lambda: world.clock.time)
     for topic in TOPICS:
         await log.create_topic(topic.name, 1)
-    house.log = log
+    world.log = log
 
-    assert len((await restarted(house, snapshots)).state) == 0
+    assert len((await restarted(world, snapshots)).state) == 0
 
 
 @pytest.mark.parametrize(
@@ -324,25 +324,25 @@ async def test_a_snapshot_as_old_as_tombstones_are_kept_is_not_used(
     snapshots: FileSnapshots, age_ms: int, restored_from: str
 ) -> None:
     """What was removed since may have left no trace in the changelog: it would come back."""
-    house = await RunnerWorld().build()
-    runner = house.runner()
+    world = await RunnerWorld().build()
+    runner = world.runner()
     await runner.open()
-    await house.ask(ACT)
+    await world.ask(ACT)
     await runner.cycle()
-    begun_at = house.clock.time
+    begun_at = world.clock.time
     await written(runner, snapshots)
-    house.clock.time = begun_at + age_ms
+    world.clock.time = begun_at + age_ms
 
-    assert (await restarted(house, snapshots)).restored_from == restored_from
+    assert (await restarted(world, snapshots)).restored_from == restored_from
 
 
 async def test_a_snapshot_behind_which_the_changelog_goes_on_otherwise_is_not_used(snapshots: FileSnapshots) -> None:
     """Everything in its header fits, but it holds decisions that this changelog never had."""
-    house, other = await RunnerWorld().build(), await RunnerWorld().build()
-    ours, theirs = house.runner(), other.runner()
+    world, other = await RunnerWorld().build(), await RunnerWorld().build()
+    ours, theirs = world.runner(), other.runner()
     await ours.open()
     await theirs.open()
-    await house.ask(SENDS)
+    await world.ask(SENDS)
     await other.ask(ACT)
     await ours.cycle()
     await theirs.cycle()
@@ -352,7 +352,7 @@ async def test_a_snapshot_behind_which_the_changelog_goes_on_otherwise_is_not_us
     await ours.close()
     await theirs.close()
 
-    runner = await restarted(house, snapshots)
+    runner = await restarted(world, snapshots)
 
     assert runner.restored_from == "changelog"
     assert runner.position == expected
@@ -368,17 +368,17 @@ class Unwatched:
 
 
 async def test_a_graceful_stop_leaves_a_snapshot_of_everything(snapshots: FileSnapshots) -> None:
-    house = await RunnerWorld().build()
-    runner = house.runner()
+    world = await RunnerWorld().build()
+    runner = world.runner()
     worker = RunnerWorker(runner, observer=Unwatched(), snapshots=snapshots)
     await worker.open()
-    await house.ask(SENDS)
+    await world.ask(SENDS)
     await worker.cycle()
     expected = runner.position
     await worker.close()
     await worker.close()  # as a host does, which stops
 
-    runner = await restarted(house, snapshots)
+    runner = await restarted(world, snapshots)
 
     assert runner.restored_from == "snapshot"
     assert runner.position == expected
@@ -386,8 +386,8 @@ async def test_a_graceful_stop_leaves_a_snapshot_of_everything(snapshots: FileSn
 
 
 async def test_a_partition_that_is_opened_again_and_again_gets_its_snapshot_in_time(snapshots: FileSnapshots) -> None:
-    house = await RunnerWorld().build()
-    worker = RunnerWorker(house.runner(), observer=Unwatched(), snapshots=snapshots, snapshot_seconds=0.05)
+    world = await RunnerWorld().build()
+    worker = RunnerWorker(world.runner(), observer=Unwatched(), snapshots=snapshots, snapshot_seconds=0.05)
     loop = asyncio.get_running_loop()
     began = loop.time()
     while loop.time() < began + 0.05:  # each time before a cycle came to its end
