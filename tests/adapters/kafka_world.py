@@ -120,8 +120,10 @@ class SecondKafka(ManagedKafka):
         self._properties.write_text("\n".join(lines) + "\n", "utf-8")
 
     async def _format(self) -> None:
-        told = (self._first._folder / "logs" / "meta.properties").read_text("ascii")
-        cluster = next(line for line in told.splitlines() if line.startswith("cluster.id=")).removeprefix("cluster.id=")
+        properties = (self._first._folder / "logs" / "meta.properties").read_text("ascii")
+        cluster = next(line for line in properties.splitlines() if line.startswith("cluster.id=")).removeprefix(
+            "cluster.id="
+        )
         command = self._command("kafka.tools.StorageTool", "format", "--cluster-id", cluster)
         await run_to_end([*command, "--config", str(self._properties)], seconds=60.0, cwd=self._folder)
 

@@ -150,9 +150,9 @@ class LogContract:
         older = await world.log.own(requests, 0)
         await older.commit(outgoing(state, "before"))
         newer = await world.log.own(requests, 0)
-        with pytest.raises(FencedError) as told:
+        with pytest.raises(FencedError) as raised:
             await older.commit(outgoing(state, "zombie"))
-        assert (told.value.topic, told.value.partition, told.value.retryable) == (requests, 0, False)
+        assert (raised.value.topic, raised.value.partition, raised.value.retryable) == (requests, 0, False)
         await newer.commit(outgoing(state, "after"))
         with pytest.raises(FencedError):
             await older.commit(outgoing(state, "zombie again"))
@@ -219,9 +219,9 @@ class LogContract:
         requests, decisions, state = await world.create("requests", "decisions", "state")
         owner = await world.log.own(requests, 0)
         too_large = Outgoing(state, b"k", bytes(1_100_000))
-        with pytest.raises(RecordRefusedError) as told:
+        with pytest.raises(RecordRefusedError) as raised:
             await owner.commit([*outgoing(decisions, "a"), too_large, *outgoing(decisions, "b")])
-        assert (told.value.retryable, told.value.index, told.value.appended) == (False, 1, 0)
+        assert (raised.value.retryable, raised.value.index, raised.value.appended) == (False, 1, 0)
         with pytest.raises(LogError):
             await owner.commit(outgoing(decisions, "dead owner"))
         newer = await world.log.own(requests, 0)
@@ -247,9 +247,9 @@ class LogContract:
     async def test_a_missing_topic_refuses_the_whole_commit_and_is_not_created(self, world: World) -> None:
         requests, state = await world.create("requests", "state")
         owner = await world.log.own(requests, 0)
-        with pytest.raises(LogError) as told:
+        with pytest.raises(LogError) as raised:
             await owner.commit([*outgoing(state, "a"), *outgoing(f"{state}.missing", "b")])
-        assert not told.value.retryable
+        assert not raised.value.retryable
         assert await contents(world.log, state) == []
         with pytest.raises(LogError):
             await world.log.partition_count(f"{state}.missing")
@@ -278,8 +278,8 @@ class LogContract:
         appender = await world.log.appender()
         assert await appender.append(0, []) == []
         assert await appender.append(0, outgoing(requests, "a", "b")) == [0, 1]
-        told = await asyncio.gather(*(appender.append(0, outgoing(requests, f"{number}")) for number in range(20)))
-        assert told == [[2 + number] for number in range(20)]
+        offsets = await asyncio.gather(*(appender.append(0, outgoing(requests, f"{number}")) for number in range(20)))
+        assert offsets == [[2 + number] for number in range(20)]
         assert await appender.append(1, outgoing(requests, "other")) == [0]
         assert await contents(world.log, requests) == ["a", "b", *(str(number) for number in range(20))]
         assert await contents(world.log, requests, 1) == ["other"]
@@ -290,9 +290,9 @@ class LogContract:
     async def test_an_append_with_a_record_over_the_limit_appends_nothing_and_the_next_one_works(self, world: World) -> None:
         (requests,) = await world.create("requests")
         appender = await world.log.appender()
-        with pytest.raises(RecordRefusedError) as told:
+        with pytest.raises(RecordRefusedError) as raised:
             await appender.append(0, [*outgoing(requests, "a"), Outgoing(requests, b"k", bytes(1_100_000))])
-        assert (told.value.retryable, told.value.index, told.value.appended) == (False, 1, 0)
+        assert (raised.value.retryable, raised.value.index, raised.value.appended) == (False, 1, 0)
         assert await appender.append(0, outgoing(requests, "b")) == [0]
         await appender.close()
 
@@ -301,9 +301,9 @@ class LogContract:
         owner = await world.log.own(requests, 0)
         await owner.commit([*outgoing(decisions, "a"), *outgoing(state, "a")])  # the former limit is known from here on
         await world.limit(state, 20_000)
-        with pytest.raises(RecordRefusedError) as told:
+        with pytest.raises(RecordRefusedError) as raised:
             await owner.commit([*outgoing(decisions, "b"), Outgoing(state, b"k", noise(30_000))])
-        assert not told.value.retryable
+        assert not raised.value.retryable
         newer = await world.log.own(requests, 0)
         await newer.commit(outgoing(decisions, "c"))
         assert await contents(world.log, decisions) == ["a", "c"]
@@ -324,9 +324,9 @@ class LogContract:
             [*outgoing(requests, "d"), large, *outgoing(requests, "behind it")],
             outgoing(requests, "e"),
         ]
-        told = await asyncio.gather(*(appender.append(0, call) for call in calls), return_exceptions=True)
-        refused = [answer for answer in told if isinstance(answer, RecordRefusedError)]
-        assert [place for place, answer in enumerate(told) if answer in refused] == [1, 3]
+        answers = await asyncio.gather(*(appender.append(0, call) for call in calls), return_exceptions=True)
+        refused = [answer for answer in answers if isinstance(answer, RecordRefusedError)]
+        assert [place for place, answer in enumerate(answers) if answer in refused] == [1, 3]
         assert [error.index for error in refused] == [0, 1]
         # What the error says was appended is there; the record behind the refused one is not.
         kept = ["d"] if refused[1].appended else []
@@ -448,9 +448,9 @@ class LogContract:
         assert values(await everything(reader, 0)) == ["b", "c"]
         await reader.seek(0, 3)
         assert await reader.poll(limit=10, timeout_seconds=SILENCE_SECONDS) == []
-        with pytest.raises(LogError) as told:
+        with pytest.raises(LogError) as raised:
             await reader.seek(0, 4)
-        assert not told.value.retryable
+        assert not raised.value.retryable
         await reader.close()
         await appender.close()
 
@@ -494,7 +494,7 @@ class LogContract:
             world.log.own(present, 2),
             world.log.reader(present, [2]),
         ):
-            with pytest.raises(LogError) as told:
+            with pytest.raises(LogError) as raised:
                 await asking
-            assert not told.value.retryable
+            assert not raised.value.retryable
         await appender.close()

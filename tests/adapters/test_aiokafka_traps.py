@@ -153,9 +153,9 @@ async def test_t3_ours_a_batch_that_the_broker_refuses_aborts_everything(cluster
     # The limit was lowered after we learned it, so that only the broker knows.
     cluster.log._metadata._batch_bytes_max[cluster.small] = 1_000_000
     refused = Outgoing(cluster.small, b"k", bytes(range(256)) * (LIMIT_BYTES // 64))
-    with pytest.raises(LogError) as told:
+    with pytest.raises(LogError) as raised:
         await owner.commit([*outgoing(cluster.state, "kept?"), _incompressible(refused)])
-    assert not told.value.retryable
+    assert not raised.value.retryable
     newer = await cluster.log.own(cluster.requests, 0)
     await newer.commit(outgoing(cluster.state, "next"))
     assert await contents(cluster.log, cluster.state) == ["next"]
@@ -180,9 +180,9 @@ async def test_t4_ours_nothing_of_an_append_follows_a_refused_batch_and_the_next
     appender = await cluster.log.appender()
     cluster.log._metadata._batch_bytes_max[cluster.small] = 1_000_000
     refused = _incompressible(Outgoing(cluster.small, None, bytes(600_000)))
-    with pytest.raises(LogError) as told:
+    with pytest.raises(LogError) as raised:
         await appender.append(0, [refused, *outgoing(cluster.small, "second")])
-    assert not told.value.retryable
+    assert not raised.value.retryable
     assert await appender.append(0, outgoing(cluster.small, "next")) == [0]
     assert await contents(cluster.log, cluster.small) == ["next"]
     await appender.close()

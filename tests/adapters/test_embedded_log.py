@@ -248,9 +248,9 @@ async def test_a_full_disk_stops_the_log_and_a_restart_goes_on_from_what_is_whol
     owner = await log.own("requests", 0)
     await owner.commit(outgoing("state", "kept"))
     monkeypatch.setattr("os.fsync", _no_space)
-    with pytest.raises(LogError, match="cannot be written") as told:
+    with pytest.raises(LogError, match="cannot be written") as raised:
         await owner.commit(outgoing("state", "lost or not"))
-    assert not told.value.retryable
+    assert not raised.value.retryable
     monkeypatch.undo()
     with pytest.raises(LogError, match="cannot be written"):
         log.check()  # so that whoever runs it ends and says why, instead of refusing everything for good

@@ -44,7 +44,7 @@ class Member:
     def __init__(self, connection: KafkaConnection, group: str, topic: str) -> None:
         self.assignment = GroupAssignment(connection, group, topic, session_seconds=SESSION_SECONDS, report_seconds=0.1)
         self.partitions: frozenset[int] | None = None
-        self.told = 0
+        self.changes_seen = 0
         self._following: asyncio.Task[None] | None = None
 
     async def start(self) -> "Member":
@@ -55,7 +55,7 @@ class Member:
     async def _follow(self) -> None:
         async for partitions in self.assignment.changes():
             self.partitions = partitions
-            self.told += 1
+            self.changes_seen += 1
 
     async def has(self, count: int) -> None:
         async with asyncio.timeout(WAIT_SECONDS):
@@ -187,13 +187,13 @@ async def test_a_partition_is_confirmed_only_while_the_group_says_that_it_is_our
 async def test_a_member_that_the_group_forgot_is_not_confirmed_and_is_told_again_what_it_has(join: Join) -> None:
     member = await join().start()
     await member.has(4)
-    told_before = member.told
+    seen_before = member.changes_seen
     consumer = member.assignment._consumer
     assert consumer is not None
     consumer._coordinator.generation += 7  # as after a pause in which others had joined and left
     assert not await member.assignment.confirm(0)
     async with asyncio.timeout(WAIT_SECONDS):
-        while member.told == told_before:
+        while member.changes_seen == seen_before:
             await asyncio.sleep(0.02)
     await member.has(4)
     assert await member.assignment.confirm(0)
@@ -230,21 +230,21 @@ async def test_a_lost_group_is_told_to_who_follows_the_changes(join: Join) -> No
     assert len(await anext(changes)) == 4
     assert member.assignment._consumer is not None
     member.assignment._consumer._coordinator._pending_exception = GroupAuthorizationFailedError("group")
-    with pytest.raises(LogError) as told:
+    with pytest.raises(LogError) as raised:
         async with asyncio.timeout(WAIT_SECONDS):
             await anext(changes)
-    assert not told.value.retryable
+    assert not raised.value.retryable
     assert not await member.assignment.confirm(0)
 
 
 async def test_a_member_with_a_passing_trouble_joins_again(join: Join) -> None:
     member = await join().start()
     await member.has(4)
-    told_before, first = member.told, member.assignment._consumer
+    seen_before, first = member.changes_seen, member.assignment._consumer
     assert first is not None
     first._coordinator._pending_exception = GroupCoordinatorNotAvailableError("group")
     async with asyncio.timeout(WAIT_SECONDS):
-        while member.told == told_before:
+        while member.changes_seen == seen_before:
             await asyncio.sleep(0.02)
     assert member.assignment._consumer is not first
     assert await member.assignment.confirm(0)

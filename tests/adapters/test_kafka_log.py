@@ -96,9 +96,9 @@ async def test_a_header_whose_name_is_not_text_does_not_stop_a_reader(
 
 async def test_an_absent_broker_is_an_error_in_time_and_worth_another_try() -> None:
     log = KafkaLog("127.0.0.1:9", deadline_seconds=0.5)
-    with pytest.raises(LogError) as told:
+    with pytest.raises(LogError) as raised:
         await log.own("requests", 0)
-    assert told.value.retryable
+    assert raised.value.retryable
     await log.close()
 
 
@@ -119,9 +119,9 @@ async def test_a_broker_that_never_answers_is_given_up_and_leaves_nothing_runnin
     appender = await log.appender()
     for asking in (log.own("requests", 0), log.reader("requests", [0]), appender.append(0, outgoing("requests", "a"))):
         async with asyncio.timeout(60):
-            with pytest.raises(LogError) as told:
+            with pytest.raises(LogError) as raised:
                 await asking
-        assert told.value.retryable
+        assert raised.value.retryable
     await appender.close()
     await log.close()
     async with asyncio.timeout(60):
@@ -213,9 +213,9 @@ async def test_a_missing_topic_is_a_difference_that_comparing_does_not_mend(
 
 
 async def test_a_topic_that_the_broker_refuses_is_an_error(connection: KafkaConnection, topic_prefix: str) -> None:
-    with pytest.raises(LogError) as told:
+    with pytest.raises(LogError) as raised:
         await prepare_topics(connection, [TopicSpec(f"{topic_prefix}x", 1, {"no.such.key": "1"})])
-    assert topic_prefix in str(told.value)
+    assert topic_prefix in str(raised.value)
 
 
 async def test_partitions_added_by_somebody_are_noticed(connection: KafkaConnection, topic_prefix: str) -> None:
@@ -238,11 +238,11 @@ async def test_appends_that_wait_go_together_and_one_that_is_cancelled_harms_no_
     waiting = [asyncio.create_task(appender.append(0, outgoing(requests, f"{number}"))) for number in range(50)]
     await asyncio.sleep(0)
     waiting[7].cancel()
-    told = await asyncio.gather(*waiting, return_exceptions=True)
+    answers = await asyncio.gather(*waiting, return_exceptions=True)
     reader = await world.log.reader(requests, [0])
     found = values(await everything(reader, 0))
-    assert isinstance(told[7], asyncio.CancelledError)
-    offsets = {number: offset for number, offset in enumerate(told) if not isinstance(offset, BaseException)}
+    assert isinstance(answers[7], asyncio.CancelledError)
+    offsets = {number: offset for number, offset in enumerate(answers) if not isinstance(offset, BaseException)}
     assert [[found.index(f"{number}")] for number in offsets] == list(offsets.values())
     assert await appender.append(0, outgoing(requests, "last")) == [len(found)]
     for each in (reader, appender, world.log):

@@ -176,10 +176,10 @@ def _is_right_without_blanks(case: Any, asked: Mapping[str, str]) -> bool:
 
 def _wrong(case: Any) -> set[tuple[str, str]]:
     """Return where schemathesis put something wrong, and in which parameter."""
-    told = case.meta.phase.data
-    if told.mutations:
-        return {(mutation.parameter_location.name.lower(), mutation.parameter) for mutation in told.mutations}
-    return {(told.parameter_location.name.lower(), told.parameter)} if told.parameter_location else set()
+    described = case.meta.phase.data
+    if described.mutations:
+        return {(mutation.parameter_location.name.lower(), mutation.parameter) for mutation in described.mutations}
+    return {(described.parameter_location.name.lower(), described.parameter)} if described.parameter_location else set()
 
 
 def _is_no_fault(case: Any, asked: Mapping[str, str], place: str, name: str) -> bool:
@@ -195,8 +195,8 @@ def _is_no_fault(case: Any, asked: Mapping[str, str], place: str, name: str) -> 
 def _is_left_out_or_fits(case: Any, name: str, text: str) -> bool:
     """Return whether a parameter of the query may be this text; one that may be left out may be blank."""
     document = case.operation.schema.raw_schema
-    told = document["paths"][case.operation.path][case.method.lower()]["parameters"]
-    known = [parameter for parameter in told if parameter.get("name") == name and parameter["in"] == "query"]
+    parameters = document["paths"][case.operation.path][case.method.lower()]["parameters"]
+    known = [parameter for parameter in parameters if parameter.get("name") == name and parameter["in"] == "query"]
     if not text:
         return not any(parameter["required"] for parameter in known)
     schemas = ({"components": document["components"], **parameter["schema"]} for parameter in known)

@@ -43,7 +43,7 @@ for await (const line of createInterface({ input: process.stdin })) {
 """One process for many requests: a line of JSON in, a line of JSON out."""
 
 
-class Told(TypedDict):
+class ClientAnswer(TypedDict):
     """An answer: its status, its body as it came and, where it is JSON, read."""
 
     status: int
@@ -51,7 +51,7 @@ class Told(TypedDict):
     body: Any
 
 
-Ask = Callable[[str, str, str, Mapping[str, Any], Mapping[str, str]], Awaitable[Told]]
+Ask = Callable[[str, str, str, Mapping[str, Any], Mapping[str, str]], Awaitable[ClientAnswer]]
 """Takes address, method, form, fields and headers."""
 
 
@@ -76,18 +76,18 @@ async def run(name: str, *arguments: str) -> bytes:
 
 def flat(fields: Mapping[str, Any]) -> dict[str, str]:
     """Return fields as a form has them: text, objects by `name[inner]`, what is deeper as its JSON."""
-    told: dict[str, str] = {}
+    pairs: dict[str, str] = {}
     for name, value in fields.items():
         if isinstance(value, dict) and all(isinstance(part, str) for part in value.values()):
-            told |= {f"{name}[{inner}]": part for inner, part in value.items()}
+            pairs |= {f"{name}[{inner}]": part for inner, part in value.items()}
         elif isinstance(value, list) and not any(isinstance(part, dict | list) for part in value):
-            told[name] = ",".join(map(str, value))
+            pairs[name] = ",".join(map(str, value))
         else:
-            told[name] = value if isinstance(value, str) else json.dumps(value)
-    return told
+            pairs[name] = value if isinstance(value, str) else json.dumps(value)
+    return pairs
 
 
-async def curl(address: str, method: str, form: str, fields: Mapping[str, Any], headers: Mapping[str, str]) -> Told:
+async def curl(address: str, method: str, form: str, fields: Mapping[str, Any], headers: Mapping[str, str]) -> ClientAnswer:
     """Ask with curl."""
     pairs = flat(fields)
     sent = {
@@ -100,7 +100,7 @@ async def curl(address: str, method: str, form: str, fields: Mapping[str, Any], 
     said = [part for name, value in headers.items() for part in ("-H", f"{name}: {value}")]
     out = await run("curl", "-sS", "-g", "-X", method, "-w", "\n%{http_code}", *said, *sent, address)
     text, _, status = out.decode().rpartition("\n")
-    return _told(int(status), text)
+    return _answered(int(status), text)
 
 
 @asynccontextmanager
@@ -114,14 +114,16 @@ async def fetching() -> AsyncIterator[Ask]:
     assert process.stdout is not None
     lines_in, lines_out = process.stdin, process.stdout
 
-    async def fetch(address: str, method: str, form: str, fields: Mapping[str, Any], headers: Mapping[str, str]) -> Told:
+    async def fetch(
+        address: str, method: str, form: str, fields: Mapping[str, Any], headers: Mapping[str, str]
+    ) -> ClientAnswer:
         asked = {
             "address": address, "method": method, "form": form, "headers": headers, "fields": fields, "flat": flat(fields),
         }  # fmt: skip
         lines_in.write(json.dumps(asked).encode() + b"\n")
         async with asyncio.timeout(PROGRAM_SECONDS):
-            told = json.loads(await lines_out.readline())
-        return _told(told["status"], told["text"])
+            output = json.loads(await lines_out.readline())
+        return _answered(output["status"], output["text"])
 
     try:
         yield fetch
@@ -130,5 +132,5 @@ async def fetching() -> AsyncIterator[Ask]:
         await process.wait()
 
 
-def _told(status: int, text: str) -> Told:
+def _answered(status: int, text: str) -> ClientAnswer:
     return {"status": status, "text": text, "body": json.loads(text) if text[:1] in {"{", "["} else None}

@@ -33,12 +33,12 @@ def _methods(operation: Operation) -> tuple[str, ...]:
 
 
 def _problem(operation: Operation, answer: Any, what: Any) -> dict[str, Any]:
-    told = (operation.name, answer.request.method, str(what)[:80], answer.text[:300])
-    assert 400 <= answer.status_code < 500, told
-    assert answer.headers["content-type"] == "application/problem+json", told
+    context = (operation.name, answer.request.method, str(what)[:80], answer.text[:300])
+    assert 400 <= answer.status_code < 500, context
+    assert answer.headers["content-type"] == "application/problem+json", context
     body: dict[str, Any] = answer.json()
-    assert body["status"] == answer.status_code == PROBLEMS[body["code"]].status, told
-    assert body["code"] in problem_codes(operation), told
+    assert body["status"] == answer.status_code == PROBLEMS[body["code"]].status, context
+    assert body["code"] in problem_codes(operation), context
     return body
 
 
@@ -144,8 +144,8 @@ async def test_an_id_of_nobody_in_a_field_is_told_with_the_name_of_the_field(tow
         for method in (method for method in _methods(operation) if method in BODY_METHODS):
             for name, value in _references(operation):
                 answer = await send(town, company, operation, method, _with(example, method, name, value))
-                told = answer.json()
-                named = name in told.get("errors", {}) or told.get("code") in {"not_found", "unknown_lead_token"}
+                problem = answer.json()
+                named = name in problem.get("errors", {}) or problem.get("code") in {"not_found", "unknown_lead_token"}
                 if not 400 <= answer.status_code < 500 or not named:
                     faults.append((operation.name, method, name, answer.status_code, answer.text[:200]))
     assert faults == [], "\n".join(map(str, faults))

@@ -100,9 +100,9 @@ async def test_every_operation_that_writes_is_understood_by_curl_and_by_fetch(to
                 path = path.replace(f"{{{name}}}", value)
             headers = {} if operation.access == "token" else company.headers
             ask = fetch if client == "fetch" else curl
-            told = await ask(f"{address}{path}", method, form, {**example.query, **example.body}, headers)
-            assert told["status"] in {200, 201}, (operation.name, method, client, form, told["text"])
-            assert told["body"]["status"] == told["status"], (operation.name, client, form)
+            answered = await ask(f"{address}{path}", method, form, {**example.query, **example.body}, headers)
+            assert answered["status"] in {200, 201}, (operation.name, method, client, form, answered["text"])
+            assert answered["body"]["status"] == answered["status"], (operation.name, client, form)
 
 
 async def test_records_that_one_company_exported_another_imports_as_they_are(company: Any, other: Any) -> None:
@@ -127,8 +127,8 @@ async def test_lists_are_read_by_curl_and_by_fetch_in_both_formats(company: Any,
     basic = ("-u", f"{company.public_key}:{company.private_key}", f"{address}/api/v1/leads.csv?columns=caller_id,status")
     assert await run("curl", "-sS", *basic) == b"caller_id,status\r\n+12125550123,scheduled\r\n"
     script = "const a = await fetch(process.argv[1]); console.log(JSON.stringify((await a.json()).metadata));"
-    told = json.loads(await run("node", "--input-type=module", "-e", script, "--", listed))
-    assert (told["total_count"], told["root"]) == (1, "leads")
+    answered = json.loads(await run("node", "--input-type=module", "-e", script, "--", listed))
+    assert (answered["total_count"], answered["root"]) == (1, "leads")
 
 
 TRUE = ("1", "true", "yes", "on", "TRUE", "Yes", " on ")

@@ -33,8 +33,8 @@ STRICT_CURL = 'curl() { command curl -sS --fail-with-body -g "$@"; echo; }\n'
 
 def blocks(language: str) -> list[str]:
     """Return the blocks of the page in a language, without those that only say what the names stand for."""
-    told = re.findall(rf"^```{language}\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL)
-    return [block for block in told if not block.startswith(("BASE=", *ELSEWHERE))]
+    output = re.findall(rf"^```{language}\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL)
+    return [block for block in output if not block.startswith(("BASE=", *ELSEWHERE))]
 
 
 async def _ran(name: str, *arguments: str, folder: Path, **environ: str) -> str:
@@ -76,12 +76,12 @@ async def test_every_snippet_of_the_producers_page_works_as_it_stands(town: Any,
             await _ran(found("bash"), "-euc", STRICT_CURL + script, folder=tmp_path, **names)
         constants = "\n".join(f'const {name} = "{value}";' for name, value in names.items())
         (script,) = blocks("js")
-        told = await _ran(found("node"), "--input-type=module", "-e", f"{constants}\n{script}", folder=tmp_path)
-        assert told.strip() == "scheduled"
+        output = await _ran(found("node"), "--input-type=module", "-e", f"{constants}\n{script}", folder=tmp_path)
+        assert output.strip() == "scheduled"
         constants = "\n".join(f"{name} = {value!r}" for name, value in names.items())
         (script,) = blocks("python")
         assert (await _ran(sys.executable, "-c", f"{constants}\n{script}", folder=tmp_path)).strip() == "scheduled"
     listed = await company.send("GET", "/api/v1/leads", params={"schedule_id": str(schedule["id"]), "columns": "caller_id"})
-    told_of = {lead["caller_id"] for lead in listed.json()["leads"]}
-    assert told_of == {f"+1212555010{last}" for last in range(6)}
+    output_of = {lead["caller_id"] for lead in listed.json()["leads"]}
+    assert output_of == {f"+1212555010{last}" for last in range(6)}
     assert (tmp_path / "leads.csv").read_text().startswith("id,")

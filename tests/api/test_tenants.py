@@ -167,9 +167,9 @@ async def test_a_path_with_another_companys_id_is_that_of_nobody(town: Any, comp
                 tried += 1
                 body = {name: value for name, value in example.body.items() if name != "id"}
                 answer = await _send(company, operation, method, Example(path={"id": reference}, body=body))
-                told = (operation.name, method, reference, answer.status_code, answer.text[:300])
-                assert (answer.status_code, answer.json()["code"]) == (404, "not_found"), told
-                assert _is_silent(answer, telltales), told
+                context = (operation.name, method, reference, answer.status_code, answer.text[:300])
+                assert (answer.status_code, answer.json()["code"]) == (404, "not_found"), context
+                assert _is_silent(answer, telltales), context
     assert tried > len(KINDS) * 2 * 4
     assert await _rows(other) == before
 
@@ -189,12 +189,12 @@ async def test_a_person_is_another_one_at_every_company(town: Any, company: Any,
                 method,
                 Example(path={**example.path, **by_number}, query=example.query, body=example.body),
             )
-            told = (operation.name, method, answer.status_code, answer.text[:300])
+            context = (operation.name, method, answer.status_code, answer.text[:300])
             if operation.name == "list_calls_by_caller_number":
-                assert answer.json()["calls"] == [], told
+                assert answer.json()["calls"] == [], context
             else:
-                assert (answer.status_code, answer.json()["code"]) == (404, "not_found"), told
-            assert _is_silent(answer, _telltales(other, before)), told
+                assert (answer.status_code, answer.json()["code"]) == (404, "not_found"), context
+            assert _is_silent(answer, _telltales(other, before)), context
     path = f"/api/v1/leads/{theirs[SCHEDULE_TOKEN]}/{theirs[NUMBER]}/by_caller_number"
     assert (await company.send("GET", path)).json()["code"] == "unknown_lead_token"
     assert await _rows(other) == before
@@ -239,8 +239,8 @@ def _is_refused(answer: httpx.Response) -> bool:
 
 
 def _is_empty(answer: httpx.Response) -> bool:
-    told = answer.json()
-    return bool(told[told["metadata"]["root"]] == [])
+    body = answer.json()
+    return bool(body[body["metadata"]["root"]] == [])
 
 
 def _steps(theirs: Mapping[str, str]) -> Iterator[dict[str, Any]]:
@@ -318,9 +318,9 @@ def _timeless(answer: httpx.Response) -> str:
     if answer.headers["content-type"].startswith("text/csv"):
         first, _, rest = answer.text.partition("\r\n")
         return first + (rest if "expires_in" not in first else str(rest.count("\r\n")))
-    told = answer.json()
-    told.pop("forecast", {}).pop("from", None)
-    return re.sub(r'"expires_in": ?\d+|\'expires_in\': \d+', "", str(told))
+    body = answer.json()
+    body.pop("forecast", {}).pop("from", None)
+    return re.sub(r'"expires_in": ?\d+|\'expires_in\': \d+', "", str(body))
 
 
 async def test_nothing_that_another_company_does_changes_what_a_company_reads(town: Any, company: Any, other: Any) -> None:
@@ -333,7 +333,7 @@ async def test_nothing_that_another_company_does_changes_what_a_company_reads(to
             answer = await send(town, other, operation, method, placed(EXAMPLES[operation.name], theirs))
             assert answer.status_code < 500, (operation.name, answer.text)
     after = await _seen(company, places)
-    assert {name: told for name, told in after.items() if told != before[name]} == {}
+    assert {name: answer for name, answer in after.items() if answer != before[name]} == {}
 
 
 async def test_a_name_that_two_companies_give_is_one_of_each(company: Any, other: Any) -> None:
@@ -365,8 +365,8 @@ async def test_a_name_that_two_companies_give_is_one_of_each(company: Any, other
     assert answer.json()["text"]["meaning"] == "opt_out", answer.text
     theirs = await other.send("GET", f"/api/v1/leads/{made[other.id]['id']}")
     assert theirs.json()["lead"]["opt_out"] is False
-    told = (await other.send("POST", "/api/v1/texts/received", json={**text, "body": "Hello"})).json()["text"]
-    assert (told["repeated"], told["lead_id"]) == (False, made[other.id]["id"])
+    received = (await other.send("POST", "/api/v1/texts/received", json={**text, "body": "Hello"})).json()["text"]
+    assert (received["repeated"], received["lead_id"]) == (False, made[other.id]["id"])
 
 
 async def test_what_came_of_a_request_is_told_to_its_company_alone(town: Any, company: Any, other: Any) -> None:

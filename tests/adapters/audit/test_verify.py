@@ -283,7 +283,7 @@ async def test_rules_that_are_not_the_adopted_ones_are_found(run: RecordedRun) -
 
 
 async def test_progress_is_told(run: RecordedRun) -> None:
-    told: list[int] = []
-    await verify(run.log, TopicNames(), ContactAggregate(), 0, run.rules.entries, progress=told.append)
+    reported: list[int] = []
+    await verify(run.log, TopicNames(), ContactAggregate(), 0, run.rules.entries, progress=reported.append)
 
-    assert sum(told) == len(run.decisions().records)
+    assert sum(reported) == len(run.decisions().records)

@@ -37,7 +37,7 @@ NUMBER = "+12125550123"
 
 
 @pytest.fixture
-def told(town: Any, company: Any) -> Any:  # noqa: F811
+def answer_to(town: Any, company: Any) -> Any:  # noqa: F811
     """What the command answers about a lead of the company, as `--json` shows it."""
 
     async def ask(lead: str, **more: Any) -> dict[str, Any]:
@@ -55,41 +55,41 @@ async def submitted(company: Any) -> dict[str, Any]:  # noqa: F811
     return found
 
 
-async def test_a_lead_is_named_by_id_uuid_or_number(company: Any, told: Any) -> None:  # noqa: F811
+async def test_a_lead_is_named_by_id_uuid_or_number(company: Any, answer_to: Any) -> None:  # noqa: F811
     lead = await submitted(company)
 
     for reference in (str(lead["id"]), lead["uuid"], NUMBER, "2125550123", "(212) 555-0123"):
-        assert (await told(reference))["lead_id"] == lead["id"]
+        assert (await answer_to(reference))["lead_id"] == lead["id"]
     with pytest.raises(click.ClickException, match="has no lead nobody"):
-        await told("nobody")
+        await answer_to("nobody")
 
 
-async def test_the_command_answers_as_the_interface_does(company: Any, told: Any) -> None:  # noqa: F811
+async def test_the_command_answers_as_the_interface_does(company: Any, answer_to: Any) -> None:  # noqa: F811
     lead = await submitted(company)
     due = from_datetime(datetime.fromisoformat(lead["next_action_at"]))
     path = f"/api/v1/leads/{lead['id']}/why?at={lead['next_action_at']}"
 
-    assert (await company.send("GET", path)).json()["why"] == await told(lead["uuid"], at=due)
-    assert (await told(lead["uuid"], at=due))["verdict"] == "would_act"
+    assert (await company.send("GET", path)).json()["why"] == await answer_to(lead["uuid"], at=due)
+    assert (await answer_to(lead["uuid"], at=due))["verdict"] == "would_act"
 
 
 @pytest.mark.parametrize("hours", [-24, 0, 1, 2, 3])
-async def test_the_log_gives_the_same_answer_and_proves_it(company: Any, told: Any, hours: int) -> None:  # noqa: F811
+async def test_the_log_gives_the_same_answer_and_proves_it(company: Any, answer_to: Any, hours: int) -> None:  # noqa: F811
     lead = await submitted(company)
     moment = from_datetime(datetime.fromisoformat(lead["created_at"]) + timedelta(hours=hours, milliseconds=1))
 
-    told_by_rows, told_by_log = await told(lead["uuid"], at=moment), await told(lead["uuid"], at=moment, from_log=True)
+    by_rows, by_log = await answer_to(lead["uuid"], at=moment), await answer_to(lead["uuid"], at=moment, from_log=True)
 
     for name in ("verdict", "sentence", "reasons", "next_action_at", "acts_at", "step_id", "assumed"):
-        assert told_by_log[name] == told_by_rows[name]
-    assert told_by_log["proof"]["chain"] == "unbroken"
-    assert told_by_log["proof"]["decisions"] >= 1
-    decision, record = told_by_log["decision"], told_by_log["record"]
-    assert (decision is None) == (told_by_rows["decision"] is None) == (record is None)
+        assert by_log[name] == by_rows[name]
+    assert by_log["proof"]["chain"] == "unbroken"
+    assert by_log["proof"]["decisions"] >= 1
+    decision, record = by_log["decision"], by_log["record"]
+    assert (decision is None) == (by_rows["decision"] is None) == (record is None)
     if decision is None:
         return
     assert decision["offset"] is not None
-    assert {**decision, "offset": None} == told_by_rows["decision"]
+    assert {**decision, "offset": None} == by_rows["decision"]
     assert record["decision"]["offset"] == decision["offset"]
     assert (record["step_id"], record["chosen"], record["zones"]) == ("mail-1", "schedule_step", ["America/New_York"])
     assert record["candidates"][0]["earliest"] == lead["next_action_at"]
@@ -107,13 +107,13 @@ async def test_the_log_gives_the_same_answer_and_proves_it(company: Any, told: A
 
 async def test_the_proof_of_a_lead_that_was_not_there_yet_shows_no_record(
     company: Any,  # noqa: F811
-    told: Any,
+    answer_to: Any,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     lead = await submitted(company)
     before = from_datetime(datetime.fromisoformat(lead["created_at"]) - timedelta(hours=1))
 
-    found = await told(lead["uuid"], at=before, from_log=True)
+    found = await answer_to(lead["uuid"], at=before, from_log=True)
     capsys.readouterr()  # what was logged meanwhile
     _show(found)
 
@@ -200,17 +200,17 @@ async def test_a_command_without_a_deployment_says_how_to_start_one(tmp_path: An
 async def test_a_lead_whose_first_decisions_retention_has_deleted_is_not_called_absent(
     town: Any,  # noqa: F811
     company: Any,  # noqa: F811
-    told: Any,
+    answer_to: Any,
     tmp_path: Path,
 ) -> None:
     lead = await submitted(company)
-    decision = (await told(lead["uuid"], from_log=True))["decision"]
+    decision = (await answer_to(lead["uuid"], from_log=True))["decision"]
     answer = await company.send("PUT", f"/api/v1/leads/{lead['id']}", json={"name": "Ada", "next_action": "opt_out"})
     assert answer.status_code == 200, answer.text
     await town.context.log.delete_records(decision["topic"], decision["partition"], before=decision["offset"] + 1)
 
     for moment in (None, from_datetime(datetime.fromisoformat(lead["created_at"])) + 1):
-        found = await told(lead["uuid"], at=moment, from_log=True)
+        found = await answer_to(lead["uuid"], at=moment, from_log=True)
         assert (found["verdict"], found["decision"], found["record"]) == ("unproved", None, None)
         assert "not there yet" not in found["sentence"]
         assert found["proof"]["begins_at"] == decision["sequence"] + 1
@@ -227,16 +227,16 @@ async def test_a_lead_whose_first_decisions_retention_has_deleted_is_not_called_
 async def test_a_lead_that_began_in_what_retention_left_is_answered_and_the_missing_beginning_is_told(
     town: Any,  # noqa: F811
     company: Any,  # noqa: F811
-    told: Any,
+    answer_to: Any,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     lead = await submitted(company)
-    decision = (await told(lead["uuid"], from_log=True))["decision"]
-    before = await told(lead["uuid"])
+    decision = (await answer_to(lead["uuid"], from_log=True))["decision"]
+    before = await answer_to(lead["uuid"])
     # The company's own adoption is the decision before; those before that are deleted.
     await town.context.log.delete_records(decision["topic"], decision["partition"], before=decision["offset"] - 2)
 
-    found = await told(lead["uuid"], from_log=True)
+    found = await answer_to(lead["uuid"], from_log=True)
     capsys.readouterr()  # what was logged meanwhile
     _show(found)
 
@@ -246,13 +246,13 @@ async def test_a_lead_that_began_in_what_retention_left_is_answered_and_the_miss
 
 
 # Last in this file: whatever else is asked of that partition finds it broken from here on.
-async def test_a_forged_decision_is_found_out(town: Any, company: Any, told: Any) -> None:  # noqa: F811
+async def test_a_forged_decision_is_found_out(town: Any, company: Any, answer_to: Any) -> None:  # noqa: F811
     lead = await submitted(company)
-    decision = (await told(lead["uuid"], from_log=True))["decision"]
+    decision = (await answer_to(lead["uuid"], from_log=True))["decision"]
     forged = b'{"sequence":99999,"decided_at":1,"prev":"0","cause":{"kind":"tick"}}'
     appender = await town.context.log.appender()
     await appender.append(decision["partition"], [Outgoing(decision["topic"], None, forged)])
     await appender.close()
 
     with pytest.raises(NoProofError, match="the hash chain is broken before decision 99999"):
-        await told(lead["uuid"], from_log=True)
+        await answer_to(lead["uuid"], from_log=True)

@@ -72,7 +72,7 @@ def test_what_is_a_kind_of_an_expected_error_is_expected_and_nothing_else() -> N
 def test_a_role_that_decides_loads_neither_the_interface_nor_the_database(role: str) -> None:
     """A second of a core at every start: under load it was most of the time until a partition was taken over."""
     module, _ = ROLES[role]
-    told = f"import sys, adapters.cli.roles, {module}; print(*sys.modules)"
-    child = subprocess.run([sys.executable, "-c", told], check=True, capture_output=True, text=True)
+    script = f"import sys, adapters.cli.roles, {module}; print(*sys.modules)"
+    child = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)
     loaded = {name.partition(".")[0] for name in child.stdout.split()} | set(child.stdout.split())
     assert not loaded & {"litestar", "asyncpg", "apscheduler", "httpx", "adapters.http", "adapters.up.stack"}

@@ -36,9 +36,9 @@ def test_people_get_local_times_and_the_reason_in_words(file: Path, capsys: pyte
 
     assert main(["preview", str(file)]) == 0
 
-    told = " ".join(capsys.readouterr().out.split())
-    assert "Sun 8 Mar 2026 08:00 America/New_York call [red]call-1 1 the law allows no contact at this" in told
-    assert "Completed: the lead was connected (Sun 8 Mar 2026 08:00 America/New_York)" in told
+    output = " ".join(capsys.readouterr().out.split())
+    assert "Sun 8 Mar 2026 08:00 America/New_York call [red]call-1 1 the law allows no contact at this" in output
+    assert "Completed: the lead was connected (Sun 8 Mar 2026 08:00 America/New_York)" in output
 
 
 @pytest.mark.parametrize(

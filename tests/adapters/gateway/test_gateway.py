@@ -734,9 +734,9 @@ async def test_the_lag_of_a_gateway_counts_what_was_not_fetched() -> None:
         silent = running(place, call_channel(Voice()), MemoryDeliveries(), metrics=metrics, log=SilentLog(place.log))
         async with silent:
             await until(lambda: f'partition="0",topic="{place.topic}"}} {end}.0' in metrics.text().decode())
-            told = metrics.text().decode()
+            exposed = metrics.text().decode()
 
-    assert f'leadclock_lag_records{{partition="0",topic="{place.topic}"}} {end}.0' in told
+    assert f'leadclock_lag_records{{partition="0",topic="{place.topic}"}} {end}.0' in exposed
 
 
 async def test_the_trace_of_an_order_goes_on_in_its_outcome() -> None:

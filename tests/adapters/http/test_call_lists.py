@@ -143,12 +143,12 @@ async def test_live_calls_and_the_calls_of_a_person_are_told_whole_by_page_and_b
     bare = await company.send("GET", path, params={"per_page": 2, "root": "false"})
     following = await company.send("GET", bare.links["next"]["url"])
     assert [found["id"] for found in following.json()] == ids[2:4]
-    told, cursor = [], -1
+    listed, cursor = [], -1
     while cursor:
         page = await _list(company, path, cursor=cursor, per_page=2)
-        told += [found["id"] for found in page["calls"]]
+        listed += [found["id"] for found in page["calls"]]
         cursor = page["metadata"]["next_cursor"]
-    assert told == ids
+    assert listed == ids
     for name, value, status in (("cursor", "-2", 400), ("page", "0", 422), ("per_page", "1001", 422)):
         refused = await company.send("GET", path, params={name: value})
         assert (refused.status_code, list(refused.json()["errors"])) == (status, [name])

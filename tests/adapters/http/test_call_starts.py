@@ -73,8 +73,8 @@ async def test_a_call_is_started_for_a_lead_and_told_as_initiated(town: Any, com
     assert (keys.status_code, keys.json()["call"]["token_values"]) == (200, {"a": 1, "k": 1})
     over = await _told(town, company, call, "busy")
     assert (over["status"], over["in_progress"], over["hangup_cause"]) == ("busy", False, "busy")
-    told = (await company.send("GET", f"/api/v1/calls/{call['id']}/events")).json()["call"]["events"]
-    assert [(event["type"], event["event"]) for event in told] == [
+    events = (await company.send("GET", f"/api/v1/calls/{call['id']}/events")).json()["call"]["events"]
+    assert [(event["type"], event["event"]) for event in events] == [
         ("ScheduleDecision", "command.emitted"),
         ("AuditLog", "call.keys_pressed"),
         ("Leg", "call.ended"),

@@ -68,9 +68,9 @@ async def test_the_events_of_a_call_are_told_oldest_first(company: Any) -> None:
     await received(company, state="connected")
     await _updated(company, call, revenue=12)
     await received(company, state="ended", talk_seconds=8, recording_url="https://pbx.example.com/1.wav")
-    told = (await company.send("GET", f"/api/v1/calls/{call['uuid']}/events")).json()["call"]
-    assert (told["id"], told["uuid"], told["created_at"]) == (call["id"], call["uuid"], call["created_at"])
-    assert [(event["type"], event["event"]) for event in told["events"]] == [
+    answered = (await company.send("GET", f"/api/v1/calls/{call['uuid']}/events")).json()["call"]
+    assert (answered["id"], answered["uuid"], answered["created_at"]) == (call["id"], call["uuid"], call["created_at"])
+    assert [(event["type"], event["event"]) for event in answered["events"]] == [
         ("AuditLog", "lead.picked_up"),
         ("Leg", "call.inbound_received"),
         ("Leg", "call.answered"),
@@ -79,8 +79,10 @@ async def test_the_events_of_a_call_are_told_oldest_first(company: Any) -> None:
         ("Leg", "call.inbound_ended"),
         ("CallRecording", "call.recorded"),
     ]
-    assert [event["created_at"] for event in told["events"]] == sorted(event["created_at"] for event in told["events"])
-    assert len({event["id"] for event in told["events"]}) == len(told["events"])
+    assert [event["created_at"] for event in answered["events"]] == sorted(
+        event["created_at"] for event in answered["events"]
+    )
+    assert len({event["id"] for event in answered["events"]}) == len(answered["events"])
 
 
 # -- changed -----------------------------------------------------------------------------------------------------------
@@ -124,8 +126,8 @@ async def test_every_parameter_of_an_update_is_heeded(company: Any) -> None:
     assert found["user_updated_at"] is not None
     lead = (await company.send("GET", f"/api/v1/leads/{call['lead_id']}")).json()["lead"]
     assert (lead["revenue"], lead["payout"], lead["buyer_converted"], lead["buyer_id"]) == (42.5, 11.0, True, buyer["id"])
-    told = (await company.send("GET", f"/api/v1/calls/{call['id']}/events")).json()["call"]["events"]
-    assert [event["event"] for event in told if event["type"] == "WebhookLog"] == ["command.emitted"]
+    events = (await company.send("GET", f"/api/v1/calls/{call['id']}/events")).json()["call"]["events"]
+    assert [event["event"] for event in events if event["type"] == "WebhookLog"] == ["command.emitted"]
     by_name = await _updated(company, call, svc_buyer_id="roofs", post_call_tokens='{"roof": null}')
     assert (by_name["buyer_id"], by_name["token_values"]) == (buyer["id"], {})
     assert (by_name["call_disposition_id"], by_name["agent_call_disposition_notes"]) == (sold["id"], "nice person")
@@ -277,8 +279,8 @@ async def test_what_a_gateway_still_tells_of_a_deleted_call_is_refused(company: 
     await _offer(company)
     call = await received(company)
     assert (await company.send("DELETE", f"/api/v1/calls/{call['id']}")).status_code == 200
-    told = {"from": "+13055550123", "to": OURS, "call_ref": "pbx-1", "state": "ended"}
-    answer = await company.send("POST", "/api/v1/calls/received", json=told)
+    report = {"from": "+13055550123", "to": OURS, "call_ref": "pbx-1", "state": "ended"}
+    answer = await company.send("POST", "/api/v1/calls/received", json=report)
     assert (answer.status_code, answer.json()["code"]) == (410, "deleted")
     listed = await company.send("GET", "/api/v1/calls")
     assert listed.json()["calls"] == []

@@ -38,18 +38,18 @@ class Client:
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._writer = writer
-        self.told = asyncio.create_task(reader.read())
+        self.received = asyncio.create_task(reader.read())
 
     @property
     def is_open(self) -> bool:
-        return not self.told.done()
+        return not self.received.done()
 
     def send(self, data: bytes) -> None:
         self._writer.write(data)
 
     async def close(self) -> None:
         self._writer.close()
-        await asyncio.gather(self.told, return_exceptions=True)
+        await asyncio.gather(self.received, return_exceptions=True)
 
 
 @asynccontextmanager
@@ -64,7 +64,7 @@ async def clients(port: int, count: int, sent: bytes, *, address: str = HOST) ->
 
 async def ask(port: int, *, address: str = HOST) -> bytes:
     async with clients(port, 1, LIVE, address=address) as [client]:
-        return await client.told
+        return await client.received
 
 
 async def until(condition: Callable[[], bool]) -> None:
@@ -102,7 +102,7 @@ async def test_the_newest_connections_of_an_address_are_closed_and_the_older_one
             await until(lambda: sum(client.is_open for client in newer) <= MOST // 2)
             assert all(client.is_open for client in older)
             older[0].send(LIVE)
-            assert (await older[0].told).startswith(b"HTTP/1.1 200 ")
+            assert (await older[0].received).startswith(b"HTTP/1.1 200 ")
 
 
 async def test_a_look_that_fails_is_followed_by_the_next(town: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -117,11 +117,11 @@ async def test_a_look_that_fails_is_followed_by_the_next(town: Any, monkeypatch:
 async def test_one_request_too_many_of_an_address_is_429_and_its_connection_is_closed(town: Any) -> None:
     async with serving(bounded(town), host=HOST, port=0) as port, clients(port, 3 * MOST, HALF_SENT) as held:
         await until(lambda: sum(client.is_open for client in held) <= MOST)
-        told = [await client.told for client in held if not client.is_open]
+        received = [await client.received for client in held if not client.is_open]
         assert (await ask(port)).startswith(b"HTTP/1.1 200 ")  # a probe of the same address
-    assert len(told) == 2 * MOST
-    assert all(answer.startswith(b"HTTP/1.1 429 ") and b"retry-after: 1" in answer.lower() for answer in told)
-    assert all(b'"code":"rate_limited"' in answer for answer in told)
+    assert len(received) == 2 * MOST
+    assert all(answer.startswith(b"HTTP/1.1 429 ") and b"retry-after: 1" in answer.lower() for answer in received)
+    assert all(b'"code":"rate_limited"' in answer for answer in received)
 
 
 async def test_behind_a_trusted_proxy_the_share_is_that_of_the_address_that_it_forwards(town: Any) -> None:
@@ -132,7 +132,7 @@ async def test_behind_a_trusted_proxy_the_share_is_that_of_the_address_that_it_f
         clients(port, 3 * MOST, FORWARDED) as held,
     ):
         await until(lambda: sum(client.is_open for client in held) <= MOST)
-        assert all([(await client.told).startswith(b"HTTP/1.1 429 ") for client in held if not client.is_open])
+        assert all([(await client.received).startswith(b"HTTP/1.1 429 ") for client in held if not client.is_open])
         async with clients(port, 3 * MOST, b"") as idle:
             await asyncio.sleep(3 * connections.CHECK_INTERVAL_SECONDS)
             assert all(client.is_open for client in idle)
@@ -156,7 +156,7 @@ async def test_health_and_metrics_answer_while_the_public_port_is_full(town: Any
     ):
         for path in ("/livez", "/readyz", "/metrics"):
             async with clients(health.port, 1, LIVE.replace(b"/livez", path.encode())) as [client]:
-                assert (await client.told).startswith(b"HTTP/1.1 200 "), path
+                assert (await client.received).startswith(b"HTTP/1.1 200 "), path
         assert waiting[0].is_open
     await health.stop()
 
@@ -175,7 +175,7 @@ async def test_who_trickles_is_closed_in_time(
         while client.is_open:
             client.send(trickled)
             await asyncio.sleep(0.05)
-        assert (await client.told)[: len(answer)] == answer
+        assert (await client.received)[: len(answer)] == answer
 
 
 async def test_a_body_that_comes_steadily_may_take_longer_than_one_that_stops(
@@ -190,7 +190,7 @@ async def test_a_body_that_comes_steadily_may_take_longer_than_one_that_stops(
         for byte in body:
             client.send(bytes([byte]))
             await asyncio.sleep(0.08)
-        assert (await client.told).startswith(b"HTTP/1.1 201 ")
+        assert (await client.received).startswith(b"HTTP/1.1 201 ")
 
 
 @pytest.mark.parametrize(

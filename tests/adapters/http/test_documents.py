@@ -58,10 +58,10 @@ async def test_every_column_of_a_lead_has_a_type() -> None:
 
 
 async def test_every_problem_is_the_answer_of_some_operation_or_of_a_record_on_a_topic() -> None:
-    told = {code for operation in documented_operations() for code in problem_codes(operation)}
+    documented = {code for operation in documented_operations() for code in problem_codes(operation)}
     only_on_topics = {"unknown_type", "malformed_envelope", "wrong_partition"}
     of_the_server = {"method_not_allowed"}
-    assert told | only_on_topics | of_the_server == PROBLEMS.keys()
+    assert documented | only_on_topics | of_the_server == PROBLEMS.keys()
 
 
 async def test_the_document_has_a_response_for_every_status_of_its_codes() -> None:
@@ -139,12 +139,12 @@ async def test_every_refusal_has_an_example_that_fits_its_schema_and_tells_its_h
     document = openapi()
     components = document["components"]
     for name, refusal in components["responses"].items():
-        told = refusal["content"]["application/problem+json"]
-        validator = jsonschema_rs.validator_for({"components": components, **told["schema"]})
-        assert told["examples"], name
-        for code in told["examples"]:
+        media = refusal["content"]["application/problem+json"]
+        validator = jsonschema_rs.validator_for({"components": components, **media["schema"]})
+        assert media["examples"], name
+        for code in media["examples"]:
             assert validator.is_valid(components["examples"][code]["value"]), (name, code)
-        status = components["examples"][next(iter(told["examples"]))]["value"]["status"]
+        status = components["examples"][next(iter(media["examples"]))]["value"]["status"]
         must = {401: "WWW-Authenticate", 429: "Retry-After", 503: "Retry-After"}.get(status, "X-Request-Id")
         assert must in refusal["headers"], name
 

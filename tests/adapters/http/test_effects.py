@@ -17,9 +17,9 @@ OURS = "+12125550150"
 PERSON = "+13055550123"
 
 
-def of_tokyo(told: str) -> str:
+def of_tokyo(shown: str) -> str:
     """Return a moment of an answer as somebody in Tokyo reads it off the clock, to the second before."""
-    return datetime.fromisoformat(told).astimezone(ZoneInfo(TOKYO)).strftime("%Y-%m-%d %H:%M:%S")
+    return datetime.fromisoformat(shown).astimezone(ZoneInfo(TOKYO)).strftime("%Y-%m-%d %H:%M:%S")
 
 
 async def submit(company: Any, token: str, **fields: Any) -> Any:
@@ -33,8 +33,8 @@ async def one_of_each(company: Any) -> dict[str, dict[str, Any]]:
     offer = await company.record("offers", {"name": "Solar"})
     await company.record("numbers", {"number": OURS, "offer_id": offer["id"]})
     lead = (await submit(company, offer["lead_token"])).json()["lead"]
-    told = {"from": PERSON, "to": OURS, "call_ref": "pbx-1", "state": "ringing"}
-    call = (await company.send("POST", "/api/v1/calls/received", json=told)).json()["call"]
+    report = {"from": PERSON, "to": OURS, "call_ref": "pbx-1", "state": "ringing"}
+    call = (await company.send("POST", "/api/v1/calls/received", json=report)).json()["call"]
     buyer = await company.record("buyers", {"name": "Sunny", "number": "+12125550140"})
     return {"/api/v1/leads": lead, "/api/v1/calls": call, "/api/v1/buyers": buyer}
 

@@ -133,8 +133,8 @@ async def test_a_key_that_was_sent_is_neither_logged_nor_handed_out_again(town: 
             assert made.status_code == 201, made.text
         bare = await town.client.get("/api/v1/leads", params={"auth_token": key, "root": "false", "per_page": "1"})
     assert "page=2" in bare.headers["link"]
-    for told in (str(lines), made.text, bare.text, str(bare.headers)):
-        assert company.private_key not in told
+    for written in (str(lines), made.text, bare.text, str(bare.headers)):
+        assert company.private_key not in written
 
 
 async def test_a_key_may_only_do_what_its_scopes_say(town: Any, company: Any) -> None:

@@ -163,8 +163,8 @@ async def test_a_webhook_secret_can_be_read_by_its_owner_and_renewed(town: Any, 
     path = f"/api/v1/outgoing_webhooks/{made['id']}"
     again = await company.send("GET", path)
     assert (again.json()["outgoing_webhook"]["secret"], again.headers["cache-control"]) == (made["secret"], "no-store")
-    told = openapi()["paths"]["/api/v1/outgoing_webhooks/{id}"]["get"]["responses"]["200"]["headers"]
-    assert {"Cache-Control", "ETag"} <= told.keys()
+    body = openapi()["paths"]["/api/v1/outgoing_webhooks/{id}"]["get"]["responses"]["200"]["headers"]
+    assert {"Cache-Control", "ETag"} <= body.keys()
     renewed = await company.send("PUT", path, json={"rotate_secret": "yes"})
     assert renewed.json()["outgoing_webhook"]["secret"] not in {made["secret"], ""}
     reader = await company.record("keys", {"name": "reader", "scopes": ["outgoing_webhook:read"]})
@@ -600,9 +600,9 @@ async def test_a_webhook_to_a_private_address_is_refused_when_it_is_saved(compan
 
     for method, path in (("POST", "outgoing_webhooks"), ("PUT", f"outgoing_webhooks/{made['id']}")):
         answer = await company.send(method, f"/api/v1/{path}", json={"name": "CRM", "url": url})
-        told = answer.json()
-        assert (answer.status_code, told["code"], list(told["errors"])) == (422, "validation_failed", ["url"])
-        assert "LEADCLOCK_WEBHOOK_PRIVATE_NETWORKS" in told["errors"]["url"][0]
+        body = answer.json()
+        assert (answer.status_code, body["code"], list(body["errors"])) == (422, "validation_failed", ["url"])
+        assert "LEADCLOCK_WEBHOOK_PRIVATE_NETWORKS" in body["errors"]["url"][0]
 
 
 async def test_a_webhook_to_an_allowed_network_is_saved_but_for_our_own_ports(database: str) -> None:

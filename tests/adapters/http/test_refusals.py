@@ -186,8 +186,8 @@ async def test_unknown_paths_and_methods_are_problems_too(town: Any) -> None:
         ("/api/v1/calls/7", {"GET", "HEAD", "POST", "DELETE", "OPTIONS"}),
         ("/api/v1/leads/new", {"GET", "HEAD", "OPTIONS"}),
     ]:
-        told = await town.client.options(path)
-        assert (told.status_code, set(re.split(r",\s*", told.headers["allow"]))) == (204, methods), path
+        allowed = await town.client.options(path)
+        assert (allowed.status_code, set(re.split(r",\s*", allowed.headers["allow"]))) == (204, methods), path
 
 
 async def test_every_operation_refuses_who_has_no_key_or_token(town: Any) -> None:

@@ -316,8 +316,8 @@ async def test_a_report_of_all_there_is_adds_up_months_and_years(world: World, c
     rows = await _everything(world, "/api/v1/leads/reports", category=category, created_at_from="", created_at_to="")
     assert {row["category"]: row["leads_count"] for row in rows} == {key: len(group) for key, group in groups.items()}
     for row in rows:
-        told = {name: value for name, value in row.items() if not name.startswith("category")}
-        assert told == pytest.approx(_lead_figures(groups[row["category"]]), abs=1e-4), row["category"]
+        figures = {name: value for name, value in row.items() if not name.startswith("category")}
+        assert figures == pytest.approx(_lead_figures(groups[row["category"]]), abs=1e-4), row["category"]
 
 
 @pytest.mark.parametrize("unit", ["created_at_day", "created_at_hour", "created_at_week"])
@@ -347,8 +347,8 @@ async def test_one_value_is_counted_by_the_days_of_any_clock(world: World, zone_
         rows = await _everything(world, "/api/v1/calls/reports", category=unit, **query, **filters)
         assert {row["category"] for row in rows if row["calls_count"]} == set(groups)
         for row in rows:
-            told = {name: value for name, value in row.items() if not name.startswith("category")}
-            assert told == pytest.approx(_call_figures(groups.get(row["category"], [])), abs=1e-4), row["category"]
+            figures = {name: value for name, value in row.items() if not name.startswith("category")}
+            assert figures == pytest.approx(_call_figures(groups.get(row["category"], [])), abs=1e-4), row["category"]
     pivot = random.Random(zone_name + unit).choice(["status", "recent_call_disposition_id", "offer_id"])
     cells = _grouped(
         lambda one: [(_time(unit, one.created_at, zone), key) for key in _lead_keys(pivot, one, world.calls)], world.leads
@@ -357,8 +357,8 @@ async def test_one_value_is_counted_by_the_days_of_any_clock(world: World, zone_
     rows = await _everything(world, "/api/v1/leads/reports", category=unit, pivot=pivot, **query)
     for row in rows:
         for key, figures in row["pivots"].items():
-            told = _lead_figures(named.get((row["category"], key), []))
-            assert figures == pytest.approx(told, abs=1e-4), (row["category"], key)
+            expected = _lead_figures(named.get((row["category"], key), []))
+            assert figures == pytest.approx(expected, abs=1e-4), (row["category"], key)
     assert sum(row["total"]["leads_count"] for row in rows) == COUNT
 
 
@@ -386,10 +386,10 @@ async def test_a_pivot_cuts_each_row_once_more(world: World, category: str, pivo
     for row in found["reports"]:
         own = [one for one in world.leads if not category or row["category"] in _lead_keys(category, one, world.calls)]
         groups = _grouped(lambda one: _lead_keys(pivot, one, world.calls), own)
-        told = {("(none)" if key is None else str(key)): _lead_figures(group) for key, group in groups.items()}
+        by_key = {("(none)" if key is None else str(key)): _lead_figures(group) for key, group in groups.items()}
         for key, figures in row["pivots"].items():
-            assert figures == pytest.approx(told.get(key, _lead_figures([])), abs=1e-4), (row["category"], key)
-        assert set(told) <= set(row["pivots"])
+            assert figures == pytest.approx(by_key.get(key, _lead_figures([])), abs=1e-4), (row["category"], key)
+        assert set(by_key) <= set(row["pivots"])
         assert row["total"] == pytest.approx(_lead_figures(own), abs=1e-4)
     assert found["totals"] == pytest.approx(_lead_figures(world.leads), abs=1e-4)
 
@@ -433,7 +433,7 @@ async def test_a_filter_narrows_every_report_of_calls(world: World, name: str, d
         groups = _grouped(lambda one, by=category: [_call_key(by, one)], wanted)  # type: ignore[misc]
         rows = await _everything(world, "/api/v1/calls/reports", category=category, **query, **_dates(world, dates))
         figures = {row["category"]: {k: v for k, v in row.items() if not k.startswith("category")} for row in rows}
-        assert {key for key, told in figures.items() if told["calls_count"]} == set(groups), category
+        assert {key for key, sums in figures.items() if sums["calls_count"]} == set(groups), category
         for key, group in groups.items():
             assert figures[key] == pytest.approx(_call_figures(group), abs=1e-4), (category, key)
 

@@ -48,8 +48,8 @@ def post_at_once(port: int, body: bytes) -> bytes:
 
 async def test_a_sender_of_megabytes_sees_why_its_body_is_refused(town: Any) -> None:
     async with serving(town.app, host="127.0.0.1", port=0) as port:
-        told = await asyncio.gather(*(asyncio.to_thread(post_at_once, port, b"x" * 4_000_000) for _ in range(8)))
-    assert set(told) == {b"HTTP/1.1 413 Payload Too Large"}, told
+        answers = await asyncio.gather(*(asyncio.to_thread(post_at_once, port, b"x" * 4_000_000) for _ in range(8)))
+    assert set(answers) == {b"HTTP/1.1 413 Payload Too Large"}, answers
 
 
 async def test_head_is_told_the_headers_of_get_and_nothing_else(town: Any, company: Any) -> None:
@@ -60,8 +60,8 @@ async def test_head_is_told_the_headers_of_get_and_nothing_else(town: Any, compa
         for path in ("/api/v1/leads", "/api/v1/leads.csv", "/api/v1/leads/1", "/nowhere", "/livez"):
             whole, head = await client.get(path), await client.head(path)
             assert (head.status_code, head.content) == (whole.status_code, b""), path
-            told = ("content-type", "content-length", "x-total-count")
-            assert [head.headers.get(name) for name in told] == [whole.headers.get(name) for name in told], path
+            names = ("content-type", "content-length", "x-total-count")
+            assert [head.headers.get(name) for name in names] == [whole.headers.get(name) for name in names], path
 
 
 async def test_a_client_that_goes_away_leaves_nothing_behind(town: Any, company: Any) -> None:
@@ -95,10 +95,10 @@ async def test_who_trickles_a_body_is_sent_away_and_keeps_no_place(town: Any, mo
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         head = b"POST /api/v1/leads HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n"
         writer.write(head + b"{")
-        told = await reader.read()  # to its end: the connection is closed
+        received = await reader.read()  # to its end: the connection is closed
         writer.close()
-    assert told.startswith(b"HTTP/1.1 400 ")
-    assert b"send it within 0.3 s, plus a second for each 10000 bytes" in told
+    assert received.startswith(b"HTTP/1.1 400 ")
+    assert b"send it within 0.3 s, plus a second for each 10000 bytes" in received
 
 
 async def test_a_very_long_path_and_methods_that_nobody_has_cost_others_nothing(town: Any) -> None:

@@ -34,9 +34,9 @@ async def test_a_file_that_cannot_be_read_to_its_end_is_not_taken_for_a_whole_on
         monkeypatch.setattr(exports, "_batches", half_of_it)
         with pytest.raises(httpx.RemoteProtocolError, match="incomplete"):
             await client.get("/api/v1/leads.csv")
-    told = "".join(capsys.readouterr())
-    assert "response.aborted" in told
-    assert "the database is gone" in told
+    logged = "".join(capsys.readouterr())
+    assert "response.aborted" in logged
+    assert "the database is gone" in logged
 
 
 async def test_a_reader_that_takes_nothing_is_let_go(
@@ -55,9 +55,9 @@ async def test_a_reader_that_takes_nothing_is_let_go(
             stalled.setblocking(False)
             await asyncio.get_running_loop().sock_connect(stalled, ("127.0.0.1", port))
             stalled.sendall(f"GET /api/v1/leads.csv HTTP/1.1\r\nHost: x\r\n{headers}\r\n".encode())
-            told = ""
-            while "response.aborted" not in told:
+            logged = ""
+            while "response.aborted" not in logged:
                 await asyncio.sleep(0.01)
-                told += "".join(capsys.readouterr())
-    assert "response.aborted" in told
-    assert "TimeoutError" in told
+                logged += "".join(capsys.readouterr())
+    assert "response.aborted" in logged
+    assert "TimeoutError" in logged

@@ -47,13 +47,13 @@ async def test_whatever_was_asked_without_waiting_is_answered_later_as_it_would_
         taken = await company.send(method, path, json=fields, headers={"Prefer": "respond-async"})
         assert taken.status_code == 202, (path, taken.text)
         await town.results.wait(taken.json()["request"]["id"], 10)
-        told = await company.send("GET", taken.headers["location"])
-        assert (told.status_code, told.json()["metadata"]["root"]) == (status, root), (path, told.text)
+        shown = await company.send("GET", taken.headers["location"])
+        assert (shown.status_code, shown.json()["metadata"]["root"]) == (status, root), (path, shown.text)
         if root == "text":
-            assert told.json()["text"]["contact_id"] > 0
-            assert told.json()["text"]["repeated"] is (told.json()["text"]["meaning"] is None)
+            assert shown.json()["text"]["contact_id"] > 0
+            assert shown.json()["text"]["repeated"] is (shown.json()["text"]["meaning"] is None)
         if root == "outgoing_webhook":
-            assert told.json()[root]["secret"].startswith("whsec_")
+            assert shown.json()[root]["secret"].startswith("whsec_")
 
 
 async def test_zones_are_listed_under_both_kinds_of_names(town: Any) -> None:

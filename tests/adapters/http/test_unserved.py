@@ -44,14 +44,14 @@ async def test_a_step_on_a_channel_that_nobody_serves_is_refused_with_the_step_a
 
     answer = await post(company, "schedules", steps=[WAIT, MAIL, TEXT, CALL_BACK])
 
-    told = answer.json()
-    assert (answer.status_code, told["code"]) == (422, "invalid_schedule")
-    assert told["errors"] == {
+    problem = answer.json()
+    assert (answer.status_code, problem["code"]) == (422, "invalid_schedule")
+    assert problem["errors"] == {
         "steps[2].kind": ["needs a gateway that serves sms, and none has within a day"],
         "steps[3].kind": ["needs a gateway that serves call, and none has within a day"],
     }
-    assert "No gateway serves sms,call, so nothing would come of step text-1, step later." in told["detail"]
-    assert "--channels sms,call" in told["detail"]
+    assert "No gateway serves sms,call, so nothing would come of step text-1, step later." in problem["detail"]
+    assert "--channels sms,call" in problem["detail"]
 
 
 async def test_what_asks_for_served_channels_or_for_none_is_published(town: Town, company: Company) -> None:

@@ -101,9 +101,9 @@ async def test_a_partition_whose_offset_was_lost_stops_and_names_the_command_tha
     await decide(context.log, context.names, 1, DECIDED, inbox)
     offset = DECIDED + 1 - BATCH_MAX
     of_bulk = " --bulk" if inbox == LEADS_INBOX_BULK else ""
-    with pytest.raises(LogError, match=f"`leadclock topics set-offset{of_bulk} --partition 1 --offset {offset}`") as told:
+    with pytest.raises(LogError, match=f"`leadclock topics set-offset{of_bulk} --partition 1 --offset {offset}`") as raised:
         await checkpoints.load_checkpoint(1)
-    assert not told.value.retryable
+    assert not raised.value.retryable
     with pytest.raises(LogError, match="1 of `leadclock intake` run: stop them first"):
         await context.set_offset(GROUPS[inbox.name], inbox, 1, offset)
 

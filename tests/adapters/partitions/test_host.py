@@ -12,10 +12,10 @@ from adapters.partitions.host import FENCED, LEAVING, RESTORING, UNASSIGNED, Par
 from engine.partition.ports import FencedError, LogError
 
 UNKNOWN = (-1,)
-"""Of a world whose partitions the group has not told yet."""
+"""Of a world whose assignment the group has not sent yet."""
 
 
-class Told:
+class AssignedPartitions:
     """An assignment that a test dictates."""
 
     def __init__(self) -> None:
@@ -86,7 +86,7 @@ class Diary:
 
 class HostWorld:
     def __init__(self, *assigned: int) -> None:
-        self.assignment = Told()
+        self.assignment = AssignedPartitions()
         if assigned != UNKNOWN:
             self.assignment.give(*assigned)
         self.made: dict[int, list[Diary]] = defaultdict(list)

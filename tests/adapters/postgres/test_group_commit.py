@@ -72,10 +72,10 @@ async def test_a_group_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 async def test_an_error_is_told_to_everybody_and_the_next_group_is_tried() -> None:
     desk = Desk()
     desk.fails = True
-    told = await asyncio.gather(desk.grouped.submit("a"), desk.grouped.submit("b"), return_exceptions=True)
+    results = await asyncio.gather(desk.grouped.submit("a"), desk.grouped.submit("b"), return_exceptions=True)
     desk.fails = False
 
-    assert [str(error) for error in told] == ["away", "away"]
+    assert [str(error) for error in results] == ["away", "away"]
     assert await desk.grouped.submit("ccc") == 3
 
 

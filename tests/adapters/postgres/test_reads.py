@@ -272,9 +272,9 @@ async def test_pages_of_a_sorted_list_go_on_where_the_last_one_ended(shown: Show
     values = dict(enumerate(known[order], 1))
     await shown.decide(*(lead(number, **{order: value}) for number, value in values.items()))
     compared = {number: value.lower() if isinstance(value, str) else value for number, value in values.items()}
-    told = [number for number in values if values[number] is not None]
-    expected = sorted(told, key=lambda number: (compared[number], number), reverse=descending)
-    expected += sorted(set(values) - set(told), reverse=descending)
+    numbers = [number for number in values if values[number] is not None]
+    expected = sorted(numbers, key=lambda number: (compared[number], number), reverse=descending)
+    expected += sorted(set(values) - set(numbers), reverse=descending)
     found = PostgresReads(shown.pool)
     pages = [
         ids(await found.leads(1, LeadFilter(), Paging(order=order, descending=descending, page=page, per_page=2)))

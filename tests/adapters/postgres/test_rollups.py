@@ -31,8 +31,13 @@ async def shown(database: str) -> AsyncIterator[Shown]:
     """Leads and calls of five days, one each six hours, and nothing rolled up."""
     shown = await Shown.on(database)
     moments = [FIRST + place * 6 * HOUR for place in range(COUNT)]
-    told: dict[str, Any] = {"columns": {"zip_postal_code": "90001"}, "data": {"roof": "flat"}, "offer_id": 3, "revenue": 1.5}
-    await shown.decide(*(lead(number, created_at=at, **told) for number, at in enumerate(moments, 1)))
+    fields: dict[str, Any] = {
+        "columns": {"zip_postal_code": "90001"},
+        "data": {"roof": "flat"},
+        "offer_id": 3,
+        "revenue": 1.5,
+    }
+    await shown.decide(*(lead(number, created_at=at, **fields) for number, at in enumerate(moments, 1)))
     await shown.decide(*(call(number, created_at=at, lead_id=number, offer_id=3) for number, at in enumerate(moments, 1)))
     yield shown
     await shown.close()
@@ -233,12 +238,12 @@ async def test_a_disposition_of_a_call_reaches_the_sums_of_its_lead(shown: Shown
     await roll_up(shown)
     assert await counts(shown, None, DISPOSITION) == {None: COUNT}
     at = FIRST + 3 * 6 * HOUR
-    told = call(4, created_at=at, lead_id=4, call_disposition_id=6, version=2)
-    await shown.decide(told)
+    disposed = call(4, created_at=at, lead_id=4, call_disposition_id=6, version=2)
+    await shown.decide(disposed)
     assert await counts(shown, None, DISPOSITION) == {None: COUNT - 1, 6: 1}
     await roll_up(shown)
     assert await counts(shown, None, DISPOSITION) == {None: COUNT - 1, 6: 1}
-    await shown.decide(msgspec.structs.replace(told, call_disposition_id=None, version=3))
+    await shown.decide(msgspec.structs.replace(disposed, call_disposition_id=None, version=3))
     await roll_up(shown)
     assert await counts(shown, None, DISPOSITION) == {None: COUNT}
 
@@ -325,7 +330,9 @@ async def test_sums_of_days_are_the_same_whether_they_are_made_of_hours_or_of_ro
         "SELECT at, category, value, leads_count, revenue FROM read.leads_rollup WHERE tier = 'day' AND category = ANY ($1)",
         ["all", "offer_id", "status", "buyer_id", "country"],
     )
-    told = {(row["category"], row["value"], from_datetime(row["at"])): (row["leads_count"], row["revenue"]) for row in found}
+    stored = {
+        (row["category"], row["value"], from_datetime(row["at"])): (row["leads_count"], row["revenue"]) for row in found
+    }
     values = {"all": None, "offer_id": "3", "status": "scheduled", "buyer_id": None, "country": None}
     days = [FIRST + place * DAY for place in range(5)]
-    assert told == {(name, value, day): (4, pytest.approx(4 * 1.5)) for name, value in values.items() for day in days}
+    assert stored == {(name, value, day): (4, pytest.approx(4 * 1.5)) for name, value in values.items() for day in days}

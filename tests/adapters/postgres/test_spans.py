@@ -53,8 +53,8 @@ def test_hours_answer_for_the_parts_of_a_day_and_only_parts_of_hours_are_left() 
     monday = DAYS[0]
     rolled = RollupState({"day": {monday, monday + DAY}}, set())
     found = cover(monday + 90 * MINUTE, monday + 2 * DAY, rolled, (*TIERS, HOURS), (monday + DAY + 5 * HOUR + 15 * MINUTE,))
-    told = [(span.tier, (span.start - monday) / HOUR, (span.until - monday) / HOUR) for span in found.spans]
-    assert told == [("hour", 2, 24), ("hour", 24, 29), ("hour", 30, 48)]
+    found_tiers = [(span.tier, (span.start - monday) / HOUR, (span.until - monday) / HOUR) for span in found.spans]
+    assert found_tiers == [("hour", 2, 24), ("hour", 24, 29), ("hour", 30, 48)]
     assert [((since - monday) / HOUR, (until - monday) / HOUR) for since, until in found.gaps] == [(1.5, 2), (29, 30)]
     marked = RollupState(rolled.starts, {monday})
     assert cover(monday, monday + 5 * HOUR, marked, (*TIERS, HOURS)).spans == []
