@@ -1,4 +1,4 @@
-"""What does the built wheel hold? Types for whoever imports it, and no package that only this machine's servers need."""
+"""What does the built wheel hold? Types for those who import it, and no package that only this machine's servers need."""
 
 import subprocess
 import sys

@@ -120,9 +120,7 @@ async def test_a_reader_in_the_middle_reads_on(world: CompactionWorld) -> None:
     await world.log.close()
 
 
-async def test_others_write_while_the_files_are_written_anew(
-    world: CompactionWorld, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_others_write_while_the_files_are_compacted(world: CompactionWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(partitions, "COMPACTION_BATCH", 3)
     stop = asyncio.Event()
 

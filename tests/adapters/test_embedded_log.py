@@ -253,7 +253,7 @@ async def test_a_full_disk_stops_the_log_and_a_restart_goes_on_from_what_is_whol
     assert not raised.value.retryable
     monkeypatch.undo()
     with pytest.raises(LogError, match="cannot be written"):
-        log.check()  # so that whoever runs it ends and says why, instead of refusing everything for good
+        log.check()  # so that the process that runs it ends and says why, instead of refusing everything for good
     assert await visible_now(log, "state") == ["kept"]
     with pytest.raises(LogError):
         await (await log.own("requests", 0)).commit(outgoing("state", "refused until the restart"))

@@ -58,7 +58,7 @@ async def world() -> AsyncIterator[World]:
         yield made
 
 
-class TestThroughTheDoor(LogContract):
+class TestThroughTheServer(LogContract):
     pass
 
 
@@ -99,7 +99,7 @@ async def test_a_poll_that_was_given_up_loses_no_record() -> None:
     await inside.close()
 
 
-async def test_a_command_that_outlives_the_up_is_told_so() -> None:
+async def test_a_command_that_outlives_the_up_gets_an_error_that_says_so() -> None:
     inside = EmbeddedLog(None, now=wall_ms)
     await inside.create_topic("t", 1)
     async with serve_log(inside, SECRET) as port:

@@ -1,4 +1,4 @@
-"""Who is told to work on which partition, and what becomes of the partitions of a process that stops or dies?"""
+"""Who is assigned which partition, and what becomes of the partitions of a process that stops or dies?"""
 
 import asyncio
 import os
@@ -39,7 +39,7 @@ Join = Callable[[], "Member"]
 
 
 class Member:
-    """A member of the group and the last that it was told."""
+    """A member of the group and its last assignment."""
 
     def __init__(self, connection: KafkaConnection, group: str, topic: str) -> None:
         self.assignment = GroupAssignment(connection, group, topic, session_seconds=SESSION_SECONDS, report_seconds=0.1)
@@ -184,7 +184,7 @@ async def test_a_partition_is_confirmed_only_while_the_group_says_that_it_is_our
     assert not await first.assignment.confirm(0)
 
 
-async def test_a_member_that_the_group_forgot_is_not_confirmed_and_is_told_again_what_it_has(join: Join) -> None:
+async def test_a_member_that_the_group_forgot_is_not_confirmed_and_gets_its_partitions_again(join: Join) -> None:
     member = await join().start()
     await member.has(4)
     seen_before = member.changes_seen
@@ -223,7 +223,7 @@ async def test_nothing_is_fetched(join: Join) -> None:
     assert len(consumer.paused()) == 4
 
 
-async def test_a_lost_group_is_told_to_who_follows_the_changes(join: Join) -> None:
+async def test_a_lost_group_is_raised_to_who_follows_the_changes(join: Join) -> None:
     member = join()
     await member.assignment.start()
     changes = member.assignment.changes()
@@ -237,7 +237,7 @@ async def test_a_lost_group_is_told_to_who_follows_the_changes(join: Join) -> No
     assert not await member.assignment.confirm(0)
 
 
-async def test_a_member_with_a_passing_trouble_joins_again(join: Join) -> None:
+async def test_a_member_with_a_transient_error_joins_again(join: Join) -> None:
     member = await join().start()
     await member.has(4)
     seen_before, first = member.changes_seen, member.assignment._consumer
@@ -250,7 +250,7 @@ async def test_a_member_with_a_passing_trouble_joins_again(join: Join) -> None:
     assert await member.assignment.confirm(0)
 
 
-async def test_an_absent_broker_is_told_at_the_start() -> None:
+async def test_an_absent_broker_is_reported_at_the_start() -> None:
     assignment = GroupAssignment(KafkaConnection("127.0.0.1:9"), "group", "requests", session_seconds=1)
     with pytest.raises(LogError):
         await assignment.start()

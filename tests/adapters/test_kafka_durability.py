@@ -69,7 +69,7 @@ async def test_a_broker_that_ends_transactions_too_early_is_named_with_its_setti
     assert "--add-config max.message.bytes=1048588" in small.fix
 
 
-async def test_topics_of_two_brokers_are_created_with_two_replicas_and_one_with_less_is_told(data_dir: Path) -> None:
+async def test_topics_of_two_brokers_are_created_with_two_replicas_and_one_with_less_is_reported(data_dir: Path) -> None:
     async with contextlib.AsyncExitStack() as stack:
         first = await stack.enter_async_context(managed_kafka(data_dir))
         second = SecondKafka(data_dir / "second", first)
@@ -89,7 +89,7 @@ async def test_topics_of_two_brokers_are_created_with_two_replicas_and_one_with_
         assert [(drift.wanted, drift.found) for drift in drifts] == [("3", "2"), ("2", "1")]
 
 
-async def test_what_makes_a_topic_unsafe_is_told_and_more_than_is_needed_is_not(
+async def test_what_makes_a_topic_unsafe_is_reported_and_more_than_is_needed_is_not(
     kafka_bootstrap: str, topic_prefix: str
 ) -> None:
     connection = KafkaConnection(kafka_bootstrap)

@@ -180,7 +180,7 @@ async def test_several_processes_may_create_the_topics_at_once(connection: Kafka
     assert all(drifts == [] for _, drifts in outcomes)
 
 
-async def test_a_difference_is_told_with_its_mending_and_nothing_is_altered(
+async def test_a_difference_is_reported_with_its_fix_and_nothing_is_altered(
     connection: KafkaConnection, topic_prefix: str
 ) -> None:
     name = f"{topic_prefix}state"
@@ -198,7 +198,7 @@ async def test_a_difference_is_told_with_its_mending_and_nothing_is_altered(
     assert await compare_topics(connection, [wanted]) == drifts
 
 
-async def test_a_missing_topic_is_a_difference_that_comparing_does_not_mend(
+async def test_a_missing_topic_is_a_difference_that_comparing_does_not_fix(
     connection: KafkaConnection, topic_prefix: str
 ) -> None:
     spec = TopicSpec(f"{topic_prefix}state", 4, {"cleanup.policy": "compact"})

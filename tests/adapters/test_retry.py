@@ -8,7 +8,7 @@ from adapters.retry import BACKOFF_FIRST_SECONDS, BACKOFF_MAX_SECONDS, JITTER, B
 
 
 class Flaky:
-    """Fails as often as told, then succeeds."""
+    """Raises each given error once, then succeeds."""
 
     def __init__(self, *errors: Exception) -> None:
         self.errors = list(errors)

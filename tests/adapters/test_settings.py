@@ -28,7 +28,7 @@ def test_a_variable_that_is_no_setting_is_refused_with_the_nearest_one(name: str
         load(environ={name: "x"})
 
 
-def test_every_unknown_name_is_told_at_once_also_one_that_is_near_nothing() -> None:
+def test_every_unknown_name_is_reported_at_once_also_one_that_is_near_nothing() -> None:
     with pytest.raises(SettingsError, match=r"not known: LEADCLOCK_HTP_PORT .*; LEADCLOCK_ZEBRA$"):
         load(environ={"LEADCLOCK_ZEBRA": "1", "LEADCLOCK_HTP_PORT": "1", "OTHER_ZEBRA": "1"})
 
@@ -90,7 +90,7 @@ def test_an_address_or_rate_in_any_of_its_forms_is_taken(name: str, value: str) 
     assert getattr(load(environ={f"LEADCLOCK_{name.upper()}": value}), name) == value
 
 
-def test_a_wrong_value_is_told_by_where_it_was_given(tmp_path: Path) -> None:
+def test_a_wrong_value_is_reported_by_where_it_was_given(tmp_path: Path) -> None:
     file = tmp_path / "leadclock.toml"
     file.write_text("http_port = -1\n")
     with pytest.raises(SettingsError, match=r"http_port in .*leadclock\.toml is -1; it must be a whole number"):

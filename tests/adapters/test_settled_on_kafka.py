@@ -1,4 +1,4 @@
-"""Does whoever takes a partition make readable what a former owner committed? On a real broker (`producers.settle`).
+"""Does a new owner of a partition make readable what a former owner committed? On a real broker (`producers.settle`).
 
 A commit whose marker the broker forgot cannot be provoked at will (`tests/adapters/local/test_kafka.py` kills a broker for
 it, which shows half of the time). What heals it can be seen each time: a marker of the new owner where the commit hangs.
@@ -26,7 +26,7 @@ async def log(kafka_bootstrap: str, topic_prefix: str) -> AsyncIterator[KafkaLog
     await log.close()
 
 
-async def test_whoever_takes_a_partition_leaves_a_marker_in_everything_that_its_commits_write(
+async def test_a_new_owner_leaves_a_marker_in_everything_that_its_commits_write(
     log: KafkaLog, kafka_bootstrap: str, topic_prefix: str
 ) -> None:
     written = [TopicPartition(topic_prefix + name, 1) for name in ("state", "decisions")]

@@ -125,7 +125,7 @@ class Deployment:
             await producer.stop()
 
     async def run(self, is_done: Callable[[], bool]) -> list[str]:
-        """Run the partition as a host does, until something is so; return why it was begun anew."""
+        """Run the partition as a host does, until something is so; return why it was opened again."""
         found: list[str] = []
         for _ in range(CYCLES_MAX):
             if is_done():

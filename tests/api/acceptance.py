@@ -100,7 +100,7 @@ def before_load_schema(context: Any, raw_schema: Any) -> None:  # noqa: ARG001 -
 
 
 _WRITTEN: set[str] = set()
-"""Cases whose form was written anew: schemathesis holds them to a schema of the values as they were."""
+"""Cases whose form was rewritten: schemathesis holds them to a schema of the values as they were."""
 
 
 @schemathesis.hook
@@ -152,7 +152,7 @@ def _taken_for_a_reason(case: Any, response: Any) -> bool:
     if case.id in _WRITTEN:
         return True  # JSON bodies hold the same, as they are
     if case.method == "HEAD":
-        return True  # nothing is read: whoever only looks changes nothing
+        return True  # nothing is read: a client that only looks changes nothing
     if response.status_code >= 400:
         return bool(response.json()["code"] == "deleted")
     return _is_right_without_blanks(case, _asked(response))

@@ -47,7 +47,7 @@ async def answers(town: Town, company: Company) -> dict[str, RecordedAnswer]:
         answer = await send(town, company, operation, method, placed(example, places))
         assert answer.status_code < 300, (operation.name, method, answer.text)
         as_file = await _as_file(company, operation, placed(example, places))
-        found[f"{operation.name} {method}"] = _told(answer, as_file, places)
+        found[f"{operation.name} {method}"] = _recorded(answer, as_file, places)
     return found
 
 
@@ -69,7 +69,7 @@ async def _as_file(company: Company, operation: Operation, example: Example) -> 
     return "".join(answer.text.splitlines(keepends=True)[:CSV_LINES_SHOWN])
 
 
-def _told(answer: httpx.Response, as_file: str, places: Places) -> RecordedAnswer:
+def _recorded(answer: httpx.Response, as_file: str, places: Places) -> RecordedAnswer:
     text = msgspec.json.encode(_few(answer.json())).decode()
     return RecordedAnswer(
         status=answer.status_code,
@@ -96,7 +96,7 @@ def _of_nobody(text: str, places: Places) -> str:
 
 
 async def main() -> int:
-    """Record every answer anew."""
+    """Record every answer again."""
     with tempfile.TemporaryDirectory() as folder:
         async with resolution.database(Path(folder), durable=False) as database, deployed(database.dsn, UNLIMITED) as town:
             found = await answers(town, await town.company())

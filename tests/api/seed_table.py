@@ -103,7 +103,7 @@ TESTS: Mapping[str, Mapping[str, str]] = {
     },
     "GET /api/v1/leads/{id}": {f"{_HTTP}test_leads.py::test_a_lead_has_every_column_of_the_interface": "id"},
     "GET /api/v1/leads/{id}/buyer_is_available": {
-        f"{_HTTP}test_lead_lists.py::test_it_is_told_which_buyers_could_take_a_call_and_why_others_cannot": "id"
+        f"{_HTTP}test_lead_lists.py::test_buyers_that_could_take_a_call_are_listed_and_why_others_cannot": "id"
     },
     "GET /api/v1/leads/{lead_token}/{caller_number}/by_caller_number": {
         f"{_HTTP}test_callers.py::test_a_number_is_understood_in_every_usual_spelling": "lead_token caller_number"
@@ -199,16 +199,16 @@ TESTS: Mapping[str, Mapping[str, str]] = {
         f"{_LISTING}{_ORDERED}": "order order_dir",
     },
     "POST /api/v1/calls": {
-        f"{_HTTP}test_call_starts.py::test_a_call_is_started_for_a_lead_and_told_as_initiated": "from to lead_id serializer",
+        f"{_HTTP}test_call_starts.py::test_a_call_is_started_for_a_lead_and_is_initiated": "from to lead_id serializer",
         f"{_HTTP}test_call_starts.py::test_the_lead_is_made_where_the_number_has_none": "schedule_id offer_id",
     },
     "GET /api/v1/calls/{id}": {
         f"{_CALLS}test_a_call_is_shown_by_id_and_by_uuid_with_every_column": "id",
         f"{_CALLS}test_a_serializer_leaves_internal_ids_and_money_out": "serializer",
     },
-    "GET /api/v1/calls/{id}/events": {f"{_CALLS}test_the_events_of_a_call_are_told_oldest_first": "id"},
+    "GET /api/v1/calls/{id}/events": {f"{_CALLS}test_the_events_of_a_call_are_listed_oldest_first": "id"},
     "POST /api/v1/calls/{id}": {
-        f"{_CALLS}test_every_parameter_of_an_update_is_heeded": """
+        f"{_CALLS}test_every_parameter_of_an_update_takes_effect": """
             id post_call_tokens revenue add_revenue add_payout buyer_converted svc_buyer_id payout offer_converted
             svc_traffic_source_id contact_field_type fire_outgoing_webhook_ids manual_transcribe call_disposition_id
             agent_call_disposition_notes
@@ -220,13 +220,13 @@ TESTS: Mapping[str, Mapping[str, str]] = {
         f"{_CALLS}test_the_calls_of_a_number_and_offer_are_changed_together": """
             offer_token call_timeframe add_revenue buyer_converted
         """,
-        f"{_CALLING}test_every_parameter_of_a_change_by_number_is_heeded": """
+        f"{_CALLING}test_every_parameter_of_a_change_by_number_takes_effect": """
             offer_token call_timeframe revenue add_revenue add_payout call_disposition_id agent_call_disposition_notes
             buyer_converted
         """,
     },
     "POST /api/v1/calls/send_key_press": {
-        f"{_HTTP}test_call_starts.py::test_a_call_is_started_for_a_lead_and_told_as_initiated": "id digits data"
+        f"{_HTTP}test_call_starts.py::test_a_call_is_started_for_a_lead_and_is_initiated": "id digits data"
     },
     "DELETE /api/v1/calls/{id}": {
         f"{_CALLS}test_a_deleted_call_is_gone_and_says_so": "id",

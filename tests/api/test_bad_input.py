@@ -1,4 +1,4 @@
-"""Is whatever is wrong told to its sender, with the field named, for every operation there is, and is nothing half applied?
+"""Is each fault reported to its sender, with the field named, for every operation there is, and is nothing half applied?
 
 One table over all operations: a new one is held to it as soon as it is a row.
 """
@@ -135,7 +135,7 @@ def _references(operation: Operation) -> Iterator[tuple[str, Any]]:
             yield name, [OF_NOBODY]
 
 
-async def test_an_id_of_nobody_in_a_field_is_told_with_the_name_of_the_field(town: Any, company: Any) -> None:
+async def test_an_unknown_id_in_a_field_is_reported_with_the_name_of_the_field(town: Any, company: Any) -> None:
     places = await make_places(town, company, *EXAMPLES.values())
     before = await _state(company)
     faults = []
@@ -220,7 +220,7 @@ async def test_an_id_that_nobody_has_is_not_found(company: Any) -> None:
                 assert _problem(operation, answer, unknown)["code"] in UNKNOWN_CODES, answer.text
 
 
-def _told(answer: Any) -> list[str]:
+def _described(answer: Any) -> list[str]:
     return [re.sub(r"[0-9]+", "#", str(answer.json()[name])) for name in ("code", "detail", "errors", "status")]
 
 
@@ -246,7 +246,7 @@ async def test_another_companys_records_are_as_unknown_as_those_of_nobody(town: 
             answer = await send(town, company, operation, method, Example(path=theirs.path, body=body))
             unknown = await send(town, company, operation, method, Example(path=nobodys, body=nothing))
             assert _problem(operation, answer, theirs.path)["code"] in UNKNOWN_CODES
-            assert _told(answer) == _told(unknown), operation.name
+            assert _described(answer) == _described(unknown), operation.name
     assert await _state(other) == before
 
 

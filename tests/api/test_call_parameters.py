@@ -21,7 +21,7 @@ async def _received(company: Company, reference: str) -> dict[str, Any]:
     return call
 
 
-async def test_every_parameter_of_a_change_by_number_is_heeded(company: Any) -> None:
+async def test_every_parameter_of_a_change_by_number_takes_effect(company: Any) -> None:
     offer = await company.record("offers", {"name": "Solar"})
     await company.record("numbers", {"number": OURS, "offer_id": offer["id"]})
     sold = await company.record("call_dispositions", {"name": "Sold", "code": "SOLD"})

@@ -14,5 +14,5 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 async def test_schemathesis_finds_nothing(town: Any, company: Any, tmp_path: Path) -> None:
     found = await fuzz(town, company, tmp_path, examples=examples_wanted())
     assert found.clean, found.text[-20_000:]
-    # Whoever asked still may: it was not a revoked key that was answered so well.
+    # The client that asked still may: it was not a revoked key that was answered so well.
     assert (await company.send("GET", "/api/v1/leads")).status_code == 200

@@ -294,7 +294,7 @@ READ: tuple[tuple[str, dict[str, str]], ...] = (
 
 
 async def _seen(company: Any, places: Places) -> dict[str, str]:
-    """Return what a company is told by everything that only reads, with what the clock alone changes left out."""
+    """Return what a company is shown by everything that only reads, with what the clock alone changes left out."""
     found = {}
     for operation in documented_operations():
         if not operation.safe or operation.access == "open":
@@ -369,7 +369,7 @@ async def test_a_name_that_two_companies_give_is_one_of_each(company: Any, other
     assert (received["repeated"], received["lead_id"]) == (False, made[other.id]["id"])
 
 
-async def test_what_came_of_a_request_is_told_to_its_company_alone(town: Any, company: Any, other: Any) -> None:
+async def test_what_came_of_a_request_is_shown_to_its_company_alone(town: Any, company: Any, other: Any) -> None:
     made = await other.send("POST", "/api/v1/buyers", json={"name": "B", "number": "+12125550140"})
     path = f"/api/v1/requests/{made.headers['x-request-id']}"
     assert (await other.send("GET", path)).status_code == 201

@@ -63,7 +63,7 @@ async def test_an_unknown_parameter_is_refused_on_every_operation_with_the_neare
     answer = await company.send(method, filled(path, operation), params={UNKNOWN: "x", **mistyped})
     assert (answer.status_code, answer.json()["code"]) == (422, "validation_failed"), answer.text
     errors = answer.json()["errors"]
-    assert list(errors) == [UNKNOWN, *mistyped][:FIELDS_SHOWN_MAX], "all of them are told at once"
+    assert list(errors) == [UNKNOWN, *mistyped][:FIELDS_SHOWN_MAX], "all of them are reported at once"
     assert errors[UNKNOWN][0].startswith("is not a parameter of this request")
     for wrong, name in list(mistyped.items())[: FIELDS_SHOWN_MAX - 1]:
         assert errors[wrong] == [f"is not a parameter of this request (did you mean {name}?)"]

@@ -117,7 +117,7 @@ async def test_a_promised_call_outlives_a_move_to_the_end_where_that_is_asked_fo
         assert shown["is_live"] is lives
 
 
-async def test_what_a_lead_without_a_number_cannot_have_is_told_under_the_field_that_was_sent(company: Any) -> None:
+async def test_what_a_lead_without_a_number_cannot_have_is_reported_under_the_field_that_was_sent(company: Any) -> None:
     schedule = await company.schedule()
     fields = {"lead_token": schedule["lead_token"], "email": "ada@example.com", "first_name": "Ada"}
     lead = (await company.send("POST", "/api/v1/leads", json=fields)).json()["lead"]

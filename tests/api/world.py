@@ -44,7 +44,7 @@ OWN_NUMBER = "+13055550188"
 
 
 async def make_places(town: Town, company: Company, *examples: Example) -> Places:
-    """Make what the examples speak of, anew, and say what stands for what."""
+    """Make new records for what the examples name, and say what stands for what."""
     town.numbers += 1
     mentioned = {place for example in examples for place in _mentioned(example)}
     # Of an area whose state has no calling rules of its own; where its zone is stated, it is daytime there.

@@ -81,12 +81,12 @@ class Recording(World):
         providers = asyncio.ensure_future(self._carry_out())
         self.cluster.boot()
         await self._phase(self.traffic.found())
-        await self._ask_in_trouble()
+        await self._ask_under_faults()
         cluster.VERSIONS = {**versions(), **NEWER_TZDATA}
         for machine in self.cluster.machines:
             machine.kill()
         await self._calm()
-        await self._ask_in_trouble()
+        await self._ask_under_faults()
         await self._calm()
         await self._fail()
         await self._settle()
@@ -102,14 +102,14 @@ class Recording(World):
         older = getattr(self, "gateways", None)
         await (self.providers.run() if older is None else older.run(self.partitions))
 
-    async def _ask_in_trouble(self) -> None:
+    async def _ask_under_faults(self) -> None:
         self._is_rough = True
         self.weather.worsen()
-        trouble = asyncio.ensure_future(self._trouble())
+        faults = asyncio.ensure_future(self._inject_faults())
         await self._phase(self.traffic.ask(self._of.asked, 30.0))
         self._is_rough = False
-        trouble.cancel()
-        await asyncio.wait([trouble])
+        faults.cancel()
+        await asyncio.wait([faults])
 
     async def _fail(self) -> None:
         """Submit numbers that take less than a record as they come, and more than one as they are stored."""

@@ -135,7 +135,7 @@ class World:
             self._is_rough = True
             self.weather.worsen()
             seconds = self.chance.choice([4.0, 12.0])
-            chaos = asyncio.ensure_future(self._trouble())
+            chaos = asyncio.ensure_future(self._inject_faults())
             await self._phase(self.traffic.ask(self.chance.choice([5, 15, 40]), seconds))
             self._is_rough = False
             chaos.cancel()
@@ -184,7 +184,7 @@ class World:
             self.cluster.tell(f"{machine.name} is killed")
             machine.kill()
 
-    async def _trouble(self) -> None:
+    async def _inject_faults(self) -> None:
         """Inject faults into schedulers and projectors, and into gateways, each at a pace of their own, while it lasts."""
         cluster = self.cluster
         parts = [(cluster.schedulers + cluster.projectors, CHAOS_ACTIONS)]

@@ -1,4 +1,4 @@
-"""Does planning anew after a change of rules survive its process, reach every lead once, and hold in an audit?"""
+"""Does replanning after a change of rules survive its process, reach every lead once, and hold in an audit?"""
 
 from collections.abc import AsyncIterator
 

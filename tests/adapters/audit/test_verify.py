@@ -173,7 +173,7 @@ async def test_a_missing_record_is_found(run: RecordedRun) -> None:
 
 
 async def test_a_record_that_was_exchanged_with_its_chain_intact_is_found_by_deciding_again(run: RecordedRun) -> None:
-    """Whoever rewrites the last record keeps the chain whole; its input still tells."""
+    """Rewriting the last record keeps the chain whole; deciding its input again shows it."""
     records = run.decisions().records
     last = records[-1]
     records[-1] = msgspec.structs.replace(last, value=(last.value or b"").replace(b"malformed", b"wellformed"))
@@ -193,7 +193,7 @@ async def test_a_decision_whose_request_retention_has_deleted_is_folded_and_not_
     assert (verified.chain, verified.decisions) == (whole.chain, whole.decisions)
 
 
-async def test_a_request_that_is_missing_within_what_the_log_holds_is_told(run: RecordedRun) -> None:
+async def test_a_request_that_is_missing_within_what_the_log_holds_is_reported(run: RecordedRun) -> None:
     del run.log.partition("contacts.requests", 0).records[0]
 
     _, what = await found(run)
@@ -282,7 +282,7 @@ async def test_rules_that_are_not_the_adopted_ones_are_found(run: RecordedRun) -
     assert sequence > 0
 
 
-async def test_progress_is_told(run: RecordedRun) -> None:
+async def test_progress_is_reported(run: RecordedRun) -> None:
     reported: list[int] = []
     await verify(run.log, TopicNames(), ContactAggregate(), 0, run.rules.entries, progress=reported.append)
 

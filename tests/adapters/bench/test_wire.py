@@ -1,4 +1,4 @@
-"""Is a kept connection made anew when the server has hung up meanwhile?"""
+"""Is a kept connection opened again when the server has hung up meanwhile?"""
 
 import asyncio
 

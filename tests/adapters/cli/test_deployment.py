@@ -105,7 +105,7 @@ def test_where_only_one_is_in_reach_it_is_taken() -> None:
     assert asked(environ={"LEADCLOCK_LOG_LEVEL": "debug", "LEADCLOCK_TOPIC_PREFIX": "prod."}).stdout.strip() == UP
 
 
-def test_settings_of_the_shell_that_are_typed_and_missing_are_told() -> None:
+def test_settings_of_the_shell_that_are_typed_and_missing_are_named() -> None:
     run_up()
     result = asked("--deployment", "env", environ={})
     assert (result.exit_code, "LEADCLOCK_KAFKA_BOOTSTRAP" in result.output) == (1, True)

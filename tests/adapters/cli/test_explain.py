@@ -224,7 +224,7 @@ async def test_a_lead_whose_first_decisions_retention_has_deleted_is_not_called_
         assert (code, f"deleted decisions 1 to {decision['sequence']}" in output) == (3, True), output
 
 
-async def test_a_lead_that_began_in_what_retention_left_is_answered_and_the_missing_beginning_is_told(
+async def test_a_lead_that_began_in_what_retention_left_is_answered_and_the_missing_beginning_is_named(
     town: Any,  # noqa: F811
     company: Any,  # noqa: F811
     answer_to: Any,

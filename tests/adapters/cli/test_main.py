@@ -33,14 +33,14 @@ def test_what_needs_no_deployment_has_its_status(arguments: list[str], status: i
         (["audit", "verify", "--partition", "-1"], "--partition"),
     ],
 )
-def test_a_number_that_cannot_be_is_told_by_its_option(
+def test_an_invalid_number_is_reported_by_its_option(
     arguments: list[str], named: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(arguments) == 2
     assert named in capsys.readouterr().err
 
 
-async def test_a_port_in_the_settings_that_cannot_be_is_told(
+async def test_an_invalid_port_in_the_settings_is_reported(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("LEADCLOCK_HTTP_PORT", "99999")

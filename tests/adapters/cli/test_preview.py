@@ -51,7 +51,7 @@ def test_people_get_local_times_and_the_reason_in_words(file: Path, capsys: pyte
         ({"schedule": {"steps": [CALL], "paused": True}}, "Held: the schedule is paused"),
     ],
 )
-def test_people_are_told_where_a_preview_stops(
+def test_the_text_output_says_where_a_preview_stops(
     file: Path, capsys: pytest.CaptureFixture[str], more: dict[str, Any], sentence: str
 ) -> None:
     file.write_text(json.dumps({**ASKED, **more}))
@@ -61,7 +61,7 @@ def test_people_are_told_where_a_preview_stops(
     assert sentence in capsys.readouterr().out
 
 
-def test_a_bad_schedule_is_told_on_standard_error_with_status_2(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_bad_schedule_is_reported_on_standard_error_with_status_2(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     bad = {**ASKED, "schedule": {"steps": [{"id": "pause", "kind": "wait", "duration": "soon"}]}}
     file.write_text(json.dumps(bad))
 
@@ -78,7 +78,7 @@ def test_a_bad_schedule_is_told_on_standard_error_with_status_2(file: Path, caps
 
 
 @pytest.mark.parametrize("text", ["", "{", '{"a":' * 100_000, "\udcff", "[]", " " * 300_000])
-def test_what_cannot_be_read_is_told_with_status_2(file: Path, capsys: pytest.CaptureFixture[str], text: str) -> None:
+def test_what_cannot_be_read_is_reported_with_status_2(file: Path, capsys: pytest.CaptureFixture[str], text: str) -> None:
     file.write_bytes(text.encode(errors="surrogateescape"))
 
     assert main(["preview", str(file)]) == 2

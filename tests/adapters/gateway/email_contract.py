@@ -52,7 +52,7 @@ class EmailContract:
             ("refused@example.org", "failed"),
         ],
     )
-    async def test_what_the_server_refuses_is_told_apart(self, office: PostOffice, address: str, outcome: str) -> None:
+    async def test_what_the_server_refuses_is_distinguished(self, office: PostOffice, address: str, outcome: str) -> None:
         result = await office.provider.send(command_of("email", to=address))
 
         assert result is not None

@@ -1,4 +1,4 @@
-"""Which providers do the tests of the gateway hire? Ones that remember what they were asked, and do as they are told."""
+"""Which providers do the tests of the gateway hire? Ones that remember what they were asked, and follow a script."""
 
 import asyncio
 from collections.abc import Callable

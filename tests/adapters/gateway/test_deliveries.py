@@ -101,7 +101,7 @@ async def test_old_claims_are_forgotten_until_none_is_left(postgres: InPostgres)
     assert await postgres.pool.fetchval("SELECT count(*) FROM work.deliveries") == 0
 
 
-async def test_a_lost_work_schema_is_trouble_and_not_a_crash(postgres: InPostgres) -> None:
+async def test_a_lost_work_schema_is_a_store_error_and_not_a_crash(postgres: InPostgres) -> None:
     await postgres.pool.execute("DROP SCHEMA work CASCADE")
 
     with pytest.raises(StoreError, match="deliveries"):

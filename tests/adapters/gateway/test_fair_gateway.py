@@ -269,7 +269,7 @@ async def test_when_a_circuit_is_half_open_one_of_those_who_wait_goes_out_and_it
     assert all(0 < left < 60 for left in await asyncio.gather(*tasks))
 
 
-async def test_who_waits_for_a_circuit_in_vain_is_told_so() -> None:
+async def test_who_waits_for_a_circuit_in_vain_gets_a_refusal() -> None:
     endpoint = Endpoint(1, "example.org")
     for _ in range(FAILURES_MAX):
         endpoint.failed("a")

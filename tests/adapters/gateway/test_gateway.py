@@ -40,7 +40,7 @@ from tests.adapters.gateway.world import (
 )
 
 
-async def test_a_call_is_placed_once_and_told_as_it_goes() -> None:
+async def test_a_call_is_placed_once_and_reported_as_it_goes() -> None:
     voice = Voice(
         lambda _: DeliveryResult(outcome="connected_human", provider_ref="ref", answered_by="human", talk_seconds=30)
     )
@@ -123,11 +123,11 @@ async def test_a_fence_written_before_the_claim_is_seen_although_it_is_read_late
     assert sorted(voice.asked) == sorted(other.command_id for other in others)
 
 
-@pytest.mark.parametrize("case", ["fence stands before", "fence of another contact", "fence of another lead"])
+@pytest.mark.parametrize("case", ["fence before the command", "fence of another contact", "fence of another lead"])
 async def test_other_fences_stop_nothing(case: str) -> None:
     command = command_of("call")
     messages: dict[str, list[Any]] = {
-        "fence stands before": [fence_of(command), command],
+        "fence before the command": [fence_of(command), command],
         "fence of another contact": [command, fence_of(command_of("call", 2))],
         "fence of another lead": [command, fence_of(command, 99)],
     }
@@ -284,9 +284,9 @@ async def test_of_equal_priority_who_has_been_due_the_longest_goes_next_and_then
 async def test_a_slot_given_to_one_who_was_cancelled_goes_to_the_next() -> None:
     slots, held = PrioritySemaphore(sms_channel(Sms(), concurrent_max=1)), asyncio.Event()
 
-    async def hold(number: int, until_told: asyncio.Event) -> int:
+    async def hold(number: int, until_released: asyncio.Event) -> int:
         async with slots.acquire(command_of("sms", number)):
-            await until_told.wait()
+            await until_released.wait()
             return number
 
     first = asyncio.create_task(hold(1, held))
@@ -304,7 +304,7 @@ async def test_a_slot_given_to_one_who_was_cancelled_goes_to_the_next() -> None:
 
 async def test_what_there_is_no_room_for_is_read_again_in_order() -> None:
     sms = Sms()
-    # 40 contacts with 5 orders each, and room for 8: the lane is cut and refilled many times.
+    # 40 contacts with 5 commands each, and room for 8: the queue is cut and refilled many times.
     commands = [command_of("sms", n * 40 + c, contact_key=f"1|{c}") for n in range(5) for c in range(40)]
     fenced = commands[-1]
 

@@ -95,7 +95,7 @@ async def webhooks(receiver: Receiver, clock: PausedClock, lookup_seconds: float
 
 
 class MailServer:
-    """Keeps every command that it is told, "." where a text has ended.
+    """Keeps every command that it receives, "." where a text has ended.
 
     `before` runs before it greets, or answers a command; `answers` replace "250 OK" to a command.
     """
@@ -212,7 +212,7 @@ async def test_an_email_whose_lease_ran_out_within_the_dialogue_is_not_handed_ov
     async with mail(server, clock) as sender:
         with under(lease), pytest.raises(LeaseLostError):
             await sender.send(command_of("email"))
-        await asyncio.gather(*server.serving)  # the server has read all that it was told
+        await asyncio.gather(*server.serving)  # the server has read all that was sent
 
     assert server.commands[-1] == said_last
 

@@ -1,4 +1,4 @@
-"""Does a lane know what is done, what was passed over, and when everything before a moment was seen?"""
+"""Does a partition's progress know what is done, what was deferred, and when everything before a moment was seen?"""
 
 import asyncio
 
@@ -19,7 +19,7 @@ async def asking(progress: PartitionProgress) -> asyncio.Task[None]:
 
 
 def read(progress: PartitionProgress, company_id: int, *offsets: int, has_capacity: bool = True) -> list[int]:
-    """Let a lane read orders of a company; return the offsets of those that it takes in."""
+    """Read commands of a company; return the offsets of those that are admitted."""
     taken = []
     for offset in offsets:
         if progress.needs_delivery(company_id, offset):
@@ -161,7 +161,7 @@ async def test_a_question_that_could_not_be_answered_is_kept() -> None:
     await asyncio.wait_for(task, 60)
 
 
-async def test_who_waits_in_a_lane_that_is_taken_away_is_told() -> None:
+async def test_waiting_on_a_partition_that_is_revoked_raises() -> None:
     progress = PartitionProgress(0, 0)
     asked, waiting = await asking(progress), await asking(progress)
     progress.add_waiters(5, progress.take_waiters())

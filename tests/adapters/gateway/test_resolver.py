@@ -80,7 +80,7 @@ async def test_what_a_name_server_says_is_checked_before_it_is_connected_to() ->
 
 
 @pytest.mark.parametrize("name", ["a..b", f"{'a' * 70}.com", "\uff11\uff12\uff17.0.0.1"])
-async def test_what_can_be_no_name_is_told_from_what_has_no_address(name: str) -> None:
+async def test_an_invalid_name_is_distinguished_from_a_name_without_an_address(name: str) -> None:
     async with asking() as (resolver, _):
         with pytest.raises(BadNameError):
             await resolver.addresses(name)

@@ -163,7 +163,7 @@ async def test_a_person_who_answers_is_heard_behind_the_receipt_of_the_text(endi
     )
 
 
-async def test_a_person_who_calls_back_is_told_behind_the_outcome_of_our_call() -> None:
+async def test_a_person_who_calls_back_is_reported_after_the_outcome_of_our_call() -> None:
     clock = fast_clock(speed=600)
     channel = call_channel(SandboxVoice(clock))
     async with town("call") as place_, running(place_, channel, MemoryDeliveries(), clock=clock):

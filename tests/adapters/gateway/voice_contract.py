@@ -34,7 +34,7 @@ async def place(exchange: Exchange, number: str, **given: Any) -> tuple[Delivery
 class VoiceContract:
     """Run by the test class of every provider, with its fixture `exchange`."""
 
-    async def test_an_answered_call_is_told_step_by_step(self, exchange: Exchange) -> None:
+    async def test_an_answered_call_is_reported_step_by_step(self, exchange: Exchange) -> None:
         result, reported = await place(exchange, exchange.answers)
 
         assert [progress.state for progress in reported] == ["initiated", "ringing", "established"]

@@ -295,7 +295,7 @@ class FarEndLog(_WrappedLog):
 
 
 class SilentLog(_WrappedLog):
-    """A log whose readers are given nothing; its ends are told."""
+    """A log whose readers are given nothing; its ends are known."""
 
     async def reader(self, topic: str, partitions: Sequence[int], *, start: int | None = 0) -> Any:
         reader: Any = await self._log.reader(topic, partitions, start=start)

@@ -121,7 +121,7 @@ async def test_many_who_ask_at_once_share_the_next_reading_of_the_rules() -> Non
     assert source.refreshes in {1, 2}
     before = source.refreshes
     await authenticator.refresh()
-    assert source.refreshes == before + 1, "who asks later is told what was there then"
+    assert source.refreshes == before + 1, "who asks later gets what was there then"
 
 
 @pytest.mark.parametrize(

@@ -49,7 +49,7 @@ async def test_one_bad_row_breaks_no_list_export_report_forecast_or_reason(town:
         assert answer.status_code == 200, (path, answer.text)
 
 
-async def test_a_row_that_cannot_be_shown_has_its_id_and_is_told_in_the_log(town: Any, company: Any) -> None:
+async def test_a_row_that_cannot_be_shown_has_its_id_and_is_logged(town: Any, company: Any) -> None:
     _, bad = await leads_of_one_person(company)
     await town.pool.execute("UPDATE read.leads SET next_action_at = 'infinity' WHERE id = $1", bad)
     with capture_logs() as logged:

@@ -136,4 +136,4 @@ def test_a_long_field_of_a_multipart_body_is_read_without_a_file() -> None:
     long = "x" * 300_000
     body = f'--xx\r\nContent-Disposition: form-data; name="notes"\r\n\r\n{long}\r\n--xx--\r\n'.encode()
     assert read_fields(body, "multipart/form-data; boundary=xx") == {"notes": long}
-    gc.collect()  # a file that nobody closed is told of here, and fails the test
+    gc.collect()  # a file that was not closed warns here, and fails the test

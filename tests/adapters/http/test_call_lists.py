@@ -132,7 +132,7 @@ async def test_live_calls_and_the_calls_of_a_person(company: Any, shown: Shown) 
 
 
 @pytest.mark.parametrize("path", ["/api/v1/calls/live_calls", "/api/v1/calls/+13055550123/by_caller_number"])
-async def test_live_calls_and_the_calls_of_a_person_are_told_whole_by_page_and_by_cursor(
+async def test_live_calls_and_the_calls_of_a_person_are_listed_whole_by_page_and_by_cursor(
     company: Any, shown: Shown, path: str
 ) -> None:
     going_on: dict[str, Any] = {"direction": "inbound", "from_number": "+13055550123", "ended_at": None}

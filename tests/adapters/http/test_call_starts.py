@@ -37,8 +37,8 @@ async def _start(company: Company, **fields: Any) -> Any:
     return await company.send("POST", "/api/v1/calls", json={"from": OURS, "to": NUMBER, **fields})
 
 
-async def _told(town: Town, company: Company, call: dict[str, Any], outcome: str) -> dict[str, Any]:
-    """Tell what came of a call as a gateway does; return the call as it is then."""
+async def _report_outcome(town: Town, company: Company, call: dict[str, Any], outcome: str) -> dict[str, Any]:
+    """Report what came of a call as a gateway does; return the call as it is then."""
     row = await town.pool.fetchrow("SELECT command_id, contact_key FROM read.calls WHERE id = $1", call["id"])
     message = OutcomeRecorded(
         company_id=company.id, contact_key=row["contact_key"], lead_id=call["lead_id"], command_id=row["command_id"],
@@ -55,7 +55,7 @@ async def _told(town: Town, company: Company, call: dict[str, Any], outcome: str
             await asyncio.sleep(0.02)
 
 
-async def test_a_call_is_started_for_a_lead_and_told_as_initiated(town: Any, company: Any) -> None:
+async def test_a_call_is_started_for_a_lead_and_is_initiated(town: Any, company: Any) -> None:
     lead = await _lead(company)
     answer = await _start(company, lead_id=lead["id"], serializer="call")
     assert answer.status_code == 201, answer.text
@@ -71,7 +71,7 @@ async def test_a_call_is_started_for_a_lead_and_told_as_initiated(town: Any, com
         "POST", "/api/v1/calls/send_key_press", json={"id": call["uuid"], "digits": "1#", "data": {"k": 1}}
     )
     assert (keys.status_code, keys.json()["call"]["token_values"]) == (200, {"a": 1, "k": 1})
-    over = await _told(town, company, call, "busy")
+    over = await _report_outcome(town, company, call, "busy")
     assert (over["status"], over["in_progress"], over["hangup_cause"]) == ("busy", False, "busy")
     events = (await company.send("GET", f"/api/v1/calls/{call['id']}/events")).json()["call"]["events"]
     assert [(event["type"], event["event"]) for event in events] == [
@@ -139,7 +139,7 @@ async def test_the_guards_say_no_in_their_order(town: Any, company: Any) -> None
     assert started.status_code == 201
 
 
-async def test_hours_that_a_schedule_prefers_are_told_and_give_way_to_force(town: Any, company: Any) -> None:
+async def test_hours_that_a_schedule_prefers_are_reported_and_give_way_to_force(town: Any, company: Any) -> None:
     windows = {"call": [{"days": WEEK, "open": "08:01", "close": "08:02"}]}
     lead = await _lead(company, windows=windows)
     refused = await _start(company, lead_id=lead["id"])

@@ -1,4 +1,4 @@
-"""Can one call be shown, told, changed, given keys and deleted over HTTP, and do bad requests change nothing?"""
+"""Can one call be shown, reported, changed, given keys and deleted over HTTP, and do bad requests change nothing?"""
 
 from typing import Any
 
@@ -62,7 +62,7 @@ async def test_a_serializer_leaves_internal_ids_and_money_out(company: Any) -> N
     assert "token_values" not in updated.json()["call"]
 
 
-async def test_the_events_of_a_call_are_told_oldest_first(company: Any) -> None:
+async def test_the_events_of_a_call_are_listed_oldest_first(company: Any) -> None:
     await _offer(company)
     call = await received(company)
     await received(company, state="connected")
@@ -88,7 +88,7 @@ async def test_the_events_of_a_call_are_told_oldest_first(company: Any) -> None:
 # -- changed -----------------------------------------------------------------------------------------------------------
 
 
-async def test_every_parameter_of_an_update_is_heeded(company: Any) -> None:
+async def test_every_parameter_of_an_update_takes_effect(company: Any) -> None:
     await _offer(company)
     buyer = await company.record("buyers", {"name": "Roofs", "number": "+12125550160", "user_buyer_id": "roofs"})
     source = await company.record("traffic_sources", {"name": "Ads", "user_traffic_source_id": "ads"})
@@ -322,7 +322,7 @@ async def test_a_deleted_call_is_gone_and_says_so(company: Any) -> None:
 # -- received ----------------------------------------------------------------------------------------------------------
 
 
-async def test_a_call_to_us_is_told_to_its_end_and_its_lead_is_picked_up(town: Any, company: Any) -> None:
+async def test_an_inbound_call_is_reported_to_its_end_and_its_lead_is_picked_up(town: Any, company: Any) -> None:
     offer = await _offer(company)
     fields = {"lead_token": offer["lead_token"], "caller_id": "+13055550123", "data": {"roof": "flat"}}
     waiting = (await town.client.post("/api/v1/leads", json=fields)).json()["lead"]

@@ -73,7 +73,7 @@ async def test_the_document_has_a_response_for_every_status_of_its_codes() -> No
                 assert field["schema"], (path, field["name"])
 
 
-async def test_every_field_is_told_in_a_sentence() -> None:
+async def test_every_field_is_described_in_a_sentence() -> None:
     components = openapi()["components"]["schemas"]
     for path, entry in openapi()["paths"].items():
         for method, described in entry.items():
@@ -94,7 +94,7 @@ def _fields_of(described: Any) -> str:
     return str(content.get("schema", {}).get("$ref", "")).rpartition("/")[2]
 
 
-async def test_a_name_is_text_in_words_and_a_number_is_not_told_twice() -> None:
+async def test_a_name_is_text_in_words_and_a_number_is_not_described_twice() -> None:
     reader = TypeDescriber(openapi())
     fields = reader.schemas["CreateBuyerFields"]["properties"]
     assert reader.describe(fields["name"]).startswith("text <")
@@ -170,7 +170,7 @@ async def test_every_link_leads_to_an_operation_and_gives_it_its_id() -> None:
     }
 
 
-async def test_headers_that_answers_have_are_told_and_those_that_are_told_are_there(town: Any, company: Any) -> None:
+async def test_headers_that_answers_have_are_documented_and_those_documented_are_there(town: Any, company: Any) -> None:
     schedule = await company.schedule()
     fields = {"lead_token": schedule["lead_token"], "caller_id": "+12125550123"}
     made = await company.send("POST", "/api/v1/leads", json=fields)

@@ -30,7 +30,7 @@ def _patience(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Reader:
-    """Asks for a file and takes its first batch; the rest only when told to."""
+    """Asks for a file and takes its first batch; the rest only when `takes_more` is set."""
 
     def __init__(self, town: Town, company: Company) -> None:
         self._town = town

@@ -168,9 +168,7 @@ class Held:
         await self._appender.close()
 
 
-async def test_what_its_sender_was_told_is_not_stored_is_not_stored_later(
-    town: Town, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_what_was_answered_as_not_stored_is_not_stored_later(town: Town, monkeypatch: pytest.MonkeyPatch) -> None:
     company = await town.company()
     token = (await company.schedule())["lead_token"]
 

@@ -56,5 +56,5 @@ def test_what_lets_somebody_in_is_never_found_by_trying(make: Callable[[], str],
     assert all(one.startswith(begin) and 6 * len(one.removeprefix(begin)) >= bits for one in made)
 
 
-def test_only_the_hash_of_a_private_key_is_told() -> None:
+def test_only_the_hash_of_a_private_key_is_published() -> None:
     assert hash_private_key("sk_1") == "92493e6fad3e4152df1bd7fe5c168d281fd1e0817f9a07c6e51d49d3c88f144a"

@@ -93,7 +93,7 @@ SCOPES: dict[str, str] = {
     "schedule:read": "preview_schedule list_schedule_versions",
     "schedule:update": "publish_schedule",
 }
-"""Which keys may do what: whoever gave one out relies on it, so it is said here once more, word by word."""
+"""Which keys may do what: who gave one out relies on it, so it is said here once more, word by word."""
 
 VERBS = {"list": "read", "show": "read", "build": "read", "create": "create", "update": "update", "delete": "delete"}
 
@@ -109,7 +109,7 @@ async def test_an_operation_needs_the_scope_that_is_named_for_it_and_one_of_reco
     assert known == {}
 
 
-async def test_of_many_who_ask_for_one_key_at_once_one_is_told_a_private_half_and_it_is_the_right_one(
+async def test_of_many_who_ask_for_one_key_at_once_one_gets_a_private_half_and_it_is_the_right_one(
     town: Any, company: Any
 ) -> None:
     headers = {"Prefer": "respond-async", "Idempotency-Key": "one key for many"}

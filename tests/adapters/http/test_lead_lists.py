@@ -254,7 +254,7 @@ async def test_every_column_of_a_lead_has_its_value(company: Any) -> None:
     }  # fmt: skip
 
 
-async def test_it_is_told_which_buyers_could_take_a_call_and_why_others_cannot(company: Any) -> None:
+async def test_buyers_that_could_take_a_call_are_listed_and_why_others_cannot(company: Any) -> None:
     async def buyer(name: str, **more: Any) -> int:
         made = await company.record("buyers", {"name": name, "number": "+12125550140", **more})
         return int(made["id"])

@@ -99,7 +99,7 @@ async def test_a_lead_with_any_number_breaks_no_forecast_report_or_reason(lender
 
 @settings(max_examples=25, deadline=None)
 @given(numbers=st.lists(SPELLINGS, min_size=1, max_size=25))
-async def test_any_number_keeps_value_and_type_from_the_door_to_the_answer(town: Any, numbers: list[str]) -> None:
+async def test_any_number_keeps_value_and_type_from_the_request_to_the_answer(town: Any, numbers: list[str]) -> None:
     finite = [number for number in numbers if math.isfinite(float(number))] or ["1e20"]
     if not hasattr(town, "lender"):
         town.lender = await town.company()

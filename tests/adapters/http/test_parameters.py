@@ -1,4 +1,4 @@
-"""Is every fault of a request kept until all are known, told once, and under the one code that fits them all?"""
+"""Is every fault of a request collected, reported once, and under the one code that fits them all?"""
 
 from collections.abc import Callable
 from typing import Any
@@ -33,7 +33,7 @@ def test_faults_of_one_kind_keep_their_code_and_a_mixture_is_of_none() -> None:
     Parameters({"id": "x"}).finish()
 
 
-def test_what_must_be_there_and_is_wrong_is_told_once() -> None:
+def test_what_must_be_there_and_is_wrong_is_reported_once() -> None:
     parameters = Parameters({"stat": "mean"})
     assert parameters.choice("stat", ("count",)) is None
     parameters.require("stat", "group_by")
@@ -147,7 +147,7 @@ def test_a_page_that_no_list_has_is_refused(
     assert refused(parameters) == (code, {bad})
 
 
-def test_columns_are_told_in_the_order_asked_for_and_each_once() -> None:
+def test_columns_are_shown_in_the_order_asked_for_and_each_once() -> None:
     known = ("id", "name", "status")
     assert read_columns(Parameters({"columns": "status,id,status"}), known) == ("status", "id")
     assert read_columns(Parameters({}), known) is None

@@ -308,7 +308,7 @@ async def test_a_record_is_called_by_its_right_article(company: Any) -> None:
         assert f"is no field of {words} " in refused.json()["errors"]["nmae"][0]
 
 
-async def test_a_buyer_that_is_not_there_is_told_under_the_field_that_named_it(company: Any) -> None:
+async def test_a_buyer_that_is_not_there_is_reported_under_the_field_that_named_it(company: Any) -> None:
     fields = {"name": "Roofers", "buyer_ids": [999_999], "add_buyer_ids": [888_888]}
     refused = await company.send("POST", "/api/v1/buyer_groups", json=fields)
     assert refused.json()["errors"] == {
@@ -411,7 +411,7 @@ async def test_an_unknown_field_is_refused_with_the_nearest_known_name_on_every_
         assert f"(did you mean {nearest[wrong]}?)" in answer.json()["errors"][wrong][0]
 
 
-async def test_what_cannot_be_written_is_told_together_with_everything_else_that_is_bad(company: Any) -> None:
+async def test_what_cannot_be_written_is_reported_together_with_everything_else_that_is_bad(company: Any) -> None:
     offer = await company.record("offers", {"name": "Solar"})
     bad = {"lead_token": "lt_mine", "tme_zone": "UTC", "time_zone": "Mars/Olympus", "buyer_ids": [999_999]}
     answer = await company.send("PUT", f"/api/v1/offers/{offer['id']}", json=bad)

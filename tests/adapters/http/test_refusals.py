@@ -1,4 +1,4 @@
-"""Is every bad request told in one form, with a stable code, and never as a fault of ours?"""
+"""Is every bad request answered in one form, with a stable code, and never as a fault of ours?"""
 
 import re
 from typing import Any
@@ -133,7 +133,7 @@ async def test_a_token_of_another_company_is_as_unknown_as_one_that_nobody_has(c
         assert set(body["errors"]) <= {"lead_token"}
 
 
-async def test_without_valid_keys_nothing_is_told(town: Any, company: Any) -> None:
+async def test_without_valid_keys_nothing_is_disclosed(town: Any, company: Any) -> None:
     good = basic(company.public_key, company.private_key)["Authorization"]
     for header in [
         None,
@@ -201,7 +201,7 @@ async def test_every_operation_refuses_who_has_no_key_or_token(town: Any) -> Non
                 assert answer.status_code < 500, (operation.name, answer.text)
 
 
-async def test_who_asks_too_often_is_told_when_to_come_back(database: str) -> None:
+async def test_a_rate_limited_client_learns_when_to_retry(database: str) -> None:
     async with deployed(database, HttpSettings(secret_key=SECRET_KEY, rates={"read": Rate(0.01, 3)}, speed=60.0)) as town:
         company, other = await town.company(), await town.company()
         answers = [await company.send("GET", "/api/v1/leads/new") for _ in range(4)]

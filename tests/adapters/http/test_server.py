@@ -52,7 +52,7 @@ async def test_a_sender_of_megabytes_sees_why_its_body_is_refused(town: Any) -> 
     assert set(answers) == {b"HTTP/1.1 413 Payload Too Large"}, answers
 
 
-async def test_head_is_told_the_headers_of_get_and_nothing_else(town: Any, company: Any) -> None:
+async def test_head_gets_the_headers_of_get_and_nothing_else(town: Any, company: Any) -> None:
     async with (
         serving(town.app, host="127.0.0.1", port=0) as port,
         httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", headers=company.headers, timeout=WAIT_SECONDS) as client,

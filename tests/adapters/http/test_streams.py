@@ -1,4 +1,4 @@
-"""Does whoever reads a file see that it is not whole, and is a reader that takes nothing let go?"""
+"""Does the reader of a file see that it is not whole, and is a reader that takes nothing let go?"""
 
 import asyncio
 import socket

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 NUMBER = "+13055550142"
 
 
-async def test_a_lead_with_a_token_alone_is_created_and_told_little(town: Any, company: Any) -> None:
+async def test_a_lead_with_a_token_alone_is_created_and_answered_with_little(town: Any, company: Any) -> None:
     schedule = await company.schedule()
     answer = await town.client.post(
         "/api/v1/leads", json={"lead_token": schedule["lead_token"], "caller_id": NUMBER, "first_name": "Ann"}
@@ -75,7 +75,7 @@ async def test_the_same_person_again_updates_the_live_lead(company: Any) -> None
     assert listed["metadata"]["total_count"] == 1
 
 
-async def test_who_does_not_want_to_wait_is_told_where_to_look(town: Any, company: Any) -> None:
+async def test_who_does_not_want_to_wait_gets_a_location(town: Any, company: Any) -> None:
     schedule = await company.schedule()
     fields = {"lead_token": schedule["lead_token"], "caller_id": NUMBER}
     answer = await town.client.post("/api/v1/leads", json=fields, headers={"Prefer": "respond-async"})
@@ -130,7 +130,7 @@ async def test_the_first_answer_is_repeated_also_when_the_lead_has_changed_since
     assert (again.status_code, again.content) == (201, first.content)
     assert again.headers["etag"] == first.headers["etag"]
     little = await town.client.post("/api/v1/leads", json=fields, headers=headers)
-    assert "email" not in little.json()["lead"], "who knows only the token is not told what a key was told"
+    assert "email" not in little.json()["lead"], "who knows only the token does not see what a key sees"
 
 
 async def test_of_many_repeats_at_once_all_get_one_answer(company: Any) -> None:
@@ -172,7 +172,7 @@ async def test_a_key_can_be_sent_in_one_word_and_is_never_kept(town: Any, compan
         assert listed.status_code == 200
 
 
-async def test_without_a_lead_token_the_other_faults_are_told_too(town: Any) -> None:
+async def test_without_a_lead_token_the_other_faults_are_reported_too(town: Any) -> None:
     fields = {"blocked": "maybe", "email": "nobody", "data": {"status": "x"}}
     answer = await town.client.post("/api/v1/leads", json=fields)
     assert answer.status_code == 422, answer.text

@@ -37,7 +37,7 @@ async def test_whatever_was_asked_without_waiting_is_answered_later_as_it_would_
         ("POST", "/api/v1/leads", lead, "lead", 201),
         ("POST", f"/api/v1/leads/{lead['caller_id']}/caller_remove", lead, "lead", 200),
         ("POST", "/api/v1/texts/received", text, "text", 200),
-        ("POST", "/api/v1/texts/received", text, "text", 200),  # told again
+        ("POST", "/api/v1/texts/received", text, "text", 200),  # reported again
         ("POST", "/api/v1/texts/received", {**text, "from": "+12125550124", "text_ref": "sms-2"}, "text", 200),
         ("POST", "/api/v1/calls/received", call, "call", 200),
         ("POST", "/api/v1/offers", offer, "offer", 201),

@@ -43,7 +43,7 @@ async def test_an_answer_is_heard_and_a_stop_ends_all_contact(company: Any) -> N
     assert (shown["status"], shown["opt_out"], shown["has_next_action"]) == ("opt_out", True, False)
 
 
-async def test_a_text_that_is_told_again_does_nothing_and_says_so(company: Any) -> None:
+async def test_a_text_that_is_reported_again_does_nothing_and_says_so(company: Any) -> None:
     await _lead(company)
     first, again = await _text(company), await _text(company, body="STOP")
     assert (first["repeated"], again["repeated"], again["meaning"]) == (False, True, None)

@@ -151,7 +151,7 @@ async def test_a_database_that_is_away_is_not_taken_for_a_deployment_without_gat
     assert (await post(company, "schedules", steps=[TEXT])).status_code == 422
 
 
-async def test_malformed_steps_are_told_by_the_account_as_ever(town: Town, company: Company) -> None:
+async def test_malformed_steps_are_refused_by_the_account_as_ever(town: Town, company: Company) -> None:
     await gateways(town)
 
     for steps in ("nonsense", [1], [None], [{"kind": ["sms"]}], {"kind": "sms"}, [{"id": 5, "kind": "walk"}]):

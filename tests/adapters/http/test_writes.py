@@ -33,7 +33,7 @@ def asked(prefer: str, *moments: float) -> Exchange:
         ("wait=\u0663", 5.0),
     ],
 )
-def test_whoever_asks_may_wait_less_but_not_longer(prefer: str, seconds: float) -> None:
+def test_a_client_may_wait_less_but_not_longer(prefer: str, seconds: float) -> None:
     assert remaining_wait_seconds(asked(prefer, 100.0, 100.0)) == seconds
 
 

@@ -20,7 +20,7 @@ BEGUN_AT = Instant(1_781_715_600_000)
 
 
 class Role:
-    """A role with troubles, and its server."""
+    """A role with problems, and its server."""
 
     def __init__(self) -> None:
         self.problems = {"log": "no broker answers at localhost:9092"}
@@ -58,7 +58,7 @@ async def test_a_role_that_was_ready_once_has_started(role: Role) -> None:
     assert [(await role.get(path)).status_code for path in ("/livez", "/readyz", "/startupz")] == [200, 503, 200]
 
 
-async def test_each_trouble_says_since_when_it_stands_in_the_way_also_where_nobody_asked_before(
+async def test_each_problem_says_since_when_it_lasts_also_where_nobody_asked_before(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(health, "POLL_SECONDS", 0.001)
@@ -92,7 +92,7 @@ async def test_what_was_skipped_is_noted_and_no_reason_to_be_restarted() -> None
     assert msgspec.json.decode(body) == {"ready": True, "problems": {}, "notes": {"accounts.rules": note}}
 
 
-async def test_what_a_process_is_stands_beside_its_troubles() -> None:
+async def test_what_a_process_is_stands_beside_its_problems() -> None:
     server = HealthServer(dict, Metrics(), {"sandbox": ("call", "sms")})
 
     _, _, body = server.answer("GET", "/readyz")
@@ -146,7 +146,7 @@ async def test_who_says_nothing_is_cut_off(role: Role, monkeypatch: pytest.Monke
     writer.close()
 
 
-async def test_a_port_that_is_taken_is_told_in_one_sentence_with_the_flag_that_helps() -> None:
+async def test_a_port_that_is_taken_is_reported_in_one_sentence_with_the_flag_that_helps() -> None:
     first, second = HealthServer(dict, Metrics()), HealthServer(dict, Metrics())
     await first.start()
     try:

@@ -241,7 +241,7 @@ async def test_a_rule_of_a_company_whose_partition_is_another_is_skipped(log: Em
     await rules.close()
 
 
-async def test_what_was_skipped_is_told_once_however_often_it_is_read(log: EmbeddedLog) -> None:
+async def test_what_was_skipped_is_reported_once_however_often_it_is_read(log: EmbeddedLog) -> None:
     appender = await log.appender()
     await appender.append(PLACE, [Outgoing(TOPIC, b"x", b"{"), Outgoing(TOPIC, b"y", b"{")])
     metrics = Metrics()

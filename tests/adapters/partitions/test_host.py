@@ -1,4 +1,4 @@
-"""What does a host do when partitions come, go, are fenced or fail? With workers that do as they are told."""
+"""What does a host do when partitions come, go, are fenced or fail? With workers that follow a script."""
 
 import asyncio
 from collections import defaultdict
@@ -12,11 +12,11 @@ from adapters.partitions.host import FENCED, LEAVING, RESTORING, UNASSIGNED, Par
 from engine.partition.ports import FencedError, LogError
 
 UNKNOWN = (-1,)
-"""Of a world whose assignment the group has not sent yet."""
+"""Of a world whose partitions the group has not assigned yet."""
 
 
-class AssignedPartitions:
-    """An assignment that a test dictates."""
+class ScriptedAssignment:
+    """An assignment that follows a test's script."""
 
     def __init__(self) -> None:
         self._changes: asyncio.Queue[frozenset[int] | LogError] = asyncio.Queue()
@@ -86,7 +86,7 @@ class Diary:
 
 class HostWorld:
     def __init__(self, *assigned: int) -> None:
-        self.assignment = AssignedPartitions()
+        self.assignment = ScriptedAssignment()
         if assigned != UNKNOWN:
             self.assignment.give(*assigned)
         self.made: dict[int, list[Diary]] = defaultdict(list)
@@ -213,7 +213,7 @@ async def test_a_host_that_lost_its_group_is_not_ready() -> None:
     assert world.host.problems() == {"partitions": LEAVING}
 
 
-async def test_what_a_partition_waits_for_is_told_apart_from_what_no_waiting_mends() -> None:
+async def test_what_a_partition_waits_for_is_distinguished_from_what_no_waiting_repairs() -> None:
     """A broker that is away, a permanent fault and a fault of ours ask for different things of an operator."""
     world = HostWorld(*UNKNOWN)
     workers = [Diary(number) for number in range(4)]
@@ -235,7 +235,7 @@ async def test_what_a_partition_waits_for_is_told_apart_from_what_no_waiting_men
     await world.end()
 
 
-async def test_what_keeps_an_assigned_partition_from_its_work_is_told_and_of_one_that_left_nothing() -> None:
+async def test_what_keeps_an_assigned_partition_from_its_work_is_reported_and_of_one_that_left_nothing() -> None:
     world = HostWorld(0, 1)
     await until(lambda: world.assignment.reported.keys() == {0, 1})
     world.worker(1).problem = "its time is ahead"

@@ -149,7 +149,7 @@ async def test_a_message_that_the_log_refuses_for_its_size_is_dead_lettered_and_
     assert headers["dl_partition"] == b"%d" % partition_of(b"1|+5", PARTITIONS)
 
 
-async def test_what_was_acknowledged_is_told_once(world: OutboxWorld) -> None:
+async def test_what_was_acknowledged_is_reported_once(world: OutboxWorld) -> None:
     sender = await world.sender()
     sender.offer(entries(1))
     await acknowledged(sender, 1)

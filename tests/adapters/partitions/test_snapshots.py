@@ -97,7 +97,7 @@ async def test_one_of_another_deployment_or_topic_is_passed_over(tmp_path: Path,
     assert loaded(kept_in(tmp_path)) == SLICES
 
 
-async def test_one_of_another_partition_is_passed_over_and_told(
+async def test_one_of_another_partition_is_passed_over_and_reported(
     snapshots: FileSnapshots, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (await saved(snapshots)).rename(snapshots._path(4))

@@ -10,7 +10,7 @@ from adapters.postgres.group_commit import GroupCommit
 
 
 class Desk:
-    """Answers a question by its length, remembers the groups, and fails when told to."""
+    """Answers a question by its length, remembers the groups, and fails when a test asks for it."""
 
     def __init__(self) -> None:
         self.groups: list[list[str]] = []
@@ -69,7 +69,7 @@ async def test_a_group_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [len(group) for group in desk.groups] == [10, 10, 10, 5]
 
 
-async def test_an_error_is_told_to_everybody_and_the_next_group_is_tried() -> None:
+async def test_an_error_reaches_every_caller_and_the_next_group_is_tried() -> None:
     desk = Desk()
     desk.fails = True
     results = await asyncio.gather(desk.grouped.submit("a"), desk.grouped.submit("b"), return_exceptions=True)

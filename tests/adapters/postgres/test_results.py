@@ -1,4 +1,4 @@
-"""Does whoever waits for a request hear of it soon, and whoever asks late or in vain get a plain answer?"""
+"""Does a client that waits for a request hear of it soon, and one that asks late or in vain get a plain answer?"""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -116,7 +116,7 @@ async def test_a_listener_whose_connection_ends_in_the_midst_gives_it_back(
     assert [holder for holder in shown.pool._holders if holder._in_use is not None] == []
 
 
-async def test_a_database_that_is_away_is_told_apart_from_no_result() -> None:
+async def test_a_database_that_is_away_is_distinguished_from_no_result() -> None:
     pool = await open_pool("postgresql://nobody@127.0.0.1:1/nothing")
     results = ResultWaiter(pool, PostgresReads(pool))
     results.start()

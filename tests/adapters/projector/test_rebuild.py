@@ -52,7 +52,7 @@ class Place:
         self.pool = pool
         self.log = log
         self.world = World()
-        self._told = [0] * PARTITIONS
+        self._appended = [0] * PARTITIONS
 
     def rebuild(self, **options: Any) -> Rebuild:
         return Rebuild(
@@ -63,7 +63,7 @@ class Place:
         """Append what the world has decided since."""
         self.world = world
         for partition, records in world.records.items():
-            known, self._told[partition] = self._told[partition], len(records)
+            known, self._appended[partition] = self._appended[partition], len(records)
             ownership = await self.log.own("contacts.requests", partition)
             for record in records[known:]:
                 await ownership.commit([Outgoing(TOPIC, None, record.value)])
@@ -295,7 +295,7 @@ async def test_topics_that_were_created_again_are_projected_again(place: Place) 
     other = EmbeddedLog(None, now=lambda: EPOCH)
     for topic in TOPICS:
         await other.create_topic(topic, PARTITIONS)
-    place.log, place._told = other, [0] * PARTITIONS
+    place.log, place._appended = other, [0] * PARTITIONS
     await place.decide(world_of(STEPS[:9]))
     refused = await rebuild(place.rebuild(), accept=False)
     assert (refused.swapped, refused.differences) == (False, None)
@@ -337,7 +337,7 @@ async def test_a_row_that_differs_from_what_retention_left_is_still_found(place:
     assert {key for one in proved.differences if one.table == "leads" for key in one.changed} >= {"7/2", "7/4"}
 
 
-async def test_a_rebuild_that_retention_overtook_begins_anew_and_drops_nothing(place: Place) -> None:
+async def test_a_rebuild_that_retention_overtook_begins_again_and_drops_nothing(place: Place) -> None:
     """Interrupted before retention deleted what was still to be read: what was built would lack it."""
     work = place.rebuild()
     async with work:

@@ -76,7 +76,7 @@ async def test_a_former_owner_writes_nothing(store: Store) -> None:
         await store.write(batch(world, 1))
 
 
-async def test_a_position_that_was_moved_is_told_from_an_owner_that_was_replaced(store: Store) -> None:
+async def test_a_position_that_was_moved_is_distinguished_from_an_owner_that_was_replaced(store: Store) -> None:
     world = world_of([("put", 1), ("put", 1)])
     await store.take(TOPIC, "id", 1)
     await store.write(batch(world, 1, stop=1))

@@ -92,7 +92,7 @@ async def test_two_that_begin_at_once_agree_on_one_identity(context: Context, lo
         assert await check(context, with_database=False) == await check(other, with_database=False)
 
 
-async def test_before_anything_is_prepared_a_process_is_told_by_which_command_it_is(context: Context) -> None:
+async def test_before_anything_is_prepared_a_process_is_identified_by_its_command(context: Context) -> None:
     with pytest.raises(NotPreparedError, match="leadclock topics create"):
         await check(context, with_database=True)
     made = await establish(context)
@@ -169,7 +169,7 @@ async def test_an_origin_that_changes_nothing_is_the_clock_of_the_wall(context: 
 
 
 class Working:
-    """A role that works until it is told to stop."""
+    """A role that works until it is stopped."""
 
     name = "working"
 
@@ -258,6 +258,6 @@ async def alone(dsn: str) -> list[str]:
     return found
 
 
-def test_the_place_of_a_database_is_told_without_its_password() -> None:
+def test_the_place_of_a_database_is_shown_without_its_password() -> None:
     assert database_location("postgresql://leadclock:hunter2@db:5432/leads?sslmode=require") == "db:5432/leads"
     assert "hunter2" not in database_location("host=db password=hunter2")

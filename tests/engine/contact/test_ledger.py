@@ -229,7 +229,7 @@ def _happen(world: World, recount: CountedContact, kind: str, what: object, stat
             if recount.placed[command.command_id] < world.now and not _was_placed(recount, command):
                 progress(world, command)
                 recount.placed[command.command_id] = world.now
-                recount.placed[f"{command.command_id}/told"] = EPOCH
+                recount.placed[f"{command.command_id}/reported"] = EPOCH
         case "wait", int() as minutes:
             world.wait(minutes * 60)
         case "callback", int() as minutes if world.lead_ids():
@@ -238,7 +238,7 @@ def _happen(world: World, recount: CountedContact, kind: str, what: object, stat
 
 
 def _was_placed(recount: CountedContact, command: Command) -> bool:
-    return f"{command.command_id}/told" in recount.placed
+    return f"{command.command_id}/reported" in recount.placed
 
 
 def _recount(world: World, recount: CountedContact, known: int, states: tuple[str, ...]) -> int:
