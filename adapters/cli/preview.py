@@ -13,7 +13,7 @@ import click
 import msgspec
 
 from schemas.instant import Instant
-from schemas.problems import PROBLEMS
+from schemas.problems import PROBLEMS, in_current_words
 
 if TYPE_CHECKING:
     from engine.partition.draft import RefusedError
@@ -36,7 +36,7 @@ class RefusedPreview(click.ClickException):
     exit_code = 2
 
     def __init__(self, refusal: "RefusedError", *, as_json: bool) -> None:
-        super().__init__(refusal.detail)
+        super().__init__(in_current_words(refusal.detail))
         self._refusal = refusal
         self._as_json = as_json
 
@@ -44,10 +44,10 @@ class RefusedPreview(click.ClickException):
         """Write the problem: one JSON object with `--json`, else a line for every fault."""
         refusal, title = self._refusal, PROBLEMS[self._refusal.code].title
         if self._as_json:
-            problem = {"code": refusal.code, "title": title, "detail": refusal.detail, "errors": refusal.errors}
+            problem = {"code": refusal.code, "title": title, "detail": self.message, "errors": refusal.errors}
             click.echo(msgspec.json.encode(problem), file=file, err=True)
             return
-        click.echo(f"Error: {title}. {refusal.detail}", file=file, err=True)
+        click.echo(f"Error: {title}. {self.message}", file=file, err=True)
         for field, sentences in refusal.errors.items():
             for sentence in sentences:
                 click.echo(f"  {field} {sentence}", file=file, err=True)

@@ -48,7 +48,7 @@ SENTENCES: Mapping[str, str] = {
     r"cannot be combined with cursor|must be left out where|together|must (not be before|come after)":
         "two parameters together",
     r"is not the (offer|schedule|buyer) of|must be given where|must be given, or a lead_token": "two parameters together",
-    r"must be after|is before|cannot be told|must be between 1970":
+    r"must be after|is before|must be between 1970":
         "which moments count is no pattern",
     r"must be a list of addresses or networks": "what a network is, no pattern says",
     r"must end within the first": "how many rows there are",

@@ -4,13 +4,12 @@
 request may succeed later. `type` links to the catalogue in the documentation on this server.
 """
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
 from adapters.reads.ports import Row
 from schemas.errors import SenderError
-from schemas.problems import PROBLEMS
+from schemas.problems import PROBLEMS, in_current_words
 
 DOCUMENTATION_PATH = "/api/docs/1.0"
 MEDIA_TYPE = "application/problem+json"
@@ -29,9 +28,6 @@ CODES_BY_STATUS: dict[int, str] = {
 
 DECIDED = frozenset(code for code, row in PROBLEMS.items() if row.status in {403, 404, 409, 410, 413, 422})
 """Codes that a decision may refuse with; so may a later `GET /requests/{id}`."""
-
-
-_FORMER_WORDS = re.compile(r"^Mend (.+?) and send it again")
 
 
 class ProblemError(SenderError):
@@ -71,11 +67,6 @@ def build_problem(
         "request_id": request_id,
         "retryable": row.retryable,
     }
-
-
-def in_current_words(detail: str) -> str:
-    """Return a detail in the words of today. Recorded refusals keep the sentence of their time, which auditors compare."""
-    return _FORMER_WORDS.sub(r"Correct \1 and resend", detail)
 
 
 def require_row(row: Row | None, what: str) -> Row:

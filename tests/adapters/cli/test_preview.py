@@ -69,12 +69,15 @@ def test_a_bad_schedule_is_reported_on_standard_error_with_status_2(file: Path, 
     said = capsys.readouterr()
     assert said.out == ""
     assert "steps[0].duration (step 'pause') must be" in said.err
+    assert "Correct steps[0].duration and resend" in said.err
 
     assert main(["preview", str(file), "--json"]) == 2
     said = capsys.readouterr()
     assert said.out == ""
-    assert json.loads(said.err)["code"] == "invalid_schedule"
-    assert list(json.loads(said.err)["errors"]) == ["steps[0].duration"]
+    problem = json.loads(said.err)
+    assert problem["code"] == "invalid_schedule"
+    assert problem["detail"].startswith("Correct steps[0].duration and resend")
+    assert list(problem["errors"]) == ["steps[0].duration"]
 
 
 @pytest.mark.parametrize("text", ["", "{", '{"a":' * 100_000, "\udcff", "[]", " " * 300_000])

@@ -168,11 +168,11 @@ async def test_a_person_who_calls_back_is_reported_after_the_outcome_of_our_call
     channel = call_channel(SandboxVoice(clock))
     async with town("call") as place_, running(place_, channel, MemoryDeliveries(), clock=clock):
         await place_.append(command_of("call", to="+13055550115", contact_key="1|+13055550115", from_number="+12125550150"))
-        told = await until(place_.said, lambda found: sum(isinstance(one, CallReceived) for one in found) == 3)
+        sent = await until(place_.said, lambda found: sum(isinstance(one, CallReceived) for one in found) == 3)
 
-    reports = [one for one in told if isinstance(one, CallReceived)]
+    reports = [one for one in sent if isinstance(one, CallReceived)]
     assert [report.state for report in reports] == ["ringing", "connected", "ended"]
-    assert isinstance(told[-4], OutcomeRecorded)
+    assert isinstance(sent[-4], OutcomeRecorded)
     assert len({report.gateway_ref for report in reports}) == 1
     assert (reports[-1].from_number, reports[-1].number_called, reports[-1].talk_seconds) == (
         *("+13055550115", "+12125550150"),
