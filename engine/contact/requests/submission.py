@@ -1,7 +1,7 @@
 """What does a submission do? It creates a lead, or finds an existing one and updates or restarts it."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 from msgspec import Struct
 
@@ -46,7 +46,8 @@ def submit(person: Person, request: LeadSubmitted) -> None:
     target = _target(person, request)
     if request.unblock_contact:
         unblock(person)
-    _check_block(person, request)
+    if request.blocked is False and person.head.blocked_at is not None:
+        _refuse_unblocking()
     matching, live = _find_existing(person, request, target) if person.head.lead_ids else ([], [])
     if request.update_only and not live:
         raise RefusedError("lead_not_live", "No live lead of this token and number is there to update.")
@@ -54,7 +55,7 @@ def submit(person: Person, request: LeadSubmitted) -> None:
         block(person, "submission")
     # `create_or_update` without a live lead creates a new one; it never restarts an ended one.
     candidates = live if live or request.create_or_update else matching
-    meant = _additional_leads(request, matching, live)
+    meant = _additional_leads(request, matching, live) if request.update_all_matching_leads else []
     if request.delete_existing or request.expire_existing:
         action = _clear(person, matching, request)
         _create(person, request, target, action, others=() if request.delete_existing else meant)
@@ -68,19 +69,14 @@ def submit(person: Person, request: LeadSubmitted) -> None:
         _decide_duplicate(person, request, target, ExistingLeads(meant, live))
 
 
-def _check_block(person: Person, request: LeadSubmitted) -> None:
+def _refuse_unblocking() -> NoReturn:
     """Refuse `blocked=false` for a blocked person: a lead token does not permit lifting a block."""
-    if request.blocked is False and person.head.blocked_at is not None:
-        problem = "the person is blocked; unblock_contact=true lifts that, with a key that may update leads"
-        raise RefusedError(
-            "validation_failed", "Nothing was stored. Correct blocked and send it again.", {"blocked": [problem]}
-        )
+    problem = "the person is blocked; unblock_contact=true lifts that, with a key that may update leads"
+    raise RefusedError("validation_failed", "Nothing was stored. Correct blocked and send it again.", {"blocked": [problem]})
 
 
 def _additional_leads(request: LeadSubmitted, matching: list[Lead], live: list[Lead]) -> list[Lead]:
     """Return the other leads that get the data as well; with `update_only` no ended ones."""
-    if not request.update_all_matching_leads:
-        return []
     return live if request.update_only else matching
 
 
@@ -245,7 +241,8 @@ def _create(person: Person, request: LeadSubmitted, target: Target, action: str,
         end(person, lead, reason)
     else:
         advance(person, lead)
-    _answer(person, [lead, *_update_each(person, request, others)], 201, action)
+    updated = [lead, *_update_each(person, request, others)] if others else [lead]
+    _answer(person, updated, 201, action)
 
 
 def _without(lead: Lead, leads: Sequence[Lead]) -> list[Lead]:
@@ -253,7 +250,7 @@ def _without(lead: Lead, leads: Sequence[Lead]) -> list[Lead]:
 
 
 def _update_each(person: Person, request: LeadSubmitted, leads: Sequence[Lead]) -> list[Lead]:
-    updated = list(bounded_batch(leads, growth=_growth(request))) if leads else []
+    updated = list(bounded_batch(leads, growth=_growth(request)))
     for lead in updated:
         _update(person, request, lead)
     return updated
