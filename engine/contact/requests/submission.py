@@ -39,9 +39,8 @@ class ExistingLeads(Struct, frozen=True):
 
 def submit(person: Person, request: LeadSubmitted) -> None:
     """Decide a submission and answer it. Raises `RefusedError`."""
-    if request.next_action_at is not None:
+    if request.next_action_at is not None or request.schedule_callback_at is not None:
         check_ahead("next_action_at", request.next_action_at, person.now)
-    if request.schedule_callback_at is not None:
         check_callback(request.schedule_callback_at, request.caller_id, person.now)
     target = _target(person, request)
     if request.unblock_contact:
