@@ -37,6 +37,8 @@ ENTITIES: dict[str, type[Entity]] = {
     "seen": Seen,
     "stream": Stream,
 }
+ENTITY_PREFIXES: tuple[str, ...] = tuple(f"{kind}/" for kind in ENTITIES)
+"""How a key of an entity begins; heads and leads, which most keys are, first."""
 
 
 def head_key(contact_key: str) -> str:

@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from adapters.postgres.jsonb_numbers import encode_for_jsonb
-from adapters.projector.rows import PARTS, SHAPES, Row, Shape, without_nul
+from adapters.projector.rows import PART, PARTS, SHAPES, Row, Shape, without_nul
 from engine.partition.ports import LogRecord
 from schemas.decisions import REMOVED
 from schemas.instant import Instant
@@ -212,16 +212,20 @@ class _DecisionRows:
         moved = _moved_lead_keys(decision)
         self.parts: dict[tuple[str, int], Row] = {}
         self.part_removals: dict[str, int] = {}
-        self._take_parts(record.partition, moved)
+        parts: list[ReadChange] = []
         for change in decision.changes:
-            shape = SHAPES.get(change.key.partition("/")[0])
+            kind = change.key.partition("/")[0]
+            shape = SHAPES.get(kind)
             if shape is None:
-                continue
-            if change.value != REMOVED:
+                if kind == PART:
+                    parts.append(change)
+            elif change.value != REMOVED:
                 self.values.append((change.key, _Value(shape, change.value, decision.sequence, record)))
             elif change.key not in moved:
                 removal = Removal(_removed_key(change.key, company_id), decision.sequence, decision.decided_at)
                 self.removals[change.key] = (shape.table.name, removal)
+        if parts:
+            self._take_parts(parts, record.partition, moved)
         self.history = [
             (
                 *(topic, record.partition, decision.sequence, ordinal, decision.decided_at, fact.type),
@@ -231,14 +235,12 @@ class _DecisionRows:
         ]
         self.result = _result(decision, company_id)
 
-    def _take_parts(self, partition: int, moved: frozenset[str]) -> None:
+    def _take_parts(self, parts: Iterable[ReadChange], partition: int, moved: frozenset[str]) -> None:
         """Collect parts of tokens; those of a lead that moves stay until it arrives, as its row does."""
         decision = self.decision
-        changes = {change.key: change.value for change in decision.changes if change.key.partition("/")[0] == "part"}
-        if not changes:
-            return
         owners = {change.key: change.value for change in decision.changes if change.key.partition("/")[0] in PARTS}
-        for key, value in changes.items():
+        for change in parts:
+            key, value = change.key, change.value
             _, number, owner = key.split("/", 2)
             if owners[owner] == REMOVED:
                 if owner not in moved:
@@ -250,8 +252,9 @@ class _DecisionRows:
             self.parts[owner, int(number)] = (owner, int(number), *place, tokens.decode())
 
     def add_to(self, batch: ProjectionBatch) -> None:
-        batch.parts.update(self.parts)
-        batch.part_removals.update(self.part_removals)
+        if self.parts or self.part_removals:
+            batch.parts.update(self.parts)
+            batch.part_removals.update(self.part_removals)
         batch.gaps += self.decision.sequence > batch.sequence + 1
         batch.sequence = max(batch.sequence, self.decision.sequence)
         batch.decided_at = self.decision.decided_at
@@ -263,17 +266,18 @@ class _DecisionRows:
 def _add_rows(batch: ProjectionBatch, values: Iterable[_Value], removals: Iterable[tuple[str, Removal]], topic: str) -> None:
     """Build rows of the last values and add them, with removals, to the batch."""
     for value in values:
-        table = value.shape.table
+        shape = value.shape
         try:
-            entity = value.shape.decoder.decode(value.json)
-            row = value.shape.row(entity, value.record.partition, value.sequence)
+            entity = shape.decoder.decode(value.json)
+            row = shape.row(entity, value.record.partition, value.sequence)
         except UNREADABLE as error:
             batch.faults.append(fault_row(value.record, value.sequence, error, topic))
-        else:
-            batch.rows.setdefault(table.name, {})[row[: table.key]] = row
-            count = getattr(entity, "data_parts", 0) or getattr(entity, "token_parts", 0)
-            if count:
-                batch.split.setdefault(table.name, {})[row[: table.key]] = SplitRow(value.sequence, count)
+            continue
+        table = shape.table
+        key = row[: table.key]
+        batch.rows.setdefault(table.name, {})[key] = row
+        if shape.parts_count is not None and (count := getattr(entity, shape.parts_count)):
+            batch.split.setdefault(table.name, {})[key] = SplitRow(value.sequence, count)
     for name, removal in removals:
         batch.removals.setdefault(name, {})[removal.key] = removal
 

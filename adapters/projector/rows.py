@@ -211,25 +211,32 @@ _rest_of_lead = _rest(Lead, LEADS.columns)
 _rest_of_head = _rest(Head, {*CONTACTS.columns, "seen"})
 
 
+PART = "part"
+"""Kind of keys that hold some of the tokens of a lead or call."""
+
 PARTS = frozenset({"lead", "call"})
 """Kinds of keys whose tokens may be in parts; the store joins the parts of their rows."""
 
 
 class Shape(Struct, frozen=True):
-    """How the values of one kind of key become rows of one table."""
+    """How the values of one kind of key become rows of one table.
+
+    `parts_count` is the field that says in how many parts the tokens are, for kinds that have such.
+    """
 
     table: Table
     decoder: msgspec.json.Decoder[Any]
     row: Callable[[Any, int, int], Row]
+    parts_count: str | None = None
 
 
-def _shape(table: Table, kind: type[Struct], row: Callable[[Any, int, int], Row]) -> Shape:
-    return Shape(table, msgspec.json.Decoder(kind), row)
+def _shape(table: Table, kind: type[Struct], row: Callable[[Any, int, int], Row], parts_count: str | None = None) -> Shape:
+    return Shape(table, msgspec.json.Decoder(kind), row, parts_count)
 
 
 SHAPES: dict[str, Shape] = {
-    "lead": _shape(LEADS, RawLead, lead_row),
-    "call": _shape(CALLS, RawCall, call_row),
+    "lead": _shape(LEADS, RawLead, lead_row, "data_parts"),
+    "call": _shape(CALLS, RawCall, call_row, "token_parts"),
     "head": _shape(CONTACTS, RawHead, contact_row),
     "record": _shape(RECORDS, RawRecord, record_row),
     "slots": _shape(SLOTS, CountedSlots, slots_row),

@@ -42,9 +42,9 @@ from schemas.envelope import rules_seen
 from schemas.errors import InternalError
 from schemas.instant import EPOCH, HOUR, Instant, to_rfc3339
 from schemas.records import Record as RuleRecord
-from schemas.state import ENTITIES, OUTBOX_PREFIX, OWN_PREFIX, POSITION_KEY
+from schemas.state import ENTITIES, ENTITY_PREFIXES, OUTBOX_PREFIX, OWN_PREFIX, POSITION_KEY
 from schemas.topics import TOMBSTONE_RETENTION_MS, WRITTEN_WITH
-from schemas.wire import UNREADABLE, packed_name, to_pack
+from schemas.wire import UNREADABLE, from_pack, packed_name, to_pack
 
 RESTORE_BATCH = 5_000
 RESTORE_POLL_SECONDS = 0.1
@@ -704,18 +704,18 @@ class Runner:
 
     def _apply_records(self, records: Sequence[LogRecord], mark: bytes) -> bool:
         """Apply records of the changelog; return whether this owner's mark is among them."""
-        is_marked = False
+        is_marked, restore = False, self.state.restore
         for record in records:
             try:
                 key = (record.key or b"").decode()
-                if key.startswith(OWN_PREFIX):
+                if key.startswith(ENTITY_PREFIXES):  # nearly all: a restore reads millions
+                    restore(key, record.value)
+                elif key.startswith(OWN_PREFIX):
                     self._apply_record(key, record.value)
                     self._unreadable.pop(key, None)
                     if record.key == MARK_KEY and (MARK_HEADER, mark) in record.headers:
                         self._read_broker_time(record)
                         is_marked = True
-                elif key.partition("/")[0] in ENTITIES:
-                    self.state.restore(key, record.value)
                 else:
                     self._skip(record.topic, record.partition, record.offset, "its key is not that of a value of state")
             except (*UNREADABLE, ValueError) as error:
@@ -788,11 +788,12 @@ class Runner:
         """Yield the timer of every value that has one, and note its claim. Most have none: their bytes show it."""
         marks = {kind: packed_name(field) if field else None for kind, field in self.aggregate.timer_fields.items()}
         for key, packed in self.state.items():
-            mark = marks.get(key.partition("/")[0], b"")
+            kind = key.partition("/")[0]
+            mark = marks.get(kind, b"")
             if mark is None or mark not in packed:
                 continue
             try:
-                entity = unpack_any(key, packed)
+                entity = from_pack(packed, ENTITIES[kind])
                 timer = self.aggregate.timer(key, entity)
             except UNREADABLE as error:
                 topic = self._names.of(self.aggregate.state_topic.name)
