@@ -66,7 +66,7 @@ def main(  # noqa: PLR0917 - one parameter per flag, given by name
         proof = asyncio.run(_run(plan, keep, partitions=partitions))
     except (DeploymentError, NoRestError, LogError, LocalServerError, RecordNotCreatedError) as error:
         raise click.ClickException(str(error)) from error
-    _tell(proof)
+    _print_verdict(proof)
     sys.exit(0 if proof.holds else 1)
 
 
@@ -80,7 +80,7 @@ async def _run(plan: KillPlan, keep: Path | None, *, partitions: int) -> KillPro
         return await prove(plan, fast, folder, say)
 
 
-def _tell(proof: KillProof) -> None:
+def _print_verdict(proof: KillProof) -> None:
     found = proof.evidence
     click.echo(f"\n{table(proof.rows)}\n")
     click.echo(

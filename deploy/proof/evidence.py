@@ -100,6 +100,10 @@ class Evidence(Struct, kw_only=True):
     requests_end: dict[int, int]
     inbox_end: int
 
+    def command_ids(self, topic: str) -> set[str]:
+        """Return the ids of the commands that are on a topic."""
+        return {id_ for id_, places in self.commands.items() if any(place.topic == topic for place in places)}
+
 
 async def gather(context: Context) -> Evidence:
     """Read the topics of a deployment from their beginning to the end that they have now. Raises `LogError`."""

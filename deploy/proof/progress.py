@@ -1,4 +1,4 @@
-"""How does a proof tell how far it is? By a function that takes words; these make one, or say something through it."""
+"""How does a proof report its progress? Through a function that takes a sentence; these make one, or use it."""
 
 import time
 from collections.abc import Callable

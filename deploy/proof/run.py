@@ -24,7 +24,7 @@ from deploy.proof.verdict import Accepted, VerdictRow, judge, none
 from schemas.topics import CONTACTS_DECISIONS, LEADS_INBOX
 
 KILL_JITTER_SECONDS = 0.5
-"""A kill comes by chance up to this much late: before, in the middle of and after commits."""
+"""A kill comes up to this much late, at random: before, in the middle of and after commits."""
 
 LOOK_SECONDS = 0.05
 BEGIN_SECONDS = 300.0
@@ -133,11 +133,11 @@ async def kill_under_load(
 
     Raises `TimeoutError` where nothing is decided for long.
     """
-    chance = random.Random(plan.seed)  # noqa: S311 - spreads kills, hides nothing
+    rng = random.Random(plan.seed)  # noqa: S311 - spreads kills, hides nothing
     topic = context.names.of(CONTACTS_DECISIONS.name)
     for number in range(1, plan.kills + 1):
         await _until_decided(context, topic, plan.submissions * number // (plan.kills + 1))
-        await asyncio.sleep(chance.uniform(0.0, KILL_JITTER_SECONDS))
+        await asyncio.sleep(rng.uniform(0.0, KILL_JITTER_SECONDS))
         victim = deployment[names[(number - 1) % len(names)]]
         pid = victim.pid
         victim.kill()

@@ -45,7 +45,7 @@ OUTCOME = b"outcome.recorded"
 class Text(Struct):
     """What became of the text of one person; instants in milliseconds of the brokers' clock."""
 
-    ordered_at: list[Instant] = []
+    commanded_at: list[Instant] = []
     outcomes: list[tuple[Instant, str]] = []
 
 
@@ -60,7 +60,7 @@ class Text(Struct):
 @click.option("--one-inbox", is_flag=True, help="Put the burst on leads.inbox as well, instead of leads.inbox.bulk.")
 @click.option("--seconds", type=float, default=3_600.0, show_default=True, help="Bound of the way to rest.")
 def main(*, burst: int, texts: int, speed: float, one_inbox: bool, seconds: float) -> None:
-    """Post a burst and, behind it, some texts of another company; tell what became of both."""
+    """Post a burst and, behind it, some texts of another company; say what became of both."""
     say = since_now()
     holds = asyncio.run(_run(burst, texts, speed, one_inbox=one_inbox, seconds=seconds, say=say))
     click.echo("every text went out once" if holds else "NOT every text went out once")
@@ -94,8 +94,8 @@ async def _run(burst: int, texts: int, speed: float, *, one_inbox: bool, seconds
         deployment.stop()
     bursting = [text for (company_id, _), text in found.items() if company_id == BURSTING_COMPANY_ID]
     quiet = [text for (company_id, _), text in found.items() if company_id == QUIET_COMPANY_ID]
-    _tell("burst", bursting, posted_at, say)
-    _tell("other", quiet, posted_at, say)
+    _say_what_became("burst", bursting, posted_at, say)
+    _say_what_became("other", quiet, posted_at, say)
     return len(bursting) == burst and len(quiet) == texts and all(_went_out_once(text) for text in (*bursting, *quiet))
 
 
@@ -141,7 +141,7 @@ async def _texts(context: Context) -> dict[tuple[int, str], Text]:
 
     async for record in committed(context.log, context.names.of(COMMANDS_SMS.name)):
         if dict(record.headers)["ce_type"] != b"fence":
-            of(record.key).ordered_at.append(record.appended_at)
+            of(record.key).commanded_at.append(record.appended_at)
     async for record in committed(context.log, context.names.of(CONTACTS_REQUESTS.name)):
         if dict(record.headers)["ce_type"] == OUTCOME:
             outcome = msgspec.json.decode(record.value or b"", type=OutcomeRecorded).outcome
@@ -150,13 +150,13 @@ async def _texts(context: Context) -> dict[tuple[int, str], Text]:
 
 
 def _went_out_once(text: Text) -> bool:
-    return len(text.ordered_at) == 1 and all(outcome not in GATE_OUTCOMES for _, outcome in text.outcomes)
+    return len(text.commanded_at) == 1 and all(outcome not in GATE_OUTCOMES for _, outcome in text.outcomes)
 
 
-def _tell(name: str, texts: list[Text], posted_at: Instant, say: Say) -> None:
+def _say_what_became(name: str, texts: list[Text], posted_at: Instant, say: Say) -> None:
     ended = sorted(at - posted_at for text in texts for at, _ in text.outcomes)
     counts = Counter(outcome for text in texts for _, outcome in text.outcomes)
-    commands = sum(len(text.ordered_at) for text in texts)
+    commands = sum(len(text.commanded_at) for text in texts)
     seconds = f"outcomes after {ended[0] / 1000:.1f} to {ended[-1] / 1000:.1f} s" if ended else "no outcome"
     say(f"{name}: {len(texts):,} people, {commands:,} commands, {seconds}, {dict(counts)}")
 

@@ -10,7 +10,7 @@ from schemas.instant import Instant
 from schemas.topics import LEADS_INBOX
 
 SHOWN_MAX = 3
-"""Examples of what is wrong; the first few tell as much as all."""
+"""Examples of what is wrong: the first few suffice."""
 
 FENCE = "fence/"
 """Fences are no commands to act: one may be written several times, under the same id."""
@@ -90,7 +90,7 @@ def judge_log(found: Evidence, now: Instant) -> list[VerdictRow]:
 
 
 def _doubled(found: Evidence, id_: str) -> str:
-    """Say everything that the log knows of a command that is on it twice."""
+    """Return what the log holds of a command that the log has twice."""
     return f"{id_}: records {found.commands[id_]}, decided in {found.contacts.emitted.get(id_)}"
 
 

@@ -15,6 +15,7 @@ import click
 
 from adapters.local.process import LocalServerError
 from adapters.roles.record_client import RecordNotCreatedError
+from deploy.proof.caps.evidence import CapEvidence
 from deploy.proof.caps.judgement import caps_table
 from deploy.proof.caps.load import LEADS_MAX
 from deploy.proof.caps.run import CapPlan, CapProof, prove_caps
@@ -42,7 +43,7 @@ PARTITIONS = 8
 @click.option("--partitions", type=click.IntRange(1, 64), default=PARTITIONS, show_default=True)
 @click.option("--speed", type=click.FloatRange(1.0, 60.0), default=20.0, show_default=True, help="Of the domain clock.")
 @click.option("--seconds", type=float, default=1_800.0, show_default=True, help="Bound of the way to rest.")
-@click.option("--seed", type=int, help="Of the outcomes and the moments of the kills.  [by chance, and printed]")
+@click.option("--seed", type=int, help="Of the outcomes and the moments of the kills.  [random; printed]")
 @click.option("--keep", type=click.Path(path_type=Path), help="Work in this folder and leave it.")
 def main(  # noqa: PLR0917 - one parameter per flag, given by name
     leads: int,
@@ -72,7 +73,7 @@ def main(  # noqa: PLR0917 - one parameter per flag, given by name
         proof = asyncio.run(_run(plan, keep, partitions=partitions))
     except (DeploymentError, NoRestError, LogError, LocalServerError, RecordNotCreatedError) as error:
         raise click.ClickException(f"{error} (--seed {chosen})") from error
-    _tell(proof, chosen)
+    _print_verdict(proof, chosen)
     sys.exit(0 if proof.holds else 1)
 
 
@@ -85,15 +86,21 @@ async def _run(plan: CapPlan, keep: Path | None, *, partitions: int) -> CapProof
         return await prove_caps(plan, settings, folder, say)
 
 
-def _tell(proof: CapProof, seed: int) -> None:
+def _print_verdict(proof: CapProof, seed: int) -> None:
     found = proof.evidence
     click.echo(f"\n{caps_table(found.recount, proof.names)}\n\n{table(proof.rows)}\n")
     click.echo(
         f"{found.whole.contacts.decisions:,} decisions on contacts and {found.whole.accounts.decisions:,} on accounts, "
-        f"{found.recount.granted.total():,} slots, {proof.earned:,} calls that earned something; "
+        f"{found.recount.granted.total():,} slots, {_given_back(found)}, {proof.earned:,} calls that earned something; "
         f"seconds: {', '.join(f'{part} {spent}' for part, spent in proof.seconds.items())}"
     )
     click.echo("every promise is kept" if proof.holds else f"BROKEN: see the rows that say NO (--seed {seed})")
+
+
+def _given_back(found: CapEvidence) -> str:
+    """Say how many granted slots were given back without a call, and in the decision of which input."""
+    by = ", ".join(f"{count:,} by {cause}" for cause, count in found.given_back.most_common())
+    return f"{found.given_back.total():,} of them given back without a call" + (f" ({by})" if by else "")
 
 
 if __name__ == "__main__":

@@ -53,8 +53,8 @@ class Earning:
             await connection.close()
 
     async def _report(self, client: httpx.AsyncClient, call_id: int, lead_id: int) -> None:
-        chance = random.Random(f"{self._seed}/{lead_id}")  # noqa: S311 - draws outcomes, hides nothing
-        if chance.random() >= CONVERTED_SHARE:
+        rng = random.Random(f"{self._seed}/{lead_id}")  # noqa: S311 - draws outcomes, hides nothing
+        if rng.random() >= CONVERTED_SHARE:
             return
         body = {"buyer_converted": True, "offer_converted": True, "revenue": REVENUE, "payout": PAYOUT_SHARE * REVENUE}
         async with self._places:

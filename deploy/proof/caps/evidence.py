@@ -1,5 +1,6 @@
 """What is there to judge caps by? Every decision of the accounts, what became of each call, and all counters."""
 
+from collections import Counter
 from typing import cast
 
 import asyncpg
@@ -34,21 +35,28 @@ class CapEvidence(Struct, kw_only=True):
     outcomes: dict[str, str]
     """Id of a call's command -> its first outcome; `unknown` where nothing was heard in time."""
 
+    given_back: Counter[str]
+    """Input whose decision gave a granted slot back -> how many. `slot.answered`: checked again, the call was not due any
+    more. Any other: a more urgent lead, or a change, withdrew the request while its grant was under way."""
+
     changelog: dict[str, Counters]
     tables: dict[str, Counters]
 
     def calls(self) -> set[str]:
         """Return the ids of the commands that place a call."""
-        topic = COMMAND_TOPICS["call"].name
-        return {id_ for id_, places in self.whole.commands.items() if any(place.topic == topic for place in places)}
+        return self.whole.command_ids(COMMAND_TOPICS["call"].name)
 
 
 async def gather_caps(context: Context, company_id: int) -> CapEvidence:
     """Read topics, changelog and tables of a deployment that is at rest. Raises `LogError`."""
+    whole, recount = await gather(context), await _recount(context)
+    outcomes, released_by = await _outcomes(context)
+    calls = whole.command_ids(COMMAND_TOPICS["call"].name)
     return CapEvidence(
-        whole=await gather(context),
-        recount=await _recount(context),
-        outcomes=await _outcomes(context),
+        whole=whole,
+        recount=recount,
+        outcomes=outcomes,
+        given_back=Counter(cause for id_, cause in released_by.items() if id_ in recount.granted and id_ not in calls),
         changelog=await _changelog(context),
         tables=await _tables(context, company_id),
     )
@@ -77,15 +85,19 @@ def _request(record: LogRecord) -> Request | None:
     return cast("Request", msgspec.json.decode(record.value or b"", type=kind))
 
 
-async def _outcomes(context: Context) -> dict[str, str]:
-    """Return what first came of each command that was decided."""
+async def _outcomes(context: Context) -> tuple[dict[str, str], dict[str, str]]:
+    """Return what first came of each command that was decided, and which input released each slot."""
     found: dict[str, str] = {}
+    released_by: dict[str, str] = {}
     decoder = msgspec.json.Decoder(Decision)
     async for record in committed(context.log, context.names.of(CONTACTS_DECISIONS.name)):
-        for fact in decoder.decode(record.value or b"").facts:
+        decision = decoder.decode(record.value or b"")
+        for fact in decision.facts:
             if fact.type == "outcome.recorded" and fact.data.get("kind") == "call" and not fact.data.get("late"):
                 found.setdefault(fact.data["command_id"], fact.data["outcome"])
-    return found
+            elif fact.type == "slot.released":
+                released_by.setdefault(fact.data["request_id"], decision.cause.type or decision.cause.kind)
+    return found, released_by
 
 
 async def _changelog(context: Context) -> dict[str, Counters]:

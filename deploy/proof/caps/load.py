@@ -26,18 +26,18 @@ LEADS_MAX = 11_000
 
 
 def leads(count: int, company: CapCompany, topic: str, seed: int) -> Iterator[SentSubmission]:
-    """Yield leads of all ways in turn, with priorities and numbers by chance."""
-    chance = random.Random(seed)  # noqa: S311 - draws outcomes, hides nothing
-    numbers = _numbers(chance)
+    """Yield leads of all ways in turn, with random priorities and numbers."""
+    rng = random.Random(seed)  # noqa: S311 - draws outcomes, hides nothing
+    numbers = _numbers(rng)
     for index in range(count):
         way = company.ways[index % len(company.ways)]
-        ending = chance.choices([*ODD, ""], [*ODD.values(), 1.0 - sum(ODD.values())])[0]
+        ending = rng.choices([*ODD, ""], [*ODD.values(), 1.0 - sum(ODD.values())])[0]
         body: dict[str, Any] = {
             "lead_token": way.token,
-            "caller_id": numbers[ending or chance.choice(REACHED)].pop(),
+            "caller_id": numbers[ending or rng.choice(REACHED)].pop(),
             "first_name": f"Lead {index}",
             "time_zone": ZONE,
-            "lead_priority": chance.randrange(100),
+            "lead_priority": rng.randrange(100),
         }
         if way.traffic_source_id is not None:
             body["traffic_source_id"] = way.traffic_source_id
@@ -46,9 +46,9 @@ def leads(count: int, company: CapCompany, topic: str, seed: int) -> Iterator[Se
         yield SentSubmission(id=request_id, record=Outgoing(topic, str(index).encode(), to_json(body), headers))
 
 
-def _numbers(chance: random.Random) -> dict[str, list[str]]:
+def _numbers(rng: random.Random) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for ending in (*ODD, *REACHED):
         found[ending] = [f"{prefix}{place:02}{ending}" for prefix in PREFIXES for place in range(100)]
-        chance.shuffle(found[ending])
+        rng.shuffle(found[ending])
     return found

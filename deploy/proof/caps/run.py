@@ -141,12 +141,12 @@ def _add_roles(plan: CapPlan, deployment: ProcessGroup) -> list[str]:
 async def _under_load(  # noqa: PLR0917 - everything that takes part
     plan: CapPlan, deployment: ProcessGroup, schedulers: list[str], context: Context, company: CapCompany, say: Say
 ) -> tuple[set[str], int]:
-    """Send the leads, kill, and tell of earnings until every lead was called or is held by a cap."""
+    """Send the leads, kill, and report earnings until every lead was called or is held by a cap."""
     settings, stop = deployment.settings, asyncio.Event()
     earning = Earning(deployment["api"].url, settings.postgres_dsn, company, plan.seed)
     kills = KillPlan(submissions=DECISIONS_A_LEAD * plan.leads, kills=plan.kills, seed=plan.seed)
     async with asyncio.TaskGroup() as group:
-        telling = group.create_task(earning.run(stop))
+        reporting = group.create_task(earning.run(stop))
         killing = group.create_task(kill_under_load(kills, deployment, plan.killed or schedulers, context, say))
         topic = context.names.of(LEADS_INBOX.name)
         accepted = await post(context, leads(plan.leads, company, topic, plan.seed))
@@ -154,7 +154,7 @@ async def _under_load(  # noqa: PLR0917 - everything that takes part
         ends_at = company.ends_at + AHEAD if plan.through_periods else EPOCH
         await _until_called(plan, deployment, context, ends_at, sparingly(say))
         stop.set()
-        await telling
+        await reporting
     return accepted.ids, earning.reported
 
 

@@ -29,7 +29,7 @@ from engine.partition.ports import LogError
 @click.command()
 @click.option("--minutes", type=click.FloatRange(0.1, 1_440.0), default=60.0, show_default=True, help="Of faults.")
 @click.option("--per-second", type=click.FloatRange(1.0, 200.0), default=40.0, show_default=True, help="Submissions.")
-@click.option("--seed", type=int, help="Of the faults and their moments.  [by chance, and printed]")
+@click.option("--seed", type=int, help="Of the faults and their moments.  [random; printed]")
 @click.option("--only", multiple=True, help="Only faults with these words: broker, killed, 'gateway paused', …")
 @click.option("--keep", type=click.Path(path_type=Path), help="Work in this folder and leave it.")
 def main(minutes: float, per_second: float, seed: int | None, only: tuple[str, ...], keep: Path | None) -> None:
@@ -41,7 +41,7 @@ def main(minutes: float, per_second: float, seed: int | None, only: tuple[str, .
         outcome = asyncio.run(_run(plan, keep))
     except (DeploymentError, NoRestError, LogError, LocalServerError, RecordNotCreatedError) as error:
         raise click.ClickException(f"{error} (--seed {chosen})") from error
-    _tell(outcome, chosen)
+    _print_verdict(outcome, chosen)
     sys.exit(0 if outcome.holds else 1)
 
 
@@ -53,7 +53,7 @@ async def _run(plan: StrikePlan, keep: Path | None) -> StrikeOutcome:
         return await strike_all(plan, folder, say)
 
 
-def _tell(outcome: StrikeOutcome, seed: int) -> None:
+def _print_verdict(outcome: StrikeOutcome, seed: int) -> None:
     click.echo(f"\n{table(outcome.rows)}\n")
     click.echo(
         f"Seconds from the fault until nothing waited for more than {LATE_SECONDS:.0f} s to be decided,"

@@ -53,7 +53,7 @@ class StrikePlan(Struct, frozen=True, kw_only=True):
 
 
 class StrikeOutcome(Struct, frozen=True, kw_only=True):
-    """The verdict, and how long each fault was felt."""
+    """The verdict, and how long each fault lasted."""
 
     rows: list[VerdictRow]
     recoveries: list[Recovery]
@@ -97,10 +97,10 @@ async def strike_all(plan: StrikePlan, folder: Path, say: Say) -> StrikeOutcome:
         company = await make_company(settings, hook_url=f"http://{LOCALHOST}:{hook_port}/hook")
         say("every role is ready")
         claims = Claims(settings.postgres_dsn)
-        chance = random.Random(plan.seed)  # noqa: S311 - chooses faults, hides nothing
-        striker = Striker(deployment, nodes, postgres, claims, chance)
+        rng = random.Random(plan.seed)  # noqa: S311 - chooses faults, hides nothing
+        striker = Striker(deployment, nodes, postgres, claims, rng)
         trickle = Trickle(context, company, deployment["api"].url, per_second=plan.per_second)
-        recoveries = await _under_load(plan, striker, trickle, chance, say)
+        recoveries = await _under_load(plan, striker, trickle, rng, say)
         outside = {"e-mails": mailbox.taken, "webhooks": hooks}
         await _until_at_rest(context, trickle, say)
         statuses = await asyncio.to_thread(deployment.stop)
@@ -112,13 +112,11 @@ async def strike_all(plan: StrikePlan, folder: Path, say: Say) -> StrikeOutcome:
         return StrikeOutcome(rows=rows, recoveries=recoveries)
 
 
-async def _under_load(
-    plan: StrikePlan, striker: Striker, trickle: Trickle, chance: random.Random, say: Say
-) -> list[Recovery]:
+async def _under_load(plan: StrikePlan, striker: Striker, trickle: Trickle, rng: random.Random, say: Say) -> list[Recovery]:
     stop = asyncio.Event()
     following = asyncio.create_task(trickle.follow())
     submitting = asyncio.create_task(trickle.run(stop))
-    striking = asyncio.create_task(_strike(plan, striker, trickle, chance, say))
+    striking = asyncio.create_task(_strike(plan, striker, trickle, rng, say))
     try:
         await asyncio.wait({following, submitting, striking}, return_when=asyncio.FIRST_COMPLETED)
         recoveries = await striking
@@ -133,14 +131,14 @@ async def _under_load(
     return recoveries
 
 
-async def _strike(plan: StrikePlan, striker: Striker, trickle: Trickle, chance: random.Random, say: Say) -> list[Recovery]:
+async def _strike(plan: StrikePlan, striker: Striker, trickle: Trickle, rng: random.Random, say: Say) -> list[Recovery]:
     recoveries: list[Recovery] = []
     begun = rolled_at = time.monotonic()
     bag: list[Strike] = []
     undisturbed = await until_settled(trickle.undecided, begun)
     say(f"undisturbed: nothing waits for longer than {LATE_SECONDS:.0f} s after {_words(undisturbed)}")
     while time.monotonic() - begun < plan.seconds:
-        await asyncio.sleep(chance.uniform(*CALM_SECONDS))
+        await asyncio.sleep(rng.uniform(*CALM_SECONDS))
         if not bag:
             bag = [one for one in striker.bag() if not plan.only or any(words in one.row for words in plan.only)]
         if time.monotonic() - rolled_at >= ROLL_SECONDS:
@@ -154,7 +152,7 @@ async def _strike(plan: StrikePlan, striker: Striker, trickle: Trickle, chance: 
 
 async def _recovery(strike: Strike, trickle: Trickle, say: Say) -> Recovery:
     """Make a strike and watch the submissions meanwhile and afterwards."""
-    say(f"{strike.row}: {strike.whom}")
+    say(f"{strike.row}: {strike.target}")
     struck_at = time.monotonic()
     running = asyncio.ensure_future(strike.run())
     delays = Delays()

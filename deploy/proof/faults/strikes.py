@@ -35,13 +35,13 @@ ASK_SECONDS = 1.0
 
 
 class Strike(Struct, frozen=True):
-    """One thing that can happen: the `row` of the table it counts for, whom it meets, and how it is done.
+    """One thing that can happen: the `row` of the table it counts for, its target, and how it is done.
 
     `run` returns once everything runs again, with the seconds that Kafka needed for its elections, where there were any.
     """
 
     row: str
-    whom: str
+    target: str
     run: Callable[[], Awaitable[float | None]]
 
 
@@ -54,17 +54,17 @@ class Striker:
         nodes: Sequence[ClusterNode],
         postgres: ManagedPostgres,
         claims: Claims,
-        chance: random.Random,
+        rng: random.Random,
     ) -> None:
         self._deployment = deployment
         self._nodes = nodes
         self._postgres = postgres
         self._claims = claims
-        self._chance = chance
+        self._rng = rng
         self._topics = [spec.name for spec in specs(deployment.settings)] + list(INTERNAL)
 
     def bag(self) -> list[Strike]:
-        """Return every strike once, in an order by chance."""
+        """Return every strike once, in random order."""
         strikes = [Strike("PostgreSQL restarted", "PostgreSQL", self._restart_postgres)]
         for role in self._deployment.roles.values():
             strikes.append(Strike(f"{role.role} killed", role.name, lambda role=role: self._kill_role(role)))  # type: ignore[misc]
@@ -73,7 +73,7 @@ class Striker:
             name = f"broker {node.node_id}"
             strikes.append(Strike("broker killed", name, lambda node=node: self._kill_broker(node)))  # type: ignore[misc]
             strikes.append(Strike("broker paused", name, lambda node=node: self._pause_broker(node)))  # type: ignore[misc]
-        self._chance.shuffle(strikes)
+        self._rng.shuffle(strikes)
         return strikes
 
     def rolling(self) -> Strike:
@@ -94,7 +94,7 @@ class Striker:
         try:
             if role.role == "gateway":
                 await self._claims.note_open(struck_at)
-            await asyncio.sleep(self._chance.uniform(*PAUSE_SECONDS))
+            await asyncio.sleep(self._rng.uniform(*PAUSE_SECONDS))
         finally:
             os.kill(role.pid, signal.SIGCONT)
         await role.until_ready(seconds=HEAL_SECONDS)
@@ -117,7 +117,7 @@ class Striker:
     async def _kill_broker(self, node: ClusterNode) -> float:
         await node.kill()
         elected = await self._elected_without(node)
-        await asyncio.sleep(self._chance.uniform(*DOWN_SECONDS))
+        await asyncio.sleep(self._rng.uniform(*DOWN_SECONDS))
         await node.start()
         await self._until_whole()
         return elected
@@ -125,7 +125,7 @@ class Striker:
     async def _pause_broker(self, node: ClusterNode) -> float | None:
         pid = node.process.pid
         assert pid is not None  # noqa: S101 - every broker runs between two strikes
-        seconds = self._chance.uniform(*PAUSE_SECONDS)
+        seconds = self._rng.uniform(*PAUSE_SECONDS)
         os.kill(pid, signal.SIGSTOP)
         electing = asyncio.create_task(self._elected_without(node))
         try:

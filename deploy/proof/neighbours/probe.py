@@ -20,7 +20,7 @@ from engine.partition.ports import Reader
 from schemas.topics import COMMANDS_SMS
 
 GAP_SECONDS = (0.06, 0.12)
-"""Between two submissions, by chance: light load, never in step with anything."""
+"""Between two submissions, at random: light load, never in step with anything."""
 
 HOOK_EVERY = 10
 """Every tenth submission starts with a webhook instead of a text."""
