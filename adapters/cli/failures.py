@@ -12,6 +12,7 @@ EXPECTED = frozenset(
     {
         "adapters.errors.StoreError",
         "adapters.http.server.ServerError",
+        "adapters.imports.rows.ImportFileError",
         "adapters.local.process.LocalServerError",
         "adapters.observability.health.HealthPortError",
         "adapters.postgres.identity.NotMigratedError",

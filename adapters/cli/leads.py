@@ -10,6 +10,7 @@ COMMANDS: Table = {
     "tail": ("adapters.cli.tail", "Show what is decided about leads, as it is decided."),
     "forecast": ("adapters.cli.lead_commands", "Show per hour what will be due."),
     "send": ("adapters.cli.lead_commands", "Put a submission on an inbox."),
+    "import": ("adapters.cli.lead_import", "Put the leads of a file on the inbox for imports."),
     "call-in": ("adapters.cli.call_in", "Simulate a call to the demo company."),
     "text-in": ("adapters.cli.call_in", "Simulate a text to the demo company."),
 }
@@ -17,4 +18,4 @@ COMMANDS: Table = {
 
 @click.group(cls=LazyGroup, table=COMMANDS)
 def leads() -> None:
-    """List, watch, show and send leads."""
+    """List, watch, show, send and import leads."""

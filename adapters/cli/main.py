@@ -18,7 +18,7 @@ COMMANDS: Table = {
     "topics": ("adapters.cli.topics", "Create the topics, or compare them with what is needed."),
     "db": ("adapters.cli.db", "Migrate the database, or show its state."),
     "keys": ("adapters.cli.keys", "Create companies and API keys."),
-    "leads": ("adapters.cli.leads", "List, watch, show and send leads."),
+    "leads": ("adapters.cli.leads", "List, watch, show, send and import leads."),
     "mail": ("adapters.cli.mail", "Read the e-mails that the local mail server kept."),
     "explain": ("adapters.cli.explain", "Say why a lead is contacted when it is, and not sooner."),
     "preview": ("adapters.cli.preview", "Simulate a schedule: what it does to a lead, when, and why then."),

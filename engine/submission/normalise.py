@@ -53,7 +53,7 @@ _CONTRADICTIONS = (
 )
 """Flags that cannot both be followed: one makes a new lead or blocks, the other says not to."""
 
-_NAMED = frozenset(
+NAMED_FIELDS = frozenset(
     {
         *_FLAGS,
         *COLUMNS,
@@ -126,7 +126,7 @@ def _refuse_without_token(reading: Reading) -> None:
     reading.fault("lead_token", "must be the lead token of an offer or a schedule")
     reading.take_data()
     reading.take_columns()
-    reading.take_tokens(_NAMED)
+    reading.take_tokens(NAMED_FIELDS)
     reading.optional("email", parse_email)
     if is_blank(reading.raw.get("caller_id")):
         if is_blank(reading.raw.get("email")):
@@ -169,7 +169,7 @@ def _request(
     body = _body(rules, target)
     reading.take_data()
     reading.take_columns()
-    reading.take_tokens(_NAMED)
+    reading.take_tokens(NAMED_FIELDS)
     reading.check_traffic_source(rules, target.company_id, is_sender=True)
     country = reading.columns.get("country") or _country(rules, target, body)
     number = reading.number(country)

@@ -77,7 +77,7 @@ def test_no_line_depends_on_the_version_of_python() -> None:
 
 def test_the_description_of_a_submission_names_what_is_read() -> None:
     fields = set(Submission.__struct_fields__)
-    assert fields == set(normalise._NAMED) - {"auth_token"}
+    assert fields == set(normalise.NAMED_FIELDS) - {"auth_token"}
 
 
 def references(value: Any) -> Iterator[str]:

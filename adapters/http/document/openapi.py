@@ -54,8 +54,8 @@ true, yes, on, 0, false, no, off. An `{id}` is the internal id or the uuid.
 
 Answers have an envelope (`status`, `errors`, the record under its name, `metadata`); `root=false` gives the bare
 record, and a list's paging in headers. Lists and reports are CSV under their path with `.csv`, or with `Accept:
-text/csv`; `columns` selects columns, in that order. CSV is an export; there is no import. Beyond 10,000
-rows use `cursor`: -1 to begin, then `metadata.next_cursor`, until that is 0.
+text/csv`; `columns` selects columns, in that order. CSV is an export; `leadclock
+leads import` takes one. Beyond 10,000 rows use `cursor`: -1 to begin, then `metadata.next_cursor`, until that is 0.
 
 Every change is stored in a log before it is answered. If the result is not there in 2 s, or you send
 `Prefer: respond-async`, the answer is `202` with a `Location`. With an `Idempotency-Key`, a repeat of the same request

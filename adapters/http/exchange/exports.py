@@ -1,8 +1,6 @@
-"""How does a list become a CSV file? Streamed while it is read, for `.csv` or `Accept: text/csv`, safe from CSV injection.
+"""How does a list become a CSV file? Streamed while it is read, for `.csv` or `Accept: text/csv`.
 
-A spreadsheet runs text that begins with `=`, `+`, `-`, `@`, a tab or a line break as a formula. Such text gets an apostrophe
-in front (https://owasp.org/www-community/attacks/CSV_Injection). Numbers and telephone numbers stay as they are. There is no
-import of CSV yet.
+`leadclock leads import` takes an exported list of leads (`adapters/imports`).
 """
 
 import csv
@@ -12,10 +10,10 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterat
 from functools import partial
 from typing import Any
 
-import msgspec
 import structlog
 from msgspec import Struct, structs
 
+from adapters.csv_cells import format_csv_cell
 from adapters.http.exchange.exchange import Exchange, Reply
 from adapters.http.exchange.report_slots import in_slices
 from adapters.reads.ports import Page, Paging, Row
@@ -24,9 +22,6 @@ CSV = "text/csv; charset=utf-8"
 
 BATCH_ROWS = 100
 """Rows of a list that are read and held in memory at once: a read of a few milliseconds, which blocks the event loop."""
-
-_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
-_NUMBER = re.compile(r"[+-]?[0-9]+(?:\.[0-9]+)?", re.ASCII)
 
 logger = structlog.get_logger(__name__)
 
@@ -51,17 +46,6 @@ def write_csv(columns: Sequence[str], rows: Iterable[Mapping[str, Any]], *, head
         writer.writerow([format_csv_cell(name) for name in columns])  # columns of a pivot have names that a sender wrote
     writer.writerows([format_csv_cell(row[name]) for name in columns] for row in rows)
     return text.getvalue().encode()
-
-
-def format_csv_cell(value: Any) -> Any:
-    """Return a value as it is written to CSV; text that looks like a formula gets an apostrophe."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, dict | list | tuple):
-        return msgspec.json.encode(value).decode()
-    if isinstance(value, str) and value.startswith(_FORMULA_STARTS) and not _NUMBER.fullmatch(value):
-        return f"'{value}"
-    return value
 
 
 def show_rows(rows: Iterable[Row], columns: Sequence[str], view: View) -> Iterator[Mapping[str, Any]]:

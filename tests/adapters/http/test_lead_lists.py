@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from adapters.csv_cells import format_csv_cell
 from adapters.http.exchange import exports
-from adapters.http.exchange.exports import format_csv_cell
 from engine.views.lead import GRID_COLUMNS, SERIALIZERS
 from engine.views.lead_columns import LEAD_COLUMNS
 

@@ -1,0 +1,140 @@
+"""How are the leads of a file imported? `leadclock leads import FILE`: with a preview, a check of each line, and resume."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+from adapters.cli.deployment import option, resolve_settings, run
+from adapters.cli.failures import report_errors
+from adapters.cli.identity_check import open_checked
+from adapters.cli.progress import bars
+from adapters.imports.importing import ImportPlan, check_file, import_file, sample
+from adapters.imports.journal import ImportProgress, Journal, import_id
+from adapters.imports.mapping import FileMapping, read_typed
+from adapters.imports.rows import FORMATS, FileFacts, ImportFile, ImportFileError, examine, format_of, header
+from adapters.roles.context import Context, open_context
+from adapters.settings import Settings
+
+SOME_REFUSED = 1
+"""Exit status where rows were refused; the others were sent."""
+
+
+@click.command(name="import")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--lead-token", required=True, help="Of the schedule or offer that the leads are for.")
+@click.option("--map", "pairs", multiple=True, metavar="COLUMN=FIELD", help="May be repeated; COLUMN=- leaves one out.")
+@click.option("--dry-run", is_flag=True, help="Show the mapping and check every line; send nothing.")
+@click.option("--again", is_flag=True, help="Import a file that was imported already once more, on purpose.")
+@click.option("--format", "form", type=click.Choice(sorted({*FORMATS.values()})), help="[by the end of the name]")
+@click.option("--encoding", default="utf-8", show_default=True, help="Of a CSV file: such as latin-1 or cp1252.")
+@click.option("--delimiter", help="Of a CSV file.  [comma, semicolon, tab or bar: what its first line has most]")
+@click.option("--errors", type=click.Path(path_type=Path, dir_okay=False), help="[FILE.errors.csv]")
+@option
+@report_errors
+def import_(  # noqa: PLR0917 - one parameter per option, given by name
+    file: Path,
+    lead_token: str,
+    pairs: tuple[str, ...],
+    dry_run: bool,
+    again: bool,
+    form: Any,
+    encoding: str,
+    delimiter: str | None,
+    errors: Path | None,
+    data_dir: Path,
+    as_json: bool,
+) -> None:
+    """Put the leads of a CSV or NDJSON file on leads.inbox.bulk, each line once.
+
+    An import that was interrupted continues where it stopped: run the same command again. Lines that are wrong are not sent;
+    the file of errors says which, and what to correct.
+
+    Exit status: 0 where every line was sent (or is right, with --dry-run), 1 where some were refused or the file cannot be
+    read, 2 for wrong arguments.
+    """
+    typed = read_typed(pairs)
+    source = ImportFile(file, form or format_of(file), encoding, delimiter)
+    facts = examine(source)
+    plan = ImportPlan(
+        file=source,
+        mapping=FileMapping(header(source), typed),
+        lead_token=lead_token,
+        errors=errors or file.with_name(f"{file.name}.errors.csv"),
+    )
+    if not as_json:
+        _show_mapping(plan)
+    settings = resolve_settings(data_dir)
+    journal = Journal(data_dir, import_id(source, facts, typed, lead_token))
+    progress = ImportProgress(id="") if dry_run else _begun(journal.load(), again=again)
+    if progress.is_finished:
+        click.echo("this file was imported already: nothing is sent; type --again to import it once more", err=True)
+    else:
+        run(_check(settings, plan, facts, progress) if dry_run else _import(settings, plan, facts, journal, progress))
+    _report(plan, progress, dry_run=dry_run, as_json=as_json)
+    if progress.refused:
+        raise click.exceptions.Exit(SOME_REFUSED)
+
+
+def _begun(progress: ImportProgress, *, again: bool) -> ImportProgress:
+    """Return the progress to go on from; with `again`, that of a further import of a finished one."""
+    if not again or progress.offset is None:
+        return progress
+    if not progress.is_finished:
+        raise ImportFileError("this import is not over: run it without --again to continue it")
+    return ImportProgress(id=progress.id, number=progress.number + 1)
+
+
+async def _check(settings: Settings, plan: ImportPlan, facts: FileFacts, progress: ImportProgress) -> None:
+    async with open_context(settings) as context:
+        await _read_rules(context, plan)
+        with _bar() as bar:
+            task = bar.add_task("checked", total=facts.last_line)
+            progress.sent, progress.refused = check_file(plan, context, lambda line: bar.update(task, completed=line))
+
+
+async def _import(
+    settings: Settings, plan: ImportPlan, facts: FileFacts, journal: Journal, progress: ImportProgress
+) -> None:
+    async with open_checked(settings) as context:
+        await _read_rules(context, plan)
+        with _bar() as bar:
+            task = bar.add_task("sent", total=facts.last_line, completed=progress.line)
+            await import_file(plan, context, journal, progress, lambda line: bar.update(task, completed=line))
+
+
+async def _read_rules(context: Context, plan: ImportPlan) -> None:
+    """Read the rules that lines are checked by. Raises `ImportFileError` where no schedule or offer has the token."""
+    await context.rules.refresh()
+    if context.rules.rules.target(plan.lead_token) is None:
+        raise ImportFileError("no offer and no schedule has this --lead-token; copy it from their settings")
+
+
+def _bar() -> Progress:
+    return bars(TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
+
+
+def _show_mapping(plan: ImportPlan) -> None:
+    width = max(len(use.column) for use in plan.mapping.uses)
+    for use in plan.mapping.uses:
+        becomes = "not imported" if use.field is None else f"token {use.field}" if use.use == "token" else use.field
+        click.echo(f"  {use.column:{width}}  ->  {becomes}", err=True)
+    shown = {name: value for name, value in sample(plan).items() if name != "lead_token"}
+    click.echo(f"  first lead: {msgspec.json.encode(shown).decode()}", err=True)
+
+
+def _report(plan: ImportPlan, progress: ImportProgress, *, dry_run: bool, as_json: bool) -> None:
+    errors = str(plan.errors) if progress.refused else None
+    if as_json:
+        counts = {"sent": 0 if dry_run else progress.sent, "good": progress.sent, "refused": progress.refused}
+        click.echo(msgspec.json.encode({"import": progress.id or None, **counts, "errors": errors, "dry_run": dry_run}))
+        return
+    done = "are right; nothing was sent" if dry_run else "were sent"
+    click.echo(
+        f"{progress.sent:,} leads {done}, {progress.refused:,} lines were refused" + (f": see {errors}" * bool(errors))
+    )
+    if not dry_run and sys.stderr.isatty():
+        click.echo("`leadclock leads tail` shows what comes of them", err=True)

@@ -1,0 +1,191 @@
+"""How do the rows of a file become leads? Each is checked, and put on `leads.inbox.bulk` under an id of its own.
+
+The id names the import and the line. An import that was killed between an acknowledgement and its journal finds its last row
+on the inbox. A contact also remembers the ids of a day, so that a row sent twice changes nothing
+(`engine/contact/facts/person.py`).
+"""
+
+import csv
+import io
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from adapters.audit.recorded import batches
+from adapters.csv_cells import format_csv_cell
+from adapters.imports.journal import ImportProgress, Journal
+from adapters.imports.mapping import FileMapping
+from adapters.imports.rows import FileRow, ImportFile, rows
+from adapters.intake.intake import BODY_BYTES_MAX
+from adapters.partitions.routing import partition_of
+from adapters.roles.context import Context
+from engine.partition.draft import RefusedError
+from engine.partition.ports import Outgoing
+from engine.rules import Rules
+from engine.submission.normalise import normalise
+from schemas.envelope import Envelope, to_headers
+from schemas.instant import Instant
+from schemas.topics import LEADS_INBOX_BULK
+from schemas.wire import to_json
+
+BATCH_ROWS = 500
+"""Rows checked, appended and acknowledged together: some 30 ms of checking, at most 128 MB of bodies."""
+
+SOURCE = "/import"
+ERROR_COLUMNS = ("line", "field", "problem")
+
+
+class RowError(Struct, frozen=True):
+    """What is wrong with one field of a row; `field` is empty where the whole row is meant."""
+
+    line: int
+    field: str
+    problem: str
+
+
+class CheckedRows(Struct):
+    """The good rows of a batch, each with its line, and what is wrong with the others."""
+
+    good: list[tuple[int, bytes]]
+    errors: list[RowError]
+    refused: int = 0
+
+
+class ImportPlan(Struct, frozen=True, kw_only=True):
+    """What is imported, and where its errors go."""
+
+    file: ImportFile
+    mapping: FileMapping
+    lead_token: str
+    errors: Path
+
+
+def check_rows(some: Iterable[FileRow], plan: ImportPlan, rules: Rules, now: Instant) -> CheckedRows:
+    """Check rows as intake would; a bad one gets an error for each bad field."""
+    checked = CheckedRows([], [])
+    for row in some:
+        errors = list(_check(row, plan, rules, now, checked.good))
+        checked.errors += errors
+        checked.refused += bool(errors)
+    return checked
+
+
+def _check(row: FileRow, plan: ImportPlan, rules: Rules, now: Instant, good: list[tuple[int, bytes]]) -> Iterator[RowError]:
+    if row.problem is not None:
+        yield RowError(row.line, "", row.problem)
+        return
+    try:
+        submission = plan.mapping.submission(row.cells, plan.lead_token)
+    except ValueError as error:
+        yield RowError(row.line, "data", str(error))
+        return
+    try:
+        normalise(submission, rules, received_at=now)
+    except RefusedError as refusal:
+        if not refusal.errors:
+            yield RowError(row.line, "", refusal.detail)
+        for field, sentences in refusal.errors.items():
+            yield from (RowError(row.line, field, sentence) for sentence in sentences)
+        return
+    body = to_json(submission)
+    if len(body) > BODY_BYTES_MAX:
+        yield RowError(row.line, "", f"has {len(body)} bytes as a submission; {BODY_BYTES_MAX} is the most")
+        return
+    good.append((row.line, body))
+
+
+def check_file(plan: ImportPlan, context: Context, advance: Callable[[int], None]) -> tuple[int, int]:
+    """Check every row and send none; return how many are good and how many are not. Writes the file of errors."""
+    progress = ImportProgress(id="")
+    for some in _in_batches(rows(plan.file)):
+        checked = check_rows(some, plan, context.rules.rules, context.clock.now())
+        progress.sent += len(checked.good)
+        progress.refused += checked.refused
+        progress.errors_size = write_errors(plan.errors, checked.errors, progress.errors_size)
+        advance(some[-1].line)
+    return progress.sent, progress.refused
+
+
+async def import_file(
+    plan: ImportPlan, context: Context, journal: Journal, progress: ImportProgress, advance: Callable[[int], None]
+) -> None:
+    """Send every row behind the line that the progress names, and keep the progress. Raises `LogError`."""
+    topic = context.names.of(LEADS_INBOX_BULK.name)
+    partition = partition_of(progress.id.encode(), await context.log.partition_count(topic))
+    acknowledged = await _last_line(context, topic, partition, journal, progress)
+    appender = await context.log.appender()
+    try:
+        todo = (row for row in rows(plan.file) if row.line > progress.line)
+        for some in _in_batches(todo):
+            checked = check_rows(some, plan, context.rules.rules, context.clock.now())
+            fresh = [_outgoing(topic, progress, *one) for one in checked.good if one[0] > acknowledged]
+            if fresh:
+                progress.offset = (await appender.append(partition, fresh))[-1] + 1
+            progress.sent += len(checked.good)
+            progress.refused += checked.refused
+            progress.errors_size = write_errors(plan.errors, checked.errors, progress.errors_size)
+            progress.line = some[-1].line
+            journal.save(progress)
+            advance(progress.line)
+    finally:
+        await appender.close()
+    progress.is_finished = True
+    journal.save(progress)
+
+
+async def _last_line(context: Context, topic: str, partition: int, journal: Journal, progress: ImportProgress) -> int:
+    """Return the last line of this import that the inbox has, whether or not the journal knows of it; 0: it has none."""
+    prefix, last = f"{progress.id}/{progress.number}/", progress.line
+    reader = await context.log.reader(topic, [partition])
+    try:
+        if progress.offset is None:
+            progress.offset = await reader.end(partition)
+            journal.save(progress)
+            return last
+        await reader.seek(partition, progress.offset)
+        async for some in batches(reader, partition):
+            for record in some:
+                name = dict(record.headers).get("ce_id", b"").decode(errors="replace")
+                if name.startswith(prefix):
+                    last = max(last, int(name.removeprefix(prefix)))
+    finally:
+        await reader.close()
+    return last
+
+
+def _in_batches(some: Iterator[FileRow]) -> Iterator[list[FileRow]]:
+    while batch := list(islice(some, BATCH_ROWS)):
+        yield batch
+
+
+def _outgoing(topic: str, progress: ImportProgress, line: int, body: bytes) -> Outgoing:
+    name = f"{progress.id}/{progress.number}/{line}"
+    return Outgoing(topic, progress.id.encode(), body, to_headers(Envelope(id=name, type="lead.submitted", source=SOURCE)))
+
+
+def write_errors(path: Path, errors: Iterable[RowError], size: int) -> int:
+    """Write errors behind the first `size` bytes of their file, and return its new size; no file where there are none."""
+    if size == 0:
+        path.unlink(missing_ok=True)
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\r\n")
+    writer.writerows(tuple(map(format_csv_cell, msgspec.structs.astuple(error))) for error in errors)
+    if not text.getvalue():
+        return size
+    with path.open("r+b" if size else "wb") as target:
+        target.truncate(size)
+        target.seek(size)
+        if size == 0:
+            target.write(f"{','.join(ERROR_COLUMNS)}\r\n".encode())
+        target.write(text.getvalue().encode())
+        return target.tell()
+
+
+def sample(plan: ImportPlan) -> dict[str, Any]:
+    """Return the submission of the first row that can be read, for a preview; empty where there is none."""
+    first = next((row for row in rows(plan.file) if row.problem is None), None)
+    return {} if first is None else plan.mapping.submission(first.cells, plan.lead_token)

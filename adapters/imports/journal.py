@@ -1,0 +1,68 @@
+"""How far did an import get? One small file per import in the data folder, replaced after every acknowledged batch.
+
+An import is a file's bytes, how its columns are used, and the token that its leads go to. The same import under the same
+number continues where it stopped, and never starts again once it is over; `--again` gives it the next number.
+"""
+
+import hashlib
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from adapters.imports.rows import FileFacts, ImportFile
+
+FOLDER = "imports"
+PRIVATE = 0o600
+
+
+class ImportProgress(Struct, kw_only=True):
+    """How far one import is: the last line that is done, and how many rows were sent and refused.
+
+    `offset` is that of the inbox from which on its next row may be; None before it began. `errors_size` is the size in bytes
+    of the file of errors at that line; what is behind it belongs to no acknowledged batch.
+    """
+
+    id: str
+    number: int = 1
+    line: int = 0
+    sent: int = 0
+    refused: int = 0
+    offset: int | None = None
+    errors_size: int = 0
+    is_finished: bool = False
+
+
+class Journal:
+    """Loads and saves the progress of one import."""
+
+    def __init__(self, data_folder: Path, import_id: str) -> None:
+        self._path = data_folder / FOLDER / f"{import_id}.json"
+        self._id = import_id
+
+    def load(self) -> ImportProgress:
+        """Return the stored progress, or that of an import which has not begun."""
+        try:
+            return msgspec.json.decode(self._path.read_bytes(), type=ImportProgress)
+        except FileNotFoundError:
+            return ImportProgress(id=self._id)
+
+    def save(self, progress: ImportProgress) -> None:
+        """Store the progress: a crash leaves the former or the new one, never a part."""
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        fresh = self._path.with_suffix(".tmp")
+        descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, PRIVATE)
+        with os.fdopen(descriptor, "wb") as target:
+            target.write(msgspec.json.encode(progress))
+            target.flush()
+            os.fsync(target.fileno())
+        fresh.replace(self._path)
+
+
+def import_id(file: ImportFile, facts: FileFacts, typed: Mapping[str, str], lead_token: str) -> str:
+    """Return the name of an import (32 hex digits): of its bytes, how they are read, the mapping and the token."""
+    read_as = (file.format, file.encoding, file.delimiter)
+    named = msgspec.json.encode([facts.digest, read_as, sorted(typed.items()), lead_token])
+    return hashlib.blake2b(named, digest_size=16).hexdigest()

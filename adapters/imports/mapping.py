@@ -1,0 +1,151 @@
+"""Which field of a lead does each column of a file become? What was typed, else the field of that name, else a token.
+
+An exported list can be taken as it is: what leadclock gives itself (ids, counters, instants) is left out.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal
+
+import msgspec
+from msgspec import Struct
+
+from adapters.imports.rows import ImportFileError
+from engine.account.did_you_mean import did_you_mean
+from engine.submission.columns import RESERVED
+from engine.submission.fields import is_blank
+from engine.submission.normalise import NAMED_FIELDS
+from engine.views.lead_columns import LEAD_COLUMNS
+
+Use = Literal["typed", "field", "token", "left out"]
+
+LEFT_OUT = "-"
+"""Typed instead of a field: `--map notes=-`."""
+
+DATA = "data"
+DATA_PREFIX = "data."
+NEVER = frozenset({"auth_token", "lead_token"})
+"""Credentials: the token that leads go to is typed once, and no key stands in a file."""
+
+EXPORTED = frozenset({"id", "uuid", "created_at"})
+"""A file with all of these columns is an export of leads."""
+
+NOT_FROM_EXPORTS = frozenset({"next_action_at", "blocked", "traffic_source_id", "contact_field_type"})
+"""Fields of an exported lead that say where it stood there, not what was submitted."""
+
+REACHED_BY = ("caller_id", "email")
+
+
+class ColumnUse(Struct, frozen=True):
+    """One column: the field or token that it becomes, and why; `field` None where it is left out."""
+
+    column: str
+    field: str | None
+    use: Use
+
+
+class FileMapping:
+    """The use of every column of one file; NDJSON may have further ones in any line."""
+
+    def __init__(self, columns: Sequence[str], typed: Mapping[str, str]) -> None:
+        self._typed = typed
+        self._is_export = columns and set(columns) >= EXPORTED
+        self._uses: dict[str, ColumnUse] = {}
+        _refuse_unknown(columns, typed)
+        self.uses = [self.use_of(column) for column in columns]
+        _refuse_double(self.uses)
+        if not {use.field for use in self.uses} & {*REACHED_BY, DATA}:
+            named = ", ".join(repr(column) for column in columns)
+            raise ImportFileError(
+                f"no column is a telephone number or an e-mail address: type --map COLUMN=caller_id or "
+                f"--map COLUMN=email; the columns are {named}"
+            )
+
+    def use_of(self, column: str) -> ColumnUse:
+        """Return what a column becomes."""
+        found = self._uses.get(column)
+        if found is None:
+            found = self._uses[column] = self._use(column)
+        return found
+
+    def _use(self, column: str) -> ColumnUse:
+        typed = self._typed.get(column)
+        if typed is not None:
+            return ColumnUse(column, None if typed == LEFT_OUT else typed, "left out" if typed == LEFT_OUT else "typed")
+        name = column.casefold().replace(" ", "_").replace("-", "_")
+        if not column or name in NEVER or (self._is_export and name in NOT_FROM_EXPORTS):
+            return ColumnUse(column, None, "left out")
+        if name in NAMED_FIELDS:
+            return ColumnUse(column, name, "field")
+        if name in RESERVED or (self._is_export and name in LEAD_COLUMNS):
+            return ColumnUse(column, None, "left out")
+        return ColumnUse(column, column, "token")
+
+    def submission(self, cells: Mapping[str, Any], lead_token: str) -> dict[str, Any]:
+        """Return the submission of a row; blank cells are left out. Raises `ValueError` where `data` is no object."""
+        found: dict[str, Any] = {"lead_token": lead_token}
+        tokens: dict[str, Any] = {}
+        for column, value in cells.items():
+            use = self.use_of(column)
+            if use.field is None or is_blank(value):
+                continue
+            if use.field == DATA:
+                tokens = _object(value) | tokens
+            elif use.use == "token" or use.field.startswith(DATA_PREFIX):
+                tokens[use.field.removeprefix(DATA_PREFIX)] = value
+            else:
+                found[use.field] = value
+        if self._is_export and found.get("name") in {found.get(one) for one in ("full_name", *REACHED_BY)}:
+            del found["name"]  # an export shows a name for leads that have none
+        return {**found, DATA: tokens} if tokens else found
+
+
+def read_typed(pairs: Iterable[str]) -> dict[str, str]:
+    """Return the uses that were typed as `COLUMN=FIELD`. Raises `ImportFileError`."""
+    found: dict[str, str] = {}
+    for pair in pairs:
+        column, separator, field = pair.rpartition("=")
+        column, field = column.strip(), field.strip()
+        if not separator or not column or not field:
+            raise ImportFileError(f"--map {pair} must be COLUMN=FIELD, such as --map phone=caller_id")
+        if column in found:
+            raise ImportFileError(f"--map names the column {column} twice")
+        if field in NEVER or (field != LEFT_OUT and field in RESERVED and field not in NAMED_FIELDS):
+            raise ImportFileError(f"--map {pair}: leads get their {field} from leadclock; choose another field")
+        found[column] = field if field == LEFT_OUT or field in NAMED_FIELDS else _token(field)
+    return found
+
+
+def _token(field: str) -> str:
+    return field if field.startswith(DATA_PREFIX) else f"{DATA_PREFIX}{field}"
+
+
+def _refuse_unknown(columns: Sequence[str], typed: Mapping[str, str]) -> None:
+    for column in typed:
+        if column not in columns:
+            raise ImportFileError(
+                f"--map names the column {column}, which the file does not have{did_you_mean(column, columns)}; "
+                f"the columns are {', '.join(repr(one) for one in columns)}"
+            )
+
+
+def _refuse_double(uses: Iterable[ColumnUse]) -> None:
+    """Refuse two columns that become one field: one would overwrite the other."""
+    first: dict[str, str] = {}
+    for use in uses:
+        if use.field is None or use.field == DATA:
+            continue
+        other = first.setdefault(use.field.removeprefix(DATA_PREFIX), use.column)
+        if other != use.column:
+            raise ImportFileError(
+                f"the columns {other!r} and {use.column!r} both become {use.field}: type --map '{use.column}=-' "
+                "to leave one out"
+            )
+
+
+def _object(value: Any) -> dict[str, Any]:
+    if isinstance(value, dict):
+        return value
+    try:
+        return msgspec.json.decode(value, type=dict[str, Any])
+    except (msgspec.DecodeError, TypeError) as error:
+        raise ValueError("data must be a JSON object") from error

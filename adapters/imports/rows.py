@@ -1,0 +1,197 @@
+"""Which rows does a file of leads hold? CSV or NDJSON, one row at a time, however large the file is."""
+
+import codecs
+import csv
+import hashlib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Literal, NoReturn
+
+import msgspec
+from msgspec import Struct
+
+from adapters.csv_cells import parse_csv_cell
+from adapters.intake.intake import BODY_BYTES_MAX
+from schemas.errors import SenderError
+
+Format = Literal["csv", "ndjson"]
+
+FORMATS: Mapping[str, Format] = {
+    ".csv": "csv",
+    ".tsv": "csv",
+    ".ndjson": "ndjson",
+    ".jsonl": "ndjson",
+}
+"""By the end of the file's name."""
+
+COLUMNS_MAX = 500
+"""A lead takes 200 tokens; a file with more columns than this was separated at the wrong character."""
+
+DELIMITERS = ",;\t|"
+CHUNK_BYTES = 1 << 20
+
+
+class ImportFileError(SenderError):
+    """The file as a whole cannot be read; `str(error)` says what to do."""
+
+
+class FileFacts(Struct, frozen=True):
+    """What is known of a file that was read once: SHA-256 (hex), and the number of its last row's first line."""
+
+    digest: str
+    last_line: int
+
+
+class FileRow(Struct, frozen=True):
+    """One row: the number of its first line (from 1), and its cells by column; `problem` says why there are none."""
+
+    line: int
+    cells: Mapping[str, Any] = {}
+    problem: str | None = None
+
+
+class ImportFile(Struct, frozen=True):
+    """A file and how it is read; `delimiter` None: the one that its first line has most."""
+
+    path: Path
+    format: Format
+    encoding: str = "utf-8"
+    delimiter: str | None = None
+
+
+def format_of(path: Path) -> Format:
+    """Return the format by the end of the name. Raises `ImportFileError`."""
+    found = FORMATS.get(path.suffix.lower())
+    if found is None:
+        known = ", ".join(FORMATS)
+        raise ImportFileError(f"{path.name} has no known ending ({known}): save it as one of these, or type --format")
+    return found
+
+
+def examine(file: ImportFile) -> FileFacts:
+    """Read a file to its end, so that nothing is sent of one that was cut off. Raises `ImportFileError`."""
+    try:
+        digest = _digest(file)
+    except OSError as error:
+        raise ImportFileError(f"{file.path} cannot be read: {error.strerror}") from error
+    last_line = 0
+    for row in rows(file):
+        last_line = row.line
+    if last_line == 0:
+        raise ImportFileError(f"{file.path.name} has no rows")
+    return FileFacts(digest, last_line)
+
+
+def _digest(file: ImportFile) -> str:
+    """Return the SHA-256 of a file whose every byte is of its encoding."""
+    sha256, lines = hashlib.sha256(), 0
+    decoder = codecs.getincrementaldecoder(file.encoding)()
+    with file.path.open("rb") as source:
+        while chunk := source.read(CHUNK_BYTES):
+            try:
+                decoder.decode(chunk)
+            except UnicodeDecodeError as error:
+                _refuse_encoding(file, lines + chunk[: error.start].count(b"\n") + 1, error)
+            sha256.update(chunk)
+            lines += chunk.count(b"\n")
+    try:
+        decoder.decode(b"", final=True)
+    except UnicodeDecodeError:
+        raise ImportFileError(f"{file.path.name} ends in the middle of a character: it was cut off") from None
+    return sha256.hexdigest()
+
+
+def _refuse_encoding(file: ImportFile, line: int, error: UnicodeDecodeError) -> NoReturn:
+    byte = error.object[error.start]
+    raise ImportFileError(
+        f"line {line} of {file.path.name} is not {file.encoding.upper()} (byte 0x{byte:02x}): "
+        "save the file as UTF-8, or type its --encoding, such as latin-1"
+    ) from None
+
+
+def rows(file: ImportFile) -> Iterator[FileRow]:
+    """Yield the rows in the order of the file; a row that cannot be read has a `problem`. Raises `ImportFileError`."""
+    return _csv_rows(file) if file.format == "csv" else _json_rows(file)
+
+
+def header(file: ImportFile) -> tuple[str, ...]:
+    """Return the columns: of CSV its first line, of NDJSON the names in its first object. Raises `ImportFileError`."""
+    if file.format == "csv":
+        with file.path.open(encoding=_encoding(file), newline="") as source:
+            return _header(file, csv.reader(source, strict=True, delimiter=_delimiter(file)))
+    first = next((row for row in _json_rows(file) if row.problem is None), None)
+    if first is None:
+        raise ImportFileError(f"{file.path.name} has no JSON object in any line")
+    return tuple(first.cells)
+
+
+def _encoding(file: ImportFile) -> str:
+    """Return the codec; that of UTF-8 takes a byte order mark."""
+    return "utf-8-sig" if codecs.lookup(file.encoding).name == "utf-8" else file.encoding
+
+
+def _delimiter(file: ImportFile) -> str:
+    if file.delimiter is not None:
+        return file.delimiter
+    with file.path.open(encoding=_encoding(file)) as source:
+        first = source.readline(BODY_BYTES_MAX)
+    return max(DELIMITERS, key=first.count)
+
+
+def _csv_rows(file: ImportFile) -> Iterator[FileRow]:
+    with file.path.open(encoding=_encoding(file), newline="") as source:
+        reader = csv.reader(source, strict=True, delimiter=_delimiter(file))
+        columns = _header(file, reader)
+        while True:
+            line = reader.line_num + 1
+            try:
+                cells = next(reader, None)
+            except csv.Error as error:
+                raise ImportFileError(
+                    f"{file.path.name} cannot be read from line {line} on ({error}): "
+                    "it was cut off there, or a quote is not closed; nothing was sent"
+                ) from None
+            if cells is None:
+                return
+            if not cells:  # a blank line
+                continue
+            if len(cells) != len(columns):
+                yield FileRow(line, problem=f"has {len(cells)} cells, and the first line has {len(columns)}")
+                continue
+            yield FileRow(line, dict(zip(columns, map(parse_csv_cell, cells), strict=True)))
+
+
+def _header(file: ImportFile, reader: Iterator[list[str]]) -> tuple[str, ...]:
+    try:
+        columns = tuple(name.strip() for name in next(reader, []))
+    except csv.Error as error:
+        raise ImportFileError(f"the first line of {file.path.name} cannot be read: {error}") from None
+    if not any(columns):
+        raise ImportFileError(f"{file.path.name} has no columns: its first line must name them")
+    if len(columns) > COLUMNS_MAX:
+        raise ImportFileError(f"{file.path.name} has {len(columns)} columns; {COLUMNS_MAX} is the most")
+    named = [name for name in columns if name]
+    twice = sorted({name for name in named if named.count(name) > 1})
+    if twice:
+        raise ImportFileError(f"{file.path.name} has two columns of one name ({', '.join(twice)}): rename one of each")
+    return columns
+
+
+def _json_rows(file: ImportFile) -> Iterator[FileRow]:
+    decoder = msgspec.json.Decoder(dict[str, Any])
+    with file.path.open("rb") as source:
+        line = 0
+        while text := source.readline(BODY_BYTES_MAX + 1):
+            line += 1
+            if len(text) > BODY_BYTES_MAX:
+                while text and not text.endswith(b"\n"):
+                    text = source.readline(BODY_BYTES_MAX)
+                yield FileRow(line, problem=f"has more than {BODY_BYTES_MAX} bytes")
+                continue
+            text = text.removeprefix(codecs.BOM_UTF8).strip()
+            if not text:
+                continue
+            try:
+                yield FileRow(line, decoder.decode(text))
+            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+                yield FileRow(line, problem=f"is not a JSON object: {error}")

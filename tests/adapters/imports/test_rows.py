@@ -1,0 +1,118 @@
+"""Which rows does a file hold? Files as spreadsheets, scripts and exports write them, and damaged ones."""
+
+from pathlib import Path
+
+import pytest
+
+from adapters.imports.rows import COLUMNS_MAX, FileRow, ImportFile, ImportFileError, examine, format_of, header, rows
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "leads.csv"
+
+
+def csv_of(path: Path, content: bytes, **how: str) -> ImportFile:
+    path.write_bytes(content)
+    return ImportFile(path, "csv", **how)
+
+
+def read(file: ImportFile) -> list[FileRow]:
+    examine(file)
+    return list(rows(file))
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"phone,name\n+13055550123,Ann\n",
+        b"\xef\xbb\xbfphone,name\r\n+13055550123,Ann\r\n",
+        b"phone;name\n+13055550123;Ann",
+        b"phone\tname\n+13055550123\tAnn\n",
+        b' phone ,"name"\n"+13055550123",Ann\n\n',
+    ],
+    ids=["plain", "byte order mark", "semicolons", "tabs", "quotes and blank lines"],
+)
+def test_a_csv_file_is_read_however_a_spreadsheet_wrote_it(path: Path, content: bytes) -> None:
+    file = csv_of(path, content)
+
+    assert header(file) == ("phone", "name")
+    assert read(file) == [FileRow(2, {"phone": "+13055550123", "name": "Ann"})]
+
+
+def test_a_row_is_named_by_its_first_line_though_cells_have_line_breaks(path: Path) -> None:
+    file = csv_of(path, b'phone,note\n1,"a\nb\nc"\n2,d\n')
+
+    assert [(row.line, row.cells["note"]) for row in read(file)] == [(2, "a\nb\nc"), (5, "d")]
+
+
+def test_a_formula_that_an_export_disarmed_is_the_text_again(path: Path) -> None:
+    assert read(csv_of(path, b"phone,note\n1,'=SUM(A1)\n"))[0].cells["note"] == "=SUM(A1)"
+
+
+def test_a_row_with_too_few_or_many_cells_is_a_problem_and_the_next_one_is_read(path: Path) -> None:
+    found = read(csv_of(path, b"phone,name\n1\n2,Ann,Lee\n3,Ada\n"))
+
+    assert [(row.line, row.problem) for row in found[:2]] == [
+        (2, "has 1 cells, and the first line has 2"),
+        (3, "has 3 cells, and the first line has 2"),
+    ]
+    assert found[2] == FileRow(4, {"phone": "3", "name": "Ada"})
+
+
+def test_latin_1_is_refused_with_its_line_and_taken_where_it_is_typed(path: Path) -> None:
+    content = "phone,name\n1,Ann\n2,José\n".encode("latin-1")
+
+    with pytest.raises(ImportFileError, match=r"line 3 of leads.csv is not UTF-8 \(byte 0xe9\).*--encoding"):
+        read(csv_of(path, content))
+    assert read(csv_of(path, content, encoding="latin-1"))[1].cells["name"] == "José"
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        (b'phone,name\n1,Ann\n2,"Ad', r"cannot be read from line 3 on .* nothing was sent"),
+        ("phone,name\n1,José".encode()[:-1], r"ends in the middle of a character"),
+        (b"", r"has no columns"),
+        (b"phone,name\n", r"has no rows"),
+        (b"phone,phone\n1,2\n", r"two columns of one name \(phone\)"),
+        (",".join(f"c{n}" for n in range(3_000)).encode(), rf"has 3000 columns; {COLUMNS_MAX} is the most"),
+    ],
+    ids=["cut off in a cell", "cut off in a character", "empty", "no rows", "one name twice", "3,000 columns"],
+)
+def test_a_file_that_cannot_be_meant_is_refused_as_a_whole(path: Path, content: bytes, sentence: str) -> None:
+    file = csv_of(path, content)
+
+    with pytest.raises(ImportFileError, match=sentence):
+        examine(file)
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    for path in (tmp_path / "no.csv", tmp_path):
+        with pytest.raises(ImportFileError, match=rf"{path} cannot be read: "):
+            examine(ImportFile(path, "csv"))
+
+
+def test_each_line_of_ndjson_is_read_alone(path: Path) -> None:
+    path.write_bytes(
+        b'\xef\xbb\xbf{"phone": 1}\n\n{"phone": 2\n[3]\n{"n": "' + b"x" * 300_000 + b'"}\n{"phone": {"a": [4]}}'
+    )
+    found = read(ImportFile(path, "ndjson"))
+
+    assert [row.line for row in found] == [1, 3, 4, 5, 6]
+    assert [row.problem is None for row in found] == [True, False, False, False, True]
+    assert found[3].problem == "has more than 262144 bytes"
+    assert found[4].cells == {"phone": {"a": [4]}}
+
+
+def test_the_digest_changes_with_every_byte(path: Path) -> None:
+    first = examine(csv_of(path, b"phone\n1\n"))
+
+    assert examine(csv_of(path, b"phone\n1\n")) == first
+    assert examine(csv_of(path, b"phone\n2\n")).digest != first.digest
+
+
+def test_the_end_of_the_name_says_the_format() -> None:
+    assert [format_of(Path(name)) for name in ("a.CSV", "a.tsv", "a.jsonl")] == ["csv", "csv", "ndjson"]
+    with pytest.raises(ImportFileError, match=r"leads.xlsx has no known ending \(.csv, .*type --format"):
+        format_of(Path("leads.xlsx"))
