@@ -78,7 +78,8 @@ class FileMapping:
             return ColumnUse(column, name, "field")
         if name in RESERVED or (self._is_export and name in LEAD_COLUMNS):
             return ColumnUse(column, None, "left out")
-        return ColumnUse(column, column, "token")
+        # A template names it: {{first_name}} for the column "First Name".
+        return ColumnUse(column, name if " " in column or "-" in column else column, "token")
 
     def submission(self, cells: Mapping[str, Any], lead_token: str) -> dict[str, Any]:
         """Return the submission of a row; blank cells are left out. Raises `ValueError` where `data` is no object."""

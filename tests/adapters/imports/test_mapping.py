@@ -24,6 +24,8 @@ def mapped(columns: tuple[str, ...], cells: dict[str, Any], *pairs: str) -> dict
         ("Full Name", (), {"full_name": "x"}),
         ("zip", (), {"zip": "x"}),
         ("roof", (), {"data": {"roof": "x"}}),
+        ("roofType", (), {"data": {"roofType": "x"}}),
+        ("First Name", (), {"data": {"first_name": "x"}}),
         ("a=b", ("a=b=roof",), {"data": {"roof": "x"}}),
         ("note", ("note=data.roof",), {"data": {"roof": "x"}}),
         ("note", ("note=-",), {}),
