@@ -48,7 +48,7 @@ def import_(  # noqa: PLR0917 - one parameter per option, given by name
     data_dir: Path,
     as_json: bool,
 ) -> None:
-    """Put the leads of a CSV or NDJSON file on leads.inbox.bulk, each line once.
+    """Put the leads of a CSV, XLSX or NDJSON file on leads.inbox.bulk, each line once.
 
     An import that was interrupted continues where it stopped: run the same command again. Lines that are wrong are not sent;
     the file of errors says which, and what to correct.

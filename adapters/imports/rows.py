@@ -1,9 +1,10 @@
-"""Which rows does a file of leads hold? CSV or NDJSON, one row at a time, however large the file is."""
+"""Which rows does a file of leads hold? CSV, XLSX or NDJSON, one row at a time, however large the file is."""
 
 import codecs
 import csv
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Literal, NoReturn
 
@@ -11,14 +12,16 @@ import msgspec
 from msgspec import Struct
 
 from adapters.csv_cells import parse_csv_cell
+from adapters.imports.sheets import SheetError, sheet_rows
 from adapters.intake.intake import BODY_BYTES_MAX
 from schemas.errors import SenderError
 
-Format = Literal["csv", "ndjson"]
+Format = Literal["csv", "xlsx", "ndjson"]
 
 FORMATS: Mapping[str, Format] = {
     ".csv": "csv",
     ".tsv": "csv",
+    ".xlsx": "xlsx",
     ".ndjson": "ndjson",
     ".jsonl": "ndjson",
 }
@@ -84,6 +87,9 @@ def examine(file: ImportFile) -> FileFacts:
 
 def _digest(file: ImportFile) -> str:
     """Return the SHA-256 of a file whose every byte is of its encoding."""
+    if file.format == "xlsx":
+        with file.path.open("rb") as source:
+            return hashlib.file_digest(source, "sha256").hexdigest()
     sha256, lines = hashlib.sha256(), 0
     decoder = codecs.getincrementaldecoder(file.encoding)()
     with file.path.open("rb") as source:
@@ -111,14 +117,16 @@ def _refuse_encoding(file: ImportFile, line: int, error: UnicodeDecodeError) -> 
 
 def rows(file: ImportFile) -> Iterator[FileRow]:
     """Yield the rows in the order of the file; a row that cannot be read has a `problem`. Raises `ImportFileError`."""
-    return _csv_rows(file) if file.format == "csv" else _json_rows(file)
+    return {"csv": _csv_rows, "xlsx": _sheet_rows, "ndjson": _json_rows}[file.format](file)
 
 
 def header(file: ImportFile) -> tuple[str, ...]:
-    """Return the columns: of CSV its first line, of NDJSON the names in its first object. Raises `ImportFileError`."""
+    """Return the columns: of NDJSON the names in its first object, else its first line. Raises `ImportFileError`."""
     if file.format == "csv":
         with file.path.open(encoding=_encoding(file), newline="") as source:
             return _header(file, csv.reader(source, strict=True, delimiter=_delimiter(file)))
+    if file.format == "xlsx":
+        return _header(file, (cells for _, cells in _sheet(file)))
     first = next((row for row in _json_rows(file) if row.problem is None), None)
     if first is None:
         raise ImportFileError(f"{file.path.name} has no JSON object in any line")
@@ -161,7 +169,24 @@ def _csv_rows(file: ImportFile) -> Iterator[FileRow]:
             yield FileRow(line, dict(zip(columns, map(parse_csv_cell, cells), strict=True)))
 
 
-def _header(file: ImportFile, reader: Iterator[list[str]]) -> tuple[str, ...]:
+def _sheet_rows(file: ImportFile) -> Iterator[FileRow]:
+    sheet = _sheet(file)
+    columns = _header(file, (cells for _, cells in sheet))
+    for line, cells in sheet:
+        if len(cells) > len(columns):
+            yield FileRow(line, problem=f"has {len(cells)} cells, and the first line has {len(columns)}")
+        else:
+            yield FileRow(line, dict(zip_longest(columns, cells, fillvalue="")))
+
+
+def _sheet(file: ImportFile) -> Iterator[tuple[int, tuple[str, ...]]]:
+    try:
+        yield from sheet_rows(file.path)
+    except SheetError as error:
+        raise ImportFileError(f"{file.path.name} {error}") from error
+
+
+def _header(file: ImportFile, reader: Iterator[Sequence[str]]) -> tuple[str, ...]:
     try:
         columns = tuple(name.strip() for name in next(reader, []))
     except csv.Error as error:

@@ -1,9 +1,12 @@
 """Which rows does a file hold? Files as spreadsheets, scripts and exports write them, and damaged ones."""
 
+from datetime import datetime
 from pathlib import Path
 
 import pytest
+from openpyxl import Workbook
 
+from adapters.imports import sheets
 from adapters.imports.rows import COLUMNS_MAX, FileRow, ImportFile, ImportFileError, examine, format_of, header, rows
 
 
@@ -105,6 +108,49 @@ def test_each_line_of_ndjson_is_read_alone(path: Path) -> None:
     assert found[4].cells == {"phone": {"a": [4]}}
 
 
+def test_a_sheet_is_read_as_people_see_it(tmp_path: Path) -> None:
+    path = tmp_path / "leads.xlsx"
+    book = Workbook()
+    sheet = book.active
+    assert sheet is not None
+    for cells in (
+        ["phone", "name", "since", None],
+        [13055550123.0, "'=Ann", datetime(2026, 3, 8, 12, 30), None],  # noqa: DTZ001 - a sheet has no zones
+        [None, None, None, None],
+        ["+13055550124", True, 2.5, None],
+        [1, "Ada", None, "more"],
+        [2],
+    ):
+        sheet.append(cells)
+    book.save(path)
+
+    assert read(ImportFile(path, "xlsx")) == [
+        FileRow(2, {"phone": "13055550123", "name": "=Ann", "since": "2026-03-08 12:30:00"}),
+        FileRow(4, {"phone": "+13055550124", "name": "true", "since": "2.5"}),
+        FileRow(5, problem="has 4 cells, and the first line has 3"),
+        FileRow(6, {"phone": "2", "name": "", "since": ""}),
+    ]
+
+
+@pytest.mark.parametrize("size", [0, 100, -30], ids=["empty", "cut off early", "cut off late"])
+def test_a_damaged_sheet_is_refused_as_a_whole(tmp_path: Path, size: int) -> None:
+    path = tmp_path / "leads.xlsx"
+    Workbook().save(path)
+    path.write_bytes(path.read_bytes()[:size])
+
+    with pytest.raises(ImportFileError, match=r"leads.xlsx is no XLSX file, or was cut off"):
+        examine(ImportFile(path, "xlsx"))
+
+
+def test_a_sheet_that_unpacks_to_too_much_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "leads.xlsx"
+    Workbook().save(path)
+    monkeypatch.setattr(sheets, "UNPACKED_BYTES_MAX", 1_000)
+
+    with pytest.raises(ImportFileError, match=r"unpacks to [0-9]+ bytes; 1000 is the most: save it as CSV"):
+        examine(ImportFile(path, "xlsx"))
+
+
 def test_the_digest_changes_with_every_byte(path: Path) -> None:
     first = examine(csv_of(path, b"phone\n1\n"))
 
@@ -114,5 +160,5 @@ def test_the_digest_changes_with_every_byte(path: Path) -> None:
 
 def test_the_end_of_the_name_says_the_format() -> None:
     assert [format_of(Path(name)) for name in ("a.CSV", "a.tsv", "a.jsonl")] == ["csv", "csv", "ndjson"]
-    with pytest.raises(ImportFileError, match=r"leads.xlsx has no known ending \(.csv, .*type --format"):
-        format_of(Path("leads.xlsx"))
+    with pytest.raises(ImportFileError, match=r"leads.ods has no known ending \(.csv, .*type --format"):
+        format_of(Path("leads.ods"))

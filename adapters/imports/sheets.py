@@ -1,0 +1,62 @@
+"""Which rows does an XLSX file hold? Those of its first sheet, as text, in the way that people write it."""
+
+import zipfile
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from openpyxl import load_workbook
+from openpyxl.utils.exceptions import InvalidFileException
+
+from adapters.csv_cells import parse_csv_cell
+
+UNPACKED_BYTES_MAX = 1 << 30
+"""A million rows of ten columns unpack to half of it; a file of a few kilobytes can unpack to anything."""
+
+
+class SheetError(ValueError):
+    """The file holds no sheet that can be read; `str(error)` completes a sentence that begins with its name."""
+
+
+def sheet_rows(path: Path) -> Iterator[tuple[int, tuple[str, ...]]]:
+    """Yield each row that is not blank with its number, without blank cells at its end. Raises `SheetError`, `OSError`."""
+    try:
+        _refuse_bomb(path)
+        book = load_workbook(path, read_only=True, data_only=True)
+        try:
+            for number, cells in enumerate(book.worksheets[0].iter_rows(values_only=True), start=1):
+                texts = _without_blank_end([_text(cell) for cell in cells])
+                if texts:
+                    yield number, texts
+        finally:
+            book.close()
+    except (zipfile.BadZipFile, InvalidFileException, KeyError, IndexError, EOFError, ValueError, SyntaxError) as error:
+        if isinstance(error, SheetError):
+            raise
+        raise SheetError(f"is no XLSX file, or was cut off ({type(error).__name__}): save it again, or as CSV") from error
+
+
+def _refuse_bomb(path: Path) -> None:
+    with zipfile.ZipFile(path) as packed:
+        size = sum(entry.file_size for entry in packed.infolist())
+    if size > UNPACKED_BYTES_MAX:
+        raise SheetError(f"unpacks to {size} bytes; {UNPACKED_BYTES_MAX} is the most: save it as CSV")
+
+
+def _without_blank_end(texts: Sequence[str]) -> tuple[str, ...]:
+    last = max((place for place, text in enumerate(texts, start=1) if text.strip()), default=0)
+    return tuple(texts[:last])
+
+
+def _text(cell: Any) -> str:
+    """Return a cell as text: a telephone number that a spreadsheet stored as 13055550123.0 has no fraction."""
+    if cell is None:
+        return ""
+    if isinstance(cell, bool):
+        return "true" if cell else "false"
+    if isinstance(cell, float) and cell.is_integer():
+        return str(int(cell))
+    if isinstance(cell, datetime):
+        return cell.isoformat(sep=" ")
+    return parse_csv_cell(cell) if isinstance(cell, str) else str(cell)
