@@ -13,8 +13,8 @@ from adapters.cli.failures import report_errors
 from adapters.cli.identity_check import open_checked
 from adapters.cli.progress import bars
 from adapters.imports.importing import ImportPlan, check_file, import_file, sample
-from adapters.imports.journal import ImportProgress, Journal, import_id
 from adapters.imports.mapping import FileMapping, read_typed
+from adapters.imports.progress import ImportProgress, ProgressFile, import_id
 from adapters.imports.rows import FORMATS, FileFacts, ImportFile, ImportFileError, examine, format_of, header
 from adapters.roles.context import Context, open_context
 from adapters.settings import Settings
@@ -68,12 +68,12 @@ def import_(  # noqa: PLR0917 - one parameter per option, given by name
     if not as_json:
         _show_mapping(plan)
     settings = resolve_settings(data_dir)
-    journal = Journal(data_dir, import_id(source, facts, typed, lead_token))
-    progress = ImportProgress(id="") if dry_run else _begun(journal.load(), again=again)
+    stored = ProgressFile(data_dir, import_id(source, facts, typed, lead_token))
+    progress = ImportProgress(id="") if dry_run else _begun(stored.load(), again=again)
     if progress.is_finished:
         click.echo("this file was imported already: nothing is sent; type --again to import it once more", err=True)
     else:
-        run(_check(settings, plan, facts, progress) if dry_run else _import(settings, plan, facts, journal, progress))
+        run(_check(settings, plan, facts, progress) if dry_run else _import(settings, plan, facts, stored, progress))
     _report(plan, progress, dry_run=dry_run, as_json=as_json)
     if progress.refused:
         raise click.exceptions.Exit(SOME_REFUSED)
@@ -97,13 +97,13 @@ async def _check(settings: Settings, plan: ImportPlan, facts: FileFacts, progres
 
 
 async def _import(
-    settings: Settings, plan: ImportPlan, facts: FileFacts, journal: Journal, progress: ImportProgress
+    settings: Settings, plan: ImportPlan, facts: FileFacts, stored: ProgressFile, progress: ImportProgress
 ) -> None:
     async with open_checked(settings) as context:
         await _read_rules(context, plan)
         with _bar() as bar:
             task = bar.add_task("sent", total=facts.last_line, completed=progress.line)
-            await import_file(plan, context, journal, progress, lambda line: bar.update(task, completed=line))
+            await import_file(plan, context, stored, progress, lambda line: bar.update(task, completed=line))
 
 
 async def _read_rules(context: Context, plan: ImportPlan) -> None:

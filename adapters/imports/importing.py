@@ -1,7 +1,7 @@
 """How do the rows of a file become leads? Each is checked, and put on `leads.inbox.bulk` under an id of its own.
 
-The id names the import and the line. An import that was killed between an acknowledgement and its journal finds its last row
-on the inbox. A contact also remembers the ids of a day, so that a row sent twice changes nothing
+The id names the import and the line. An import that was killed between an acknowledgement and its progress file finds its
+last row on the inbox. A contact also remembers the ids of a day, so that a row sent twice changes nothing
 (`engine/contact/facts/person.py`).
 """
 
@@ -17,8 +17,8 @@ from msgspec import Struct
 
 from adapters.audit.recorded import batches
 from adapters.csv_cells import format_csv_cell
-from adapters.imports.journal import ImportProgress, Journal
 from adapters.imports.mapping import FileMapping
+from adapters.imports.progress import ImportProgress, ProgressFile
 from adapters.imports.rows import FileRow, ImportFile, rows
 from adapters.intake.intake import BODY_BYTES_MAX
 from adapters.partitions.routing import partition_of
@@ -111,12 +111,12 @@ def check_file(plan: ImportPlan, context: Context, advance: Callable[[int], None
 
 
 async def import_file(
-    plan: ImportPlan, context: Context, journal: Journal, progress: ImportProgress, advance: Callable[[int], None]
+    plan: ImportPlan, context: Context, stored: ProgressFile, progress: ImportProgress, advance: Callable[[int], None]
 ) -> None:
     """Send every row behind the line that the progress names, and keep the progress. Raises `LogError`."""
     topic = context.names.of(LEADS_INBOX_BULK.name)
     partition = partition_of(progress.id.encode(), await context.log.partition_count(topic))
-    acknowledged = await _last_line(context, topic, partition, journal, progress)
+    acknowledged = await _last_line(context, topic, partition, stored, progress)
     appender = await context.log.appender()
     try:
         todo = (row for row in rows(plan.file) if row.line > progress.line)
@@ -129,22 +129,22 @@ async def import_file(
             progress.refused += checked.refused
             progress.errors_size = write_errors(plan.errors, checked.errors, progress.errors_size)
             progress.line = some[-1].line
-            journal.save(progress)
+            stored.save(progress)
             advance(progress.line)
     finally:
         await appender.close()
     progress.is_finished = True
-    journal.save(progress)
+    stored.save(progress)
 
 
-async def _last_line(context: Context, topic: str, partition: int, journal: Journal, progress: ImportProgress) -> int:
-    """Return the last line of this import that the inbox has, whether or not the journal knows of it; 0: it has none."""
+async def _last_line(context: Context, topic: str, partition: int, stored: ProgressFile, progress: ImportProgress) -> int:
+    """Return the last line of this import that the inbox has, known to the progress file or not; 0 where it has none."""
     prefix, last = f"{progress.id}/{progress.number}/", progress.line
     reader = await context.log.reader(topic, [partition])
     try:
         if progress.offset is None:
             progress.offset = await reader.end(partition)
-            journal.save(progress)
+            stored.save(progress)
             return last
         await reader.seek(partition, progress.offset)
         async for some in batches(reader, partition):

@@ -10,12 +10,13 @@ from openpyxl import load_workbook
 from openpyxl.utils.exceptions import InvalidFileException
 
 from adapters.csv_cells import parse_csv_cell
+from schemas.errors import SenderError
 
 UNPACKED_BYTES_MAX = 1 << 30
 """A million rows of ten columns unpack to half of it; a file of a few kilobytes can unpack to anything."""
 
 
-class SheetError(ValueError):
+class SheetError(SenderError):
     """The file holds no sheet that can be read; `str(error)` completes a sentence that begins with its name."""
 
 
@@ -32,8 +33,6 @@ def sheet_rows(path: Path) -> Iterator[tuple[int, tuple[str, ...]]]:
         finally:
             book.close()
     except (zipfile.BadZipFile, InvalidFileException, KeyError, IndexError, EOFError, ValueError, SyntaxError) as error:
-        if isinstance(error, SheetError):
-            raise
         raise SheetError(f"is no XLSX file, or was cut off ({type(error).__name__}): save it again, or as CSV") from error
 
 

@@ -13,7 +13,7 @@ import pytest
 from adapters.audit.recorded import batches
 from adapters.bench.submissions import TEXT_TOKEN, rule_records
 from adapters.cli.main import main
-from adapters.imports.journal import FOLDER, ImportProgress
+from adapters.imports.progress import FOLDER, ImportProgress
 from adapters.partitions.routing import partition_of
 from adapters.roles.context import open_context
 from adapters.settings import load
@@ -155,7 +155,7 @@ async def test_an_import_that_was_killed_twice_sends_each_line_once(tmp_path: Pa
 
 
 async def kill_when(arguments: tuple[str, ...], folder: Path, line: int) -> None:
-    """Run a command, and kill it once its journal has come to a line."""
+    """Run a command, and kill it once its progress file names a line."""
     program = "import sys; from adapters.cli.main import main; sys.exit(main(sys.argv[1:]))"
     child = subprocess.Popen([sys.executable, "-c", program, *arguments])
     try:
@@ -174,19 +174,19 @@ def lines_done(folder: Path) -> int:
 
 
 @pytest.mark.usefixtures("deployment")
-async def test_rows_that_were_acknowledged_before_the_journal_knew_are_not_sent_again(
+async def test_rows_that_were_acknowledged_before_the_progress_file_knew_are_not_sent_again(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "leads.csv"
     file.write_text("caller_id\n" + "".join(f"+1212{2_000_000 + n}\n" for n in range(3)))
     assert await ran(*imported(file)) == 0
-    [journal] = (tmp_path / ".leadclock" / FOLDER).glob("*.json")
-    progress = msgspec.json.decode(journal.read_bytes(), type=ImportProgress)
-    journal.write_bytes(msgspec.json.encode(ImportProgress(id=progress.id, offset=0)))
+    [stored] = (tmp_path / ".leadclock" / FOLDER).glob("*.json")
+    progress = msgspec.json.decode(stored.read_bytes(), type=ImportProgress)
+    stored.write_bytes(msgspec.json.encode(ImportProgress(id=progress.id, offset=0)))
     assert await ran(*imported(file, "--again")) == 1
     assert "run it without --again" in capsys.readouterr().err
 
     assert await ran(*imported(file)) == 0
 
     assert len(await sent()) == 3
-    assert msgspec.json.decode(journal.read_bytes(), type=ImportProgress).sent == 3
+    assert msgspec.json.decode(stored.read_bytes(), type=ImportProgress).sent == 3

@@ -5,7 +5,6 @@ number continues where it stopped, and never starts again once it is over; `--ag
 """
 
 import hashlib
-import os
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -13,9 +12,9 @@ import msgspec
 from msgspec import Struct
 
 from adapters.imports.rows import FileFacts, ImportFile
+from adapters.up.folder import write_private
 
 FOLDER = "imports"
-PRIVATE = 0o600
 
 
 class ImportProgress(Struct, kw_only=True):
@@ -35,7 +34,7 @@ class ImportProgress(Struct, kw_only=True):
     is_finished: bool = False
 
 
-class Journal:
+class ProgressFile:
     """Loads and saves the progress of one import."""
 
     def __init__(self, data_folder: Path, import_id: str) -> None:
@@ -52,13 +51,7 @@ class Journal:
     def save(self, progress: ImportProgress) -> None:
         """Store the progress: a crash leaves the former or the new one, never a part."""
         self._path.parent.mkdir(parents=True, exist_ok=True)
-        fresh = self._path.with_suffix(".tmp")
-        descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, PRIVATE)
-        with os.fdopen(descriptor, "wb") as target:
-            target.write(msgspec.json.encode(progress))
-            target.flush()
-            os.fsync(target.fileno())
-        fresh.replace(self._path)
+        write_private(self._path, msgspec.json.encode(progress))
 
 
 def import_id(file: ImportFile, facts: FileFacts, typed: Mapping[str, str], lead_token: str) -> str:
