@@ -79,6 +79,11 @@ Networks = Annotated[
     tuple[str, ...], Meta(description="networks such as 10.0.0.0/8,fd12::/32 (no bit set behind the prefix)")
 ]
 
+HostEntry = Annotated[str, Meta(pattern=r"^\s*[A-Za-z0-9.-]+=[1-9][0-9]{0,15}\s*$")]
+Hosts = Annotated[
+    tuple[HostEntry, ...], Meta(description="host names with the id of their company, such as acme.example.com=7")
+]
+
 
 class SettingsError(SenderError):
     """A setting is missing or wrong; `str(error)` names it and how to set it."""
@@ -125,6 +130,8 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     rate_unknown_keys: RateText = "50:500"
     trusted_proxies: Networks = ()
     """Networks (CIDR) whose X-Forwarded-For names the client; list here every proxy in front of the API."""
+    hosts: Hosts = ()
+    """Host names of companies (`acme.example.com=7`): a host then serves its company alone, and no other host answers."""
     channels: Channels = CHANNELS
     """Channels that a gateway serves; each needs a provider."""
     sandbox: Sandboxed = ()
@@ -271,7 +278,7 @@ def _allowed(kind: Any) -> Iterator[str]:
             yield from () if part is NoneType else _allowed(part)
 
 
-_LISTS = (Networks, Ports, Channels, Sandboxed)
+_LISTS = (Networks, Hosts, Ports, Channels, Sandboxed)
 """Lists; a variable separates their values by commas."""
 
 _WORDS: dict[Any, str] = {str: "text", bool: "true or false", int: "a whole number", float: "a number"}

@@ -42,6 +42,7 @@ PROBLEMS: dict[str, Problem] = {
     "deleted": Problem(410, "The record was deleted"),
     "too_large": Problem(413, "The request is too large"),
     "unsupported_media_type": Problem(415, "The content type is not one that is read here"),
+    "unknown_host": Problem(421, "No company is served under this host name"),
     "validation_failed": Problem(422, "Some fields are not valid"),
     "per_page_requires_cursor": Problem(422, "More than 10 calls a page need a cursor"),
     "suppressed_contact": Problem(422, "This person must not be contacted"),

@@ -38,7 +38,12 @@ async def show_request(exchange: Exchange) -> Reply:
 
 
 def _may_see(exchange: Exchange, result: Result) -> bool:
-    """Return whether the caller may see a result: with a key those of its company, without a key only those about a lead."""
+    """Return whether the caller may see a result: with a key those of its company, without a key only those about a lead.
+
+    A host that serves one company shows no other's.
+    """
+    if exchange.host_company_id not in {None, result.company_id}:
+        return False
     if exchange.access is not None:
         return exchange.access.company_id == result.company_id
     return result.answer is None or result.answer.record_type in {None, "lead"}

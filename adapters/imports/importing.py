@@ -39,7 +39,7 @@ SOURCE = "/import"
 ERROR_COLUMNS = ("line", "field", "problem")
 
 
-class RowError(Struct, frozen=True):
+class RowProblem(Struct, frozen=True):
     """What is wrong with one field of a row; `field` is empty where the whole row is meant."""
 
     line: int
@@ -51,7 +51,7 @@ class CheckedRows(Struct):
     """The good rows of a batch, each with its line, and what is wrong with the others."""
 
     good: list[tuple[int, bytes]]
-    errors: list[RowError]
+    errors: list[RowProblem]
     refused: int = 0
 
 
@@ -74,26 +74,28 @@ def check_rows(some: Iterable[FileRow], plan: ImportPlan, rules: Rules, now: Ins
     return checked
 
 
-def _check(row: FileRow, plan: ImportPlan, rules: Rules, now: Instant, good: list[tuple[int, bytes]]) -> Iterator[RowError]:
+def _check(
+    row: FileRow, plan: ImportPlan, rules: Rules, now: Instant, good: list[tuple[int, bytes]]
+) -> Iterator[RowProblem]:
     if row.problem is not None:
-        yield RowError(row.line, "", row.problem)
+        yield RowProblem(row.line, "", row.problem)
         return
     try:
         submission = plan.mapping.submission(row.cells, plan.lead_token)
     except ValueError as error:
-        yield RowError(row.line, "data", str(error))
+        yield RowProblem(row.line, "data", str(error))
         return
     try:
         normalise(submission, rules, received_at=now)
     except RefusedError as refusal:
         if not refusal.errors:
-            yield RowError(row.line, "", refusal.detail)
+            yield RowProblem(row.line, "", refusal.detail)
         for field, sentences in refusal.errors.items():
-            yield from (RowError(row.line, field, sentence) for sentence in sentences)
+            yield from (RowProblem(row.line, field, sentence) for sentence in sentences)
         return
     body = to_json(submission)
     if len(body) > BODY_BYTES_MAX:
-        yield RowError(row.line, "", f"has {len(body)} bytes as a submission; {BODY_BYTES_MAX} is the most")
+        yield RowProblem(row.line, "", f"has {len(body)} bytes as a submission; {BODY_BYTES_MAX} is the most")
         return
     good.append((row.line, body))
 
@@ -167,7 +169,7 @@ def _outgoing(topic: str, progress: ImportProgress, line: int, body: bytes) -> O
     return Outgoing(topic, progress.id.encode(), body, to_headers(Envelope(id=name, type="lead.submitted", source=SOURCE)))
 
 
-def write_errors(path: Path, errors: Iterable[RowError], size: int) -> int:
+def write_errors(path: Path, errors: Iterable[RowProblem], size: int) -> int:
     """Write errors behind the first `size` bytes of their file, and return its new size; no file where there are none."""
     if size == 0:
         path.unlink(missing_ok=True)

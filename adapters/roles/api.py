@@ -10,6 +10,7 @@ from litestar import Litestar
 
 from adapters.gateway.addresses import networks
 from adapters.http.app import build_app
+from adapters.http.exchange.hosts import read_hosts
 from adapters.http.exchange.requests import LogRequests
 from adapters.http.exchange.settings import RATES, HttpSettings, Rate, read_rate
 from adapters.http.server import serving
@@ -166,6 +167,7 @@ def _http_settings(context: Context) -> HttpSettings:
         secret_key=settings.secret_key,
         rates={name: rate for name, rate in rates.items() if rate is not None},
         trusted_proxies=trusted_proxies(settings),
+        hosts=_hosts(settings),
         connections_per_address=settings.http_connections_per_address,
         speed=settings.clock_speed,
         webhook_networks=networks(settings.webhook_private_networks),
@@ -177,6 +179,13 @@ def _http_settings(context: Context) -> HttpSettings:
 def trusted_proxies(settings: Deployment) -> tuple[IPv4Network | IPv6Network, ...]:
     """Return the networks whose X-Forwarded-For is believed. Raises `SettingsError`."""
     return tuple(_network(text) for text in settings.trusted_proxies)
+
+
+def _hosts(settings: Deployment) -> dict[str, int]:
+    try:
+        return read_hosts(settings.hosts)
+    except ValueError as error:
+        raise SettingsError(f"{PREFIX}HOSTS: {error}") from None
 
 
 def _rate(settings: Deployment, name: str) -> Rate | None:

@@ -24,7 +24,10 @@ FIRST_PAGE = Path(__file__).parents[2] / "README.md"
 PAGE = Path(__file__).parents[2] / "deploy" / "docs" / "producers.md"
 SECONDS = 60.0
 
-ELSEWHERE = {"leadclock leads send": "asks a log of its own: tests/system/test_up.py pastes it"}
+ELSEWHERE = {
+    "leadclock leads send": "asks a log of its own: tests/system/test_up.py pastes it",
+    "leadclock leads import": "asks a log of its own: tests/adapters/cli/test_lead_import.py runs it",
+}
 """Beginning of a block -> who runs it."""
 
 STRICT_CURL = 'curl() { command curl -sS --fail-with-body -g "$@"; echo; }\n'

@@ -66,6 +66,7 @@ STATUSES: dict[int, str] = {
     410: "deleted",
     413: "too_large",
     415: "unsupported_media_type",
+    421: "unknown_host",
     422: """
         validation_failed per_page_requires_cursor suppressed_contact quiet_hours outside_hours frequency_cap
         schedule_inactive invalid_number invalid_schedule not_supported unknown_type malformed_envelope

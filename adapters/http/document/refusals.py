@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from adapters.http.document.examples import REQUEST
-from adapters.http.exchange.exchange import BODY_METHODS, PLACEHOLDER, Operation
+from adapters.http.exchange.exchange import API_PREFIX, BODY_METHODS, PLACEHOLDER, Operation
 from adapters.http.exchange.failures import OUTAGES
 from adapters.http.exchange.headers import COMMON_HEADERS, PROBLEM_HEADERS, RATE_HEADERS
 from adapters.http.exchange.problems import MEDIA_TYPE, build_problem
@@ -19,6 +19,7 @@ def problem_codes(operation: Operation) -> tuple[str, ...]:
 
 def _codes(operation: Operation) -> Iterator[str]:
     yield from ("internal_error", *operation.problems)
+    yield from ("unknown_host",) * operation.path.startswith(API_PREFIX)
     if operation.access != "open":
         yield from ("unauthenticated", "forbidden", "reads_unavailable", "reads_too_slow", "events_unavailable")
     if operation.access != "open" or operation.parameters:

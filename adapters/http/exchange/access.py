@@ -25,6 +25,8 @@ from schemas.records import ApiKey, Company, Offer, Record, Schedule
 
 CHALLENGE = 'Basic realm="leadclock", charset="UTF-8"'
 
+NO_VALID_KEY = "Send a valid key: public:private with HTTP Basic, or public.private with Bearer."
+
 CREDENTIALS_LENGTH_MAX = 1_000
 """Characters of an Authorization header; our keys have about 100."""
 
@@ -122,7 +124,7 @@ class Authenticator:
                 if found is None:
                     self.unknown.add(f"{public}:{given}")
         if found is None:
-            raise unauthenticated("Send a valid key: public:private with HTTP Basic, or public.private with Bearer.")
+            raise unauthenticated(NO_VALID_KEY)
         record, key = found
         if key.ip_allow_list and not _is_listed(address, key.ip_allow_list):
             raise unauthenticated("This key may not be used from this network address.")

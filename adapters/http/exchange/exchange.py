@@ -14,7 +14,14 @@ import structlog
 from litestar import Request
 from msgspec import Struct
 
-from adapters.http.exchange.access import Access, Authenticator, TokenTarget, forwarded_for, unauthenticated
+from adapters.http.exchange.access import (
+    NO_VALID_KEY,
+    Access,
+    Authenticator,
+    TokenTarget,
+    forwarded_for,
+    unauthenticated,
+)
 from adapters.http.exchange.active_companies import ActiveCompanies
 from adapters.http.exchange.addresses import client_of
 from adapters.http.exchange.binding import (
@@ -29,6 +36,7 @@ from adapters.http.exchange.binding import (
     read_query,
 )
 from adapters.http.exchange.export_slots import ExportSlots
+from adapters.http.exchange.hosts import company_of_host
 from adapters.http.exchange.identity import RequestIds
 from adapters.http.exchange.parameters import read_id, unknown_parameters
 from adapters.http.exchange.ports import Requests, RulesSource
@@ -44,6 +52,9 @@ HttpRequest = Request[Any, Any, Any]
 
 BODY_METHODS = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 """Methods whose fields are in the body."""
+
+API_PREFIX = "/api/"
+"""Of the paths that a company's host serves; probes answer under any host."""
 
 PLACEHOLDER = re.compile(r"\{(\w+)\}")
 """A placeholder of a path, with its name."""
@@ -167,6 +178,8 @@ class Exchange:
         self.headers: dict[str, str] = {}
         self.now = services.now()
         self.wait_started = services.monotonic()
+        self.host_company_id: int | None = None
+        """The company that the host name serves; None where hosts are not set."""
 
     @property
     def key(self) -> Access:
@@ -202,6 +215,8 @@ class Exchange:
     async def read(self) -> None:
         """Read query and body, and authenticate the sender. Raises `ProblemError`."""
         operation = self.operation
+        if operation.path.startswith(API_PREFIX):
+            self.host_company_id = company_of_host(self._header(b"host"), self.services.settings.hosts)
         # Authenticate before reading the body, unless the key may be in a field of the body.
         early = operation.access == "key" and (not operation.auth_token or self._header(b"authorization") != "")
         if early:
@@ -225,14 +240,15 @@ class Exchange:
     async def target(self, lead_token: Any, *, field: str = "lead_token") -> TokenTarget:
         """Return the offer or schedule of a lead token sent as `field`. Raises `ProblemError` if the sender may not use it.
 
-        An unknown token and another company's token (for a sender with a key) get the same text.
+        An unknown token and another company's token (than that of the key, or of the host) get the same text.
         """
         token = _text(lead_token).strip()
         if not token:
             sentence = f"must be the lead token of an offer{'' if field == 'offer_token' else ' or a schedule'}"
             raise ProblemError("validation_failed", f"Send the {field}.", {field: [sentence]})
         target = await self.services.authenticator.target(token, address=self.address if self.access is None else None)
-        if target is None or (self.access is not None and self.access.company_id != target.company_id):
+        allowed = self.host_company_id if self.access is None else self.access.company_id
+        if target is None or (allowed is not None and target.company_id != allowed):
             raise ProblemError("unknown_lead_token", "No offer or schedule has this lead_token.")
         if self.access is None:
             if target.require_auth:
@@ -313,6 +329,8 @@ class Exchange:
             return
         authenticator = self.services.authenticator
         self.access = await authenticator.authenticate(authorization, auth_token, address=self.address, now=self.now)
+        if self.host_company_id not in {None, self.access.company_id}:
+            raise unauthenticated(NO_VALID_KEY)  # as if there were no such key: a host says nothing of other companies
         if self.operation.scope:
             self.access.require(self.operation.scope)
         self.limit(self.access.company_id)

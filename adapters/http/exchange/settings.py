@@ -1,6 +1,6 @@
 """What can an operator set for the HTTP API? One struct, validated once and passed on."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from ipaddress import IPv4Network, IPv6Network
 from math import ceil, inf
 
@@ -59,6 +59,7 @@ class HttpSettings(Struct, frozen=True, kw_only=True):
     - `secret_key`: the deployment's LEADCLOCK_SECRET_KEY; it derives webhook secrets and signs request ids.
     - `rates`: a class that is missing has no limit.
     - `trusted_proxies`: networks whose X-Forwarded-For is used.
+    - `hosts`: host name -> the company that it serves; empty: every host serves all companies.
     - `speed`: above 1, domain time runs faster than wall time; the answers say so in `Leadclock-Speed`.
     - `connections_per_address`: also limits requests in flight. Behind a trusted proxy it counts the forwarded address.
     - `webhook_networks`, `own_ports`: a webhook's host must be public, or be in these networks on a port not of our own.
@@ -69,6 +70,7 @@ class HttpSettings(Struct, frozen=True, kw_only=True):
     wait_seconds: float = WAIT_SECONDS
     rates: dict[str, Rate] = field(default_factory=lambda: dict(RATES))
     trusted_proxies: tuple[IPv4Network | IPv6Network, ...] = ()
+    hosts: Mapping[str, int] = field(default_factory=dict)
     speed: float = 1.0
     connections_per_address: int = PER_ADDRESS_MAX
     webhook_networks: tuple[IPv4Network | IPv6Network, ...] = ()

@@ -1,0 +1,33 @@
+"""Which company does a host name serve? Where hosts are set, each answers for one company, and no other host answers."""
+
+import re
+from collections.abc import Iterable, Mapping
+
+from adapters.http.exchange.problems import ProblemError
+
+_ENTRY = re.compile(r"([a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)*)=([1-9][0-9]{0,15})", re.ASCII)
+
+
+def read_hosts(entries: Iterable[str]) -> dict[str, int]:
+    """Return the company of each host from entries such as `acme.example.com=7`. Raises `ValueError`."""
+    found: dict[str, int] = {}
+    for entry in entries:
+        match = _ENTRY.fullmatch(entry.strip().lower())
+        if match is None:
+            raise ValueError(f"{entry!r} must be a host name and the id of its company, such as acme.example.com=7")
+        host, company_id = match[1], int(match[2])
+        if found.setdefault(host, company_id) != company_id:
+            raise ValueError(f"{host} is there twice, with different companies")
+    return found
+
+
+def company_of_host(header: str, hosts: Mapping[str, int]) -> int | None:
+    """Return the company that a Host header names; None where no hosts are set. Raises `ProblemError` unknown_host."""
+    if not hosts:
+        return None
+    name, _, port = header.rpartition(":")
+    host = (name if name and port.isdigit() else header).lower().removesuffix(".")
+    company_id = hosts.get(host)
+    if company_id is None:
+        raise ProblemError("unknown_host", "No company is served under this host name; correct the address.")
+    return company_id
