@@ -140,7 +140,7 @@ def commands(text: str) -> Iterator[tuple[list[str], bool]]:
 
 def _until_the_shell_takes_over(words: Iterable[str]) -> Iterator[str]:
     for word in words:
-        if word in {"&", "|", ">", "&&", ";"}:
+        if word in {"&", "|", ">", "&&", "||", ";"}:
             return
         yield word
 
