@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from schemas.errors import DependencyError
 from schemas.instant import Instant
-from schemas.records import ApiKey, Body, Number, Offer, Record, RulePack, Schedule, body_of, rules_key
+from schemas.records import ApiKey, Body, Buyer, BuyerFleet, Number, Offer, Record, RulePack, Schedule, body_of, rules_key
 from schemas.wire import UNREADABLE
 
 B = TypeVar("B", bound=Body)
@@ -77,6 +77,18 @@ class Rules:
     def owns(self, company_id: int, record_type: str, record_id: int) -> bool:
         """Return whether a company has a live record of this type and id."""
         return record_id in self._listed.get((record_type, company_id), {})
+
+    def has_any(self, company_id: int, record_type: str) -> bool:
+        """Return whether a company has a live record of this type."""
+        return bool(self._listed.get((record_type, company_id)))
+
+    def fleets_of(self, company_id: int, buyer_id: int | None) -> frozenset[str]:
+        """Return the `user_fleet_id` of each fleet that a live buyer of the company belongs to."""
+        buyer = self.body(Buyer, "buyer", buyer_id)
+        if buyer is None or buyer_id is None or not self.owns(company_id, "buyer", buyer_id):
+            return frozenset()
+        fleets = (self.body(BuyerFleet, "buyer_fleet", fleet_id) for fleet_id in buyer.buyer_fleet_ids)
+        return frozenset(fleet.user_fleet_id for fleet in fleets if fleet is not None)
 
     def body(self, kind: type[B], record_type: str, record_id: int | None) -> B | None:
         """Return the newest body of a live record of a type, or None where there is none or it was deleted."""

@@ -38,6 +38,7 @@ RecordType = Literal[
     "call_disposition",
     "action_group",
     "rule_pack",
+    "buyer_fleet",
 ]
 
 
@@ -134,7 +135,7 @@ class Schedule(Body, frozen=True, kw_only=True):
 class Buyer(Body, frozen=True, kw_only=True):
     """Who takes the calls: an E.164 number or a sip: address; within `business_hours` in its zone, where it has any.
 
-    `caps` and `total_caps_reset_at` are as those of a `BuyerGroup`.
+    `caps` and `total_caps_reset_at` are as those of a `BuyerGroup`. `buyer_fleet_ids` are the fleets that it belongs to.
     """
 
     name: str
@@ -150,6 +151,7 @@ class Buyer(Body, frozen=True, kw_only=True):
     external_record_id: str | None = None
     caps: dict[str, float] = {}
     total_caps_reset_at: Instant | None = None
+    buyer_fleet_ids: tuple[int, ...] = ()
 
 
 class BuyerGroup(Body, frozen=True, kw_only=True):
@@ -175,6 +177,14 @@ class BuyerGroup(Body, frozen=True, kw_only=True):
     business_hours: tuple[Window, ...] = ()
     description: str | None = None
     external_record_id: str | None = None
+
+
+class BuyerFleet(Body, frozen=True, kw_only=True):
+    """A label of buyers, which say themselves that they belong to it; filters name it as `fleet:<user_fleet_id>`."""
+
+    name: str
+    description: str | None = None
+    user_fleet_id: str
 
 
 class TrafficSource(Body, frozen=True, kw_only=True):
@@ -285,6 +295,7 @@ RECORD_BODIES: dict[str, type[Body]] = {
     "call_disposition": CallDisposition,
     "action_group": ActionGroup,
     "rule_pack": RulePack,
+    "buyer_fleet": BuyerFleet,
 }
 
 
@@ -341,6 +352,7 @@ __all__ = [
     "ApiKey",
     "Body",
     "Buyer",
+    "BuyerFleet",
     "BuyerGroup",
     "CallDisposition",
     "Company",

@@ -280,6 +280,11 @@ class PostgresReads:
             order = _body_field(record_type, order)
         return await self._lists.page("records", statement, paging, order)
 
+    async def fleet_members(self, company_id: int, fleet_ids: Sequence[int]) -> dict[int, list[int]]:
+        """Return the ids of the live buyers of each buyer fleet, ascending; a fleet without any is left out."""
+        rows = await self._rows("fleet_members", company_id, list(fleet_ids))
+        return {row["fleet_id"]: row["buyer_ids"] for row in rows}
+
     async def slots(self, company_id: int, resources: Sequence[str]) -> dict[str, tuple[int, int]]:
         """Return how many slots of each resource (`buyer_group/7`) are held, and how many contacts wait for one."""
         rows = await self._rows("slots", company_id, list(resources))

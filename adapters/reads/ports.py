@@ -254,6 +254,10 @@ class Reads(DueLeadReads, Protocol):
         """Return the usage of the caps of each resource (`buyer_group/7`) by period, as last counted by the account."""
         ...
 
+    async def fleet_members(self, company_id: int, fleet_ids: Sequence[int]) -> Mapping[int, Sequence[int]]:
+        """Return the ids of the live buyers of each buyer fleet, ascending; a fleet without any is left out."""
+        ...
+
     async def slots(self, company_id: int, resources: Sequence[str]) -> Mapping[str, tuple[int, int]]:
         """Return how many slots of each resource (`buyer_group/7`) are held, and how many contacts wait for one."""
         ...

@@ -13,6 +13,7 @@ from msgspec.structs import fields as fields_of
 
 from engine.account.action_groups import GROUP_STEPS_MAX, GroupOf, led_triggers, no_group, relocate, splice
 from engine.account.did_you_mean import did_you_mean
+from engine.account.fleets import FleetNamed
 from engine.account.groups import (
     CAP_FIELDS,
     CAP_INPUTS_OF,
@@ -80,21 +81,23 @@ def read_body(
     exists: Exists | None,
     buyer_named: BuyerLookup = no_buyer_named,
     group_of: GroupOf = no_group,
+    fleet_named: FleetNamed | None = None,
 ) -> BodyChange:
     """Return the body after the change.
 
     `exists` tells whether a live record of this company is there (None: references are not looked up), `buyer_named`
-    gives the id of a buyer by `user_buyer_id`, `group_of` an action group. Raises `RefusedError` (`validation_failed`, or
-    `invalid_schedule` where only steps and windows are at fault, `not_supported` where only a choice that cannot work
-    yet) with every bad field.
+    gives the id of a buyer by `user_buyer_id`, `group_of` an action group, `fleet_named` the id of a buyer fleet by
+    `user_fleet_id` (None: fleets are not looked up). Raises `RefusedError` (`validation_failed`, or `invalid_schedule`
+    where only steps and windows are at fault, `not_supported` where only a choice that cannot work yet) with every bad
+    field.
     """
     errors: Errors = {}
     kind = RECORD_BODIES[record_type]
     values = _read_fields(record_type, given, current, errors)
     if isinstance(current, Schedule) or kind is Schedule:
-        _read_plan(given, values, errors, exists, group_of)
+        _read_plan(given, values, errors, exists, group_of, fleet_named=fleet_named)
     if kind is ActionGroup:
-        _read_group(given, values, errors, exists)
+        _read_group(given, values, errors, exists, fleet_named)
     if kind is RulePack:
         read_rule_pack(given, values, errors)
     _check_required(kind, values, errors)
@@ -163,7 +166,13 @@ def _check_required(kind: type[Body], values: Mapping[str, Any], errors: Errors)
 
 
 def _read_plan(
-    given: Mapping[str, Any], values: dict[str, Any], errors: Errors, exists: Exists | None, group_of: GroupOf
+    given: Mapping[str, Any],
+    values: dict[str, Any],
+    errors: Errors,
+    exists: Exists | None,
+    group_of: GroupOf,
+    *,
+    fleet_named: FleetNamed | None,
 ) -> None:
     """Read and check the given plan; referenced records cannot be deleted."""
     lists = {
@@ -176,7 +185,7 @@ def _read_plan(
     triggers = led_triggers(triggers, spliced["steps"].firsts)
     if {"triggers", *lists} & given.keys():
         known = {name: list(faults) for name, faults in errors.items()}
-        check_steps(lists["steps"], lists["end_steps"], errors, exists, triggers)
+        check_steps(lists["steps"], lists["end_steps"], errors, exists, triggers, fleet_named=fleet_named)
         relocate(errors, known, spliced)
     values |= lists | {"triggers": triggers}
     if "windows" in given:
@@ -185,7 +194,13 @@ def _read_plan(
         check_margin(values.get("windows", {}), values.get("close_margin_seconds", 0), errors)
 
 
-def _read_group(given: Mapping[str, Any], values: dict[str, Any], errors: Errors, exists: Exists | None) -> None:
+def _read_group(
+    given: Mapping[str, Any],
+    values: dict[str, Any],
+    errors: Errors,
+    exists: Exists | None,
+    fleet_named: FleetNamed | None,
+) -> None:
     """Read and check the steps of an action group as if they were a schedule."""
     if "steps" not in given:
         if not values.get("steps"):
@@ -198,11 +213,11 @@ def _read_group(given: Mapping[str, Any], values: dict[str, Any], errors: Errors
         if isinstance(step, ActionGroupStep):
             fault = f"(step {step.id[:64]!r}) has no place in an action group: groups hold no groups"
             errors.setdefault(f"steps[{place}].kind", []).append(fault)
-    check_steps(steps, (), errors, exists)
+    check_steps(steps, (), errors, exists, fleet_named=fleet_named)
     values["steps"] = steps
 
 
-_LIST_REFERENCES = {"buyer_ids": "buyer", "buyer_group_ids": "buyer_group"}
+_LIST_REFERENCES = {"buyer_ids": "buyer", "buyer_group_ids": "buyer_group", "buyer_fleet_ids": "buyer_fleet"}
 
 
 def _check_references(values: Mapping[str, Any], given: Mapping[str, Any], errors: Errors, exists: Exists) -> None:

@@ -7,7 +7,15 @@ from msgspec import structs
 
 from engine.account import publishing
 from engine.account.bodies import read_body
-from engine.account.references import buyer_named, claim_unique_values, index_references, live_record, refuse_in_use
+from engine.account.references import (
+    buyer_named,
+    claim_unique_values,
+    fleet_named,
+    index_references,
+    live_record,
+    refuse_in_use,
+    refuse_renaming_in_use,
+)
 from engine.identity import uuid_of
 from engine.partition.draft import Draft, RefusedError
 from engine.submission.fields import FieldError, is_blank, parse_id
@@ -111,6 +119,7 @@ def _read(draft: Draft, request: RecordChangeRequested, record: Record, before: 
         exists=lambda record_type, record_id: live_record(draft, company_id, record_type, record_id) is not None,
         buyer_named=lambda user_buyer_id: buyer_named(draft, company_id, user_buyer_id),
         group_of=lambda group_id: _group(draft, company_id, group_id),
+        fleet_named=lambda user_fleet_id: fleet_named(draft, company_id, user_fleet_id),
     )
     for fact in change.facts:
         draft.fact(fact, record_type=record.type, record_id=record.id)
@@ -134,6 +143,7 @@ def _group(draft: Draft, company_id: int, group_id: int) -> ActionGroup | None:
 
 
 def _put_record(draft: Draft, record: Record, before: Body | None, body: Body) -> None:
+    refuse_renaming_in_use(draft, record, before, body)
     claim_unique_values(draft, record, before, body)
     index_references(draft, record, before, body)
     record.body = plain(body)

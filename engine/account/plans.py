@@ -11,6 +11,7 @@ from msgspec.structs import FieldInfo
 from msgspec.structs import fields as fields_of
 
 from engine.account.did_you_mean import did_you_mean
+from engine.account.fleets import FleetNamed, fleet_faults, step_fleet_faults
 from engine.account.flow import flow_faults, shown_ids
 from engine.account.steps import step_faults, trigger_faults
 from engine.calendar.windows import window_errors, window_set
@@ -114,15 +115,21 @@ def check_steps(
     errors: Errors,
     exists: Exists | None = None,
     triggers: Sequence[Trigger] = (),
+    *,
+    fleet_named: FleetNamed | None = None,
 ) -> None:
-    """Add the faults of the steps that could be read; with `exists` also references to missing records."""
+    """Add the faults of the steps that could be read; with `exists` and `fleet_named` also references to missing records."""
     if len(steps) + len(end_steps) > STEPS_MAX:
         _add(errors, "end_steps", f"must have at most {STEPS_MAX} steps together with steps")
     _check_ids([("steps", steps), ("end_steps", end_steps)], errors)
     for field, listed in (("steps", steps), ("end_steps", end_steps)):
         for place, step in _read_ones(listed):
             _collect(errors, f"{field}[{place}]", step, step_faults(step, ending=field == "end_steps", exists=exists))
+            _collect(errors, f"{field}[{place}]", step, step_fleet_faults(step, fleet_named))
         _check_flow(field, listed, errors, triggers if field == "steps" else ())
+    for place, trigger in enumerate(triggers):
+        for name, fault in fleet_faults("filters", trigger.filters, fleet_named):
+            _add(errors, f"triggers[{place}].{name}", fault)
 
 
 def _check_flow(field: str, listed: Steps, errors: Errors, triggers: Sequence[Trigger]) -> None:

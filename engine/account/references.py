@@ -1,7 +1,8 @@
 """Which records refer to each other, and which values are unique? Indexed beside the records: no decision searches them."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from engine.account.fleets import fleets_named
 from engine.partition.draft import Draft, RefusedError
 from schemas.account import Referrers, Taken
 from schemas.records import (
@@ -9,6 +10,7 @@ from schemas.records import (
     ApiKey,
     Body,
     Buyer,
+    BuyerFleet,
     BuyerGroup,
     CallDisposition,
     Number,
@@ -58,6 +60,8 @@ def _references(body: Body) -> Iterator[Reference]:
         yield "offer", body.offer_id
     if isinstance(body, Offer | BuyerGroup):
         yield from (("buyer", buyer_id) for buyer_id in body.buyer_ids)
+    if isinstance(body, Buyer):
+        yield from (("buyer_fleet", fleet_id) for fleet_id in body.buyer_fleet_ids)
     if isinstance(body, Offer):
         yield from (("buyer_group", group_id) for group_id in body.buyer_group_ids)
     if isinstance(body, Schedule):
@@ -92,7 +96,7 @@ def _step_references(steps: Iterable[Step]) -> Iterator[Reference]:
 def index_references(draft: Draft, record: Record, before: Body | None, after: Body | None) -> None:
     """Update the index of references for a changed record."""
     name = f"{record.type}/{record.id}"
-    old, new = references_of(before) if before else set(), references_of(after) if after else set()
+    old, new = _all_references(draft, record.company_id, before), _all_references(draft, record.company_id, after)
     for record_type, record_id in sorted(old ^ new):
         key = referrers_key(record_type, record_id)
         known = draft.get(key, Referrers) or Referrers(company_id=record.company_id)
@@ -109,19 +113,52 @@ def index_references(draft: Draft, record: Record, before: Body | None, after: B
             draft.remove(key)
 
 
+def _all_references(draft: Draft, company_id: int, body: Body | None) -> set[Reference]:
+    """Return the records that a body names by id, and the buyer fleets that its filters name."""
+    if body is None:
+        return set()
+    names: set[str] = set()
+    if isinstance(body, Schedule):
+        names = fleets_named((*body.steps, *body.end_steps), body.triggers)
+    elif isinstance(body, ActionGroup):
+        names = fleets_named(body.steps)
+    fleet_ids = {fleet_named(draft, company_id, name) for name in names}
+    return references_of(body) | {("buyer_fleet", fleet_id) for fleet_id in fleet_ids if fleet_id is not None}
+
+
 def refuse_in_use(draft: Draft, record: Record) -> None:
     """Raise `RefusedError` where live records refer to this one."""
-    known = draft.get(referrers_key(record.type, record.id), Referrers)
     # A schedule may move leads to itself.
-    by = [name for name in known.by if name != f"{record.type}/{record.id}"] if known is not None else []
-    if not by:
+    by = [name for name in _referrers(draft, record) if name != f"{record.type}/{record.id}"]
+    if by:
+        raise RefusedError("record_in_use", f"It is used by {_listed(by)}; take it out of them, then delete it.")
+
+
+def refuse_renaming_in_use(draft: Draft, record: Record, before: Body | None, after: Body) -> None:
+    """Raise `RefusedError` where a buyer fleet gets another `user_fleet_id` while filters name it by the present one."""
+    if (
+        not isinstance(before, BuyerFleet)
+        or not isinstance(after, BuyerFleet)
+        or before.user_fleet_id == after.user_fleet_id
+    ):
         return
+    by = [name for name in _referrers(draft, record) if not name.startswith("buyer/")]  # buyers name it by its id
+    if by:
+        sentence = f"fleet:{before.user_fleet_id} is used by {_listed(by)}; take it out of them, then rename it."
+        raise RefusedError("record_in_use", sentence, {"user_fleet_id": [f"is named by filters of {_listed(by)}"]})
+
+
+def _referrers(draft: Draft, record: Record) -> tuple[str, ...]:
+    known = draft.get(referrers_key(record.type, record.id), Referrers)
+    return () if known is None else known.by
+
+
+def _listed(by: Sequence[str]) -> str:
     named = ", ".join(name.replace("_", " ").replace("/", " ") for name in by[:SHOWN_MAX])
-    more = f" and {len(by) - SHOWN_MAX} more" if len(by) > SHOWN_MAX else ""
-    raise RefusedError("record_in_use", f"It is used by {named}{more}; take it out of them, then delete it.")
+    return f"{named} and {len(by) - SHOWN_MAX} more" if len(by) > SHOWN_MAX else named
 
 
-def unique_values(body: Body) -> dict[str, tuple[str, str]]:
+def unique_values(body: Body) -> dict[str, tuple[str, str]]:  # noqa: PLR0911 - one line per type
     """Return the values of a body that no other record of the company may have: field -> (kind, value)."""
     match body:
         case Offer() | Schedule():
@@ -130,6 +167,8 @@ def unique_values(body: Body) -> dict[str, tuple[str, str]]:
             return {"public_key": ("public_key", body.public_key)}
         case Buyer() if body.user_buyer_id is not None:
             return {"user_buyer_id": ("user_buyer_id", body.user_buyer_id)}
+        case BuyerFleet():
+            return {"user_fleet_id": ("user_fleet_id", body.user_fleet_id)}
         case Number():
             return {"number": ("number", body.number)}
         case CallDisposition() if body.code is not None:
@@ -181,4 +220,10 @@ def _refuse_taken(draft: Draft, record: Record, values: Mapping[str, tuple[str, 
 def buyer_named(draft: Draft, company_id: int, user_buyer_id: str) -> int | None:
     """Return the id of the live buyer with a `user_buyer_id`."""
     taken = draft.get(taken_key(company_id, "user_buyer_id", user_buyer_id), Taken)
+    return None if taken is None else taken.record_id
+
+
+def fleet_named(draft: Draft, company_id: int, user_fleet_id: str) -> int | None:
+    """Return the id of the live buyer fleet with a `user_fleet_id`."""
+    taken = draft.get(taken_key(company_id, "user_fleet_id", user_fleet_id), Taken)
     return None if taken is None else taken.record_id

@@ -38,6 +38,9 @@ DESCRIPTION_LENGTH_MAX = 2_000
 REFERENCES_MAX = 500
 """Records that one record may name in a list: a group of more buyers is several groups."""
 
+FLEETS_MAX = 50
+"""Fleets that one buyer belongs to: each is looked up where a filter names a fleet."""
+
 NOT_TOGETHER = "cannot be simultaneously yet; send sequentially, or leave it out"
 
 HEADERS_MAX = 20
@@ -81,6 +84,7 @@ SCOPES_MAX = 50
 NETWORKS_MAX = 100
 
 _DISPOSITION_CODE = re.compile(r"[A-Z0-9_]{1,16}", re.ASCII)
+_FLEET_ID = re.compile(r"[a-z0-9_]{1,64}", re.ASCII)
 _LEAD_TOKEN = re.compile(r"[A-Za-z0-9_-]{16,64}", re.ASCII)
 _SIP = re.compile(r"sips?:[^\s@<>]{1,100}@[A-Za-z0-9.:\[\]-]{1,150}(?:;[^\s<>]{0,100})?", re.ASCII)
 _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}", re.ASCII)
@@ -131,11 +135,19 @@ def disposition_code(value: Any) -> str:
     return text
 
 
-def ids(value: Any) -> tuple[int, ...]:
+def user_fleet_id(value: Any) -> str:
+    """Return the identifier of a buyer fleet, by which filters name it."""
+    text = required_text(value)
+    if _FLEET_ID.fullmatch(text) is None:
+        raise FieldError("must be 1 to 64 lowercase letters, digits or _")
+    return text
+
+
+def ids(value: Any, most: int = REFERENCES_MAX) -> tuple[int, ...]:
     """Return a list of internal ids, each once, in the order given; null and blank are the empty list."""
     if is_blank(value):
         return ()
-    listed = _listed(value, "internal ids", REFERENCES_MAX)
+    listed = _listed(value, "internal ids", most)
     return tuple(dict.fromkeys(parse_id(part) for part in listed))
 
 
@@ -380,6 +392,8 @@ PARSERS: dict[str, Parser] = {
     "migrate": choice("none", "by_step_id"),
     "number": number,
     "user_buyer_id": optional(parse_text),
+    "user_fleet_id": user_fleet_id,
+    "buyer_fleet_ids": partial(ids, most=FLEETS_MAX),
     "user_traffic_source_id": optional(parse_text),
     "external_record_id": optional(parse_text),
     "first_name": optional(parse_text),

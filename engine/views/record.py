@@ -12,11 +12,14 @@ from engine.account.groups import CAPS_OF
 from engine.views.caps import Used, is_maxed_out
 from engine.views.cells import cell, spelled_out
 from schemas.instant import to_rfc3339
-from schemas.records import RECORD_BODIES, Body, Buyer, BuyerGroup, Offer, TrafficSource
+from schemas.records import RECORD_BODIES, Body, Buyer, BuyerFleet, BuyerGroup, Offer, TrafficSource
 
 Row = Mapping[str, Any]
 
 _NOT_COUNTED: Used = {}
+
+FLEET_TYPE = "buyer_fleet"
+"""The type whose buyers are shown with it, and set on the buyers."""
 
 HIDDEN_FIELDS: dict[str, frozenset[str]] = {
     "api_key": frozenset({"private_key_sha256"}),
@@ -36,6 +39,7 @@ TYPE_NAMES: dict[str, str] = {
     "call_disposition": "CallDisposition",
     "action_group": "ActionGroup",
     "rule_pack": "RulePack",
+    "buyer_fleet": "BuyerFleet",
 }
 
 BASE_COLUMNS = (
@@ -61,16 +65,17 @@ def record_view(
     *,
     slots_held: int = 0,
     used: Used = _NOT_COUNTED,
+    members: Sequence[int] = (),
 ) -> dict[str, Any]:
     """Return a record as the API shows it; `path` is the collection of its type.
 
-    `used` holds the counts of a record with caps; missing ones are null.
+    `used` holds the counts of a record with caps; missing ones are null. `members` are the buyers of a fleet.
     """
     body = msgspec.convert(row["body"], RECORD_BODIES[record_type])
     shown = {
         **_base(record_type, row, f"{path}/{row['id']}"),
         **_fields(body),
-        **_derived(record_type, body, slots_held, used),
+        **_derived(record_type, body, slots_held, used, members),
     }
     return {name: shown.get(name) for name in (columns or record_columns(record_type))}
 
@@ -98,8 +103,10 @@ def _fields(body: Body) -> dict[str, Any]:
     }
 
 
-def _derived(record_type: str, body: Body, slots_held: int, used: Used) -> dict[str, Any]:
+def _derived(record_type: str, body: Body, slots_held: int, used: Used, members: Sequence[int]) -> dict[str, Any]:
     shown: dict[str, Any] = {}
+    if isinstance(body, BuyerFleet):
+        shown |= {"buyers_count": len(members), "buyer_ids": list(members)}
     if isinstance(body, Offer | BuyerGroup):
         shown["buyers_count"] = len(body.buyer_ids)
     if isinstance(body, Buyer | BuyerGroup | TrafficSource):
@@ -111,13 +118,16 @@ def _derived(record_type: str, body: Body, slots_held: int, used: Used) -> dict[
 
 
 def counted_columns(record_type: str) -> frozenset[str]:
-    """Return the columns that calls and conversions change, not a change of the record."""
-    return frozenset(_derived_names(record_type)) - {"buyers_count", *CAPS_OF.get(record_type, ())}
+    """Return the columns that calls, conversions and changes of other records change, not a change of the record."""
+    derived = frozenset(_derived_names(record_type))
+    return derived if record_type == FLEET_TYPE else derived - {"buyers_count", *CAPS_OF.get(record_type, ())}
 
 
 def _derived_names(record_type: str) -> tuple[str, ...]:
     """Return the columns that follow from others."""
-    counted = ("buyers_count",) if record_type in {"offer", "buyer_group"} else ()
+    counted = ("buyers_count",) if record_type in {"offer", "buyer_group", FLEET_TYPE} else ()
+    if record_type == FLEET_TYPE:
+        return (*counted, "buyer_ids")
     caps = CAPS_OF.get(record_type)
     if caps is None:
         return counted

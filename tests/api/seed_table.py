@@ -70,6 +70,11 @@ INTERFACE: Mapping[str, str] = {
     """,
     "POST /api/v1/calls/send_key_press": "id digits data",
     "DELETE /api/v1/calls/{id}": "id serializer",
+    "GET /api/v1/buyer_fleets": f"{LISTED} order_dir",
+    "GET /api/v1/buyer_fleets/{id}": "id",
+    "POST /api/v1/buyer_fleets": "name description user_fleet_id",
+    "PUT /api/v1/buyer_fleets/{id}": "id name description user_fleet_id",
+    "DELETE /api/v1/buyer_fleets/{id}": "id",
 }
 
 _SUBMITTING = "tests/api/test_submission_parameters.py::"
@@ -82,6 +87,7 @@ _REPORTS = f"{_HTTP}test_reports.py::"
 _CALLS = f"{_HTTP}test_calls.py::"
 _NARROWS = "test_every_filter_of_calls_narrows_reports_and_statistics_as_it_does_the_list"
 _ORDERED = "test_rows_of_reports_and_statistics_stand_in_the_order_asked_for"
+_FLEETS = f"{_HTTP}test_fleets.py::"
 _CALL_LISTS = f"{_HTTP}test_call_lists.py::"
 
 TESTS: Mapping[str, Mapping[str, str]] = {
@@ -232,6 +238,15 @@ TESTS: Mapping[str, Mapping[str, str]] = {
         f"{_CALLS}test_a_deleted_call_is_gone_and_says_so": "id",
         f"{_CALLING}test_a_serializer_chooses_the_columns_of_every_answer_with_a_call": "serializer",
     },
+    "GET /api/v1/buyer_fleets": {f"{_FLEETS}test_every_parameter_of_the_list_of_fleets_takes_effect": f"{LISTED} order_dir"},
+    "GET /api/v1/buyer_fleets/{id}": {f"{_FLEETS}test_a_fleet_is_made_shown_changed_and_deleted": "id"},
+    "POST /api/v1/buyer_fleets": {
+        f"{_FLEETS}test_a_fleet_is_made_shown_changed_and_deleted": "name description user_fleet_id"
+    },
+    "PUT /api/v1/buyer_fleets/{id}": {
+        f"{_FLEETS}test_a_fleet_is_made_shown_changed_and_deleted": "id name description user_fleet_id"
+    },
+    "DELETE /api/v1/buyer_fleets/{id}": {f"{_FLEETS}test_a_fleet_is_made_shown_changed_and_deleted": "id"},
 }
 """Endpoint -> test -> the parameters that it exercises."""
 

@@ -57,6 +57,7 @@ OF_FIELD: Mapping[str, tuple[str, ...]] = {
     "callback_buyer_group_id": (RECORDS["buyer_group"],),
     "buyer_group_ids": (RECORDS["buyer_group"],),
     "buyer_ids": (RECORDS["buyer"],),
+    "buyer_fleet_ids": (RECORDS["buyer_fleet"],),
     "add_buyer_ids": (RECORDS["buyer"],),
     "remove_buyer_ids": (RECORDS["buyer"],),
     "add_user_buyer_ids": (BUYER,),
@@ -74,7 +75,8 @@ OF_FIELD: Mapping[str, tuple[str, ...]] = {
 NAMES_NOTHING = frozenset(
     {
         *("ring_pool_id", "provider_configuration_id", "agent_id"),  # of the gateway's own world: there are no such records
-        *("user_buyer_id", "user_traffic_source_id", "external_record_id", "sub_id"),  # what a company calls its own
+        # What a company calls its own.
+        *("user_buyer_id", "user_fleet_id", "user_traffic_source_id", "external_record_id", "sub_id"),
         "caller_id",  # a person, who is another one at every company
         "schedule",  # of a preview, which looks nothing up
         *("rotate_lead_token", "allow_auth_token"),  # yes or no
@@ -133,7 +135,7 @@ async def _rows(company: Any) -> list[dict[str, Any]]:
 
 def _telltales(company: Any, rows: list[dict[str, Any]]) -> set[str]:
     """Return what stands in an answer only where it tells of the company."""
-    names = ("uuid", "lead_token", "public_key", "user_buyer_id", "user_traffic_source_id")
+    names = ("uuid", "lead_token", "public_key", "user_buyer_id", "user_fleet_id", "user_traffic_source_id")
     return {company.public_key, *(row[name] for row in rows for name in names if row.get(name))}
 
 
@@ -254,11 +256,13 @@ def _steps(theirs: Mapping[str, str]) -> Iterator[dict[str, Any]]:
     yield {"kind": "schedule_callback", "in": "1h", "buyer_id": record["buyer"]}
     yield {"kind": "schedule_callback", "in": "1h", "buyer_group_id": record["buyer_group"]}
     yield {"kind": "action_group", "action_group_id": record["action_group"]}
+    yield {"kind": "wait_for", "event": "tokens_match", "filters": ["fleet:of_another"], "timeout": "1d"}
 
 
 async def test_no_step_and_no_reaction_of_a_schedule_leads_to_another_company(town: Any, company: Any, other: Any) -> None:
     theirs = await _all_places(town, other)
     schedule = int(theirs[RECORDS["schedule"]])
+    await other.record("buyer_fleets", {"name": "F", "user_fleet_id": "of_another"})
     bodies: list[dict[str, Any]] = [
         *({place: [{"id": "a", **step}]} for step in _steps(theirs) for place in ("steps", "end_steps")),
         {"on_conversion": {"schedule_id": schedule}},

@@ -36,11 +36,15 @@ MADE: dict[str, tuple[str, dict[str, Any]]] = {
     "call_disposition": ("call_dispositions", {"name": "D"}),
     "rule_pack": ("rule_packs", {"name": "R"}),
     "action_group": ("action_groups", {"name": "A", "steps": [STEPS[1]]}),
+    "buyer_fleet": ("buyer_fleets", {"name": "F"}),
 }
 
 
 OWN_NUMBER = "+13055550188"
 """The number that the example of creating one takes: only once a company."""
+
+OWN_FLEET = "vip_roofers"
+"""As the number: the `user_fleet_id` that the example of creating a fleet takes."""
 
 
 async def make_places(town: Town, company: Company, *examples: Example) -> Places:
@@ -48,11 +52,11 @@ async def make_places(town: Town, company: Company, *examples: Example) -> Place
     town.numbers += 1
     mentioned = {place for example in examples for place in _mentioned(example)}
     # Of an area whose state has no calling rules of its own; where its zone is stated, it is daytime there.
-    found = {NUMBER: f"+1917555{town.numbers % 10_000:04d}", OWN_NUMBER: _own_number(town)}
+    found = {NUMBER: f"+1917555{town.numbers % 10_000:04d}", OWN_NUMBER: _own_number(town), OWN_FLEET: _own_fleet(town)}
     for kind, place in RECORDS.items():
         if place in mentioned:
             collection, fields = MADE[kind]
-            own = {"number": _own_number(town)} if kind == "number" else {}
+            own = {"number": {"number": _own_number(town)}, "buyer_fleet": {"user_fleet_id": _own_fleet(town)}}.get(kind, {})
             found[place] = str((await company.record(collection, {**fields, **own}))["id"])
     if COMPANY_NUMBER in mentioned:
         found[COMPANY_NUMBER] = (await company.record("numbers", {"number": _own_number(town)}))["number"]
@@ -96,6 +100,11 @@ def _own_number(town: Town) -> str:
     return f"+1646555{town.numbers % 10_000:04d}"
 
 
+def _own_fleet(town: Town) -> str:
+    town.numbers += 1
+    return f"fleet_{town.numbers:06d}"
+
+
 async def _called(town: Town, company: Company, caller: str = "", **fields: Any) -> str:
     """Let a person call, else one who is nobody's lead; return the id of the call."""
     number = (await company.record("numbers", {"number": _own_number(town), **fields}))["number"]
@@ -137,6 +146,6 @@ def _replaced(value: Any, places: Places) -> Any:
         return [_replaced(part, places) for part in value]
     if isinstance(value, int) and not isinstance(value, bool) and str(value) in places:
         return int(places[str(value)])
-    if isinstance(value, str) and (value in PLACES or value == OWN_NUMBER):
+    if isinstance(value, str) and (value in PLACES or value in {OWN_NUMBER, OWN_FLEET}):
         return places.get(value, value)
     return value

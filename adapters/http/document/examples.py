@@ -61,6 +61,7 @@ RECORDS: Mapping[str, str] = {
     "call_disposition": "70012",
     "rule_pack": "70013",
     "action_group": "70014",
+    "buyer_fleet": "70015",
 }
 CALL = "70010"
 
@@ -117,6 +118,7 @@ _CREATED: Mapping[str, Mapping[str, Any]] = {
         ],
     },
     "action_group": {"name": "Goodbye", "steps": [{"id": "bye", "kind": "sms", "template": "Thank you, {{first_name}}."}]},
+    "buyer_fleet": {"name": "VIP roofers", "user_fleet_id": "vip_roofers"},
 }
 _CHANGED: Mapping[str, Mapping[str, Any]] = {
     "schedule": {"paused": True},
@@ -130,6 +132,7 @@ _CHANGED: Mapping[str, Mapping[str, Any]] = {
     "call_disposition": {"sortable_order": 3},
     "rule_pack": {"description": "Reviewed every spring"},
     "action_group": {"description": "At the end of every schedule"},
+    "buyer_fleet": {"description": "Who answers within a minute"},
 }
 _ROOTS = {"api_key": ("key", "keys")}
 

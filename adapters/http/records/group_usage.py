@@ -15,6 +15,7 @@ from adapters.reads.ports import CallFilter, Page, Paging, RecordFilter, Row
 from engine.account.caps import Capped, capped, period_of, used_now
 from engine.account.groups import CAPS_OF, PERIODS
 from engine.views.caps import Used, order_key, used_of
+from engine.views.record import FLEET_TYPE
 from engine.views.report import Grouping, Sums
 from schemas.account import CapUsage
 from schemas.instant import Instant
@@ -25,6 +26,8 @@ GROUP = "buyer_group"
 
 GROUPS_ORDERED_MAX = 1_000
 """Most groups that a list sorts by usage: all are read, whichever page is requested."""
+
+MEMBER_COLUMNS = frozenset({"buyers_count", "buyer_ids"})
 
 BY_GROUP = Grouping("buyer_group_id")
 
@@ -67,15 +70,18 @@ def _body_of(record_type: str, row: Row) -> Capped:
 
 
 class Counted:
-    """Usage of the records of one answer: the slots that each holds, and what each has used of its caps."""
+    """Usage of the records of one answer: the slots that each holds, what each has used of its caps; buyers of fleets."""
 
     def __init__(self) -> None:
         self.held: dict[int, int] = {}
         self.used: dict[int, Used] = {}
         self.tallies: dict[int, Mapping[str, CapUsage]] = {}
+        self.members: Mapping[int, Sequence[int]] = {}
 
     async def add(self, exchange: Exchange, record_type: str, rows: Sequence[Row], columns: Sequence[str] | None) -> None:
-        """Read the usage of these rows if the columns (None: all) show it; other types have none."""
+        """Read the usage, and the buyers of fleets, of these rows if the columns (None: all) show it; others have none."""
+        if record_type == FLEET_TYPE and rows and (columns is None or not MEMBER_COLUMNS.isdisjoint(columns)):
+            self.members = await exchange.services.reads.fleet_members(exchange.company_id, [row["id"] for row in rows])
         if record_type not in CAPPED_TYPES or not rows:
             return
         names = {f"{record_type}/{row['id']}": row["id"] for row in rows}
@@ -95,7 +101,12 @@ class Counted:
 
     def of(self, row: Row) -> dict[str, Any]:
         """Return the usage of a row, as arguments of `record_view`."""
-        return {"slots_held": self.held.get(row["id"], 0), "used": self.used.get(row["id"], {})}
+        found = row["id"]
+        return {
+            "slots_held": self.held.get(found, 0),
+            "used": self.used.get(found, {}),
+            "members": self.members.get(found, ()),
+        }
 
 
 def _periods(columns: Sequence[str] | None) -> list[str]:

@@ -41,7 +41,7 @@ from engine.identity import uuid_of
 from engine.submission.fields import is_blank
 from engine.views.caps import LIST_ORDERS
 from engine.views.cells import spelled_out
-from engine.views.record import TYPE_NAMES, record_columns, record_view
+from engine.views.record import FLEET_TYPE, TYPE_NAMES, record_columns, record_view
 from schemas.records import CAPPED_TYPES, RECORD_BODIES, Company, called
 from schemas.requests import RecordChangeRequested
 
@@ -91,6 +91,7 @@ KINDS: tuple[Kind, ...] = (
     Kind("call_disposition", "call_dispositions", "call_disposition"),
     Kind("rule_pack", "rule_packs", "rule_pack"),
     Kind("action_group", "action_groups", "action_group"),
+    Kind("buyer_fleet", "buyer_fleets", "buyer_fleet"),
 )
 KINDS_BY_TYPE: Mapping[str, Kind] = {kind.type: kind for kind in KINDS}
 
@@ -191,7 +192,7 @@ async def update(exchange: Exchange, *, kind: Kind) -> Reply:
     """Change a record."""
     row = await live_row(exchange, kind)
     body = msgspec.convert(row["body"], RECORD_BODIES[kind.type])
-    fields = read_record_fields(exchange, kind.type, _sent_back(exchange, kind, row), body)
+    fields = read_record_fields(exchange, kind.type, await _sent_back(exchange, kind, row), body)
     await refuse_unserved(exchange, kind.type, fields, row)
     _check_target(exchange, kind, fields)
     if kind.type == "api_key":
@@ -224,15 +225,18 @@ async def _copied(exchange: Exchange, kind: Kind) -> Mapping[str, Any]:
         return _unborn(exchange, kind)
     row = await exchange.services.reads.record(exchange.company_id, kind.type, reference)
     if row is not None:
-        return _sent_back(exchange, kind, row)
+        return await _sent_back(exchange, kind, row)
     is_exported = isinstance(reference, int) and exchange.fields.get("uuid") == uuid_of(kind.type, reference)
     sent = exchange.fields if is_exported else NO_FIELDS
     return {name: sent.get(name, value) for name, value in _unborn(exchange, kind).items()}
 
 
-def _sent_back(exchange: Exchange, kind: Kind, row: Row) -> Mapping[str, Any]:
+async def _sent_back(exchange: Exchange, kind: Kind, row: Row) -> Mapping[str, Any]:
     """Return a record as its owner may have seen it, with what is shown once or to some keys only."""
-    shown = record_view(kind.type, row, kind.path)
+    counted = Counted()
+    if kind.type == FLEET_TYPE:
+        await counted.add(exchange, kind.type, [row], None)
+    shown = record_view(kind.type, row, kind.path, **counted.of(row))
     if kind.type == "outgoing_webhook":
         shown["secret"] = _secret_of(exchange, shown)
     private_key = exchange.fields.get("private_key")
@@ -399,7 +403,8 @@ def _operations(kind: Kind) -> tuple[Operation, ...]:
     groups = ("not_supported",) if kind.type == GROUP else ()
     changes = ("duplicate_value", *plans, *groups)
     defaults = {"summary": f"Build {called(kind.type)} with the defaults", "parameters": SHOW_PARAMETERS}
-    moved_on = ("version_conflict", *changes)
+    renamed = ("record_in_use",) if kind.type == FLEET_TYPE else ()
+    moved_on = ("version_conflict", *changes, *renamed)
     return (
         row("list", index, **_of_list(kind)),
         row("build", build, answer=record_answer(kind.type, kind.root, unborn=True), **defaults),

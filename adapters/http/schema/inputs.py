@@ -280,6 +280,8 @@ _RECORD_INPUTS: Mapping[str, Schema] = {
     ),
     **dict.fromkeys(("offer_id", "action_group_id"), _or_null(ID)),
     **dict.fromkeys(("buyer_ids", "buyer_group_ids"), IDS),
+    "buyer_fleet_ids": {**IDS, "maxItems": values.FLEETS_MAX},
+    "user_fleet_id": {"type": "string", "pattern": "^[a-z0-9_]{1,64}$"},
     **dict.fromkeys(
         (
             *("user_buyer_id", "user_traffic_source_id", "external_record_id", "first_name", "last_name"),

@@ -128,7 +128,14 @@ _OF_TYPE: Mapping[str, Mapping[str, str]] = {
         "timeout_seconds": "how long its telephone rings before the call is given up",
         "time_zone": "zone of its business_hours, and of the days and months of its caps",
         "paused": "true: it gets no calls",
+        "buyer_fleet_ids": "buyer fleets that it belongs to; a new list replaces the old one",
         **_caps("buyer"),
+    },
+    "buyer_fleet": {
+        "user_fleet_id": "lowercase letters, digits and _, by which filters name it as fleet:<user_fleet_id>; of no other "
+        "fleet; it stays while a filter names it",
+        "buyers_count": "how many buyers belong to it",
+        "buyer_ids": "buyers that belong to it: those whose buyer_fleet_ids name it",
     },
     "buyer_group": {
         "buyer_ids": "its buyers; a new list replaces the old one",

@@ -13,7 +13,7 @@ from adapters.http.schema.record_descriptions import sentence_of
 from engine.submission.fields import INTEGER_MAX
 from engine.views.call import COLUMNS as CALL_TABLE
 from engine.views.lead_columns import COLUMNS as LEAD_TABLE
-from engine.views.record import RECORD_INSTANTS, TYPE_NAMES, record_columns
+from engine.views.record import FLEET_TYPE, RECORD_INSTANTS, TYPE_NAMES, record_columns
 from schemas.contact import LeadStatus
 from schemas.records import RECORD_BODIES, called
 
@@ -229,6 +229,8 @@ def _record(record_type: str, structs: Mapping[str, Any]) -> dict[str, Any]:
             found[name] = _without_default(own[name])
         else:
             found[name] = _BASE_TYPES.get(name, nullable("number"))
+    if record_type == FLEET_TYPE:
+        found["buyer_ids"] = {"type": "array", "items": ID_SHOWN}
     found |= {"private_key": {"type": "string"}} if record_type == "api_key" else {}
     found |= {"secret": {"type": "string"}} if record_type == "outgoing_webhook" else {}
     found = {name: {**schema, "description": sentence_of(record_type, name)} for name, schema in found.items()}

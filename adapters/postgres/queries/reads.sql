@@ -236,6 +236,13 @@ SELECT count(*) FROM (
     SELECT 1 FROM {read}.records WHERE company_id = $1 AND type = $2 AND deleted_at IS NULL{where} LIMIT {limit}
 ) AS found
 
+-- fleet_members --
+SELECT fleet.id::bigint AS fleet_id, array_agg(buyer.id ORDER BY buyer.id) AS buyer_ids
+FROM {read}.records AS buyer, jsonb_array_elements_text(buyer.body -> 'buyer_fleet_ids') AS fleet (id)
+WHERE buyer.company_id = $1 AND buyer.type = 'buyer' AND buyer.deleted_at IS NULL
+    AND buyer.body ? 'buyer_fleet_ids' AND fleet.id::bigint = ANY ($2::bigint[])
+GROUP BY fleet.id::bigint
+
 -- slots --
 SELECT resource, in_use, waiting_count FROM {read}.slots WHERE company_id = $1 AND resource = ANY ($2::text[])
 

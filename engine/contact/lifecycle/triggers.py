@@ -5,7 +5,6 @@ from collections.abc import Collection
 import msgspec
 
 from engine.contact.commands import slots
-from engine.contact.facts.ledger import attempts_of
 from engine.contact.facts.person import Person
 from engine.contact.facts.result import COMPLETED
 from engine.contact.lifecycle.ending import begin_end
@@ -55,7 +54,7 @@ def fire_on_expiry(person: Person, lead: Lead, cadence: Cadence) -> None:
 def _fire_first(person: Person, lead: Lead, cadence: Cadence, on: str, types: Collection[str]) -> Trigger | None:
     for place, trigger in enumerate(cadence.schedule.triggers):
         matches = trigger.on == on and trigger.type in types and (trigger.type != FIRES_ONCE or place not in lead.fired)
-        if matches and all_hold(trigger.filters, lookup_for(lead, cadence, person.now, attempts_of(person.head))):
+        if matches and all_hold(trigger.filters, lookup_for(person, lead, cadence)):
             lead.fired = tuple(sorted({*lead.fired, place}))
             if trigger.add_tokens:
                 set_tokens(person, lead, trigger.add_tokens, step_id=None)

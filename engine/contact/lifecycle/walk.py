@@ -3,7 +3,6 @@
 from typing import assert_never
 
 from engine.contact.commands import slots
-from engine.contact.facts.ledger import attempts_of
 from engine.contact.facts.person import Person
 from engine.contact.facts.result import COMPLETED
 from engine.contact.lifecycle import effects, triggers
@@ -205,7 +204,7 @@ def _wait_for_event(person: Person, lead: Lead, cadence: Cadence, step: WaitForS
         lead.step_attempts = 1
         lead.base_at = after(person.now, duration(step.timeout), lead, cadence)
         lead.planned_at = None
-    if has_happened(step, lead, lookup_for(lead, cadence, person.now, attempts_of(person.head))):
+    if has_happened(step, lead, lookup_for(person, lead, cadence)):
         if step.event in lead.heard:  # the step handles the event: no pause for it
             lead.heard, lead.pause = tuple(event for event in lead.heard if event != step.event), None
         return _go_to(person, lead, cadence, step.on_match)
@@ -221,7 +220,7 @@ def _choose_path(person: Person, lead: Lead, cadence: Cadence, step: BranchStep 
     if isinstance(step, SplitStep):
         goto: str | None = split_goto(step, lead)
     else:
-        goto = branch_goto(step, lookup_for(lead, cadence, person.now, attempts_of(person.head)))
+        goto = branch_goto(step, lookup_for(person, lead, cadence))
     person.draft.fact("step.chose", lead_id=lead.id, step_id=step.id, goto=goto)
     return _go_to(person, lead, cadence, goto)
 

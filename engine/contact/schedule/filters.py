@@ -1,18 +1,22 @@
 """Does a filter hold for a lead? `key:value`, `key:!=x`, `key:>=10`: tokens first, then columns, then fields of the lead.
 
 All filters of a list must hold; `|` inside a value means either. A missing value equals nothing and compares as false.
+`fleet:vip` holds where the buyer that the lead is or was connected to belongs to the buyer fleet `vip`; a lead without a
+buyer belongs to none.
 """
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import Any
 
 from msgspec import Struct
 
 from engine.calendar import local_datetime
+from engine.contact.facts.ledger import attempts_of
+from engine.contact.facts.person import Person
 from engine.contact.schedule.cadence import Cadence, home_zone
-from schemas.contact import Attempt, Lead
+from schemas.contact import Lead
 from schemas.errors import SenderError
 from schemas.instant import DAY, Instant, Millis
 
@@ -43,6 +47,9 @@ _DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 CONTACT_COUNT_SPANS: dict[str, Millis] = {"contact_24h": DAY, "contact_7d": 7 * DAY}
 """Filter key -> span in which contacts of the number are counted, over all its leads."""
 
+FLEET = "fleet"
+"""Filter key of the buyer fleets. Where a company has any, it is never a token of the lead: its sender could claim one."""
+
 COUNTERS = {"enrolment_attempts": "attempts", "lifetime_calls": "outbound_calls_count", "lifetime_sms": "sms_count"}
 """Filter key -> counter of the lead."""
 
@@ -63,6 +70,8 @@ class Filter(Struct, frozen=True):
     def holds(self, lookup: Lookup) -> bool:
         """Return whether any value of the key (a list has many) matches; for `!=`, whether none equals."""
         found = lookup(self.key)
+        if isinstance(found, frozenset):  # names that are compared letter by letter
+            return self.operator in {"=", "!="} and found.isdisjoint(self.values) == (self.operator == "!=")
         present = list(found) if isinstance(found, list | tuple) else [found]
         texts = [_text(value) for value in present] or [""]
         if self.operator in {"=", "!="}:
@@ -91,15 +100,18 @@ def all_hold(filters: Iterable[str], lookup: Lookup) -> bool:
     return all(parse_filter(text).holds(lookup) for text in filters)
 
 
-def lookup_for(lead: Lead, cadence: Cadence, now: Instant, ledger: Sequence[Attempt] = ()) -> Lookup:
+def lookup_for(person: Person, lead: Lead, cadence: Cadence) -> Lookup:
     """Return the lookup of filter keys: tokens, columns, fields of the lead, the ledger of its number, its local time."""
+    now = person.now
 
     def value_of(key: str) -> Any:
+        if key == FLEET and person.rules.has_any(person.company_id, "buyer_fleet"):
+            return person.rules.fleets_of(person.company_id, lead.buyer_id)
         for values in (lead.data, lead.columns):
             if values.get(key) is not None:
                 return values[key]
         if key in CONTACT_COUNT_SPANS:
-            return sum(entry.at > now - CONTACT_COUNT_SPANS[key] for entry in ledger)
+            return sum(entry.at > now - CONTACT_COUNT_SPANS[key] for entry in attempts_of(person.head))
         return _known(lead, cadence, now, key)
 
     return value_of

@@ -362,6 +362,7 @@ EVERY_TYPE = COLLECTIONS | {
     "call_dispositions": ({"code": "sold", "name": "Sold"}, {"name": "Closed"}),
     "rule_packs": ({"name": "Counsel"}, {"name": "Lawyers"}),
     "action_groups": ({"name": "Hello", "steps": STEPS}, {"name": "Welcome"}),
+    "buyer_fleets": ({"name": "Best", "user_fleet_id": "vip"}, {"description": "Who answers at once"}),
 }
 
 
@@ -370,6 +371,8 @@ async def test_a_field_that_cannot_be_written_is_refused_by_name_on_every_record
         made = await company.record(collection, fields)
         path = f"/api/v1/{collection}"
         given = {name: value for name, value in GIVEN_BY_US.items() if name in made}
+        if collection == "buyer_fleets":  # its buyers change without it: what was read with a version is passed over
+            del given["buyers_count"]
         assert given.keys() >= {"id", "uuid", "type", "company_id", "version", "created_at", "updated_at"}
         changed = await company.send("PUT", f"{path}/{made['id']}", json=given)
         assert (changed.status_code, changed.json()["code"]) == (422, "validation_failed"), changed.text
@@ -447,7 +450,11 @@ async def test_a_built_record_and_a_copy_of_another_can_be_created(company: Any)
         built = await company.send("GET", f"/api/v1/{collection}/new", params={"root": "false"})
         made = await company.record(collection, {**built.json(), **fields})
         made.pop("private_key", None)
-        renamed = {"call_dispositions": {"code": "sold_2"}, "numbers": {"number": "+13055550177"}}.get(collection, {})
+        renamed = {
+            "call_dispositions": {"code": "sold_2"},
+            "numbers": {"number": "+13055550177"},
+            "buyer_fleets": {"user_fleet_id": "vip_2"},
+        }.get(collection, {})
         copy = await company.record(collection, {**made, **renamed})
         assert copy["id"] != made["id"]
         assert copy.get("lead_token", "") != made.get("lead_token")

@@ -47,6 +47,19 @@ async def test_a_lead_is_found_by_id_and_by_uuid_in_its_own_company_only(shown: 
     assert await found.shown_lead(2, 5) is None
 
 
+async def test_the_buyers_of_fleets_are_live_ones_of_the_company(shown: Shown) -> None:
+    await shown.decide(record(1, "buyer", buyer_fleet_ids=[70, 71]), record(3, "buyer", buyer_fleet_ids=[70]))
+    await shown.decide(record(2, "buyer", buyer_fleet_ids=[70]), record(4, "buyer"), record(5, "buyer_group"))
+    await shown.decide(record(6, "buyer", company=2, buyer_fleet_ids=[70]))
+    gone = record(7, "buyer", buyer_fleet_ids=[70])
+    await shown.decide(msgspec.structs.replace(gone, deleted_at=START))
+    found = PostgresReads(shown.pool)
+    assert await found.fleet_members(1, [70, 71, 72]) == {70: [1, 2, 3], 71: [1]}
+    assert await found.fleet_members(1, [71]) == {71: [1]}
+    assert await found.fleet_members(2, [70, 71]) == {70: [6]}
+    assert await found.fleet_members(1, []) == {}
+
+
 async def test_what_is_no_lead_is_not_found(shown: Shown) -> None:
     await shown.decide(lead(5))
     for reference in (6, -1, 2**63, 2**80, "", "5", "not-a-uuid", "\0", uuid_of("lead", 6)):

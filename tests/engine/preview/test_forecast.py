@@ -258,6 +258,14 @@ def test_a_schedule_that_restarts_counts_its_attempts_from_zero() -> None:
     ]
 
 
+def test_a_token_stands_for_the_buyer_fleets_which_are_not_looked_up() -> None:
+    branch = {"id": "where", "kind": "branch", "rules": [{"if": ["fleet:vip"], "goto": "text-1"}], "else": "mail-1"}
+    lead = {"caller_id": NUMBER, "email": "ada@example.com"}
+    for data, kind in (({"fleet": "vip"}, "sms"), ({}, "email")):
+        found = seen(branch, {**TEXT, "id": "text-1"}, {**MAIL, "id": "mail-1"}, lead={**lead, "data": data})
+        assert found["actions"][0]["kind"] == kind
+
+
 def test_the_outcome_of_a_step_goes_before_that_of_its_kind() -> None:
     again = {**CALL, "id": "call-2", "retry": BUSY}
 
