@@ -17,6 +17,11 @@ def uuid_of(kind: str, internal_id: int) -> str:
     return _uuid(f"{kind}/{internal_id}")
 
 
+def impression_uuid(request_id: str, index: int) -> str:
+    """Return the uuid of an impression without one of its own: a request's n-th, so that a repeat gives the same."""
+    return _uuid(f"impression/{request_id}/{index}")
+
+
 def contact_key(company_id: int, caller_id: str | None, email: str | None) -> str | None:
     """Return the key of a person at a company: by E.164 number, else by e-mail address, else None."""
     if caller_id is not None:

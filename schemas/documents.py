@@ -12,6 +12,7 @@ import msgspec
 from schemas.commands import COMMAND_KINDS, Fence
 from schemas.decisions import Decision, OutboxEntry, Position
 from schemas.deployment import Deployment
+from schemas.impressions import Impression
 from schemas.inbox import Submission
 from schemas.problems import PROBLEMS
 from schemas.records import RECORD_BODIES
@@ -28,6 +29,7 @@ from schemas.topics import (
     CONTACTS_REQUESTS,
     CONTACTS_STATE,
     DEADLETTER,
+    IMPRESSIONS,
     INBOXES,
     TOPICS,
     Topic,
@@ -56,6 +58,7 @@ def families() -> dict[str, dict[str, type]]:
         "state": {**ENTITIES, "outbox": OutboxEntry, "position": Position},
         "record": dict(RECORD_BODIES),
         "deployment": {"identity": Deployment},
+        "impression": {"recorded": Impression},
     }
 
 
@@ -166,6 +169,7 @@ def messages_of(topic: Topic) -> list[str]:
         CONTACTS_STATE.name: _states(kinds["state"], own),
         ACCOUNTS_STATE.name: _states(kinds["state"], own | _SHARED_ENTITIES | {"outbox", "position"}),
         DEADLETTER.name: [],
+        IMPRESSIONS.name: ["impression.recorded"],
         **{
             COMMAND_TOPICS[name].name: [
                 *(f"command.{_tag(kind)}" for kind, its in COMMAND_KINDS.items() if its == name),
@@ -219,7 +223,7 @@ def _message(name: str, payload: Schema) -> Schema:
             message["x-names-in-the-changelog"] = short
     elif family == "inbox":
         message |= {"headers": {"$ref": "#/components/schemas/InboxHeaders"}, "examples": [_EXAMPLE]}
-    elif family in {"request", "command"}:
+    elif family in {"request", "command", "impression"}:
         message["headers"] = {"$ref": "#/components/schemas/CloudEvent"}
     return message
 

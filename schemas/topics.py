@@ -17,6 +17,10 @@ TOMBSTONE_RETENTION_MS = 7 * DAY_MS
 """`delete.retention.ms` of the changelogs: a snapshot older than half of it may miss a tombstone and is not used."""
 
 
+IMPRESSION_RETENTION_MS = 30 * DAY_MS
+"""As long as a row of an impression is shown: a month of a campaign. They are the most records of all, and hold visitors."""
+
+
 class Topic(Struct, frozen=True, kw_only=True):
     """One row: `retention_ms` is None where compaction decides."""
 
@@ -89,6 +93,14 @@ DEADLETTER = Topic(
     retention_ms=90 * DAY_MS,
 )
 
+IMPRESSIONS = Topic(
+    name="impressions",
+    key="company and visitor",
+    content="pages that visitors saw; the projector shows them, and no aggregate decides them",
+    retention_ms=IMPRESSION_RETENTION_MS + 5 * DAY_MS,
+)
+"""Held longer than its rows, so that a rebuild finds every row that is still shown."""
+
 TOPICS: tuple[Topic, ...] = (
     LEADS_INBOX,
     LEADS_INBOX_BULK,
@@ -104,6 +116,7 @@ TOPICS: tuple[Topic, ...] = (
     COMMANDS_EMAIL,
     COMMANDS_WEBHOOK,
     DEADLETTER,
+    IMPRESSIONS,
 )
 
 INBOXES: tuple[Topic, ...] = (LEADS_INBOX, LEADS_INBOX_BULK)

@@ -39,7 +39,7 @@ from adapters.http.exchange.exchange import PLACEHOLDER, Exchange, HttpRequest, 
 from adapters.http.exchange.export_slots import ExportSlots
 from adapters.http.exchange.failures import problem_from_exception, problem_from_framework
 from adapters.http.exchange.identity import RequestIds
-from adapters.http.exchange.ports import Requests, RulesSource
+from adapters.http.exchange.ports import Impressions, Requests, RulesSource
 from adapters.http.exchange.problems import ProblemError
 from adapters.http.exchange.rates import Limiter
 from adapters.http.exchange.report_slots import COOLDOWN_SHARE, EngineThread, ReportSlots, hold_with_cooldown
@@ -75,6 +75,7 @@ async def _ready() -> Mapping[str, str]:
 def build_app(
     *,
     requests: Requests,
+    impressions: Impressions,
     reads: Reads,
     source: RulesSource,
     claims: IdempotencyKeys,
@@ -94,6 +95,7 @@ def build_app(
     active = ActiveCompanies(time.monotonic)
     services = Services(
         requests=requests,
+        impressions=impressions,
         reads=reads,
         source=source,
         claims=claims,

@@ -3,6 +3,7 @@
 from adapters.http import system
 from adapters.http.calls import call_changes, call_lists, call_reports, call_starts, calls, texts
 from adapters.http.exchange.exchange import Operation
+from adapters.http.impressions import impressions
 from adapters.http.leads import callers, lead_changes, leads, submissions, why
 from adapters.http.records import company, previews, records, schedule_versions
 from adapters.http.reports import reports
@@ -19,6 +20,7 @@ OPERATIONS: tuple[Operation, ...] = (
     *call_changes.OPERATIONS,
     *calls.OPERATIONS,
     *texts.OPERATIONS,
+    *impressions.OPERATIONS,
     *why.OPERATIONS,
     *previews.OPERATIONS,
     *schedule_versions.OPERATIONS,

@@ -29,6 +29,7 @@ from schemas.topics import (
     CONTACTS_REQUESTS,
     CONTACTS_STATE,
     DEADLETTER,
+    IMPRESSIONS,
     INBOXES,
     LEADS_INBOX,
     LEADS_INBOX_BULK,
@@ -67,7 +68,7 @@ class RoleAccess(Struct, frozen=True, kw_only=True):
 
 
 ACCESS: Mapping[str, RoleAccess] = {
-    "api": RoleAccess(reads=(ACCOUNTS_RULES,), writes=(CONTACTS_REQUESTS, ACCOUNTS_REQUESTS)),
+    "api": RoleAccess(reads=(ACCOUNTS_RULES,), writes=(CONTACTS_REQUESTS, ACCOUNTS_REQUESTS, IMPRESSIONS)),
     "intake": RoleAccess(
         reads=(*INBOXES, ACCOUNTS_RULES, CONTACTS_STATE),
         writes=(CONTACTS_REQUESTS, DEADLETTER),
@@ -86,7 +87,9 @@ ACCESS: Mapping[str, RoleAccess] = {
         groups=("accounts",),
         owns=ACCOUNTS_REQUESTS,
     ),
-    "projector": RoleAccess(reads=(CONTACTS_DECISIONS, ACCOUNTS_DECISIONS, ACCOUNTS_RULES), groups=("projector",)),
+    "projector": RoleAccess(
+        reads=(CONTACTS_DECISIONS, ACCOUNTS_DECISIONS, IMPRESSIONS, ACCOUNTS_RULES), groups=("projector",)
+    ),
     "gateway": RoleAccess(
         reads=(*COMMANDS, ACCOUNTS_RULES),
         writes=(CONTACTS_REQUESTS, DEADLETTER),
@@ -94,7 +97,7 @@ ACCESS: Mapping[str, RoleAccess] = {
     ),
     "producer": RoleAccess(writes=(LEADS_INBOX,)),
     "bulk-producer": RoleAccess(writes=(LEADS_INBOX_BULK,)),
-    "auditor": RoleAccess(reads=tuple(topic for topic in TOPICS if topic not in {*INBOXES, DEADLETTER})),
+    "auditor": RoleAccess(reads=tuple(topic for topic in TOPICS if topic not in {*INBOXES, DEADLETTER, IMPRESSIONS})),
     "operator": RoleAccess(
         reads=TOPICS,
         writes=(*INBOXES, CONTACTS_REQUESTS, ACCOUNTS_REQUESTS, ACCOUNTS_RULES, *COMMANDS),

@@ -58,7 +58,9 @@ class Metrics:
         )
 
     def _reads(self) -> None:
-        self.projector_lag = self._gauge("projector_lag_records", "Decisions not yet projected", "topic", "partition")
+        self.projector_lag = self._gauge(
+            "projector_lag_records", "Decisions and impressions not yet projected", "topic", "partition"
+        )
         self.projected = self._counter("projected_rows", "Rows written to the read schema")
 
     def _gauge(self, name: str, meaning: str, *labels: str) -> Gauge:

@@ -6,7 +6,7 @@ from typing import Any
 from msgspec.structs import asdict
 
 from adapters.postgres.tables import BIGINT_MAX
-from adapters.reads.ports import CallFilter, LeadFilter, RecordFilter
+from adapters.reads.ports import CallFilter, ImpressionFilter, LeadFilter, RecordFilter
 from schemas.instant import DAY, to_datetime
 
 NEVER = "false"
@@ -70,6 +70,7 @@ CALL_FLAGS: dict[str, str] = {
     **{name: name for name in _PLAIN_FLAGS},
     "either_converted": "(buyer_converted OR offer_converted)",
 }
+IMPRESSION_PIECES: dict[str, str] = {"created_from": "created_at >= ?", "created_to": "created_at < ?"}
 RECORD_PIECES: dict[str, str] = {
     "ids": "id = ANY (?::bigint[])",
     "created_from": "created_at >= ?",
@@ -135,6 +136,11 @@ def add_call_conditions(wanted: CallFilter, statement: Statement) -> None:
 def add_record_conditions(wanted: RecordFilter, statement: Statement) -> None:
     """Add the conditions of a filter of account records."""
     _add_conditions(statement, RECORD_PIECES, {}, asdict(wanted))
+
+
+def add_impression_conditions(wanted: ImpressionFilter, statement: Statement) -> None:
+    """Add the conditions of a filter of impressions."""
+    _add_conditions(statement, IMPRESSION_PIECES, {}, asdict(wanted))
 
 
 def is_storable(value: Any) -> bool:

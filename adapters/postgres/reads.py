@@ -12,6 +12,7 @@ import msgspec
 from adapters.postgres.conditions import (
     Statement,
     add_call_conditions,
+    add_impression_conditions,
     add_lead_conditions,
     add_record_conditions,
     is_storable,
@@ -27,7 +28,17 @@ from adapters.postgres.rollup_reports import RollupReport, find_rollup_report, r
 from adapters.postgres.spans import bounds, cover, rolled
 from adapters.postgres.sql import Schemas, queries
 from adapters.postgres.tables import CALLS, LEADS, RECORDS
-from adapters.reads.ports import CallFilter, LeadFilter, Page, Paging, ReadsUnavailableError, RecordFilter, Result, Row
+from adapters.reads.ports import (
+    CallFilter,
+    ImpressionFilter,
+    LeadFilter,
+    Page,
+    Paging,
+    ReadsUnavailableError,
+    RecordFilter,
+    Result,
+    Row,
+)
 from engine.views.lead import OF_REST, ROW_COLUMNS
 from engine.views.report import Group, Grouping
 from schemas.account import CapUsage
@@ -35,6 +46,8 @@ from schemas.decisions import Answer
 from schemas.instant import EPOCH, Instant, from_datetime, to_datetime
 from schemas.records import RECORD_BODIES
 from schemas.wire import to_json
+
+ListFilter = LeadFilter | CallFilter | ImpressionFilter
 
 TALLIES = msgspec.json.Decoder(dict[str, CapUsage])
 
@@ -147,14 +160,20 @@ class PostgresReads:
         """Return calls that are not deleted. Raises `ValueError` for an order that is no column."""
         return await self._list_page(company_id, wanted, paging)
 
+    async def impressions(self, company_id: int, wanted: ImpressionFilter, paging: Paging) -> Page:
+        """Return impressions, newest first."""
+        table, statement = await self._build_filter(company_id, wanted)
+        statement.is_old = paging.cursor is not None and await self._is_old(company_id, wanted)
+        return await self._lists.page(table, statement, paging, "created_at")
+
     async def contact(self, company_id: int, contact_key: str) -> Row | None:
         """Return the contact of a number or address."""
         return await self._row("contact", company_id, contact_key) if is_storable(contact_key) else None
 
     # -- reports -------------------------------------------------------------------------------------------------------
 
-    async def created_span(self, company_id: int, wanted: LeadFilter | CallFilter) -> tuple[Instant, Instant] | None:
-        """Return when the first and the last lead or call of a filter was created."""
+    async def created_span(self, company_id: int, wanted: ListFilter) -> tuple[Instant, Instant] | None:
+        """Return when the first and the last row of a filter was created."""
         table, statement = await self._build_filter(company_id, wanted)
         text = self._sql[f"{table}_created"].replace("{where}", statement.where)
         async with convert_read_errors():
@@ -233,9 +252,12 @@ class PostgresReads:
                 self._known_zones = tuple(await self._pool.fetchval(self._sql["zones"]))
         return self._known_zones
 
-    async def _build_filter(self, company_id: int, wanted: LeadFilter | CallFilter) -> tuple[str, Statement]:
+    async def _build_filter(self, company_id: int, wanted: ListFilter) -> tuple[str, Statement]:
         """Return the table and the conditions of a filter, with its full-text search resolved."""
         statement = Statement(company_id)
+        if isinstance(wanted, ImpressionFilter):
+            add_impression_conditions(wanted, statement)
+            return "impressions", statement
         if isinstance(wanted, LeadFilter):
             found = await self._fulltext.find("lead", company_id, wanted.fulltext, wanted.ids)
             add_lead_conditions(msgspec.structs.replace(wanted, fulltext=found.query, ids=found.ids), statement)
@@ -248,7 +270,7 @@ class PostgresReads:
         statement.is_frequent = wanted == alone and found.more_than >= COUNT_MAX
         return "leads" if isinstance(wanted, LeadFilter) else "calls", statement
 
-    async def _is_old(self, company_id: int, wanted: LeadFilter | CallFilter) -> bool:
+    async def _is_old(self, company_id: int, wanted: ListFilter) -> bool:
         """Return whether the rows of an old span are found faster by an index than by a scan from the newest."""
         since, until = wanted.created_from, wanted.created_to
         if until is None and isinstance(wanted, CallFilter):

@@ -1,4 +1,4 @@
-"""How long do tables outside the projection's rows keep theirs? Results and keys for a day, the send log for 90 days."""
+"""How long do tables keep rows that expire? Results and keys for a day, impressions for 30 days, the send log for 90."""
 
 from adapters.postgres.database_errors import convert_read_errors
 from adapters.postgres.idempotency import KEY_RETENTION
@@ -6,6 +6,7 @@ from adapters.postgres.pool import Pool
 from adapters.postgres.sql import Schemas, queries
 from adapters.reads.ports import RESULT_RETENTION
 from schemas.instant import DAY, Instant, to_datetime
+from schemas.topics import IMPRESSION_RETENTION_MS
 
 SEND_LOG_RETENTION = 90 * DAY
 """As long as dead letters: what a complaint about a delivery needs."""
@@ -28,6 +29,7 @@ class Purge:
         """Delete expired rows and return their number. Raises `ReadsUnavailableError`."""
         deleted = await self._purge("purge_results", now - RESULT_RETENTION)
         deleted += await self._purge("purge_keys", now - KEY_RETENTION)
+        deleted += await self._purge("purge_impressions", now - IMPRESSION_RETENTION_MS)
         return deleted + await self._purge("purge_send_log", now - SEND_LOG_RETENTION)
 
     async def _purge(self, name: str, before: Instant) -> int:

@@ -105,6 +105,16 @@ SLOTS = Table(
 TABLES = (LEADS, CALLS, CONTACTS, RECORDS, SLOTS)
 """In the order in which a batch writes them: all writers lock in the same order, which prevents deadlocks."""
 
+IMPRESSION_FIELDS = (
+    *("visitor_id", "session_id", "offer_id", "traffic_source_id", "page_url", "referrer", "landing_url"),
+    *("utm_source", "utm_medium", "utm_campaign", "utm_term", "utm_content", "gclid", "fbclid", "sub_id"),
+    *("ip", "user_agent", "device", "country", "state", "city"),
+)
+"""Fields of `schemas.impressions.Impression` that are columns of the same name and type."""
+
+IMPRESSION_COLUMNS = ("company_id", "id", "uuid", "partition", "offset", "created_at", *IMPRESSION_FIELDS, "tokens")
+"""Columns of table `impressions`, whose rows are inserted once and never replaced, and of `impression_row`."""
+
 SUBMITTED_TEXT_COLUMNS = (
     *("name", "full_name", "external_record_id", "contact_field_type", "country", "state_province"),
     *("zip_postal_code", "time_zone", "sub_id", "remote_ip"),

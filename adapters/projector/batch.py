@@ -131,6 +131,8 @@ class ProjectionBatch(Struct):
     `parts` are the changed parts of tokens, by owner and number; `part_removals` the removed owners, with the sequence
     number of the removal; `split` the rows whose tokens are joined from their parts.
 
+    `impressions` are rows that are inserted once: a batch holds them or what decisions write.
+
     `gaps` counts decisions whose sequence number does not follow the one before: records between them are missing or
     unreadable.
     """
@@ -147,6 +149,7 @@ class ProjectionBatch(Struct):
     parts: dict[tuple[str, int], Row] = {}
     part_removals: dict[str, int] = {}
     split: dict[str, dict[tuple[int | str, ...], SplitRow]] = {}
+    impressions: list[Row] = []
 
     @property
     def rows_count(self) -> int:
@@ -158,6 +161,7 @@ class ProjectionBatch(Struct):
             + len(self.history)
             + len(self.results)
             + len(self.faults)
+            + len(self.impressions)
         )
 
 

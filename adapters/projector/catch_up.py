@@ -14,11 +14,13 @@ from adapters.projector.rebuild_schema import RebuildError
 from adapters.projector.store import OwnershipLostError, PositionMovedError, ProjectionStore, TopicChangedError
 from engine.partition.ports import Log, LogError, Reader
 from engine.partition.runner import TopicNames
-from schemas.topics import ACCOUNTS_DECISIONS, CONTACTS_DECISIONS
+from schemas.topics import ACCOUNTS_DECISIONS, CONTACTS_DECISIONS, IMPRESSIONS
 
 T = TypeVar("T")
 
-TOPICS = (CONTACTS_DECISIONS.name, ACCOUNTS_DECISIONS.name)
+TOPICS = (CONTACTS_DECISIONS.name, ACCOUNTS_DECISIONS.name, IMPRESSIONS.name)
+"""What the projection is made from."""
+
 TopicPartition = tuple[str, int]
 """A topic, without prefix, and a partition."""
 
@@ -154,5 +156,5 @@ async def read_end_offsets(log: Log, names: TopicNames, places: Sequence[TopicPa
 
 
 async def list_partitions(log: Log, names: TopicNames) -> list[TopicPartition]:
-    """Return every partition of both decisions topics. Raises `LogError`."""
+    """Return every partition of the topics. Raises `LogError`."""
     return [(topic, number) for topic in TOPICS for number in range(await log.partition_count(names.of(topic)))]

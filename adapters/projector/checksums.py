@@ -10,11 +10,15 @@ from msgspec import Struct
 
 from adapters.postgres.sql import Schemas, queries
 from adapters.postgres.tables import TABLES
-from schemas.instant import Instant, to_rfc3339
-from schemas.topics import ACCOUNTS_DECISIONS, CONTACTS_DECISIONS
+from adapters.reads.ports import RESULT_RETENTION
+from schemas.instant import DAY, Instant, to_rfc3339
+from schemas.topics import ACCOUNTS_DECISIONS, CONTACTS_DECISIONS, IMPRESSION_RETENTION_MS, IMPRESSIONS
 
 CHECKSUM_SECONDS = 3_600.0
 """Timeout of one table: a million rows take some ten seconds."""
+
+IMPRESSION_MARGIN = DAY
+"""Impressions within so long of their deletion are not compared: they are purged in steps."""
 
 EXAMPLES_MAX = 5
 """Differing rows named per table."""
@@ -45,8 +49,9 @@ CHECKSUMMED_TABLES = (
     _ChecksummedTable("history", _OF_TOPIC, ("topic", "partition", "sequence", "ordinal")),
     _ChecksummedTable("faults", _OF_TOPIC, ("topic", "partition", '"offset"')),
     _ChecksummedTable("request_results", "'all'", ("request_id",)),
+    _ChecksummedTable("impressions", f"'{IMPRESSIONS.name}[' || t.partition || ']'", ("company_id", "id")),
 )
-"""Tables that follow from decisions alone; fulltext, rollups and marks follow from these by triggers and periodic jobs."""
+"""Tables that follow from the topics alone; fulltext, rollups and marks follow from these by triggers and periodic jobs."""
 
 
 class TableChecksum(Struct, frozen=True, kw_only=True):
@@ -74,10 +79,10 @@ async def read_checksums(
     connection: Connection,
     schema: str,
     *,
-    results_after: Instant,
+    now: Instant,
     progress: Callable[[str], None] = lambda _: None,
 ) -> list[TableChecksum]:
-    """Return the checksums of a schema by table, without results up to `results_after`, which may be purged meanwhile.
+    """Return the checksums of a schema by table, without rows that may be purged meanwhile (`now` is the present).
 
     In a repeatable-read transaction they belong to the positions that it sees.
     """
@@ -86,7 +91,7 @@ async def read_checksums(
     await connection.execute("SET LOCAL TIME ZONE 'UTC'; SET LOCAL extra_float_digits = 1")
     for table in CHECKSUMMED_TABLES:
         filled = text.replace("{table}", table.name).replace("{place}", table.place)
-        rows = await connection.fetch(filled.replace("{only}", _only(table, results_after)), timeout=CHECKSUM_SECONDS)
+        rows = await connection.fetch(filled.replace("{only}", _only(table, now)), timeout=CHECKSUM_SECONDS)
         found += [
             TableChecksum(
                 table=table.name, place=row["place"], rows=row["rows"], checksum=f"{int(row['digest']) % 2**64:016x}"
@@ -102,14 +107,14 @@ async def compare_tables(
     schemas: Schemas,
     rebuild_schema: str,
     *,
-    results_after: Instant,
+    now: Instant,
     progress: Callable[[str], None] = lambda _: None,
 ) -> list[TableDifference]:
     """Compare the read schema with the rebuild schema in one snapshot; return [] if they are equal."""
-    shown = {(one.table, one.place): one for one in await _of(connection, schemas.read, results_after, progress)}
-    decided = {(one.table, one.place): one for one in await _of(connection, rebuild_schema, results_after, progress)}
+    shown = {(one.table, one.place): one for one in await _of(connection, schemas.read, now, progress)}
+    decided = {(one.table, one.place): one for one in await _of(connection, rebuild_schema, now, progress)}
     unlike = [key for key in sorted({*shown, *decided}) if shown.get(key) != decided.get(key)]
-    examples = {table: await _examples(connection, schemas, rebuild_schema, table, results_after) for table, _ in unlike}
+    examples = {table: await _examples(connection, schemas, rebuild_schema, table, now) for table, _ in unlike}
     return [
         TableDifference(
             table=key[0],
@@ -122,16 +127,16 @@ async def compare_tables(
     ]
 
 
-async def _of(connection: Connection, schema: str, after: Instant, progress: Callable[[str], None]) -> list[TableChecksum]:
-    return await read_checksums(connection, schema, results_after=after, progress=progress)
+async def _of(connection: Connection, schema: str, now: Instant, progress: Callable[[str], None]) -> list[TableChecksum]:
+    return await read_checksums(connection, schema, now=now, progress=progress)
 
 
 async def _examples(
-    connection: Connection, schemas: Schemas, rebuild_schema: str, name: str, after: Instant
+    connection: Connection, schemas: Schemas, rebuild_schema: str, name: str, now: Instant
 ) -> dict[str, tuple[str, ...]]:
     table = next(table for table in CHECKSUMMED_TABLES if table.name == name)
     text = queries("rebuild", schemas)["differing"].replace("{rebuild}", rebuild_schema).replace("{table}", name)
-    text = text.replace("{key}", ", ".join(table.key)).replace("{only}", _only(table, after))
+    text = text.replace("{key}", ", ".join(table.key)).replace("{only}", _only(table, now))
     rows = await connection.fetch(text.replace("{examples}", str(EXAMPLES_MAX)), timeout=CHECKSUM_SECONDS)
     return {
         "missing": tuple(row["key"] for row in rows if row["is_missing"]),
@@ -140,8 +145,12 @@ async def _examples(
     }
 
 
-def _only(table: _ChecksummedTable, after: Instant) -> str:
-    return f"WHERE t.decided_at > '{to_rfc3339(after)}'" if table.name == "request_results" else ""
+def _only(table: _ChecksummedTable, now: Instant) -> str:
+    if table.name == "request_results":
+        return f"WHERE t.decided_at > '{to_rfc3339(now - RESULT_RETENTION // 2)}'"
+    if table.name == "impressions":
+        return f"WHERE t.created_at > '{to_rfc3339(now - IMPRESSION_RETENTION_MS + IMPRESSION_MARGIN)}'"
+    return ""
 
 
 def combine_checksums(found: Sequence[TableChecksum]) -> str:

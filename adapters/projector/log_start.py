@@ -11,10 +11,11 @@ from adapters.postgres.tables import TABLES
 from adapters.projector.batch import DECISIONS, UNREADABLE
 from adapters.projector.catch_up import TOPICS, TopicPartition
 from adapters.projector.store import PartitionPosition
+from adapters.reads.ports import RESULT_RETENTION
 from engine.partition.ports import Log, LogError, Reader
 from engine.partition.runner import TopicNames
 from schemas.instant import Instant, to_rfc3339
-from schemas.topics import ACCOUNTS_DECISIONS
+from schemas.topics import ACCOUNTS_DECISIONS, IMPRESSION_RETENTION_MS, IMPRESSIONS
 
 POLL_SECONDS = 1.0
 STALLS_MAX = 30
@@ -71,6 +72,8 @@ async def find_log_starts(log: Log, names: TopicNames, places: Sequence[TopicPar
 
 async def _find_log_start(reader: Reader, topic: str, number: int) -> LogStart | None:
     start, end = await reader.start(number), await reader.end(number)
+    if topic == IMPRESSIONS.name:  # without sequence numbers
+        return LogStart(topic=topic, partition=number, offset=start)
     await reader.seek(number, start)
     stalls = 0
     while reader.position(number) < end:
@@ -92,7 +95,7 @@ async def _find_log_start(reader: Reader, topic: str, number: int) -> LogStart |
 
 
 def carry_over_statements(
-    one: LogStart, shown: PartitionPosition, read: str, rebuild_schema: str, results_after: Instant
+    one: LogStart, shown: PartitionPosition, read: str, rebuild_schema: str, now: Instant
 ) -> list[str]:
     """Return the SQL that copies rows which a partition's log no longer holds, and sets the rebuild's position after them.
 
@@ -101,7 +104,8 @@ def carry_over_statements(
     """
     place, before = f"t.partition = {one.partition}", one.before
     of_topic = f"t.topic = '{one.topic}' AND {place}"
-    tables = [table for table in TABLES if (table.name in _OF_ACCOUNTS) == (one.topic == ACCOUNTS_DECISIONS.name)]
+    of_accounts, decides = one.topic == ACCOUNTS_DECISIONS.name, one.topic != IMPRESSIONS.name
+    tables = [table for table in TABLES if decides and (table.name in _OF_ACCOUNTS) == of_accounts]
     marked = [table.name for table in tables if table.marks]
     rows = {
         **({"token_parts": f"{place} AND t.sequence < {before}"} if marked else {}),
@@ -110,8 +114,8 @@ def carry_over_statements(
             for table in tables
         },
         "history": f"{of_topic} AND t.sequence < {before}",
+        **({"request_results": _results(one, now)} if decides else {"impressions": _impressions(one, now)}),
         "faults": f'{of_topic} AND t."offset" < {one.offset}',
-        "request_results": _results(one, results_after),
     }
     fill = "INSERT INTO {rebuild}.{table} SELECT t.* FROM {read}.{table} AS t WHERE {only} ON CONFLICT DO NOTHING"
     back = "UPDATE {rebuild}.{table} AS t SET deleted_at = NULL, sequence = {last} WHERE {only}"
@@ -137,7 +141,13 @@ def carry_over_statements(
     ]
 
 
-def _results(one: LogStart, results_after: Instant) -> str:
+def _impressions(one: LogStart, now: Instant) -> str:
+    """Copy impressions that retention of the topic deleted before their rows were to go: an operator may shorten it."""
+    kept = f"t.created_at > '{to_rfc3339(now - IMPRESSION_RETENTION_MS)}'"
+    return f't.partition = {one.partition} AND t."offset" < {one.offset} AND {kept}'
+
+
+def _results(one: LogStart, now: Instant) -> str:
     """Copy results that may be older than the log: a result does not say of which partition it is."""
-    kept = f"t.decided_at > '{to_rfc3339(results_after)}'"
+    kept = f"t.decided_at > '{to_rfc3339(now - RESULT_RETENTION)}'"
     return kept if one.decided_at is None else f"{kept} AND t.decided_at <= '{to_rfc3339(one.decided_at)}'"

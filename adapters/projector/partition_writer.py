@@ -1,10 +1,12 @@
-"""How are the decisions of one partition written? In order from its position, without those that do not fit."""
+"""How are the records of one partition written? In order from its position, without those that do not fit."""
 
 from collections.abc import Callable, Sequence
 
 from adapters.projector.batch import OffsetRange, ProjectionBatch, build_batch, fault_row
+from adapters.projector.impressions import build_impression_batch
 from adapters.projector.store import OwnedPartition, ProjectionStore, RowsRefusedError
 from engine.partition.ports import LogRecord
+from schemas.topics import IMPRESSIONS
 
 
 class PartitionWriter:
@@ -22,6 +24,7 @@ class PartitionWriter:
         self.offset = owned.next_offset
         self.sequence = owned.sequence
         self._on_written = written
+        self._build = build_impression_batch if topic == IMPRESSIONS.name else build_batch
 
     async def write(self, store: ProjectionStore, records: Sequence[LogRecord]) -> None:
         """Write the next decisions; records before `offset` are skipped.
@@ -31,7 +34,7 @@ class PartitionWriter:
         fresh = [record for record in records if record.offset >= self.offset]
         if not fresh:
             return
-        batch = build_batch(fresh, self._offset_range(fresh), self.sequence, topic=self.topic)
+        batch = self._build(fresh, self._offset_range(fresh), self.sequence, topic=self.topic)
         try:
             await store.write(batch)
         except RowsRefusedError as error:

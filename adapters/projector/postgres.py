@@ -137,6 +137,7 @@ class PostgresStore:
             await connection.execute(self._sql["remove_token_parts"], batch.offset_range.partition, *removed)
         await self._send(connection, "insert_history", batch.history)
         await self._send(connection, "insert_results", [batch.results[key] for key in sorted(batch.results)])
+        await self._send(connection, "insert_impressions", batch.impressions)
         await self._send(connection, "insert_faults", batch.faults)
 
     async def _send(self, connection: Any, name: str, rows: Sequence[Row]) -> None:

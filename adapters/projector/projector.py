@@ -26,7 +26,7 @@ from adapters.projector.store import (
 )
 from engine.partition.ports import Clock, Log, LogError, LogRecord, Reader
 from engine.partition.runner import TopicNames
-from schemas.topics import ACCOUNTS_DECISIONS, CONTACTS_DECISIONS
+from schemas.topics import ACCOUNTS_DECISIONS, CONTACTS_DECISIONS, IMPRESSIONS
 
 ReportFault = Callable[[str, int, int, str], None]
 """Called for each decision, or value in one, that cannot be projected: topic, partition, offset, reason."""
@@ -71,7 +71,7 @@ class _AssignedPartition(PartitionWriter):
 
 
 class _Feed:
-    """One decisions topic: its reader and the partitions that are owned."""
+    """One topic: its reader and the partitions that are owned."""
 
     def __init__(self, name: str, deployed: str) -> None:
         self.name = name
@@ -91,9 +91,16 @@ class _Feed:
         return sum(len(partition.pending) for partition in self.partitions.values())
 
 
-class Projector:
-    """Projects `contacts.decisions` and `accounts.decisions`. `assign` partitions, then `run`, or `run_once` step by step.
+DECISION_TOPICS = (CONTACTS_DECISIONS.name, ACCOUNTS_DECISIONS.name)
 
+IMPRESSION_LIMITS = ProjectorLimits(records_max=500, buffered_max=5_000, writers_max=1)
+"""Impressions take one connection at a time, for some 20 ms: what is decided never waits long behind a flood of them."""
+
+
+class Projector:
+    """Projects the decisions of contacts and accounts, or other `topics`.
+
+    `assign` partitions, then `run`, or `run_once` step by step.
     `lost` names partitions that another owner took while they were assigned here; `run` takes them again after a while.
     """
 
@@ -103,6 +110,7 @@ class Projector:
         store: ProjectionStore,
         clock: Clock,
         *,
+        topics: Sequence[str] = DECISION_TOPICS,
         names: TopicNames = TopicNames(),  # noqa: B008 - frozen
         limits: ProjectorLimits = ProjectorLimits(),  # noqa: B008 - frozen
         jitter: Callable[[], float] = random.random,
@@ -117,7 +125,6 @@ class Projector:
         self._jitter = jitter
         self._skip = skip
         self._describe = describe
-        topics = (CONTACTS_DECISIONS.name, ACCOUNTS_DECISIONS.name)
         self._feeds = tuple(_Feed(name, names.of(name)) for name in topics)
         self._writers = asyncio.Semaphore(limits.writers_max)
         self.rows_written = 0
@@ -128,7 +135,7 @@ class Projector:
 
     @property
     def health(self) -> Health:
-        """Return whether both topics are being projected."""
+        """Return whether all topics are being projected."""
         reasons = [f"{topic}: {problem}" for topic, problem in self.problems().items()]
         return Health(not reasons, "; ".join(reasons) or None)
 
@@ -156,7 +163,7 @@ class Projector:
         return {(feed.name, partition.number): partition.offset for feed, partition in self._assigned()}
 
     def assign(self, partitions: Sequence[int]) -> None:
-        """Set the partitions of both topics to project from now on; the next step takes them and releases the others."""
+        """Set the partitions of all topics to project from now on; the next step takes them and releases the others."""
         for feed in self._feeds:
             feed.wanted = tuple(sorted(partitions))
             feed.stale = True
@@ -363,7 +370,8 @@ class Projector:
                 return
             for _ in records:
                 partition.pending.popleft()
-        await self._store.announce()
+        if feed.name != IMPRESSIONS.name:  # no request waits for an impression
+            await self._store.announce()
 
     def _written(self, batch: ProjectionBatch, decisions: int) -> None:
         self.gaps += batch.gaps

@@ -21,6 +21,7 @@ from adapters.postgres.migrate import MigrationError
 from adapters.postgres.pool import FAILURES, Pool
 from adapters.postgres.rollups import Rollups
 from adapters.postgres.sql import Schemas
+from adapters.postgres.tables import IMPRESSION_COLUMNS
 from adapters.projector.batch import ProjectionBatch
 from adapters.projector.catch_up import (
     TOPICS,
@@ -39,6 +40,7 @@ from adapters.reads.ports import RESULT_RETENTION, ReadsUnavailableError
 from engine.partition.ports import Clock, Log
 from engine.partition.runner import TopicNames
 from schemas.instant import Instant
+from schemas.topics import IMPRESSION_RETENTION_MS
 
 TURN_PAUSE_SECONDS = 0.1
 """Between two runs of the rollups, so that the projectors get the lock too."""
@@ -71,15 +73,20 @@ class RebuildResult(Struct, frozen=True, kw_only=True):
     carried: int = 0
 
 
-class _RebuildStore(PostgresStore):
-    """Writes a schema that has no readers yet: without expired results, and without NOTIFY."""
+_CREATED_AT = IMPRESSION_COLUMNS.index("created_at")
 
-    def __init__(self, pool: Pool, schemas: Schemas, results_after: Instant) -> None:
+
+class _RebuildStore(PostgresStore):
+    """Writes a schema that has no readers yet: without expired rows, and without NOTIFY."""
+
+    def __init__(self, pool: Pool, schemas: Schemas, now: Instant) -> None:
         super().__init__(pool, schemas=schemas)
-        self._results_after = results_after
+        self._results_after = now - RESULT_RETENTION
+        self._impressions_after = now - IMPRESSION_RETENTION_MS
 
     async def write(self, batch: ProjectionBatch) -> None:
         batch.results = {key: row for key, row in batch.results.items() if row[-1] > self._results_after}
+        batch.impressions = [row for row in batch.impressions if row[_CREATED_AT] > self._impressions_after]
         await super().write(batch)
 
     async def announce(self) -> None:
@@ -113,7 +120,7 @@ class Rebuild:
         self._target = RebuildSchema(dsn, schemas)
         self._shown = PostgresStore(pool, schemas=schemas)
         self._clock = clock
-        self._store = _RebuildStore(pool, self._target.schemas, clock.now() - RESULT_RETENTION)
+        self._store = _RebuildStore(pool, self._target.schemas, clock.now())
         self.projector = BoundedProjector(log, self._store, names, limits, partial(progress, "projecting"))
         self._topic_ids: dict[str, str] = {}
         self._places: list[TopicPartition] = []
@@ -154,8 +161,8 @@ class Rebuild:
             place = one.topic, one.partition
             position = shown.get(place)
             if position is not None and position.topic_id == self._topic_ids[one.topic] and built[place] == 0:
-                after = self._clock.now() - RESULT_RETENTION
-                statements = carry_over_statements(one, position, self._schemas.read, self._target.schema, after)
+                now = self._clock.now()
+                statements = carry_over_statements(one, position, self._schemas.read, self._target.schema, now)
                 self.carried += await self._target.fill(statements, CHECKSUM_SECONDS)
 
     async def is_overtaken_by_retention(self) -> bool:
@@ -187,7 +194,7 @@ class Rebuild:
         async with self._snapshot() as connection:
             if not self.comparable:
                 return None
-            done, after = 0, self._clock.now() - RESULT_RETENTION // 2  # older results are purged in steps
+            done = 0
 
             def compared(_table: str) -> None:
                 nonlocal done
@@ -195,7 +202,7 @@ class Rebuild:
                 self._progress("comparing", done, 2 * len(CHECKSUMMED_TABLES))
 
             return await compare_tables(
-                connection, self._schemas, self._target.schema, results_after=after, progress=compared
+                connection, self._schemas, self._target.schema, now=self._clock.now(), progress=compared
             )
 
     async def swap(self) -> bool:

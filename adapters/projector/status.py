@@ -12,7 +12,6 @@ from adapters.projector.catch_up import TOPICS, TopicPartition, list_partitions
 from adapters.projector.checksums import TableChecksum, combine_checksums, read_checksums
 from adapters.projector.postgres import PostgresStore
 from adapters.projector.store import PartitionPosition
-from adapters.reads.ports import RESULT_RETENTION
 from engine.partition.ports import Clock, Log, Reader
 from engine.partition.runner import TopicNames
 from schemas.instant import Instant
@@ -125,7 +124,7 @@ async def _summed(
     """Return the checksums and the positions that they belong to."""
     async with pool.acquire() as connection, connection.transaction(isolation="repeatable_read", readonly=True):
         rows = await connection.fetch(_POSITIONS.replace("{read}", schemas.read))
-        found = await read_checksums(connection, schemas.read, results_after=now - RESULT_RETENTION // 2, progress=progress)
+        found = await read_checksums(connection, schemas.read, now=now, progress=progress)
     return found, {(row["topic"], row["partition"]): row["next_offset"] for row in rows}
 
 

@@ -139,6 +139,13 @@ class CallFilter(Struct, frozen=True, kw_only=True):
     fulltext: str | None = None
 
 
+class ImpressionFilter(Struct, frozen=True, kw_only=True):
+    """Which impressions. Bounds include their lower and exclude their upper instant."""
+
+    created_from: Instant | None = None
+    created_to: Instant | None = None
+
+
 class RecordFilter(Struct, frozen=True, kw_only=True):
     """Which account records of a type; `paused` compares that field of the body."""
 
@@ -195,6 +202,10 @@ class Reads(DueLeadReads, Protocol):
 
     async def calls(self, company_id: int, wanted: CallFilter, paging: Paging) -> Page:
         """Return calls that are not deleted."""
+        ...
+
+    async def impressions(self, company_id: int, wanted: ImpressionFilter, paging: Paging) -> Page:
+        """Return impressions, newest first."""
         ...
 
     async def call(self, company_id: int, call: int | str) -> Row | None:

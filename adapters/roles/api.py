@@ -11,6 +11,7 @@ from litestar import Litestar
 from adapters.gateway.addresses import networks
 from adapters.http.app import build_app
 from adapters.http.exchange.hosts import read_hosts
+from adapters.http.exchange.impression_log import LogImpressions
 from adapters.http.exchange.requests import LogRequests
 from adapters.http.exchange.settings import RATES, HttpSettings, Rate, read_rate
 from adapters.http.server import serving
@@ -38,7 +39,7 @@ CONNECTIONS_PER_REPORT = 5
 """Connections of the pool for each report that runs at once: 10 allow 2. A report keeps a core of the database busy."""
 
 PURGE_MINUTES = 10
-"""Results and Idempotency-Keys are stored for 24 h; ten minutes more do no harm."""
+"""Results and Idempotency-Keys are stored for 24 h, impressions for 30 days; ten minutes more do no harm."""
 
 DATABASE_CHECK_SECONDS = 2.0
 """How late the health port may report that the database is away, or back."""
@@ -73,6 +74,9 @@ class ApiRole:
             now=context.clock.now,
             wait=results.wait,
         )
+        # With a producer of their own: a flood of impressions fills its buffers, not those of requests.
+        impression_appender = await context.log.appender()
+        impressions = LogImpressions(context.log, names=context.names, appender=impression_appender)
         purge = Purge(pool)
         jobs = PeriodicJobs()
         jobs.add("purge results", lambda: purge.run(context.clock.now()), minutes=PURGE_MINUTES)
@@ -82,7 +86,7 @@ class ApiRole:
         refreshing = asyncio.create_task(_refresh_serving(served), name="refresh serving")
         try:
             await self._read_first_rules(stop)
-            app = self._app(requests, reads, PostgresIdempotencyKeys(pool), served)
+            app = self._app(requests, impressions, reads, PostgresIdempotencyKeys(pool), served)
             serve = serving(
                 app,
                 host=settings.http_host,
@@ -101,15 +105,23 @@ class ApiRole:
             jobs.stop()
             await requests.close()
             await appender.close()
+            await impressions.close()
+            await impression_appender.close()
             await results.close()
             await pool.close()
 
     def _app(
-        self, requests: LogRequests, reads: PostgresReads, claims: PostgresIdempotencyKeys, served: PostgresServing
+        self,
+        requests: LogRequests,
+        impressions: LogImpressions,
+        reads: PostgresReads,
+        claims: PostgresIdempotencyKeys,
+        served: PostgresServing,
     ) -> Litestar:
         context = self._context
         return build_app(
             requests=requests,
+            impressions=impressions,
             reads=reads,
             source=context.rules,
             claims=claims,

@@ -1,17 +1,18 @@
-"""The `projector` role: keep the read schema in step with the decisions."""
+"""The `projector` role: keep the read schema in step with the decisions, and with the impressions beside them."""
 
 import asyncio
+from collections.abc import Sequence
 from functools import partial
 
 from adapters.observability.metrics import Metrics
 from adapters.postgres.pool import open_pool
 from adapters.postgres.rollups import Rollups
 from adapters.projector.postgres import PostgresStore
-from adapters.projector.projector import Projector
+from adapters.projector.projector import DECISION_TOPICS, IMPRESSION_LIMITS, Projector, ProjectorLimits
 from adapters.roles.context import Context, describe_failure
 from adapters.roles.group_membership import GroupMembership
 from adapters.roles.periodic_jobs import PeriodicJobs
-from schemas.topics import CONTACTS_DECISIONS
+from schemas.topics import CONTACTS_DECISIONS, IMPRESSIONS
 
 METRICS_SECONDS = 1.0
 
@@ -24,7 +25,7 @@ class ProjectorRole:
     def __init__(self, context: Context, metrics: Metrics) -> None:
         self._context = context
         self._metrics = metrics
-        self._projector: Projector | None = None
+        self._projectors: tuple[Projector, ...] = ()
         self._membership: GroupMembership | None = None
 
     async def run(self, stop: asyncio.Event) -> None:
@@ -33,35 +34,51 @@ class ProjectorRole:
         pool = await open_pool(
             context.settings.postgres_dsn, size=context.settings.postgres_pool, name="leadclock projector"
         )
-        projector = Projector(
-            context.log,
-            PostgresStore(pool),
-            context.clock,
-            names=context.names,
-            skip=context.skipped.skip,
-            describe=partial(describe_failure, context.settings),
-        )
-        self._projector = projector
+        store = PostgresStore(pool)
+        decisions = self._projector(store, DECISION_TOPICS, ProjectorLimits())
+        impressions = self._projector(store, (IMPRESSIONS.name,), IMPRESSION_LIMITS)
+        projectors = self._projectors = (decisions, impressions)
         jobs = PeriodicJobs()
         jobs.add("roll up", Rollups(pool).run, minutes=1)
         jobs.start()
-        self._membership = GroupMembership(
-            context, self.name, CONTACTS_DECISIONS, lambda found: projector.assign(sorted(found))
-        )
+        self._membership = GroupMembership(context, self.name, CONTACTS_DECISIONS, self._assign)
         try:
-            await asyncio.gather(self._membership.run(stop), projector.run(stop), self._report_metrics(projector, stop))
+            await asyncio.gather(
+                self._membership.run(stop),
+                *(projector.run(stop) for projector in projectors),
+                *(self._report_metrics(projector, stop) for projector in projectors),
+            )
         finally:
             jobs.stop()
-            await projector.close()
+            for projector in projectors:
+                await projector.close()
             await pool.close()
+
+    def _assign(self, partitions: frozenset[int]) -> None:
+        """Take partitions of every topic: all have as many."""
+        for projector in self._projectors:
+            projector.assign(sorted(partitions))
+
+    def _projector(self, store: PostgresStore, topics: Sequence[str], limits: ProjectorLimits) -> Projector:
+        context = self._context
+        return Projector(
+            context.log,
+            store,
+            context.clock,
+            topics=topics,
+            names=context.names,
+            limits=limits,
+            skip=context.skipped.skip,
+            describe=partial(describe_failure, context.settings),
+        )
 
     def problems(self) -> dict[str, str]:
         """Return what keeps rows from being written."""
-        if self._projector is None or self._membership is None:
+        if not self._projectors or self._membership is None:
             return {"projector": "starting"}
         if self._membership.problem is not None:
             return {"log": self._membership.problem}
-        return self._projector.problems()
+        return {source: problem for projector in self._projectors for source, problem in projector.problems().items()}
 
     async def _report_metrics(self, projector: Projector, stop: asyncio.Event) -> None:
         counted = 0

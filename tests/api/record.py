@@ -20,7 +20,7 @@ from adapters.http.exchange.exchange import Operation
 from adapters.http.operations import documented_operations
 from adapters.local import resolution
 from tests.adapters.http.conftest import UNLIMITED, Company, Town, deployed
-from tests.api.world import Places, make_places, placed, send
+from tests.api.world import Places, make_places, placed, send, show_impression
 
 ROWS_SHOWN = 1
 """Of a list: enough to see what a row looks like."""
@@ -38,6 +38,7 @@ async def answers(town: Town, company: Company) -> dict[str, RecordedAnswer]:
     """Ask every example of every operation and return the answers as the document shows them."""
     found: dict[str, RecordedAnswer] = {}
     await make_places(town, company, *EXAMPLES.values())  # lists have something to show
+    await show_impression(company)
     for operation, method in asked():
         example = EXAMPLES[operation.name]
         places = await make_places(town, company, example)

@@ -1,4 +1,4 @@
-"""Which test exercises each parameter of the interface of leads and calls on a running deployment?
+"""Which test exercises each parameter of the interface of leads, calls and impressions on a running deployment?
 
 `INTERFACE` is the interface as it was given: endpoint -> its parameters. `TESTS` names, for each, the
 tests that send it and look at what it did. `python -m tests.api.table` prints both; a parameter without a test fails.
@@ -75,6 +75,7 @@ INTERFACE: Mapping[str, str] = {
     "POST /api/v1/buyer_fleets": "name description user_fleet_id",
     "PUT /api/v1/buyer_fleets/{id}": "id name description user_fleet_id",
     "DELETE /api/v1/buyer_fleets/{id}": "id",
+    "GET /api/v1/impressions": "cursor page per_page created_at_from created_at_to time_zone",
 }
 
 _SUBMITTING = "tests/api/test_submission_parameters.py::"
@@ -247,6 +248,14 @@ TESTS: Mapping[str, Mapping[str, str]] = {
         f"{_FLEETS}test_a_fleet_is_made_shown_changed_and_deleted": "id name description user_fleet_id"
     },
     "DELETE /api/v1/buyer_fleets/{id}": {f"{_FLEETS}test_a_fleet_is_made_shown_changed_and_deleted": "id"},
+    "GET /api/v1/impressions": {
+        f"{_HTTP}test_impressions.py::test_a_batch_of_five_hundred_is_taken_whole_and_listed_by_cursor_and_by_page": """
+            cursor page per_page
+        """,
+        f"{_HTTP}test_impressions.py::test_spans_of_creation_narrow_the_list_in_the_zone_asked_for": """
+            created_at_from created_at_to time_zone
+        """,
+    },
 }
 """Endpoint -> test -> the parameters that it exercises."""
 

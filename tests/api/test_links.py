@@ -21,7 +21,11 @@ NAMED: Mapping[str, tuple[Operation, str]] = {
     for operation in documented_operations()
     for name, method in zip(operation_ids(operation), operation.methods, strict=True)
 }
-MAKERS = [(operation, method) for operation, method in asked() if operation.created and method == "POST"]
+MAKERS = [
+    (operation, method)
+    for operation, method in asked()
+    if operation.created and operation.has_result and method == "POST"  # what is only recorded has no id yet
+]
 
 ENDED = frozenset({"call_ended", "lead_not_live", "call_in_progress", "number_recently_dialed"})
 """What an earlier step of a walk may have come to: the sandbox is quick."""

@@ -10,6 +10,7 @@ from msgspec import structs
 from adapters.http.app import Api
 from adapters.http.document.examples import EXAMPLES
 from adapters.http.exchange.exchange import Services
+from adapters.http.exchange.impression_log import LogImpressions
 from adapters.http.exchange.requests import LogRequests
 from adapters.http.operations import documented_operations
 from adapters.kafka.log import KafkaLog
@@ -25,8 +26,8 @@ from tests.api.world import Places, make_places, placed, send
 
 SERVICE_UNAVAILABLE = 503
 
-WITHOUT_DATABASE = ("list_time_zones", "preview_schedule", "new_lead", "build_")
-"""How the names of reads begin that are answered from the process alone."""
+WITHOUT_DATABASE = ("list_time_zones", "preview_schedule", "new_lead", "build_", "record_impressions")
+"""How the names of operations begin that need no database."""
 
 
 @pytest.fixture
@@ -126,7 +127,8 @@ async def test_every_route_that_writes_is_503_without_the_broker_and_reads_go_on
         now=town.context.clock.now,
         wait=town.results.wait,
     )
-    served_by(town, structs.replace(services, source=rules, requests=requests))
+    impressions = LogImpressions(log, names=town.context.names, appender=appender)
+    served_by(town, structs.replace(services, source=rules, requests=requests, impressions=impressions))
     safe = {operation.name for operation in documented_operations() if operation.safe}
     for name, answer in (await answers(town, company, places)).items():
         if name.partition(" ")[0] in safe:
@@ -134,5 +136,6 @@ async def test_every_route_that_writes_is_503_without_the_broker_and_reads_go_on
         else:
             assert_tells_an_outage(name, answer, "events_unavailable")
     await requests.close()
+    await impressions.close()
     await appender.close()
     await log.close()

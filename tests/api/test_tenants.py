@@ -78,6 +78,8 @@ NAMES_NOTHING = frozenset(
         # What a company calls its own.
         *("user_buyer_id", "user_fleet_id", "user_traffic_source_id", "external_record_id", "sub_id"),
         "caller_id",  # a person, who is another one at every company
+        *("visitor_id", "session_id"),  # a visitor, likewise
+        "impressions",  # tests/adapters/http/test_impressions.py tries what stands in them
         "schedule",  # of a preview, which looks nothing up
         *("rotate_lead_token", "allow_auth_token"),  # yes or no
     }

@@ -20,7 +20,7 @@ from tests.api.world import make_places, placed, send
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
-UNKNOWN = "utm_source"
+UNKNOWN = "mc_cid"
 """What no operation knows, and a mail tracker appends."""
 
 ROWS: tuple[tuple[str, str, Operation], ...] = tuple(

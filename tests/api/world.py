@@ -1,5 +1,6 @@
 """What stands for the ids and tokens of the documented examples in a running deployment? Records made for the purpose."""
 
+import asyncio
 from typing import Any
 
 import httpx
@@ -8,6 +9,7 @@ import msgspec
 from adapters.http.document.examples import (
     CALL,
     COMPANY_NUMBER,
+    EXAMPLES,
     LEAD,
     NUMBER,
     OFFER_TOKEN,
@@ -40,6 +42,9 @@ MADE: dict[str, tuple[str, dict[str, Any]]] = {
 }
 
 
+SHOWN_SECONDS = 30.0
+"""Longer than a busy machine takes to show an impression."""
+
 OWN_NUMBER = "+13055550188"
 """The number that the example of creating one takes: only once a company."""
 
@@ -70,6 +75,15 @@ async def make_places(town: Town, company: Company, *examples: Example) -> Place
     if CALL in mentioned:
         found[CALL] = await _started(town, company)
     return found
+
+
+async def show_impression(company: Company) -> None:
+    """Record an impression and wait until the list has it: a post is answered before that."""
+    given = await company.send("POST", "/api/v1/impressions", json={**EXAMPLES["record_impressions"].body, "offer_id": None})
+    assert given.status_code == 201, given.text
+    async with asyncio.timeout(SHOWN_SECONDS):
+        while not (await company.send("GET", "/api/v1/impressions")).json()["impressions"]:
+            await asyncio.sleep(0.02)
 
 
 def placed(example: Example, places: Places) -> Example:

@@ -18,7 +18,7 @@ from engine.partition.runner import Runner
 from schemas.contact import LIVE_STATUSES, Lead
 from schemas.decisions import Decision
 from schemas.instant import DAY, MINUTE
-from schemas.topics import ACCOUNTS_REQUESTS, CONTACTS_REQUESTS, LEADS_INBOX_BULK, TOPICS
+from schemas.topics import ACCOUNTS_REQUESTS, CONTACTS_REQUESTS, IMPRESSIONS, LEADS_INBOX_BULK, TOPICS
 from schemas.wire import from_json, from_pack
 from tests.simulation.carrier import Carrier
 from tests.simulation.cluster import SimulatedCluster, SimulatedMachine
@@ -109,7 +109,8 @@ class World:
             new_topic_id=lambda: f"topic-{next(topic_ids)}",
             pause=self.weather.pass_by,
         )
-        for topic in sorted(TOPICS, key=lambda topic: topic == LEADS_INBOX_BULK):  # last: the others keep their ids
+        later = (LEADS_INBOX_BULK, IMPRESSIONS)  # last, in this order: the others keep their ids
+        for topic in sorted(TOPICS, key=lambda topic: later.index(topic) + 1 if topic in later else 0):
             await self.log.create_topic(topic.name, self.partitions)
         provided = self.log, Random(chance.random()), self.era, self.partitions
         carrier = Carrier(*provided) if self._has_gateways else None

@@ -99,6 +99,14 @@ BY_NAME: Mapping[str, str] = {
         "recognised and act at once; an unclear text holds further contact until somebody has looked. `meaning` says "
         "how the text was read."
     ),
+    "list_impressions": (
+        "Lists impressions by cursor, the newest first, or by page. They are shown for 30 days. A CSV file has all of them."
+    ),
+    "record_impressions": (
+        "Records that a visitor saw a page: one impression, or up to 500 as `impressions`, of which all are stored or none. "
+        "It is answered when they are durable; the list shows them a moment later, and no number is held for the visitor. "
+        "A repeat with the same uuids, or with the same Idempotency-Key, changes nothing."
+    ),
     "why_lead": (
         "Says whether a lead was, or will be, contacted at an instant. If not, it names the rule that keeps it back "
         "and when that ends."

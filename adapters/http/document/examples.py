@@ -193,6 +193,17 @@ EXAMPLES: Mapping[str, Example] = {
         body={"from": NUMBER, "to": COMPANY_NUMBER, "call_ref": "pbx-7781", "state": "ringing", "provider": "our pbx"}
     ),
     "receive_text": Example(body={"from": NUMBER, "to": COMPANY_NUMBER, "text_ref": "sms-5512", "body": "Yes, call me."}),
+    "list_impressions": Example(query={"per_page": "100", "columns": "id,uuid,created_at,visitor_id,page_url"}),
+    "record_impressions": Example(
+        body={
+            "visitor_id": "v-8c1f",
+            "uuid": "0190a1b2-c3d4-7e5f-8a9b-0c1d2e3f4a5b",
+            "offer_id": int(RECORDS["offer"]),
+            "page_url": "https://roofs.example.com/solar",
+            "utm_source": "search",
+            "ip": "192.0.2.17",
+        }
+    ),
     "show_company": Example(query={"columns": "name,time_zone,optout_scope"}),
     "update_company": Example(body={"optout_scope": "company", "allow_auth_token": "true"}),
     "show_call": Example(path={"id": CALL}, query={"columns": "id,status,caller_number,talk_duration"}),

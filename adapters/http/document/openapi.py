@@ -162,7 +162,7 @@ def _operation(operation: Operation, method: str, suffix: str, refusals: dict[st
         "parameters": [
             *(_in_path(operation, found, example) for found in PLACEHOLDER.findall(operation.path)),
             *(_in_query(operation, found, example) for found in in_query),
-            *(REQUEST_HEADERS if not operation.safe and method != "HEAD" else ()),
+            *(_request_headers(operation) if method != "HEAD" else ()),
             *([IF_MATCH] if not operation.safe and "version_conflict" in operation.problems else ()),
         ],
         "responses": _LOOKED_AT if method == "HEAD" else _responses(operation, method, suffix, refusals),
@@ -171,6 +171,13 @@ def _operation(operation: Operation, method: str, suffix: str, refusals: dict[st
     if takes_body:
         described["requestBody"] = _request_body(operation, example)
     return described
+
+
+def _request_headers(operation: Operation) -> tuple[dict[str, Any], ...]:
+    """Return the headers that a request may have; only one that waits for its result may prefer not to."""
+    if operation.safe:
+        return ()
+    return REQUEST_HEADERS if operation.has_result else tuple(one for one in REQUEST_HEADERS if one["name"] != "Prefer")
 
 
 def _security(operation: Operation) -> list[dict[str, Any]]:
@@ -281,7 +288,7 @@ def _responses(operation: Operation, method: str, suffix: str, refusals: dict[st
     found: dict[str, Any] = {"200": {"description": "Done", **done}}
     if operation.created:
         found["201"] = {"description": "Created", **done}
-    if not operation.safe or operation.created:
+    if operation.has_result and (not operation.safe or operation.created):
         found["202"] = {
             "description": "Stored; read the answer at Location",
             "headers": headers | ACCEPTED_HEADERS,

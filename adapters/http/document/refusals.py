@@ -37,7 +37,7 @@ def _codes(operation: Operation) -> Iterator[str]:
     if BODY_METHODS & set(operation.methods):
         yield from ("malformed_json", "too_large", "unsupported_media_type")
     if not operation.safe:
-        yield from ("idempotency_conflict", "decision_failed")
+        yield from ("idempotency_conflict", *(("decision_failed",) if operation.has_result else ()))
 
 
 def share_response(refusals: dict[str, Any], status: int, response: dict[str, Any]) -> dict[str, Any]:

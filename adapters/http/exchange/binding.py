@@ -21,7 +21,7 @@ from multipart import MultipartError, MultipartParser, parse_options_header  # t
 from adapters.http.exchange.problems import ProblemError
 
 BODY_BYTES_MAX = 256 * 1024
-"""As much as the tokens of one lead may take (`engine.tokens.LEAD_BYTES_MAX`)."""
+"""As much as the tokens of one lead may take (`engine.tokens.LEAD_BYTES_MAX`). An operation may take more."""
 
 DEPTH_MAX = 16
 """Nested objects and lists in one body: deeper than any CRM nests, and far below any parser's limit."""
@@ -81,20 +81,20 @@ def read_known_query(query: bytes, known: Collection[str]) -> tuple[Fields, list
     return _nest(pairs), others
 
 
-async def read_body(request: Request[Any, Any, Any]) -> bytes:
+async def read_body(request: Request[Any, Any, Any], bytes_max: int = BODY_BYTES_MAX) -> bytes:
     """Return the body. Raises `ProblemError`: too_large as soon as that is known, malformed_body if it ends early."""
     declared = request.headers.get("content-length", "")
     stream = request.stream()
-    if declared.isascii() and declared.isdigit() and int(declared[:19]) > BODY_BYTES_MAX:
+    if declared.isascii() and declared.isdigit() and int(declared[:19]) > bytes_max:
         await _discard(stream)
-        raise _too_large()
+        raise _too_large(bytes_max)
     chunks, size = [], 0
     try:
         async with asyncio.timeout(BODY_SECONDS) as deadline:
             latest = deadline.when() or 0.0
             async for chunk in stream:
                 size += len(chunk)
-                if size > BODY_BYTES_MAX:
+                if size > bytes_max:
                     break
                 chunks.append(chunk)
                 deadline.reschedule(latest + size / BODY_BYTES_PER_SECOND_MIN)
@@ -107,9 +107,9 @@ async def read_body(request: Request[Any, Any, Any]) -> bytes:
     except HTTPException:
         # The framework raises this only if the sender is gone. No client reads the answer, but it is logged.
         raise ProblemError("malformed_body", "The body ended early.") from None
-    if size > BODY_BYTES_MAX:
+    if size > bytes_max:
         await _discard(stream)
-        raise _too_large()
+        raise _too_large(bytes_max)
     return b"".join(chunks)
 
 
@@ -262,8 +262,8 @@ def _add_error(errors: dict[str, list[str]], path: str, sentence: str) -> None:
         sentences.append(sentence)
 
 
-def _too_large() -> ProblemError:
-    return ProblemError("too_large", f"Send a body of at most {BODY_BYTES_MAX} bytes.", headers=CLOSE_CONNECTION)
+def _too_large(bytes_max: int) -> ProblemError:
+    return ProblemError("too_large", f"Send a body of at most {bytes_max} bytes.", headers=CLOSE_CONNECTION)
 
 
 def _too_deep() -> ProblemError:

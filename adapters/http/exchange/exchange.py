@@ -25,6 +25,7 @@ from adapters.http.exchange.access import (
 from adapters.http.exchange.active_companies import ActiveCompanies
 from adapters.http.exchange.addresses import client_of
 from adapters.http.exchange.binding import (
+    BODY_BYTES_MAX,
     FIELDS_SHOWN_MAX,
     PATH_LENGTH_MAX,
     Fields,
@@ -39,7 +40,7 @@ from adapters.http.exchange.export_slots import ExportSlots
 from adapters.http.exchange.hosts import company_of_host
 from adapters.http.exchange.identity import RequestIds
 from adapters.http.exchange.parameters import read_id, unknown_parameters
-from adapters.http.exchange.ports import Requests, RulesSource
+from adapters.http.exchange.ports import Impressions, Requests, RulesSource
 from adapters.http.exchange.problems import ProblemError, not_found
 from adapters.http.exchange.rates import Limiter
 from adapters.http.exchange.report_slots import EngineThread, ReportSlots
@@ -93,6 +94,7 @@ class Services(Struct, frozen=True, kw_only=True):
     """
 
     requests: Requests
+    impressions: Impressions
     reads: Reads
     source: RulesSource
     claims: IdempotencyKeys
@@ -120,6 +122,7 @@ class Operation(Struct, frozen=True, kw_only=True):
     - `access`: a key with `scope`, a lead token (a key is optional), or open to all.
     - `safe`: the operation changes nothing.
     - `suffixes`: endings that the path also takes (`.csv`).
+    - `body_bytes_max`: bytes of a body.
     - `auth_token`: the key may also be in a field of that name, for senders that cannot set headers.
     - `parameters`: fields, with a sentence each; `extra` says what happens with any other field.
 
@@ -129,6 +132,7 @@ class Operation(Struct, frozen=True, kw_only=True):
     - `required`: fields that must be sent.
     - `body`, `answer`: JSON Schema of the body and of a successful answer; with `created`, that may be a 201.
     - `problems`: codes that only this operation has.
+    - `has_result`: a change waits for its result, and is answered with 202 if there is none in time.
     """
 
     name: str
@@ -141,6 +145,7 @@ class Operation(Struct, frozen=True, kw_only=True):
     rate: str | None = "read"
     safe: bool = True
     suffixes: tuple[str, ...] = ("",)
+    body_bytes_max: int = BODY_BYTES_MAX
     auth_token: bool = False
     extra: Extra = "refused"
     parameters: Mapping[str, str] = {}
@@ -150,6 +155,7 @@ class Operation(Struct, frozen=True, kw_only=True):
     answer: Mapping[str, Any] | None = None
     created: bool = False
     problems: tuple[str, ...] = ()
+    has_result: bool = True
 
     @property
     def has_root(self) -> bool:
@@ -225,7 +231,7 @@ class Exchange:
         self.fields = self.query
         if self.request.method not in {"GET", "HEAD"}:
             check_encoding(self._header(b"content-encoding"))
-            self.body = await read_body(self.request)
+            self.body = await read_body(self.request, operation.body_bytes_max)
             self.fields = {**self.query, **read_fields(self.body, self.request.headers.get("content-type", ""))}
         # Remove the credential from the fields wherever it was sent: it must not be stored.
         auth_token = _text(self.fields.pop("auth_token", ""))
@@ -265,19 +271,19 @@ class Exchange:
         """Leave the held contexts now: the server may report the end of an answer late."""
         await self.request.scope["state"]["held"].aclose()
 
-    def limit(self, company_id: int) -> None:
-        """Take one token from the bucket of a company. Raises `ProblemError` rate_limited."""
+    def limit(self, company_id: int, count: int = 1) -> None:
+        """Take tokens from the bucket of a company. Raises `ProblemError` rate_limited."""
         self.services.active.record_request(company_id)
-        self._limit(self.services.limiter, f"company/{company_id}")
+        self._limit(self.services.limiter, f"company/{company_id}", count)
 
     def enforce_address_limit(self) -> None:
         """Take one token from the bucket of the sender's address. Raises `ProblemError` rate_limited."""
         self._limit(self.services.addresses, client_of(self.address))
 
-    def _limit(self, limiter: Limiter, sender: str) -> None:
+    def _limit(self, limiter: Limiter, sender: str, count: int = 1) -> None:
         if self.operation.rate is None:
             return
-        allowance = limiter.take(self.operation.rate, sender, self.services.monotonic())
+        allowance = limiter.take(self.operation.rate, sender, self.services.monotonic(), count)
         if allowance is None:
             return
         self.headers.update(allowance.headers())
@@ -307,7 +313,7 @@ class Exchange:
             return
         known = self.operation.known()
         unknown = [name for name in fields if name not in known]
-        if unknown and extra != "ignored" and not self._ignores_unknown():
+        if unknown and extra != "ignored" and not self.ignores_unknown:
             raise unknown_parameters(unknown, known)
         self._log_ignored(unknown)
 
@@ -317,7 +323,8 @@ class Exchange:
             shown = [name[:PATH_LENGTH_MAX] for name in names[:FIELDS_SHOWN_MAX]]
             logger.info("parameters.ignored", operation=self.operation.name, names=shown, request_id=self.request_id)
 
-    def _ignores_unknown(self) -> bool:
+    @property
+    def ignores_unknown(self) -> bool:
         """Return whether the company of the key ignores unknown parameters."""
         company_id = None if self.access is None else self.access.company_id
         company = self.services.source.rules.body(Company, "company", company_id)

@@ -1,15 +1,21 @@
-"""What does the HTTP API need for changes? Two ports: one appends requests, one gives the account records read so far."""
+"""What does the HTTP API need for changes? Ports that append requests and impressions, and the account records so far."""
 
+from collections.abc import Sequence
 from typing import Protocol
 
 from adapters.reads.ports import Result
 from engine.rules import Rules
 from schemas.errors import DependencyError
+from schemas.impressions import Impression
 from schemas.wire import Message
 
 
 class EventsUnavailableError(DependencyError):
     """The event log did not acknowledge in time. A repeat with the same request id is safe."""
+
+
+class TooManyAppendsError(DependencyError):
+    """The company has its share of what may wait for the log. Nothing was stored."""
 
 
 class Requests(Protocol):
@@ -31,6 +37,21 @@ class Requests(Protocol):
         """Return the result of a request as soon as the projection shows it, or None after the timeout.
 
         With `timeout_seconds` 0 it reads once and does not wait. Raises `ReadsUnavailableError`.
+        """
+        ...
+
+
+class Impressions(Protocol):
+    """Appends impressions to their topic.
+
+    No contract suite: one adapter (`adapters.http.exchange.impression_log.LogImpressions`); the tests of the API run it.
+    """
+
+    async def append(self, impressions: Sequence[Impression]) -> None:
+        """Append the impressions of one company and return when all are durable.
+
+        Raises `EventsUnavailableError`: some of them may be stored then; a repeat with the same uuids is safe. Raises
+        `TooManyAppendsError` if the company has too many impressions waiting for the log: none is stored.
         """
         ...
 

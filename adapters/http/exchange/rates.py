@@ -48,21 +48,25 @@ class Limiter:
         self._rates = rates
         self._buckets: OrderedDict[tuple[str, str], Bucket] = OrderedDict()
 
-    def take(self, rate_name: str, sender: str, at: float) -> Allowance | None:
-        """Take one token from a sender's bucket at a moment of the monotonic clock (seconds); None if the rate is off."""
+    def take(self, rate_name: str, sender: str, at: float, count: int = 1) -> Allowance | None:
+        """Take tokens from a sender's bucket at a moment of the monotonic clock (seconds); None if the rate is off.
+
+        More than the bucket holds are taken from a full one, and are owed: the sender waits for them afterwards.
+        """
         rate = self._rates.get(rate_name)
         if rate is None:
             return None
         bucket = self._bucket(rate_name, sender, rate, at)
-        allowed = bucket.left >= 1
+        needed = min(count, rate.burst)
+        allowed = bucket.left >= needed
         if allowed:
-            bucket.left -= 1
+            bucket.left -= count
         return Allowance(
             allowed=allowed,
             limit=ceil(rate.per_second),
-            remaining=int(bucket.left),
+            remaining=max(0, int(bucket.left)),
             reset_seconds=ceil((rate.burst - bucket.left) / rate.per_second),
-            retry_after_seconds=max(1, ceil((1 - bucket.left) / rate.per_second)),
+            retry_after_seconds=max(1, ceil((needed - bucket.left) / rate.per_second)),
         )
 
     def _bucket(self, rate_name: str, sender: str, rate: Rate, at: float) -> Bucket:

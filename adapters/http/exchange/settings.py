@@ -28,12 +28,13 @@ RATES: dict[str, Rate] = {
     "read": Rate(100, 500),
     "write": Rate(50, 500),
     "submission": Rate(1_000, 5_000),
+    "impression": Rate(1_000, 5_000),
     "report": Rate(5, 5),
     "call_start": Rate(5, 5),
     "unknown_key": Rate(50, 500),
 }
 """Class of operations -> its rate per company, which the key or lead token names. `unknown_key` counts requests without a
-valid key or token per network address."""
+valid key or token per network address, `impression` impressions: a batch takes as many tokens as it has."""
 
 
 def read_rate(text: str) -> Rate | None:

@@ -45,7 +45,7 @@ async def submit_change(exchange: Exchange, message: ContactRequest | AccountReq
     """
     wants_bare(exchange)  # refuse a bad `root` before anything is changed
     company_id = message.company_id
-    claim = await _claim(exchange, company_id)
+    claim = await claim_key(exchange, company_id)
     topic, key = _destination(message)
     services = exchange.services
     request_id, result = exchange.request_id, None
@@ -119,7 +119,7 @@ def _idempotency_key(exchange: Exchange) -> str:
     return exchange.request.headers.get("idempotency-key", "").strip()
 
 
-async def _claim(exchange: Exchange, company_id: int) -> IdempotencyClaim | None:
+async def claim_key(exchange: Exchange, company_id: int) -> IdempotencyClaim | None:
     """Claim the Idempotency-Key; return the new claim, or an earlier one with the same body. None without a key."""
     key = _idempotency_key(exchange)
     if not key:

@@ -12,6 +12,7 @@ from adapters.http.schema.inputs import INPUTS, Schema, ref
 from adapters.http.schema.record_descriptions import sentence_of
 from engine.submission.fields import INTEGER_MAX
 from engine.views.call import COLUMNS as CALL_TABLE
+from engine.views.impression import COLUMNS as IMPRESSION_TABLE
 from engine.views.lead_columns import COLUMNS as LEAD_TABLE
 from engine.views.record import FLEET_TYPE, RECORD_INSTANTS, TYPE_NAMES, record_columns
 from schemas.contact import LeadStatus
@@ -49,6 +50,12 @@ LEAD_TYPES: Mapping[str, Schema] = {
 CALL_TYPES: Mapping[str, Schema] = {column.name: _CELLS[column.type] for column in CALL_TABLE}
 """Column of a call -> its schema."""
 
+IMPRESSION_TYPES: Mapping[str, Schema] = {
+    **{column.name: _CELLS[column.type] for column in IMPRESSION_TABLE},
+    "id": ID_SHOWN,
+}
+"""Column of an impression -> its schema."""
+
 _BASE_TYPES: Mapping[str, Schema] = {
     "id": ID_SHOWN,
     "legacy_id": {"type": "null"},
@@ -72,6 +79,7 @@ def components() -> dict[str, Any]:
     shown = {
         "Lead": lead(),
         "Call": columned("A call", CALL_TYPES),
+        "Impression": columned("An impression", IMPRESSION_TYPES),
         "NewLead": _unborn(lead()),
         "TokenLead": TOKEN_LEAD,
         "Paging": PAGING,

@@ -115,6 +115,21 @@ SELECT
 FROM unnest($1::{read}.result_row[]) AS u
 ON CONFLICT (request_id) DO NOTHING
 
+-- insert_impressions --
+-- A record that is read again, or repeats a uuid, changes nothing.
+INSERT INTO {read}.impressions (
+    company_id, id, uuid, partition, "offset", created_at, visitor_id, session_id, offer_id, traffic_source_id, page_url,
+    referrer, landing_url, utm_source, utm_medium, utm_campaign, utm_term, utm_content, gclid, fbclid, sub_id, ip,
+    user_agent, device, country, state, city, tokens
+)
+SELECT
+    u.company_id, u.id, u.uuid::uuid, u.partition, u."offset", to_timestamp(u.created_at::float8 / 1000), u.visitor_id,
+    u.session_id, u.offer_id, u.traffic_source_id, u.page_url, u.referrer, u.landing_url, u.utm_source, u.utm_medium,
+    u.utm_campaign, u.utm_term, u.utm_content, u.gclid, u.fbclid, u.sub_id, u.ip, u.user_agent, u.device, u.country,
+    u.state, u.city, u.tokens::jsonb
+FROM unnest($1::{read}.impression_row[]) AS u
+ON CONFLICT DO NOTHING
+
 -- insert_faults --
 INSERT INTO {read}.faults (
     topic, partition, "offset", sequence, error

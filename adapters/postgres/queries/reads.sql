@@ -162,6 +162,23 @@ SELECT count(*) FROM (
     SELECT 1 FROM {read}.calls WHERE company_id = $1 AND deleted_at IS NULL{where} ORDER BY created_at DESC LIMIT {limit}
 ) AS found
 
+-- impressions --
+SELECT *, {ordered} AS ordered_by FROM {read}.impressions
+WHERE company_id = $1{where} ORDER BY {order} LIMIT {limit}
+
+-- impressions_gathered --
+-- First all ids, which the index holds beside the creation; then the highest.
+SELECT id FROM (SELECT id FROM {read}.impressions WHERE company_id = $1{where} OFFSET 0) AS found
+ORDER BY id DESC LIMIT {limit}
+
+-- impressions_count --
+SELECT count(*) FROM (
+    SELECT 1 FROM {read}.impressions WHERE company_id = $1{where} ORDER BY created_at DESC LIMIT {limit}
+) AS found
+
+-- impressions_created --
+SELECT min(created_at) AS first, max(created_at) AS last FROM {read}.impressions WHERE company_id = $1{where}
+
 -- call_history --
 -- The newest facts of a call.
 SELECT topic, partition, sequence, ordinal, at, type, lead_id, data

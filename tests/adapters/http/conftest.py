@@ -21,6 +21,7 @@ from adapters.embedded.faults import FaultPoint
 from adapters.embedded.log import EmbeddedLog
 from adapters.http.app import build_app
 from adapters.http.exchange.identity import hash_private_key
+from adapters.http.exchange.impression_log import LogImpressions
 from adapters.http.exchange.requests import LogRequests
 from adapters.http.exchange.settings import HttpSettings
 from adapters.observability.metrics import Metrics
@@ -174,10 +175,13 @@ async def deployed(dsn: str, http_settings: HttpSettings) -> AsyncIterator[Town]
             log, names=context.names, appender=appender, rules=context.rules, now=context.clock.now, wait=results.wait
         )
         stack.push_async_callback(requests.close)
+        impressions = LogImpressions(log, names=context.names, appender=await log.appender())
+        stack.push_async_callback(impressions.close)
         metrics = Metrics()
         await PostgresGateways(pool).renew(GATEWAY, dict.fromkeys(CHANNELS, "test"))
         app = build_app(
             requests=requests,
+            impressions=impressions,
             reads=reads,
             source=context.rules,
             claims=PostgresIdempotencyKeys(pool),

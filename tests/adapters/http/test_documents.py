@@ -18,7 +18,7 @@ from engine.views.lead_columns import LEAD_COLUMNS
 from schemas.problems import PROBLEMS
 from schemas.records import RECORD_BODIES
 from tests.api.record import asked
-from tests.api.world import make_places, placed, send
+from tests.api.world import make_places, placed, send, show_impression
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -104,6 +104,7 @@ async def test_a_name_is_text_in_words_and_a_number_is_not_described_twice() -> 
 
 async def test_every_example_works_as_it_stands_and_is_answered_as_the_document_shows(town: Any, company: Any) -> None:
     await make_places(town, company, *EXAMPLES.values())  # lists have something to show
+    await show_impression(company)
     for operation, method in asked():
         example = EXAMPLES[operation.name]
         places = await make_places(town, company, example)

@@ -92,6 +92,7 @@ SCOPES: dict[str, str] = {
     "company:update": "update_company",
     "schedule:read": "preview_schedule list_schedule_versions",
     "schedule:update": "publish_schedule",
+    "impression:create": "record_impressions",
 }
 """Which keys may do what: who gave one out relies on it, so it is said here once more, word by word."""
 
@@ -254,7 +255,7 @@ async def test_an_operator_changes_each_rate_or_turns_it_off() -> None:
     }
     changed = _http_settings(_context(rate_reads="2.5", rate_writes="off", rate_reports="1:90")).rates
     assert changed == {
-        **{name: RATES[name] for name in ("submission", "call_start", "unknown_key")},
+        **{name: RATES[name] for name in ("submission", "impression", "call_start", "unknown_key")},
         "read": Rate(2.5, 3),
         "report": Rate(1, 90),
     }

@@ -18,6 +18,23 @@ def test_a_bucket_gives_its_burst_then_its_rate() -> None:
     assert [allowed(100.0) for _ in range(5)] == [True, True, True, True, False]
 
 
+def test_a_batch_takes_as_many_tokens_as_it_has_and_one_above_the_burst_is_owed() -> None:
+    limiter = Limiter({"impression": Rate(10, 20)})
+
+    def taken(count: int, at: float) -> tuple[bool, int, int]:
+        allowance = limiter.take("impression", "company/1", at, count)
+        assert allowance is not None
+        return allowance.allowed, allowance.remaining, allowance.retry_after_seconds
+
+    assert taken(15, 0.0) == (True, 5, 1)
+    assert taken(15, 0.0) == (False, 5, 1)
+    assert taken(15, 1.0) == (True, 0, 2)
+    assert taken(50, 1.0)[0] is False
+    assert taken(50, 3.0) == (True, 0, 5)  # more than a bucket holds goes where it is full
+    assert taken(1, 5.9)[0] is False  # and is paid for: 30 are owed
+    assert taken(1, 6.2)[0] is True
+
+
 def test_senders_and_classes_do_not_share() -> None:
     limiter = Limiter({"read": Rate(1, 1), "write": Rate(1, 1)})
     taken = [limiter.take(rate, sender, 0.0) for rate in ("read", "write") for sender in ("a", "b")]

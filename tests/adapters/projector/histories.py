@@ -34,7 +34,7 @@ class World:
         self.leads: dict[int, Lead | None] = {}
         self.home: dict[int, int] = {}
         self.tables: Tables = {name: {} for name in ("leads", "calls", "contacts", "records", "slots")}
-        self.tables |= {"history": {}, "request_results": {}, "faults": {}}
+        self.tables |= {"history": {}, "request_results": {}, "faults": {}, "impressions": {}}
         self.steps = 0
 
     def step(self, action: str, number: int) -> None:

@@ -1,5 +1,7 @@
 """What if there is no database? The promises of `ProjectionStore` in dictionaries, for the simulator and for laws."""
 
+from collections.abc import Sequence
+
 import msgspec
 
 from adapters.postgres.jsonb_numbers import encode_for_jsonb
@@ -26,6 +28,7 @@ class MemoryStore:
         self.results: dict[str, Row] = {}
         self.faults: dict[tuple[str, int, int], Row] = {}
         self.parts: dict[tuple[str, int], Row] = {}
+        self.impressions: dict[tuple[int, int], Row] = {}
         self.announcements = 0
         self._positions: dict[tuple[str, int], PartitionPosition] = {}
 
@@ -62,6 +65,7 @@ class MemoryStore:
             self.history.setdefault(row[:4], row)
         for request_id, row in batch.results.items():
             self.results.setdefault(request_id, row)
+        self._insert_impressions(batch.impressions)
         for row in batch.faults:
             self.faults.setdefault(row[:3], row)
         self._stand(offset_range, known.topic_id, batch.sequence, known, batch.decided_at)
@@ -111,6 +115,13 @@ class MemoryStore:
         self.tables[table.name][key] = row
         if table.marks:
             self.deleted_at[table.name].pop(key, None)
+
+    def _insert_impressions(self, rows: Sequence[Row]) -> None:
+        for row in rows:
+            company_id, _, uuid, partition = row[:4]
+            known = self.impressions.values()
+            if not any((old[0], old[2], old[3]) == (company_id, uuid, partition) for old in known):
+                self.impressions.setdefault(row[:2], row)
 
     def _put_parts(self, batch: ProjectionBatch) -> None:
         for place, part in batch.parts.items():

@@ -6,7 +6,7 @@ import msgspec
 
 from adapters.postgres.migrate import migrate
 from adapters.postgres.pool import open_pool
-from adapters.postgres.tables import TABLES
+from adapters.postgres.tables import IMPRESSION_COLUMNS, TABLES
 from adapters.projector.postgres import PostgresStore
 from schemas.instant import from_datetime
 from tests.adapters.projector.memory import MemoryStore
@@ -23,6 +23,7 @@ JSON_COLUMNS = {
     "token_values",
     "rest",
     "tallies",
+    "tokens",
 }
 LIST_COLUMNS = {"zones", "states", "reasons", "failed_channels"}
 HISTORY = (
@@ -30,7 +31,12 @@ HISTORY = (
 )
 RESULTS = ("request_id", "company_id", "verdict", "answer", "decided_at")
 FAULTS = ("topic", "partition", "offset", "sequence", "error")
-PLAIN = (("history", HISTORY, 4), ("request_results", RESULTS, 1), ("faults", FAULTS, 3))
+PLAIN = (
+    ("history", HISTORY, 4),
+    ("request_results", RESULTS, 1),
+    ("faults", FAULTS, 3),
+    ("impressions", IMPRESSION_COLUMNS, 2),
+)
 
 Tables = dict[str, dict[tuple[Any, ...], dict[str, Any]]]
 
@@ -55,7 +61,12 @@ def of_memory(store: MemoryStore) -> Tables:
             key: named(table.columns, row) | ({"deleted_at": marked.get(key)} if table.marks else {})
             for key, row in store.tables[table.name].items()
         }
-    plain = {"history": store.history.values(), "request_results": store.results.values(), "faults": store.faults.values()}
+    plain = {
+        "history": store.history.values(),
+        "request_results": store.results.values(),
+        "faults": store.faults.values(),
+        "impressions": store.impressions.values(),
+    }
     for name, columns, key in PLAIN:
         found[name] = {row[:key]: named(columns, row) for row in plain[name]}
     return found

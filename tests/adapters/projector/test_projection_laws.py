@@ -77,7 +77,7 @@ async def test_postgresql_gives_the_same_tables(pool: Any, steps: list[tuple[str
     async with pool.acquire() as connection:
         await connection.execute(
             "TRUNCATE read.leads, read.calls, read.contacts, read.records, read.slots, read.history, read.request_results,"
-            " read.faults, read.positions"
+            " read.faults, read.positions, read.impressions"
         )
     await project(world, store, cuts)
     assert await of_postgres(pool) == world.tables

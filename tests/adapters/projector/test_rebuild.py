@@ -26,7 +26,7 @@ from schemas.instant import EPOCH, Instant
 from tests.adapters.projector.histories import PARTITIONS, START, TOPIC, World, world_of
 from tests.adapters.projector.tables import emptied, of_postgres
 
-TOPICS = (TOPIC, "accounts.decisions", "contacts.requests")
+TOPICS = (TOPIC, "accounts.decisions", "impressions", "contacts.requests")
 STEPS = [("put", 1), ("put", 2), ("call", 1), ("move", 1), ("result", 2), ("put", 1), ("put", 3), ("slots", 3)] * 15
 OF_CONTACTS = [
     *(step for step in STEPS if step[0] != "slots"),
@@ -212,7 +212,7 @@ async def test_an_interrupted_rebuild_goes_on_where_it_was(place: Place) -> None
 
         async def reader(self, *arguments: Any, **options: Any) -> Any:
             type(self).polls += 1
-            if type(self).polls == len(TOPICS) + 1:  # two look where the topics begin
+            if type(self).polls == len(TOPICS) + 1:  # three look where the topics begin
                 raise LogError("away")
             return await place.log.reader(*arguments, **options)
 
@@ -391,7 +391,7 @@ async def test_status_tells_positions_lag_and_the_same_checksum_however_rows_wer
     assert before.lag == 0
     assert before.version.startswith("00")
     assert {(one.topic, one.partition) for one in before.partitions} == {
-        (t, n) for t in TOPICS[:2] for n in range(PARTITIONS)
+        (t, n) for t in TOPICS[:3] for n in range(PARTITIONS)
     }
     await rebuild(place.rebuild(), accept=False)
     after = await look()

@@ -1,0 +1,254 @@
+"""How are impressions posted and listed? A post is answered when the log has it; the list shows it a moment later."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import structlog
+
+from adapters.http.exchange.answers import (
+    CURSOR_PER_PAGE_MAX,
+    PAGING_PARAMETERS,
+    PER_PAGE_DEFAULT,
+    PER_PAGE_MAX,
+    read_columns,
+    reply_with_list,
+    wants_bare,
+)
+from adapters.http.exchange.exchange import ROOT, Exchange, Operation, Reply
+from adapters.http.exchange.failures import RETRY_AFTER_SECONDS
+from adapters.http.exchange.parameters import Parameters
+from adapters.http.exchange.ports import EventsUnavailableError, TooManyAppendsError
+from adapters.http.exchange.problems import ProblemError
+from adapters.http.exchange.writes import claim_key
+from adapters.http.schema.inputs import COUNTRY, ID, TOKENS, Schema, ref, text, whole
+from adapters.http.schema.shapes import many_of, one_of
+from adapters.reads.ports import ImpressionFilter, Paging
+from engine.submission.fields import INTEGER_MAX, TEXT_LENGTH_MAX, FieldError
+from engine.submission.impressions import (
+    BATCH_MAX,
+    CLICK_ID_LENGTH_MAX,
+    DEVICE_LENGTH_MAX,
+    PLACE_LENGTH_MAX,
+    TOKENS_BYTES_MAX,
+    TOKENS_MAX,
+    URL_LENGTH_MAX,
+    USER_AGENT_LENGTH_MAX,
+    VISITOR_LENGTH_MAX,
+    Faults,
+    ImpressionReading,
+    batch_of,
+)
+from engine.views.impression import IMPRESSION_COLUMNS, impression_view
+from schemas.impressions import Impression
+
+CREATED = 201
+
+BATCH_BYTES_MAX = 1024 * 1024
+"""Of a body: 500 impressions of two kilobytes."""
+
+PERHAPS_STORED = (
+    "The log did not acknowledge all of them. Resend the same, with their uuids or the same Idempotency-Key: those that are "
+    "stored already stay one row each."
+)
+
+SLICE = 25
+"""Impressions that are read at once, in about a millisecond; then the event loop serves other requests."""
+
+logger = structlog.get_logger(__name__)
+
+_ADDRESS = "begins with https:// or http://"
+FIELDS: Mapping[str, str] = {
+    "visitor_id": "your id of the visitor; needed",
+    "uuid": "your UUID of this impression: a repeat with it changes nothing",
+    "session_id": "your id of the visit",
+    "offer_id": "the offer that was advertised, by internal id",
+    "traffic_source_id": "the traffic source that sent the visitor, by internal id",
+    "page_url": f"the page that was seen; {_ADDRESS}",
+    "referrer": "the page that led there",
+    "landing_url": "the first page of the visit",
+    "utm_source": "as in the link of the campaign",
+    "utm_medium": "as in the link of the campaign",
+    "utm_campaign": "as in the link of the campaign",
+    "utm_term": "as in the link of the campaign",
+    "utm_content": "as in the link of the campaign",
+    "gclid": "Google click id",
+    "fbclid": "Facebook click id",
+    "sub_id": "sub id of the traffic source",
+    "ip": "address of the visitor; only its network is stored, a /24 or for IPv6 a /48",
+    "user_agent": f"of the browser; {USER_AGENT_LENGTH_MAX} characters are stored",
+    "device": "kind of device, such as mobile",
+    "country": "the visitor's country, as two letters",
+    "state": "the visitor's state or province",
+    "city": "the visitor's city",
+    "tokens": f"object of up to {TOKENS_MAX} further values, {TOKENS_BYTES_MAX} bytes in all",
+}
+"""Field of an impression -> what it means."""
+
+_URL: Schema = {
+    "type": "string",
+    "maxLength": URL_LENGTH_MAX,
+    "pattern": "^https?://[a-z0-9]{1,30}([.][a-z0-9]{1,30})*(/[!-~]*)?$",
+}
+_TYPES: Mapping[str, Schema] = {
+    "visitor_id": text(VISITOR_LENGTH_MAX, least=1),
+    "uuid": {"type": "string", "format": "uuid"},
+    "session_id": text(VISITOR_LENGTH_MAX),
+    **dict.fromkeys(("offer_id", "traffic_source_id"), ID),
+    **dict.fromkeys(("page_url", "referrer", "landing_url"), _URL),
+    **dict.fromkeys(
+        ("utm_source", "utm_medium", "utm_campaign", "utm_term", "utm_content", "sub_id"), text(TEXT_LENGTH_MAX)
+    ),
+    **dict.fromkeys(("gclid", "fbclid"), text(CLICK_ID_LENGTH_MAX)),
+    "ip": ref("AddressInput"),
+    "user_agent": {"type": "string"},
+    "device": text(DEVICE_LENGTH_MAX),
+    "country": COUNTRY,
+    **dict.fromkeys(("state", "city"), text(PLACE_LENGTH_MAX)),
+    "tokens": {**TOKENS, "maxProperties": TOKENS_MAX},
+}
+_ONE: Schema = {
+    "type": "object",
+    "required": ["visitor_id"],
+    "properties": {name: {**_TYPES[name], "description": sentence} for name, sentence in FIELDS.items()},
+    "additionalProperties": False,
+}
+_STORED: Schema = {
+    "type": "object",
+    "required": ["uuid"],
+    "properties": {"uuid": {"type": "string", "format": "uuid"}},
+    "additionalProperties": False,
+}
+
+
+async def record(exchange: Exchange) -> Reply:
+    """Store impressions: all of them, or none if one is bad."""
+    is_bare = wants_bare(exchange)  # refuse a bad `root` before anything is stored
+    known = exchange.operation.parameters
+    fields = {
+        name: value
+        for name, value in exchange.fields.items()
+        if name != ROOT and (name in known or name not in exchange.query)  # an unknown one of the query is ignored here
+    }
+    try:
+        batch = batch_of(fields)
+    except FieldError as error:
+        raise _refused({"impressions": [str(error)]}) from None
+    if batch is not None:
+        exchange.limit(exchange.company_id, len(batch) - 1)  # the request itself has taken one
+    raw = fields if batch is None else batch
+    impressions = await _read(exchange, raw, exchange.request_id)
+    claim = await claim_key(exchange, exchange.company_id)
+    if claim is not None and claim.request_id != exchange.request_id:
+        impressions = await _read(exchange, raw, claim.request_id)  # a repeat: with the uuids that it had
+    try:
+        await exchange.services.impressions.append(impressions)
+    except TooManyAppendsError as error:
+        raise ProblemError("rate_limited", f"{error}. Send fewer at once.", headers={"Retry-After": "1"}) from error
+    except EventsUnavailableError as error:
+        logger.warning("log.write_failed", request_id=exchange.request_id, error=str(error))
+        headers = {"Retry-After": str(RETRY_AFTER_SECONDS)}
+        raise ProblemError("events_unavailable", PERHAPS_STORED, headers=headers) from error
+    stored = [{"uuid": impression.uuid} for impression in impressions]
+    if is_bare:
+        return Reply(status=CREATED, content=stored)
+    return Reply(
+        status=CREATED, content={"status": CREATED, "errors": {}, "impressions": stored, "metadata": {"root": "impressions"}}
+    )
+
+
+async def _read(exchange: Exchange, raw: Mapping[str, Any] | Sequence[Any], request_id: str) -> list[Impression]:
+    """Return the impressions of a request. Raises `ProblemError` with the faults of all of them."""
+    rules, company_id = exchange.services.source.rules, exchange.company_id
+    reading = ImpressionReading(rules, company_id, request_id, exchange.now, ignores_unknown=exchange.ignores_unknown)
+    if isinstance(raw, Mapping):
+        found = [reading.read(raw, 0)]
+    else:
+        found = []
+        for index, one in enumerate(raw):
+            found.append(reading.read(one, index, f"impressions[{index}]."))
+            if index % SLICE == SLICE - 1:
+                await asyncio.sleep(0)
+    if reading.faults:
+        raise _refused(reading.faults)
+    return [impression for impression in found if impression is not None]
+
+
+def _refused(faults: Faults) -> ProblemError:
+    return ProblemError("validation_failed", "Correct the fields listed in errors and resend; nothing was stored.", faults)
+
+
+async def index(exchange: Exchange) -> Reply:
+    """Answer with a list of impressions."""
+    parameters = Parameters(exchange.query)
+    paging = _read_paging(parameters)
+    columns = read_columns(parameters, IMPRESSION_COLUMNS)
+    zone_name = parameters.zone("time_zone", exchange.time_zone)
+    wanted = ImpressionFilter(
+        created_from=parameters.instant("created_at_from", zone_name),
+        created_to=parameters.instant("created_at_to", zone_name),
+    )
+    parameters.finish()
+    return await reply_with_list(
+        exchange,
+        "impressions",
+        parameters,
+        paging=paging,
+        columns=columns or IMPRESSION_COLUMNS,
+        read=partial(exchange.services.reads.impressions, exchange.company_id, wanted),
+        view=lambda row: impression_view(row, columns),
+    )
+
+
+def _read_paging(parameters: Parameters) -> Paging:
+    """Read the paging of the list: by page if one is named and no cursor, else by cursor, from the newest."""
+    cursor = parameters.whole("cursor", least=-1, most=INTEGER_MAX, code="bad_cursor")
+    page = parameters.whole("page", least=1, most=INTEGER_MAX)
+    by_page = cursor is None and page is not None
+    per_page = parameters.whole("per_page", least=1, most=PER_PAGE_MAX if by_page else CURSOR_PER_PAGE_MAX)
+    if by_page:
+        return Paging(page=page or 1, per_page=per_page or PER_PAGE_DEFAULT)
+    return Paging(cursor=-1 if cursor is None else cursor, per_page=per_page or PER_PAGE_DEFAULT)
+
+
+_LISTED = ("page", "columns", "root", "created_at_from", "created_at_to", "time_zone")
+
+OPERATIONS: tuple[Operation, ...] = (
+    Operation(
+        name="record_impressions",
+        methods=("POST",),
+        path="/api/v1/impressions",
+        summary="Record an impression, or a batch of them",
+        handler=record,
+        scope="impression:create",
+        rate="impression",
+        safe=False,
+        body_bytes_max=BATCH_BYTES_MAX,
+        extra="checked_by_handler",
+        parameters={**FIELDS, "impressions": f"up to {BATCH_MAX} impressions, in place of the fields of one; as JSON"},
+        types={
+            **_TYPES,
+            "impressions": {"type": "array", "items": _ONE, "minItems": 1, "maxItems": BATCH_MAX},
+        },
+        answer=one_of("impressions", {"type": "array", "items": _STORED}),
+        created=True,
+        has_result=False,
+    ),
+    Operation(
+        name="list_impressions",
+        methods=("GET",),
+        path="/api/v1/impressions",
+        summary="List impressions",
+        handler=index,
+        scope="impression:read",
+        parameters={
+            "cursor": "-1, the default, to begin; then metadata.next_cursor of the answer before, until that is 0",
+            "per_page": "rows of a page: 25; with page at most 100, else at most 1000",
+            **{name: PAGING_PARAMETERS[name] for name in _LISTED},
+        },
+        types={"per_page": whole(1, CURSOR_PER_PAGE_MAX)},
+        answer=many_of("impressions", "Impression"),
+        suffixes=("", ".csv", ".json"),
+    ),
+)
