@@ -42,6 +42,11 @@ VERSIONS: Mapping[int, Version] = {
     4: Version(
         changed="a promised call leaves next_action_at to the next step; waits behind a step that is passed over at "
         "next_action_at begin there; hourly caps hold in an hour that a clock changed by half an hour cuts",
+        decided_by="the development version 0.1.0 at commit e5f0855",
+    ),
+    5: Version(
+        changed="filters named fleet ask which buyer fleets the lead's buyer belongs to, in a company that has any; "
+        "sentences that list the types of records and their fields name those that were added",
         decided_by="leadclock 0.1.0",
     ),
 }

@@ -23,6 +23,9 @@ SECOND_RULES = FOLDER / "b6317d7.jsonl.xz"
 THIRD_RULES = FOLDER / "65662b1.jsonl.xz"
 """Recorded at commit 65662b1, which decides by version 3."""
 
+FOURTH_RULES = FOLDER / "e5f0855.jsonl.xz"
+"""Recorded at commit e5f0855, which decides by version 4."""
+
 
 async def log_of(path: Path, now: Callable[[], Instant]) -> EmbeddedLog:
     """Return a log in memory that holds a history and can be written on."""
