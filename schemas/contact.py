@@ -422,3 +422,26 @@ class Replan(Entity, kw_only=True):
     def least_urgent(self, _now: Instant) -> tuple[OpenSlotRequest, ...]:
         """Return nothing: no lead holds a place that a more urgent one could take."""
         return ()
+
+
+class UnblockSweep(Entity, kw_only=True):
+    """The sweep of an unblock contact job over the contacts of one partition, by key; `after` is the last one done.
+
+    It lifts blocks set from `blocked_from` (None: from the beginning) until before `blocked_until`. It stays when it has
+    ended: the projection shows its counts. `failed_count` are contacts whose block could not be lifted. `due_at` is None
+    once it has ended or was canceled, which the deletion of the job does.
+    """
+
+    company_id: int
+    job_id: int
+    version: int = 1
+    blocked_from: Instant | None = None
+    blocked_until: Instant
+    due_at: Instant | None = None
+    after: str = ""
+    unblock_count: int = 0
+    failed_count: int = 0
+    last_contact_key: str | None = None
+    last_unblocked_at: Instant | None = None
+    ended_at: Instant | None = None
+    canceled_at: Instant | None = None

@@ -39,6 +39,7 @@ RecordType = Literal[
     "action_group",
     "rule_pack",
     "buyer_fleet",
+    "unblock_contact_job",
 ]
 
 
@@ -282,6 +283,21 @@ class ActionGroup(Body, frozen=True, kw_only=True):
     steps: tuple[Step, ...] = ()
 
 
+class UnblockContactJob(Body, frozen=True, kw_only=True):
+    """A request to lift the blocks that a company set within a span of time; it is made once and never changed.
+
+    Bounds include their lower and exclude their upper instant; blocks set after the job was made stay. Without bounds
+    `confirm_all` must be true. `request_ip` and `last_contact_id` are what the sender says; nothing is decided by them.
+    """
+
+    description: str | None = None
+    blocked_at_from: Instant | None = None
+    blocked_at_to: Instant | None = None
+    confirm_all: bool = False
+    request_ip: str | None = None
+    last_contact_id: str | None = None
+
+
 RECORD_BODIES: dict[str, type[Body]] = {
     "company": Company,
     "offer": Offer,
@@ -296,6 +312,7 @@ RECORD_BODIES: dict[str, type[Body]] = {
     "action_group": ActionGroup,
     "rule_pack": RulePack,
     "buyer_fleet": BuyerFleet,
+    "unblock_contact_job": UnblockContactJob,
 }
 
 
@@ -364,6 +381,7 @@ __all__ = [
     "RulePack",
     "Schedule",
     "TrafficSource",
+    "UnblockContactJob",
     "body_of",
     "called",
     "plain",

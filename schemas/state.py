@@ -1,7 +1,7 @@
 """Under which key is a value of state stored? The key names the type; keys with `__` belong to the runner."""
 
 from schemas.account import Claim, Referrers, Seen, Slots, Taken
-from schemas.contact import Call, Head, Lead, OpenSlotRequests, Part, Relay, Replan
+from schemas.contact import Call, Head, Lead, OpenSlotRequests, Part, Relay, Replan, UnblockSweep
 from schemas.instant import EPOCH, Instant
 from schemas.records import Record
 from schemas.wire import Entity
@@ -28,6 +28,7 @@ ENTITIES: dict[str, type[Entity]] = {
     "part": Part,
     "relay": Relay,
     "replan": Replan,
+    "unblock": UnblockSweep,
     "asking": OpenSlotRequests,
     "record": Record,
     "slots": Slots,
@@ -69,6 +70,11 @@ def relay_key(command_id: str) -> str:
 def replan_key(subject: str) -> str:
     """Return the key of a replan."""
     return f"replan/{subject}"
+
+
+def unblock_key(job_id: int) -> str:
+    """Return the key of a partition's sweep for an unblock contact job."""
+    return f"unblock/{job_id}"
 
 
 def asking_key(company_id: int) -> str:

@@ -41,10 +41,12 @@ from adapters.reads.ports import (
 )
 from engine.views.lead import OF_REST, ROW_COLUMNS
 from engine.views.report import Group, Grouping
+from engine.views.unblock_job import UnblockProgress
 from schemas.account import CapUsage
 from schemas.decisions import Answer
 from schemas.instant import EPOCH, Instant, from_datetime, to_datetime
 from schemas.records import RECORD_BODIES
+from schemas.topics import CONTACTS_DECISIONS
 from schemas.wire import to_json
 
 ListFilter = LeadFilter | CallFilter | ImpressionFilter
@@ -317,6 +319,11 @@ class PostgresReads:
         rows = await self._rows("tallies", company_id, list(resources))
         return {row["resource"]: TALLIES.decode(row["tallies"]) for row in rows}
 
+    async def unblock_progress(self, company_id: int, job_ids: Sequence[int]) -> dict[int, UnblockProgress]:
+        """Return how far unblock contact jobs have come, by id; without those that no partition has adopted yet."""
+        rows = await self._rows("unblock_progress", company_id, list(job_ids), CONTACTS_DECISIONS.name)
+        return {row["job_id"]: _unblock_progress(row) for row in rows}
+
     # -- requests ------------------------------------------------------------------------------------------------------
 
     async def result(self, request_id: str) -> Result | None:
@@ -380,6 +387,17 @@ def _result(row: Row) -> Result:
         verdict=row["verdict"],
         answer=msgspec.json.decode(row["answer"], type=Answer),
         decided_at=from_datetime(row["decided_at"]),
+    )
+
+
+def _unblock_progress(row: Row) -> UnblockProgress:
+    is_over = row["partitions_ended"] == row["partitions"]
+    return UnblockProgress(
+        partitions_begun=row["partitions_begun"],
+        unblock_count=row["unblock_count"],
+        failed_count=row["failed_count"],
+        last_contact_id=row["last_contact_id"],
+        ended_at=from_datetime(row["ended_at"]) if is_over else None,
     )
 
 

@@ -102,7 +102,17 @@ SLOTS = Table(
     version_at=2,
     jsonb=frozenset({"tallies"}),
 )
-TABLES = (LEADS, CALLS, CONTACTS, RECORDS, SLOTS)
+UNBLOCK_SWEEPS = Table(
+    "unblock_sweeps",
+    "unblock_sweep_row",
+    (
+        *("company_id", "job_id", "contact_partition", "version", "partition", "sequence", "unblock_count", "failed_count"),
+        *("last_contact_id", "last_unblocked_at", "ended_at", "canceled_at"),
+    ),
+    key=3,
+    version_at=3,
+)
+TABLES = (LEADS, CALLS, CONTACTS, RECORDS, SLOTS, UNBLOCK_SWEEPS)
 """In the order in which a batch writes them: all writers lock in the same order, which prevents deadlocks."""
 
 IMPRESSION_FIELDS = (

@@ -230,10 +230,12 @@ class _DecisionRows:
                 self.removals[change.key] = (shape.table.name, removal)
         if parts:
             self._take_parts(parts, record.partition, moved)
+        is_sweep = (decision.cause.key or "").startswith(SWEEP)
         self.history = [
             (
                 *(topic, record.partition, decision.sequence, ordinal, decision.decided_at, fact.type),
-                *(company_id, contact_key, fact.lead_id, fact.call_id, bytes(fact.data).decode()),
+                *(company_id, CONTACTS.decode(fact.data).contact_key if is_sweep else contact_key),
+                *(fact.lead_id, fact.call_id, bytes(fact.data).decode()),
             )
             for ordinal, fact in enumerate(decision.facts)
         ]
@@ -308,6 +310,16 @@ class _Owner(Struct, frozen=True):
 
 
 OWNERS = msgspec.json.Decoder(_Owner)
+
+
+class _NamedContact(Struct, frozen=True):
+    contact_key: str | None = None
+
+
+CONTACTS = msgspec.json.Decoder(_NamedContact)
+
+SWEEP = "unblock/"
+"""Keys of sweeps over many contacts: each of their facts names its own."""
 
 
 def _moved_lead_keys(decision: ReadDecision) -> frozenset[str]:

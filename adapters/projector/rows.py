@@ -22,6 +22,7 @@ from adapters.postgres.tables import (
     SLOTS,
     SUBMITTED_COLUMNS,
     SUBMITTED_TEXT_COLUMNS,
+    UNBLOCK_SWEEPS,
     Table,
 )
 from engine.contact.facts.ledger import attempts_of
@@ -36,7 +37,7 @@ from engine.views.call import (
     talk_seconds,
     total_seconds,
 )
-from schemas.contact import LIVE_STATUSES, Call, Head, Lead
+from schemas.contact import LIVE_STATUSES, Call, Head, Lead, UnblockSweep
 from schemas.records import Record
 from schemas.wire import to_json
 
@@ -190,6 +191,16 @@ def slots_row(slots: CountedSlots, partition: int, sequence: int) -> Row:
     )
 
 
+def unblock_sweep_row(sweep: UnblockSweep, partition: int, sequence: int) -> Row:
+    """Return the row of a partition's sweep for an unblock contact job; its partition is part of the key."""
+    last = sweep.last_contact_key
+    return (
+        *(sweep.company_id, sweep.job_id, partition, sweep.version, partition, sequence),
+        *(sweep.unblock_count, sweep.failed_count, None if last is None else contact_id(last)),
+        *(sweep.last_unblocked_at, sweep.ended_at, sweep.canceled_at),
+    )
+
+
 def _rest(kind: type[Struct], shown: Container[str]) -> Callable[[Any], str]:
     """Return a function that writes the fields without a column, if not at their defaults, as one JSON object.
 
@@ -240,6 +251,7 @@ SHAPES: dict[str, Shape] = {
     "head": _shape(CONTACTS, RawHead, contact_row),
     "record": _shape(RECORDS, RawRecord, record_row),
     "slots": _shape(SLOTS, CountedSlots, slots_row),
+    "unblock": _shape(UNBLOCK_SWEEPS, UnblockSweep, unblock_sweep_row),
 }
 """First part of a state key -> shape; other keys (relays, tokens, streams) are not projected."""
 

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from msgspec import Struct
 
 from engine.views.report import Group, Grouping
+from engine.views.unblock_job import UnblockProgress
 from schemas.account import CapUsage
 from schemas.decisions import Answer
 from schemas.errors import DependencyError
@@ -271,6 +272,10 @@ class Reads(DueLeadReads, Protocol):
 
     async def slots(self, company_id: int, resources: Sequence[str]) -> Mapping[str, tuple[int, int]]:
         """Return how many slots of each resource (`buyer_group/7`) are held, and how many contacts wait for one."""
+        ...
+
+    async def unblock_progress(self, company_id: int, job_ids: Sequence[int]) -> Mapping[int, UnblockProgress]:
+        """Return how far unblock contact jobs have come, by id; without those that no partition has adopted yet."""
         ...
 
     async def result(self, request_id: str) -> Result | None:

@@ -26,11 +26,12 @@ from engine.account.groups import (
 from engine.account.law import LAW_FIELDS, read_rule_pack
 from engine.account.plans import Errors, Exists, check_margin, check_steps, read_steps, read_triggers, read_windows
 from engine.account.publishing import PUBLISH_INPUTS, WRITTEN_BY_PUBLISHING
+from engine.account.unblock_jobs import check_bounds
 from engine.account.values import NOT_TOGETHER, PARSERS, number_or_sip
 from engine.partition.draft import RefusedError
 from engine.submission.fields import FieldError, is_blank
 from schemas.instant import EPOCH, Instant
-from schemas.records import RECORD_BODIES, ActionGroup, Body, BuyerGroup, RulePack, Schedule, called
+from schemas.records import RECORD_BODIES, ActionGroup, Body, BuyerGroup, RulePack, Schedule, UnblockContactJob, called
 from schemas.schedule import ActionGroupStep
 
 FIELDS_SHOWN_MAX = 50
@@ -55,7 +56,10 @@ _NOT_GIVEN: dict[str, frozenset[str]] = {
     "traffic_source": CAP_FIELDS,
     "schedule": WRITTEN_BY_PUBLISHING,
 }
-_FIXED: dict[str, frozenset[str]] = {"api_key": frozenset({"public_key"})}
+_FIXED: dict[str, frozenset[str]] = {
+    "api_key": frozenset({"public_key"}),
+    "unblock_contact_job": frozenset(UnblockContactJob.__struct_fields__),
+}
 _EXTRA: dict[str, frozenset[str]] = {
     "company": frozenset({"id"}),
     **CAP_INPUTS_OF,
@@ -100,6 +104,8 @@ def read_body(
         _read_group(given, values, errors, exists, fleet_named)
     if kind is RulePack:
         read_rule_pack(given, values, errors)
+    if kind is UnblockContactJob and current is None:
+        check_bounds(values, errors, now=now)
     _check_required(kind, values, errors)
     facts: tuple[str, ...] = ()
     if kind is BuyerGroup:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from ipaddress import ip_network
+from ipaddress import ip_address, ip_network
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -79,6 +79,9 @@ DISPOSITION_CATEGORIES = ("contact", "no_contact", "final_positive", "final_nega
 
 CONFIRMATION_LENGTH_MAX = 320
 """Of the text that confirms an opt-out: two segments."""
+
+CONTACT_ID_LENGTH_MAX = 64
+"""Ours have 16 digits at most; a sender's own may be a uuid."""
 
 SCOPES_MAX = 50
 NETWORKS_MAX = 100
@@ -353,6 +356,16 @@ def moment(value: Any) -> Instant:
     return parse_moment(value)
 
 
+def ip_address_text(value: Any) -> str:
+    """Return an IPv4 or IPv6 address as it is usually written."""
+    try:
+        return str(ip_address(required_text(value).strip()))
+    except FieldError:
+        raise
+    except ValueError:
+        raise FieldError("must be an address such as 192.0.2.7 or 2001:db8::7") from None
+
+
 _seconds_of_margin = partial(parse_integer, least=0, most=CLOSE_MARGIN_SECONDS_MAX)
 
 PARSERS: dict[str, Parser] = {
@@ -426,5 +439,10 @@ PARSERS: dict[str, Parser] = {
     "sets_opt_out": parse_boolean,
     "sets_suppression": parse_boolean,
     "requires_callback_time": parse_boolean,
+    "blocked_at_from": optional(moment),
+    "blocked_at_to": optional(moment),
+    "confirm_all": parse_boolean,
+    "request_ip": optional(ip_address_text),
+    "last_contact_id": optional(partial(parse_text, most=CONTACT_ID_LENGTH_MAX)),
 }
 """By field; exceptions of single types are in `engine.account.bodies`."""

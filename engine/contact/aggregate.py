@@ -5,7 +5,7 @@ from typing import Any, cast
 
 from engine.contact.commands import buyers, slots
 from engine.contact.facts.person import Person
-from engine.contact.lifecycle import failed_timers, replan, stop
+from engine.contact.lifecycle import failed_timers, replan, stop, unblocking
 from engine.contact.lifecycle.moving import forward, move_in
 from engine.contact.lifecycle.walk import advance
 from engine.contact.requests import (
@@ -27,7 +27,7 @@ from engine.contact.timing.plan import hold
 from engine.partition.aggregate import Adoption, Timer
 from engine.partition.draft import Draft, RefusedError
 from engine.partition.places import PlaceClaim, gate_key
-from schemas.contact import LIVE_STATUSES, Call, Head, Lead, Relay, Replan
+from schemas.contact import LIVE_STATUSES, Call, Head, Lead, Relay, Replan, UnblockSweep
 from schemas.envelope import Envelope
 from schemas.instant import EPOCH, Instant
 from schemas.requests import (
@@ -90,6 +90,7 @@ class ContactAggregate:
         "lead": "wake_at",
         "head": "sweep_at",
         "call": "give_up_at",
+        "unblock": "due_at",
         "stream": None,
         "seen": None,
         "part": None,
@@ -150,6 +151,8 @@ class ContactAggregate:
                 person.put()
             case Replan():
                 replan.sweep(draft, key, entity)
+            case UnblockSweep():
+                unblocking.sweep(draft, key, entity)
             case _:
                 pass
 
@@ -162,8 +165,9 @@ class ContactAggregate:
             person.put()
 
     def adopt(self, draft: Draft, adoption: Adoption) -> None:
-        """Schedule the replanning of leads that rest on changed rules, in later ticks."""
+        """Schedule the replanning of leads that rest on changed rules, and the lifting of blocks, in later ticks."""
         replan.adopt(draft, adoption)
+        unblocking.adopt(draft, adoption)
 
     def timer(self, key: str, entity: Entity) -> Timer | None:  # noqa: PLR0911 - one for each kind of entity
         """Return the timer of an entity, or None."""
@@ -185,6 +189,9 @@ class ContactAggregate:
             return Timer(entity.expires_at, UPKEEP_CLASS, 0.0, entity.lead_id, key, company_id=entity.company_id)
         if isinstance(entity, Replan):
             return Timer(entity.due_at, REPLAN_CLASS, 0.0, 0, key, company_id=entity.company_id or 0)
+        if isinstance(entity, UnblockSweep):
+            due_at, company_id = entity.due_at, entity.company_id
+            return None if due_at is None else Timer(due_at, REPLAN_CLASS, 0.0, entity.job_id, key, company_id=company_id)
         return None
 
 

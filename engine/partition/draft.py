@@ -18,6 +18,7 @@ from schemas.decisions import Answer, Fact
 from schemas.errors import SenderError
 from schemas.instant import Instant
 from schemas.requests import REQUEST_TYPES
+from schemas.state import head_key
 from schemas.topics import COMMAND_TOPICS
 from schemas.wire import Entity, Message, from_pack, to_json
 
@@ -119,6 +120,15 @@ class Draft:
     def end_lead_sweep(self) -> None:
         """Drop the sorted id index; the sweep is done."""
         self._state.drop_sorted_ids("lead")
+
+    def contact_keys_after(self, company_id: int, last: str, limit: int) -> list[str]:
+        """Return the next contacts of a company in the partition after `last`, in order: a sweep visits all with it."""
+        heads = self._state.sorted_keys_after(head_key(f"{company_id}|"), head_key(last), limit)
+        return [key.removeprefix(head_key("")) for key in heads]
+
+    def end_contact_sweep(self, company_id: int) -> None:
+        """Drop the sorted index of a company's contacts; the sweep is done."""
+        self._state.drop_sorted_keys(head_key(f"{company_id}|"))
 
     def run_isolated(self, rule: Callable[[], bool]) -> bool | str:
         """Run a part of a decision as a savepoint: its error must not fail the rest.

@@ -22,6 +22,7 @@ class State:
         self._committed: dict[str, bytes] = {}
         self._pending: dict[str, bytes | None] = {}
         self._sorted_ids: dict[str, list[int]] = {}
+        self._sorted_keys: dict[str, list[str]] = {}
 
     def get(self, key: str, kind: type[E]) -> E | None:
         """Return a fresh copy of the value of a key, or None."""
@@ -43,6 +44,8 @@ class State:
         self._pending[key] = packed
         if self._sorted_ids and packed is not None:
             self._insert_id(key)
+        if self._sorted_keys and packed is not None:
+            self._insert_key(key)
 
     def commit(self) -> None:
         """Make the pending values permanent: the transaction is durable."""
@@ -64,6 +67,7 @@ class State:
         self._committed.clear()
         self._pending.clear()
         self._sorted_ids.clear()
+        self._sorted_keys.clear()
         self.places.clear()
 
     def pending(self) -> dict[str, bytes | None]:
@@ -78,6 +82,8 @@ class State:
             self._committed[key] = packed
             if self._sorted_ids:
                 self._insert_id(key)
+            if self._sorted_keys:
+                self._insert_key(key)
 
     def sorted_ids_after(self, kind: str, last: int, limit: int) -> list[int]:
         """Return the next ids after `last` under which values of a kind exist (`lead/17`), ascending.
@@ -111,6 +117,35 @@ class State:
         place = len(numbers) if not numbers or number > numbers[-1] else bisect_left(numbers, number)
         if place == len(numbers) or numbers[place] != number:
             numbers.insert(place, number)
+
+    def sorted_keys_after(self, prefix: str, last: str, limit: int) -> list[str]:
+        """Return the next keys after `last` that begin with a prefix (`head/7|`), ascending, pending ones included.
+
+        Keeps the sorted list (8 bytes a key) until `drop_sorted_keys`.
+        """
+        keys = self._sorted_keys.get(prefix)
+        if keys is None:
+            known = (key for layer in (self._committed, self._pending) for key in layer if key.startswith(prefix))
+            keys = self._sorted_keys[prefix] = sorted(set(known))
+        found: list[str] = []
+        for place in range(bisect_right(keys, last), len(keys)):
+            if len(found) == limit:
+                break
+            if self.packed(keys[place]) is not None:
+                found.append(keys[place])
+        return found
+
+    def drop_sorted_keys(self, prefix: str) -> None:
+        """Drop the sorted list of `sorted_keys_after`."""
+        self._sorted_keys.pop(prefix, None)
+
+    def _insert_key(self, key: str) -> None:
+        """Insert a key into the sorted list of its prefix. Removed keys stay; readers skip them."""
+        for prefix, keys in self._sorted_keys.items():
+            if key.startswith(prefix):
+                place = bisect_left(keys, key)
+                if place == len(keys) or keys[place] != key:
+                    keys.insert(place, key)
 
     def items(self) -> Iterator[tuple[str, bytes]]:
         """Iterate over the committed values, in order of first appearance."""

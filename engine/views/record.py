@@ -11,8 +11,18 @@ import msgspec
 from engine.account.groups import CAPS_OF
 from engine.views.caps import Used, is_maxed_out
 from engine.views.cells import cell, spelled_out
+from engine.views.unblock_job import JOB_COLUMNS, NOT_BEGUN, UnblockProgress, job_columns
 from schemas.instant import to_rfc3339
-from schemas.records import RECORD_BODIES, Body, Buyer, BuyerFleet, BuyerGroup, Offer, TrafficSource
+from schemas.records import (
+    RECORD_BODIES,
+    Body,
+    Buyer,
+    BuyerFleet,
+    BuyerGroup,
+    Offer,
+    TrafficSource,
+    UnblockContactJob,
+)
 
 Row = Mapping[str, Any]
 
@@ -40,14 +50,23 @@ TYPE_NAMES: dict[str, str] = {
     "action_group": "ActionGroup",
     "rule_pack": "RulePack",
     "buyer_fleet": "BuyerFleet",
+    "unblock_contact_job": "UnblockContactJob",
 }
+
+MADE_ONCE = frozenset({"unblock_contact_job"})
+"""Types whose records are never changed."""
 
 BASE_COLUMNS = (
     "id", "legacy_id", "type", "uuid", "created_at", "updated_at", "deleted_at", "user_updated_at", "routes_show_path",
     "routes_edit_path", "external_record_id", "company_id", "version",
 )  # fmt: skip
 
-RECORD_INSTANTS = frozenset({"paused_at", "unpaused_at", "total_caps_reset_at", "expires_at", "revoked_at", "published_at"})
+RECORD_INSTANTS = frozenset(
+    {
+        *("paused_at", "unpaused_at", "total_caps_reset_at", "expires_at", "revoked_at", "published_at"),
+        *("blocked_at_from", "blocked_at_to"),
+    }
+)
 
 
 def record_columns(record_type: str) -> tuple[str, ...]:
@@ -66,10 +85,12 @@ def record_view(
     slots_held: int = 0,
     used: Used = _NOT_COUNTED,
     members: Sequence[int] = (),
+    progress: UnblockProgress = NOT_BEGUN,
 ) -> dict[str, Any]:
     """Return a record as the API shows it; `path` is the collection of its type.
 
-    `used` holds the counts of a record with caps; missing ones are null. `members` are the buyers of a fleet.
+    `used` holds the counts of a record with caps; missing ones are null. `members` are the buyers of a fleet, `progress` is
+    that of an unblock contact job.
     """
     body = msgspec.convert(row["body"], RECORD_BODIES[record_type])
     shown = {
@@ -77,6 +98,8 @@ def record_view(
         **_fields(body),
         **_derived(record_type, body, slots_held, used, members),
     }
+    if isinstance(body, UnblockContactJob):
+        shown |= job_columns(body, progress, is_deleted=row["deleted_at"] is not None)
     return {name: shown.get(name) for name in (columns or record_columns(record_type))}
 
 
@@ -89,17 +112,20 @@ def _base(record_type: str, row: Row, path: str) -> dict[str, Any]:
         "uuid": cell(row["uuid"]),
         **moments,
         "routes_show_path": path,
-        "routes_edit_path": path,
+        "routes_edit_path": None if record_type in MADE_ONCE else path,
         "company_id": row["company_id"],
         "version": row["version"],
     }
 
 
 def _fields(body: Body) -> dict[str, Any]:
+    return shown_fields({name: value for name, value in spelled_out(body).items() if name != "caps"})
+
+
+def shown_fields(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return fields of a record as they are shown: instants as text."""
     return {
-        name: to_rfc3339(value) if name in RECORD_INSTANTS and value is not None else value
-        for name, value in spelled_out(body).items()
-        if name != "caps"
+        name: to_rfc3339(value) if name in RECORD_INSTANTS and value is not None else value for name, value in fields.items()
     }
 
 
@@ -125,6 +151,8 @@ def counted_columns(record_type: str) -> frozenset[str]:
 
 def _derived_names(record_type: str) -> tuple[str, ...]:
     """Return the columns that follow from others."""
+    if record_type == "unblock_contact_job":
+        return JOB_COLUMNS
     counted = ("buyers_count",) if record_type in {"offer", "buyer_group", FLEET_TYPE} else ()
     if record_type == FLEET_TYPE:
         return (*counted, "buyer_ids")

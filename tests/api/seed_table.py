@@ -1,4 +1,4 @@
-"""Which test exercises each parameter of the interface of leads, calls and impressions on a running deployment?
+"""Which test exercises each parameter of the interface (leads, calls, impressions, jobs) on a running deployment?
 
 `INTERFACE` is the interface as it was given: endpoint -> its parameters. `TESTS` names, for each, the
 tests that send it and look at what it did. `python -m tests.api.table` prints both; a parameter without a test fails.
@@ -22,6 +22,8 @@ lead_token caller_id email contact_field_type schedule_callback_at schedule_call
 apply_to assign_svc_number assign_sms_number lead_priority restart_schedule auto_format_nested_fields next_action_at
 hours_to_expire max_contact_attempts data
 """
+
+UNBLOCKING = "description blocked_at_from blocked_at_to request_ip last_contact_id"
 
 INTERFACE: Mapping[str, str] = {
     "GET /api/v1/leads": f"""
@@ -76,6 +78,11 @@ INTERFACE: Mapping[str, str] = {
     "PUT /api/v1/buyer_fleets/{id}": "id name description user_fleet_id",
     "DELETE /api/v1/buyer_fleets/{id}": "id",
     "GET /api/v1/impressions": "cursor page per_page created_at_from created_at_to time_zone",
+    "GET /api/v1/unblock_contact_jobs": f"ids {LISTED}",
+    "GET /api/v1/unblock_contact_jobs/new": UNBLOCKING,
+    "POST /api/v1/unblock_contact_jobs": UNBLOCKING,
+    "GET /api/v1/unblock_contact_jobs/{id}": "id",
+    "DELETE /api/v1/unblock_contact_jobs/{id}": "id",
 }
 
 _SUBMITTING = "tests/api/test_submission_parameters.py::"
@@ -89,6 +96,7 @@ _CALLS = f"{_HTTP}test_calls.py::"
 _NARROWS = "test_every_filter_of_calls_narrows_reports_and_statistics_as_it_does_the_list"
 _ORDERED = "test_rows_of_reports_and_statistics_stand_in_the_order_asked_for"
 _FLEETS = f"{_HTTP}test_fleets.py::"
+_JOBS = f"{_HTTP}test_unblock_jobs.py::"
 _CALL_LISTS = f"{_HTTP}test_call_lists.py::"
 
 TESTS: Mapping[str, Mapping[str, str]] = {
@@ -256,6 +264,16 @@ TESTS: Mapping[str, Mapping[str, str]] = {
             created_at_from created_at_to time_zone
         """,
     },
+    "GET /api/v1/unblock_contact_jobs": {f"{_JOBS}test_jobs_are_listed_by_page_filter_and_column": f"ids {LISTED}"},
+    "GET /api/v1/unblock_contact_jobs/new": {f"{_JOBS}test_a_built_job_has_the_defaults_and_what_is_given": UNBLOCKING},
+    "POST /api/v1/unblock_contact_jobs": {
+        f"{_JOBS}test_a_built_job_has_the_defaults_and_what_is_given": UNBLOCKING,
+        f"{_JOBS}test_a_job_lifts_only_the_blocks_of_its_span": "blocked_at_from blocked_at_to",
+    },
+    "GET /api/v1/unblock_contact_jobs/{id}": {
+        f"{_JOBS}test_a_job_lifts_every_block_of_its_company_and_says_when_it_is_done": "id"
+    },
+    "DELETE /api/v1/unblock_contact_jobs/{id}": {f"{_JOBS}test_a_deleted_job_is_gone_and_blocks_nobody_again": "id"},
 }
 """Endpoint -> test -> the parameters that it exercises."""
 

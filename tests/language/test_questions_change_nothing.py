@@ -15,7 +15,10 @@ MODULES = sorted((ROOT / "engine").rglob("*.py"))
 QUESTIONS = ("is_", "has_", "can_", "_is_", "_has_", "_can_")
 
 DRAFT_WRITES = frozenset(
-    {"put", "put_all", "remove", "end_lead_sweep", "take_place", "next_id", "fact", "emit", "fence", "send"}
+    {
+        *("put", "put_all", "remove", "end_lead_sweep", "end_contact_sweep", "take_place", "next_id"),
+        *("fact", "emit", "fence", "send"),
+    }
 )
 """Methods of `Draft` that change the decision."""
 

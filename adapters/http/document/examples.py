@@ -62,6 +62,7 @@ RECORDS: Mapping[str, str] = {
     "rule_pack": "70013",
     "action_group": "70014",
     "buyer_fleet": "70015",
+    "unblock_contact_job": "70020",
 }
 CALL = "70010"
 
@@ -119,6 +120,11 @@ _CREATED: Mapping[str, Mapping[str, Any]] = {
     },
     "action_group": {"name": "Goodbye", "steps": [{"id": "bye", "kind": "sms", "template": "Thank you, {{first_name}}."}]},
     "buyer_fleet": {"name": "VIP roofers", "user_fleet_id": "vip_roofers"},
+    "unblock_contact_job": {
+        "description": "Blocked by mistake on New Year's Day",
+        "blocked_at_from": "2026-01-01 00:00:00 +0000",
+        "blocked_at_to": "2026-01-02 00:00:00 +0000",
+    },
 }
 _CHANGED: Mapping[str, Mapping[str, Any]] = {
     "schedule": {"paused": True},
@@ -134,6 +140,7 @@ _CHANGED: Mapping[str, Mapping[str, Any]] = {
     "action_group": {"description": "At the end of every schedule"},
     "buyer_fleet": {"description": "Who answers within a minute"},
 }
+_LISTED = {"number": "id", "unblock_contact_job": "id,state,unblock_count"}
 _ROOTS = {"api_key": ("key", "keys")}
 
 
@@ -143,13 +150,14 @@ def _records() -> dict[str, Example]:
         root, collection = _ROOTS.get(kind, (kind, f"{kind}s"))
         path = {"id": record_id}
         found |= {
-            f"list_{collection}": Example(query={"per_page": "10", "columns": "id,name" if kind != "number" else "id"}),
+            f"list_{collection}": Example(query={"per_page": "10", "columns": _LISTED.get(kind, "id,name")}),
             f"build_{root}": Example(),
             f"create_{root}": Example(body=_CREATED[kind]),
             f"show_{root}": Example(path=path),
-            f"update_{root}": Example(path=path, body=_CHANGED[kind]),
             f"delete_{root}": Example(path=path),
         }
+        if kind in _CHANGED:
+            found[f"update_{root}"] = Example(path=path, body=_CHANGED[kind])
     return found
 
 

@@ -1,7 +1,7 @@
 """What have buyers, groups and traffic sources used of their caps? The account counts it; the projection has its counters.
 
 A group without caps has no counters: what it would have used is a query on the rollups of reports, one for each period.
-Lists of groups show the usage, and can be sorted by it.
+Lists of groups show the usage, and can be sorted by it. How far unblock contact jobs have come is read here too.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,6 +17,7 @@ from engine.account.groups import CAPS_OF, PERIODS
 from engine.views.caps import Used, order_key, used_of
 from engine.views.record import FLEET_TYPE
 from engine.views.report import Grouping, Sums
+from engine.views.unblock_job import NOT_BEGUN, UnblockProgress
 from schemas.account import CapUsage
 from schemas.instant import Instant
 from schemas.records import CAPPED_TYPES, RECORD_BODIES, BuyerGroup
@@ -70,16 +71,19 @@ def _body_of(record_type: str, row: Row) -> Capped:
 
 
 class Counted:
-    """Usage of the records of one answer: the slots that each holds, what each has used of its caps; buyers of fleets."""
+    """Counts of the records of one answer: slots held, what is used of caps, the buyers of fleets, how far jobs are."""
 
     def __init__(self) -> None:
         self.held: dict[int, int] = {}
         self.used: dict[int, Used] = {}
         self.tallies: dict[int, Mapping[str, CapUsage]] = {}
         self.members: Mapping[int, Sequence[int]] = {}
+        self.progress: Mapping[int, UnblockProgress] = {}
 
     async def add(self, exchange: Exchange, record_type: str, rows: Sequence[Row], columns: Sequence[str] | None) -> None:
-        """Read the usage, and the buyers of fleets, of these rows if the columns (None: all) show it; others have none."""
+        """Read usage, buyers of fleets and progress of these rows if the columns (None: all) show it; others have none."""
+        if record_type == "unblock_contact_job" and rows:
+            self.progress = await exchange.services.reads.unblock_progress(exchange.company_id, [row["id"] for row in rows])
         if record_type == FLEET_TYPE and rows and (columns is None or not MEMBER_COLUMNS.isdisjoint(columns)):
             self.members = await exchange.services.reads.fleet_members(exchange.company_id, [row["id"] for row in rows])
         if record_type not in CAPPED_TYPES or not rows:
@@ -100,12 +104,13 @@ class Counted:
         self.used |= await usage(exchange, groups, _periods(columns)) if groups else {}
 
     def of(self, row: Row) -> dict[str, Any]:
-        """Return the usage of a row, as arguments of `record_view`."""
+        """Return the counts of a row, as arguments of `record_view`."""
         found = row["id"]
         return {
             "slots_held": self.held.get(found, 0),
             "used": self.used.get(found, {}),
             "members": self.members.get(found, ()),
+            "progress": self.progress.get(found, NOT_BEGUN),
         }
 
 

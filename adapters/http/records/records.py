@@ -37,11 +37,12 @@ from adapters.http.schema.inputs import choice, record_inputs
 from adapters.http.schema.record_descriptions import sentence_of
 from adapters.http.schema.shapes import many_of, record_answer, view_name
 from adapters.reads.ports import Page, Paging, RecordFilter, Result, Row
+from engine.account.values import PARSERS
 from engine.identity import uuid_of
 from engine.submission.fields import is_blank
 from engine.views.caps import LIST_ORDERS
 from engine.views.cells import spelled_out
-from engine.views.record import FLEET_TYPE, TYPE_NAMES, record_columns, record_view
+from engine.views.record import FLEET_TYPE, TYPE_NAMES, record_columns, record_view, shown_fields
 from schemas.records import CAPPED_TYPES, RECORD_BODIES, Company, called
 from schemas.requests import RecordChangeRequested
 
@@ -62,11 +63,12 @@ SHOW_PARAMETERS = {"columns": PAGING_PARAMETERS["columns"], "root": "false: the 
 
 
 class Kind(Struct, frozen=True):
-    """A record type: its path, and its name in answers."""
+    """A record type: its path, its name in answers, and whether its records can be changed once they are made."""
 
     type: str
     collection: str
     root: str
+    is_changed: bool = True
 
     @property
     def path(self) -> str:
@@ -92,6 +94,7 @@ KINDS: tuple[Kind, ...] = (
     Kind("rule_pack", "rule_packs", "rule_pack"),
     Kind("action_group", "action_groups", "action_group"),
     Kind("buyer_fleet", "buyer_fleets", "buyer_fleet"),
+    Kind("unblock_contact_job", "unblock_contact_jobs", "unblock_contact_job", is_changed=False),
 )
 KINDS_BY_TYPE: Mapping[str, Kind] = {kind.type: kind for kind in KINDS}
 
@@ -145,9 +148,16 @@ async def build(exchange: Exchange, *, kind: Kind) -> Reply:
     """Answer with an unsaved record, filled with the defaults."""
     parameters = Parameters(exchange.query)
     columns = read_columns(parameters, record_columns(kind.type))
+    sent = [name for name in _buildable(kind) if not is_blank(exchange.query.get(name))]
+    given = {name: parameters.read(name, PARSERS[name]) for name in sent}
     parameters.finish()
-    shown = _unborn(exchange, kind)
+    shown = _unborn(exchange, kind) | shown_fields(given)
     return reply_with_record(exchange, kind.root, {name: shown[name] for name in columns or shown})
+
+
+def _buildable(kind: Kind) -> tuple[str, ...]:
+    """Return the fields that a built record may be given: those of a record that is made once, to be looked at first."""
+    return () if kind.is_changed else settable(kind.type)
 
 
 def _unborn(exchange: Exchange, kind: Kind) -> dict[str, Any]:
@@ -402,7 +412,12 @@ def _operations(kind: Kind) -> tuple[Operation, ...]:
     plans = ("invalid_schedule",) if kind.type in {"schedule", "action_group"} else ()
     groups = ("not_supported",) if kind.type == GROUP else ()
     changes = ("duplicate_value", *plans, *groups)
-    defaults = {"summary": f"Build {called(kind.type)} with the defaults", "parameters": SHOW_PARAMETERS}
+    built = {name: sentence_of(kind.type, name) for name in _buildable(kind)}
+    defaults = {
+        "summary": f"Build {called(kind.type)} with the defaults",
+        "parameters": {**SHOW_PARAMETERS, **built},
+        "types": {name: record_inputs(kind.type, (name,))[name] for name in built},
+    }
     renamed = ("record_in_use",) if kind.type == FLEET_TYPE else ()
     moved_on = ("version_conflict", *changes, *renamed)
     return (
@@ -410,7 +425,7 @@ def _operations(kind: Kind) -> tuple[Operation, ...]:
         row("build", build, answer=record_answer(kind.type, kind.root, unborn=True), **defaults),
         row("create", create, body=body, problems=changes),
         row("show", show, parameters=SHOW_PARAMETERS),
-        row("update", update, parameters=actions, body={**body, "required": []}, problems=moved_on),
+        *((row("update", update, parameters=actions, body={**body, "required": []}, problems=moved_on),) * kind.is_changed),
         row("delete", delete, problems=("record_in_use", "version_conflict")),
     )
 

@@ -275,6 +275,7 @@ _RECORD_INPUTS: Mapping[str, Schema] = {
         (
             *("paused", "require_auth", "voice", "sms", "end_steps_may_contact", "real_time_priority", "is_final"),
             *("counts_as_contact", "sets_opt_out", "sets_suppression", "requires_callback_time", "allow_auth_token"),
+            "confirm_all",
         ),
         BOOLEAN,
     ),
@@ -288,6 +289,10 @@ _RECORD_INPUTS: Mapping[str, Schema] = {
             "company_name",
         ),
         _or_null(text(TEXT_LENGTH_MAX)),
+    ),
+    "last_contact_id": _or_null(text(values.CONTACT_ID_LENGTH_MAX)),
+    "request_ip": _or_null(
+        {"anyOf": [{"type": "string", "format": "ipv4"}, {"type": "string", "format": "ipv6"}], "examples": ["192.0.2.7"]}
     ),
     "optout_confirmation": _or_null(text(values.CONFIRMATION_LENGTH_MAX)),
     "business_hours": _BUSINESS_HOURS,

@@ -206,6 +206,19 @@ _OF_TYPE: Mapping[str, Mapping[str, str]] = {
         "rules": "rows like those of the shipped law; they can only be stricter, unless they override one and say why",
         "holiday_sets": "days that its rows may name as holidays",
     },
+    "unblock_contact_job": {
+        "blocked_at_from": "lift blocks set at or after this",
+        "blocked_at_to": "lift blocks set before this; those set after the job was made stay in any case",
+        "confirm_all": "true: lift every block of the company; needed where neither bound is given",
+        "request_ip": "address of whom you act for; kept and shown, never taken for that of the sender",
+        "last_contact_id": "contact unblocked last; until there is one, what the sender gave",
+        "user_id": "always null: keys make jobs, no users",
+        "state": "pending until a partition has begun; running; succeeded, or failed where a block could not be lifted; "
+        "canceled where it was deleted before its end",
+        "unblock_count": "contacts unblocked so far",
+        "failed_count": "contacts whose block could not be lifted",
+        "succeeded_at": "when the last partition was done; null while one is not, or where a contact failed",
+    },
     "action_group": {"steps": "what stands in a schedule in the place of the group"},
 }
 

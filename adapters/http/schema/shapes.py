@@ -14,7 +14,8 @@ from engine.submission.fields import INTEGER_MAX
 from engine.views.call import COLUMNS as CALL_TABLE
 from engine.views.impression import COLUMNS as IMPRESSION_TABLE
 from engine.views.lead_columns import COLUMNS as LEAD_TABLE
-from engine.views.record import FLEET_TYPE, RECORD_INSTANTS, TYPE_NAMES, record_columns
+from engine.views.record import FLEET_TYPE, MADE_ONCE, RECORD_INSTANTS, TYPE_NAMES, record_columns
+from engine.views.unblock_job import JOB_STATES
 from schemas.contact import LeadStatus
 from schemas.records import RECORD_BODIES, called
 
@@ -69,6 +70,10 @@ _BASE_TYPES: Mapping[str, Schema] = {
     "buyers_count": {"type": "integer"},
     "concurrency_cap_used": {"type": "integer"},
     "maxed_out": {"type": "boolean"},
+    "user_id": nullable("integer"),
+    "state": {"type": "string", "enum": list(JOB_STATES)},
+    **{key: {"type": "integer", "minimum": 0} for key in ("unblock_count", "failed_count")},
+    "succeeded_at": MOMENT_SHOWN,
 }
 
 
@@ -231,6 +236,8 @@ def _record(record_type: str, structs: Mapping[str, Any]) -> dict[str, Any]:
     for name in record_columns(record_type):
         if name in RECORD_INSTANTS:
             found[name] = MOMENT_SHOWN
+        elif name == "routes_edit_path" and record_type in MADE_ONCE:
+            found[name] = {"type": "null"}
         elif name == "type":
             found[name] = {"type": "string", "const": TYPE_NAMES[record_type]}
         elif name in own:

@@ -266,6 +266,21 @@ SELECT resource, in_use, waiting_count FROM {read}.slots WHERE company_id = $1 A
 -- tallies --
 SELECT resource, tallies::text AS tallies FROM {read}.slots WHERE company_id = $1 AND resource = ANY ($2::text[])
 
+-- unblock_progress --
+-- Each partition of contacts adds a row when it adopts a job; the projector has a position in every partition.
+SELECT job_id,
+    (SELECT max(partition) + 1 FROM {read}.positions WHERE topic = $3) AS partitions,
+    count(*) AS partitions_begun,
+    count(ended_at) AS partitions_ended,
+    sum(unblock_count)::bigint AS unblock_count,
+    sum(failed_count)::bigint AS failed_count,
+    (array_agg(last_contact_id ORDER BY last_unblocked_at DESC, contact_partition)
+        FILTER (WHERE last_contact_id IS NOT NULL))[1] AS last_contact_id,
+    max(ended_at) AS ended_at
+FROM {read}.unblock_sweeps
+WHERE company_id = $1 AND job_id = ANY ($2::bigint[])
+GROUP BY job_id
+
 -- results --
 SELECT request_id, company_id, verdict, answer::text AS answer, decided_at
 FROM {read}.request_results

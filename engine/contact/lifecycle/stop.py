@@ -207,13 +207,13 @@ def opt_in_by_text(person: Person) -> None:
         person.save(lead)
 
 
-def unblock(person: Person) -> None:
-    """Lift a block; nothing resumes by itself."""
+def unblock(person: Person, **about: Any) -> None:
+    """Lift a block; nothing resumes by itself. `about` is what the fact says of its cause."""
     if person.head.blocked_at is None:
         return
     person.head.blocked_at = None
     person.save_head()
-    person.draft.fact("contact.unblocked")
+    person.draft.fact("contact.unblocked", **about)
     for lead in bounded_batch(lead for lead in person.leads() if lead.blocked):
         lead.blocked = False
         person.save(lead)

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from adapters.postgres.tables import CALLS, CONTACTS, LEADS, SLOTS, Table
+from adapters.postgres.tables import CALLS, CONTACTS, LEADS, SLOTS, TABLES, Table
 from adapters.projector.rows import CountedSlots, RawCall, RawHead, RawLead, call_row, contact_row, lead_row, slots_row
 from engine.identity import uuid_of
 from engine.partition.ports import LogRecord
@@ -33,7 +33,7 @@ class World:
         self.records: dict[int, list[LogRecord]] = {number: [] for number in range(PARTITIONS)}
         self.leads: dict[int, Lead | None] = {}
         self.home: dict[int, int] = {}
-        self.tables: Tables = {name: {} for name in ("leads", "calls", "contacts", "records", "slots")}
+        self.tables: Tables = {table.name: {} for table in TABLES}
         self.tables |= {"history": {}, "request_results": {}, "faults": {}, "impressions": {}}
         self.steps = 0
 

@@ -72,7 +72,16 @@ class World:
 
     # -- what there is -------------------------------------------------------------------------------------------------
 
-    def add(self, record_type: str, record_id: int, body: Body, *, version: int = 1, deleted: bool = False) -> None:
+    def add(
+        self,
+        record_type: str,
+        record_id: int,
+        body: Body,
+        *,
+        version: int = 1,
+        deleted: bool = False,
+        made_at: Instant = EPOCH,
+    ) -> None:
         """Adopt a version of an account record."""
         record = Record(
             type=record_type,
@@ -81,8 +90,8 @@ class World:
             company_id=self.company_id,
             version=version,
             sequence=next(self._numbers),
-            created_at=EPOCH,
-            updated_at=EPOCH,
+            created_at=made_at,
+            updated_at=made_at,
             deleted_at=Instant(1) if deleted else None,
             body=plain(body),
         )

@@ -1,0 +1,104 @@
+"""Which blocks does an unblock contact job lift? Those of its span, contact by contact, a bounded number in each tick.
+
+The job is an account record, which every partition adopts. Each sweeps its own contacts by key, from a cursor of its own,
+and keeps what it has counted. An opt-out, the do-not-call list and the leads that have ended stay as they are.
+"""
+
+from functools import partial
+
+from engine.contact.facts.person import BYTES_AT_ONCE_MAX, LEADS_AT_ONCE_MAX, Person
+from engine.contact.lifecycle import stop
+from engine.partition.aggregate import Adoption, RuleChange
+from engine.partition.draft import Draft
+from schemas.contact import Head, UnblockSweep
+from schemas.instant import Instant
+from schemas.records import UnblockContactJob, body_of
+from schemas.state import head_key, unblock_key
+from schemas.wire import to_json
+
+CONTACTS_SCANNED_MAX = 500
+"""Contacts scanned in one tick: some 5 ms where none is blocked."""
+
+JOB = "unblock_contact_job"
+
+
+def adopt(draft: Draft, adoption: Adoption) -> None:
+    """Begin the sweep of a new job; cancel that of a deleted one."""
+    for change in adoption.rule_changes:
+        if change.after.type != JOB:
+            continue
+        key = unblock_key(change.after.id)
+        known = draft.get(key, UnblockSweep)
+        if change.after.deleted_at is not None:
+            _cancel(draft, key, known)
+        elif known is None and change.before is None:
+            draft.put(key, _sweep_of(change, draft.now))
+
+
+def sweep(draft: Draft, key: str, job: UnblockSweep) -> None:
+    """Lift the blocks of the next batch of contacts; the timer of the entity continues."""
+    found = draft.contact_keys_after(job.company_id, job.after, CONTACTS_SCANNED_MAX)
+    changed = size = 0
+    for contact_key in found:
+        if changed >= LEADS_AT_ONCE_MAX or size > BYTES_AT_ONCE_MAX:
+            break
+        job.after = contact_key
+        head = draft.get(head_key(contact_key), Head)
+        if head is None or not _is_within(head.blocked_at, job):
+            continue
+        before = draft.changed.keys() - ()
+        done = draft.run_isolated(partial(_unblock, draft, job, contact_key))
+        if isinstance(done, str):  # one contact that fails must not stop the others
+            job.failed_count += 1
+            draft.fact("contact.unblock_failed", cause=_cause(job), contact_key=contact_key, error=done)
+            continue
+        job.unblock_count += 1
+        job.last_contact_key, job.last_unblocked_at = contact_key, draft.now
+        added = [draft.changed[name] for name in draft.changed.keys() - before]
+        changed += len(added)
+        size += sum(len(to_json(entity)) for entity in added)
+    job.version += 1
+    job.due_at = draft.now + 1  # a tick must leave a later timer: one at the same instant counts as stuck
+    if not found or (len(found) < CONTACTS_SCANNED_MAX and job.after == found[-1]):
+        job.due_at, job.ended_at = None, draft.now
+        draft.end_contact_sweep(job.company_id)
+        draft.fact("unblock_sweep.ended", cause=_cause(job), unblock_count=job.unblock_count, failed_count=job.failed_count)
+    draft.put(key, job)
+
+
+def _sweep_of(change: RuleChange, now: Instant) -> UnblockSweep:
+    record = change.after
+    body = body_of(record)
+    assert isinstance(body, UnblockContactJob)  # noqa: S101 - of that type
+    made_at = record.created_at
+    until = made_at if body.blocked_at_to is None else min(body.blocked_at_to, made_at)
+    return UnblockSweep(
+        company_id=record.company_id, job_id=record.id, blocked_from=body.blocked_at_from, blocked_until=until, due_at=now
+    )
+
+
+def _cancel(draft: Draft, key: str, known: UnblockSweep | None) -> None:
+    if known is None or known.due_at is None:
+        return
+    known.version += 1
+    known.due_at, known.canceled_at = None, draft.now
+    draft.end_contact_sweep(known.company_id)
+    draft.put(key, known)
+    draft.fact("unblock_sweep.canceled", cause=_cause(known), unblock_count=known.unblock_count)
+
+
+def _is_within(blocked_at: Instant | None, job: UnblockSweep) -> bool:
+    if blocked_at is None or blocked_at >= job.blocked_until:
+        return False
+    return job.blocked_from is None or blocked_at >= job.blocked_from
+
+
+def _unblock(draft: Draft, job: UnblockSweep, contact_key: str) -> bool:
+    person = Person(draft, job.company_id, contact_key)
+    stop.unblock(person, cause=_cause(job), contact_key=contact_key)
+    person.put()
+    return True
+
+
+def _cause(job: UnblockSweep) -> str:
+    return f"{JOB}/{job.job_id}"
