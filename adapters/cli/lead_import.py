@@ -1,6 +1,8 @@
 """How are the leads of a file imported? `leadclock leads import FILE`: with a preview, a check of each line, and resume."""
 
 import sys
+from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -65,15 +67,14 @@ def import_(  # noqa: PLR0917 - one parameter per option, given by name
         lead_token=lead_token,
         errors=errors or file.with_name(f"{file.name}.errors.csv"),
     )
-    if not as_json:
-        _show_mapping(plan)
     settings = resolve_settings(data_dir)
     stored = ProgressFile(data_dir, import_id(source, facts, typed, lead_token))
     progress = ImportProgress(id="") if dry_run else _begun(stored.load(), again=again)
     if progress.is_finished:
         click.echo("this file was imported already: nothing is sent; type --again to import it once more", err=True)
     else:
-        run(_check(settings, plan, facts, progress) if dry_run else _import(settings, plan, facts, stored, progress))
+        work = _check if dry_run else partial(_import, stored)
+        run(_with_rules(settings, plan, partial(work, plan, facts, progress), is_quiet=as_json, writes=not dry_run))
     _report(plan, progress, dry_run=dry_run, as_json=as_json)
     if progress.refused:
         raise click.exceptions.Exit(SOME_REFUSED)
@@ -88,29 +89,31 @@ def _begun(progress: ImportProgress, *, again: bool) -> ImportProgress:
     return ImportProgress(id=progress.id, number=progress.number + 1)
 
 
-async def _check(settings: Settings, plan: ImportPlan, facts: FileFacts, progress: ImportProgress) -> None:
-    async with open_context(settings) as context:
-        await _read_rules(context, plan)
-        with _bar() as bar:
-            task = bar.add_task("checked", total=facts.last_line)
-            progress.sent, progress.refused = check_file(plan, context, lambda line: bar.update(task, completed=line))
+async def _with_rules(
+    settings: Settings, plan: ImportPlan, work: Callable[[Context], Awaitable[None]], *, is_quiet: bool, writes: bool
+) -> None:
+    """Work with the rules that lines are checked by. Raises `ImportFileError` where no schedule or offer has the token."""
+    async with (open_checked if writes else open_context)(settings) as context:
+        await context.rules.refresh()
+        if context.rules.rules.target(plan.lead_token) is None:
+            raise ImportFileError("no offer and no schedule has this --lead-token; copy it from their settings")
+        if not is_quiet:
+            _show_mapping(plan)
+        await work(context)
+
+
+async def _check(plan: ImportPlan, facts: FileFacts, progress: ImportProgress, context: Context) -> None:
+    with _bar() as bar:
+        task = bar.add_task("checked", total=facts.last_line)
+        progress.sent, progress.refused = check_file(plan, context, lambda line: bar.update(task, completed=line))
 
 
 async def _import(
-    settings: Settings, plan: ImportPlan, facts: FileFacts, stored: ProgressFile, progress: ImportProgress
+    stored: ProgressFile, plan: ImportPlan, facts: FileFacts, progress: ImportProgress, context: Context
 ) -> None:
-    async with open_checked(settings) as context:
-        await _read_rules(context, plan)
-        with _bar() as bar:
-            task = bar.add_task("sent", total=facts.last_line, completed=progress.line)
-            await import_file(plan, context, stored, progress, lambda line: bar.update(task, completed=line))
-
-
-async def _read_rules(context: Context, plan: ImportPlan) -> None:
-    """Read the rules that lines are checked by. Raises `ImportFileError` where no schedule or offer has the token."""
-    await context.rules.refresh()
-    if context.rules.rules.target(plan.lead_token) is None:
-        raise ImportFileError("no offer and no schedule has this --lead-token; copy it from their settings")
+    with _bar() as bar:
+        task = bar.add_task("sent", total=facts.last_line, completed=progress.line)
+        await import_file(plan, context, stored, progress, lambda line: bar.update(task, completed=line))
 
 
 def _bar() -> Progress:

@@ -5,6 +5,7 @@ import os
 import sys
 import uuid
 from collections.abc import AsyncIterator, Iterator, Mapping
+from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
 import asyncpg
@@ -29,6 +30,8 @@ COMMAND_SECONDS = 120.0
 
 SUBMISSION = '{"lead_token": "x", "caller_id": "+13055550123"}'
 
+ONE_LEAD = Path(__file__).with_name("one_lead.csv")
+
 NEEDS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "topics create": ("", (KAFKA,)),
     "topics check": ("", (KAFKA,)),
@@ -44,6 +47,7 @@ NEEDS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "leads forecast": ("", (KAFKA, POSTGRES)),
     "leads tail": ("--once", (KAFKA,)),
     "leads send": (SUBMISSION, (KAFKA,)),
+    "leads import": (f"{ONE_LEAD} --lead-token lt_solar", (KAFKA,)),
     "schedules list": ("", (KAFKA,)),
     "schedules show": ("1", (KAFKA,)),
     "offers list": ("", (KAFKA,)),
