@@ -46,7 +46,7 @@ VERSIONS: Mapping[int, Version] = {
     ),
     5: Version(
         changed="filters named fleet ask which buyer fleets the lead's buyer belongs to, in a company that has any; "
-        "sentences that list the types of records and their fields name those that were added",
+        "jobs lift blocks; sentences that list the types of records and their fields name those that were added",
         decided_by="leadclock 0.1.0",
     ),
 }
