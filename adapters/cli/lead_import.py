@@ -105,7 +105,7 @@ async def _with_rules(
 async def _check(plan: ImportPlan, facts: FileFacts, progress: ImportProgress, context: Context) -> None:
     with _bar() as bar:
         task = bar.add_task("checked", total=facts.last_line)
-        progress.sent, progress.refused = check_file(plan, context, lambda line: bar.update(task, completed=line))
+        check_file(plan, context, progress, lambda line: bar.update(task, completed=line))
 
 
 async def _import(

@@ -8,6 +8,7 @@ last row on the inbox. A contact also remembers the ids of a day, so that a row 
 import csv
 import io
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -100,16 +101,12 @@ def _check(
     good.append((row.line, body))
 
 
-def check_file(plan: ImportPlan, context: Context, advance: Callable[[int], None]) -> tuple[int, int]:
-    """Check every row and send none; return how many are good and how many are not. Writes the file of errors."""
-    progress = ImportProgress(id="")
+def check_file(plan: ImportPlan, context: Context, progress: ImportProgress, advance: Callable[[int], None]) -> None:
+    """Check every row and send none; count them in the progress. Writes the file of errors."""
     for some in _in_batches(rows(plan.file)):
         checked = check_rows(some, plan, context.rules.rules, context.clock.now())
-        progress.sent += len(checked.good)
-        progress.refused += checked.refused
-        progress.errors_size = write_errors(plan.errors, checked.errors, progress.errors_size)
-        advance(some[-1].line)
-    return progress.sent, progress.refused
+        _note(plan, progress, checked, some[-1].line)
+        advance(progress.line)
 
 
 async def import_file(
@@ -127,16 +124,21 @@ async def import_file(
             fresh = [_outgoing(topic, progress, *one) for one in checked.good if one[0] > acknowledged]
             if fresh:
                 progress.offset = (await appender.append(partition, fresh))[-1] + 1
-            progress.sent += len(checked.good)
-            progress.refused += checked.refused
-            progress.errors_size = write_errors(plan.errors, checked.errors, progress.errors_size)
-            progress.line = some[-1].line
+            _note(plan, progress, checked, some[-1].line)
             stored.save(progress)
             advance(progress.line)
     finally:
         await appender.close()
     progress.is_finished = True
     stored.save(progress)
+
+
+def _note(plan: ImportPlan, progress: ImportProgress, checked: CheckedRows, line: int) -> None:
+    """Count a batch that ends at a line, and write its errors."""
+    progress.sent += len(checked.good)
+    progress.refused += checked.refused
+    progress.errors_size = write_errors(plan.errors, checked.errors, progress.errors_size)
+    progress.line = line
 
 
 async def _last_line(context: Context, topic: str, partition: int, stored: ProgressFile, progress: ImportProgress) -> int:
@@ -189,5 +191,8 @@ def write_errors(path: Path, errors: Iterable[RowProblem], size: int) -> int:
 
 def sample(plan: ImportPlan) -> dict[str, Any]:
     """Return the submission of the first row that can be read, for a preview; empty where there is none."""
-    first = next((row for row in rows(plan.file) if row.problem is None), None)
-    return {} if first is None else plan.mapping.submission(first.cells, plan.lead_token)
+    for row in rows(plan.file):
+        if row.problem is None:
+            with suppress(ValueError):  # the check reports it
+                return plan.mapping.submission(row.cells, plan.lead_token)
+    return {}

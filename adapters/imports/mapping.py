@@ -48,7 +48,7 @@ class FileMapping:
 
     def __init__(self, columns: Sequence[str], typed: Mapping[str, str]) -> None:
         self._typed = typed
-        self._is_export = columns and set(columns) >= EXPORTED
+        self._is_export = set(columns) >= EXPORTED
         self._uses: dict[str, ColumnUse] = {}
         _refuse_unknown(columns, typed)
         self.uses = [self.use_of(column) for column in columns]
@@ -95,7 +95,7 @@ class FileMapping:
                 tokens[use.field.removeprefix(DATA_PREFIX)] = value
             else:
                 found[use.field] = value
-        if self._is_export and found.get("name") in {found.get(one) for one in ("full_name", *REACHED_BY)}:
+        if self._is_export and "name" in found and found["name"] in [found.get(one) for one in ("full_name", *REACHED_BY)]:
             del found["name"]  # an export shows a name for leads that have none
         return {**found, DATA: tokens} if tokens else found
 

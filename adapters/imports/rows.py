@@ -73,6 +73,7 @@ def format_of(path: Path) -> Format:
 
 def examine(file: ImportFile) -> FileFacts:
     """Read a file to its end, so that nothing is sent of one that was cut off. Raises `ImportFileError`."""
+    _check_options(file)
     try:
         digest = _digest(file)
     except OSError as error:
@@ -83,6 +84,17 @@ def examine(file: ImportFile) -> FileFacts:
     if last_line == 0:
         raise ImportFileError(f"{file.path.name} has no rows")
     return FileFacts(digest, last_line)
+
+
+def _check_options(file: ImportFile) -> None:
+    try:
+        codecs.lookup(file.encoding)
+    except LookupError:
+        raise ImportFileError(
+            f"--encoding {file.encoding} is not known; type one such as utf-8, latin-1 or cp1252"
+        ) from None
+    if file.delimiter is not None and (len(file.delimiter) != 1 or file.delimiter in '"\r\n'):
+        raise ImportFileError(f"--delimiter {file.delimiter!r} must be one character, such as a semicolon")
 
 
 def _digest(file: ImportFile) -> str:

@@ -46,7 +46,7 @@ def sweep(draft: Draft, key: str, job: UnblockSweep) -> None:
         head = draft.get(head_key(contact_key), Head)
         if head is None or not _is_within(head.blocked_at, job):
             continue
-        before = draft.changed.keys() - ()
+        before = set(draft.changed)
         done = draft.run_isolated(partial(_unblock, draft, job, contact_key))
         if isinstance(done, str):  # one contact that fails must not stop the others
             job.failed_count += 1

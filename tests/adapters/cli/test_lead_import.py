@@ -114,6 +114,17 @@ async def test_a_finished_import_is_repeated_only_on_purpose(tmp_path: Path, cap
 
 
 @pytest.mark.usefixtures("deployment")
+async def test_a_preview_shows_the_first_lead_that_can_be_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "leads.csv"
+    file.write_text("caller_id,data\n+12125550101,[1]\n+12125550102,{}\n")
+
+    assert await ran(*imported(file, "--dry-run")) == 1
+
+    assert '"caller_id":"+12125550102"' in capsys.readouterr().err
+    assert errors_of(file) == [["2", "data"]]
+
+
+@pytest.mark.usefixtures("deployment")
 async def test_another_mapping_is_another_import(tmp_path: Path) -> None:
     file = tmp_path / "leads.csv"
     file.write_text("caller_id,roof\n+12125550101,flat\n")

@@ -68,7 +68,8 @@ def test_an_exported_row_leaves_out_where_the_lead_stood() -> None:
         "state_province": "FL",
         "data": {"attempts": "2", "roof": "flat"},
     }
-    assert mapped(("name", *exported), exported | {"name": "Ann"})["name"] == "Ann"
+    assert mapped(tuple(exported), exported | {"name": "Ann"})["name"] == "Ann"
+    assert "name" not in mapped(tuple(exported), exported | {"name": ""})
 
 
 @pytest.mark.parametrize(

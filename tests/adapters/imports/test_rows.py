@@ -96,6 +96,20 @@ def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
             examine(ImportFile(path, "csv"))
 
 
+@pytest.mark.parametrize(
+    ("how", "sentence"),
+    [
+        ({"encoding": "latin-99"}, "--encoding latin-99 is not known"),
+        ({"delimiter": ";;"}, "--delimiter ';;' must be one character"),
+        ({"delimiter": ""}, "--delimiter '' must be one character"),
+        ({"delimiter": "\n"}, "must be one character"),
+    ],
+)
+def test_an_option_that_cannot_be_meant_is_named(path: Path, how: dict[str, str], sentence: str) -> None:
+    with pytest.raises(ImportFileError, match=sentence):
+        examine(csv_of(path, b"phone\n1\n", **how))
+
+
 def test_each_line_of_ndjson_is_read_alone(path: Path) -> None:
     path.write_bytes(
         b'\xef\xbb\xbf{"phone": 1}\n\n{"phone": 2\n[3]\n{"n": "' + b"x" * 300_000 + b'"}\n{"phone": {"a": [4]}}'
