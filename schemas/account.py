@@ -61,7 +61,8 @@ class Slots(Entity, kw_only=True):
     `traffic_source/5` only count what one record has in use through all of them. Each names in `wanted_by` the resources
     whose queue may go on when it is free; those name it in `wants` (a number is a buyer's id). `aging` holds, by request, by
     how much one that waits gets more urgent with every hour that it is overdue. `tallies` hold, by period, what is used of
-    the record's caps, `grants` how many were counted there. At `wake_at` a cap is reset that the queue waits for.
+    the record's caps, `grants` how many were counted there. At `wake_at` a cap is reset that the queue waits for. Requests
+    that exclude buyers have a queue for each set of `excluded_buyer_ids`, so that none holds up another.
     """
 
     resource: str
@@ -80,6 +81,7 @@ class Slots(Entity, kw_only=True):
     grants: int = 0
     tallies: dict[str, CapUsage] = {}
     wake_at: Instant | None = None
+    excluded_buyer_ids: tuple[int, ...] = ()
 
 
 class Taken(Entity, kw_only=True):

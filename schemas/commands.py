@@ -36,7 +36,8 @@ class Command(Message, frozen=True, kw_only=True, tag_field="type"):
 class PlaceCall(Command, frozen=True, kw_only=True, tag="call.place"):
     """Call `to`; when answered, connect to the buyer (an E.164 number or sip: address) if there is one.
 
-    `to` rings for `ring_timeout_seconds` at most, the buyer for `buyer_timeout_seconds`.
+    `to` rings for `ring_timeout_seconds` at most, the buyer for `buyer_timeout_seconds`. `buyer_dtmf_tones` (0-9, *, #, A-D,
+    w for a pause) are sent to the buyer's telephone as soon as it answers: an extension, or a choice of a menu.
     """
 
     to: str
@@ -48,6 +49,7 @@ class PlaceCall(Command, frozen=True, kw_only=True, tag="call.place"):
     buyer_timeout_seconds: int | None = None
     ring_timeout_seconds: int = 30
     machine: str = "hangup"
+    buyer_dtmf_tones: str | None = None
 
 
 class PressKeys(Command, frozen=True, kw_only=True, tag="call.press_keys"):
@@ -86,13 +88,14 @@ class SendEmail(Command, frozen=True, kw_only=True, tag="email.send"):
 class PostWebhook(Command, frozen=True, kw_only=True, tag="webhook.post"):
     """Post `payload` to the outgoing webhook as it stands in `accounts.rules` at `webhook_version`.
 
-    `call_id` is the call that it reports, where no step of a schedule caused it.
+    `call_id` is the call that it reports, where no step of a schedule caused it; `fire_id` is that of a firing by hand.
     """
 
     outgoing_webhook_id: int
     webhook_version: int
     payload: dict[str, Any]
     call_id: int | None = None
+    fire_id: int | None = None
 
 
 class Fence(Message, frozen=True, kw_only=True, tag_field="type", tag="fence"):

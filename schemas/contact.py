@@ -255,6 +255,7 @@ class Lead(Entity, kw_only=True):
     unheard: tuple[Flight, ...] = ()
     first_offer_id: int | None = None
     awaits_place: str | None = None
+    lead_import_id: int | None = None
 
 
 class Call(Entity, kw_only=True):

@@ -36,6 +36,7 @@ class Submission(Message, frozen=True, kw_only=True):
     schedule_callback_in_seconds: int | str | None = None
     hours_to_expire: int | None = None
     max_contact_attempts: int | None = None
+    lead_import_id: int | None = None
     lead_priority: float | None = None
     blocked: bool | None = None
     update_only: bool = False

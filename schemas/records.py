@@ -44,7 +44,10 @@ RecordType = Literal[
 
 
 class Body(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The fields of one record type; fields of a later version are ignored by an earlier one."""
+    """The fields of one record type; fields of a later version are ignored by an earlier one.
+
+    An `external_record_id` is the record's id in a system of the company's; one record of a type has it.
+    """
 
 
 class Company(Body, frozen=True, kw_only=True):
@@ -85,6 +88,7 @@ class Offer(Body, frozen=True, kw_only=True):
     description: str | None = None
     buyer_group_ids: tuple[int, ...] = ()
     buyer_ids: tuple[int, ...] = ()
+    external_record_id: str | None = None
 
 
 class Schedule(Body, frozen=True, kw_only=True):
@@ -131,12 +135,15 @@ class Schedule(Body, frozen=True, kw_only=True):
     steps: tuple[Step, ...] = ()
     end_steps: tuple[Step, ...] = ()
     triggers: tuple[Trigger, ...] = ()
+    external_record_id: str | None = None
 
 
 class Buyer(Body, frozen=True, kw_only=True):
     """Who takes the calls: an E.164 number or a sip: address; within `business_hours` in its zone, where it has any.
 
     `caps` and `total_caps_reset_at` are as those of a `BuyerGroup`. `buyer_fleet_ids` are the fleets that it belongs to.
+    It takes calls of those leads alone for which all its `filters` hold. A pause ends by itself at `unpause_at`.
+    `dtmf_tones` are sent to its telephone as soon as it answers.
     """
 
     name: str
@@ -153,6 +160,9 @@ class Buyer(Body, frozen=True, kw_only=True):
     caps: dict[str, float] = {}
     total_caps_reset_at: Instant | None = None
     buyer_fleet_ids: tuple[int, ...] = ()
+    filters: tuple[str, ...] = ()
+    unpause_at: Instant | None = None
+    dtmf_tones: str | None = None
 
 
 class BuyerGroup(Body, frozen=True, kw_only=True):
@@ -160,6 +170,7 @@ class BuyerGroup(Body, frozen=True, kw_only=True):
 
     `caps` holds the limits of the metrics and periods of the interface (`attempt_hourly` to `revenue_total`); what is used
     of the total ones is counted from `total_caps_reset_at` on. Calls go to it within its `business_hours` and the buyer's.
+    A pause ends by itself at `unpause_at`.
     """
 
     name: str
@@ -178,6 +189,7 @@ class BuyerGroup(Body, frozen=True, kw_only=True):
     business_hours: tuple[Window, ...] = ()
     description: str | None = None
     external_record_id: str | None = None
+    unpause_at: Instant | None = None
 
 
 class BuyerFleet(Body, frozen=True, kw_only=True):
@@ -186,6 +198,7 @@ class BuyerFleet(Body, frozen=True, kw_only=True):
     name: str
     description: str | None = None
     user_fleet_id: str
+    external_record_id: str | None = None
 
 
 class TrafficSource(Body, frozen=True, kw_only=True):
@@ -225,6 +238,7 @@ class OutgoingWebhook(Body, frozen=True, kw_only=True):
     body_template: str | None = None
     secret_generation: int = 1
     paused: bool = False
+    external_record_id: str | None = None
 
 
 class ApiKey(Body, frozen=True, kw_only=True):
@@ -261,6 +275,7 @@ class CallDisposition(Body, frozen=True, kw_only=True):
     sets_opt_out: bool = False
     sets_suppression: bool = False
     requires_callback_time: bool = False
+    external_record_id: str | None = None
 
 
 class RulePack(Body, frozen=True, kw_only=True):
@@ -273,6 +288,7 @@ class RulePack(Body, frozen=True, kw_only=True):
     description: str | None = None
     rules: tuple[RuleRow, ...] = ()
     holiday_sets: tuple[HolidaySet, ...] = ()
+    external_record_id: str | None = None
 
 
 class ActionGroup(Body, frozen=True, kw_only=True):
@@ -281,6 +297,7 @@ class ActionGroup(Body, frozen=True, kw_only=True):
     name: str
     description: str | None = None
     steps: tuple[Step, ...] = ()
+    external_record_id: str | None = None
 
 
 class UnblockContactJob(Body, frozen=True, kw_only=True):
@@ -324,7 +341,7 @@ class Record(Entity, kw_only=True):
     """One version of one record. `sequence` is the account decision that made it; a deleted one keeps its last body.
 
     `body` holds the fields as plain values, so that a record reads the same in JSON and in MessagePack; `body_of` gives the
-    struct of its type.
+    struct of its type. `wake_at` is when its account changes it by itself: when its pause ends.
     """
 
     type: str
@@ -338,6 +355,7 @@ class Record(Entity, kw_only=True):
     user_updated_at: Instant | None = None
     deleted_at: Instant | None = None
     body: dict[str, Any]
+    wake_at: Instant | None = None
 
 
 def body_of(record: Record) -> Body:

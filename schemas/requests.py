@@ -29,7 +29,8 @@ class LeadSubmitted(ContactRequest, frozen=True, kw_only=True):
     """A lead was sent to an offer or a schedule; numbers, zones and fields are already normalised by intake.
 
     `columns` holds the lead's own columns (country, zip_postal_code, ...), `data` the tokens. `zones` and `states` are
-    the candidates that were found, `zone_source` says how (stated, zip, state, number, default).
+    the candidates that were found, `zone_source` says how (stated, zip, state, number, default). `lead_import_id` names the
+    import of a file that brought it.
     """
 
     offer_id: int | None = None
@@ -59,6 +60,7 @@ class LeadSubmitted(ContactRequest, frozen=True, kw_only=True):
     apply_to: str | None = None
     idempotency_key: str | None = None
     received_at: Instant = EPOCH
+    lead_import_id: int | None = None
 
 
 class LeadUpdateRequested(ContactRequest, frozen=True, kw_only=True):
@@ -134,7 +136,7 @@ class OutcomeRecorded(ContactRequest, frozen=True, kw_only=True):
     `kind` is call, sms, email or webhook; `outcome` is one of `schemas.outcomes` for that kind, or a rejection at the
     gate (`rejected_at_gate`, `expired`), in which case nothing reached anybody. `call_id` is that of the `PlaceCall`, so
     that a late outcome still finds its call. `reached` is set where an outcome is passed on to the lead's contact: the
-    contact whose number or address the command was for.
+    contact whose number or address the command was for. `fire_id` is that of a webhook that was fired by hand.
     """
 
     lead_id: int
@@ -162,6 +164,7 @@ class OutcomeRecorded(ContactRequest, frozen=True, kw_only=True):
     agent_id: int | None = None
     provider_configuration_id: int | None = None
     transcription_status: TranscriptionStatus | None = None
+    fire_id: int | None = None
 
 
 class CallUpdateRequested(ContactRequest, frozen=True, kw_only=True):
@@ -226,6 +229,19 @@ class CallKeysRequested(ContactRequest, frozen=True, kw_only=True):
     call_id: int
     digits: str
     data: dict[str, Any] = {}
+
+
+class WebhookFireRequested(ContactRequest, frozen=True, kw_only=True):
+    """A caller of the API fires an outgoing webhook for one lead or call of the person.
+
+    `created_at` and `updated_at` are shown of the firing in place of when it happened; nothing else goes by them.
+    """
+
+    outgoing_webhook_id: int
+    lead_id: int | None = None
+    call_id: int | None = None
+    created_at: Instant | None = None
+    updated_at: Instant | None = None
 
 
 class CallReceived(ContactRequest, frozen=True, kw_only=True):
@@ -360,6 +376,7 @@ class SlotRequested(AccountRequest, frozen=True, kw_only=True):
     """A contact asks for the right to call with a limited resource, named by group, groups or buyers.
 
     Where `buyer_group_ids` are named, their buyers are asked first, and `buyer_ids` where none of them takes the call.
+    `excluded_buyer_ids` are those whose filters do not hold for the lead.
     Granted in order of `urgency_class` (0 call-now ... 5), `priority` (lower first; less `aging` for every hour since
     `due_at`), `due_at`, then arrival.
     """
@@ -375,6 +392,7 @@ class SlotRequested(AccountRequest, frozen=True, kw_only=True):
     aging: float = 0.0
     buyer_group_ids: tuple[int, ...] = ()
     traffic_source_id: int | None = None
+    excluded_buyer_ids: tuple[int, ...] = ()
 
 
 class SlotReleased(AccountRequest, frozen=True, kw_only=True):
@@ -413,6 +431,7 @@ CONTACT_REQUESTS: dict[str, type[ContactRequest]] = {
     "call.start_requested": CallStartRequested,
     "call.keys_requested": CallKeysRequested,
     "call.received": CallReceived,
+    "webhook.fire_requested": WebhookFireRequested,
     "sms.received": SmsReceived,
     "reach.requested": ReachRequested,
     "reach.answered": ReachAnswered,

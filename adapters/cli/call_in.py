@@ -11,6 +11,7 @@ import click
 import httpx
 import msgspec
 
+from adapters.cli.api_client import refusal_sentence
 from adapters.cli.deployment import find_running, option
 from adapters.cli.failures import report_errors
 from adapters.up.demo import NUMBERS
@@ -87,7 +88,7 @@ async def send_text(client: httpx.AsyncClient, person: str, texted: str, body: s
     about = {"from": person, "to": texted, "text_ref": f"cli-{uuid4()}", "provider": "sandbox", "body": body}
     answer = await client.post(TEXTS_PATH, json=about)
     if answer.is_error:
-        raise click.ClickException(_sentence(answer))
+        raise click.ClickException(refusal_sentence(answer))
     text: dict[str, Any] = answer.json().get("text", {"lead_id": None, "meaning": "not known yet"})
     return text
 
@@ -104,7 +105,7 @@ async def play(
     for seconds, fields in _reports(rings, talks):
         answer = await client.post(PATH, json={**about, **fields})
         if answer.is_error:
-            raise click.ClickException(_sentence(answer))
+            raise click.ClickException(refusal_sentence(answer))
         call = answer.json().get("call", call)
         await pause(seconds / float(answer.headers.get("Leadclock-Speed", "1")))
     return call
@@ -118,12 +119,3 @@ def _reports(rings: int, talks: int | None) -> Iterator[tuple[float, dict[str, A
         return
     yield talks, {"state": "connected"}
     yield 0, {"state": "ended", "hung_up_by": "caller", "hangup_cause": "normal clearing", "talk_seconds": talks}
-
-
-def _sentence(answer: httpx.Response) -> str:
-    try:
-        problem = answer.json()
-        faults = "; ".join(f"{field} {', '.join(said)}" for field, said in problem.get("errors", {}).items())
-        return f"{problem['title']}: {faults or problem['detail']}"
-    except (ValueError, KeyError, AttributeError):
-        return f"HTTP {answer.status_code}"

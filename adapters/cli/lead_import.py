@@ -133,11 +133,14 @@ def _report(plan: ImportPlan, progress: ImportProgress, *, dry_run: bool, as_jso
     errors = str(plan.errors) if progress.refused else None
     if as_json:
         counts = {"sent": 0 if dry_run else progress.sent, "good": progress.sent, "refused": progress.refused}
-        click.echo(msgspec.json.encode({"import": progress.id or None, **counts, "errors": errors, "dry_run": dry_run}))
+        named = {"import": progress.id or None, "lead_import_id": None if dry_run else progress.lead_import_id}
+        click.echo(msgspec.json.encode({**named, **counts, "errors": errors, "dry_run": dry_run}))
         return
     done = "are right; nothing was sent" if dry_run else "were sent"
     click.echo(
         f"{progress.sent:,} leads {done}, {progress.refused:,} lines were refused" + (f": see {errors}" * bool(errors))
     )
+    if not dry_run:
+        click.echo(f"their lead_import_id is {progress.lead_import_id}")
     if not dry_run and sys.stderr.isatty():
         click.echo("`leadclock leads tail` shows what comes of them", err=True)

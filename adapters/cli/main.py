@@ -19,7 +19,7 @@ COMMANDS: Table = {
     "db": ("adapters.cli.db", "Migrate the database, or show its state."),
     "keys": ("adapters.cli.keys", "Create companies and API keys."),
     "leads": ("adapters.cli.leads", "List, watch, show, send and import leads."),
-    "schedules": ("adapters.cli.records", "List and show the schedules of a company."),
+    "schedules": ("adapters.cli.schedules", "List, show, preview and publish the schedules of a company."),
     "offers": ("adapters.cli.records", "List and show the offers of a company."),
     "buyers": ("adapters.cli.records", "List and show the buyers of a company."),
     "mail": ("adapters.cli.mail", "Read the e-mails that the local mail server kept."),

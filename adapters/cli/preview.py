@@ -66,16 +66,16 @@ def preview(file: Any, as_json: bool) -> None:
     from engine.preview import read_trial, shown  # noqa: PLC0415
 
     try:
-        found = shown(foresee(read_trial(_read(file), now=Instant(time.time_ns() // 1_000_000)), country=COUNTRY))
+        found = shown(foresee(read_trial(read_question(file), now=Instant(time.time_ns() // 1_000_000)), country=COUNTRY))
     except RefusedError as refusal:
         raise RefusedPreview(refusal, as_json=as_json) from refusal
     if as_json:
         click.echo(msgspec.json.encode({"preview": found}))
     else:
-        _show(found)
+        show_forecast(found)
 
 
-def _read(file: Any) -> Any:
+def read_question(file: Any) -> Any:
     """Return the JSON of a file. Raises `click.BadParameter`."""
     text = file.read(INPUT_BYTES_MAX + 1)
     if len(text) > INPUT_BYTES_MAX:
@@ -86,7 +86,8 @@ def _read(file: Any) -> Any:
         raise click.BadParameter(f"holds no JSON: {error}", param_hint="FILE") from error
 
 
-def _show(found: Mapping[str, Any]) -> None:
+def show_forecast(found: Mapping[str, Any]) -> None:
+    """Print a preview as a table, and how it ends."""
     from rich.console import Console  # noqa: PLC0415 - only people see a table
     from rich.table import Table  # noqa: PLC0415
 

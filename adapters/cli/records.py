@@ -3,7 +3,7 @@
 Read from `accounts.rules`, so that it needs neither a key nor the database. The API alone shows what calls count up.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +35,7 @@ def _group(record_type: RecordType, collection: str) -> click.Group:
     def list_(company_id: int, data_dir: Path, as_json: bool) -> None:
         records = sorted(run(_read(resolve_settings(data_dir), company_id, record_type)), key=lambda record: record.id)
         if as_json:
-            click.echo(msgspec.json.encode({collection: [_shown(record, collection) for record in records]}))
+            click.echo(msgspec.json.encode({collection: [shown_record(record, collection) for record in records]}))
             return
         if not records:
             click.echo(f"company {company_id} has no {words}")
@@ -48,13 +48,10 @@ def _group(record_type: RecordType, collection: str) -> click.Group:
     @option
     @report_errors
     def show(reference: str, company_id: int, data_dir: Path, as_json: bool) -> None:
-        wanted = read_id(reference)
-        for record in run(_read(resolve_settings(data_dir), company_id, record_type)):
-            if wanted in {record.id, record.uuid}:
-                break
-        else:
-            raise click.ClickException(f"company {company_id} has no {words} {reference} (an id or a uuid)")
-        shown = _shown(record, collection)
+        found = find_record(run(_read(resolve_settings(data_dir), company_id, record_type)), reference)
+        if found is None:
+            raise click.ClickException(missing(record_type, company_id, reference))
+        shown = shown_record(found, collection)
         if as_json:
             click.echo(msgspec.json.encode({record_type: shown}))
             return
@@ -64,6 +61,18 @@ def _group(record_type: RecordType, collection: str) -> click.Group:
     return click.Group(collection, commands=[list_, show], help=f"List and show the {collection} of a company.")
 
 
+def find_record(records: Iterable[Record], reference: str) -> Record | None:
+    """Return the record with an id or a uuid."""
+    wanted = read_id(reference)
+    return next((record for record in records if wanted in {record.id, record.uuid}), None)
+
+
+def missing(record_type: RecordType, company_id: int, reference: str) -> str:
+    """Return the sentence about a record that is not there."""
+    words = called(record_type).partition(" ")[2]
+    return f"company {company_id} has no {words} {reference} (an id or a uuid)"
+
+
 async def _read(settings: Settings, company_id: int, record_type: RecordType) -> list[Record]:
     """Return the live records of a type."""
     async with open_context(settings) as context:
@@ -71,7 +80,7 @@ async def _read(settings: Settings, company_id: int, record_type: RecordType) ->
         return context.rules.rules.records(record_type, company_id)
 
 
-def _shown(record: Record, collection: str) -> dict[str, Any]:
+def shown_record(record: Record, collection: str) -> dict[str, Any]:
     """Return a record as the API shows it, without the columns that calls count up."""
     row: dict[str, Any] = {
         **{name: getattr(record, name) for name in ("id", "uuid", "company_id", "version", "body")},

@@ -49,6 +49,7 @@ class OutcomeReports:
             outcome=result.outcome,
             occurred_at=occurred_at,
             call_id=command.call_id if isinstance(command, PlaceCall | PostWebhook) else None,
+            fire_id=command.fire_id if isinstance(command, PostWebhook) else None,
             rang=result.rang,
             provider=self._channel.provider,
             provider_ref=result.provider_ref,

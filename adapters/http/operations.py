@@ -7,6 +7,7 @@ from adapters.http.impressions import impressions
 from adapters.http.leads import callers, lead_changes, leads, submissions, why
 from adapters.http.records import company, previews, records, schedule_versions
 from adapters.http.reports import reports
+from adapters.http.webhooks import manual_fires
 
 OPERATIONS: tuple[Operation, ...] = (
     *submissions.OPERATIONS,
@@ -21,6 +22,7 @@ OPERATIONS: tuple[Operation, ...] = (
     *calls.OPERATIONS,
     *texts.OPERATIONS,
     *impressions.OPERATIONS,
+    *manual_fires.OPERATIONS,
     *why.OPERATIONS,
     *previews.OPERATIONS,
     *schedule_versions.OPERATIONS,

@@ -65,24 +65,24 @@ class ImportPlan(Struct, frozen=True, kw_only=True):
     errors: Path
 
 
-def check_rows(some: Iterable[FileRow], plan: ImportPlan, rules: Rules, now: Instant) -> CheckedRows:
-    """Check rows as intake would; a bad one gets an error for each bad field."""
+def check_rows(some: Iterable[FileRow], plan: ImportPlan, rules: Rules, now: Instant, lead_import_id: int) -> CheckedRows:
+    """Check rows as intake would; a bad one gets an error for each bad field, a good one the id of the import."""
     checked = CheckedRows([], [])
     for row in some:
-        errors = list(_check(row, plan, rules, now, checked.good))
+        errors = list(_check(row, plan, rules, now, lead_import_id, checked.good))
         checked.errors += errors
         checked.refused += bool(errors)
     return checked
 
 
-def _check(
-    row: FileRow, plan: ImportPlan, rules: Rules, now: Instant, good: list[tuple[int, bytes]]
+def _check(  # noqa: PLR0917 - a row, what it is checked by, and where it goes
+    row: FileRow, plan: ImportPlan, rules: Rules, now: Instant, lead_import_id: int, good: list[tuple[int, bytes]]
 ) -> Iterator[RowProblem]:
     if row.problem is not None:
         yield RowProblem(row.line, "", row.problem)
         return
     try:
-        submission = plan.mapping.submission(row.cells, plan.lead_token)
+        submission = {**plan.mapping.submission(row.cells, plan.lead_token), "lead_import_id": lead_import_id}
     except ValueError as error:
         yield RowProblem(row.line, "data", str(error))
         return
@@ -104,7 +104,7 @@ def _check(
 def check_file(plan: ImportPlan, context: Context, progress: ImportProgress, advance: Callable[[int], None]) -> None:
     """Check every row and send none; count them in the progress. Writes the file of errors."""
     for some in _in_batches(rows(plan.file)):
-        checked = check_rows(some, plan, context.rules.rules, context.clock.now())
+        checked = check_rows(some, plan, context.rules.rules, context.clock.now(), progress.lead_import_id)
         _note(plan, progress, checked, some[-1].line)
         advance(progress.line)
 
@@ -120,7 +120,7 @@ async def import_file(
     try:
         todo = (row for row in rows(plan.file) if row.line > progress.line)
         for some in _in_batches(todo):
-            checked = check_rows(some, plan, context.rules.rules, context.clock.now())
+            checked = check_rows(some, plan, context.rules.rules, context.clock.now(), progress.lead_import_id)
             fresh = [_outgoing(topic, progress, *one) for one in checked.good if one[0] > acknowledged]
             if fresh:
                 progress.offset = (await appender.append(partition, fresh))[-1] + 1

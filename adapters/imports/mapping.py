@@ -23,8 +23,8 @@ LEFT_OUT = "-"
 
 DATA = "data"
 DATA_PREFIX = "data."
-NEVER = frozenset({"auth_token", "lead_token"})
-"""Credentials: the token that leads go to is typed once, and no key stands in a file."""
+NEVER = frozenset({"auth_token", "lead_token", "lead_import_id"})
+"""Credentials: the token that leads go to is typed once, and no key stands in a file. And the import, which is this one."""
 
 EXPORTED = frozenset({"id", "uuid", "created_at"})
 """A file with all of these columns is an export of leads."""

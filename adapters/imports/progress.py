@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from adapters.imports.rows import FileFacts, ImportFile
 from adapters.up.folder import write_private
+from engine.submission.fields import INTEGER_MAX
 
 FOLDER = "imports"
 
@@ -32,6 +33,12 @@ class ImportProgress(Struct, kw_only=True):
     offset: int | None = None
     errors_size: int = 0
     is_finished: bool = False
+
+    @property
+    def lead_import_id(self) -> int:
+        """Return the number by which its leads name this import: positive, below 2^53, of no other import but by chance."""
+        name = hashlib.blake2b(f"{self.id}/{self.number}".encode(), digest_size=8).digest()
+        return int.from_bytes(name) % (INTEGER_MAX - 1) + 1
 
 
 class ProgressFile:

@@ -6,11 +6,29 @@ from typing import Any
 from msgspec.structs import asdict
 
 from adapters.postgres.tables import BIGINT_MAX
-from adapters.reads.ports import CallFilter, ImpressionFilter, LeadFilter, RecordFilter
+from adapters.reads.ports import CallFilter, ImpressionFilter, LeadFilter, ManualFireFilter, RecordFilter
 from schemas.instant import DAY, to_datetime
 
 NEVER = "false"
 """The condition for a value that no row can have: an id beyond bigint, text that PostgreSQL cannot store."""
+
+RECENT_DISPOSITION = (
+    "(SELECT c.call_disposition_id FROM {read}.calls AS c WHERE c.company_id = leads.company_id AND c.lead_id = leads.id"
+    " AND c.call_disposition_id IS NOT NULL AND c.deleted_at IS NULL ORDER BY c.created_at DESC, c.id DESC LIMIT 1)"
+)
+"""The disposition of a lead: that of its newest call that has one."""
+
+DISPOSED = (
+    "id IN (SELECT d.lead_id FROM {read}.calls AS d WHERE d.company_id = $1 AND d.call_disposition_id = ?"
+    " AND d.deleted_at IS NULL)"
+)
+"""Whether a lead has a call with a disposition: it finds the few leads of a rare one by an index."""
+
+LEAD_STATE = "coalesce(state_province, states[1])"
+"""The state of a lead: as submitted, else the first one that its number or zip code may lie in."""
+
+LEAD_IMPORT = "(rest ->> 'lead_import_id')::bigint"
+"""The import that made a lead."""
 
 LEAD_PIECES: dict[str, str] = {
     "ids": "id = ANY (?::bigint[])",
@@ -26,6 +44,13 @@ LEAD_PIECES: dict[str, str] = {
     "status": "status = ?",
     "status_wait": "status_wait = ?",
     "caller_id": "caller_id = ?",
+    "lead_import_id": f"{LEAD_IMPORT} = ?",
+    "states": f"{LEAD_STATE} = ANY (?::text[])",
+    "recent_call_disposition_id": " AND ".join([DISPOSED, f"{RECENT_DISPOSITION} = ?"]),
+    # A tag step stores a list; a sender may have submitted text with commas.
+    "tag": "(data -> 'tags' @> to_jsonb(?::text) OR (jsonb_typeof(data -> 'tags') = 'string'"
+    " AND ?::text = ANY (regexp_split_to_array(btrim(data ->> 'tags'), '\\s*,\\s*'))))",
+    "token_key": "data -> ?::text IS NOT NULL",
     # As a subquery: the planner does not know how few leads share an address, and would scan all leads.
     "email": "id = ANY (ARRAY(SELECT e.id FROM {read}.leads AS e WHERE e.company_id = $1 AND e.deleted_at IS NULL"
     " AND e.email IS NOT NULL AND lower(e.email) = lower(?::text)))",
@@ -55,6 +80,8 @@ CALL_PIECES: dict[str, str] = {
     "number_id": "number_id = ?",
     "ring_pool_id": "ring_pool_id = ?",
     "provider_configuration_id": "provider_configuration_id = ?",
+    "call_disposition_id": "call_disposition_id = ?",
+    "states": "state = ANY (?::text[])",
     "contact_id": "contact_id = ?",
     "caller_number": "caller_number = ?",
     "status": "status = ?",
@@ -71,6 +98,14 @@ CALL_FLAGS: dict[str, str] = {
     "either_converted": "(buyer_converted OR offer_converted)",
 }
 IMPRESSION_PIECES: dict[str, str] = {"created_from": "created_at >= ?", "created_to": "created_at < ?"}
+MANUAL_FIRE_PIECES: dict[str, str] = {
+    "ids": "id = ANY (?::bigint[])",
+    "uuid": "uuid = ?::uuid",
+    "created_from": "created_at >= ?",
+    "created_to": "created_at < ?",
+    "fulltext": "EXISTS (SELECT 1 FROM {read}.records AS w WHERE w.company_id = $1 AND w.type = 'outgoing_webhook'"
+    " AND w.id = outgoing_webhook_id AND strpos(lower(w.name), lower(?)) > 0)",
+}
 RECORD_PIECES: dict[str, str] = {
     "ids": "id = ANY (?::bigint[])",
     "created_from": "created_at >= ?",
@@ -112,6 +147,7 @@ class Statement:
 def add_lead_conditions(wanted: LeadFilter, statement: Statement) -> None:
     """Add the conditions of a filter of leads, whose `fulltext` is a tsquery here."""
     fields = asdict(wanted)
+    _add_token_condition(statement, "data", fields.pop("token_value"))
     calls = fields.pop("completed_calls")
     if calls is not None:
         statement.where += f" AND {COMPLETED} AND least(outbound_calls_count, 2) = {2 if calls > 1 else 1}"
@@ -121,12 +157,7 @@ def add_lead_conditions(wanted: LeadFilter, statement: Statement) -> None:
 def add_call_conditions(wanted: CallFilter, statement: Statement) -> None:
     """Add the conditions of a filter of calls, whose `fulltext` is a tsquery here."""
     fields = asdict(wanted)
-    token = fields.pop("token_value")
-    if token is not None and is_storable(list(token)):
-        key, value = token
-        statement.where += f" AND token_values ->> {statement.bind(key)}::text = {statement.bind(value)}"
-    elif token is not None:
-        statement.where += f" AND {NEVER}"
+    _add_token_condition(statement, "token_values", fields.pop("token_value"))
     if wanted.ended_to is not None and wanted.created_to is None:
         # A call ends after its creation, up to clock skew: this bound lets an index on creation serve an old span.
         statement.add_condition("created_at < ?", to_datetime(wanted.ended_to + DAY))
@@ -143,6 +174,11 @@ def add_impression_conditions(wanted: ImpressionFilter, statement: Statement) ->
     _add_conditions(statement, IMPRESSION_PIECES, {}, asdict(wanted))
 
 
+def add_manual_fire_conditions(wanted: ManualFireFilter, statement: Statement) -> None:
+    """Add the conditions of a filter of webhooks that were fired by hand."""
+    _add_conditions(statement, MANUAL_FIRE_PIECES, {}, asdict(wanted))
+
+
 def is_storable(value: Any) -> bool:
     """Return whether a column can store a value at all."""
     if isinstance(value, str):
@@ -157,6 +193,14 @@ def tag_query(key: str, value: str | None = None) -> str:
     tag = "=" + (key[:TAG_LENGTH] if value is None else f"{key}:{value}"[:TAG_LENGTH])
     escaped = tag.replace("\\", "\\\\").replace("'", "''")
     return f"'{escaped}'"
+
+
+def _add_token_condition(statement: Statement, column: str, token: tuple[str, str] | None) -> None:
+    if token is not None and is_storable(list(token)):
+        key, value = token
+        statement.where += f" AND {column} ->> {statement.bind(key)}::text = {statement.bind(value)}"
+    elif token is not None:
+        statement.where += f" AND {NEVER}"
 
 
 def _add_conditions(

@@ -48,7 +48,7 @@ class FulltextSearch:
         """Search text and tags among the words of leads or calls: return the ids if they are few, else a tsquery."""
         if text is None and not tags:
             return SearchMatches(None, ids)
-        words = [] if text is None else await self._split_words(text)
+        words = [] if text is None else await self.split_words(text)
         if not words and text is not None:
             return SearchMatches(None, ())
         query = " & ".join([*words, *tags])
@@ -68,6 +68,13 @@ class FulltextSearch:
         matched = tuple(match["id"] for match in matches)
         return SearchMatches(None, matched if ids is None else tuple(sorted({*matched} & {*ids})))
 
+    async def split_words(self, text: str) -> list[str]:
+        """Return the words of a text as the database splits them, each as a prefix search."""
+        if not text or not is_storable(text):
+            return []
+        async with convert_read_errors():
+            return list(await self._pool.fetchval(self._sql["words"], text))
+
     async def _sampled(self, connection: Any, kind: str, company_id: int, asked: Sequence[str]) -> dict[str, float]:
         """Estimate by a sample how many rows match each query; {} if the table is small."""
         rows = await connection.fetchval(self._words_sql("words_estimated", kind))
@@ -80,10 +87,3 @@ class FulltextSearch:
     def _words_sql(self, name: str, kind: str) -> str:
         """Return a statement on the words of leads or calls."""
         return self._sql[name].replace("{kind}", kind)
-
-    async def _split_words(self, text: str) -> list[str]:
-        """Return the words of a text as the database splits them, each as a prefix search."""
-        if not is_storable(text):
-            return []
-        async with convert_read_errors():
-            return list(await self._pool.fetchval(self._sql["words"], text))

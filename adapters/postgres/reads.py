@@ -14,6 +14,7 @@ from adapters.postgres.conditions import (
     add_call_conditions,
     add_impression_conditions,
     add_lead_conditions,
+    add_manual_fire_conditions,
     add_record_conditions,
     is_storable,
     tag_query,
@@ -32,6 +33,7 @@ from adapters.reads.ports import (
     CallFilter,
     ImpressionFilter,
     LeadFilter,
+    ManualFireFilter,
     Page,
     Paging,
     ReadsUnavailableError,
@@ -168,6 +170,12 @@ class PostgresReads:
         statement.is_old = paging.cursor is not None and await self._is_old(company_id, wanted)
         return await self._lists.page(table, statement, paging, "created_at")
 
+    async def manual_fires(self, company_id: int, wanted: ManualFireFilter, paging: Paging) -> Page:
+        """Return webhooks that were fired by hand, newest first, each with the `outcome` of its delivery or None."""
+        statement = Statement(company_id)
+        add_manual_fire_conditions(wanted, statement)
+        return await self._lists.page("manual_fires", statement, paging, "id")
+
     async def contact(self, company_id: int, contact_key: str) -> Row | None:
         """Return the contact of a number or address."""
         return await self._row("contact", company_id, contact_key) if is_storable(contact_key) else None
@@ -261,7 +269,8 @@ class PostgresReads:
             add_impression_conditions(wanted, statement)
             return "impressions", statement
         if isinstance(wanted, LeadFilter):
-            found = await self._fulltext.find("lead", company_id, wanted.fulltext, wanted.ids)
+            tags = await self._fulltext.split_words(words_of_tokens(wanted))
+            found = await self._fulltext.find("lead", company_id, wanted.fulltext, wanted.ids, tags)
             add_lead_conditions(msgspec.structs.replace(wanted, fulltext=found.query, ids=found.ids), statement)
             alone: LeadFilter | CallFilter = LeadFilter(fulltext=wanted.fulltext)
         else:
@@ -372,6 +381,13 @@ def _fill(text: str, pieces_found: Mapping[str, str]) -> str:
     for name, piece in pieces_found.items():
         text = text.replace(f"{{{name}}}", piece)
     return text
+
+
+def words_of_tokens(wanted: LeadFilter) -> str:
+    """Return text whose words every lead of a filter has: those of its token and tag, which are compared exactly later."""
+    texts = [] if wanted.token_value is None else [wanted.token_value[1]]
+    # A list of tags is searched as JSON, which escapes what cannot be printed.
+    return " ".join([*texts, wanted.tag] if wanted.tag and wanted.tag.isprintable() else texts)
 
 
 def tags_of(wanted: CallFilter) -> list[str]:

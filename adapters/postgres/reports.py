@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from math import prod
 
-from adapters.postgres.conditions import Statement
+from adapters.postgres.conditions import LEAD_IMPORT, LEAD_STATE, RECENT_DISPOSITION, Statement
 from adapters.reads.ports import Row
 from engine.views.report import CALLS, CELLS_MAX, LEADS, TIME_UNITS, Group, Grouping, Measure
 from schemas.instant import to_datetime
@@ -15,6 +15,9 @@ GROUPS_MAX = 100_000
 SAMPLE_ROWS = (20_000, 2 * GROUPS_MAX)
 """Rows of a filter that are sampled before a report, to detect too many groups: a few milliseconds. If most rows were
 groups of their own, a larger sample: some tenths of a second."""
+
+NOT_ROLLED_UP = frozenset({"lead_import_id"})
+"""Groupings without rollups: reports by import are few, and are about the rows of one."""
 
 MANY_VALUES = frozenset({"token_values_map", "zip_postal_code", "sub_id", "state"})
 """Groupings with free values; others have some dozens per company, and units of time a known number."""
@@ -27,10 +30,6 @@ WORK_MEM = "64MB"
 _CONVERTED_CALL = (
     "(SELECT {expression} FROM {read}.calls AS c WHERE c.company_id = leads.company_id AND c.lead_id = leads.id"
     " AND c.buyer_converted AND c.deleted_at IS NULL ORDER BY c.created_at DESC, c.id DESC LIMIT 1)"
-)
-_DISPOSITION = (
-    "(SELECT c.call_disposition_id FROM {read}.calls AS c WHERE c.company_id = leads.company_id AND c.lead_id = leads.id"
-    " AND c.call_disposition_id IS NOT NULL AND c.deleted_at IS NULL ORDER BY c.created_at DESC, c.id DESC LIMIT 1)"
 )
 NEVER_FILLED = "NULL::bigint"
 """Nothing fills this column: every lead is in the group without a value."""
@@ -50,10 +49,10 @@ LEAD_GROUPINGS: Mapping[str, str] = {
     "buyer_converted_days": "CASE WHEN buyer_converted THEN "
     + _CONVERTED_CALL.replace("{expression}", "floor(extract(epoch FROM c.created_at - leads.created_at) / 86400)::bigint")
     + " END",
-    "recent_call_disposition_id": _DISPOSITION,
+    "recent_call_disposition_id": RECENT_DISPOSITION,
     "inbound_calls_count": "coalesce((rest ->> 'inbound_calls_count')::bigint, 0)",
-    "state": "coalesce(state_province, states[1])",
-    "lead_import_id": NEVER_FILLED,
+    "state": LEAD_STATE,
+    "lead_import_id": LEAD_IMPORT,
     "call_center_id": NEVER_FILLED,
     "dial_tier": "(rest ->> 'dial_tier')::bigint",
 }  # fmt: skip

@@ -17,6 +17,7 @@ from adapters.postgres.reports import (
     LEAD_GROUPINGS,
     LOCAL_HOUR,
     NEVER_FILLED,
+    NOT_ROLLED_UP,
     TOKENS,
     bucket,
     sums_again,
@@ -46,14 +47,14 @@ QUARTER = 15 * MINUTE
 """Of an hour: zones differ by multiples of it."""
 
 _GROUPINGS: Mapping[str, Mapping[str, str]] = {
-    table: {name: value for name, value in groupings.items() if value != NEVER_FILLED}
+    table: {name: value for name, value in groupings.items() if value != NEVER_FILLED and name not in NOT_ROLLED_UP}
     for table, groupings in (("leads", {**LEAD_GROUPINGS, TOKENS: token("row")}), ("calls", CALL_GROUPINGS))
 }
 PAIRED: Mapping[str, Collection[str]] = {"leads": {*_GROUPINGS["leads"]} - {*WIDE["leads"]}, "calls": HOURLY["calls"]}
 """One category of each pair with rollups: leads are pivoted by anything, calls are filtered by few. Pairs have rollups of
 months and years, because a day has hardly fewer pairs than rows."""
 
-_FILTERED = {"buyer_group_ids": "buyer_group_id"}
+_FILTERED = {"buyer_group_ids": "buyer_group_id", "states": "state", "call_disposition_id": "disposition_id"}
 """Filter -> its category, where the names differ."""
 
 
@@ -160,6 +161,8 @@ def find_rollup_report(
     table = "leads" if isinstance(wanted, LeadFilter) else "calls"
     filters = _filters(table, wanted)
     by = [one.name for one in (category, pivot) if one is not None]
+    if NOT_ROLLED_UP & {*by}:
+        return None
     if filters is None or sum(name in TIME_UNITS for name in by) > 1 or by.count(TOKENS) > 1:
         return None
     names = tuple(sorted({name for name in (*by, *filters) if name in _GROUPINGS[table]}))

@@ -74,8 +74,10 @@ class LeadFilter(Struct, frozen=True, kw_only=True):
     """Which leads: every field that is set must match. Bounds include their lower and exclude their upper instant.
 
     `has_next_action`: leads whose next action has an instant and is not in progress. `completed_calls`: leads that completed
-    with one outbound call (1) or with more (2). `fulltext` finds words by prefix, and numbers by all or the last ten, seven
-    or four digits.
+    with one outbound call (1) or with more (2). `states`: leads of any of these states, as reports group them. `tag`: leads
+    with this word among their tags. `token_key` and `token_value` as for calls. `fulltext` finds words by prefix, and
+    numbers by all or the last ten, seven or four digits. It looks at the first 100,000 characters of a lead, as do `tag`
+    and `token_value`.
     """
 
     ids: tuple[int, ...] | None = None
@@ -98,6 +100,12 @@ class LeadFilter(Struct, frozen=True, kw_only=True):
     offer_converted: bool | None = None
     either_converted: bool | None = None
     opt_out: bool | None = None
+    states: tuple[str, ...] | None = None
+    recent_call_disposition_id: int | None = None
+    lead_import_id: int | None = None
+    tag: str | None = None
+    token_key: str | None = None
+    token_value: tuple[str, str] | None = None
     fulltext: str | None = None
 
 
@@ -121,6 +129,8 @@ class CallFilter(Struct, frozen=True, kw_only=True):
     number_id: int | None = None
     ring_pool_id: int | None = None
     provider_configuration_id: int | None = None
+    call_disposition_id: int | None = None
+    states: tuple[str, ...] | None = None
     contact_id: int | None = None
     caller_number: str | None = None
     status: str | None = None
@@ -145,6 +155,19 @@ class ImpressionFilter(Struct, frozen=True, kw_only=True):
 
     created_from: Instant | None = None
     created_to: Instant | None = None
+
+
+class ManualFireFilter(Struct, frozen=True, kw_only=True):
+    """Which webhooks fired by hand; `created_from` and `created_to` compare the shown `created_at`.
+
+    `fulltext` finds a part of the webhook's name.
+    """
+
+    ids: tuple[int, ...] | None = None
+    uuid: str | None = None
+    created_from: Instant | None = None
+    created_to: Instant | None = None
+    fulltext: str | None = None
 
 
 class RecordFilter(Struct, frozen=True, kw_only=True):
@@ -207,6 +230,10 @@ class Reads(DueLeadReads, Protocol):
 
     async def impressions(self, company_id: int, wanted: ImpressionFilter, paging: Paging) -> Page:
         """Return impressions, newest first."""
+        ...
+
+    async def manual_fires(self, company_id: int, wanted: ManualFireFilter, paging: Paging) -> Page:
+        """Return webhooks that were fired by hand, newest first, each with the `outcome` of its delivery or None."""
         ...
 
     async def call(self, company_id: int, call: int | str) -> Row | None:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 
-from engine.account.changes import change_record
+from engine.account.changes import change_record, end_pause
 from engine.account.slots import apply_record_change, count_earned, release_slot, request_slot, wake
 from engine.partition.aggregate import Adoption, Timer
 from engine.partition.draft import Draft, RepeatedError
@@ -11,6 +11,7 @@ from engine.partition.places import PlaceClaim
 from schemas.account import Seen, Slots
 from schemas.envelope import Envelope
 from schemas.instant import DAY, EPOCH, Instant
+from schemas.records import Record
 from schemas.requests import (
     ACCOUNT_REQUESTS,
     AccountRequest,
@@ -19,7 +20,7 @@ from schemas.requests import (
     SlotReleased,
     SlotRequested,
 )
-from schemas.state import ENTITIES, seen_key
+from schemas.state import ENTITIES, kind_of, seen_key
 from schemas.topics import ACCOUNTS_DECISIONS, ACCOUNTS_REQUESTS, ACCOUNTS_STATE, Topic
 from schemas.wire import Entity, Message
 
@@ -52,8 +53,8 @@ class AccountAggregate:
 
     @property
     def timer_fields(self) -> Mapping[str, str | None]:
-        """Only a queue for slots has a timer."""
-        return {**dict.fromkeys(ENTITIES), "slots": "wake_at"}
+        """A queue for slots has a timer, and a record whose pause ends."""
+        return {**dict.fromkeys(ENTITIES), "slots": "wake_at", "record": "wake_at"}
 
     @property
     def claim_fields(self) -> Mapping[str, Sequence[str]]:
@@ -90,28 +91,32 @@ class AccountAggregate:
         return False
 
     def wake(self, draft: Draft, key: str, due_at: Instant) -> None:
-        """Grant what the reset of a cap allows in a queue."""
-        slots = draft.get(key, Slots)
-        if slots is None:
-            raise LookupError(f"{key} has no timer at {due_at} (nor at {draft.now})")
-        wake(draft, slots)
+        """End the pause of a record, or grant what the reset of a cap allows in a queue."""
+        match draft.get(key, kind_of(key)):
+            case Record() as record:
+                end_pause(draft, record)
+                apply_record_change(draft, record)
+            case Slots() as slots:
+                wake(draft, slots)
+            case _:
+                raise LookupError(f"{key} has no timer at {due_at} (nor at {draft.now})")
 
     def give_up(self, draft: Draft, key: str, reason: str) -> None:
-        """Let a queue whose timer failed wait for the next slot that is released."""
+        """Let a queue whose timer failed wait for the next slot that is released, and a record stay paused."""
         del reason
-        slots = draft.get(key, Slots)
-        if slots is not None:
-            slots.wake_at = None
-            slots.version += 1
-            draft.put(key, slots)
+        entity = draft.get(key, kind_of(key))
+        if isinstance(entity, Slots | Record):
+            entity.wake_at = None
+            entity.version += 1
+            draft.put(key, entity)
 
     def adopt(self, draft: Draft, adoption: Adoption) -> None:
         """Do nothing: accounts depend on no other rules."""
         del draft, adoption
 
     def timer(self, key: str, entity: Entity) -> Timer | None:
-        """Return when to look at a queue again: at the next reset of a cap that it waits for."""
-        if not isinstance(entity, Slots) or entity.wake_at is None:
+        """Return when a pause ends, or a queue is looked at again: at the next reset of a cap that it waits for."""
+        if not isinstance(entity, Slots | Record) or entity.wake_at is None:
             return None
         return Timer(entity.wake_at, 0, 0.0, 0, key, company_id=entity.company_id)
 

@@ -24,6 +24,7 @@ from engine.account.groups import (
     no_buyer_named,
 )
 from engine.account.law import LAW_FIELDS, read_rule_pack
+from engine.account.pausing import change_unpause
 from engine.account.plans import Errors, Exists, check_margin, check_steps, read_steps, read_triggers, read_windows
 from engine.account.publishing import PUBLISH_INPUTS, WRITTEN_BY_PUBLISHING
 from engine.account.unblock_jobs import check_bounds
@@ -31,7 +32,17 @@ from engine.account.values import NOT_TOGETHER, PARSERS, number_or_sip
 from engine.partition.draft import RefusedError
 from engine.submission.fields import FieldError, is_blank
 from schemas.instant import EPOCH, Instant
-from schemas.records import RECORD_BODIES, ActionGroup, Body, BuyerGroup, RulePack, Schedule, UnblockContactJob, called
+from schemas.records import (
+    RECORD_BODIES,
+    ActionGroup,
+    Body,
+    Buyer,
+    BuyerGroup,
+    RulePack,
+    Schedule,
+    UnblockContactJob,
+    called,
+)
 from schemas.schedule import ActionGroupStep
 
 FIELDS_SHOWN_MAX = 50
@@ -112,6 +123,8 @@ def read_body(
         facts = change_group(given, values, current, errors, now=now, exists=exists, buyer_named=buyer_named)
     elif record_type in CAP_INPUTS_OF:
         facts = change_caps(record_type, given, values, errors, now=now)
+    if kind in {Buyer, BuyerGroup}:
+        change_unpause(given, values, errors, now=now)
     if exists is not None:
         _check_references(values, given, errors, exists)
     _refuse(errors)

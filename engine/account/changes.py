@@ -7,6 +7,7 @@ from msgspec import structs
 
 from engine.account import publishing
 from engine.account.bodies import read_body
+from engine.account.pausing import ends_at, unpaused
 from engine.account.references import (
     buyer_named,
     claim_unique_values,
@@ -84,10 +85,20 @@ def _update(draft: Draft, request: RecordChangeRequested, record: Record) -> Rec
     return record
 
 
+def end_pause(draft: Draft, record: Record) -> None:
+    """Unpause a record at its `unpause_at`."""
+    before = body_of(record)
+    record.version += 1
+    record.updated_at = draft.now
+    _put_record(draft, record, before, unpaused(before, draft.now))
+    draft.fact("record.updated", record_type=record.type, record_id=record.id, version=record.version)
+
+
 def _delete(draft: Draft, record: Record) -> Record:
     refuse_in_use(draft, record)
     record.version += 1
     record.updated_at = record.user_updated_at = record.deleted_at = draft.now
+    record.wake_at = None
     body = body_of(record)
     claim_unique_values(draft, record, body, None)
     index_references(draft, record, body, None)
@@ -146,7 +157,7 @@ def _put_record(draft: Draft, record: Record, before: Body | None, body: Body) -
     refuse_renaming_in_use(draft, record, before, body)
     claim_unique_values(draft, record, before, body)
     index_references(draft, record, before, body)
-    record.body = plain(body)
+    record.body, record.wake_at = plain(body), ends_at(body)
     size = len(to_json(record.body))
     if size > BODY_BYTES_MAX:
         raise RefusedError("too_large", f"The record would have {size} bytes; {BODY_BYTES_MAX} is the most. Shorten it.")

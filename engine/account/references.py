@@ -6,6 +6,7 @@ from engine.account.fleets import fleets_named
 from engine.partition.draft import Draft, RefusedError
 from schemas.account import Referrers, Taken
 from schemas.records import (
+    RECORD_BODIES,
     ActionGroup,
     ApiKey,
     Body,
@@ -38,6 +39,11 @@ RULE_PACKS_MAX = 10
 
 SHOWN_MAX = 5
 """Referring records named in one answer."""
+
+EXTERNAL_ID = "external_record_id"
+"""The field with a record's id in a system of the company's."""
+
+_TYPE_OF = {kind: record_type for record_type, kind in RECORD_BODIES.items()}
 
 Reference = tuple[str, int]
 
@@ -158,8 +164,16 @@ def _listed(by: Sequence[str]) -> str:
     return f"{named} and {len(by) - SHOWN_MAX} more" if len(by) > SHOWN_MAX else named
 
 
-def unique_values(body: Body) -> dict[str, tuple[str, str]]:  # noqa: PLR0911 - one line per type
+def unique_values(body: Body) -> dict[str, tuple[str, str]]:
     """Return the values of a body that no other record of the company may have: field -> (kind, value)."""
+    external_id = getattr(body, EXTERNAL_ID, None)
+    if external_id is None:
+        return _unique_values(body)
+    # Systems number their records by type: an offer and a buyer may have the same one.
+    return {**_unique_values(body), EXTERNAL_ID: (f"{EXTERNAL_ID}/{_TYPE_OF[type(body)]}", external_id)}
+
+
+def _unique_values(body: Body) -> dict[str, tuple[str, str]]:  # noqa: PLR0911 - one line per type
     match body:
         case Offer() | Schedule():
             return {"lead_token": ("lead_token", body.lead_token)}
@@ -182,12 +196,19 @@ def claim_unique_values(draft: Draft, record: Record, before: Body | None, after
     old, new = unique_values(before) if before else {}, unique_values(after) if after else {}
     _refuse_taken(draft, record, new)
     for kind, value in old.values():
-        draft.remove(taken_key(record.company_id, kind, value))
+        _release(draft, record, taken_key(record.company_id, kind, value))
     for kind, value in new.values():
         taken = Taken(company_id=record.company_id, record_type=record.type, record_id=record.id)
         draft.put(taken_key(record.company_id, kind, value), taken)
     if record.type == "rule_pack" and (before is None or after is None):
         _claim_rule_pack_slot(draft, record, is_new=before is None)
+
+
+def _release(draft: Draft, record: Record, key: str) -> None:
+    """Release a value, unless another record has it: earlier rules let several have one `external_record_id`."""
+    taken = draft.get(key, Taken)
+    if taken is None or (taken.record_type, taken.record_id) == (record.type, record.id):
+        draft.remove(key)
 
 
 def _claim_rule_pack_slot(draft: Draft, record: Record, *, is_new: bool) -> None:

@@ -16,6 +16,7 @@ from msgspec import Struct, structs
 from engine.account import caps
 from engine.account.caps import Capped
 from engine.account.choice import Candidate, choose_buyer
+from engine.account.pausing import pauses_end_at
 from engine.account.references import live_record
 from engine.calendar.business import is_open_for_business, opens_for_business
 from engine.partition.draft import Draft
@@ -176,6 +177,8 @@ def _resource(request: SlotRequested) -> str:
         named.append(f"buyers/{_joined(request.buyer_ids)}")
     if request.traffic_source_id is not None:
         named.append(f"from/{request.traffic_source_id}")
+    if request.excluded_buyer_ids:
+        named.append(f"without/{_joined(request.excluded_buyer_ids)}")
     name = "/".join(named)
     return name if len(name) <= RESOURCE_LENGTH_MAX else f"named/{blake2b(name.encode(), digest_size=16).hexdigest()}"
 
@@ -202,6 +205,7 @@ def _slots_for(draft: Draft, request: SlotRequested) -> Slots:
         slots.buyer_group_ids = tuple(sorted(set(request.buyer_group_ids)))
         slots.buyer_ids = tuple(sorted(set(request.buyer_ids)))
     slots.traffic_source_id = request.traffic_source_id
+    slots.excluded_buyer_ids = request.excluded_buyer_ids
     return slots
 
 
@@ -210,14 +214,20 @@ def _slots_of(draft: Draft, company_id: int, resource: str) -> Slots:
 
 
 def _put_slots(draft: Draft, slots: Slots) -> None:
-    """Store the slots of a resource as a new version; drop the aging of requests that left the queue."""
+    """Store the slots of a resource as a new version; drop the aging of requests that left the queue.
+
+    The queue of a set of excluded buyers is removed once it is empty: there may be as many sets as there are leads.
+    """
     if slots.aging:
         waiting = {place.request_id for place in slots.waiting}
         slots.aging = {request_id: aging for request_id, aging in slots.aging.items() if request_id in waiting}
     if not slots.waiting:
         slots.wake_at = None
     slots.version += 1
-    draft.put(slots_key(slots.company_id, slots.resource), slots)
+    if slots.excluded_buyer_ids and not (slots.in_use or slots.waiting or slots.wants):
+        draft.remove(slots_key(slots.company_id, slots.resource))
+    else:
+        draft.put(slots_key(slots.company_id, slots.resource), slots)
 
 
 def _group_ids(slots: Slots) -> tuple[int, ...]:
@@ -256,10 +266,14 @@ def _routes(draft: Draft, slots: Slots) -> Iterator[_Route]:
         group = _capped(draft, slots.company_id, _group_resource(group_id))
         if isinstance(group, BuyerGroup):
             closed = _record_obstacle(draft, slots.company_id, _group_resource(group_id), group)
-            for buyer_id in group.buyer_ids:
+            for buyer_id in _wanted(slots, group.buyer_ids):
                 yield from _route(draft, slots.company_id, buyer_id, group_id, group, closed)
-    for buyer_id in slots.buyer_ids:
+    for buyer_id in _wanted(slots, slots.buyer_ids):
         yield from _route(draft, slots.company_id, buyer_id)
+
+
+def _wanted(slots: Slots, buyer_ids: Iterable[int]) -> list[int]:
+    return [buyer_id for buyer_id in buyer_ids if buyer_id not in slots.excluded_buyer_ids]
 
 
 def _route(  # noqa: PLR0917 - the group of the buyer
@@ -350,11 +364,12 @@ def _obstacle(draft: Draft, slots: Slots) -> SlotObstacle:
 
 
 def _opens_at(draft: Draft, way: _Route) -> Instant | None:
-    """Return when the hours of a closed route begin; None for a pause, whose end is unknown."""
+    """Return when the hours of a closed route begin; None for a pause of which nobody knows when it ends."""
     bodies: list[Buyer | BuyerGroup] = [way.buyer] if way.group is None else [way.buyer, way.group]
-    if any(body.paused or body.concurrency_cap_limit == 0 for body in bodies):
+    resumes_at = pauses_end_at(bodies, draft.now)
+    if resumes_at is None or any(body.concurrency_cap_limit == 0 for body in bodies):
         return None
-    opens_at = opens_for_business([(body.business_hours, body.time_zone) for body in bodies], draft.now)
+    opens_at = opens_for_business([(body.business_hours, body.time_zone) for body in bodies], resumes_at)
     return None if opens_at == draft.now else opens_at
 
 
@@ -479,11 +494,11 @@ def _register_waits(draft: Draft, slots: Slots) -> None:
 
 def _waited_resources(draft: Draft, slots: Slots) -> Iterator[str]:
     found = {_group_resource(group_id) for group_id in _group_ids(slots)}
-    found |= {_buyer_resource(buyer_id) for buyer_id in slots.buyer_ids}
+    found |= {_buyer_resource(buyer_id) for buyer_id in _wanted(slots, slots.buyer_ids)}
     for group_id in _group_ids(slots):
         group = _capped(draft, slots.company_id, _group_resource(group_id))
         if isinstance(group, BuyerGroup):
-            found |= {_buyer_resource(buyer_id) for buyer_id in group.buyer_ids}
+            found |= {_buyer_resource(buyer_id) for buyer_id in _wanted(slots, group.buyer_ids)}
     source = _source_resource(slots)
     yield from (found | ({source} if source is not None else set())) - {slots.resource}
 

@@ -13,6 +13,7 @@ from engine.account.reactions import on_conversion, on_inbound_connected, on_rep
 from engine.calendar.waits import parse_duration
 from engine.calendar.wall import CalendarError, parse_date
 from engine.calendar.windows import WINDOW_ROWS_MAX, window_errors
+from engine.contact.schedule.filters import NOT_OF_THE_LEAD_ALONE, FilterError, parse_filter
 from engine.submission.columns import parse_country
 from engine.submission.fields import (
     FieldError,
@@ -40,6 +41,12 @@ REFERENCES_MAX = 500
 
 FLEETS_MAX = 50
 """Fleets that one buyer belongs to: each is looked up where a filter names a fleet."""
+
+DTMF_TONES_MAX = 64
+"""As many as one request may press on a call."""
+
+BUYER_FILTERS_MAX = 50
+"""Filters of one buyer, as of one rule of a branch; a longer table belongs into a token."""
 
 NOT_TOGETHER = "cannot be simultaneously yet; send sequentially, or leave it out"
 
@@ -86,6 +93,7 @@ CONTACT_ID_LENGTH_MAX = 64
 SCOPES_MAX = 50
 NETWORKS_MAX = 100
 
+_DTMF_TONES = re.compile(rf"[0-9*#A-Da-dwW]{{1,{DTMF_TONES_MAX}}}", re.ASCII)
 _DISPOSITION_CODE = re.compile(r"[A-Z0-9_]{1,16}", re.ASCII)
 _FLEET_ID = re.compile(r"[a-z0-9_]{1,64}", re.ASCII)
 _LEAD_TOKEN = re.compile(r"[A-Za-z0-9_-]{16,64}", re.ASCII)
@@ -128,6 +136,29 @@ def one_at_a_time(value: Any) -> str:
     if value == "sequentially":
         return str(value)
     raise FieldError(NOT_TOGETHER if value == "simultaneously" else "must be sequentially")
+
+
+def buyer_filters(value: Any) -> tuple[str, ...]:
+    """Return the filters of a buyer; each asks for what a lead alone tells."""
+    found = texts(value)
+    if len(found) > BUYER_FILTERS_MAX:
+        raise FieldError(f"must have at most {BUYER_FILTERS_MAX} filters")
+    for text in found:
+        try:
+            key = parse_filter(text).key
+        except FilterError as error:
+            raise FieldError(str(error)) from None
+        if key in NOT_OF_THE_LEAD_ALONE:
+            raise FieldError(f"cannot ask for {key}: a buyer's filters look at the lead alone; hours go into business_hours")
+    return found
+
+
+def dtmf_tones(value: Any) -> str:
+    """Return the tones that are sent to a buyer's telephone."""
+    text = parse_text(value).strip()
+    if _DTMF_TONES.fullmatch(text) is None:
+        raise FieldError(f"must be 1 to {DTMF_TONES_MAX} of 0-9, *, #, A-D, and w for a pause")
+    return text
 
 
 def disposition_code(value: Any) -> str:
@@ -407,6 +438,8 @@ PARSERS: dict[str, Parser] = {
     "user_buyer_id": optional(parse_text),
     "user_fleet_id": user_fleet_id,
     "buyer_fleet_ids": partial(ids, most=FLEETS_MAX),
+    "filters": buyer_filters,
+    "dtmf_tones": optional(dtmf_tones),
     "user_traffic_source_id": optional(parse_text),
     "external_record_id": optional(parse_text),
     "first_name": optional(parse_text),
@@ -429,6 +462,7 @@ PARSERS: dict[str, Parser] = {
     "ip_allow_list": networks,
     "expires_at": optional(moment),
     "revoked_at": optional(moment),
+    "unpause_at": optional(moment),
     "code": optional(disposition_code),
     "sortable_order": optional(partial(parse_integer, least=0, most=TIER_MAX)),
     "category": choice(*DISPOSITION_CATEGORIES),

@@ -7,7 +7,7 @@ from engine.contact.commands import buyers, slots
 from engine.contact.facts.person import Person
 from engine.contact.lifecycle import failed_timers, replan, stop, unblocking
 from engine.contact.lifecycle.moving import forward, move_in
-from engine.contact.lifecycle.walk import advance
+from engine.contact.lifecycle.walk import advance, asks_filtered_buyers
 from engine.contact.requests import (
     call_changes,
     call_start,
@@ -19,6 +19,7 @@ from engine.contact.requests import (
     replies,
     submission,
     update,
+    webhook_fires,
 )
 from engine.contact.requests.fallback_stop import stop_only
 from engine.contact.schedule.cadence import cadence_for
@@ -50,6 +51,7 @@ from schemas.requests import (
     ReachWithdrawn,
     SlotAnswered,
     SmsReceived,
+    WebhookFireRequested,
 )
 from schemas.schedule import CallStep
 from schemas.state import asking_key, kind_of
@@ -66,6 +68,7 @@ REQUESTS_WITH_ID = (
     CallStartRequested,
     CallKeysRequested,
     CallReceived,
+    WebhookFireRequested,
 )
 """Requests with an id of their sender, which is remembered; the others are deduplicated by stream number."""
 
@@ -261,7 +264,7 @@ def _wake_lead(person: Person, lead: Lead) -> None:
             outcome.time_out(person, lead, lead.flight)
         return
     if slots.is_overdue(lead, now) and lead.slot_id is not None and not _has_expired(lead, now):
-        if lead.callback_asks:  # another owner may be next by now
+        if lead.callback_asks or asks_filtered_buyers(person, lead):  # another owner or buyer may be next by now
             slots.withdraw(person, lead)
             advance(person, lead)
             return
@@ -291,6 +294,7 @@ _DECIDERS: Mapping[type[Message], Callable[[Person, Any], None]] = {
     CallStartRequested: call_start.start,
     CallKeysRequested: call_changes.press_keys,
     CallReceived: inbound.receive,
+    WebhookFireRequested: webhook_fires.fire,
     ReachRequested: contact_relay.answer_request,
     ReachAnswered: _take_relay_answer,
     ReachWithdrawn: contact_relay.withdraw,

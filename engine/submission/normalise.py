@@ -17,6 +17,7 @@ from engine.submission.fields import (
     parse_boolean,
     parse_decimal,
     parse_email,
+    parse_id,
     parse_integer,
     parse_text,
 )
@@ -72,6 +73,7 @@ NAMED_FIELDS = frozenset(
         "next_action_at",
         "hours_to_expire",
         "max_contact_attempts",
+        "lead_import_id",
         "data",
         "auth_token",  # a credential: never stored
     }
@@ -247,6 +249,7 @@ _OPTIONAL: dict[str, Callable[[Any], Any]] = {
     "hours_to_expire": _hours,
     "max_contact_attempts": _attempts,
     "apply_to": _apply_to,
+    "lead_import_id": parse_id,
 }
 
 

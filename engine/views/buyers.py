@@ -1,7 +1,8 @@
 """Could a buyer take a call of this lead now? The buyers that its schedule and offer name, and why each cannot.
 
-Pauses, hours, concurrency and caps are known, as the account counts. When one will be free again is known where only hours
-and caps are in the way: they go by the clock of the buyer or group. Nobody knows when a pause, a call or an opt-out ends.
+Pauses, filters, hours, concurrency and caps are known, as the account counts. When one will be free again is known where
+only hours, caps and pauses with an `unpause_at` are in the way. Nobody knows when another pause, a call or an opt-out ends,
+nor when the lead has what a filter asks for.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -11,7 +12,9 @@ from typing import Any
 from msgspec import Struct
 
 from engine.account.caps import CapBlock, Tallies, blocking_caps
+from engine.account.pausing import pauses_end_at
 from engine.calendar.business import opens_for_business
+from engine.contact.schedule.filters import all_hold, lookup_of_lead
 from engine.rules import Rules
 from schemas.instant import Instant, to_rfc3339
 from schemas.records import Buyer, BuyerGroup, Offer, Schedule, TrafficSource
@@ -123,33 +126,39 @@ class Obstacle(Struct, frozen=True):
 
 def _obstacle(row: Row, capacity: Capacity, group_id: int | None, buyer_id: int) -> Obstacle | None:
     """Return what blocks a call to a buyer now, or None."""
-    rules = capacity.rules
+    rules, now = capacity.rules, capacity.now
     buyer, group = rules.body(Buyer, "buyer", buyer_id), rules.body(BuyerGroup, "buyer_group", group_id)
-    if row["opt_out"] or row["blocked"] or row["status"] == "dnc":
-        return Obstacle("suppressed")
-    if buyer is None or buyer.paused or (group is not None and group.paused):
-        return Obstacle("paused")
-    is_busy = capacity.is_full(buyer.concurrency_cap_limit, f"buyer/{buyer_id}")
-    along: list[Buyer | BuyerGroup] = [buyer] if group is None else [buyer, group]
-    shut = [capacity.blocking_caps(buyer, f"buyer/{buyer_id}")]
-    if group is not None:
-        is_busy = is_busy or capacity.is_full(group.concurrency_cap_limit, f"buyer_group/{group_id}")
-        shut.insert(0, capacity.blocking_caps(group, f"buyer_group/{group_id}"))
-    source = rules.body(TrafficSource, "traffic_source", row.get("traffic_source_id"))
-    if source is not None and rules.owns(row["company_id"], "traffic_source", row["traffic_source_id"]):
-        is_busy = is_busy or capacity.is_full(source.concurrency_cap_limit, _source(row) or "")
-        shut.append(capacity.blocking_caps(source, _source(row) or ""))
-    hit = [found for found in shut if found is not None]
-    # The end of a call is unknown: so is the time at which a busy buyer is free.
-    is_busy = is_busy or any(found.may_be_freed for found in hit)
-    resets = [capacity.now, *(found.until for found in hit)]
+    if row["opt_out"] or row["blocked"] or row["status"] == "dnc" or buyer is None:
+        return Obstacle("paused" if buyer is None else "suppressed")
+    along = {f"buyer_group/{group_id}": group, f"buyer/{buyer_id}": buyer}
+    bodies = [body for body in along.values() if body is not None]
+    resumes_at, takes_lead = pauses_end_at(bodies, now), all_hold(buyer.filters, lookup_of_lead(row.__getitem__))
+    is_busy, hit = _in_use(row, capacity, along)
+    resets = [resumes_at, *(found.until for found in hit)]
     known = [at for at in resets if at is not None]
-    until = None if is_busy or len(known) < len(resets) else _opens(along, max(known))
-    if _opens(along, capacity.now) != capacity.now:
+    is_known = takes_lead and not is_busy and len(known) == len(resets)
+    until = _opens(bodies, max(known)) if is_known else None
+    if resumes_at != now:
+        return Obstacle("paused", until)
+    if not takes_lead:
+        return Obstacle("filter")
+    if _opens(bodies, now) != now:
         return Obstacle("hours", until)
     if hit:
         return Obstacle(f"{hit[0].caps[0].rpartition('_')[2]}_cap", until)
     return Obstacle("concurrency") if is_busy else None
+
+
+def _in_use(row: Row, capacity: Capacity, along: Mapping[str, Buyer | BuyerGroup | None]) -> tuple[bool, list[CapBlock]]:
+    """Return whether calls under way may be in the way, whose end nobody knows, and the caps that are used up."""
+    capped: dict[str, Buyer | BuyerGroup | TrafficSource | None] = {**along}
+    source_id = row.get("traffic_source_id")
+    if source_id is not None and capacity.rules.owns(row["company_id"], "traffic_source", source_id):
+        capped[_source(row) or ""] = capacity.rules.body(TrafficSource, "traffic_source", source_id)
+    bodies = [(resource, body) for resource, body in capped.items() if body is not None]
+    hit = [found for resource, body in bodies if (found := capacity.blocking_caps(body, resource)) is not None]
+    is_full = any(capacity.is_full(body.concurrency_cap_limit, resource) for resource, body in bodies)
+    return is_full or any(found.may_be_freed for found in hit), hit
 
 
 def _opens(bodies: Sequence[Buyer | BuyerGroup], at: Instant) -> Instant | None:

@@ -65,7 +65,7 @@ SENTENCES: dict[str, str] = {
 
 OF_REST = (
     *("rule_deciding", "user_updated_at", "call_buyer_conversion_id", "call_offer_conversion_id"),
-    *("scheduled_callback_id", "dial_tier"),
+    *("scheduled_callback_id", "dial_tier", "lead_import_id"),
 )
 """Read from `rest`, which holds all values without a column of their own."""
 
@@ -174,9 +174,9 @@ def _path(row: Row, _now: Instant) -> str:
     return f"/api/v1/leads/{row['id']}"
 
 
-_NOT_YET = ("legacy_id", "lead_import_id")
 _DERIVED: dict[str, Callable[[Row, Instant], Any]] = {
     "id": _plain("id"),
+    "legacy_id": _nothing,
     "type": lambda _row, _now: "Lead",
     "uuid": lambda row, _: cell(row["uuid"]),
     "user_updated_at": lambda row, _: _moment_of_rest(row, "user_updated_at"),
@@ -184,6 +184,7 @@ _DERIVED: dict[str, Callable[[Row, Instant], Any]] = {
     "call_offer_conversion_id": _of_rest("call_offer_conversion_id"),
     "scheduled_callback_id": lambda row, _: None if row["callback_at"] is None else _rest(row).get("scheduled_callback_id"),
     "dial_tier": _of_rest("dial_tier"),
+    "lead_import_id": _of_rest("lead_import_id"),
     "sms_number_id": _nothing,
     "dial_number_id": _nothing,
     "routes_show_path": _path,
@@ -197,7 +198,6 @@ _DERIVED: dict[str, Callable[[Row, Instant], Any]] = {
     "is_live": lambda row, _: is_live(row),
     "svc_number_plain": _plain("svc_number"),
     "sms_number_plain": _plain("sms_number"),
-    **dict.fromkeys(_NOT_YET, _nothing),
 }
 """Columns that are not shown as their row has them; any other column is."""
 
@@ -251,7 +251,7 @@ SORTABLE_COLUMNS = frozenset(
 """What a list of leads can be sorted by: columns of the row itself."""
 
 _plain_of, _moments_of = itemgetter(*_PLAIN), itemgetter(*_MOMENTS)
-_RENDERED = tuple((name, render) for name, render in _DERIVED.items() if name not in _NOT_YET)
+_RENDERED = tuple((name, render) for name, render in _DERIVED.items() if render is not _nothing)
 
 
 NumberId = Callable[[str], int | None]

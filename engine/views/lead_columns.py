@@ -43,7 +43,7 @@ COLUMNS: tuple[Column, ...] = (
     Column("buyer_converted", "boolean", "set by an update, or by a call of it that converted", initial=False),
     Column("traffic_source_id", "integer", "as submitted or updated"),
     Column("buyer_id", "integer", "who was connected last, or an update of a call named"),
-    Column("lead_import_id", "integer", "null: no record of an import is kept"),
+    Column("lead_import_id", "integer", "the import of a file that made it; null: it came otherwise"),
     Column("remote_ip", "string", "as submitted"),
     Column("attempted_call_id", "integer", "the last call that was ordered for it"),
     Column("connected_call_id", "integer", "the last call in which somebody spoke to the person"),

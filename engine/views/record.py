@@ -64,6 +64,7 @@ BASE_COLUMNS = (
 RECORD_INSTANTS = frozenset(
     {
         *("paused_at", "unpaused_at", "total_caps_reset_at", "expires_at", "revoked_at", "published_at"),
+        "unpause_at",
         *("blocked_at_from", "blocked_at_to"),
     }
 )

@@ -36,6 +36,7 @@ LANGUAGES = frozenset(
     {
         "steps", "end_steps", "triggers", "windows", "on_reply", "on_inbound_connected", "on_conversion", "min_spacing",
         "pauses", "rules", "holiday_sets", "id", "schedule", "outcomes", "history", "lead",
+        "filters",
     }
 )  # fmt: skip
 """Fields whose parts are a language of their own, of schedules or of rules of law: the document tells their types, the

@@ -23,6 +23,8 @@ apply_to assign_svc_number assign_sms_number lead_priority restart_schedule auto
 hours_to_expire max_contact_attempts data
 """
 
+FIRED_FOR = "lead_id call_id created_at updated_at"
+
 UNBLOCKING = "description blocked_at_from blocked_at_to request_ip last_contact_id"
 
 INTERFACE: Mapping[str, str] = {
@@ -78,6 +80,10 @@ INTERFACE: Mapping[str, str] = {
     "PUT /api/v1/buyer_fleets/{id}": "id name description user_fleet_id",
     "DELETE /api/v1/buyer_fleets/{id}": "id",
     "GET /api/v1/impressions": "cursor page per_page created_at_from created_at_to time_zone",
+    "GET /api/v1/webhook_manual_fires": f"ids {LISTED}",
+    "GET /api/v1/webhook_manual_fires/new": FIRED_FOR,
+    "POST /api/v1/webhook_manual_fires": f"outgoing_webhook_id buyer_conversion_id {FIRED_FOR}",
+    "GET /api/v1/webhook_manual_fires/{id}": "id",
     "GET /api/v1/unblock_contact_jobs": f"ids {LISTED}",
     "GET /api/v1/unblock_contact_jobs/new": UNBLOCKING,
     "POST /api/v1/unblock_contact_jobs": UNBLOCKING,
@@ -97,6 +103,7 @@ _NARROWS = "test_every_filter_of_calls_narrows_reports_and_statistics_as_it_does
 _ORDERED = "test_rows_of_reports_and_statistics_stand_in_the_order_asked_for"
 _FLEETS = f"{_HTTP}test_fleets.py::"
 _JOBS = f"{_HTTP}test_unblock_jobs.py::"
+_FIRES = f"{_HTTP}test_manual_fires.py::"
 _CALL_LISTS = f"{_HTTP}test_call_lists.py::"
 
 TESTS: Mapping[str, Mapping[str, str]] = {
@@ -263,6 +270,18 @@ TESTS: Mapping[str, Mapping[str, str]] = {
         f"{_HTTP}test_impressions.py::test_spans_of_creation_narrow_the_list_in_the_zone_asked_for": """
             created_at_from created_at_to time_zone
         """,
+    },
+    "GET /api/v1/webhook_manual_fires": {f"{_FIRES}test_every_parameter_of_the_list_takes_effect": f"ids {LISTED}"},
+    "GET /api/v1/webhook_manual_fires/new": {f"{_FIRES}test_a_built_firing_has_what_is_given_and_fires_nothing": FIRED_FOR},
+    "POST /api/v1/webhook_manual_fires": {
+        f"{_FIRES}test_a_webhook_is_fired_for_a_lead_and_shown_with_the_moments_of_its_sender": """
+            outgoing_webhook_id lead_id created_at updated_at
+        """,
+        f"{_FIRES}test_a_webhook_is_fired_for_a_call": "call_id",
+        f"{_FIRES}test_what_cannot_be_fired_is_refused_with_its_field": "buyer_conversion_id",
+    },
+    "GET /api/v1/webhook_manual_fires/{id}": {
+        f"{_FIRES}test_a_webhook_is_fired_for_a_lead_and_shown_with_the_moments_of_its_sender": "id"
     },
     "GET /api/v1/unblock_contact_jobs": {f"{_JOBS}test_jobs_are_listed_by_page_filter_and_column": f"ids {LISTED}"},
     "GET /api/v1/unblock_contact_jobs/new": {f"{_JOBS}test_a_built_job_has_the_defaults_and_what_is_given": UNBLOCKING},

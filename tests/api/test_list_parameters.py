@@ -45,6 +45,15 @@ async def test_each_filter_of_leads_finds_the_one_lead_that_it_means(company: An
         ({"created_at": now - 9 * DAY}, {"created_at_to": _said(now - 8 * DAY)}),
         ({"created_at": now + MINUTE}, {"created_at_from": _said(now + MINUTE)}),
         ({"data": {"pet": "zebra"}}, {"fulltext": "zebra"}),
+        ({"columns": {"state_province": "NV"}, "states": ("CA",)}, {"states": "Nevada,ZZ"}),
+        ({"states": ("WY", "UT")}, {"states": "wy"}),
+        ({"data": {"tags": ["vip", "two words"]}}, {"tag": "two words"}),
+        ({"data": {"tags": "warm , cold"}}, {"tag": "cold"}),
+        ({"data": {"roof": "Flat-1"}}, {"token_value": "roof:Flat-1"}),
+        ({"data": {"floors": 2}}, {"token_value": "2", "token_key": "floors"}),
+        ({"data": {"mark": "--"}}, {"token_value": "mark:--"}),
+        ({"data": {"wall": "brick"}}, {"token_key": "wall"}),
+        ({"lead_import_id": 77}, {"lead_import_id": "77"}),
     ]
     for place, (fields, _) in enumerate(cases):
         ordinary = {"created_at": now - HOUR, "next_action_at": now + HOUR, "status": "scheduled"}
@@ -62,9 +71,95 @@ async def test_each_filter_of_leads_finds_the_one_lead_that_it_means(company: An
         ({"has_next_action": "true"}, len(cases) - 1),
         ({"has_next_action": "false"}, 1),
         ({"opt_out": "off"}, len(cases) - 1),
+        # A part of a value or tag, another case, another token: none of them is the one that was asked for.
+        ({"token_value": "roof:flat-1"}, 0),
+        ({"token_value": "roof:Flat"}, 0),
+        ({"token_value": "pet:Flat-1"}, 0),
+        ({"tag": "two"}, 0),
+        ({"tag": '["vip"'}, 0),
+        ({"tag": "two words", "token_value": "pet:zebra"}, 0),
+        ({"states": "UT"}, 0),
     ]:
         answer = await company.send("GET", "/api/v1/leads", params=query)
         assert answer.json()["metadata"]["total_count"] == count, (query, answer.text[:300])
+
+
+async def test_a_lead_is_found_by_its_newest_disposition_in_list_file_and_report(company: Any, shown: Shown) -> None:
+    now = company.town.context.clock.now()
+    first = company.id * 10_000
+    calls_of_leads: dict[int, list[int | None]] = {0: [3, 4], 1: [4, None], 2: [3], 3: [None], 4: []}
+    for place, dispositions in calls_of_leads.items():
+        await shown.decide(lead(first + place, company=company.id, created_at=now - HOUR))
+        for turn, disposition in enumerate(dispositions):
+            number = first + 100 * place + turn
+            fields = {"lead_id": first + place, "created_at": now - HOUR + turn, "call_disposition_id": disposition}
+            await shown.decide(call(number, company=company.id, **fields))
+    for wanted, places in [(4, [0, 1]), (3, [2]), (5, [])]:
+        query = {"recent_call_disposition_id": str(wanted)}
+        listed = await company.send("GET", "/api/v1/leads", params={**query, "order": "id", "order_dir": "asc"})
+        assert [found["id"] - first for found in listed.json()["leads"]] == places
+        filed = await company.send("GET", "/api/v1/leads.csv", params={**query, "columns": "id"})
+        assert len(filed.text.splitlines()) == 1 + len(places), filed.text
+        report = await company.send("GET", "/api/v1/leads/reports", params={**query, "category": "status"})
+        assert report.json()["totals"]["leads_count"] == len(places), report.text[:300]
+
+
+async def test_every_filter_of_leads_narrows_reports_as_it_does_the_list(company: Any, shown: Shown) -> None:
+    now = company.town.context.clock.now()
+    first = company.id * 10_000
+    for place in range(8):
+        fields = {
+            "created_at": now - HOUR * place - MINUTE,
+            "next_action_at": now + HOUR * place,
+            "status": ["scheduled", "waiting", "expired", "completed"][place % 4],
+            "status_wait": ["quiet_hours_state", None][place % 2],
+            "offer_id": 11 + place % 2,
+            "schedule_id": 12 + place % 3,
+            "buyer_id": [None, 13][place % 2],
+            "columns": {"traffic_source_id": 31, "state_province": ["NV", "CA"][place % 2]},
+            "opt_out": place == 3,
+            "buyer_converted": place == 4,
+            "offer_converted": place == 5,
+            "outbound_calls_count": place % 3,
+            "email": f"{'ab'[place % 2]}@example.com",
+            "data": {"roof": ["flat", "steep"][place % 2], "tags": [f"t{place % 3}"]},
+            "lead_import_id": [None, 77, 78, 77][place % 4],
+        }
+        await shown.decide(lead(first + place, company=company.id, **fields))
+    for query, count in [
+        ({"ids": f"{first},{first + 1}"}, 2),
+        ({"created_at_label": "Last 4 Hours"}, 4),
+        ({"next_action_at_from": _said(now + 6 * HOUR)}, 2),
+        ({"next_action_at_to": _said(now + 2 * HOUR)}, 2),
+        ({"offer_id": "11"}, 4),
+        ({"schedule_id": "12"}, 3),
+        ({"traffic_source_id": "31"}, 8),
+        ({"buyer_id": "13"}, 4),
+        ({"contact_id": str(contact_id(f"{company.id}|+1305555{first:04}"))}, 0),  # there is no row of the contact
+        ({"status": "expired"}, 2),
+        ({"status": "completed_with_many_calls"}, 0),
+        ({"status": "completed_with_one_call"}, 1),
+        ({"status_wait": "quiet_hours_state"}, 4),
+        ({"number": f"+1305555{first + 2:04}"}, 1),
+        ({"email": "A@example.com"}, 4),
+        ({"has_next_action": "true"}, 4),
+        ({"buyer_converted": "true"}, 1),
+        ({"offer_converted": "true"}, 1),
+        ({"either_converted": "true"}, 2),
+        ({"opt_out": "true"}, 1),
+        ({"states": "NV,WY"}, 4),
+        ({"tag": "t2"}, 2),
+        ({"lead_import_id": "77"}, 4),
+        ({"token_key": "roof"}, 8),
+        ({"token_value": "roof:flat"}, 4),
+        ({"fulltext": "steep"}, 4),
+        ({"states": "NV", "token_value": "roof:flat", "status": "scheduled"}, 2),
+    ]:
+        listed = await company.send("GET", "/api/v1/leads", params=query)
+        assert listed.json()["metadata"]["total_count"] == count, (query, listed.text[:300])
+        for more in ({"category": "state"}, {"category": "created_at_day", "pivot": "status"}, {}):
+            report = await company.send("GET", "/api/v1/leads/reports", params={**query, **more})
+            assert report.json()["totals"]["leads_count"] == count, (query, more, report.text[:300])
 
 
 CALLS: list[tuple[dict[str, Any], dict[str, str]]] = [
@@ -95,6 +190,8 @@ CALLS: list[tuple[dict[str, Any], dict[str, str]]] = [
     ({"ended_at": "to come"}, {"ended_at_from": "to come"}),
     ({"ring_pool_id": 4}, {"ring_pool_id": "4"}),
     ({"provider_configuration_id": 2}, {"provider_configuration_id": "2"}),
+    ({"call_disposition_id": 21}, {"call_disposition_id": "21"}),
+    ({"state": "NV"}, {"states": "nevada"}),
     ({}, {"id": "this one"}),
 ]
 OLD_CALLS = 2

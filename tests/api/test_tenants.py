@@ -14,6 +14,7 @@ from adapters.http.document.examples import (
     CALL,
     EXAMPLES,
     LEAD,
+    MANUAL_FIRE,
     NUMBER,
     OFFER_TOKEN,
     RECORDS,
@@ -34,6 +35,7 @@ OF_PATH: Mapping[str, str] = {
     "leads": LEAD,
     "calls": CALL,
     "requests": REQUEST,
+    "webhook_manual_fires": MANUAL_FIRE,
     **{kind.collection: RECORDS[kind.type] for kind in KINDS},
 }
 """Collection in a path -> what its `{id}` names."""
@@ -65,8 +67,11 @@ OF_FIELD: Mapping[str, tuple[str, ...]] = {
     "svc_buyer_id": (RECORDS["buyer"], BUYER),
     "svc_traffic_source_id": (RECORDS["traffic_source"], SOURCE),
     "call_disposition_id": (RECORDS["call_disposition"],),
+    "recent_call_disposition_id": (RECORDS["call_disposition"],),
     "action_group_id": (RECORDS["action_group"],),
     "fire_outgoing_webhook_ids": (RECORDS["outgoing_webhook"],),
+    "outgoing_webhook_id": (RECORDS["outgoing_webhook"],),
+    "call_id": (CALL,),
     "number_id": (RECORDS["number"],),
     "contact_id": ("contact_id",),
 }
@@ -77,6 +82,8 @@ NAMES_NOTHING = frozenset(
         *("ring_pool_id", "provider_configuration_id", "agent_id"),  # of the gateway's own world: there are no such records
         # What a company calls its own.
         *("user_buyer_id", "user_fleet_id", "user_traffic_source_id", "external_record_id", "sub_id"),
+        "lead_import_id",
+        "buyer_conversion_id",  # refused: there are no such records yet
         "last_contact_id",  # of an unblock contact job: shown as it was sent, and nobody is looked up by it
         "caller_id",  # a person, who is another one at every company
         *("visitor_id", "session_id"),  # a visitor, likewise

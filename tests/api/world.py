@@ -11,6 +11,7 @@ from adapters.http.document.examples import (
     COMPANY_NUMBER,
     EXAMPLES,
     LEAD,
+    MANUAL_FIRE,
     NUMBER,
     OFFER_TOKEN,
     RECORDS,
@@ -21,7 +22,17 @@ from adapters.http.document.examples import (
 from adapters.http.exchange.exchange import Operation
 from tests.adapters.http.conftest import DAYTIME_ZONE, STEPS, Company, Town
 
-PLACES: tuple[str, ...] = (SCHEDULE_TOKEN, OFFER_TOKEN, NUMBER, COMPANY_NUMBER, LEAD, REQUEST, CALL, *RECORDS.values())
+PLACES: tuple[str, ...] = (
+    SCHEDULE_TOKEN,
+    OFFER_TOKEN,
+    NUMBER,
+    COMPANY_NUMBER,
+    LEAD,
+    REQUEST,
+    CALL,
+    MANUAL_FIRE,
+    *RECORDS.values(),
+)
 """What stands for something real in the examples: each is replaced, wherever it occurs, by the real one's."""
 
 Places = dict[str, str]
@@ -75,7 +86,20 @@ async def make_places(town: Town, company: Company, *examples: Example) -> Place
         found |= await _submitted(town, company, found[NUMBER])
     if CALL in mentioned:
         found[CALL] = await _started(town, company)
+    if MANUAL_FIRE in mentioned:
+        found[MANUAL_FIRE] = await _fired(town, company)
     return found
+
+
+async def _fired(town: Town, company: Company) -> str:
+    """Fire a webhook for a lead by hand; return the id of the firing."""
+    town.numbers += 1
+    lead = (await _submitted(town, company, f"+1212558{town.numbers % 10_000:04d}"))[LEAD]
+    webhook = (await company.record("outgoing_webhooks", {"name": "W", "url": "https://crm.example.com/x"}))["id"]
+    given = {"outgoing_webhook_id": webhook, "lead_id": int(lead)}
+    answer = await company.send("POST", "/api/v1/webhook_manual_fires", json=given)
+    assert answer.status_code == 201, answer.text
+    return str(answer.json()["webhook_manual_fire"]["id"])
 
 
 async def show_impression(company: Company) -> None:

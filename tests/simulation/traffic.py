@@ -33,6 +33,7 @@ from schemas.requests import (
     LeadUpdateRequested,
     RecordChangeRequested,
     SmsReceived,
+    WebhookFireRequested,
 )
 from schemas.topics import ACCOUNTS_REQUESTS, ACCOUNTS_RULES, ACCOUNTS_STATE, CONTACTS_REQUESTS, CONTACTS_STATE
 from schemas.wire import to_json
@@ -66,6 +67,9 @@ TEXTS = ("yes", "call me", "STOP", "stop by tomorrow?", "START")
 
 Operation = Literal["create", "update", "delete"]
 
+
+FILTERS: tuple[list[str], ...] = ([], [], ["first_name:Ada"], ["first_name:Bob"])
+"""Of a buyer: every lead is one of the two, and some become the other."""
 
 CAPS = {"attempt_hourly_limit": 1, "connection_daily_limit": 1, "attempt_total_limit": 2}
 """Of a buyer group: a run asks for two slots or so, and some must meet each of them."""
@@ -122,6 +126,7 @@ class Traffic:
                     caps: dict[str, Any] = {}
                     if record_type.startswith("buyer"):
                         caps = {"concurrency_cap_limit": 2, **dict.fromkeys(CAPS)}
+                        caps |= {"filters": []} if record_type == "buyer" else {}
                     await self._change(company_id, record_type, "update", record_id, {"paused": False, **caps})
 
     async def _records(self, company_id: int, record_type: str, fields: Sequence[dict[str, Any]]) -> None:
@@ -143,7 +148,8 @@ class Traffic:
 
     def _buyer(self, number: int) -> dict[str, Any]:
         cap = self._chance.choice([None, 1, 2])
-        return {"name": f"b{number}", "number": f"+1305555777{number}", "concurrency_cap_limit": cap}
+        filters = self._chance.choice(FILTERS)
+        return {"name": f"b{number}", "number": f"+1305555777{number}", "concurrency_cap_limit": cap, "filters": filters}
 
     def _schedule(self, company_id: int, number: int) -> dict[str, Any]:
         return {
@@ -202,7 +208,7 @@ class Traffic:
             contact_key=contact_key(company_id, caller_id, email) or "",
             caller_id=caller_id,
             email=email,
-            data={"first_name": "Ada", **(LARGE if chance.random() < LARGE_SHARE else {})},
+            data={"first_name": chance.choice(["Ada", "Bob"]), **(LARGE if chance.random() < LARGE_SHARE else {})},
             zones=chance.choice([(), (chance.choice(ZONES),)]),
             lead_priority=chance.choice([None, 1.0, 50.0]),
             next_action_at=chance.choice([None, None, self._era.now() + chance.randint(0, HOUR)]),
@@ -322,6 +328,7 @@ class Traffic:
                 CallUpdateRequested(**about, buyer_converted=True),
                 CallKeysRequested(**about, digits="1"),
                 CallDeleteRequested(**about),
+                WebhookFireRequested(**about, outgoing_webhook_id=self._ids(company_id, "outgoing_webhook")[0]),
             ]
         )
         await self._ask_contact(request)
@@ -341,6 +348,9 @@ class Traffic:
             choices += [{"concurrency_cap_limit": chance.choice([0, 1, 2, 3])}] * 2
             choices += [{name: chance.choice([None, limit, limit + 1]) for name, limit in CAPS.items()}]
             choices += [{"reset_total_caps": True}]
+            choices += [{"paused": True, "unpause_at": self._era.now() + chance.randint(MINUTE, HOUR)}]
+        if record_type == "buyer":
+            choices += [{"filters": chance.choice(FILTERS)}] * 2
         record_id = chance.choice(self._ids(company_id, record_type))
         await self._change(company_id, record_type, "update", record_id, chance.choice(choices))
 

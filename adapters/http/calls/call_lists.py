@@ -13,7 +13,7 @@ from adapters.http.exchange.answers import (
     reply_with_list,
 )
 from adapters.http.exchange.exchange import Exchange, Operation, Reply
-from adapters.http.exchange.parameters import Parameters, read_span
+from adapters.http.exchange.parameters import Parameters, read_span, read_states, read_token
 from adapters.http.exchange.people import country_of
 from adapters.http.schema.inputs import choice, whole
 from adapters.http.schema.shapes import many_of
@@ -60,7 +60,7 @@ SERIALIZER = "call, the default: all columns; call_grid: the few of a list; call
 
 IDS = (
     *("lead_id", "offer_id", "schedule_id", "traffic_source_id", "buyer_id", "number_id", "ring_pool_id", "contact_id"),
-    "provider_configuration_id",
+    *("provider_configuration_id", "call_disposition_id"),
 )
 FILTER_PARAMETERS: Mapping[str, str] = {
     "created_at_label": "a span of creation such as Today or Last 4 Hours",
@@ -69,6 +69,7 @@ FILTER_PARAMETERS: Mapping[str, str] = {
     "id": "internal id of one call",
     **{name: f"calls of this {name.removesuffix('_id').replace('_', ' ')}, by internal id" for name in IDS},
     "buyer_group_ids": "internal ids of buyer groups, with commas",
+    "states": "calls of these states, with commas",
     "status": "one status, such as no-answer",
     "buyer_converted": "true: calls that converted with a buyer; false: the others",
     "offer_converted": "true or false; a traffic source converted",
@@ -165,7 +166,7 @@ def read_call_filter(exchange: Exchange, parameters: Parameters) -> CallFilter:
     zone_name = parameters.zone("time_zone", exchange.time_zone)
     created_from, created_to = read_span(parameters, exchange.now, zone_name)
     one, ids = parameters.id("id"), parameters.ids("ids")
-    token_key, token_value = _token(parameters)
+    token_key, token_value = read_token(parameters)
     named: dict[str, Any] = {name: parameters.id(name) for name in IDS}
     named |= {name: parameters.flag(name) for name in FLAGS}
     return CallFilter(
@@ -175,24 +176,13 @@ def read_call_filter(exchange: Exchange, parameters: Parameters) -> CallFilter:
         ended_from=parameters.instant("ended_at_from", zone_name),
         ended_to=parameters.instant("ended_at_to", zone_name),
         buyer_group_ids=parameters.ids("buyer_group_ids"),
+        states=read_states(parameters),
         status=parameters.choice("status", STATUSES),
         token_key=token_key,
         token_value=token_value,
         fulltext=parameters.text("fulltext"),
         **named,
     )
-
-
-def _token(parameters: Parameters) -> tuple[str | None, tuple[str, str] | None]:
-    key, given = parameters.text("token_key"), parameters.text("token_value")
-    if given is None:
-        return key, None
-    if key is not None:
-        return None, (key, given.removeprefix(f"{key}:"))
-    name, colon, value = given.partition(":")
-    if not colon or not name:
-        parameters.refuse("token_value", "must be token:value, such as roof:flat, where there is no token_key")
-    return None, (name, value)
 
 
 ANSWER = many_of("calls", "Call")

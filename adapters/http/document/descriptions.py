@@ -99,6 +99,13 @@ BY_NAME: Mapping[str, str] = {
         "recognised and act at once; an unclear text holds further contact until somebody has looked. `meaning` says "
         "how the text was read."
     ),
+    "list_webhook_manual_fires": "Lists webhooks that were fired by hand, the newest first, each with what came of it.",
+    "build_webhook_manual_fire": "Returns a firing as it would be, for a lead or a call. Nothing is fired.",
+    "create_webhook_manual_fire": (
+        "Fires an outgoing webhook once for a lead or a call, whatever its schedule does. It is answered when the delivery "
+        "is ordered; `outcome` says later what came of it."
+    ),
+    "show_webhook_manual_fire": "Returns one firing by hand, with what came of its delivery.",
     "list_impressions": (
         "Lists impressions by cursor, the newest first, or by page. They are shown for 30 days. A CSV file has all of them."
     ),

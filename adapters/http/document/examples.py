@@ -48,6 +48,7 @@ NUMBER = "+13055550123"
 COMPANY_NUMBER = "+12125550188"
 """A number that the company calls from and is called on."""
 LEAD = "70001"
+MANUAL_FIRE = "70030"
 REQUEST = "01934b1e-0000-8000-8000-00000000000a"
 RECORDS: Mapping[str, str] = {
     "schedule": "70002",
@@ -201,6 +202,12 @@ EXAMPLES: Mapping[str, Example] = {
         body={"from": NUMBER, "to": COMPANY_NUMBER, "call_ref": "pbx-7781", "state": "ringing", "provider": "our pbx"}
     ),
     "receive_text": Example(body={"from": NUMBER, "to": COMPANY_NUMBER, "text_ref": "sms-5512", "body": "Yes, call me."}),
+    "list_webhook_manual_fires": Example(query={"columns": "id,created_at,outgoing_webhook_id,lead_id,outcome"}),
+    "build_webhook_manual_fire": Example(query={"created_at": "2026-03-07 21:30:00 -0500"}),
+    "create_webhook_manual_fire": Example(
+        body={"outgoing_webhook_id": int(RECORDS["outgoing_webhook"]), "lead_id": int(LEAD)}
+    ),
+    "show_webhook_manual_fire": Example(path={"id": MANUAL_FIRE}),
     "list_impressions": Example(query={"per_page": "100", "columns": "id,uuid,created_at,visitor_id,page_url"}),
     "record_impressions": Example(
         body={

@@ -27,6 +27,7 @@ from engine.submission.fields import (
     parse_text,
     parse_zone,
 )
+from engine.submission.place import state_code
 from engine.views.periods import LABELS, span_of
 from schemas.instant import Instant, to_datetime
 
@@ -159,6 +160,25 @@ def read_span(parameters: Parameters, now: Instant, zone_name: str) -> tuple[Ins
     lower = [bound for bound in (starts, first) if bound is not None]
     upper = [bound for bound in (ends, last) if bound is not None]
     return max(lower, default=None), min(upper, default=None)
+
+
+def read_token(parameters: Parameters) -> tuple[str | None, tuple[str, str] | None]:
+    """Read the filters by token: the name of one, or the name and value that rows must have."""
+    key, given = parameters.text("token_key"), parameters.text("token_value")
+    if given is None:
+        return key, None
+    if key is not None:
+        return None, (key, given.removeprefix(f"{key}:"))
+    name, colon, value = given.partition(":")
+    if not colon or not name:
+        parameters.refuse("token_value", "must be token:value, such as roof:flat, where there is no token_key")
+    return None, (name, value)
+
+
+def read_states(parameters: Parameters) -> tuple[str, ...] | None:
+    """Read the states to filter by: a known name or code is its code, as leads store it."""
+    words = parameters.words("states")
+    return None if words is None else tuple(state_code(word) or word for word in words)
 
 
 def _reference(value: Any, what: str) -> int | str:

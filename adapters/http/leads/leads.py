@@ -13,7 +13,7 @@ from adapters.http.exchange.answers import (
     reply_with_record,
 )
 from adapters.http.exchange.exchange import Exchange, Operation, Reply
-from adapters.http.exchange.parameters import Parameters, read_span
+from adapters.http.exchange.parameters import Parameters, read_span, read_states, read_token
 from adapters.http.exchange.people import country_of, find_contact_key
 from adapters.http.exchange.problems import ProblemError, require_row
 from adapters.http.schema.inputs import choice
@@ -51,6 +51,12 @@ FILTER_PARAMETERS: dict[str, str] = {
     "offer_converted": "true: leads that converted for a traffic source; false: the others",
     "either_converted": "true: leads that converted in either way; false: the others",
     "opt_out": "true: leads that opted out; false: the others",
+    "states": "leads of these states, with commas: as submitted, else the first one of their number or zip code",
+    "recent_call_disposition_id": "leads whose newest disposition is this one, by internal id",
+    "lead_import_id": "leads that this import made",
+    "tag": "leads with this word among their tags",
+    "token_key": "leads with this token",
+    "token_value": "leads with this token and value, as token:value; with token_key, the value alone",
 }
 
 
@@ -82,7 +88,8 @@ async def live_row(exchange: Exchange) -> Row:
 
 async def buyer_is_available(exchange: Exchange) -> Reply:
     """Answer with the buyers that could take a call of a lead now."""
-    row = await live_row(exchange)
+    # With all columns: the filters of a buyer may ask for any.
+    row = require_row(await exchange.services.reads.lead(exchange.company_id, exchange.path_id("lead")), "lead")
     rules = exchange.services.source.rules
     found = ways(row, rules)
     reads, names = exchange.services.reads, resources(row, found)
@@ -138,6 +145,7 @@ def read_filter(exchange: Exchange, parameters: Parameters) -> LeadFilter:
     created_from, created_to = read_span(parameters, exchange.now, zone_name)
     status = _status(parameters, exchange.now)
     due_from, due_to = moment("next_action_at_from"), moment("next_action_at_to")
+    token_key, token_value = read_token(parameters)
     return LeadFilter(
         ids=parameters.ids("ids"),
         created_from=created_from,
@@ -159,6 +167,12 @@ def read_filter(exchange: Exchange, parameters: Parameters) -> LeadFilter:
         offer_converted=parameters.flag("offer_converted"),
         either_converted=parameters.flag("either_converted"),
         opt_out=parameters.flag("opt_out"),
+        states=read_states(parameters),
+        recent_call_disposition_id=parameters.id("recent_call_disposition_id"),
+        lead_import_id=parameters.id("lead_import_id"),
+        tag=parameters.text("tag"),
+        token_key=token_key,
+        token_value=token_value,
         fulltext=parameters.text("fulltext"),
     )
 

@@ -47,6 +47,7 @@ SUBMISSION_PARAMETERS: Mapping[str, str] = {
     "next_action_at": "when the next step may start at the earliest",
     "hours_to_expire": "whole hours until the lead expires",
     "max_contact_attempts": "calls and texts until the lead ends",
+    "lead_import_id": "a number of yours for the import that it belongs to; a new lead keeps it",
     "time_zone": "the person's time zone; trusted alone",
     "country": "the person's country, as two letters",
     "state_province": "state or province; also as state",

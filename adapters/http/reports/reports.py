@@ -10,8 +10,10 @@ from adapters.http.calls.call_lists import FILTER_PARAMETERS as CALL_FILTER_PARA
 from adapters.http.calls.call_lists import LIST_TYPES, read_call_filter
 from adapters.http.exchange.answers import PAGING_PARAMETERS, PER_PAGE_MAX, read_columns, reply_with_rows
 from adapters.http.exchange.exchange import Exchange, Operation, Reply
-from adapters.http.exchange.parameters import Parameters, read_span
+from adapters.http.exchange.parameters import Parameters
 from adapters.http.exchange.report_slots import SlicedSequence, in_slices
+from adapters.http.leads.leads import FILTER_PARAMETERS as LEAD_FILTER_PARAMETERS
+from adapters.http.leads.leads import read_filter
 from adapters.http.reports.report_rows import Cell, Rows, flat, flat_columns, label, row_of, total_of
 from adapters.http.schema.inputs import TEXT, choice, whole
 from adapters.http.schema.shapes import nullable
@@ -52,8 +54,7 @@ async def of_leads(exchange: Exchange) -> Reply:
     """Answer with metrics of leads by category and pivot."""
     parameters = Parameters(exchange.query)
     zone_name = parameters.zone("time_zone", exchange.time_zone)
-    created_from, created_to = read_span(parameters, exchange.now, zone_name)
-    wanted = LeadFilter(created_from=created_from, created_to=created_to, fulltext=parameters.text("fulltext"))
+    wanted = read_filter(exchange, parameters)
     category = parameters.choice("category", LEAD_CATEGORIES)
     pivot = parameters.choice("pivot", LEAD_CATEGORIES)
     return await _report(exchange, parameters, wanted, LEADS, names=(category, pivot), zone_name=zone_name)
@@ -279,7 +280,8 @@ OPERATIONS: tuple[Operation, ...] = (
         parameters={
             **_SHARED,
             **_PAGED,
-            "created_at_label": "a span of creation such as This Month",
+            **{name: text for name, text in LEAD_FILTER_PARAMETERS.items() if name != "serializer"},
+            "ids": PAGING_PARAMETERS["ids"],
             **_ORDERED,
             "category": f"grouping of leads, {_SPANNED}; default: one row for all",
             "pivot": "second grouping, across the columns",

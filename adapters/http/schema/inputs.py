@@ -14,6 +14,7 @@ from engine.account.steps import GRACE_MINUTES_MAX
 from engine.calendar.rails_names import RAILS_NAMES
 from engine.calendar.windows import WINDOW_ROWS_MAX
 from engine.calendar.zones import zone_names
+from engine.contact.schedule.filters import FILTER_LENGTH_MAX
 from engine.submission.columns import ZIP_LENGTH_MAX
 from engine.submission.fields import EMAIL_LENGTH_MAX, INTEGER_MAX, TEXT_LENGTH_MAX
 from engine.submission.normalise import CONTACT_ATTEMPTS_MAX, HOURS_TO_EXPIRE_MAX
@@ -187,7 +188,7 @@ _NAMES: Mapping[str, Schema] = {
     created_at_from created_at_to next_action_at_from next_action_at_to ended_at_from ended_at_to updated_at_from
     updated_at_to at
     """: LOCAL_MOMENT,
-    "schedule_callback_at next_action_at expires_at revoked_at": MOMENT,
+    "schedule_callback_at next_action_at expires_at revoked_at unpause_at": MOMENT,
     "page": whole(1, INTEGER_MAX),
     "per_page": whole(1, CURSOR_PER_PAGE_MAX),
     "cursor": {"anyOf": [{"type": "integer", "minimum": -1, "maximum": INTEGER_MAX}, {"type": "string", "pattern": "^-1$"}]},
@@ -200,10 +201,11 @@ _NAMES: Mapping[str, Schema] = {
     """
     callback_buyer_id callback_buyer_group_id
     offer_id schedule_id traffic_source_id buyer_id contact_id move_to_another_schedule_id lead_id number_id ring_pool_id
-    provider_configuration_id call_disposition_id id outgoing_webhook_id buyer_group_id
+    provider_configuration_id call_disposition_id recent_call_disposition_id id outgoing_webhook_id
+    buyer_group_id lead_import_id
     """: ID,
     "ids buyer_group_ids buyer_ids fire_outgoing_webhook_ids": IDS,
-    "columns": WORDS,
+    "columns states": WORDS,
     "caller_id from to number": PHONE,
     "email": EMAIL,
     "remote_ip": ref("AddressInput"),
@@ -215,7 +217,7 @@ _NAMES: Mapping[str, Schema] = {
     "data post_call_tokens": TOKENS,
     """
     state_province full_name name sub_id external_record_id
-    contact_field_type fulltext status_wait order token_key token_value digits
+    contact_field_type fulltext status_wait order token_key token_value tag digits
     svc_buyer_id svc_traffic_source_id category pivot group_by stat serializer created_at_label apply_to reason
     """: TEXT,
     "order_dir": choice(("desc", "asc")),
@@ -282,6 +284,15 @@ _RECORD_INPUTS: Mapping[str, Schema] = {
     **dict.fromkeys(("offer_id", "action_group_id"), _or_null(ID)),
     **dict.fromkeys(("buyer_ids", "buyer_group_ids"), IDS),
     "buyer_fleet_ids": {**IDS, "maxItems": values.FLEETS_MAX},
+    "dtmf_tones": _or_null({"type": "string", "pattern": f"^[0-9*#A-Da-dwW]{{1,{values.DTMF_TONES_MAX}}}$"}),
+    "filters": _or_null(
+        {
+            "type": "array",
+            "maxItems": values.BUYER_FILTERS_MAX,
+            "items": {"type": "string", "maxLength": FILTER_LENGTH_MAX},
+            "examples": [["state:FL|GA", "loan:>=5000"]],
+        }
+    ),
     "user_fleet_id": {"type": "string", "pattern": "^[a-z0-9_]{1,64}$"},
     **dict.fromkeys(
         (

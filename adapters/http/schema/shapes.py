@@ -14,6 +14,7 @@ from engine.submission.fields import INTEGER_MAX
 from engine.views.call import COLUMNS as CALL_TABLE
 from engine.views.impression import COLUMNS as IMPRESSION_TABLE
 from engine.views.lead_columns import COLUMNS as LEAD_TABLE
+from engine.views.manual_fire import COLUMNS as MANUAL_FIRE_TABLE
 from engine.views.record import FLEET_TYPE, MADE_ONCE, RECORD_INSTANTS, TYPE_NAMES, record_columns
 from engine.views.unblock_job import JOB_STATES
 from schemas.contact import LeadStatus
@@ -57,6 +58,12 @@ IMPRESSION_TYPES: Mapping[str, Schema] = {
 }
 """Column of an impression -> its schema."""
 
+MANUAL_FIRE_TYPES: Mapping[str, Schema] = {
+    **{column.name: _CELLS[column.type] for column in MANUAL_FIRE_TABLE},
+    "id": ID_SHOWN,
+}
+"""Column of a webhook that was fired by hand -> its schema."""
+
 _BASE_TYPES: Mapping[str, Schema] = {
     "id": ID_SHOWN,
     "legacy_id": {"type": "null"},
@@ -85,6 +92,8 @@ def components() -> dict[str, Any]:
         "Lead": lead(),
         "Call": columned("A call", CALL_TYPES),
         "Impression": columned("An impression", IMPRESSION_TYPES),
+        "WebhookManualFire": columned("A webhook fired by hand", MANUAL_FIRE_TYPES),
+        "NewWebhookManualFire": _unborn(columned("A webhook fired by hand", MANUAL_FIRE_TYPES)),
         "NewLead": _unborn(lead()),
         "TokenLead": TOKEN_LEAD,
         "Paging": PAGING,

@@ -110,8 +110,8 @@ FROM (
     SELECT {raw_category} AS category, {raw_pivot} AS pivot, {sums}
     FROM {gaps}
     CROSS JOIN LATERAL (
-        SELECT * FROM {read}.{source} AS r
-        WHERE r.company_id = $1 AND r.deleted_at IS NULL AND r.created_at >= gap.since AND r.created_at < gap.until{where}
+        SELECT * FROM {read}.{source}
+        WHERE company_id = $1 AND deleted_at IS NULL AND created_at >= gap.since AND created_at < gap.until{where}
         OFFSET 0  -- gap by gap from the index
     ) AS {source}{joins}
     GROUP BY 1, 2
@@ -178,6 +178,24 @@ SELECT count(*) FROM (
 
 -- impressions_created --
 SELECT min(created_at) AS first, max(created_at) AS last FROM {read}.impressions WHERE company_id = $1{where}
+
+-- manual_fires --
+-- With the newest outcome of the delivery: a fact of the same lead or call.
+SELECT f.*, {ordered} AS ordered_by, coalesce(
+    (SELECT o.data ->> 'outcome' FROM {read}.history AS o
+        WHERE o.company_id = $1 AND o.lead_id = f.lead_id AND o.type = 'outcome.recorded'
+            AND o.data ->> 'command_id' = f.command_id ORDER BY o.at DESC LIMIT 1),
+    (SELECT o.data ->> 'outcome' FROM {read}.history AS o
+        WHERE o.company_id = $1 AND o.call_id = f.call_id AND o.type = 'outcome.recorded'
+            AND o.data ->> 'command_id' = f.command_id ORDER BY o.at DESC LIMIT 1)
+) AS outcome
+FROM {read}.manual_fires AS f
+WHERE company_id = $1{where} ORDER BY {order} LIMIT {limit}
+
+-- manual_fires_count --
+SELECT count(*) FROM (
+    SELECT 1 FROM {read}.manual_fires WHERE company_id = $1{where} ORDER BY id DESC LIMIT {limit}
+) AS found
 
 -- call_history --
 -- The newest facts of a call.

@@ -1,10 +1,12 @@
 """To whom is an answered call connected? The buyers of the step, else of the lead's offer, as the records stand now.
 
-Where one of them or the lead's traffic source has a cap, the account chooses: it counts what is in use.
+A buyer takes no call of a lead for which one of its filters does not hold. Where one of them or the lead's traffic source
+has a cap, the account chooses: it counts what is in use.
 """
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import accumulate
 
 from msgspec import Struct, structs
@@ -12,6 +14,7 @@ from msgspec import Struct, structs
 from engine.calendar.business import is_open_for_business
 from engine.contact.commands.emission import BuyerConnection
 from engine.contact.facts.person import Person
+from engine.contact.schedule.filters import Lookup, all_hold, lookup_of_lead
 from engine.contact.schedule.round_robin import pick_index
 from schemas.contact import Lead
 from schemas.records import Buyer, BuyerGroup, Offer, Schedule, TrafficSource
@@ -79,14 +82,33 @@ def source_of(lead: Lead) -> int | None:
     return source_id if isinstance(source_id, int) and not isinstance(source_id, bool) else None
 
 
-def is_limited(person: Person, choice: BuyerChoice) -> bool:
+def excluded_buyers(person: Person, lead: Lead, choice: BuyerChoice) -> tuple[int, ...]:
+    """Return the ids of the buyers of a choice whose filters do not hold for the lead, ascending."""
+    lookup = lookup_of_lead(partial(getattr, lead))
+    known = ((buyer_id, _buyer(person, buyer_id)) for buyer_id in sorted(_named(person, choice)))
+    return tuple(buyer_id for buyer_id, buyer in known if buyer is not None and not all_hold(buyer.filters, lookup))
+
+
+def has_filters(person: Person, choice: BuyerChoice) -> bool:
+    """Return whether a buyer of a choice has filters."""
+    known = (_buyer(person, buyer_id) for buyer_id in _named(person, choice))
+    return any(buyer is not None and buyer.filters for buyer in known)
+
+
+def _named(person: Person, choice: BuyerChoice) -> set[int]:
+    """Return the ids of the buyers of a choice, those of its groups included."""
+    groups = (_group(person, group_id) for group_id in choice.buyer_group_ids)
+    return {*choice.buyer_ids}.union(*(group.buyer_ids for group in groups if group is not None))
+
+
+def is_limited(person: Person, lead: Lead, choice: BuyerChoice) -> bool:
     """Return whether a slot must be requested: a group, a buyer or the traffic source has a cap."""
     if choice.traffic_source_id is not None:
         return True
     groups = [_group(person, group_id) for group_id in choice.buyer_group_ids]
     if any(group is not None and _has_limit(group) for group in groups):
         return True
-    return any(_has_limit(buyer) for route in _routes(person, choice) for _, buyer in route.buyers)
+    return any(_has_limit(buyer) for route in _routes(person, lead, choice) for _, buyer in route.buyers)
 
 
 def _has_limit(body: Buyer | BuyerGroup | TrafficSource) -> bool:
@@ -96,16 +118,15 @@ def _has_limit(body: Buyer | BuyerGroup | TrafficSource) -> bool:
 def connection(person: Person, lead: Lead, choice: BuyerChoice, grant: SlotAnswered | None) -> BuyerConnection | None:
     """Return whom to connect to, or None where buyers are named and none of them takes calls."""
     if grant is not None and grant.buyer_id is not None:
-        return _granted(person, grant)
+        return _granted(person, lead, grant)
     if choice.is_anyone:
         return BuyerConnection(slot_id=None if grant is None else grant.request_id)
-    routes = list(_routes(person, choice))
+    routes = list(_routes(person, lead, choice))
     if not routes:
         return None
     route, turns = _next_route(lead, routes)
     buyer_id, buyer = _next_buyer(lead, route.buyers, turns)
-    slot_id = grant.request_id if grant is not None else None
-    return BuyerConnection(buyer_id, route.group_id, buyer.number, buyer.timeout_seconds, slot_id)
+    return _connection(buyer_id, route.group_id, buyer, None if grant is None else grant.request_id)
 
 
 def _next_route(lead: Lead, routes: Sequence[Route]) -> tuple[Route, int]:
@@ -136,11 +157,16 @@ def _usable_weights(weights: list[int]) -> list[int]:
     return weights if any(weights) else [1] * len(weights)
 
 
-def _granted(person: Person, grant: SlotAnswered) -> BuyerConnection | None:
+def _granted(person: Person, lead: Lead, grant: SlotAnswered) -> BuyerConnection | None:
     buyer = person.rules.body(Buyer, "buyer", grant.buyer_id)
-    if buyer is None:
+    # The lead or the filters may have changed since the request.
+    if buyer is None or not all_hold(buyer.filters, lookup_of_lead(partial(getattr, lead))):
         return None
-    return BuyerConnection(grant.buyer_id, grant.buyer_group_id, buyer.number, buyer.timeout_seconds, grant.request_id)
+    return _connection(grant.buyer_id, grant.buyer_group_id, buyer, grant.request_id)
+
+
+def _connection(buyer_id: int | None, group_id: int | None, buyer: Buyer, slot_id: str | None) -> BuyerConnection:
+    return BuyerConnection(buyer_id, group_id, buyer.number, buyer.timeout_seconds, slot_id, buyer.dtmf_tones)
 
 
 def _offer(person: Person, lead: Lead) -> Offer | None:
@@ -154,22 +180,25 @@ def _offer(person: Person, lead: Lead) -> Offer | None:
     return person.rules.body(Offer, "offer", offer_id)
 
 
-def _routes(person: Person, choice: BuyerChoice) -> Iterator[Route]:
+def _routes(person: Person, lead: Lead, choice: BuyerChoice) -> Iterator[Route]:
     """Yield the routes by which the call can be connected now."""
+    lookup = lookup_of_lead(partial(getattr, lead))
     for group_id in choice.buyer_group_ids:
         group = _group(person, group_id)
         if group is not None and _takes_calls(person, group):
-            buyers = _available(person, group.buyer_ids)
+            buyers = _available(person, lookup, group.buyer_ids)
             if buyers:
                 yield Route(buyers, group_id, group)
-    buyers = _available(person, choice.buyer_ids)
+    buyers = _available(person, lookup, choice.buyer_ids)
     if buyers:
         yield Route(buyers)
 
 
-def _available(person: Person, buyer_ids: Sequence[int]) -> Buyers:
+def _available(person: Person, lookup: Lookup, buyer_ids: Sequence[int]) -> Buyers:
+    """Return the buyers that take calls now, and whose filters hold for the lead."""
     found = ((buyer_id, _buyer(person, buyer_id)) for buyer_id in buyer_ids)
-    return [(buyer_id, buyer) for buyer_id, buyer in found if buyer is not None and _takes_calls(person, buyer)]
+    taking = ((buyer_id, buyer) for buyer_id, buyer in found if buyer is not None and _takes_calls(person, buyer))
+    return [(buyer_id, buyer) for buyer_id, buyer in taking if all_hold(buyer.filters, lookup)]
 
 
 def _takes_calls(person: Person, body: Buyer | BuyerGroup) -> bool:

@@ -68,6 +68,7 @@ class BuyerConnection(msgspec.Struct, frozen=True):
     number: str | None = None
     timeout_seconds: int | None = None
     slot_id: str | None = None
+    dtmf_tones: str | None = None
     callback: bool = False
     manual: bool = False
     forced: bool = False
@@ -139,6 +140,7 @@ def place_call(
         buyer_group_id=connection.buyer_group_id,
         buyer_number=connection.number,
         buyer_timeout_seconds=connection.timeout_seconds,
+        buyer_dtmf_tones=connection.dtmf_tones,
         ring_timeout_seconds=step.ring_timeout_seconds,
         machine=step.machine,
     )
@@ -274,6 +276,27 @@ def call_webhook(person: Person, call: Call, webhook_id: int, identity: str, *, 
         webhook_version=record.version if record else 0,
         call_id=call.id,
         payload={"type": event, "timestamp": to_rfc3339(person.now), "data": {**about, "call": _call_payload(call)}},
+    )
+
+
+def lead_webhook(person: Person, lead: Lead, webhook_id: int, identity: str, *, step_id: str, event: str) -> PostWebhook:
+    """Return the command of a webhook about a lead, outside any step: it may go out at once."""
+    record = person.rules.record("outgoing_webhook", webhook_id)
+    return PostWebhook(
+        command_id=identity,
+        company_id=lead.company_id,
+        contact_key=person.key,
+        lead_id=lead.id,
+        lead_uuid=lead.uuid,
+        step_id=step_id,
+        enrolment=lead.enrolment,
+        attempt=1,
+        urgency_class=5,
+        decided_at=person.now,
+        not_before=person.now,
+        outgoing_webhook_id=webhook_id,
+        webhook_version=record.version if record else 0,
+        payload={"type": event, "timestamp": to_rfc3339(person.now), "data": _payload(lead, step_id)},
     )
 
 

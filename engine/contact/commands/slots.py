@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from msgspec import structs
 
-from engine.contact.commands.buyers import BuyerChoice
+from engine.contact.commands.buyers import BuyerChoice, excluded_buyers
 from engine.contact.commands.emission import next_command_id, present_command_id
 from engine.contact.facts.person import Person
 from schemas.contact import LIVE_STATUSES, Lead, OpenSlotRequest, OpenSlotRequests
@@ -52,6 +52,7 @@ def send_request(person: Person, lead: Lead, choice: BuyerChoice) -> None:
         lead_id=lead.id,
         request_id=lead.slot_id,
         **_choice_fields(choice),
+        excluded_buyer_ids=excluded_buyers(person, lead, choice),
         urgency_class=lead.urgency_class,
         priority=lead.lead_priority,
         due_at=_due_at(person, lead),

@@ -88,7 +88,7 @@ def place_callback(person: Person, lead: Lead, cadence: Cadence, grant: SlotAnsw
     lead.callback_due_at = lead.callback_due_at or person.now
     choice_now, until = _choice_at(lead.callback_owner, lead.callback_due_at, person.now)
     choice = choice_now if choice_now.is_anyone else buyers.with_traffic_source(person, lead, choice_now)
-    if grant is None and buyers.is_limited(person, choice):
+    if grant is None and buyers.is_limited(person, lead, choice):
         _request_slot(person, lead, choice, until)
         return
     connection = buyers.connection(person, lead, choice, grant)

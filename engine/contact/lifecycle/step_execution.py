@@ -182,7 +182,7 @@ def _emit(person: Person, lead: Lead, cadence: Cadence, step: ReachingStep, gran
 def _call(person: Person, lead: Lead, cadence: Cadence, step: CallStep, grant: SlotAnswered | None) -> None:
     grant = slots.grant_for(lead, step, grant)
     choice = buyers.choice_for(person, lead, step.connect)
-    if grant is None and buyers.is_limited(person, choice):
+    if grant is None and buyers.is_limited(person, lead, choice):
         slots.request_slot(person, lead, step.id, choice)
         return
     connection = buyers.connection(person, lead, choice, grant)

@@ -3,6 +3,7 @@
 from typing import assert_never
 
 from engine.contact.commands import slots
+from engine.contact.commands.buyers import choice_for, has_filters
 from engine.contact.facts.person import Person
 from engine.contact.facts.result import COMPLETED
 from engine.contact.lifecycle import effects, triggers
@@ -70,9 +71,17 @@ def plan_inputs(lead: Lead) -> tuple[object, ...]:
 
 def replan_lead(person: Person, lead: Lead, before: tuple[object, ...]) -> None:
     """Plan again after a change; if the inputs of the plan changed, withdraw an open slot request first."""
-    if plan_inputs(lead) != before:
+    if plan_inputs(lead) != before or asks_filtered_buyers(person, lead):
         slots.withdraw(person, lead)
     advance(person, lead)
+
+
+def asks_filtered_buyers(person: Person, lead: Lead) -> bool:
+    """Return whether a lead asks for a slot of buyers with filters: others may take its call once it has changed."""
+    if lead.slot_id is None or lead.callback_asks:
+        return False
+    step = cadence_for(person, lead).step(lead.step or "")
+    return isinstance(step, CallStep) and has_filters(person, choice_for(person, lead, step.connect))
 
 
 def _advance_once(person: Person, lead: Lead, grant: SlotAnswered | None) -> bool:  # noqa: PLR0911 - the order of precedence, line by line

@@ -316,7 +316,7 @@ def _update_lead(person: Person, lead: Lead, request: OutcomeRecorded, row: Outc
         command_id=request.command_id,
         kind=request.kind,
         outcome=request.outcome,
-        **({} if is_awaited or _is_call_webhook(request) else {"late": True}),
+        **({} if is_awaited or _is_awaited_by_nobody(request) else {"late": True}),
         **skew_mark(person.now, request.occurred_at),
         **_cost_of_deleted(person, request, call_id),
     )
@@ -347,9 +347,9 @@ def _record_late(person: Person, lead: Lead, request: OutcomeRecorded) -> None:
     person.save(lead)
 
 
-def _is_call_webhook(request: OutcomeRecorded) -> bool:
-    """Return whether the outcome is of a webhook about a call: no lead awaits it, so it is never late."""
-    return request.kind == "webhook" and request.call_id is not None
+def _is_awaited_by_nobody(request: OutcomeRecorded) -> bool:
+    """Return whether the outcome is of a webhook about a call, or fired by hand: no lead awaits it, so it is never late."""
+    return request.kind == "webhook" and (request.call_id is not None or request.fire_id is not None)
 
 
 def _cost_of_deleted(person: Person, request: OutcomeRecorded, call_id: int | None) -> dict[str, Any]:

@@ -272,6 +272,7 @@ def _new_lead(person: Person, request: LeadSubmitted, target: Target) -> Lead:
     lead.zones, lead.zone_source, lead.states = request.zones, request.zone_source, request.states
     lead.attempts_max = request.max_contact_attempts
     lead.requested_next_action_at = request.next_action_at
+    lead.lead_import_id = request.lead_import_id
     if request.schedule_callback_at is not None:
         callbacks.set_callback(person, lead, request.schedule_callback_at)
     if request.lead_priority is not None:

@@ -7,7 +7,7 @@ buyer belongs to none.
 
 import re
 from collections.abc import Callable, Iterable
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 from msgspec import Struct
@@ -37,7 +37,6 @@ KNOWN_OF_A_LEAD = (
     "buyer_id",
     "lead_priority",
     "enrolment",
-    "disposition",
 )
 
 _FILTER = re.compile(r"\s*([\w.-]{1,100})\s*:\s*(!=|>=|<=|>|<|=)?\s*(.*?)\s*", re.DOTALL)
@@ -52,6 +51,10 @@ FLEET = "fleet"
 
 COUNTERS = {"enrolment_attempts": "attempts", "lifetime_calls": "outbound_calls_count", "lifetime_sms": "sms_count"}
 """Filter key -> counter of the lead."""
+
+NOT_OF_THE_LEAD_ALONE: frozenset[str] = frozenset({FLEET, *CONTACT_COUNT_SPANS, "weekday", "time", "outcome", "disposition"})
+"""Filter keys that ask for more than a lead's own data: for the clock, the buyer, or what happened. A buyer's filters must
+not change while nothing about the lead does, so that the API can say which buyers take its call."""
 
 Lookup = Callable[[str], Any]
 
@@ -103,36 +106,51 @@ def all_hold(filters: Iterable[str], lookup: Lookup) -> bool:
 def lookup_for(person: Person, lead: Lead, cadence: Cadence) -> Lookup:
     """Return the lookup of filter keys: tokens, columns, fields of the lead, the ledger of its number, its local time."""
     now = person.now
+    of_lead = lookup_of_lead(partial(getattr, lead))
 
     def value_of(key: str) -> Any:
         if key == FLEET and person.rules.has_any(person.company_id, "buyer_fleet"):
             return person.rules.fleets_of(person.company_id, lead.buyer_id)
-        for values in (lead.data, lead.columns):
-            if values.get(key) is not None:
-                return values[key]
+        found = of_lead(key)
+        if found is not None:
+            return found
         if key in CONTACT_COUNT_SPANS:
             return sum(entry.at > now - CONTACT_COUNT_SPANS[key] for entry in attempts_of(person.head))
-        return _known(lead, cadence, now, key)
+        return _happened(lead, cadence, now, key)
 
     return value_of
 
 
-def _known(lead: Lead, cadence: Cadence, now: Instant, key: str) -> Any:  # noqa: PLR0911 - one line per key
+def lookup_of_lead(field: Callable[[str], Any]) -> Lookup:
+    """Return the lookup of what a lead alone tells: tokens, columns, then fields; `field` gives a field of it by name."""
+
+    def value_of(key: str) -> Any:
+        for values in (field("data"), field("columns")):
+            if values.get(key) is not None:
+                return values[key]
+        match key:
+            case "state" | "state_province":
+                return field("states")
+            case "zone" | "time_zone":
+                return field("zones")
+            case _ if key in COUNTERS:
+                return field(COUNTERS[key])
+            case _:
+                return field(key) if key in KNOWN_OF_A_LEAD else None
+
+    return value_of
+
+
+def _happened(lead: Lead, cadence: Cadence, now: Instant, key: str) -> Any:
     match key:
-        case "state" | "state_province":
-            return lead.states
-        case "zone" | "time_zone":
-            return lead.zones
         case "outcome":
             return lead.last_outcome
         case "weekday":
             return _DAYS[local_datetime(now, home_zone(lead, cadence)).weekday()]
         case "time":
             return local_datetime(now, home_zone(lead, cadence)).strftime("%H:%M")
-        case _ if key in COUNTERS:
-            return getattr(lead, COUNTERS[key])
-        case _ if key in KNOWN_OF_A_LEAD:
-            return getattr(lead, key)
+        case "disposition":
+            return lead.disposition
         case _:
             return None
 

@@ -31,6 +31,7 @@ COMMAND_SECONDS = 120.0
 SUBMISSION = '{"lead_token": "x", "caller_id": "+13055550123"}'
 
 ONE_LEAD = Path(__file__).with_name("one_lead.csv")
+ONE_PREVIEW = Path(__file__).with_name("one_preview.json")
 
 NEEDS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "topics create": ("", (KAFKA,)),
@@ -50,6 +51,7 @@ NEEDS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "leads import": (f"{ONE_LEAD} --lead-token lt_solar", (KAFKA,)),
     "schedules list": ("", (KAFKA,)),
     "schedules show": ("1", (KAFKA,)),
+    "schedules preview": (f"1 {ONE_PREVIEW}", (KAFKA,)),
     "offers list": ("", (KAFKA,)),
     "offers show": ("1", (KAFKA,)),
     "buyers list": ("", (KAFKA,)),
@@ -68,6 +70,7 @@ NEEDS_NEITHER = {
     "topics list": "it prints a table of this release",
     "preview": "it tries a schedule on paper",
     "mail": "it reads the files of an `up`, which it refuses to miss",
+    "schedules publish": "it speaks with the API",
     "leads call-in": "it speaks with the API of an `up`",
     "leads text-in": "it speaks with the API of an `up`",
     "up": "it starts its own servers",

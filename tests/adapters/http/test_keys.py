@@ -93,6 +93,8 @@ SCOPES: dict[str, str] = {
     "schedule:read": "preview_schedule list_schedule_versions",
     "schedule:update": "publish_schedule",
     "impression:create": "record_impressions",
+    "outgoing_webhook:read": "list_webhook_manual_fires build_webhook_manual_fire show_webhook_manual_fire",
+    "outgoing_webhook:fire": "create_webhook_manual_fire",
 }
 """Which keys may do what: who gave one out relies on it, so it is said here once more, word by word."""
 

@@ -11,6 +11,7 @@ from adapters.csv_cells import format_csv_cell
 from adapters.http.exchange import exports
 from engine.views.lead import GRID_COLUMNS, SERIALIZERS
 from engine.views.lead_columns import LEAD_COLUMNS
+from schemas.instant import DAY, to_rfc3339
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -226,7 +227,7 @@ async def test_every_column_of_a_lead_has_its_value(company: Any) -> None:
         company, schedule, "+13055550101", email="ann@example.com", full_name="Ann Lee", hours_to_expire=2,
         traffic_source_id=source["id"], sub_id="s-1", remote_ip="192.0.2.7", contact_field_type="7", country="US",
         state="CA", zip="90001", time_zone="America/Los_Angeles", external_record_id="crm-1", assign_sms_number=True,
-        assign_svc_number=True, data={"roof": "flat"},
+        assign_svc_number=True, data={"roof": "flat"}, lead_import_id=9,
     )  # fmt: skip
     path = f"/api/v1/leads/{lead['id']}"
     shown = (await company.send("PUT", path, json={"buyer_converted": "true"})).json()["lead"]
@@ -237,7 +238,7 @@ async def test_every_column_of_a_lead_has_its_value(company: Any) -> None:
         "state_province": "CA", "zip_postal_code": "90001", "time_zone": "America/Los_Angeles", "sub_id": "s-1",
         "offer_id": offer["id"], "schedule_id": schedule["id"], "status": "completed_converted", "css_status": "success",
         "has_next_action": False, "opt_out": False, "revenue": 0.0, "payout": 0.0, "offer_converted": False,
-        "buyer_converted": True, "traffic_source_id": source["id"], "buyer_id": None, "lead_import_id": None,
+        "buyer_converted": True, "traffic_source_id": source["id"], "buyer_id": None, "lead_import_id": 9,
         "remote_ip": "192.0.2.7", "attempted_call_id": None, "connected_call_id": None, "scheduled_callback_id": None,
         "call_buyer_conversion_id": None, "call_offer_conversion_id": None, "sms_number_id": number["id"],
         "dial_number_id": number["id"], "dial_tier": None, "is_live": False, "blocked": False, "data": {"roof": "flat"},
@@ -247,7 +248,7 @@ async def test_every_column_of_a_lead_has_its_value(company: Any) -> None:
     assert shown["user_updated_at"] >= shown["created_at"]
     assert shown["schedule_ended_at"] is not None
     assert {name for name in LEAD_COLUMNS if shown[name] is None} <= {
-        "legacy_id", "lead_import_id", "scheduled_callback_id", "call_buyer_conversion_id", "call_offer_conversion_id",
+        "legacy_id", "scheduled_callback_id", "call_buyer_conversion_id", "call_offer_conversion_id",
         "dial_tier", "deleted_at", "buyer_id", "attempted_call_id", "connected_call_id", "last_action_at", "first_action_at",
         "next_action_at", "last_call_at", "schedule_trigger_type", "status_wait", "planned_at", "callback_at",
         "recent_call_disposition_id", "requested_next_action_at",
@@ -263,7 +264,9 @@ async def test_buyers_that_could_take_a_call_are_listed_and_why_others_cannot(co
         await buyer("free"), await buyer("paused", paused=True), await buyer("closed", concurrency_cap_limit=0),
         await buyer("alone", concurrency_cap_limit=2),
     ]  # fmt: skip
-    group = await company.record("buyer_groups", {"name": "Open", "buyer_ids": [free, paused, closed]})
+    pleased = await buyer("pleased", filters=["state:FL|GA", "outbound_calls_count:<1", "roof:!=flat"])
+    choosy = await buyer("choosy", filters=["state:FL|GA", "roof:flat"])
+    group = await company.record("buyer_groups", {"name": "Open", "buyer_ids": [free, paused, closed, choosy, pleased]})
     shut = await company.record("buyer_groups", {"name": "Shut", "buyer_ids": [alone], "attempt_daily_limit": 0})
     offer = await company.record("offers", {"name": "Solar", "buyer_group_ids": [shut["id"]]})
     steps = [{"id": "call-1", "kind": "call", "connect": {"buyer_group_id": group["id"]}}]
@@ -275,9 +278,9 @@ async def test_buyers_that_could_take_a_call_are_listed_and_why_others_cannot(co
     found = (await company.send("GET", path)).json()
     assert {name: found[name] for name in ("available", "buyer_ids", "next_available_at", "reasons")} == {
         "available": True,
-        "buyer_ids": [free],
+        "buyer_ids": [free, pleased],
         "next_available_at": None,
-        "reasons": {str(paused): "paused", str(closed): "concurrency", str(alone): "daily_cap"},
+        "reasons": {str(paused): "paused", str(closed): "concurrency", str(alone): "daily_cap", str(choosy): "filter"},
     }
     await company.send("PUT", f"/api/v1/buyer_groups/{group['id']}", json={"paused": True})
     await company.send("PUT", f"/api/v1/offers/{offer['id']}", json={"buyer_ids": [alone]})
@@ -287,6 +290,14 @@ async def test_buyers_that_could_take_a_call_are_listed_and_why_others_cannot(co
             break
         await asyncio.sleep(0.05)
     assert (found["buyer_ids"], found["reasons"][str(free)]) == ([alone], "paused")
+    tomorrow = to_rfc3339(company.town.context.clock.now() + DAY)
+    await company.send("PUT", f"/api/v1/buyers/{alone}", json={"paused": True, "unpause_at": tomorrow})
+    for _ in range(100):
+        found = (await company.send("GET", path)).json()
+        if found["reasons"].get(str(alone)) == "paused":
+            break
+        await asyncio.sleep(0.05)
+    assert (found["available"], found["next_available_at"]) == (False, tomorrow)
     await company.send("PUT", f"/api/v1/leads/{lead['id']}", json={"opt_out": True})
     found = (await company.send("GET", path)).json()
     assert (found["available"], set(found["reasons"].values())) == (False, {"suppressed"})

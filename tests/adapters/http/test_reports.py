@@ -6,6 +6,7 @@ import random
 from collections import defaultdict
 from collections.abc import AsyncIterator, Callable
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -122,6 +123,7 @@ def _lead(dice: random.Random, number: int, company: int, begin: datetime) -> Le
         first_action_at=dice.choice([None, at + 90_000]),
         schedule_trigger_type=dice.choice([None, "api"]),
         dial_tier=dice.choice([None, -1, 2]),
+        lead_import_id=dice.choice([None, 7, 8]),
     )
 
 
@@ -418,8 +420,46 @@ CALL_FILTERS: dict[str, tuple[dict[str, str], Callable[[Call], bool]]] = {
         {"status": "busy", "no_buyer": "true"},
         lambda one: one.status == "busy" and one.outcome != "connected_buyer",
     ),
+    "disposition": ({"call_disposition_id": "3"}, lambda one: one.call_disposition_id == 3),
+    "states": ({"states": "CA,NY"}, lambda one: one.state == "CA"),
     "nothing": ({"offer_id": "77"}, lambda one: one.offer_id == 77),
 }  # fmt: skip
+
+
+def _lead_key(world: World, one: Lead, name: str) -> Any:
+    return _lead_keys(name, one, world.calls)[0]
+
+
+LEAD_FILTERS: dict[str, tuple[dict[str, str], Callable[[Callable[[str], Any]], bool]]] = {
+    "status": ({"status": "expired"}, lambda get: get("status") == "expired"),
+    "offer": ({"offer_id": "1"}, lambda get: get("offer_id") == 1),
+    "schedule": ({"schedule_id": "12"}, lambda get: get("schedule_id") == 12),
+    "states": ({"states": "CA,TX"}, lambda get: get("state") in {"CA", "TX"}),
+    "disposition": ({"recent_call_disposition_id": "3"}, lambda get: get("recent_call_disposition_id") == 3),
+    "converted": ({"buyer_converted": "true"}, lambda get: get("buyer_converted")),
+    "import": ({"lead_import_id": "7"}, lambda get: get("lead_import_id") == 7),
+    "token": ({"token_value": "floors:2"}, lambda get: get("data").get("floors") == 2),
+    "kept-and-not": ({"status": "expired", "opt_out": "0"}, lambda get: get("status") == "expired" and not get("opt_out")),
+    "two": ({"status": "expired", "states": "CA"}, lambda get: get("status") == "expired" and get("state") == "CA"),
+    "nothing": ({"offer_id": "77"}, lambda get: get("offer_id") == 77),
+}  # fmt: skip
+"""Query, and whether a lead is meant; `get` gives what reports group it by, or a field of it."""
+
+
+@pytest.mark.parametrize("dates", ["of-the-span", "of-months", "of-all"])
+@pytest.mark.parametrize("name", LEAD_FILTERS)
+async def test_a_filter_narrows_every_report_of_leads(world: World, name: str, dates: str) -> None:
+    query, matches = LEAD_FILTERS[name]
+    wanted = [one for one in world.leads if matches(partial(_lead_key, world, one))]
+    short = ("created_at_five_minutes", "created_at_hour")
+    others = [category for category in LEAD_CATEGORIES if category not in short]
+    for category in others if dates == "of-all" else random.Random(name).sample(others, 5):
+        groups = _grouped(lambda one, by=category: _lead_keys(by, one, world.calls), wanted)  # type: ignore[misc]
+        rows = await _everything(world, "/api/v1/leads/reports", category=category, **query, **_dates(world, dates))
+        figures = {row["category"]: {k: v for k, v in row.items() if not k.startswith("category")} for row in rows}
+        assert {key for key, sums in figures.items() if sums["leads_count"]} == set(groups), category
+        for key, group in groups.items():
+            assert figures[key] == pytest.approx(_lead_figures(group), abs=1e-4), (category, key)
 
 
 @pytest.mark.parametrize("dates", ["of-the-span", "of-months", "of-all"])

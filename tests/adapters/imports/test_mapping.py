@@ -32,6 +32,7 @@ def mapped(columns: tuple[str, ...], cells: dict[str, Any], *pairs: str) -> dict
         ("uuid", (), {}),
         ("auth_token", (), {}),
         ("lead_token", (), {}),
+        ("lead_import_id", (), {}),
         ("lead_priority", (), {"lead_priority": "x"}),
     ],
 )

@@ -163,7 +163,8 @@ async def test_every_field_of_a_filter_has_its_piece_of_sql(shown: Shown) -> Non
         offer_id=1, schedule_id=1, traffic_source_id=1, buyer_id=1, status="queue", status_wait="x",
         caller_id="x", email="x",
         has_next_action=False, buyer_converted=True, offer_converted=True, either_converted=True, opt_out=True,
-        fulltext="x", completed_calls=1, contact_id=1,
+        fulltext="x", completed_calls=1, contact_id=1, states=("CA",), recent_call_disposition_id=1, lead_import_id=1,
+        tag="x", token_key="x", token_value=("x", "y"),
     )  # fmt: skip
     assert None not in msgspec.structs.astuple(everything)
     assert ids(await PostgresReads(shown.pool).leads(1, everything, Paging())) == []
@@ -175,6 +176,7 @@ FILTERED_CALLS: list[tuple[CallFilter, list[int]]] = [
     (CallFilter(created_from=START + 3000, created_to=START + 5000), [4, 3]),
     (CallFilter(ended_from=START + 3500, ended_to=START + 4501), [4, 3]),
     (CallFilter(lead_id=50), [1]),
+    (CallFilter(states=("CA",), call_disposition_id=7), []),
     (CallFilter(offer_id=70), [1]),
     (CallFilter(schedule_id=80), [2]),
     (CallFilter(traffic_source_id=12), [2]),

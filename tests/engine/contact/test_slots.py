@@ -20,7 +20,7 @@ TEXT = {"id": "text", "kind": "sms", "template": "Hi"}
 @pytest.fixture
 def world() -> World:
     made = World()
-    made.add("buyer", 70, Buyer(name="Bob", number="+12125550170", timeout_seconds=45))
+    made.add("buyer", 70, Buyer(name="Bob", number="+12125550170", timeout_seconds=45, dtmf_tones="w12#"))
     made.add("buyer_group", 7, BuyerGroup(name="Solar", buyer_ids=(70,), concurrency_cap_limit=2, tier=-3))
     made.schedule(CALL, TEXT)
     return made
@@ -61,7 +61,7 @@ def test_a_call_to_a_limited_group_waits_for_a_slot(world: World) -> None:
     (command,) = world.commands
     assert isinstance(command, PlaceCall)
     assert (command.buyer_id, command.buyer_number, command.command_id) == (70, "+12125550170", asked.request_id)
-    assert command.buyer_timeout_seconds == 45
+    assert (command.buyer_timeout_seconds, command.buyer_dtmf_tones) == (45, "w12#")
     assert (world.call(command.call_id).dial_tier, world.lead().dial_tier) == (-3, -3)
 
 

@@ -13,7 +13,7 @@ from schemas.instant import EPOCH
 from tests.api.seed_table import CALL_COLUMNS_GIVEN, LEAD_COLUMNS_GIVEN
 
 TYPES = {"integer", "number", "string", "boolean", "object", "date-time", "uuid"}
-NEVER_FILLED = {"lead": {"legacy_id", "lead_import_id"}, "call": {"legacy_id"}}
+NEVER_FILLED = {"lead": {"legacy_id"}, "call": {"legacy_id"}}
 """What comes with importing: the older system's ids, and the imports themselves."""
 
 RECORDS = [

@@ -1,0 +1,84 @@
+"""How does a command speak with the HTTP API? By the address and the key of a running `up`, or by those that were typed.
+
+The key is read from a file, as `leadclock keys create --json` writes it: a private key on the command line would be seen by
+every process of the machine, and kept by the shell.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+import httpx
+import msgspec
+from msgspec import Struct
+
+from adapters.cli.deployment import find_running
+from adapters.up.folder import load_keys
+
+T = TypeVar("T")
+
+TIMEOUT_SECONDS = 30.0
+"""Longer than the API waits for a decision before it answers 202."""
+
+
+class KeyFile(Struct, frozen=True):
+    """What `leadclock keys create --json` writes, as far as it is needed here."""
+
+    public_key: str
+    private_key: str
+
+
+def api_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add `--api` and `--key` to a command that speaks with the API."""
+    command = click.option(
+        "--key",
+        "key_file",
+        type=click.Path(path_type=Path, dir_okay=False, exists=True),
+        help="What `leadclock keys create --json` wrote.  [default: the demo company's]",
+    )(command)
+    return click.option("--api", "api_url", help="Address of the API, with --key.  [default: that of the `up`]")(command)
+
+
+def ask_api(
+    ask: Callable[[httpx.AsyncClient], Awaitable[T]], *, api_url: str | None, key_file: Path | None, data_dir: Path
+) -> T:
+    """Return what `ask` does with a client of the API. Raises `click.ClickException` where the API does not answer."""
+    if api_url is not None and key_file is None:
+        raise click.UsageError("--api needs --key: a file that `leadclock keys create --json` wrote")
+    base_url = find_running(data_dir).api_url if api_url is None else api_url
+    auth = _demo_key(data_dir) if key_file is None else _read_key(key_file)
+
+    async def asking() -> T:
+        async with httpx.AsyncClient(base_url=base_url, auth=auth, timeout=TIMEOUT_SECONDS) as client:
+            return await ask(client)
+
+    try:
+        return asyncio.run(asking())
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
+        raise click.ClickException(f"{base_url} does not answer: {error}") from error
+
+
+def _demo_key(data_dir: Path) -> tuple[str, str]:
+    keys = load_keys(data_dir)
+    return keys.public_key, keys.private_key
+
+
+def _read_key(key_file: Path) -> tuple[str, str]:
+    try:
+        key = msgspec.json.decode(key_file.read_bytes(), type=KeyFile)
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
+        sentence = "holds no key; write it with `leadclock keys create --json`"
+        raise click.BadParameter(sentence, param_hint="--key") from error
+    return key.public_key, key.private_key
+
+
+def refusal_sentence(answer: httpx.Response) -> str:
+    """Return what a problem says, on one line."""
+    try:
+        problem = answer.json()
+        faults = "; ".join(f"{field} {', '.join(said)}" for field, said in problem.get("errors", {}).items())
+        return f"{problem['title']}: {faults or problem['detail']}"
+    except (ValueError, KeyError, AttributeError):
+        return f"HTTP {answer.status_code}"

@@ -1,0 +1,1 @@
+"""Outgoing webhooks over HTTP, beside their records: firing one by hand."""
