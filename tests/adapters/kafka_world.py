@@ -1,12 +1,16 @@
 """What does a test do to a Kafka log from behind? Topics come and go, records expire, commits hang."""
 
 import asyncio
+import os
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
+from aiokafka import AIOKafkaProducer
 from aiokafka.admin import AIOKafkaAdminClient, RecordsToDelete
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from aiokafka.client import AIOKafkaClient
+from aiokafka.errors import MessageSizeTooLargeError
 from aiokafka.structs import TopicPartition
 
 from adapters.kafka.connection import KafkaConnection
@@ -51,9 +55,17 @@ class KafkaWorld:
             await admin.delete_records({TopicPartition(topic, partition): RecordsToDelete(before_offset=before)})
 
     async def limit(self, topic: str, record_bytes_max: int) -> None:
-        limit = ConfigResource(ConfigResourceType.TOPIC, topic, configs={"max.message.bytes": str(record_bytes_max)})
+        # A KRaft broker applies a changed limit after its answer. A topic changed in the same request shows when.
+        (probe,) = await self.create("limit-probe")
+        setting = {"max.message.bytes": str(record_bytes_max)}
         async with Admin(self.connection) as admin:
-            await admin.alter_configs([limit])
+            await admin.alter_configs(
+                [ConfigResource(ConfigResourceType.TOPIC, name, configs=setting) for name in (topic, probe)]
+            )
+        async with AIOKafkaProducer(bootstrap_servers=self.connection.bootstrap) as producer:
+            with suppress(MessageSizeTooLargeError):
+                while True:
+                    await producer.send_and_wait(probe, os.urandom(record_bytes_max + 1))
 
     async def hang(self, ownership: Ownership, records: Sequence[Outgoing]) -> Callable[[], Awaitable[None]]:
         assert isinstance(ownership, KafkaOwnership)

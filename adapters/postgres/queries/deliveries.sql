@@ -31,10 +31,15 @@ SELECT found.command_id, state, outcome, posted_at,
   JOIN {work}.deliveries AS found USING (command_id, company_id);
 
 -- renew --
--- Extend the named attempts of the claimant only. Return those that still belong to it.
+-- Extend the named attempts of the claimant only. Return those that still belong to it. As every statement on several
+-- commands it locks them sorted, against deadlocks with another process.
+  WITH locked AS (
+      SELECT command_id FROM {work}.deliveries WHERE command_id = ANY($1) ORDER BY command_id FOR UPDATE
+  )
 UPDATE {work}.deliveries AS held
    SET leased_until = clock_timestamp() + $4 * interval '1 second'
   FROM unnest($1::text[], $2::text[]) AS kept (command_id, claim_id)
+  JOIN locked USING (command_id)
  WHERE held.command_id = kept.command_id
    AND held.claim_id = kept.claim_id
    AND held.claimant = $3
@@ -43,6 +48,9 @@ RETURNING held.command_id;
 
 -- record --
 -- The second condition lets a record be repeated whose answer was lost. Return the recorded commands.
+  WITH locked AS (
+      SELECT command_id FROM {work}.deliveries WHERE command_id = ANY($1) ORDER BY command_id FOR UPDATE
+  )
 UPDATE {work}.deliveries AS held
    SET state = said.state,
        outcome = said.outcome,
@@ -51,6 +59,7 @@ UPDATE {work}.deliveries AS held
        provider_ref = said.provider_ref
   FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::bytea[], $6::timestamptz[], $7::text[], $8::text[])
        AS said (command_id, claimant, claim_id, state, outcome, recorded_at, provider, provider_ref)
+  JOIN locked USING (command_id)
  WHERE held.command_id = said.command_id
    AND held.claimant = said.claimant
    AND held.claim_id = said.claim_id
@@ -67,9 +76,13 @@ DELETE FROM {work}.deliveries
  WHERE command_id = $1 AND claimant = $2 AND claim_id = $3 AND state = 'claimed' AND NOT taken_over;
 
 -- mark_posted --
+  WITH locked AS (
+      SELECT command_id FROM {work}.deliveries WHERE command_id = ANY($1) ORDER BY command_id FOR UPDATE
+  )
 UPDATE {work}.deliveries AS held
    SET posted_at = done.posted_at, updated_at = done.posted_at
   FROM unnest($1::text[], $2::timestamptz[]) AS done (command_id, posted_at)
+  JOIN locked USING (command_id)
  WHERE held.command_id = done.command_id;
 
 -- progress --

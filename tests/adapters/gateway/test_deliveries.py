@@ -101,6 +101,19 @@ async def test_old_claims_are_forgotten_until_none_is_left(postgres: InPostgres)
     assert await postgres.pool.fetchval("SELECT count(*) FROM work.deliveries") == 0
 
 
+async def test_two_gateways_that_write_the_same_commands_in_opposite_orders_do_not_deadlock(postgres: InPostgres) -> None:
+    names = [f"c{number}" for number in range(200)]
+    for name in names:
+        await claim(postgres, name)
+    ways = [(PostgresDeliveries(postgres.pool), names), (PostgresDeliveries(postgres.pool), names[::-1])]
+
+    for round_number in range(30):
+        at = NOON + round_number * MINUTE
+        await asyncio.gather(*(store.mark_posted(name, posted_at=at) for store, order in ways for name in order))
+
+    assert await postgres.pool.fetchval("SELECT count(DISTINCT posted_at) FROM work.deliveries") == 1
+
+
 async def test_a_lost_work_schema_is_a_store_error_and_not_a_crash(postgres: InPostgres) -> None:
     await postgres.pool.execute("DROP SCHEMA work CASCADE")
 
