@@ -11,7 +11,20 @@ from msgspec import Struct
 
 from schemas.errors import DependencyError
 from schemas.instant import Instant
-from schemas.records import ApiKey, Body, Buyer, BuyerFleet, Number, Offer, Record, RulePack, Schedule, body_of, rules_key
+from schemas.records import (
+    AccessControlList,
+    ApiKey,
+    Body,
+    Buyer,
+    BuyerFleet,
+    Number,
+    Offer,
+    Record,
+    RulePack,
+    Schedule,
+    body_of,
+    rules_key,
+)
 from schemas.wire import UNREADABLE
 
 B = TypeVar("B", bound=Body)
@@ -40,6 +53,7 @@ class Rules:
         self._versions: dict[int, list[tuple[int, Instant]]] = {}
         self._tokens: dict[str, LeadTokenTarget] = {}
         self._public_keys: dict[str, int] = {}
+        self._teams: dict[tuple[int, str], dict[int, AccessControlList]] = {}
         self._numbers: dict[tuple[int, str], int] = {}
         self._rule_packs: dict[int, tuple[RulePack, ...]] = {}
         self._numbers_by_offer: dict[tuple[int, int | None, Capability], tuple[str, ...]] = {}
@@ -115,6 +129,10 @@ class Rules:
         body = self._bodies["api_key", record_id]
         return (self._records["api_key", record_id], body) if isinstance(body, ApiKey) else None
 
+    def teams_of(self, company_id: int, user_email: str) -> tuple[AccessControlList, ...]:
+        """Return the live teams of a company that a person belongs to."""
+        return tuple(self._teams.get((company_id, user_email), {}).values())
+
     def number(self, company_id: int, number: str | None) -> Record | None:
         """Return the live record of one of a company's own telephone numbers (E.164), or None."""
         record_id = None if number is None else self._numbers.get((company_id, number))
@@ -158,6 +176,9 @@ class Rules:
                 del self._tokens[old.lead_token]
         elif isinstance(old, ApiKey) and self._public_keys.get(old.public_key) == record.id:
             del self._public_keys[old.public_key]
+        elif isinstance(old, AccessControlList):
+            for email in old.users_emails:
+                self._teams[record.company_id, email].pop(record.id, None)
         elif isinstance(old, Number) and self._numbers.get((record.company_id, old.number)) == record.id:
             del self._numbers[record.company_id, old.number]
 
@@ -169,6 +190,9 @@ class Rules:
             self._tokens.setdefault(body.lead_token, LeadTokenTarget(record.company_id, record.type, record.id))
         elif isinstance(body, ApiKey):
             self._public_keys.setdefault(body.public_key, record.id)
+        elif isinstance(body, AccessControlList):
+            for email in body.users_emails:
+                self._teams.setdefault((record.company_id, email), {})[record.id] = body
         elif isinstance(body, Number):
             self._numbers.setdefault((record.company_id, body.number), record.id)
 

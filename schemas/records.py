@@ -40,6 +40,7 @@ RecordType = Literal[
     "rule_pack",
     "buyer_fleet",
     "unblock_contact_job",
+    "access_control_list",
 ]
 
 
@@ -242,7 +243,10 @@ class OutgoingWebhook(Body, frozen=True, kw_only=True):
 
 
 class ApiKey(Body, frozen=True, kw_only=True):
-    """Credentials for HTTP Basic: only the SHA-256 of the private key is ever stored."""
+    """Credentials for HTTP Basic: only the SHA-256 of the private key is ever stored.
+
+    With a `user_email` the key acts for that person: the person's teams limit what it may do.
+    """
 
     name: str
     public_key: str
@@ -251,6 +255,45 @@ class ApiKey(Body, frozen=True, kw_only=True):
     ip_allow_list: tuple[str, ...] = ()
     expires_at: Instant | None = None
     revoked_at: Instant | None = None
+    user_email: str | None = None
+
+
+class Permission(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a team may do with records of one model; `scope` are the ids of the records that it may do it with."""
+
+    actions: tuple[str, ...]
+    scope: tuple[int, ...] | Literal["all"] = "all"
+
+
+class TokenFilter(Struct, frozen=True):
+    """A token that a lead or call must have, with this value."""
+
+    key: str
+    value: str
+
+
+class LeadFilters(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Which leads and calls a team sees: those that fit every list that is not empty."""
+
+    offer_ids: tuple[int, ...] = ()
+    schedule_ids: tuple[int, ...] = ()
+    buyer_ids: tuple[int, ...] = ()
+    traffic_source_ids: tuple[int, ...] = ()
+    token_filters: tuple[TokenFilter, ...] = ()
+
+
+class AccessControlList(Body, frozen=True, kw_only=True):
+    """A team: what its members, known by their e-mail addresses, may do. A superuser may do everything.
+
+    Without `lead_filters` its members see all leads and calls.
+    """
+
+    name: str
+    users_emails: tuple[str, ...] = ()
+    superuser: bool = False
+    permissions: dict[str, Permission] = {}
+    lead_filters: LeadFilters | None = None
+    external_record_id: str | None = None
 
 
 class CallDisposition(Body, frozen=True, kw_only=True):
@@ -330,6 +373,7 @@ RECORD_BODIES: dict[str, type[Body]] = {
     "rule_pack": RulePack,
     "buyer_fleet": BuyerFleet,
     "unblock_contact_job": UnblockContactJob,
+    "access_control_list": AccessControlList,
 }
 
 
@@ -383,6 +427,7 @@ def called(record_type: str) -> str:
 __all__ = [
     "CAPPED_TYPES",
     "RECORD_BODIES",
+    "AccessControlList",
     "ActionGroup",
     "ApiKey",
     "Body",
@@ -391,13 +436,16 @@ __all__ = [
     "BuyerGroup",
     "CallDisposition",
     "Company",
+    "LeadFilters",
     "Number",
     "Offer",
     "OutgoingWebhook",
+    "Permission",
     "Record",
     "RecordType",
     "RulePack",
     "Schedule",
+    "TokenFilter",
     "TrafficSource",
     "UnblockContactJob",
     "body_of",

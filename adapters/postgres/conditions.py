@@ -1,6 +1,6 @@
 """How does a filter become SQL? By fixed pieces, chosen by name and joined by AND. Values are always parameters."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from msgspec.structs import asdict
@@ -8,6 +8,7 @@ from msgspec.structs import asdict
 from adapters.postgres.tables import BIGINT_MAX
 from adapters.reads.ports import CallFilter, ImpressionFilter, LeadFilter, ManualFireFilter, RecordFilter
 from schemas.instant import DAY, to_datetime
+from schemas.records import LeadFilters
 
 NEVER = "false"
 """The condition for a value that no row can have: an id beyond bigint, text that PostgreSQL cannot store."""
@@ -147,6 +148,7 @@ class Statement:
 def add_lead_conditions(wanted: LeadFilter, statement: Statement) -> None:
     """Add the conditions of a filter of leads, whose `fulltext` is a tsquery here."""
     fields = asdict(wanted)
+    _add_visible_condition(statement, "data", fields.pop("visible"))
     _add_token_condition(statement, "data", fields.pop("token_value"))
     calls = fields.pop("completed_calls")
     if calls is not None:
@@ -157,6 +159,7 @@ def add_lead_conditions(wanted: LeadFilter, statement: Statement) -> None:
 def add_call_conditions(wanted: CallFilter, statement: Statement) -> None:
     """Add the conditions of a filter of calls, whose `fulltext` is a tsquery here."""
     fields = asdict(wanted)
+    _add_visible_condition(statement, "token_values", fields.pop("visible"))
     _add_token_condition(statement, "token_values", fields.pop("token_value"))
     if wanted.ended_to is not None and wanted.created_to is None:
         # A call ends after its creation, up to clock skew: this bound lets an index on creation serve an old span.
@@ -193,6 +196,28 @@ def tag_query(key: str, value: str | None = None) -> str:
     tag = "=" + (key[:TAG_LENGTH] if value is None else f"{key}:{value}"[:TAG_LENGTH])
     escaped = tag.replace("\\", "\\\\").replace("'", "''")
     return f"'{escaped}'"
+
+
+def _add_visible_condition(statement: Statement, tokens: str, visible: Sequence[LeadFilters] | None) -> None:
+    """Add that a row fits one of the filters of teams."""
+    if visible is None:
+        return
+    fitting = [_fits(statement, tokens, one) for one in visible]
+    statement.where += f" AND ({' OR '.join(fitting) or NEVER})"
+
+
+def _fits(statement: Statement, tokens: str, wanted: LeadFilters) -> str:
+    listed = {
+        "offer_id": wanted.offer_ids,
+        "schedule_id": wanted.schedule_ids,
+        "buyer_id": wanted.buyer_ids,
+        "traffic_source_id": wanted.traffic_source_ids,
+    }
+    pieces = [f"{name} = ANY ({statement.bind(ids)}::bigint[])" for name, ids in listed.items() if ids]
+    pieces += [
+        f"{tokens} ->> {statement.bind(token.key)}::text = {statement.bind(token.value)}" for token in wanted.token_filters
+    ]
+    return f"({' AND '.join(pieces)})"
 
 
 def _add_token_condition(statement: Statement, column: str, token: tuple[str, str] | None) -> None:

@@ -14,6 +14,7 @@ from schemas.account import CapUsage
 from schemas.decisions import Answer
 from schemas.errors import DependencyError
 from schemas.instant import DAY, Instant
+from schemas.records import LeadFilters
 
 RESULT_RETENTION = DAY
 """How long the result of a request can be read again, in milliseconds."""
@@ -77,7 +78,7 @@ class LeadFilter(Struct, frozen=True, kw_only=True):
     with one outbound call (1) or with more (2). `states`: leads of any of these states, as reports group them. `tag`: leads
     with this word among their tags. `token_key` and `token_value` as for calls. `fulltext` finds words by prefix, and
     numbers by all or the last ten, seven or four digits. It looks at the first 100,000 characters of a lead, as do `tag`
-    and `token_value`.
+    and `token_value`. `visible`: leads that fit any of these filters of teams; none where it is empty.
     """
 
     ids: tuple[int, ...] | None = None
@@ -107,12 +108,14 @@ class LeadFilter(Struct, frozen=True, kw_only=True):
     token_key: str | None = None
     token_value: tuple[str, str] | None = None
     fulltext: str | None = None
+    visible: tuple[LeadFilters, ...] | None = None
 
 
 class CallFilter(Struct, frozen=True, kw_only=True):
     """Which calls: every field that is set must match. Bounds include their lower and exclude their upper instant.
 
-    `token_key`: calls with this token; `token_value`: calls with this (key, value). `fulltext` as for leads.
+    `token_key`: calls with this token; `token_value`: calls with this (key, value). `fulltext` and
+    `visible` as for leads.
     """
 
     ids: tuple[int, ...] | None = None
@@ -148,6 +151,7 @@ class CallFilter(Struct, frozen=True, kw_only=True):
     token_key: str | None = None
     token_value: tuple[str, str] | None = None
     fulltext: str | None = None
+    visible: tuple[LeadFilters, ...] | None = None
 
 
 class ImpressionFilter(Struct, frozen=True, kw_only=True):
@@ -205,11 +209,11 @@ class DueLeadReads(Protocol):
         ...
 
 
-class Reads(DueLeadReads, Protocol):
-    """Queries on the projection. Every method raises `ReadsUnavailableError` if the database does not answer.
+class LimitableReads(Protocol):
+    """The reads that teams limit: of leads, calls and account records. They raise `ReadsUnavailableError`.
 
-    No contract suite: one adapter (`adapters.postgres.reads.PostgresReads`), tested in
-    tests/adapters/postgres/test_reads.py on a real database.
+    No contract suite: `adapters.postgres.reads.PostgresReads` reads all rows of a company, and
+    `adapters.http.exchange.limited_reads.LimitedReads` leaves out what a person may not see, by means of the former.
     """
 
     async def lead(self, company_id: int, lead: int | str) -> Row | None:
@@ -228,20 +232,8 @@ class Reads(DueLeadReads, Protocol):
         """Return calls that are not deleted."""
         ...
 
-    async def impressions(self, company_id: int, wanted: ImpressionFilter, paging: Paging) -> Page:
-        """Return impressions, newest first."""
-        ...
-
-    async def manual_fires(self, company_id: int, wanted: ManualFireFilter, paging: Paging) -> Page:
-        """Return webhooks that were fired by hand, newest first, each with the `outcome` of its delivery or None."""
-        ...
-
     async def call(self, company_id: int, call: int | str) -> Row | None:
         """Return a call by internal id (int) or uuid (str), deleted or not."""
-        ...
-
-    async def call_history(self, company_id: int, call_id: int) -> Sequence[Row]:
-        """Return the newest facts of a call, newest first."""
         ...
 
     async def created_span(self, company_id: int, wanted: LeadFilter | CallFilter) -> tuple[Instant, Instant] | None:
@@ -266,6 +258,37 @@ class Reads(DueLeadReads, Protocol):
         """Return the newest live lead of an offer or schedules with this id, else the newest one that ended."""
         ...
 
+    async def record(self, company_id: int, record_type: str, record: int | str) -> Row | None:
+        """Return an account record by internal id (int) or uuid (str), deleted or not.
+
+        A row has the columns of `schemas.records.Record`; `body` is the decoded JSON of the body.
+        """
+        ...
+
+    async def records(self, company_id: int, record_type: str, wanted: RecordFilter, paging: Paging) -> Page:
+        """Return live account records; `Paging.order` may name a field of the body."""
+        ...
+
+
+class Reads(LimitableReads, DueLeadReads, Protocol):
+    """Queries on the projection. Every method raises `ReadsUnavailableError` if the database does not answer.
+
+    No contract suite: one adapter (`adapters.postgres.reads.PostgresReads`), tested in
+    tests/adapters/postgres/test_reads.py on a real database.
+    """
+
+    async def impressions(self, company_id: int, wanted: ImpressionFilter, paging: Paging) -> Page:
+        """Return impressions, newest first."""
+        ...
+
+    async def manual_fires(self, company_id: int, wanted: ManualFireFilter, paging: Paging) -> Page:
+        """Return webhooks that were fired by hand, newest first, each with the `outcome` of its delivery or None."""
+        ...
+
+    async def call_history(self, company_id: int, call_id: int) -> Sequence[Row]:
+        """Return the newest facts of a call, newest first."""
+        ...
+
     async def contact(self, company_id: int, contact_key: str) -> Row | None:
         """Return the contact of a number or address."""
         ...
@@ -276,17 +299,6 @@ class Reads(DueLeadReads, Protocol):
 
     async def facts_of(self, company_id: int, lead_id: int, *, before: Instant, limit: int) -> Sequence[Row]:
         """Return the newest facts of a lead before an instant, newest first: the columns of the history."""
-        ...
-
-    async def record(self, company_id: int, record_type: str, record: int | str) -> Row | None:
-        """Return an account record by internal id (int) or uuid (str), deleted or not.
-
-        A row has the columns of `schemas.records.Record`; `body` is the decoded JSON of the body.
-        """
-        ...
-
-    async def records(self, company_id: int, record_type: str, wanted: RecordFilter, paging: Paging) -> Page:
-        """Return live account records; `Paging.order` may name a field of the body."""
         ...
 
     async def tallies(self, company_id: int, resources: Sequence[str]) -> Mapping[str, Mapping[str, CapUsage]]:

@@ -27,13 +27,16 @@ from engine.account.law import LAW_FIELDS, read_rule_pack
 from engine.account.pausing import change_unpause
 from engine.account.plans import Errors, Exists, check_margin, check_steps, read_steps, read_triggers, read_windows
 from engine.account.publishing import PUBLISH_INPUTS, WRITTEN_BY_PUBLISHING
+from engine.account.teams import TEAM, lead_filters, permissions, user_email, users_emails
+from engine.account.teams import check_references as check_team_references
 from engine.account.unblock_jobs import check_bounds
-from engine.account.values import NOT_TOGETHER, PARSERS, number_or_sip
+from engine.account.values import NOT_TOGETHER, PARSERS, number_or_sip, optional
 from engine.partition.draft import RefusedError
-from engine.submission.fields import FieldError, is_blank
+from engine.submission.fields import FieldError, is_blank, parse_boolean
 from schemas.instant import EPOCH, Instant
 from schemas.records import (
     RECORD_BODIES,
+    AccessControlList,
     ActionGroup,
     Body,
     Buyer,
@@ -77,7 +80,14 @@ _EXTRA: dict[str, frozenset[str]] = {
     "buyer_group": GROUP_INPUTS,
     "schedule": PUBLISH_INPUTS,
 }
-_PARSERS: dict[tuple[str, str], Any] = {("buyer", "number"): number_or_sip}
+_PARSERS: dict[tuple[str, str], Any] = {
+    ("buyer", "number"): number_or_sip,
+    (TEAM, "users_emails"): users_emails,
+    (TEAM, "superuser"): parse_boolean,
+    (TEAM, "permissions"): permissions,
+    (TEAM, "lead_filters"): optional(lead_filters),
+    ("api_key", "user_email"): optional(user_email),
+}
 
 
 class BodyChange(Struct):
@@ -127,6 +137,8 @@ def read_body(
         change_unpause(given, values, errors, now=now)
     if exists is not None:
         _check_references(values, given, errors, exists)
+        if kind is AccessControlList:
+            check_team_references(values, given, errors, exists)
     _refuse(errors)
     return BodyChange(kind(**values), facts)
 

@@ -51,6 +51,7 @@ TYPE_NAMES: dict[str, str] = {
     "rule_pack": "RulePack",
     "buyer_fleet": "BuyerFleet",
     "unblock_contact_job": "UnblockContactJob",
+    "access_control_list": "AccessControlList",
 }
 
 MADE_ONCE = frozenset({"unblock_contact_job"})

@@ -67,6 +67,7 @@ SENTENCES: Mapping[str, str] = {
     r"needs a transcriber": "not configured here",
     r"a key can only give": "what this key may give",
     r"more than \d+ buckets": "how many spans lie between two moments",
+    r"choose one of both|cannot limit": "two parts of one permission together",
     r"NUL character": "NUL bytes are refused everywhere, as the description says",
     r"at most 64 bits": "longer numbers are refused everywhere, as the description says",
     r"or left out where schedule is given": "two parameters together",

@@ -89,6 +89,12 @@ INTERFACE: Mapping[str, str] = {
     "POST /api/v1/unblock_contact_jobs": UNBLOCKING,
     "GET /api/v1/unblock_contact_jobs/{id}": "id",
     "DELETE /api/v1/unblock_contact_jobs/{id}": "id",
+    "GET /api/v1/access_control_lists": f"ids {LISTED}",
+    "GET /api/v1/access_control_lists/new": "",
+    "POST /api/v1/access_control_lists": "name users_emails",
+    "GET /api/v1/access_control_lists/{id}": "id",
+    "PUT /api/v1/access_control_lists/{id}": "id name users_emails",
+    "DELETE /api/v1/access_control_lists/{id}": "id",
 }
 
 _SUBMITTING = "tests/api/test_submission_parameters.py::"
@@ -103,6 +109,8 @@ _NARROWS = "test_every_filter_of_calls_narrows_reports_and_statistics_as_it_does
 _ORDERED = "test_rows_of_reports_and_statistics_stand_in_the_order_asked_for"
 _FLEETS = f"{_HTTP}test_fleets.py::"
 _JOBS = f"{_HTTP}test_unblock_jobs.py::"
+_TEAMS = f"{_HTTP}test_teams.py::"
+_TEAM_MADE = f"{_TEAMS}test_a_team_is_made_shown_changed_listed_and_deleted"
 _FIRES = f"{_HTTP}test_manual_fires.py::"
 _CALL_LISTS = f"{_HTTP}test_call_lists.py::"
 
@@ -293,6 +301,12 @@ TESTS: Mapping[str, Mapping[str, str]] = {
         f"{_JOBS}test_a_job_lifts_every_block_of_its_company_and_says_when_it_is_done": "id"
     },
     "DELETE /api/v1/unblock_contact_jobs/{id}": {f"{_JOBS}test_a_deleted_job_is_gone_and_blocks_nobody_again": "id"},
+    "GET /api/v1/access_control_lists": {f"{_TEAMS}test_every_parameter_of_the_list_of_teams_takes_effect": f"ids {LISTED}"},
+    "GET /api/v1/access_control_lists/new": {_TEAM_MADE: ""},
+    "POST /api/v1/access_control_lists": {_TEAM_MADE: "name users_emails"},
+    "GET /api/v1/access_control_lists/{id}": {_TEAM_MADE: "id"},
+    "PUT /api/v1/access_control_lists/{id}": {_TEAM_MADE: "id name users_emails"},
+    "DELETE /api/v1/access_control_lists/{id}": {_TEAM_MADE: "id"},
 }
 """Endpoint -> test -> the parameters that it exercises."""
 

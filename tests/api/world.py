@@ -50,6 +50,7 @@ MADE: dict[str, tuple[str, dict[str, Any]]] = {
     "rule_pack": ("rule_packs", {"name": "R"}),
     "action_group": ("action_groups", {"name": "A", "steps": [STEPS[1]]}),
     "buyer_fleet": ("buyer_fleets", {"name": "F"}),
+    "access_control_list": ("access_control_lists", {"name": "Team"}),
     "unblock_contact_job": ("unblock_contact_jobs", {"blocked_at_to": "2020-01-01T00:00:00Z"}),
 }
 

@@ -211,6 +211,7 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         name="update_call",
+        leads="visible",
         methods=("POST",),
         path="/api/v1/calls/{id}",
         summary="Update a call",

@@ -133,7 +133,7 @@ async def _calls(
         parameters,
         paging=paging,
         columns=columns or CALL_COLUMNS,
-        read=partial(exchange.services.reads.calls, exchange.company_id, wanted),
+        read=partial(exchange.reads.calls, exchange.company_id, wanted),
         view=lambda row: call_view(row, columns),
     )
 
@@ -200,6 +200,7 @@ _SUFFIXES = ("", ".csv", ".json")
 OPERATIONS: tuple[Operation, ...] = (
     Operation(
         name="list_calls",
+        leads="visible",
         methods=("GET",),
         path="/api/v1/calls",
         summary="List calls",
@@ -219,6 +220,7 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         name="list_live_calls",
+        leads="visible",
         methods=("GET",),
         path="/api/v1/calls/live_calls",
         summary="List the live calls",
@@ -231,6 +233,7 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         name="list_calls_by_caller_number",
+        leads="visible",
         methods=("GET",),
         path="/api/v1/calls/{caller_number}/by_caller_number",
         summary="List the newest calls of a person",

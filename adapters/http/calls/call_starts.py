@@ -119,7 +119,7 @@ async def _lead(exchange: Exchange, parameters: Parameters) -> Row | None:
     reference = parameters.reference("lead_id", "lead")
     if reference is None:
         return None
-    row = await exchange.services.reads.lead(exchange.company_id, reference)
+    row = await exchange.reads.lead(exchange.company_id, reference)
     if row is None or row["deleted_at"] is not None:
         parameters.refuse("lead_id", f"names no lead: {reference}")
         return None

@@ -65,7 +65,7 @@ async def send_key_press(exchange: Exchange) -> Reply:
     parameters.require("id", "digits")
     data = read_tokens(exchange, parameters, "data")
     parameters.finish()
-    row = require_row(await exchange.services.reads.call(exchange.company_id, reference or 0), "call")
+    row = require_row(await exchange.reads.call(exchange.company_id, reference or 0), "call")
     message = CallKeysRequested(
         company_id=exchange.company_id,
         contact_key=row["contact_key"],
@@ -88,7 +88,7 @@ async def delete(exchange: Exchange) -> Reply:
 
 async def live_call(exchange: Exchange) -> Row:
     """Return the row of the call in the path. Raises `ProblemError` not_found or deleted."""
-    return require_row(await exchange.services.reads.call(exchange.company_id, exchange.path_id("call")), "call")
+    return require_row(await exchange.reads.call(exchange.company_id, exchange.path_id("call")), "call")
 
 
 async def render(exchange: Exchange, result: Result, *, columns: tuple[str, ...] | None = None) -> Reply:
@@ -160,6 +160,7 @@ _TYPES = {"serializer": LIST_TYPES["serializer"]}
 OPERATIONS: tuple[Operation, ...] = (
     Operation(
         name="send_key_press",
+        leads="visible",
         methods=("POST",),
         path="/api/v1/calls/send_key_press",
         summary="Press keys on a call in progress",
@@ -179,6 +180,7 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         name="show_call",
+        leads="visible",
         methods=("GET",),
         path="/api/v1/calls/{id}",
         summary="Show a call",
@@ -190,6 +192,7 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         name="list_call_events",
+        leads="visible",
         methods=("GET",),
         path="/api/v1/calls/{id}/events",
         summary="List what happened to a call, oldest first",
@@ -200,6 +203,7 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         name="delete_call",
+        leads="visible",
         methods=("DELETE",),
         path="/api/v1/calls/{id}",
         summary="Delete a call; its attempt stays in the ledger of the number",

@@ -64,6 +64,7 @@ RECORDS: Mapping[str, str] = {
     "action_group": "70014",
     "buyer_fleet": "70015",
     "unblock_contact_job": "70020",
+    "access_control_list": "70021",
 }
 CALL = "70010"
 
@@ -126,6 +127,12 @@ _CREATED: Mapping[str, Mapping[str, Any]] = {
         "blocked_at_from": "2026-01-01 00:00:00 +0000",
         "blocked_at_to": "2026-01-02 00:00:00 +0000",
     },
+    "access_control_list": {
+        "name": "Solar agents",
+        "users_emails": ["ada@example.com"],
+        "permissions": {"lead": {"actions": ["read", "update"]}, "call": {"actions": ["read"]}},
+        "lead_filters": {"offer_ids": [int(RECORDS["offer"])]},
+    },
 }
 _CHANGED: Mapping[str, Mapping[str, Any]] = {
     "schedule": {"paused": True},
@@ -140,6 +147,7 @@ _CHANGED: Mapping[str, Mapping[str, Any]] = {
     "rule_pack": {"description": "Reviewed every spring"},
     "action_group": {"description": "At the end of every schedule"},
     "buyer_fleet": {"description": "Who answers within a minute"},
+    "access_control_list": {"users_emails": ["ada@example.com", "grace@example.com"]},
 }
 _LISTED = {"number": "id", "unblock_contact_job": "id,state,unblock_count"}
 _ROOTS = {"api_key": ("key", "keys")}

@@ -19,9 +19,10 @@ from adapters.http.exchange.ports import RulesSource
 from adapters.http.exchange.problems import ProblemError
 from adapters.http.exchange.rates import Limiter
 from adapters.http.exchange.unknown_keys import UnknownCredentials, UnknownKeyLimiter
+from engine.account.teams import Limits, is_granted, limits_of
 from engine.rules import LeadTokenTarget
 from schemas.instant import Instant
-from schemas.records import ApiKey, Company, Offer, Record, Schedule
+from schemas.records import AccessControlList, ApiKey, Company, Offer, Record, Schedule
 
 CHALLENGE = 'Basic realm="leadclock", charset="UTF-8"'
 
@@ -33,32 +34,60 @@ CREDENTIALS_LENGTH_MAX = 1_000
 TOKEN_LENGTH_MAX = 200
 """Characters of a lead token; a longer one is not looked up."""
 
+UNLIMITED = Limits()
+
 _HASH_OF_NO_KEY = sha256(b"compared with where there is no such key").hexdigest()
 
 
 class Access(Struct, frozen=True):
-    """An authenticated key, which acts for one company within its scopes."""
+    """An authenticated key, which acts for one company within its scopes.
+
+    `user_email`: the person for whom it acts. `teams` are those of that person; one of them must grant a scope too.
+    """
 
     company_id: int
     key_id: int
     scopes: tuple[str, ...]
+    user_email: str | None = None
+    teams: tuple[AccessControlList, ...] = ()
+
+    @property
+    def is_superuser(self) -> bool:
+        """Return whether no team limits the key: it is the company's own, or a superuser's."""
+        return self.user_email is None or any(team.superuser for team in self.teams)
 
     def has_scope(self, scope: str) -> bool:
         """Return whether a scope such as `lead:update` is granted: by its own name, or by `lead:*`, `*:update` or `*`."""
-        if "*" in self.scopes or scope in self.scopes:
-            return True
-        subject, _, action = scope.partition(":")
-        return f"{subject}:*" in self.scopes or f"*:{action}" in self.scopes
+        return self._is_in_scopes(scope) and self._is_granted_by_team(scope)
 
     def require(self, scope: str) -> None:
         """Raise `ProblemError` forbidden if a scope is not granted."""
-        if not self.has_scope(scope):
+        if not self._is_in_scopes(scope):
             raise ProblemError("forbidden", f"This key needs the scope {scope}.")
+        self._require_team(scope)
 
     def require_named(self, scope: str) -> None:
         """Raise `ProblemError` forbidden if a scope is not granted by its own name; a wildcard does not count."""
         if scope not in self.scopes:
             raise ProblemError("forbidden", f"This key needs the scope {scope} by its name; a wildcard does not grant it.")
+        self._require_team(scope)
+
+    def limits(self, scope: str) -> Limits:
+        """Return what may be reached under a granted scope."""
+        return UNLIMITED if self.user_email is None else limits_of(self.teams, scope)
+
+    def _is_in_scopes(self, scope: str) -> bool:
+        if "*" in self.scopes or scope in self.scopes:
+            return True
+        subject, _, action = scope.partition(":")
+        return f"{subject}:*" in self.scopes or f"*:{action}" in self.scopes
+
+    def _is_granted_by_team(self, scope: str) -> bool:
+        return self.user_email is None or is_granted(self.teams, scope)
+
+    def _require_team(self, scope: str) -> None:
+        if not self._is_granted_by_team(scope):
+            raise ProblemError("forbidden", f"No team of {self.user_email} grants {scope}.")
 
 
 def forwarded_for(headers: Iterable[tuple[bytes, bytes]]) -> str:
@@ -130,7 +159,8 @@ class Authenticator:
             raise unauthenticated("This key may not be used from this network address.")
         if not authorization and not self._takes_auth_token(record.company_id):
             raise unauthenticated("This company takes keys in the Authorization header only, not as auth_token.")
-        return Access(record.company_id, record.id, key.scopes)
+        teams = () if key.user_email is None else self._source.rules.teams_of(record.company_id, key.user_email)
+        return Access(record.company_id, record.id, key.scopes, key.user_email, teams)
 
     async def target(self, lead_token: str, *, address: str | None) -> TokenTarget | None:
         """Return the offer or schedule of a lead token, or None if no company has this token.

@@ -16,6 +16,7 @@ from msgspec import Struct
 
 from adapters.http.exchange.access import (
     NO_VALID_KEY,
+    UNLIMITED,
     Access,
     Authenticator,
     TokenTarget,
@@ -39,13 +40,14 @@ from adapters.http.exchange.binding import (
 from adapters.http.exchange.export_slots import ExportSlots
 from adapters.http.exchange.hosts import company_of_host
 from adapters.http.exchange.identity import RequestIds
+from adapters.http.exchange.limited_reads import LimitedReads
 from adapters.http.exchange.parameters import read_id, unknown_parameters
 from adapters.http.exchange.ports import Impressions, Requests, RulesSource
 from adapters.http.exchange.problems import ProblemError, not_found
 from adapters.http.exchange.rates import Limiter
 from adapters.http.exchange.report_slots import EngineThread, ReportSlots
 from adapters.http.exchange.settings import HttpSettings
-from adapters.reads.ports import IdempotencyKeys, Reads, ServedChannels
+from adapters.reads.ports import IdempotencyKeys, LimitableReads, Reads, ServedChannels
 from schemas.instant import Instant
 from schemas.records import Company
 
@@ -124,6 +126,8 @@ class Operation(Struct, frozen=True, kw_only=True):
     - `suffixes`: endings that the path also takes (`.csv`).
     - `body_bytes_max`: bytes of a body.
     - `auth_token`: the key may also be in a field of that name, for senders that cannot set headers.
+    - `leads`: which leads and calls the operation reaches: those that the teams of its sender show, all (refused to a person
+      whose teams show some), or none.
     - `parameters`: fields, with a sentence each; `extra` says what happens with any other field.
 
     The rest is for the documentation:
@@ -147,6 +151,7 @@ class Operation(Struct, frozen=True, kw_only=True):
     suffixes: tuple[str, ...] = ("",)
     body_bytes_max: int = BODY_BYTES_MAX
     auth_token: bool = False
+    leads: Literal["visible", "all", "none"] = "all"
     extra: Extra = "refused"
     parameters: Mapping[str, str] = {}
     body: Mapping[str, Any] | None = None
@@ -193,6 +198,14 @@ class Exchange:
         if self.access is None:
             raise unauthenticated("This needs a key.")
         return self.access
+
+    @property
+    def reads(self) -> LimitableReads:
+        """Return the reads of leads, calls and account records, without what the sender's teams do not show."""
+        scope = self.operation.scope
+        limits = UNLIMITED if self.access is None else self.access.limits(scope)
+        reads = self.services.reads
+        return reads if limits == UNLIMITED else LimitedReads(reads, limits, scope.partition(":")[0])
 
     @property
     def company_id(self) -> int:
@@ -339,8 +352,15 @@ class Exchange:
         if self.host_company_id not in {None, self.access.company_id}:
             raise unauthenticated(NO_VALID_KEY)  # as if there were no such key: a host says nothing of other companies
         if self.operation.scope:
-            self.access.require(self.operation.scope)
+            self._check_access(self.access)
         self.limit(self.access.company_id)
+
+    def _check_access(self, access: Access) -> None:
+        """Refuse an operation that the key or the teams do not grant, or that reaches leads which the teams do not show."""
+        access.require(self.operation.scope)
+        if self.operation.leads == "all" and access.limits(self.operation.scope).leads is not None:
+            detail = f"The teams of {access.user_email} show some leads; this operation cannot leave out the others yet."
+            raise ProblemError("forbidden", detail)
 
 
 def _text(value: Any) -> str:

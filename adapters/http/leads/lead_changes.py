@@ -249,6 +249,7 @@ def _apply_to(value: Any) -> str:
 OPERATIONS: tuple[Operation, ...] = (
     Operation(
         name="update_lead",
+        leads="visible",
         methods=("PUT", "PATCH"),
         path="/api/v1/leads/{id}",
         summary="Update a lead",
@@ -265,6 +266,7 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         name="delete_lead",
+        leads="visible",
         methods=("DELETE",),
         path="/api/v1/leads/{id}/id",
         summary="Destroy a lead; the ledger of its number stays",

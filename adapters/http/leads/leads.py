@@ -82,14 +82,14 @@ def shown(exchange: Exchange, row: Row, columns: Sequence[str] | None = None) ->
 
 async def live_row(exchange: Exchange) -> Row:
     """Return the row of the lead in the path. Raises `ProblemError` not_found or deleted."""
-    row = await exchange.services.reads.shown_lead(exchange.company_id, exchange.path_id("lead"))
+    row = await exchange.reads.shown_lead(exchange.company_id, exchange.path_id("lead"))
     return require_row(row, "lead")
 
 
 async def buyer_is_available(exchange: Exchange) -> Reply:
     """Answer with the buyers that could take a call of a lead now."""
     # With all columns: the filters of a buyer may ask for any.
-    row = require_row(await exchange.services.reads.lead(exchange.company_id, exchange.path_id("lead")), "lead")
+    row = require_row(await exchange.reads.lead(exchange.company_id, exchange.path_id("lead")), "lead")
     rules = exchange.services.source.rules
     found = ways(row, rules)
     reads, names = exchange.services.reads, resources(row, found)
@@ -102,7 +102,7 @@ async def buyer_is_available(exchange: Exchange) -> Reply:
 async def show_by_caller_number(exchange: Exchange) -> Reply:
     """Answer with the newest live lead of a token and number, else the newest one."""
     target = await exchange.target(exchange.path["lead_token"])
-    row = await exchange.services.reads.newest_lead(
+    row = await exchange.reads.newest_lead(
         target.company_id,
         await find_contact_key(exchange, exchange.path["caller_number"], target),
         offer_id=target.offer_id,
@@ -133,7 +133,7 @@ async def index(exchange: Exchange) -> Reply:
         parameters,
         paging=paging,
         columns=columns or LEAD_COLUMNS,
-        read=partial(exchange.services.reads.leads, exchange.company_id, wanted),
+        read=partial(exchange.reads.leads, exchange.company_id, wanted),
         view=lambda row: shown(exchange, row, columns),
     )
 
@@ -212,6 +212,7 @@ def _earlier(first: Instant | None, second: Instant | None) -> Instant | None:
 OPERATIONS: tuple[Operation, ...] = (
     Operation(
         name="list_leads",
+        leads="visible",
         methods=("GET",),
         path="/api/v1/leads",
         summary="List leads",
@@ -229,6 +230,7 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         name="new_lead",
+        leads="none",
         methods=("GET",),
         path="/api/v1/leads/new",
         summary="Build a lead with the defaults of the company",
@@ -240,6 +242,7 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         name="show_lead",
+        leads="visible",
         methods=("GET",),
         path="/api/v1/leads/{id}",
         summary="Show a lead",
@@ -256,6 +259,7 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         name="buyer_is_available",
+        leads="visible",
         methods=("GET",),
         path="/api/v1/leads/{id}/buyer_is_available",
         summary="List which buyers could take a call of a lead now, and why the others cannot",
@@ -276,6 +280,7 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         name="show_lead_by_caller_number",
+        leads="visible",
         methods=("GET",),
         path="/api/v1/leads/{lead_token}/{caller_number}/by_caller_number",
         summary="Show the newest live lead of a lead token and a number, else the newest one",

@@ -25,7 +25,7 @@ FORECAST_MAX = 5_000
 async def why(exchange: Exchange) -> Reply:
     """Answer for one lead, deleted or not."""
     services, now = exchange.services, exchange.now
-    row = await services.reads.lead(exchange.company_id, exchange.path_id("lead"))
+    row = await exchange.reads.lead(exchange.company_id, exchange.path_id("lead"))
     if row is None:
         raise not_found("lead")
     parameters = Parameters(exchange.query)
@@ -205,6 +205,7 @@ _FORECAST: dict[str, Any] = {
 OPERATIONS: tuple[Operation, ...] = (
     Operation(
         name="why_lead",
+        leads="visible",
         methods=("GET",),
         path="/api/v1/leads/{id}/why",
         summary="Explain whether a lead was, or will be, acted on at an instant, and if not, which rule holds it back",

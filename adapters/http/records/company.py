@@ -53,7 +53,7 @@ async def render(exchange: Exchange, result: Result) -> Reply:
 
 
 async def _row(exchange: Exchange, company_id: int) -> Row:
-    row = await exchange.services.reads.record(company_id, "company", company_id)
+    row = await exchange.reads.record(company_id, "company", company_id)
     if row is None:
         raise not_found("company")
     return row
@@ -69,6 +69,7 @@ _ANSWER = record_answer("company", "company")
 OPERATIONS: tuple[Operation, ...] = (
     Operation(
         name="show_company",
+        leads="none",
         methods=("GET",),
         path=PATH,
         summary="Show the company of the key",
@@ -79,6 +80,7 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         name="update_company",
+        leads="none",
         methods=("PUT", "PATCH"),
         path=PATH,
         summary="Update the company of the key: pause it, set how far an opt-out reaches, turn auth_token off",

@@ -122,7 +122,7 @@ def _periods(columns: Sequence[str] | None) -> list[str]:
 async def read_in_order(exchange: Exchange, wanted: RecordFilter, paging: Paging, counted: Counted) -> Page:
     """Read the groups of a company, sorted by usage. Raises `ProblemError` if there are too many."""
     everything = Paging(per_page=GROUPS_ORDERED_MAX + 1, cursor=-1, counted=False)
-    page = await exchange.services.reads.records(exchange.company_id, GROUP, wanted, everything)
+    page = await exchange.reads.records(exchange.company_id, GROUP, wanted, everything)
     if len(page.rows) > GROUPS_ORDERED_MAX:
         sentence = f"orders at most {GROUPS_ORDERED_MAX} groups; choose some with ids or a filter"
         raise ProblemError("not_supported", "There are too many groups for this order.", {"order": [sentence]})

@@ -50,7 +50,7 @@ async def _published(exchange: Exchange, schedule_id: Any) -> tuple[int, Schedul
     if found is None:
         sentence = "must be the id or uuid of a schedule, or left out where schedule is given"
         raise ProblemError("validation_failed", "Correct schedule_id and resend.", {_SCHEDULE_ID: [sentence]})
-    row = await exchange.services.reads.record(exchange.company_id, "schedule", found)
+    row = await exchange.reads.record(exchange.company_id, "schedule", found)
     row = require_row(row, "schedule")
     return row["id"], from_builtins(row["body"], Schedule)
 
@@ -135,6 +135,7 @@ _ANSWER = {
 OPERATIONS: tuple[Operation, ...] = (
     Operation(
         name="preview_schedule",
+        leads="none",
         methods=("POST",),
         path="/api/v1/schedules/preview",
         summary="Preview a schedule: what it would do to a lead, when, and why then",

@@ -50,7 +50,7 @@ ACTIONS: Mapping[str, tuple[str, ...]] = {
 _LISTS = frozenset(
     {
         "buyer_ids", "buyer_group_ids", "add_buyer_ids", "remove_buyer_ids", "add_user_buyer_ids", "remove_user_buyer_ids",
-        "buyer_fleet_ids", "filters", "scopes", "ip_allow_list",
+        "buyer_fleet_ids", "filters", "scopes", "ip_allow_list", "users_emails",
     }
 )  # fmt: skip
 """Lists. In a form or query: comma-separated, or JSON as in an export."""
@@ -58,7 +58,7 @@ _LISTS = frozenset(
 _STRUCTURES = frozenset(
     {
         "steps", "end_steps", "triggers", "windows", "headers", "pauses", "min_spacing", "rules", "holiday_sets", "on_reply",
-        "on_inbound_connected", "on_conversion", "business_hours",
+        "on_inbound_connected", "on_conversion", "business_hours", "permissions", "lead_filters",
     }
 )  # fmt: skip
 """In a form, as JSON."""

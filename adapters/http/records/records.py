@@ -95,6 +95,7 @@ KINDS: tuple[Kind, ...] = (
     Kind("action_group", "action_groups", "action_group"),
     Kind("buyer_fleet", "buyer_fleets", "buyer_fleet"),
     Kind("unblock_contact_job", "unblock_contact_jobs", "unblock_contact_job", is_changed=False),
+    Kind("access_control_list", "access_control_lists", "access_control_list"),
 )
 KINDS_BY_TYPE: Mapping[str, Kind] = {kind.type: kind for kind in KINDS}
 
@@ -119,7 +120,7 @@ async def index(exchange: Exchange, *, kind: Kind) -> Reply:
     async def read(paging: Paging) -> Page:
         if kind.type == GROUP and paging.order in LIST_ORDERS:
             return await read_in_order(exchange, wanted, paging, counted)
-        page = await exchange.services.reads.records(exchange.company_id, kind.type, wanted, paging)
+        page = await exchange.reads.records(exchange.company_id, kind.type, wanted, paging)
         await counted.add(exchange, kind.type, page.rows, columns)
         return page
 
@@ -186,6 +187,7 @@ async def create(exchange: Exchange, *, kind: Kind) -> Reply:
         fields["lead_token"] = new_lead_token()
     if kind.type == "api_key":
         _check_scopes(exchange, fields)
+        _check_person(exchange, fields)
         private_key = new_private_key()
         fields |= {"public_key": new_public_key(), "private_key_sha256": hash_private_key(private_key)}
     message = RecordChangeRequested(company_id=exchange.company_id, type=kind.type, operation="create", fields=fields)
@@ -207,6 +209,7 @@ async def update(exchange: Exchange, *, kind: Kind) -> Reply:
     _check_target(exchange, kind, fields)
     if kind.type == "api_key":
         _check_scopes(exchange, fields)
+        _check_person(exchange, fields)
     actions = _actions(exchange, kind)
     if "rotate_lead_token" in actions:
         fields["lead_token"] = new_lead_token()
@@ -233,7 +236,7 @@ async def _copied(exchange: Exchange, kind: Kind) -> Mapping[str, Any]:
     reference = None if is_blank(named) else read_id(str(named))
     if reference is None:
         return _unborn(exchange, kind)
-    row = await exchange.services.reads.record(exchange.company_id, kind.type, reference)
+    row = await exchange.reads.record(exchange.company_id, kind.type, reference)
     if row is not None:
         return await _sent_back(exchange, kind, row)
     is_exported = isinstance(reference, int) and exchange.fields.get("uuid") == uuid_of(kind.type, reference)
@@ -315,7 +318,7 @@ def _private(shown: Mapping[str, Any], private_keys: Mapping[str, str]) -> dict[
 
 async def live_row(exchange: Exchange, kind: Kind) -> Row:
     """Return the row of the record in the path. Raises `ProblemError` not_found or deleted."""
-    row = await exchange.services.reads.record(exchange.company_id, kind.type, exchange.path_id(kind.words))
+    row = await exchange.reads.record(exchange.company_id, kind.type, exchange.path_id(kind.words))
     return require_row(row, kind.words)
 
 
@@ -355,6 +358,18 @@ def _check_scopes(exchange: Exchange, fields: Mapping[str, Any]) -> None:
         return  # not a list of scopes: the account refuses it, with any other fault
     if not all(exchange.key.has_scope(scope) for scope in wanted):
         raise ProblemError("forbidden", "A key can only give scopes that it has itself.", {"scopes": ["are too wide"]})
+
+
+def _check_person(exchange: Exchange, fields: Mapping[str, Any]) -> None:
+    """Refuse a key for somebody else, or for the company, to a person whose teams limit what the person may do."""
+    access = exchange.key
+    is_given = "user_email" in fields or exchange.request.method == "POST"
+    if access.is_superuser or not is_given:
+        return
+    email = fields.get("user_email")
+    if not isinstance(email, str) or email.strip().lower() != access.user_email:
+        fault = {"user_email": [f"must be {access.user_email}"]}
+        raise ProblemError("forbidden", "A person can make keys for that person alone.", fault)
 
 
 def _check_target(exchange: Exchange, kind: Kind, fields: Mapping[str, Any]) -> None:
@@ -454,6 +469,7 @@ def _operation(kind: Kind, verb: str, handler: Any, **more: Any) -> Operation:
         "safe": reads,
         "answer": record_answer(kind.type, kind.root),
         "created": verb == "create",
+        "leads": "all" if kind.type == "unblock_contact_job" else "none",
         "extra": "checked_by_handler" if verb in {"create", "update"} else "refused",
     }
     return Operation(methods=methods, path=kind.path + below, handler=partial(handler, kind=kind), **{**usual, **more})

@@ -96,6 +96,7 @@ def _operations() -> Iterator[Operation]:
     path = f"{KIND.path}/{{id}}"
     yield Operation(
         name="publish_schedule",
+        leads="none",
         methods=("POST",),
         path=f"{path}/publish",
         summary="Publish the draft of a schedule",
@@ -113,6 +114,7 @@ def _operations() -> Iterator[Operation]:
     wanted = ("page", "per_page", "cursor", "columns", "root")
     yield Operation(
         name="list_schedule_versions",
+        leads="none",
         methods=("GET",),
         path=f"{path}/versions",
         summary="List the published versions of a schedule, newest first",

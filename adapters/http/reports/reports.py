@@ -152,7 +152,7 @@ async def _made(
     if pivot.name != TOKENS:
         return made
     # A lead is in several pivots of its row, so totals of rows are queried, not summed.
-    alone = await exchange.services.reads.sums(exchange.company_id, wanted, category if category.name else None, None)
+    alone = await exchange.reads.sums(exchange.company_id, wanted, category if category.name else None, None)
     rows_alone: Report = await run(report, SlicedSequence(alone or ()), measure, category, Grouping(""))
     return structs.replace(made, categories=rows_alone.categories, totals=rows_alone.totals)
 
@@ -193,7 +193,7 @@ async def _found(
     parameters.finish()
     category, pivot = groupings
     asked = [one if one.name else None for one in groupings]
-    found = await exchange.services.reads.sums(exchange.company_id, wanted, asked[0], asked[1])
+    found = await exchange.reads.sums(exchange.company_id, wanted, asked[0], asked[1])
     if found is None:
         parameters.refuse("category" if pivot.name == "" else "pivot", "gives too many groups; choose fewer days")
         parameters.finish()
@@ -207,7 +207,7 @@ async def _span(
     since, until = wanted.created_from, wanted.created_to
     if (since is not None and until is not None) or not {*TIME_UNITS} & {*names}:
         return since, until
-    span = await exchange.services.reads.created_span(exchange.company_id, wanted)
+    span = await exchange.reads.created_span(exchange.company_id, wanted)
     if span is None:
         return since, since  # nothing, from a beginning that may be known
     first, last = span
@@ -224,7 +224,7 @@ async def _overall(
     """Return the metrics over all rows. If a lead is in several groups they are queried, not summed."""
     if TOKENS not in names:
         return made.overall
-    found = await exchange.services.reads.sums(exchange.company_id, wanted, None, None)
+    found = await exchange.reads.sums(exchange.company_id, wanted, None, None)
     return report(found or (), measure, Grouping(""), Grouping("")).overall
 
 
@@ -271,6 +271,7 @@ _ORDERED = {"order": "metric to sort rows by, the highest first; default: as the
 OPERATIONS: tuple[Operation, ...] = (
     Operation(
         name="report_leads",
+        leads="visible",
         methods=("GET",),
         path="/api/v1/leads/reports",
         summary="Report leads by category and pivot",
@@ -299,6 +300,7 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         name="report_calls",
+        leads="visible",
         methods=("GET",),
         path="/api/v1/calls/reports",
         summary="Report calls by category",
@@ -326,6 +328,7 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         name="stats_of_calls",
+        leads="visible",
         methods=("GET",),
         path="/api/v1/calls/stats",
         summary="Return one metric of calls for each value of an attribute",

@@ -9,7 +9,7 @@ from typing import Any, get_args
 
 from adapters.http.exchange.answers import CURSOR_PER_PAGE_MAX
 from adapters.http.schema.record_descriptions import sentence_of
-from engine.account import values
+from engine.account import teams, values
 from engine.account.steps import GRACE_MINUTES_MAX
 from engine.calendar.rails_names import RAILS_NAMES
 from engine.calendar.windows import WINDOW_ROWS_MAX
@@ -268,6 +268,21 @@ _BUSINESS_HOURS: Schema = {
     "maxItems": WINDOW_ROWS_MAX,
 }
 
+_NAMED_BY_ID = RECORD_BODIES.keys() - {"company"}
+"""Models of which a team may reach some: leads and calls are chosen by lead_filters, a company has one record."""
+
+
+def _permission(model: str, actions: Sequence[str]) -> Schema:
+    """Return the schema of what a team may do with records of a model; of account records it may name some by id."""
+    scope = {"anyOf": [choice(("all",)), {**IDS, "minItems": 1}]} if model in _NAMED_BY_ID else choice(("all",))
+    return {
+        "type": "object",
+        "required": ["actions"],
+        "properties": {"actions": {"type": "array", "minItems": 1, "items": choice(actions)}, "scope": scope},
+        "additionalProperties": False,
+    }
+
+
 _RECORD_INPUTS: Mapping[str, Schema] = {
     "name": text(TEXT_LENGTH_MAX, least=1),
     "description": _or_null(text(values.DESCRIPTION_LENGTH_MAX)),
@@ -277,7 +292,7 @@ _RECORD_INPUTS: Mapping[str, Schema] = {
         (
             *("paused", "require_auth", "voice", "sms", "end_steps_may_contact", "real_time_priority", "is_final"),
             *("counts_as_contact", "sets_opt_out", "sets_suppression", "requires_callback_time", "allow_auth_token"),
-            "confirm_all",
+            *("confirm_all", "superuser"),
         ),
         BOOLEAN,
     ),
@@ -356,6 +371,41 @@ _RECORD_INPUTS: Mapping[str, Schema] = {
             {"type": "string", "pattern": "^([*]|[a-z_]{1,40}(:[a-z_]{1,40})?)$"},
         ]
     },
+    "user_email": _or_null(EMAIL),
+    "users_emails": {
+        "type": "array",
+        "items": {"type": "string", "allOf": [EMAIL]},
+        "maxItems": teams.MEMBERS_MAX,
+    },
+    "permissions": {
+        "type": "object",
+        "properties": {model: _permission(model, actions) for model, actions in teams.PERMISSIONS.items()},
+        "additionalProperties": False,
+        "examples": [{"lead": {"actions": ["read", "update"]}, "buyer": {"actions": ["read"], "scope": "all"}}],
+    },
+    "lead_filters": _or_null(
+        {
+            "type": "object",
+            "minProperties": 1,
+            "properties": {
+                **{
+                    name: {**IDS, "minItems": 1} for name in ("offer_ids", "schedule_ids", "buyer_ids", "traffic_source_ids")
+                },
+                "token_filters": {
+                    "type": "array",
+                    "minItems": 1,
+                    "maxItems": teams.TOKEN_FILTERS_MAX,
+                    "items": {
+                        "type": "object",
+                        "required": ["key", "value"],
+                        "properties": {name: text(TEXT_LENGTH_MAX, least=1) for name in ("key", "value")},
+                        "additionalProperties": False,
+                    },
+                },
+            },
+            "additionalProperties": False,
+        }
+    ),
     "ip_allow_list": {
         "description": "addresses and networks from which the key is taken",
         "type": "array",

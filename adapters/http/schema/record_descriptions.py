@@ -190,6 +190,7 @@ _OF_TYPE: Mapping[str, Mapping[str, str]] = {
         "ip_allow_list": "addresses and networks from which the key is taken; none: from anywhere",
         "expires_at": "until when it is good; null: for ever",
         "revoked_at": "any moment takes the key out of use at once, null brings it back",
+        "user_email": "person for whom the key acts: a team of that person must grant what it does; null: no team limits it",
     },
     "call_disposition": {
         "code": "letters, digits and _, by which filters of steps name it, else its name; of no other disposition",
@@ -222,6 +223,12 @@ _OF_TYPE: Mapping[str, Mapping[str, str]] = {
         "unblock_count": "contacts unblocked so far",
         "failed_count": "contacts whose block could not be lifted",
         "succeeded_at": "when the last partition was done; null while one is not, or where a contact failed",
+    },
+    "access_control_list": {
+        "users_emails": "addresses of its members; keys with one of them as user_email act for that person",
+        "superuser": "true: its members may do everything that their keys may",
+        "permissions": "model -> actions, and a scope of ids where only some records are meant; teams of one person unite",
+        "lead_filters": "which leads and calls its members see: those that fit every list; null: all",
     },
     "action_group": {"steps": "what stands in a schedule in the place of the group"},
 }

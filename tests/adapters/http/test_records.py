@@ -363,6 +363,7 @@ EVERY_TYPE = COLLECTIONS | {
     "rule_packs": ({"name": "Counsel"}, {"name": "Lawyers"}),
     "action_groups": ({"name": "Hello", "steps": STEPS}, {"name": "Welcome"}),
     "buyer_fleets": ({"name": "Best", "user_fleet_id": "vip"}, {"description": "Who answers at once"}),
+    "access_control_lists": ({"name": "Agents"}, {"superuser": True}),
 }
 
 

@@ -17,6 +17,7 @@ from engine.views.lead import lead_view
 from schemas.contact import Attempt, Call, Head
 from schemas.decisions import Fact
 from schemas.instant import DAY, EPOCH, from_datetime
+from schemas.records import LeadFilters, TokenFilter
 from tests.adapters.postgres.projected_rows import START, Shown, call, lead, record
 
 
@@ -165,6 +166,10 @@ async def test_every_field_of_a_filter_has_its_piece_of_sql(shown: Shown) -> Non
         has_next_action=False, buyer_converted=True, offer_converted=True, either_converted=True, opt_out=True,
         fulltext="x", completed_calls=1, contact_id=1, states=("CA",), recent_call_disposition_id=1, lead_import_id=1,
         tag="x", token_key="x", token_value=("x", "y"),
+        visible=(
+            LeadFilters(offer_ids=(1,), schedule_ids=(1,), buyer_ids=(1,), traffic_source_ids=(1,)),
+            LeadFilters(token_filters=(TokenFilter("x", "y"),)),
+        ),
     )  # fmt: skip
     assert None not in msgspec.structs.astuple(everything)
     assert ids(await PostgresReads(shown.pool).leads(1, everything, Paging())) == []

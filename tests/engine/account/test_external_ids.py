@@ -22,6 +22,7 @@ MADE_WITH: dict[str, dict[str, Any]] = {
     "call_disposition": {"name": "Sold", "code": "sold_{}"},
     "action_group": {"name": "Two", "steps": STEPS},
     "rule_pack": {"name": "Ours"},
+    "access_control_list": {"name": "Agents"},
 }
 TYPES = sorted(MADE_WITH)
 

@@ -1,0 +1,99 @@
+"""How does a person read no lead, call or record that no team of theirs shows? By filters that are added to each read."""
+
+from collections.abc import Sequence
+from typing import TypeVar
+
+from msgspec import structs
+
+from adapters.reads.ports import CallFilter, LeadFilter, LimitableReads, Page, Paging, RecordFilter, Row
+from engine.account.teams import Limits
+from engine.views.report import Group, Grouping
+from schemas.instant import Instant
+
+F = TypeVar("F", bound=LeadFilter | CallFilter)
+
+_ONE = Paging(per_page=1, counted=False)
+
+
+class LimitedReads:
+    """Reads what `limits` leave visible; anything else looks as if it did not exist.
+
+    `record_type`: the type that `limits.record_ids` are of. A single row is looked up once more as a list of one, so that
+    one condition decides what is visible.
+    """
+
+    def __init__(self, reads: LimitableReads, limits: Limits, record_type: str) -> None:
+        self._reads = reads
+        self._limits = limits
+        self._record_type = record_type
+
+    async def lead(self, company_id: int, lead: int | str) -> Row | None:
+        """Return a visible lead."""
+        return await self._visible_lead(company_id, await self._reads.lead(company_id, lead))
+
+    async def shown_lead(self, company_id: int, lead: int | str) -> Row | None:
+        """Return the shown columns of a visible lead."""
+        return await self._visible_lead(company_id, await self._reads.shown_lead(company_id, lead))
+
+    async def leads(self, company_id: int, wanted: LeadFilter, paging: Paging) -> Page:
+        """Return visible leads."""
+        return await self._reads.leads(company_id, self._narrowed(wanted), paging)
+
+    async def newest_lead(
+        self, company_id: int, contact_key: str, *, offer_id: int | None, schedule_ids: Sequence[int]
+    ) -> Row | None:
+        """Return the newest lead of a contact if it is visible."""
+        row = await self._reads.newest_lead(company_id, contact_key, offer_id=offer_id, schedule_ids=schedule_ids)
+        return await self._visible_lead(company_id, row)
+
+    async def newest_named(
+        self, company_id: int, external_record_id: str, *, offer_id: int | None, schedule_ids: Sequence[int]
+    ) -> Row | None:
+        """Return the newest lead with an external_record_id if it is visible."""
+        row = await self._reads.newest_named(company_id, external_record_id, offer_id=offer_id, schedule_ids=schedule_ids)
+        return await self._visible_lead(company_id, row)
+
+    async def call(self, company_id: int, call: int | str) -> Row | None:
+        """Return a visible call."""
+        row = await self._reads.call(company_id, call)
+        if row is None or self._limits.leads is None:
+            return row
+        found = await self._reads.calls(company_id, self._narrowed(CallFilter(ids=(row["id"],))), _ONE)
+        return row if found.rows else None
+
+    async def calls(self, company_id: int, wanted: CallFilter, paging: Paging) -> Page:
+        """Return visible calls."""
+        return await self._reads.calls(company_id, self._narrowed(wanted), paging)
+
+    async def created_span(self, company_id: int, wanted: LeadFilter | CallFilter) -> tuple[Instant, Instant] | None:
+        """Return when the first and the last visible lead or call of a filter was created."""
+        return await self._reads.created_span(company_id, self._narrowed(wanted))
+
+    async def sums(
+        self, company_id: int, wanted: LeadFilter | CallFilter, category: Grouping | None, pivot: Grouping | None
+    ) -> Sequence[Group] | None:
+        """Return the sums of visible leads or calls by group."""
+        return await self._reads.sums(company_id, self._narrowed(wanted), category, pivot)
+
+    async def record(self, company_id: int, record_type: str, record: int | str) -> Row | None:
+        """Return a visible account record."""
+        row = await self._reads.record(company_id, record_type, record)
+        known = self._limits.record_ids if record_type == self._record_type else None
+        return row if row is None or known is None or row["id"] in known else None
+
+    async def records(self, company_id: int, record_type: str, wanted: RecordFilter, paging: Paging) -> Page:
+        """Return visible account records."""
+        known = self._limits.record_ids if record_type == self._record_type else None
+        if known is not None:
+            ids = known if wanted.ids is None else tuple(one for one in wanted.ids if one in known)
+            wanted = structs.replace(wanted, ids=ids)
+        return await self._reads.records(company_id, record_type, wanted, paging)
+
+    async def _visible_lead(self, company_id: int, row: Row | None) -> Row | None:
+        if row is None or self._limits.leads is None:
+            return row
+        found = await self._reads.leads(company_id, self._narrowed(LeadFilter(ids=(row["id"],))), _ONE)
+        return row if found.rows else None
+
+    def _narrowed(self, wanted: F) -> F:
+        return structs.replace(wanted, visible=self._limits.leads)
