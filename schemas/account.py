@@ -29,6 +29,15 @@ class CapUsage(Struct, omit_defaults=True):
     open: dict[str, int] = {}
 
 
+class AgentState(Entity, kw_only=True):
+    """The status of an agent, the page where it was set, and the messages acknowledged last."""
+
+    company_id: int
+    agent_status_id: int | None = None
+    agent_widget_id: int | None = None
+    acknowledged: tuple[int, ...] = ()
+
+
 class Claim(Entity, kw_only=True):
     """A contact's slot, held since `granted_at` on what `holds` names, or its request for one while that is None."""
 

@@ -41,6 +41,10 @@ RecordType = Literal[
     "buyer_fleet",
     "unblock_contact_job",
     "access_control_list",
+    "call_center",
+    "agent_status",
+    "agent",
+    "agent_message",
 ]
 
 
@@ -358,6 +362,46 @@ class UnblockContactJob(Body, frozen=True, kw_only=True):
     last_contact_id: str | None = None
 
 
+class CallCenter(Body, frozen=True, kw_only=True):
+    """Where agents work: a place, or a part of the company; messages can be for it."""
+
+    name: str
+    description: str | None = None
+    external_record_id: str | None = None
+
+
+AgentStatusKey = Literal["offline", "available", "on_call", "wrap_up", "break", "lunch", "training", "meeting"]
+
+
+class AgentStatus(Body, frozen=True, kw_only=True):
+    """What an agent does now; `key` says it to programs, `name` to people."""
+
+    name: str
+    key: AgentStatusKey
+    sortable_order: int | None = None
+    external_record_id: str | None = None
+
+
+class Agent(Body, frozen=True, kw_only=True):
+    """Somebody who talks to leads, for buyers or in a call center; keys with the `user_email` act for the agent."""
+
+    name: str
+    user_email: str | None = None
+    call_center_id: int | None = None
+    buyer_ids: tuple[int, ...] = ()
+    external_record_id: str | None = None
+
+
+class AgentMessage(Body, frozen=True, kw_only=True):
+    """A text for agents: those of its buyers, groups and call centers, or all; in a status, or in any."""
+
+    content: str
+    agent_status_id: int | None = None
+    buyer_ids: tuple[int, ...] = ()
+    buyer_group_ids: tuple[int, ...] = ()
+    call_center_ids: tuple[int, ...] = ()
+
+
 RECORD_BODIES: dict[str, type[Body]] = {
     "company": Company,
     "offer": Offer,
@@ -374,6 +418,10 @@ RECORD_BODIES: dict[str, type[Body]] = {
     "buyer_fleet": BuyerFleet,
     "unblock_contact_job": UnblockContactJob,
     "access_control_list": AccessControlList,
+    "call_center": CallCenter,
+    "agent_status": AgentStatus,
+    "agent": Agent,
+    "agent_message": AgentMessage,
 }
 
 
@@ -429,11 +477,15 @@ __all__ = [
     "RECORD_BODIES",
     "AccessControlList",
     "ActionGroup",
+    "Agent",
+    "AgentMessage",
+    "AgentStatus",
     "ApiKey",
     "Body",
     "Buyer",
     "BuyerFleet",
     "BuyerGroup",
+    "CallCenter",
     "CallDisposition",
     "Company",
     "LeadFilters",

@@ -419,6 +419,21 @@ class CallEarned(AccountRequest, frozen=True, kw_only=True):
     amounts: dict[str, dict[str, float]] = {}
 
 
+class AgentStatusChangeRequested(AccountRequest, frozen=True, kw_only=True):
+    """Set the status of an agent; `agent_widget_id` is the page of the agent, as its program numbers it."""
+
+    agent_id: int
+    agent_status_id: int
+    agent_widget_id: int | None = None
+
+
+class AgentMessageAcknowledged(AccountRequest, frozen=True, kw_only=True):
+    """An agent has read a message."""
+
+    agent_message_id: int
+    agent_id: int
+
+
 CONTACT_REQUESTS: dict[str, type[ContactRequest]] = {
     "lead.submitted": LeadSubmitted,
     "lead.update_requested": LeadUpdateRequested,
@@ -444,6 +459,8 @@ ACCOUNT_REQUESTS: dict[str, type[AccountRequest]] = {
     "slot.requested": SlotRequested,
     "slot.released": SlotReleased,
     "call.earned": CallEarned,
+    "agent.status_change_requested": AgentStatusChangeRequested,
+    "agent.message_acknowledged": AgentMessageAcknowledged,
 }
 
 REQUEST_TYPES: dict[type[Message], str] = {

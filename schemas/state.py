@@ -1,6 +1,6 @@
 """Under which key is a value of state stored? The key names the type; keys with `__` belong to the runner."""
 
-from schemas.account import Claim, Referrers, Seen, Slots, Taken
+from schemas.account import AgentState, Claim, Referrers, Seen, Slots, Taken
 from schemas.contact import Call, Head, Lead, OpenSlotRequests, Part, Relay, Replan, UnblockSweep
 from schemas.instant import EPOCH, Instant
 from schemas.records import Record
@@ -36,6 +36,7 @@ ENTITIES: dict[str, type[Entity]] = {
     "taken": Taken,
     "referrers": Referrers,
     "seen": Seen,
+    "agent": AgentState,
     "stream": Stream,
 }
 ENTITY_PREFIXES: tuple[str, ...] = tuple(f"{kind}/" for kind in ENTITIES)
@@ -95,6 +96,11 @@ def slots_key(company_id: int, resource: str) -> str:
 def claim_key(company_id: int, request_id: str) -> str:
     """Return the key of a contact's slot, or of its request for one."""
     return f"claim/{company_id}/{request_id}"
+
+
+def agent_key(agent_id: int) -> str:
+    """Return the key of the status of an agent."""
+    return f"agent/{agent_id}"
 
 
 def taken_key(company_id: int, kind: str, value: str) -> str:

@@ -1,6 +1,7 @@
 """Which operations does the API have? Every row, in the order of the OpenAPI document."""
 
 from adapters.http import system
+from adapters.http.agents import agents
 from adapters.http.calls import call_changes, call_lists, call_reports, call_starts, calls, texts
 from adapters.http.exchange.exchange import Operation
 from adapters.http.impressions import impressions
@@ -26,6 +27,7 @@ OPERATIONS: tuple[Operation, ...] = (
     *why.OPERATIONS,
     *previews.OPERATIONS,
     *schedule_versions.OPERATIONS,
+    *agents.OPERATIONS,
     *records.OPERATIONS,
     *company.OPERATIONS,
     *system.OPERATIONS,

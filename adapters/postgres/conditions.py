@@ -6,7 +6,7 @@ from typing import Any
 from msgspec.structs import asdict
 
 from adapters.postgres.tables import BIGINT_MAX
-from adapters.reads.ports import CallFilter, ImpressionFilter, LeadFilter, ManualFireFilter, RecordFilter
+from adapters.reads.ports import AgentStatusFilter, CallFilter, ImpressionFilter, LeadFilter, ManualFireFilter, RecordFilter
 from schemas.instant import DAY, to_datetime
 from schemas.records import LeadFilters
 
@@ -107,13 +107,19 @@ MANUAL_FIRE_PIECES: dict[str, str] = {
     "fulltext": "EXISTS (SELECT 1 FROM {read}.records AS w WHERE w.company_id = $1 AND w.type = 'outgoing_webhook'"
     " AND w.id = outgoing_webhook_id AND strpos(lower(w.name), lower(?)) > 0)",
 }
+AGENT_STATUS_PIECES: dict[str, str] = {
+    "created_from": "created_at >= ?",
+    "created_to": "created_at < ?",
+    "fulltext": "(strpos(lower(key), lower(?)) > 0 OR EXISTS (SELECT 1 FROM {read}.records AS w WHERE w.company_id = $1"
+    " AND w.type = 'agent' AND w.id = collaborator_id AND strpos(lower(w.name), lower(?)) > 0))",
+}
 RECORD_PIECES: dict[str, str] = {
     "ids": "id = ANY (?::bigint[])",
     "created_from": "created_at >= ?",
     "created_to": "created_at < ?",
     "paused": "coalesce((body->>'paused')::boolean, false) = ?",
-    "fulltext": "strpos(lower(concat_ws(' ', name, body->>'description', body->>'number', body->>'external_record_id')),"
-    " lower(?)) > 0",
+    "fulltext": "strpos(lower(concat_ws(' ', name, body->>'description', body->>'number', body->>'external_record_id',"
+    " body->>'content', body->>'user_email', body->>'users_emails')), lower(?)) > 0",
 }
 INSTANTS = frozenset({"created_from", "created_to", "next_action_from", "next_action_to", "ended_from", "ended_to"})
 
@@ -175,6 +181,11 @@ def add_record_conditions(wanted: RecordFilter, statement: Statement) -> None:
 def add_impression_conditions(wanted: ImpressionFilter, statement: Statement) -> None:
     """Add the conditions of a filter of impressions."""
     _add_conditions(statement, IMPRESSION_PIECES, {}, asdict(wanted))
+
+
+def add_agent_status_conditions(wanted: AgentStatusFilter, statement: Statement) -> None:
+    """Add the conditions of a filter of the log of agent statuses."""
+    _add_conditions(statement, AGENT_STATUS_PIECES, {}, asdict(wanted))
 
 
 def add_manual_fire_conditions(wanted: ManualFireFilter, statement: Statement) -> None:

@@ -11,6 +11,7 @@ import msgspec
 
 from adapters.postgres.conditions import (
     Statement,
+    add_agent_status_conditions,
     add_call_conditions,
     add_impression_conditions,
     add_lead_conditions,
@@ -30,6 +31,7 @@ from adapters.postgres.spans import bounds, cover, rolled
 from adapters.postgres.sql import Schemas, queries
 from adapters.postgres.tables import CALLS, LEADS, RECORDS
 from adapters.reads.ports import (
+    AgentStatusFilter,
     CallFilter,
     ImpressionFilter,
     LeadFilter,
@@ -175,6 +177,27 @@ class PostgresReads:
         statement = Statement(company_id)
         add_manual_fire_conditions(wanted, statement)
         return await self._lists.page("manual_fires", statement, paging, "id")
+
+    async def agent_status_timestamps(self, company_id: int, wanted: AgentStatusFilter, paging: Paging) -> Page:
+        """Return the log of the statuses of agents, newest first."""
+        statement = Statement(company_id)
+        add_agent_status_conditions(wanted, statement)
+        return await self._lists.page("agent_status_timestamps", statement, paging, "id")
+
+    async def agent_statuses(self, company_id: int, agent_ids: Sequence[int]) -> dict[int, Row]:
+        """Return the newest entry of the log of each agent that has one."""
+        rows = await self._rows("agent_statuses", company_id, list(agent_ids))
+        return {row["collaborator_id"]: row for row in rows}
+
+    async def acknowledged_counts(self, company_id: int, message_ids: Sequence[int]) -> dict[int, int]:
+        """Return how many agents have acknowledged each message; one that nobody has is left out."""
+        rows = await self._rows("acknowledged_counts", company_id, list(message_ids))
+        return {row["message_id"]: row["agents"] for row in rows}
+
+    async def acknowledged(self, company_id: int, agent_id: int, message_ids: Sequence[int]) -> frozenset[int]:
+        """Return which of these messages an agent has acknowledged."""
+        rows = await self._rows("acknowledged", company_id, agent_id, list(message_ids))
+        return frozenset(row["message_id"] for row in rows)
 
     async def contact(self, company_id: int, contact_key: str) -> Row | None:
         """Return the contact of a number or address."""

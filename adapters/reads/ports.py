@@ -174,6 +174,14 @@ class ManualFireFilter(Struct, frozen=True, kw_only=True):
     fulltext: str | None = None
 
 
+class AgentStatusFilter(Struct, frozen=True, kw_only=True):
+    """Which entries of the log of agent statuses; `fulltext` finds a part of the key, or of the agent's name."""
+
+    created_from: Instant | None = None
+    created_to: Instant | None = None
+    fulltext: str | None = None
+
+
 class RecordFilter(Struct, frozen=True, kw_only=True):
     """Which account records of a type; `paused` compares that field of the body."""
 
@@ -303,6 +311,22 @@ class Reads(LimitableReads, DueLeadReads, Protocol):
 
     async def tallies(self, company_id: int, resources: Sequence[str]) -> Mapping[str, Mapping[str, CapUsage]]:
         """Return the usage of the caps of each resource (`buyer_group/7`) by period, as last counted by the account."""
+        ...
+
+    async def agent_status_timestamps(self, company_id: int, wanted: AgentStatusFilter, paging: Paging) -> Page:
+        """Return the log of the statuses of agents, newest first."""
+        ...
+
+    async def agent_statuses(self, company_id: int, agent_ids: Sequence[int]) -> Mapping[int, Row]:
+        """Return the newest entry of the log of each agent that has one."""
+        ...
+
+    async def acknowledged_counts(self, company_id: int, message_ids: Sequence[int]) -> Mapping[int, int]:
+        """Return how many agents have acknowledged each message; one that nobody has is left out."""
+        ...
+
+    async def acknowledged(self, company_id: int, agent_id: int, message_ids: Sequence[int]) -> frozenset[int]:
+        """Return which of these messages an agent has acknowledged."""
         ...
 
     async def fleet_members(self, company_id: int, fleet_ids: Sequence[int]) -> Mapping[int, Sequence[int]]:

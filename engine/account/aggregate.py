@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 
+from engine.account.agents import acknowledge, forget_deleted, set_status
 from engine.account.changes import change_record, end_pause
 from engine.account.slots import apply_record_change, count_earned, release_slot, request_slot, wake
 from engine.partition.aggregate import Adoption, Timer
@@ -15,6 +16,8 @@ from schemas.records import Record
 from schemas.requests import (
     ACCOUNT_REQUESTS,
     AccountRequest,
+    AgentMessageAcknowledged,
+    AgentStatusChangeRequested,
     CallEarned,
     RecordChangeRequested,
     SlotReleased,
@@ -82,6 +85,10 @@ class AccountAggregate:
                 release_slot(draft, request)
             case CallEarned():
                 count_earned(draft, request)
+            case AgentStatusChangeRequested():
+                set_status(draft, request)
+            case AgentMessageAcknowledged():
+                acknowledge(draft, request)
             case _:
                 raise TypeError(f"{type(request).__name__} is not asked of an account")
 
@@ -125,6 +132,7 @@ class AccountAggregate:
             _refuse_repeat(draft, request.company_id, envelope)
         record = change_record(draft, request)
         apply_record_change(draft, record)
+        forget_deleted(draft, record)
 
 
 def _refuse_repeat(draft: Draft, company_id: int, envelope: Envelope) -> None:

@@ -5,7 +5,7 @@ misspelt name is not silently ignored.
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, get_args
 
 from msgspec import Struct
 from msgspec.structs import asdict
@@ -30,14 +30,16 @@ from engine.account.publishing import PUBLISH_INPUTS, WRITTEN_BY_PUBLISHING
 from engine.account.teams import TEAM, lead_filters, permissions, user_email, users_emails
 from engine.account.teams import check_references as check_team_references
 from engine.account.unblock_jobs import check_bounds
-from engine.account.values import NOT_TOGETHER, PARSERS, number_or_sip, optional
+from engine.account.values import NOT_TOGETHER, PARSERS, Parser, agent_message_content, choice, ids, number_or_sip, optional
 from engine.partition.draft import RefusedError
-from engine.submission.fields import FieldError, is_blank, parse_boolean
+from engine.submission.fields import FieldError, is_blank, parse_boolean, parse_id
 from schemas.instant import EPOCH, Instant
 from schemas.records import (
     RECORD_BODIES,
     AccessControlList,
     ActionGroup,
+    AgentMessage,
+    AgentStatusKey,
     Body,
     Buyer,
     BuyerGroup,
@@ -86,7 +88,12 @@ _PARSERS: dict[tuple[str, str], Any] = {
     (TEAM, "superuser"): parse_boolean,
     (TEAM, "permissions"): permissions,
     (TEAM, "lead_filters"): optional(lead_filters),
-    ("api_key", "user_email"): optional(user_email),
+    **dict.fromkeys((("api_key", "user_email"), ("agent", "user_email")), optional(user_email)),
+    ("agent_status", "key"): choice(*get_args(AgentStatusKey)),
+    ("agent", "call_center_id"): optional(parse_id),
+    ("agent_message", "content"): agent_message_content,
+    ("agent_message", "agent_status_id"): optional(parse_id),
+    ("agent_message", "call_center_ids"): ids,
 }
 
 
@@ -125,8 +132,8 @@ def read_body(
         _read_group(given, values, errors, exists, fleet_named)
     if kind is RulePack:
         read_rule_pack(given, values, errors)
-    if kind is UnblockContactJob and current is None:
-        check_bounds(values, errors, now=now)
+    if current is None:
+        _check_new(kind, values, errors, now=now)
     _check_required(kind, values, errors)
     facts: tuple[str, ...] = ()
     if kind is BuyerGroup:
@@ -178,15 +185,27 @@ def _read_fields(record_type: str, given: Mapping[str, Any], current: Body | Non
 
 
 def _read_field(record_type: str, name: str, value: Any, values: dict[str, Any], errors: Errors) -> None:
-    parse = _PARSERS.get((record_type, name)) or PARSERS[name]
     try:
-        values[name] = parse(value)
+        values[name] = parser_of(record_type, name)(value)
     except FieldError as error:
         errors.setdefault(name, []).append(str(error))
 
 
+def parser_of(record_type: str, name: str) -> Parser:
+    """Return what parses a field of a type."""
+    return _PARSERS.get((record_type, name)) or PARSERS[name]
+
+
 def _listed(known: Mapping[str, Any]) -> str:
     return f"those are {', '.join(known)}"
+
+
+def _check_new(kind: type[Body], values: Mapping[str, Any], errors: Errors, *, now: Instant) -> None:
+    """Check what holds only for a record that is created."""
+    if kind is UnblockContactJob:
+        check_bounds(values, errors, now=now)
+    if kind is AgentMessage and values.get("content") == "":
+        errors.setdefault("content", []).append("must not be blank")
 
 
 def _check_required(kind: type[Body], values: Mapping[str, Any], errors: Errors) -> None:
@@ -248,17 +267,26 @@ def _read_group(
     values["steps"] = steps
 
 
-_LIST_REFERENCES = {"buyer_ids": "buyer", "buyer_group_ids": "buyer_group", "buyer_fleet_ids": "buyer_fleet"}
+_LIST_REFERENCES = {
+    "buyer_ids": "buyer",
+    "buyer_group_ids": "buyer_group",
+    "buyer_fleet_ids": "buyer_fleet",
+    "call_center_ids": "call_center",
+}
+_REFERENCES = {
+    "offer_id": "offer",
+    "action_group_id": "action_group",
+    "call_center_id": "call_center",
+    "agent_status_id": "agent_status",
+}
 
 
 def _check_references(values: Mapping[str, Any], given: Mapping[str, Any], errors: Errors, exists: Exists) -> None:
     """Check the references of the given fields; stored ones were checked before and cannot have been deleted."""
-    offer_id = values.get("offer_id")
-    if "offer_id" in given and offer_id is not None and not exists("offer", offer_id):
-        errors.setdefault("offer_id", []).append(f"{offer_id} is no offer of this company")
-    group_id = values.get("action_group_id")
-    if "action_group_id" in given and group_id is not None and not exists("action_group", group_id):
-        errors.setdefault("action_group_id", []).append(f"{group_id} is no action group of this company")
+    for field, record_type in _REFERENCES.items():
+        record_id = values.get(field)
+        if field in given and record_id is not None and not exists(record_type, record_id):
+            errors.setdefault(field, []).append(f"{record_id} is no {record_type.replace('_', ' ')} of this company")
     for field in ("on_inbound_connected", "on_conversion"):
         schedule_id = getattr(values.get(field), "schedule_id", None)
         if field in given and schedule_id is not None and not exists("schedule", schedule_id):

@@ -8,6 +8,8 @@ from schemas.account import Referrers, Taken
 from schemas.records import (
     RECORD_BODIES,
     ActionGroup,
+    Agent,
+    AgentMessage,
     ApiKey,
     Body,
     Buyer,
@@ -64,21 +66,34 @@ def references_of(body: Body) -> set[Reference]:
 def _references(body: Body) -> Iterator[Reference]:
     if isinstance(body, Schedule | Number) and body.offer_id is not None:
         yield "offer", body.offer_id
-    if isinstance(body, Offer | BuyerGroup):
+    if isinstance(body, Offer | BuyerGroup | Agent | AgentMessage):
         yield from (("buyer", buyer_id) for buyer_id in body.buyer_ids)
     if isinstance(body, Buyer):
         yield from (("buyer_fleet", fleet_id) for fleet_id in body.buyer_fleet_ids)
-    if isinstance(body, Offer):
+    if isinstance(body, Agent | AgentMessage):
+        yield from _agent_references(body)
+    if isinstance(body, Offer | AgentMessage):
         yield from (("buyer_group", group_id) for group_id in body.buyer_group_ids)
     if isinstance(body, Schedule):
-        for reaction in (body.on_inbound_connected, body.on_conversion):
-            if isinstance(reaction, OnInboundConnected | OnConversion) and reaction.schedule_id is not None:
-                yield "schedule", reaction.schedule_id
+        yield from _reaction_references(body)
         yield from _step_references((*body.steps, *body.end_steps))
     elif isinstance(body, ActionGroup):
         yield from _step_references(body.steps)
     elif isinstance(body, CallDisposition) and body.action_group_id is not None:
         yield "action_group", body.action_group_id
+
+
+def _reaction_references(body: Schedule) -> Iterator[Reference]:
+    for reaction in (body.on_inbound_connected, body.on_conversion):
+        if isinstance(reaction, OnInboundConnected | OnConversion) and reaction.schedule_id is not None:
+            yield "schedule", reaction.schedule_id
+
+
+def _agent_references(body: Agent | AgentMessage) -> Iterator[Reference]:
+    call_center_ids = body.call_center_ids if isinstance(body, AgentMessage) else (body.call_center_id,)
+    yield from (("call_center", call_center_id) for call_center_id in call_center_ids if call_center_id is not None)
+    if isinstance(body, AgentMessage) and body.agent_status_id is not None:
+        yield "agent_status", body.agent_status_id
 
 
 def _step_references(steps: Iterable[Step]) -> Iterator[Reference]:
@@ -183,6 +198,8 @@ def _unique_values(body: Body) -> dict[str, tuple[str, str]]:  # noqa: PLR0911 -
             return {"user_buyer_id": ("user_buyer_id", body.user_buyer_id)}
         case BuyerFleet():
             return {"user_fleet_id": ("user_fleet_id", body.user_fleet_id)}
+        case Agent() if body.user_email is not None:
+            return {"user_email": ("agent_email", body.user_email)}
         case Number():
             return {"number": ("number", body.number)}
         case CallDisposition() if body.code is not None:

@@ -33,6 +33,8 @@ PERMISSIONS: Mapping[str, tuple[str, ...]] = {
     **{record_type: _EVERY_RECORD for record_type in RECORD_BODIES if record_type not in {"company", TEAM}},
     "outgoing_webhook": (*_EVERY_RECORD, "secret", "fire"),
     "unblock_contact_job": ("read", "create", "delete"),
+    "agent_status": (*_EVERY_RECORD, "set"),
+    "agent_message": (*_EVERY_RECORD, "acknowledge"),
     TEAM: ("read",),
 }
 """Model -> what a team may grant. Who may change teams could grant itself all else: that takes a superuser."""
@@ -42,7 +44,7 @@ _NOT_YET = {"fields": "are not hidden yet; leave it out"}
 _FILTERED = {"offer_ids": "offer", "schedule_ids": "schedule", "buyer_ids": "buyer", "traffic_source_ids": "traffic_source"}
 
 
-class Limits(Struct, frozen=True):
+class Reach(Struct, frozen=True):
     """What a person may reach by one operation.
 
     `leads`: leads and their calls that fit any of these (None: all). `record_ids`: these records of the type (None: all).
@@ -57,14 +59,14 @@ def is_granted(teams: Sequence[AccessControlList], scope: str) -> bool:
     return any(_grants(team, scope) for team in teams)
 
 
-def limits_of(teams: Sequence[AccessControlList], scope: str) -> Limits:
+def reach_of(teams: Sequence[AccessControlList], scope: str) -> Reach:
     """Return what the teams that grant a scope reach together."""
     granting = [team for team in teams if _grants(team, scope)]
     if any(team.superuser for team in granting):
-        return Limits()
+        return Reach()
     filters = [team.lead_filters for team in granting if team.lead_filters is not None]
     listed = [ids for team in granting if isinstance(ids := team.permissions[_model(scope)].scope, tuple)]
-    return Limits(
+    return Reach(
         leads=None if len(filters) < len(granting) else tuple(filters),
         record_ids=None if len(listed) < len(granting) else tuple(dict.fromkeys(chain.from_iterable(listed))),
     )

@@ -153,6 +153,11 @@ def buyer_filters(value: Any) -> tuple[str, ...]:
     return found
 
 
+def agent_message_content(value: Any) -> str:
+    """Return the text of a message; blank empties it, and then it reaches nobody."""
+    return "" if is_blank(value) else parse_text(value, most=DESCRIPTION_LENGTH_MAX)
+
+
 def dtmf_tones(value: Any) -> str:
     """Return the tones that are sent to a buyer's telephone."""
     text = parse_text(value).strip()

@@ -72,7 +72,9 @@ def parse_boolean(value: Any) -> bool:
 
 def parse_integer(value: Any, *, least: int = -INTEGER_MAX, most: int = INTEGER_MAX) -> int:
     """Return a whole number, also from text. Raises `FieldError` outside `least` to `most`."""
-    if (isinstance(value, str) and _INTEGER.fullmatch(value.strip())) or (isinstance(value, float) and value.is_integer()):
+    if isinstance(value, str) and _INTEGER.fullmatch(value.strip()):
+        value = int(value.strip())  # `int` strips less than `strip`: no control characters
+    if isinstance(value, float) and value.is_integer():
         value = int(value)
     if isinstance(value, bool) or not isinstance(value, int):
         raise FieldError("must be a whole number")
@@ -89,7 +91,7 @@ def parse_id(value: Any) -> int:
 def parse_decimal(value: Any, *, least: float = -1e15, most: float = 1e15) -> float:
     """Return a decimal number, also from text. Raises `FieldError` outside `least` to `most`."""
     if isinstance(value, str) and _DECIMAL.fullmatch(value.strip()):
-        value = float(value)
+        value = float(value.strip())
     if isinstance(value, bool) or not isinstance(value, int | float) or (isinstance(value, float) and not isfinite(value)):
         raise FieldError("must be a decimal number such as 2.5")
     if not least <= value <= most:

@@ -27,6 +27,7 @@ from schemas.records import (
 Row = Mapping[str, Any]
 
 _NOT_COUNTED: Used = {}
+_NOTHING: Row = {}
 
 FLEET_TYPE = "buyer_fleet"
 """The type whose buyers are shown with it, and set on the buyers."""
@@ -52,7 +53,17 @@ TYPE_NAMES: dict[str, str] = {
     "buyer_fleet": "BuyerFleet",
     "unblock_contact_job": "UnblockContactJob",
     "access_control_list": "AccessControlList",
+    "call_center": "CallCenter",
+    "agent_status": "AgentStatus",
+    "agent": "Agent",
+    "agent_message": "AgentMessage",
 }
+
+PROJECTED_COLUMNS: dict[str, dict[str, Any]] = {
+    "agent": {"agent_status_id": None, "agent_widget_id": None, "status_changed_at": None},
+    "agent_message": {"user_id": None, "agent_widget_count": 0},
+}
+"""Type -> column -> its value until something has happened that fills it; what happened is read beside the record."""
 
 MADE_ONCE = frozenset({"unblock_contact_job"})
 """Types whose records are never changed."""
@@ -88,17 +99,20 @@ def record_view(
     used: Used = _NOT_COUNTED,
     members: Sequence[int] = (),
     progress: UnblockProgress = NOT_BEGUN,
+    projected: Row = _NOTHING,
 ) -> dict[str, Any]:
     """Return a record as the API shows it; `path` is the collection of its type.
 
     `used` holds the counts of a record with caps; missing ones are null. `members` are the buyers of a fleet, `progress` is
-    that of an unblock contact job.
+    that of an unblock contact job, `projected` what has filled `PROJECTED_COLUMNS`.
     """
     body = msgspec.convert(row["body"], RECORD_BODIES[record_type])
     shown = {
         **_base(record_type, row, f"{path}/{row['id']}"),
         **_fields(body),
         **_derived(record_type, body, slots_held, used, members),
+        **PROJECTED_COLUMNS.get(record_type, {}),
+        **projected,
     }
     if isinstance(body, UnblockContactJob):
         shown |= job_columns(body, progress, is_deleted=row["deleted_at"] is not None)
@@ -155,6 +169,8 @@ def _derived_names(record_type: str) -> tuple[str, ...]:
     """Return the columns that follow from others."""
     if record_type == "unblock_contact_job":
         return JOB_COLUMNS
+    if record_type in PROJECTED_COLUMNS:
+        return tuple(PROJECTED_COLUMNS[record_type])
     counted = ("buyers_count",) if record_type in {"offer", "buyer_group", FLEET_TYPE} else ()
     if record_type == FLEET_TYPE:
         return (*counted, "buyer_ids")

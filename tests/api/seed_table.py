@@ -25,6 +25,7 @@ hours_to_expire max_contact_attempts data
 
 FIRED_FOR = "lead_id call_id created_at updated_at"
 
+MESSAGE = "content agent_status_id buyer_ids buyer_group_ids call_center_ids"
 UNBLOCKING = "description blocked_at_from blocked_at_to request_ip last_contact_id"
 
 INTERFACE: Mapping[str, str] = {
@@ -95,6 +96,13 @@ INTERFACE: Mapping[str, str] = {
     "GET /api/v1/access_control_lists/{id}": "id",
     "PUT /api/v1/access_control_lists/{id}": "id name users_emails",
     "DELETE /api/v1/access_control_lists/{id}": "id",
+    "GET /api/v1/agent_messages": f"ids {LISTED}",
+    "GET /api/v1/agent_messages/new": "content agent_status_id",
+    "POST /api/v1/agent_messages": MESSAGE,
+    "GET /api/v1/agent_messages/{id}": "id",
+    "PUT /api/v1/agent_messages/{id}": f"id {MESSAGE}",
+    "DELETE /api/v1/agent_messages/{id}": "id",
+    "GET /api/v1/agent_status_timestamps": LISTED,
 }
 
 _SUBMITTING = "tests/api/test_submission_parameters.py::"
@@ -109,6 +117,7 @@ _NARROWS = "test_every_filter_of_calls_narrows_reports_and_statistics_as_it_does
 _ORDERED = "test_rows_of_reports_and_statistics_stand_in_the_order_asked_for"
 _FLEETS = f"{_HTTP}test_fleets.py::"
 _JOBS = f"{_HTTP}test_unblock_jobs.py::"
+_AGENTS = f"{_HTTP}test_agents.py::"
 _TEAMS = f"{_HTTP}test_teams.py::"
 _TEAM_MADE = f"{_TEAMS}test_a_team_is_made_shown_changed_listed_and_deleted"
 _FIRES = f"{_HTTP}test_manual_fires.py::"
@@ -307,6 +316,21 @@ TESTS: Mapping[str, Mapping[str, str]] = {
     "GET /api/v1/access_control_lists/{id}": {_TEAM_MADE: "id"},
     "PUT /api/v1/access_control_lists/{id}": {_TEAM_MADE: "id name users_emails"},
     "DELETE /api/v1/access_control_lists/{id}": {_TEAM_MADE: "id"},
+    "GET /api/v1/agent_messages": {f"{_AGENTS}test_messages_are_listed_by_page_filter_and_column": f"ids {LISTED}"},
+    "GET /api/v1/agent_messages/new": {
+        f"{_AGENTS}test_a_message_is_built_made_shown_changed_and_deleted": "content agent_status_id"
+    },
+    "POST /api/v1/agent_messages": {
+        f"{_AGENTS}test_a_message_is_built_made_shown_changed_and_deleted": "content",
+        f"{_AGENTS}test_a_message_reaches_the_agents_that_it_is_for": MESSAGE,
+    },
+    "GET /api/v1/agent_messages/{id}": {f"{_AGENTS}test_a_message_is_built_made_shown_changed_and_deleted": "id"},
+    "PUT /api/v1/agent_messages/{id}": {
+        f"{_AGENTS}test_a_message_is_built_made_shown_changed_and_deleted": "id content",
+        f"{_AGENTS}test_a_message_reaches_the_agents_that_it_is_for": MESSAGE,
+    },
+    "DELETE /api/v1/agent_messages/{id}": {f"{_AGENTS}test_a_message_is_built_made_shown_changed_and_deleted": "id"},
+    "GET /api/v1/agent_status_timestamps": {f"{_AGENTS}test_every_parameter_of_the_log_of_statuses_takes_effect": LISTED},
 }
 """Endpoint -> test -> the parameters that it exercises."""
 

@@ -73,6 +73,10 @@ OF_FIELD: Mapping[str, tuple[str, ...]] = {
     "outgoing_webhook_id": (RECORDS["outgoing_webhook"],),
     "call_id": (CALL,),
     "number_id": (RECORDS["number"],),
+    "call_center_id": (RECORDS["call_center"],),
+    "call_center_ids": (RECORDS["call_center"],),
+    "agent_status_id": (RECORDS["agent_status"],),
+    "collaborator_id": (RECORDS["agent"],),
     "contact_id": ("contact_id",),
 }
 """Field -> what of another company it is tried with; `ids` names what its list is of."""
@@ -83,6 +87,7 @@ NAMES_NOTHING = frozenset(
         # What a company calls its own.
         *("user_buyer_id", "user_fleet_id", "user_traffic_source_id", "external_record_id", "sub_id"),
         "lead_import_id",
+        "agent_widget_id",  # a page, as the agent's program numbers it
         "buyer_conversion_id",  # refused: there are no such records yet
         "last_contact_id",  # of an unblock contact job: shown as it was sent, and nobody is looked up by it
         "caller_id",  # a person, who is another one at every company

@@ -51,6 +51,10 @@ MADE: dict[str, tuple[str, dict[str, Any]]] = {
     "action_group": ("action_groups", {"name": "A", "steps": [STEPS[1]]}),
     "buyer_fleet": ("buyer_fleets", {"name": "F"}),
     "access_control_list": ("access_control_lists", {"name": "Team"}),
+    "call_center": ("call_centers", {"name": "C"}),
+    "agent_status": ("agent_statuses", {"name": "S", "key": "break"}),
+    "agent": ("agents", {"name": "A"}),
+    "agent_message": ("agent_messages", {"content": "M"}),
     "unblock_contact_job": ("unblock_contact_jobs", {"blocked_at_to": "2020-01-01T00:00:00Z"}),
 }
 

@@ -99,6 +99,12 @@ BY_NAME: Mapping[str, str] = {
         "recognised and act at once; an unclear text holds further contact until somebody has looked. `meaning` says "
         "how the text was read."
     ),
+    "list_agent_status_timestamps": "Lists when each agent had which status, the newest first.",
+    "set_agent_status": "Sets the status of an agent and logs it. A status that the agent has already changes nothing.",
+    "list_messages_of_agent": (
+        "Returns the newest messages for an agent that the agent has not acknowledged. Read it again to see new ones."
+    ),
+    "acknowledge_agent_message": "Says that an agent has read a message: it is not shown to the agent again.",
     "list_webhook_manual_fires": "Lists webhooks that were fired by hand, the newest first, each with what came of it.",
     "build_webhook_manual_fire": "Returns a firing as it would be, for a lead or a call. Nothing is fired.",
     "create_webhook_manual_fire": (

@@ -65,6 +65,10 @@ RECORDS: Mapping[str, str] = {
     "buyer_fleet": "70015",
     "unblock_contact_job": "70020",
     "access_control_list": "70021",
+    "call_center": "70022",
+    "agent_status": "70023",
+    "agent": "70024",
+    "agent_message": "70025",
 }
 CALL = "70010"
 
@@ -133,6 +137,10 @@ _CREATED: Mapping[str, Mapping[str, Any]] = {
         "permissions": {"lead": {"actions": ["read", "update"]}, "call": {"actions": ["read"]}},
         "lead_filters": {"offer_ids": [int(RECORDS["offer"])]},
     },
+    "call_center": {"name": "Tampa", "description": "Second floor"},
+    "agent_status": {"name": "At lunch", "key": "lunch"},
+    "agent": {"name": "Ada", "call_center_id": int(RECORDS["call_center"]), "buyer_ids": [int(RECORDS["buyer"])]},
+    "agent_message": {"content": "New script from noon on.", "call_center_ids": [int(RECORDS["call_center"])]},
 }
 _CHANGED: Mapping[str, Mapping[str, Any]] = {
     "schedule": {"paused": True},
@@ -148,9 +156,13 @@ _CHANGED: Mapping[str, Mapping[str, Any]] = {
     "action_group": {"description": "At the end of every schedule"},
     "buyer_fleet": {"description": "Who answers within a minute"},
     "access_control_list": {"users_emails": ["ada@example.com", "grace@example.com"]},
+    "call_center": {"description": "First floor"},
+    "agent_status": {"sortable_order": 3},
+    "agent": {"buyer_ids": []},
+    "agent_message": {"content": "New script from one o'clock on."},
 }
-_LISTED = {"number": "id", "unblock_contact_job": "id,state,unblock_count"}
-_ROOTS = {"api_key": ("key", "keys")}
+_LISTED = {"number": "id", "unblock_contact_job": "id,state,unblock_count", "agent_message": "id,content"}
+_ROOTS = {"api_key": ("key", "keys"), "agent_status": ("agent_status", "agent_statuses")}
 
 
 def _records() -> dict[str, Example]:
@@ -216,6 +228,18 @@ EXAMPLES: Mapping[str, Example] = {
         body={"outgoing_webhook_id": int(RECORDS["outgoing_webhook"]), "lead_id": int(LEAD)}
     ),
     "show_webhook_manual_fire": Example(path={"id": MANUAL_FIRE}),
+    "list_agent_status_timestamps": Example(query={"created_at_from": "2026-03-07 00:00:00 -0500", "columns": "id,key"}),
+    "set_agent_status": Example(
+        body={
+            "collaborator_id": int(RECORDS["agent"]),
+            "agent_status_id": int(RECORDS["agent_status"]),
+            "agent_widget_id": 1,
+        }
+    ),
+    "list_messages_of_agent": Example(path={"id": RECORDS["agent"]}, query={"columns": "id,content"}),
+    "acknowledge_agent_message": Example(
+        path={"id": RECORDS["agent_message"]}, body={"collaborator_id": int(RECORDS["agent"])}
+    ),
     "list_impressions": Example(query={"per_page": "100", "columns": "id,uuid,created_at,visitor_id,page_url"}),
     "record_impressions": Example(
         body={

@@ -8,7 +8,7 @@ from typing import Any
 
 from adapters.http.exchange.exchange import Operation
 
-ROOTS: Mapping[str, str] = {"leads": "lead", "calls": "call", "keys": "key"}
+ROOTS: Mapping[str, str] = {"leads": "lead", "calls": "call", "keys": "key", "agent_statuses": "agent_status"}
 """Collection -> name of one of its records in an answer, if that is not the collection without its s."""
 
 _NOT_BY_ID = ("caller_", "update_calls_by_caller_id")

@@ -15,8 +15,8 @@ from litestar import Request
 from msgspec import Struct
 
 from adapters.http.exchange.access import (
+    ALL_OF_COMPANY,
     NO_VALID_KEY,
-    UNLIMITED,
     Access,
     Authenticator,
     TokenTarget,
@@ -203,9 +203,9 @@ class Exchange:
     def reads(self) -> LimitableReads:
         """Return the reads of leads, calls and account records, without what the sender's teams do not show."""
         scope = self.operation.scope
-        limits = UNLIMITED if self.access is None else self.access.limits(scope)
+        reach = ALL_OF_COMPANY if self.access is None else self.access.reach(scope)
         reads = self.services.reads
-        return reads if limits == UNLIMITED else LimitedReads(reads, limits, scope.partition(":")[0])
+        return reads if reach == ALL_OF_COMPANY else LimitedReads(reads, reach, scope.partition(":")[0])
 
     @property
     def company_id(self) -> int:
@@ -358,7 +358,7 @@ class Exchange:
     def _check_access(self, access: Access) -> None:
         """Refuse an operation that the key or the teams do not grant, or that reaches leads which the teams do not show."""
         access.require(self.operation.scope)
-        if self.operation.leads == "all" and access.limits(self.operation.scope).leads is not None:
+        if self.operation.leads == "all" and access.reach(self.operation.scope).leads is not None:
             detail = f"The teams of {access.user_email} show some leads; this operation cannot leave out the others yet."
             raise ProblemError("forbidden", detail)
 

@@ -9,13 +9,14 @@ from typing import Any
 
 import msgspec
 
+from adapters.http.agents.status import agent_columns, message_columns
 from adapters.http.exchange.exchange import Exchange
 from adapters.http.exchange.problems import ProblemError
 from adapters.reads.ports import CallFilter, Page, Paging, RecordFilter, Row
 from engine.account.caps import Capped, capped, period_of, used_now
 from engine.account.groups import CAPS_OF, PERIODS
 from engine.views.caps import Used, order_key, used_of
-from engine.views.record import FLEET_TYPE
+from engine.views.record import FLEET_TYPE, PROJECTED_COLUMNS
 from engine.views.report import Grouping, Sums
 from engine.views.unblock_job import NOT_BEGUN, UnblockProgress
 from schemas.account import CapUsage
@@ -79,6 +80,7 @@ class Counted:
         self.tallies: dict[int, Mapping[str, CapUsage]] = {}
         self.members: Mapping[int, Sequence[int]] = {}
         self.progress: Mapping[int, UnblockProgress] = {}
+        self.projected: Mapping[int, Mapping[str, Any]] = {}
 
     async def add(self, exchange: Exchange, record_type: str, rows: Sequence[Row], columns: Sequence[str] | None) -> None:
         """Read usage, buyers of fleets and progress of these rows if the columns (None: all) show it; others have none."""
@@ -86,6 +88,9 @@ class Counted:
             self.progress = await exchange.services.reads.unblock_progress(exchange.company_id, [row["id"] for row in rows])
         if record_type == FLEET_TYPE and rows and (columns is None or not MEMBER_COLUMNS.isdisjoint(columns)):
             self.members = await exchange.services.reads.fleet_members(exchange.company_id, [row["id"] for row in rows])
+        if record_type in PROJECTED_COLUMNS and rows:
+            read = {"agent": agent_columns, "agent_message": message_columns}[record_type]
+            self.projected = await read(exchange.services.reads, exchange.company_id, [row["id"] for row in rows])
         if record_type not in CAPPED_TYPES or not rows:
             return
         names = {f"{record_type}/{row['id']}": row["id"] for row in rows}
@@ -111,6 +116,7 @@ class Counted:
             "used": self.used.get(found, {}),
             "members": self.members.get(found, ()),
             "progress": self.progress.get(found, NOT_BEGUN),
+            "projected": self.projected.get(found, {}),
         }
 
 

@@ -29,6 +29,7 @@ from adapters.http.exchange.exchange import Exchange, Operation, Reply
 from adapters.http.exchange.identity import hash_private_key, new_lead_token, new_private_key, new_public_key
 from adapters.http.exchange.parameters import Parameters, read_id
 from adapters.http.exchange.problems import ProblemError, not_found, require_row
+from adapters.http.exchange.references import is_known
 from adapters.http.exchange.writes import read_if_match, submit_change
 from adapters.http.records.group_usage import GROUP, Counted, read_in_order
 from adapters.http.records.record_fields import ACTIONS, read_record_fields, settable
@@ -37,7 +38,7 @@ from adapters.http.schema.inputs import choice, record_inputs
 from adapters.http.schema.record_descriptions import sentence_of
 from adapters.http.schema.shapes import many_of, record_answer, view_name
 from adapters.reads.ports import Page, Paging, RecordFilter, Result, Row
-from engine.account.values import PARSERS
+from engine.account.bodies import parser_of
 from engine.identity import uuid_of
 from engine.submission.fields import is_blank
 from engine.views.caps import LIST_ORDERS
@@ -80,6 +81,11 @@ class Kind(Struct, frozen=True):
         """Name in sentences."""
         return called(self.type).partition(" ")[2]
 
+    @property
+    def plural(self) -> str:
+        """Name of several in sentences."""
+        return f"{self.words}{'es' if self.words.endswith('s') else 's'}"
+
 
 KINDS: tuple[Kind, ...] = (
     Kind("schedule", "schedules", "schedule"),
@@ -96,6 +102,10 @@ KINDS: tuple[Kind, ...] = (
     Kind("buyer_fleet", "buyer_fleets", "buyer_fleet"),
     Kind("unblock_contact_job", "unblock_contact_jobs", "unblock_contact_job", is_changed=False),
     Kind("access_control_list", "access_control_lists", "access_control_list"),
+    Kind("call_center", "call_centers", "call_center"),
+    Kind("agent_status", "agent_statuses", "agent_status"),
+    Kind("agent", "agents", "agent"),
+    Kind("agent_message", "agent_messages", "agent_message"),
 )
 KINDS_BY_TYPE: Mapping[str, Kind] = {kind.type: kind for kind in KINDS}
 
@@ -150,7 +160,10 @@ async def build(exchange: Exchange, *, kind: Kind) -> Reply:
     parameters = Parameters(exchange.query)
     columns = read_columns(parameters, record_columns(kind.type))
     sent = [name for name in _buildable(kind) if not is_blank(exchange.query.get(name))]
-    given = {name: parameters.read(name, PARSERS[name]) for name in sent}
+    given = {name: parameters.read(name, parser_of(kind.type, name)) for name in sent}
+    status_id = given.get("agent_status_id")
+    if status_id is not None and not await is_known(exchange, "agent_status", status_id):
+        parameters.refuse("agent_status_id", f"names no agent status: {status_id}")
     parameters.finish()
     shown = _unborn(exchange, kind) | shown_fields(given)
     return reply_with_record(exchange, kind.root, {name: shown[name] for name in columns or shown})
@@ -158,7 +171,10 @@ async def build(exchange: Exchange, *, kind: Kind) -> Reply:
 
 def _buildable(kind: Kind) -> tuple[str, ...]:
     """Return the fields that a built record may be given: those of a record that is made once, to be looked at first."""
-    return () if kind.is_changed else settable(kind.type)
+    return _BUILT_WITH.get(kind.type, ()) if kind.is_changed else settable(kind.type)
+
+
+_BUILT_WITH: Mapping[str, tuple[str, ...]] = {"agent_message": ("content", "agent_status_id")}
 
 
 def _unborn(exchange: Exchange, kind: Kind) -> dict[str, Any]:
@@ -449,7 +465,7 @@ def _of_list(kind: Kind) -> dict[str, Any]:
     paused = {"paused": "true: what is paused; false: the rest"} if _can_pause(kind) else {}
     return {
         "name": f"list_{kind.collection}",
-        "summary": f"List {kind.words}s",
+        "summary": f"List {kind.plural}",
         "parameters": {**PAGING_PARAMETERS, **paused},
         "types": {"order": choice(_sortable(kind))},
         "suffixes": ("", ".csv", ".json"),

@@ -296,8 +296,9 @@ _RECORD_INPUTS: Mapping[str, Schema] = {
         ),
         BOOLEAN,
     ),
-    **dict.fromkeys(("offer_id", "action_group_id"), _or_null(ID)),
-    **dict.fromkeys(("buyer_ids", "buyer_group_ids"), IDS),
+    **dict.fromkeys(("offer_id", "action_group_id", "call_center_id", "agent_status_id"), _or_null(ID)),
+    **dict.fromkeys(("buyer_ids", "buyer_group_ids", "call_center_ids"), IDS),
+    "content": text(values.DESCRIPTION_LENGTH_MAX),
     "buyer_fleet_ids": {**IDS, "maxItems": values.FLEETS_MAX},
     "dtmf_tones": _or_null({"type": "string", "pattern": f"^[0-9*#A-Da-dwW]{{1,{values.DTMF_TONES_MAX}}}$"}),
     "filters": _or_null(

@@ -230,6 +230,28 @@ _OF_TYPE: Mapping[str, Mapping[str, str]] = {
         "permissions": "model -> actions, and a scope of ids where only some records are meant; teams of one person unite",
         "lead_filters": "which leads and calls its members see: those that fit every list; null: all",
     },
+    "call_center": {},
+    "agent_status": {
+        "key": "what it is, for programs",
+        "sortable_order": "its place where statuses are listed for agents",
+    },
+    "agent": {
+        "user_email": "address of the person, of no other agent; keys with this user_email act for the agent",
+        "call_center_id": "where the agent works",
+        "buyer_ids": "buyers for whom the agent takes calls; a new list replaces the old one",
+        "agent_status_id": "status that was set last; null: none was",
+        "agent_widget_id": "page of the agent where it was set",
+        "status_changed_at": "when it was set",
+    },
+    "agent_message": {
+        "content": "text that agents read; blank: it reaches nobody",
+        "agent_status_id": "for agents in this status; null: in any",
+        "buyer_ids": "for agents of these buyers",
+        "buyer_group_ids": "for agents of the buyers of these groups",
+        "call_center_ids": "for agents of these call centers; without buyers, groups and call centers: for all agents",
+        "user_id": "always null: keys write messages, no users",
+        "agent_widget_count": "how many agents have acknowledged it",
+    },
     "action_group": {"steps": "what stands in a schedule in the place of the group"},
 }
 

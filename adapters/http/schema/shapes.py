@@ -11,6 +11,7 @@ import msgspec
 from adapters.http.schema.inputs import INPUTS, Schema, ref
 from adapters.http.schema.record_descriptions import sentence_of
 from engine.submission.fields import INTEGER_MAX
+from engine.views.agent_status_timestamp import COLUMNS as AGENT_STATUS_TIMESTAMP_TABLE
 from engine.views.call import COLUMNS as CALL_TABLE
 from engine.views.impression import COLUMNS as IMPRESSION_TABLE
 from engine.views.lead_columns import COLUMNS as LEAD_TABLE
@@ -64,6 +65,12 @@ MANUAL_FIRE_TYPES: Mapping[str, Schema] = {
 }
 """Column of a webhook that was fired by hand -> its schema."""
 
+AGENT_STATUS_TIMESTAMP_TYPES: Mapping[str, Schema] = {
+    **{column.name: _CELLS[column.type] for column in AGENT_STATUS_TIMESTAMP_TABLE},
+    **dict.fromkeys(("id", "company_id", "collaborator_id", "agent_status_id"), ID_SHOWN),
+}
+"""Column of an entry in the log of agent statuses -> its schema."""
+
 _BASE_TYPES: Mapping[str, Schema] = {
     "id": ID_SHOWN,
     "legacy_id": {"type": "null"},
@@ -81,6 +88,10 @@ _BASE_TYPES: Mapping[str, Schema] = {
     "state": {"type": "string", "enum": list(JOB_STATES)},
     **{key: {"type": "integer", "minimum": 0} for key in ("unblock_count", "failed_count")},
     "succeeded_at": MOMENT_SHOWN,
+    "status_changed_at": MOMENT_SHOWN,
+    "agent_status_id": nullable("integer"),
+    "agent_widget_id": nullable("integer"),
+    "agent_widget_count": {"type": "integer", "minimum": 0},
 }
 
 
@@ -94,6 +105,7 @@ def components() -> dict[str, Any]:
         "Impression": columned("An impression", IMPRESSION_TYPES),
         "WebhookManualFire": columned("A webhook fired by hand", MANUAL_FIRE_TYPES),
         "NewWebhookManualFire": _unborn(columned("A webhook fired by hand", MANUAL_FIRE_TYPES)),
+        "AgentStatusTimestamp": columned("An entry in the log of agent statuses", AGENT_STATUS_TIMESTAMP_TYPES),
         "NewLead": _unborn(lead()),
         "TokenLead": TOKEN_LEAD,
         "Paging": PAGING,

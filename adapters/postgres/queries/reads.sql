@@ -271,6 +271,34 @@ SELECT count(*) FROM (
     SELECT 1 FROM {read}.records WHERE company_id = $1 AND type = $2 AND deleted_at IS NULL{where} LIMIT {limit}
 ) AS found
 
+-- agent_status_timestamps --
+SELECT t.*, {ordered} AS ordered_by FROM {read}.agent_status_timestamps AS t
+WHERE company_id = $1{where} ORDER BY {order} LIMIT {limit}
+
+-- agent_status_timestamps_count --
+SELECT count(*) FROM (
+    SELECT 1 FROM {read}.agent_status_timestamps WHERE company_id = $1{where} ORDER BY id DESC LIMIT {limit}
+) AS found
+
+-- agent_statuses --
+-- The newest entry of each agent.
+SELECT t.* FROM unnest($2::bigint[]) AS a (id)
+CROSS JOIN LATERAL (
+    SELECT * FROM {read}.agent_status_timestamps WHERE company_id = $1 AND collaborator_id = a.id ORDER BY id DESC LIMIT 1
+) AS t
+
+-- acknowledged_counts --
+SELECT (data ->> 'agent_message_id')::bigint AS message_id, count(DISTINCT data ->> 'agent_id') AS agents
+FROM {read}.history
+WHERE company_id = $1 AND type = 'agent_message.acknowledged' AND (data ->> 'agent_message_id')::bigint = ANY ($2::bigint[])
+GROUP BY 1
+
+-- acknowledged --
+SELECT DISTINCT (data ->> 'agent_message_id')::bigint AS message_id
+FROM {read}.history
+WHERE company_id = $1 AND type = 'agent_message.acknowledged' AND (data ->> 'agent_id')::bigint = $2
+    AND (data ->> 'agent_message_id')::bigint = ANY ($3::bigint[])
+
 -- fleet_members --
 SELECT fleet.id::bigint AS fleet_id, array_agg(buyer.id ORDER BY buyer.id) AS buyer_ids
 FROM {read}.records AS buyer, jsonb_array_elements_text(buyer.body -> 'buyer_fleet_ids') AS fleet (id)

@@ -364,6 +364,10 @@ EVERY_TYPE = COLLECTIONS | {
     "action_groups": ({"name": "Hello", "steps": STEPS}, {"name": "Welcome"}),
     "buyer_fleets": ({"name": "Best", "user_fleet_id": "vip"}, {"description": "Who answers at once"}),
     "access_control_lists": ({"name": "Agents"}, {"superuser": True}),
+    "call_centers": ({"name": "Tampa"}, {"description": "Second floor"}),
+    "agent_statuses": ({"name": "At lunch", "key": "lunch"}, {"sortable_order": 3}),
+    "agents": ({"name": "Ada"}, {"name": "Grace"}),
+    "agent_messages": ({"content": "New script."}, {"content": "Newer script."}),
 }
 
 

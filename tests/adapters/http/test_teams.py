@@ -93,6 +93,7 @@ async def test_every_parameter_of_the_list_of_teams_takes_effect(company: Any) -
     cases: list[tuple[dict[str, Any], list[int]]] = [
         ({"ids": first["id"]}, [first["id"]]),
         ({"fulltext": "late"}, [second["id"]]),
+        ({"fulltext": ADA}, [second["id"], first["id"]]),
         ({"per_page": 1, "page": 2}, [first["id"]]),
         ({"created_at_to": "2000-01-01"}, []),
         ({"created_at_from": "2000-01-01", "created_at_to": "2999-01-01"}, [second["id"], first["id"]]),

@@ -82,9 +82,15 @@ def test_a_moment_that_is_written_is_read_again(moment: datetime) -> None:
     assert fields.parse_moment(to_rfc3339(instant)) == instant
 
 
-@pytest.mark.parametrize(("value", "number"), [("12", 12), (" -3 ", -3), (12, 12), (12.0, 12), ("+7", 7), ("007", 7)])
+@pytest.mark.parametrize(
+    ("value", "number"), [("12", 12), (" -3 ", -3), (12, 12), (12.0, 12), ("+7", 7), ("007", 7), ("0\x1f", 0)]
+)
 def test_whole_numbers_also_come_as_text(value: Any, number: int) -> None:
     assert fields.parse_integer(value) == number
+
+
+def test_decimals_come_as_text_with_whatever_stands_for_a_blank_around_it() -> None:
+    assert fields.parse_decimal("\x1c 2.5\x1f") == 2.5
 
 
 @pytest.mark.parametrize("value", ["1.5", "", "x", "1e3", 1.5, True, None, "9" * 30, 2**53, "٣", float("nan"), float("inf")])

@@ -1,0 +1,91 @@
+"""Which status does an agent have, and which messages reach the agent? Each change of status is logged.
+
+An agent is an account record: somebody who talks to leads. The status is no part of the record, because schedulers adopt
+every version of a record and do not need this one.
+"""
+
+from collections.abc import Callable, Collection
+
+from engine.account.references import live_record
+from engine.partition.draft import Draft, RefusedError
+from schemas.account import AgentState
+from schemas.decisions import Answer
+from schemas.records import Agent, AgentMessage, AgentStatus, Body, Record, body_of, called
+from schemas.requests import AgentMessageAcknowledged, AgentStatusChangeRequested
+from schemas.state import agent_key
+
+DONE = 200
+
+ACKNOWLEDGED_MAX = 200
+"""Messages of which an agent's state remembers the acknowledgement: a page acknowledges the newest ones. A repeat for an
+older message is recorded once more, which changes no count."""
+
+
+def set_status(draft: Draft, request: AgentStatusChangeRequested) -> None:
+    """Set the status of an agent and log it; one that the agent has already changes nothing. Raises `RefusedError`."""
+    company_id = request.company_id
+    _live_body(draft, company_id, "agent", request.agent_id)
+    status = _live_body(draft, company_id, "agent_status", request.agent_status_id)
+    assert isinstance(status, AgentStatus)  # noqa: S101 - of this type
+    draft.answer = Answer(status=DONE, record_type="agent", record_id=request.agent_id)
+    state = _state(draft, company_id, request.agent_id)
+    wanted = (request.agent_status_id, request.agent_widget_id)
+    if (state.agent_status_id, state.agent_widget_id) == wanted:
+        return
+    state.agent_status_id, state.agent_widget_id = wanted
+    draft.put(agent_key(request.agent_id), state)
+    draft.fact(
+        "agent.status_changed",
+        timestamp_id=draft.next_id(),
+        agent_id=request.agent_id,
+        agent_status_id=request.agent_status_id,
+        agent_widget_id=request.agent_widget_id,
+        key=status.key,
+    )
+
+
+def acknowledge(draft: Draft, request: AgentMessageAcknowledged) -> None:
+    """Record that an agent has read a message. Raises `RefusedError`."""
+    message_id, agent_id = request.agent_message_id, request.agent_id
+    _live_body(draft, request.company_id, "agent_message", message_id)
+    _live_body(draft, request.company_id, "agent", agent_id)
+    draft.answer = Answer(status=DONE, record_type="agent_message", record_id=message_id)
+    state = _state(draft, request.company_id, agent_id)
+    if message_id in state.acknowledged:
+        return
+    state.acknowledged = (*state.acknowledged, message_id)[-ACKNOWLEDGED_MAX:]
+    draft.put(agent_key(agent_id), state)
+    draft.fact("agent_message.acknowledged", agent_message_id=message_id, agent_id=agent_id)
+
+
+def forget_deleted(draft: Draft, record: Record) -> None:
+    """Forget the status of an agent that was deleted; the log of it stays."""
+    if record.type == "agent" and record.deleted_at is not None:
+        draft.remove(agent_key(record.id))
+
+
+def is_addressed(
+    message: AgentMessage, agent: Agent, agent_status_id: int | None, buyers_of: Callable[[int], Collection[int]]
+) -> bool:
+    """Return whether a message is for an agent who has a status; `buyers_of` gives the buyers of a buyer group.
+
+    It is for the agents of any of its buyers, groups and call centers, or for all where it names none; of those for the
+    agents in its status, where it names one. A message without content is for nobody.
+    """
+    if not message.content or message.agent_status_id not in {None, agent_status_id}:
+        return False
+    buyers = {*message.buyer_ids}.union(*(buyers_of(group_id) for group_id in message.buyer_group_ids))
+    is_for_all = not (message.buyer_ids or message.buyer_group_ids or message.call_center_ids)
+    return is_for_all or not buyers.isdisjoint(agent.buyer_ids) or agent.call_center_id in message.call_center_ids
+
+
+def _state(draft: Draft, company_id: int, agent_id: int) -> AgentState:
+    return draft.get(agent_key(agent_id), AgentState) or AgentState(company_id=company_id)
+
+
+def _live_body(draft: Draft, company_id: int, record_type: str, record_id: int) -> Body:
+    record = live_record(draft, company_id, record_type, record_id)
+    if record is None:
+        words = called(record_type).partition(" ")[2]
+        raise RefusedError("not_found", f"There is no {words} {record_id}.", {f"{record_type}_id": [f"names no {words}"]})
+    return body_of(record)
