@@ -10,6 +10,7 @@ from schemas.errors import DependencyError
 
 EXPECTED = frozenset(
     {
+        "adapters.company_file.document.CompanyFileError",
         "adapters.errors.StoreError",
         "adapters.http.server.ServerError",
         "adapters.imports.rows.ImportFileError",

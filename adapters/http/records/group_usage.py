@@ -9,9 +9,9 @@ from typing import Any
 
 import msgspec
 
-from adapters.http.agents.status import agent_columns, message_columns
 from adapters.http.exchange.exchange import Exchange
 from adapters.http.exchange.problems import ProblemError
+from adapters.http.records.agent_columns import agent_columns, message_columns
 from adapters.reads.ports import CallFilter, Page, Paging, RecordFilter, Row
 from engine.account.caps import Capped, capped, period_of, used_now
 from engine.account.groups import CAPS_OF, PERIODS

@@ -71,6 +71,7 @@ NEEDS_NEITHER = {
     "preview": "it tries a schedule on paper",
     "mail": "it reads the files of an `up`, which it refuses to miss",
     "schedules publish": "it speaks with the API",
+    **dict.fromkeys(("company export", "company diff", "company apply"), "it speaks with the API"),
     "leads call-in": "it speaks with the API of an `up`",
     "leads text-in": "it speaks with the API of an `up`",
     "up": "it starts its own servers",
