@@ -21,7 +21,10 @@ from deploy.proof.neighbours.companies import Party
 from deploy.proof.neighbours.hostility import WAYS, Hostile
 from deploy.proof.processes import DeploymentError
 
-START_SECONDS = 30.0
+START_SECONDS = 120.0
+"""Until each way has sent something: a first burst of a thousand leads, on a machine that has other work."""
+
+LOOK_SECONDS = 0.05
 STOP_SECONDS = 30.0
 READY = b"ready\n"
 
@@ -71,6 +74,7 @@ async def _act(plan: AttackPlan) -> Counter[str]:
         hostile = Hostile(context=context, api_port=plan.api_port, party=plan.party)
         ended = asyncio.get_running_loop().run_in_executor(None, sys.stdin.buffer.read)
         acts = [asyncio.create_task(_go_on(way, hostile), name=way) for way in plan.ways]
+        await _begun(hostile, acts)
         sys.stdout.buffer.write(READY)
         sys.stdout.buffer.flush()
         await asyncio.wait([ended, *acts], return_when=asyncio.FIRST_COMPLETED)
@@ -81,6 +85,12 @@ async def _act(plan: AttackPlan) -> Counter[str]:
         for act in early:
             await act
         return hostile.sent
+
+
+async def _begun(hostile: Hostile, acts: Sequence[asyncio.Task[None]]) -> None:
+    """Return once each way has sent something, or one has ended: before that, the other company is beside nobody."""
+    while not all(hostile.sent[act.get_name()] for act in acts) and not any(act.done() for act in acts):  # noqa: ASYNC110 - the ways only count
+        await asyncio.sleep(LOOK_SECONDS)
 
 
 async def _go_on(way: str, hostile: Hostile) -> None:
