@@ -11,6 +11,8 @@ import msgspec
 import yaml
 from msgspec import Struct
 
+from schemas.errors import SenderError
+
 VERSION = 1
 """Of the format; a file says which one it has."""
 
@@ -45,7 +47,7 @@ and schedules may name schedules too."""
 Fields = dict[str, Any]
 
 
-class CompanyFileError(Exception):
+class CompanyFileError(SenderError):
     """The file is not one of a company; the text says where and why."""
 
 
