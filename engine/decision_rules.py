@@ -48,8 +48,8 @@ VERSIONS: Mapping[int, Version] = {
         changed="filters named fleet ask which buyer fleets the lead's buyer belongs to, in a company that has any; "
         "jobs lift blocks; a buyer's filters say of which leads it takes calls; a pause ends at unpause_at; webhooks are "
         "fired by hand; one record of a type has an external_record_id, which more types may have; teams are records, and "
-        "keys name the person that they act for; agents have statuses and messages; sentences that list the types of "
-        "records and their fields name those that were added",
+        "keys name the person that they act for; agents have statuses and messages; facts say who asked; sentences that "
+        "list the types of records and their fields name those that were added",
         decided_by="leadclock 0.1.0",
     ),
 }

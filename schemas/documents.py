@@ -245,6 +245,11 @@ _ATTRIBUTES: Schema = {
         "ce_subject": {"type": "string"},
         "ce_stream": {"type": "string", "description": "the numbered stream that this record is part of"},
         "ce_number": {"type": "string", "pattern": "^[0-9]{1,18}$", "description": "its number there"},
+        "ce_actor": {
+            "type": "string",
+            "pattern": "^[^;]*;[^;]*;[^;]*$",
+            "description": "who asks: a key or cli; the person's e-mail address; the network address; parts may be empty",
+        },
         "ce_rules": {"type": "string", "pattern": "^[0-9]+:[0-9]+$", "description": "account decisions that were seen"},
         "content-type": {"type": "string", "const": "application/json"},
         "traceparent": {"type": "string"},

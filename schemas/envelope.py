@@ -3,6 +3,7 @@
 Extension attributes of ours (lower-case letters and digits, as CloudEvents asks):
 `ce_stream` and `ce_number`   the numbered stream that this record is part of; the receiver refuses a number it has passed
 `ce_rules`                    `partition:sequence` of the account decisions that the sender had seen
+`ce_actor`                    who asks, and from where: `key/7;ada@example.com;192.0.2.1`; parts may be empty
 """
 
 from functools import lru_cache
@@ -16,6 +17,9 @@ Headers = tuple[tuple[str, bytes], ...]
 
 ID_LENGTH_MAX = 200
 """An id, type, source or stream longer than this is refused: ids are remembered per contact for a day, streams for ever."""
+
+ACTOR_LENGTH_MAX = 500
+"""A key, the longest e-mail address and the longest network address."""
 
 HEADERS_KEPT_MAX = 1_024
 """Cached header values: senders mostly repeat the same."""
@@ -34,6 +38,7 @@ class Envelope(Struct, frozen=True, kw_only=True, gc=False):
     rules_partition: int | None = None
     rules_sequence: int = 0
     traceparent: str | None = None
+    actor: str | None = None
 
 
 class EnvelopeError(SenderError, ValueError):
@@ -58,6 +63,8 @@ def to_headers(envelope: Envelope) -> Headers:
         headers.append(("ce_number", b"%d" % (envelope.number or 0)))
     if envelope.rules_partition is not None:
         headers.append(("ce_rules", b"%d:%d" % (envelope.rules_partition, envelope.rules_sequence)))
+    if envelope.actor is not None:
+        headers.append(("ce_actor", envelope.actor.encode()))
     if envelope.traceparent is not None:
         headers.append(("traceparent", envelope.traceparent.encode()))
     return tuple(headers)
@@ -84,6 +91,7 @@ def from_headers(headers: Headers) -> Envelope:
         rules_partition=rules_partition,
         rules_sequence=rules_sequence,
         traceparent=_decoded(found.get("traceparent")),
+        actor=None if "ce_actor" not in found else _checked("ce_actor", found["ce_actor"], most=ACTOR_LENGTH_MAX),
     )
 
 
@@ -109,10 +117,10 @@ def _decoded(value: bytes | None) -> str | None:
         raise EnvelopeError("a header is not UTF-8 text") from error
 
 
-def _checked(name: str, value: bytes) -> str:
+def _checked(name: str, value: bytes, *, most: int = ID_LENGTH_MAX) -> str:
     text = _decoded(value) or ""
-    if len(text) > ID_LENGTH_MAX:
-        raise EnvelopeError(f"{name} is longer than {ID_LENGTH_MAX} characters")
+    if len(text) > most:
+        raise EnvelopeError(f"{name} is longer than {most} characters")
     # CloudEvents 1.0 allows no control characters, and no database stores a NUL.
     if not text.isprintable():
         raise EnvelopeError(f"{name} has characters that cannot be printed")

@@ -12,6 +12,7 @@ from msgspec import UNSET, UnsetType
 from schemas.contact import CallbackOwner
 from schemas.instant import EPOCH, Instant
 from schemas.law import Purpose
+from schemas.records import LeadFilters
 from schemas.wire import Message
 
 TranscriptionStatus = Literal["none", "pending", "completed", "failed"]
@@ -66,12 +67,16 @@ class LeadSubmitted(ContactRequest, frozen=True, kw_only=True):
 class LeadUpdateRequested(ContactRequest, frozen=True, kw_only=True):
     """A caller of the API changes one lead. A new `caller_id` or `email` may move the lead to another contact.
 
+    `visible` are the filters of the sender's teams, here and of other requests: a lead or call that fits none of them is
+    changed as little as one that does not exist. None: all are visible.
+
     `if_versions` are the versions that the sender has seen: of any other the lead is left as it is. `call_id` is the call
     whose change caused this one; a conversion is attributed to it. With `resume_on_unblock`, lifting a block or opt-out
     resumes the lead at its step. With `hangup_live` a block also ends an open call.
     """
 
     lead_id: int
+    visible: tuple[LeadFilters, ...] | None = None
     if_versions: tuple[int, ...] | None = None
     call_id: int | None = None
     columns: dict[str, Any] = {}
@@ -103,6 +108,7 @@ class LeadDeleteRequested(ContactRequest, frozen=True, kw_only=True):
     """A caller of the API destroys one lead; the legal ledger of its number stays."""
 
     lead_id: int
+    visible: tuple[LeadFilters, ...] | None = None
 
 
 class CallerActed(ContactRequest, frozen=True, kw_only=True):
@@ -176,6 +182,7 @@ class CallUpdateRequested(ContactRequest, frozen=True, kw_only=True):
     """
 
     call_id: int | None = None
+    visible: tuple[LeadFilters, ...] | None = None
     offer_id: int | None = None
     since: Instant | None = None
     data: dict[str, Any] = {}
@@ -198,6 +205,7 @@ class CallDeleteRequested(ContactRequest, frozen=True, kw_only=True):
     """A caller of the API deletes one call; the legal ledger of the number stays."""
 
     call_id: int
+    visible: tuple[LeadFilters, ...] | None = None
 
 
 class CallStartRequested(ContactRequest, frozen=True, kw_only=True):
@@ -227,6 +235,7 @@ class CallKeysRequested(ContactRequest, frozen=True, kw_only=True):
     """A caller of the API has keys pressed on a call in progress; `data` is merged into its tokens."""
 
     call_id: int
+    visible: tuple[LeadFilters, ...] | None = None
     digits: str
     data: dict[str, Any] = {}
 

@@ -6,7 +6,7 @@ from adapters.http.calls import call_changes, call_lists, call_reports, call_sta
 from adapters.http.exchange.exchange import Operation
 from adapters.http.impressions import impressions
 from adapters.http.leads import callers, lead_changes, leads, submissions, why
-from adapters.http.records import company, previews, records, schedule_versions
+from adapters.http.records import audit_logs, company, previews, records, schedule_versions
 from adapters.http.reports import reports
 from adapters.http.webhooks import manual_fires
 
@@ -30,6 +30,7 @@ OPERATIONS: tuple[Operation, ...] = (
     *agents.OPERATIONS,
     *records.OPERATIONS,
     *company.OPERATIONS,
+    *audit_logs.OPERATIONS,
     *system.OPERATIONS,
 )
 

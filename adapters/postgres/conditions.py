@@ -6,7 +6,15 @@ from typing import Any
 from msgspec.structs import asdict
 
 from adapters.postgres.tables import BIGINT_MAX
-from adapters.reads.ports import AgentStatusFilter, CallFilter, ImpressionFilter, LeadFilter, ManualFireFilter, RecordFilter
+from adapters.reads.ports import (
+    AgentStatusFilter,
+    AuditLogFilter,
+    CallFilter,
+    ImpressionFilter,
+    LeadFilter,
+    ManualFireFilter,
+    RecordFilter,
+)
 from schemas.instant import DAY, to_datetime
 from schemas.records import LeadFilters
 
@@ -107,6 +115,14 @@ MANUAL_FIRE_PIECES: dict[str, str] = {
     "fulltext": "EXISTS (SELECT 1 FROM {read}.records AS w WHERE w.company_id = $1 AND w.type = 'outgoing_webhook'"
     " AND w.id = outgoing_webhook_id AND strpos(lower(w.name), lower(?)) > 0)",
 }
+AUDIT_LOG_PIECES: dict[str, str] = {
+    "created_from": "created_at >= ?",
+    "created_to": "created_at < ?",
+    "record_type": "record_type = ?",
+    "record_id": "record_id = ?",
+    "key_id": "key_id = ?",
+    "fulltext": "strpos(lower(concat_ws(' ', user_email, record_type, fields::text)), lower(?)) > 0",
+}
 AGENT_STATUS_PIECES: dict[str, str] = {
     "created_from": "created_at >= ?",
     "created_to": "created_at < ?",
@@ -181,6 +197,11 @@ def add_record_conditions(wanted: RecordFilter, statement: Statement) -> None:
 def add_impression_conditions(wanted: ImpressionFilter, statement: Statement) -> None:
     """Add the conditions of a filter of impressions."""
     _add_conditions(statement, IMPRESSION_PIECES, {}, asdict(wanted))
+
+
+def add_audit_log_conditions(wanted: AuditLogFilter, statement: Statement) -> None:
+    """Add the conditions of a filter of the audit log."""
+    _add_conditions(statement, AUDIT_LOG_PIECES, {}, asdict(wanted))
 
 
 def add_agent_status_conditions(wanted: AgentStatusFilter, statement: Statement) -> None:

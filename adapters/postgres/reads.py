@@ -12,6 +12,7 @@ import msgspec
 from adapters.postgres.conditions import (
     Statement,
     add_agent_status_conditions,
+    add_audit_log_conditions,
     add_call_conditions,
     add_impression_conditions,
     add_lead_conditions,
@@ -32,6 +33,7 @@ from adapters.postgres.sql import Schemas, queries
 from adapters.postgres.tables import CALLS, LEADS, RECORDS
 from adapters.reads.ports import (
     AgentStatusFilter,
+    AuditLogFilter,
     CallFilter,
     ImpressionFilter,
     LeadFilter,
@@ -177,6 +179,12 @@ class PostgresReads:
         statement = Statement(company_id)
         add_manual_fire_conditions(wanted, statement)
         return await self._lists.page("manual_fires", statement, paging, "id")
+
+    async def audit_logs(self, company_id: int, wanted: AuditLogFilter, paging: Paging) -> Page:
+        """Return who changed which account record, newest first."""
+        statement = Statement(company_id)
+        add_audit_log_conditions(wanted, statement)
+        return await self._lists.page("audit_logs", statement, paging, "id")
 
     async def agent_status_timestamps(self, company_id: int, wanted: AgentStatusFilter, paging: Paging) -> Page:
         """Return the log of the statuses of agents, newest first."""

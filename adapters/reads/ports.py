@@ -174,6 +174,17 @@ class ManualFireFilter(Struct, frozen=True, kw_only=True):
     fulltext: str | None = None
 
 
+class AuditLogFilter(Struct, frozen=True, kw_only=True):
+    """Which entries of the audit log; `fulltext` finds a part of the person's address, the type or a field."""
+
+    created_from: Instant | None = None
+    created_to: Instant | None = None
+    record_type: str | None = None
+    record_id: int | None = None
+    key_id: int | None = None
+    fulltext: str | None = None
+
+
 class AgentStatusFilter(Struct, frozen=True, kw_only=True):
     """Which entries of the log of agent statuses; `fulltext` finds a part of the key, or of the agent's name."""
 
@@ -311,6 +322,10 @@ class Reads(LimitableReads, DueLeadReads, Protocol):
 
     async def tallies(self, company_id: int, resources: Sequence[str]) -> Mapping[str, Mapping[str, CapUsage]]:
         """Return the usage of the caps of each resource (`buyer_group/7`) by period, as last counted by the account."""
+        ...
+
+    async def audit_logs(self, company_id: int, wanted: AuditLogFilter, paging: Paging) -> Page:
+        """Return who changed which account record, newest first."""
         ...
 
     async def agent_status_timestamps(self, company_id: int, wanted: AgentStatusFilter, paging: Paging) -> Page:

@@ -77,6 +77,6 @@ class RecordClient:
         request = RecordChangeRequested(
             company_id=self._company_id, type=record_type, operation="create", fields=dict(fields)
         )
-        envelope = Envelope(id=request_id, type="record.change_requested", source="/cli")
+        envelope = Envelope(id=request_id, type="record.change_requested", source="/cli", actor="cli;;")
         outgoing = Outgoing(topic, key, to_json(request), to_headers(envelope))
         await self._appender.append(partition_of(key, await self._log.partition_count(topic)), [outgoing])

@@ -81,7 +81,7 @@ def _update(draft: Draft, request: RecordChangeRequested, record: Record) -> Rec
     record.version += 1
     record.updated_at = record.user_updated_at = draft.now
     _put_record(draft, record, before, body)
-    _answer(draft, record, DONE, "updated")
+    _answer(draft, record, DONE, "updated", fields=_changed_fields(before, body))
     return record
 
 
@@ -91,7 +91,8 @@ def end_pause(draft: Draft, record: Record) -> None:
     record.version += 1
     record.updated_at = draft.now
     _put_record(draft, record, before, unpaused(before, draft.now))
-    draft.fact("record.updated", record_type=record.type, record_id=record.id, version=record.version)
+    fields = _changed_fields(before, body_of(record))
+    draft.fact("record.updated", record_type=record.type, record_id=record.id, version=record.version, fields=fields)
 
 
 def _delete(draft: Draft, record: Record) -> Record:
@@ -204,8 +205,12 @@ def _existing_record(draft: Draft, request: RecordChangeRequested) -> Record:
     return record
 
 
-def _answer(draft: Draft, record: Record, status: int, what: str) -> None:
-    draft.fact(f"record.{what}", record_type=record.type, record_id=record.id, version=record.version)
+def _changed_fields(before: Body, after: Body) -> list[str]:
+    return [name for name in after.__struct_fields__ if getattr(before, name) != getattr(after, name)]
+
+
+def _answer(draft: Draft, record: Record, status: int, what: str, **more: Any) -> None:
+    draft.fact(f"record.{what}", record_type=record.type, record_id=record.id, version=record.version, **more)
     draft.answer = _answer_of(record, status)
 
 

@@ -36,6 +36,7 @@ PERMISSIONS: Mapping[str, tuple[str, ...]] = {
     "agent_status": (*_EVERY_RECORD, "set"),
     "agent_message": (*_EVERY_RECORD, "acknowledge"),
     TEAM: ("read",),
+    "audit_log": ("read",),
 }
 """Model -> what a team may grant. Who may change teams could grant itself all else: that takes a superuser."""
 

@@ -22,6 +22,7 @@ from engine.contact.requests import (
     webhook_fires,
 )
 from engine.contact.requests.fallback_stop import stop_only
+from engine.contact.requests.visibility import refuse_invisible
 from engine.contact.schedule.cadence import cadence_for
 from engine.contact.timing.holding import CAPS_USED_UP, hold_until_reset
 from engine.contact.timing.plan import hold
@@ -119,12 +120,14 @@ class ContactAggregate:
     def decide(self, draft: Draft, request: Message, envelope: Envelope) -> None:
         """Decide a request. Raises `RefusedError` or `RepeatedError`."""
         person, asked = _load_person(draft, request, envelope)
+        refuse_invisible(person, asked)
         _DECIDERS[type(asked)](person, asked)
         person.put()
 
     def stop_at_least(self, draft: Draft, request: Message, envelope: Envelope) -> bool:
         """Decide only the opt-out, block or deletion of a request that could not be decided completely."""
         person, asked = _load_person(draft, request, envelope)
+        refuse_invisible(person, asked)
         if not stop_only(person, asked):
             return False
         person.put()

@@ -9,7 +9,7 @@ entity whose timer it was (`Aggregate.give_up`), and is small whatever its input
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import msgspec
@@ -119,7 +119,15 @@ class Decider:
             )
             return stopped or self._fail(cause, now, again, record=record, mark=mark)
         rule = lambda draft: self.aggregate.decide(draft, request, envelope)  # noqa: E731 - half the cost of a partial
+        if envelope.actor is not None:
+            rule = partial(self._decide_for, request=request, envelope=envelope)
         return self._run(cause, now, rule, asked=asked, record=record, mark=mark)
+
+    def _decide_for(self, draft: Draft, *, request: Message, envelope: Envelope) -> None:
+        """Decide a request of a known actor; each fact says who that is."""
+        self.aggregate.decide(draft, request, envelope)
+        for fact in draft.facts:
+            fact.data["by"] = envelope.actor
 
     def tick(
         self, key: str, due_at: Instant, now: Instant, *, behind: bool = False, refusal: Refusal | None = None

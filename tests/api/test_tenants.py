@@ -76,6 +76,8 @@ OF_FIELD: Mapping[str, tuple[str, ...]] = {
     "call_center_id": (RECORDS["call_center"],),
     "call_center_ids": (RECORDS["call_center"],),
     "agent_status_id": (RECORDS["agent_status"],),
+    "record_id": (RECORDS["buyer"],),
+    "key_id": (RECORDS["api_key"],),
     "collaborator_id": (RECORDS["agent"],),
     "contact_id": ("contact_id",),
 }

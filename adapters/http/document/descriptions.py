@@ -99,6 +99,7 @@ BY_NAME: Mapping[str, str] = {
         "recognised and act at once; an unclear text holds further contact until somebody has looked. `meaning` says "
         "how the text was read."
     ),
+    "list_audit_logs": "Lists the changes of account records, the newest first: who made each, with which key, from where.",
     "list_agent_status_timestamps": "Lists when each agent had which status, the newest first.",
     "set_agent_status": "Sets the status of an agent and logs it. A status that the agent has already changes nothing.",
     "list_messages_of_agent": (

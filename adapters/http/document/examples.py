@@ -228,6 +228,7 @@ EXAMPLES: Mapping[str, Example] = {
         body={"outgoing_webhook_id": int(RECORDS["outgoing_webhook"]), "lead_id": int(LEAD)}
     ),
     "show_webhook_manual_fire": Example(path={"id": MANUAL_FIRE}),
+    "list_audit_logs": Example(query={"record_type": "buyer", "columns": "id,action,record_id,key_id"}),
     "list_agent_status_timestamps": Example(query={"created_at_from": "2026-03-07 00:00:00 -0500", "columns": "id,key"}),
     "set_agent_status": Example(
         body={

@@ -90,6 +90,15 @@ class Access(Struct, frozen=True):
             raise ProblemError("forbidden", f"No team of {self.user_email} grants {scope}.")
 
 
+def actor_of(access: Access, address: str) -> str:
+    """Return who asks and from where, as `ce_actor` says it; a proxy may send anything as an address, which is left out."""
+    try:
+        sender = str(ip_address(address))
+    except ValueError:
+        sender = ""
+    return f"key/{access.key_id};{access.user_email or ''};{sender}"
+
+
 def forwarded_for(headers: Iterable[tuple[bytes, bytes]]) -> str:
     """Return all X-Forwarded-For headers as one list: a proxy may add its own line below one that a client invented."""
     return ",".join(value.decode("latin-1") for name, value in headers if name == b"x-forwarded-for")

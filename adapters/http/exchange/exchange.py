@@ -20,6 +20,7 @@ from adapters.http.exchange.access import (
     Access,
     Authenticator,
     TokenTarget,
+    actor_of,
     forwarded_for,
     unauthenticated,
 )
@@ -211,6 +212,11 @@ class Exchange:
     def company_id(self) -> int:
         """Return the company of the key."""
         return self.key.company_id
+
+    @property
+    def actor(self) -> str | None:
+        """Return who sends the request and from where, as `ce_actor` says it; None without a key."""
+        return None if self.access is None else actor_of(self.access, self.address)
 
     @property
     def time_zone(self) -> str:

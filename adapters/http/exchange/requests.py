@@ -55,11 +55,13 @@ class LogRequests(AppendQueue):
         self._now = now
         self._wait = wait
 
-    async def submit(self, topic: str, key: str, message: Message, *, request_id: str, company_id: int) -> None:
+    async def submit(
+        self, topic: str, key: str, message: Message, *, request_id: str, company_id: int, actor: str | None = None
+    ) -> None:
         """Append a request; see the port."""
         if self._waiting_count >= WAITING_MAX:
             raise EventsUnavailableError(f"{WAITING_MAX} requests wait for the log")
-        record = self._record(topic, key, message, request_id=request_id, company_id=company_id)
+        record = self._record(topic, key, message, request_id=request_id, company_id=company_id, actor=actor)
         size = record_bytes(record)
         if size > RECORD_BYTES_MAX:
             raise RecordRefusedError(f"the request would be a record of {size} bytes", index=0)
@@ -80,7 +82,9 @@ class LogRequests(AppendQueue):
         """Return the result of a request; see the port."""
         return await self._wait(request_id, timeout_seconds)
 
-    def _record(self, topic: str, key: str, message: Message, *, request_id: str, company_id: int) -> Outgoing:
+    def _record(
+        self, topic: str, key: str, message: Message, *, request_id: str, company_id: int, actor: str | None
+    ) -> Outgoing:
         partition, sequence = self._rules.seen(company_id)
         envelope = Envelope(
             id=request_id,
@@ -89,5 +93,6 @@ class LogRequests(AppendQueue):
             time=self._now(),
             rules_partition=partition,
             rules_sequence=sequence,
+            actor=actor,
         )
         return Outgoing(self._names.of(topic), key.encode(), to_json(message), to_headers(envelope))

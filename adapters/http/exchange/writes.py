@@ -5,6 +5,7 @@ An Idempotency-Key names the request. A repeat with the same body changes nothin
 
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
+from typing import TypeVar
 
 import msgspec
 from msgspec import Struct, structs
@@ -15,7 +16,7 @@ from adapters.http.exchange.ports import EventsUnavailableError
 from adapters.http.exchange.problems import ProblemError
 from adapters.reads.ports import IdempotencyClaim, ReadsUnavailableError, Result
 from engine.partition.ports import LogError
-from schemas.requests import AccountRequest, ContactRequest
+from schemas.requests import AccountRequest, ContactRequest, LeadSubmitted
 from schemas.topics import ACCOUNTS_REQUESTS, CONTACTS_REQUESTS
 from schemas.wire import digest
 
@@ -27,6 +28,7 @@ VERSION_DIGITS = 15
 """Digits of a version in If-Match; no record has that many versions."""
 
 Render = Callable[[Exchange, Result], Awaitable[Reply]]
+R = TypeVar("R", bound=ContactRequest | AccountRequest)
 
 
 class StoredAnswer(Struct, frozen=True, kw_only=True):
@@ -45,6 +47,7 @@ async def submit_change(exchange: Exchange, message: ContactRequest | AccountReq
     """
     wants_bare(exchange)  # refuse a bad `root` before anything is changed
     company_id = message.company_id
+    message = _within_reach(exchange, message)
     claim = await claim_key(exchange, company_id)
     topic, key = _destination(message)
     services = exchange.services
@@ -56,7 +59,8 @@ async def submit_change(exchange: Exchange, message: ContactRequest | AccountReq
         request_id, result = claim.request_id, await services.requests.wait(claim.request_id, 0)
     if result is None:
         # A repeat without an answer is submitted too: the first try may not have reached the log.
-        await services.requests.submit(topic, key, message, request_id=request_id, company_id=company_id)
+        actor = None if isinstance(message, LeadSubmitted) else exchange.actor
+        await services.requests.submit(topic, key, message, request_id=request_id, company_id=company_id, actor=actor)
     is_async = "respond-async" in _preferences(exchange)
     if result is None and not is_async:
         with suppress(ReadsUnavailableError):  # it is stored: a problem here would make the client send it twice
@@ -74,6 +78,17 @@ async def submit_change(exchange: Exchange, message: ContactRequest | AccountReq
         return reply if claim is None else await _store_answer(exchange, result, reply)
     except ReadsUnavailableError:
         return accepted_reply(request_id)  # it is decided, and shown when the database is back
+
+
+def _within_reach(exchange: Exchange, message: R) -> R:
+    """Return a request with the filters of the sender's teams, for those that are checked again when they are decided."""
+    access = exchange.access
+    visible = None if access is None else access.reach(exchange.operation.scope).leads
+    return (
+        message
+        if visible is None or "visible" not in message.__struct_fields__
+        else structs.replace(message, visible=visible)
+    )
 
 
 async def _refresh_rules(exchange: Exchange) -> None:

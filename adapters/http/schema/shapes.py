@@ -12,6 +12,7 @@ from adapters.http.schema.inputs import INPUTS, Schema, ref
 from adapters.http.schema.record_descriptions import sentence_of
 from engine.submission.fields import INTEGER_MAX
 from engine.views.agent_status_timestamp import COLUMNS as AGENT_STATUS_TIMESTAMP_TABLE
+from engine.views.audit_log import COLUMNS as AUDIT_LOG_TABLE
 from engine.views.call import COLUMNS as CALL_TABLE
 from engine.views.impression import COLUMNS as IMPRESSION_TABLE
 from engine.views.lead_columns import COLUMNS as LEAD_TABLE
@@ -65,6 +66,13 @@ MANUAL_FIRE_TYPES: Mapping[str, Schema] = {
 }
 """Column of a webhook that was fired by hand -> its schema."""
 
+AUDIT_LOG_TYPES: Mapping[str, Schema] = {
+    **{column.name: _CELLS[column.type] for column in AUDIT_LOG_TABLE if column.name != "fields"},
+    "id": ID_SHOWN,
+    "fields": {"type": ["array", "null"], "items": {"type": "string"}},
+}
+"""Column of an entry of the audit log -> its schema."""
+
 AGENT_STATUS_TIMESTAMP_TYPES: Mapping[str, Schema] = {
     **{column.name: _CELLS[column.type] for column in AGENT_STATUS_TIMESTAMP_TABLE},
     **dict.fromkeys(("id", "company_id", "collaborator_id", "agent_status_id"), ID_SHOWN),
@@ -105,6 +113,7 @@ def components() -> dict[str, Any]:
         "Impression": columned("An impression", IMPRESSION_TYPES),
         "WebhookManualFire": columned("A webhook fired by hand", MANUAL_FIRE_TYPES),
         "NewWebhookManualFire": _unborn(columned("A webhook fired by hand", MANUAL_FIRE_TYPES)),
+        "AuditLog": columned("An entry of the audit log", AUDIT_LOG_TYPES),
         "AgentStatusTimestamp": columned("An entry in the log of agent statuses", AGENT_STATUS_TIMESTAMP_TYPES),
         "NewLead": _unborn(lead()),
         "TokenLead": TOKEN_LEAD,

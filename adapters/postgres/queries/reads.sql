@@ -271,6 +271,15 @@ SELECT count(*) FROM (
     SELECT 1 FROM {read}.records WHERE company_id = $1 AND type = $2 AND deleted_at IS NULL{where} LIMIT {limit}
 ) AS found
 
+-- audit_logs --
+SELECT a.*, {ordered} AS ordered_by FROM {read}.audit_logs AS a
+WHERE company_id = $1{where} ORDER BY {order} LIMIT {limit}
+
+-- audit_logs_count --
+SELECT count(*) FROM (
+    SELECT 1 FROM {read}.audit_logs WHERE company_id = $1{where} ORDER BY id DESC LIMIT {limit}
+) AS found
+
 -- agent_status_timestamps --
 SELECT t.*, {ordered} AS ordered_by FROM {read}.agent_status_timestamps AS t
 WHERE company_id = $1{where} ORDER BY {order} LIMIT {limit}

@@ -92,6 +92,7 @@ SCOPES: dict[str, str] = {
     "company:update": "update_company",
     "schedule:read": "preview_schedule list_schedule_versions",
     "schedule:update": "publish_schedule",
+    "audit_log:read": "list_audit_logs",
     "agent_status:read": "list_agent_status_timestamps",
     "agent_status:set": "set_agent_status",
     "agent_message:read": "list_messages_of_agent",

@@ -7,6 +7,7 @@ import pytest
 from adapters.http.calls.call_starts import FORCE_SCOPE, LAW_SCOPE
 from adapters.http.operations import documented_operations
 from engine.account.teams import PERMISSIONS
+from schemas.records import LeadFilters
 from tests.adapters.http.conftest import STEPS, basic
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -317,6 +318,22 @@ async def test_several_teams_show_the_leads_of_each_and_only_those_that_grant_an
     await team(company, permissions={"lead": {"actions": ["update"]}})
     await town.context.rules.refresh()
     assert (await ada.send("PUT", f"/api/v1/leads/{roofs}", json={"zip": "33101"})).status_code == 200
+
+
+async def test_the_filters_of_the_teams_travel_with_a_change_so_that_they_are_checked_when_it_is_decided(
+    town: Any, company: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    divided = await divide(town, company)
+    lead, submit, sent = divided["leads"][0], town.requests.submit, []
+
+    async def note(topic: str, key: str, message: Any, **more: Any) -> None:
+        sent.append(message.visible)
+        await submit(topic, key, message, **more)
+
+    monkeypatch.setattr(town.requests, "submit", note)
+    for who in (divided["ada"], company):
+        assert (await who.send("PUT", f"/api/v1/leads/{lead}", json={"zip": "33101"})).status_code == 200
+    assert sent == [(LeadFilters(offer_ids=(divided["offers"][0]["id"],)),), None]
 
 
 async def test_all_lists_of_one_team_must_fit(town: Any, company: Any) -> None:

@@ -40,9 +40,10 @@ class AccountWorld:
         self.decider = Decider(AccountAggregate(), 0, self.state, Rules(), Position())
         self.create("company", company_id=1, name="Sunny")
 
-    def ask(self, request: AccountRequest, *, request_id: str | None = None) -> Sealed:
+    def ask(self, request: AccountRequest, *, request_id: str | None = None, actor: str | None = None) -> Sealed:
         self.asked += 1
-        envelope = Envelope(id=request_id or f"request-{self.asked}", type=REQUEST_TYPES[type(request)], source="/test")
+        name = request_id or f"request-{self.asked}"
+        envelope = Envelope(id=name, type=REQUEST_TYPES[type(request)], source="/test", actor=actor)
         key = str(request.company_id).encode()
         record = LogRecord("accounts.requests", 0, self.asked, key, to_json(request), to_headers(envelope), self.now)
         sealed = self.decider.request(record, self.now)

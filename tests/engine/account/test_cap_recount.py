@@ -28,8 +28,8 @@ class RecountedAccount(AccountWorld):
         super().__init__()
         self.now = at("2026-07-15 13:50")
 
-    def ask(self, request: AccountRequest, *, request_id: str | None = None) -> Sealed:
-        sealed = super().ask(request, request_id=request_id)
+    def ask(self, request: AccountRequest, *, request_id: str | None = None, actor: str | None = None) -> Sealed:
+        sealed = super().ask(request, request_id=request_id, actor=actor)
         about_slots = request if isinstance(request, SlotRequested | SlotReleased | CallEarned) else None
         self.log.append((sealed.decision, about_slots))
         return sealed

@@ -424,3 +424,10 @@ def test_the_address_of_a_webhook_has_a_host(url: str, is_taken: bool) -> None:
     fields = WHOLE.get("outgoing_webhook", {"name": "x"}) | {"url": url}
     asked = RecordChangeRequested(company_id=1, type="outgoing_webhook", operation="create", fields=fields)
     assert (AccountWorld().ask(asked).decision.verdict == "done") is is_taken
+
+
+def test_facts_say_who_asked_and_facts_of_nobody_say_nothing(account: AccountWorld) -> None:
+    actor = "key/7;ada@example.com;192.0.2.1"
+    request = RecordChangeRequested(company_id=1, type="buyer_group", operation="create", fields={"name": "G"})
+    by = [[fact.data.get("by") for fact in account.ask(request, actor=one).decision.facts] for one in (actor, None)]
+    assert by == [[actor], [None]]
