@@ -72,13 +72,3 @@ def _read_key(key_file: Path) -> tuple[str, str]:
         sentence = "holds no key; write it with `leadclock keys create --json`"
         raise click.BadParameter(sentence, param_hint="--key") from error
     return key.public_key, key.private_key
-
-
-def refusal_sentence(answer: httpx.Response) -> str:
-    """Return what a problem says, on one line."""
-    try:
-        problem = answer.json()
-        faults = "; ".join(f"{field} {', '.join(said)}" for field, said in problem.get("errors", {}).items())
-        return f"{problem['title']}: {faults or problem['detail']}"
-    except (ValueError, KeyError, AttributeError):
-        return f"HTTP {answer.status_code}"

@@ -11,9 +11,9 @@ import click
 import httpx
 import msgspec
 
-from adapters.cli.api_client import refusal_sentence
 from adapters.cli.deployment import find_running, option
 from adapters.cli.failures import report_errors
+from adapters.problem_sentence import refusal_sentence
 from adapters.up.demo import NUMBERS
 from adapters.up.folder import load_keys
 

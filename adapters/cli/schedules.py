@@ -13,13 +13,14 @@ import click
 import httpx
 import msgspec
 
-from adapters.cli.api_client import api_option, ask_api, refusal_sentence
+from adapters.cli.api_client import api_option, ask_api
 from adapters.cli.deployment import ID, option, resolve_settings, run
 from adapters.cli.failures import report_errors
 from adapters.cli.preview import RefusedPreview, read_question, show_forecast
 from adapters.cli.records import find_record, missing, schedules, shown_record
 from adapters.http.exchange.parameters import read_id
 from adapters.http.exchange.people import country_of
+from adapters.problem_sentence import refusal_sentence
 from adapters.roles.context import open_context
 from adapters.settings import Settings
 from engine.partition.draft import RefusedError

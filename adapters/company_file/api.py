@@ -6,8 +6,8 @@ from typing import Any
 
 import httpx
 
-from adapters.cli.api_client import refusal_sentence
 from adapters.company_file.document import COMPANY, TYPES, CompanyFileError
+from adapters.problem_sentence import refusal_sentence
 
 Row = Mapping[str, Any]
 

@@ -9,7 +9,7 @@ from adapters.http.exchange.parameters import Parameters
 from adapters.http.exchange.problems import ProblemError, not_found
 from adapters.http.exchange.references import is_known
 from adapters.http.exchange.writes import submit_change
-from adapters.http.records.group_usage import Counted
+from adapters.http.records.counted_columns import Counted
 from adapters.http.records.records import KINDS_BY_TYPE, live_row, render
 from adapters.http.schema.inputs import ID
 from adapters.http.schema.shapes import many_of, record_answer, view_name
@@ -85,7 +85,7 @@ async def messages(exchange: Exchange) -> Reply:
     acknowledged = await reads.acknowledged(company_id, row["id"], addressed)
     ids = tuple(message_id for message_id in addressed if message_id not in acknowledged)[:MESSAGES_MAX]
     paging = Paging(per_page=MESSAGES_MAX)
-    page = await reads.records(company_id, MESSAGE.type, RecordFilter(ids=ids), paging)
+    page = await exchange.reads.records(company_id, MESSAGE.type, RecordFilter(ids=ids), paging)
     counted = Counted()
     await counted.add(exchange, MESSAGE.type, page.rows, columns)
     return reply_with_page(
@@ -206,6 +206,7 @@ OPERATIONS: tuple[Operation, ...] = (
         summary="List the messages for an agent that the agent has not acknowledged",
         handler=messages,
         scope="agent_message:read",
+        records="visible",
         leads="none",
         parameters={"columns": PAGING_PARAMETERS["columns"], "root": PAGING_PARAMETERS["root"]},
         answer=many_of(MESSAGE.collection, view_name(MESSAGE.type)),
@@ -217,6 +218,7 @@ OPERATIONS: tuple[Operation, ...] = (
         summary="Say that an agent has read a message",
         handler=acknowledge,
         scope="agent_message:acknowledge",
+        records="visible",
         rate="write",
         safe=False,
         leads="none",

@@ -129,6 +129,7 @@ class Operation(Struct, frozen=True, kw_only=True):
     - `auth_token`: the key may also be in a field of that name, for senders that cannot set headers.
     - `leads`: which leads and calls the operation reaches: those that the teams of its sender show, all (refused to a person
       whose teams show some), or none.
+    - `records`: the same of the account records that its scope names, which a team may limit by their ids.
     - `parameters`: fields, with a sentence each; `extra` says what happens with any other field.
 
     The rest is for the documentation:
@@ -153,6 +154,7 @@ class Operation(Struct, frozen=True, kw_only=True):
     body_bytes_max: int = BODY_BYTES_MAX
     auth_token: bool = False
     leads: Literal["visible", "all", "none"] = "all"
+    records: Literal["visible", "all"] = "all"
     extra: Extra = "refused"
     parameters: Mapping[str, str] = {}
     body: Mapping[str, Any] | None = None
@@ -362,10 +364,14 @@ class Exchange:
         self.limit(self.access.company_id)
 
     def _check_access(self, access: Access) -> None:
-        """Refuse an operation that the key or the teams do not grant, or that reaches leads which the teams do not show."""
+        """Refuse an operation that the key or the teams do not grant, or that reaches more than the teams show."""
         access.require(self.operation.scope)
-        if self.operation.leads == "all" and access.reach(self.operation.scope).leads is not None:
+        reach = access.reach(self.operation.scope)
+        if self.operation.leads == "all" and reach.leads is not None:
             detail = f"The teams of {access.user_email} show some leads; this operation cannot leave out the others yet."
+            raise ProblemError("forbidden", detail)
+        if self.operation.records == "all" and reach.record_ids is not None:
+            detail = f"The teams of {access.user_email} name some records; this operation cannot leave out the others yet."
             raise ProblemError("forbidden", detail)
 
 

@@ -136,6 +136,7 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation(
         name="preview_schedule",
         leads="none",
+        records="visible",
         methods=("POST",),
         path="/api/v1/schedules/preview",
         summary="Preview a schedule: what it would do to a lead, when, and why then",

@@ -31,7 +31,7 @@ from adapters.http.exchange.parameters import Parameters, read_id
 from adapters.http.exchange.problems import ProblemError, not_found, require_row
 from adapters.http.exchange.references import is_known
 from adapters.http.exchange.writes import read_if_match, submit_change
-from adapters.http.records.group_usage import GROUP, Counted, read_in_order
+from adapters.http.records.counted_columns import GROUP, Counted, read_in_order
 from adapters.http.records.record_fields import ACTIONS, read_record_fields, settable
 from adapters.http.records.served_channels import refuse_unserved
 from adapters.http.schema.inputs import choice, record_inputs
@@ -486,6 +486,7 @@ def _operation(kind: Kind, verb: str, handler: Any, **more: Any) -> Operation:
         "answer": record_answer(kind.type, kind.root),
         "created": verb == "create",
         "leads": "all" if kind.type == "unblock_contact_job" else "none",
+        "records": "visible",
         "extra": "checked_by_handler" if verb in {"create", "update"} else "refused",
     }
     return Operation(methods=methods, path=kind.path + below, handler=partial(handler, kind=kind), **{**usual, **more})

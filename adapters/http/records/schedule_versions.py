@@ -97,6 +97,7 @@ def _operations() -> Iterator[Operation]:
     yield Operation(
         name="publish_schedule",
         leads="none",
+        records="visible",
         methods=("POST",),
         path=f"{path}/publish",
         summary="Publish the draft of a schedule",
@@ -115,6 +116,7 @@ def _operations() -> Iterator[Operation]:
     yield Operation(
         name="list_schedule_versions",
         leads="none",
+        records="visible",
         methods=("GET",),
         path=f"{path}/versions",
         summary="List the published versions of a schedule, newest first",

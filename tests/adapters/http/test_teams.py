@@ -216,6 +216,35 @@ async def test_a_team_reaches_the_records_that_it_names_and_no_others(town: Any,
     assert (await company.send("GET", f"/api/v1/buyers/{theirs['id']}")).json()["buyer"]["paused"] is False
 
 
+async def test_an_operation_that_cannot_leave_out_records_is_refused_to_who_reaches_some(town: Any, company: Any) -> None:
+    hooks = [await company.record("outgoing_webhooks", {"name": name, "url": "https://crm.example.com/x"}) for name in "AB"]
+    statuses = [await company.record("agent_statuses", {"name": name, "key": "lunch"}) for name in "AB"]
+    messages = [await company.record("agent_messages", {"content": name}) for name in "AB"]
+    agent = await company.record("agents", {"name": "Ada", "user_email": ADA})
+    await team(
+        company,
+        permissions={
+            "outgoing_webhook": {"actions": ["read", "fire"], "scope": [hooks[0]["id"]]},
+            "agent_status": {"actions": ["read", "set"], "scope": [statuses[0]["id"]]},
+            "agent_message": {"actions": ["read", "acknowledge"], "scope": [messages[0]["id"]]},
+        },
+    )
+    ada = await person(town, company)
+    for method, path, fields in (
+        ("POST", "/api/v1/webhook_manual_fires", {"outgoing_webhook_id": hooks[1]["id"], "lead_id": 1}),
+        ("GET", "/api/v1/webhook_manual_fires", None),
+        ("POST", "/api/v1/agent_statuses/set", {"agent_status_id": statuses[1]["id"]}),
+        ("GET", "/api/v1/agent_status_timestamps", None),
+    ):
+        refused = await ada.send(method, path, json=fields)
+        assert (refused.status_code, "name some records" in refused.text) == (403, True), (path, refused.text)
+    unread = (await ada.get(f"/api/v1/agents/{agent['id']}/messages")).json()["agent_messages"]
+    assert [one["id"] for one in unread] == [messages[0]["id"]]
+    for message, status in ((messages[0], 200), (messages[1], 404)):
+        answer = await ada.send("POST", f"/api/v1/agent_messages/{message['id']}/acknowledge")
+        assert answer.status_code == status
+
+
 async def divide(town: Any, company: Any) -> dict[str, Any]:
     """A company with leads of two schedules, each of an offer of its own, and a person who sees those of one offer."""
     offers = [await company.record("offers", {"name": name}) for name in ("Solar", "Roofs")]

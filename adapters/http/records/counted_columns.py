@@ -1,7 +1,9 @@
-"""What have buyers, groups and traffic sources used of their caps? The account counts it; the projection has its counters.
+"""Which columns of account records follow from what happened beside them? Each is read for all rows of one answer at once.
 
+Buyers, groups and traffic sources show what is used of their caps: the account counts it, the projection has its counters.
 A group without caps has no counters: what it would have used is a query on the rollups of reports, one for each period.
-Lists of groups show the usage, and can be sorted by it. How far unblock contact jobs have come is read here too.
+Lists of groups can be sorted by usage. Fleets show their buyers, jobs how far they are, agents their status, and messages
+how many have read them.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
