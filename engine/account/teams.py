@@ -45,7 +45,7 @@ _NOT_YET = {"fields": "are not hidden yet; leave it out"}
 _FILTERED = {"offer_ids": "offer", "schedule_ids": "schedule", "buyer_ids": "buyer", "traffic_source_ids": "traffic_source"}
 
 
-class Reach(Struct, frozen=True):
+class Visibility(Struct, frozen=True):
     """What a person may reach by one operation.
 
     `leads`: leads and their calls that fit any of these (None: all). `record_ids`: these records of the type (None: all).
@@ -60,14 +60,14 @@ def is_granted(teams: Sequence[AccessControlList], scope: str) -> bool:
     return any(_grants(team, scope) for team in teams)
 
 
-def reach_of(teams: Sequence[AccessControlList], scope: str) -> Reach:
+def visibility_of(teams: Sequence[AccessControlList], scope: str) -> Visibility:
     """Return what the teams that grant a scope reach together."""
     granting = [team for team in teams if _grants(team, scope)]
     if any(team.superuser for team in granting):
-        return Reach()
+        return Visibility()
     filters = [team.lead_filters for team in granting if team.lead_filters is not None]
     listed = [ids for team in granting if isinstance(ids := team.permissions[_model(scope)].scope, tuple)]
-    return Reach(
+    return Visibility(
         leads=None if len(filters) < len(granting) else tuple(filters),
         record_ids=None if len(listed) < len(granting) else tuple(dict.fromkeys(chain.from_iterable(listed))),
     )

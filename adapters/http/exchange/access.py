@@ -19,7 +19,7 @@ from adapters.http.exchange.ports import RulesSource
 from adapters.http.exchange.problems import ProblemError
 from adapters.http.exchange.rates import Limiter
 from adapters.http.exchange.unknown_keys import UnknownCredentials, UnknownKeyLimiter
-from engine.account.teams import Reach, is_granted, reach_of
+from engine.account.teams import Visibility, is_granted, visibility_of
 from engine.rules import LeadTokenTarget
 from schemas.instant import Instant
 from schemas.records import AccessControlList, ApiKey, Company, Offer, Record, Schedule
@@ -34,7 +34,7 @@ CREDENTIALS_LENGTH_MAX = 1_000
 TOKEN_LENGTH_MAX = 200
 """Characters of a lead token; a longer one is not looked up."""
 
-ALL_OF_COMPANY = Reach()
+ALL_OF_COMPANY = Visibility()
 
 _HASH_OF_NO_KEY = sha256(b"compared with where there is no such key").hexdigest()
 
@@ -72,9 +72,9 @@ class Access(Struct, frozen=True):
             raise ProblemError("forbidden", f"This key needs the scope {scope} by its name; a wildcard does not grant it.")
         self._require_team(scope)
 
-    def reach(self, scope: str) -> Reach:
+    def visibility(self, scope: str) -> Visibility:
         """Return what may be reached under a granted scope."""
-        return ALL_OF_COMPANY if self.user_email is None else reach_of(self.teams, scope)
+        return ALL_OF_COMPANY if self.user_email is None else visibility_of(self.teams, scope)
 
     def _is_in_scopes(self, scope: str) -> bool:
         if "*" in self.scopes or scope in self.scopes:

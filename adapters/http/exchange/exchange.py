@@ -206,9 +206,9 @@ class Exchange:
     def reads(self) -> LimitableReads:
         """Return the reads of leads, calls and account records, without what the sender's teams do not show."""
         scope = self.operation.scope
-        reach = ALL_OF_COMPANY if self.access is None else self.access.reach(scope)
+        visibility = ALL_OF_COMPANY if self.access is None else self.access.visibility(scope)
         reads = self.services.reads
-        return reads if reach == ALL_OF_COMPANY else LimitedReads(reads, reach, scope.partition(":")[0])
+        return reads if visibility == ALL_OF_COMPANY else LimitedReads(reads, visibility, scope.partition(":")[0])
 
     @property
     def company_id(self) -> int:
@@ -366,11 +366,11 @@ class Exchange:
     def _check_access(self, access: Access) -> None:
         """Refuse an operation that the key or the teams do not grant, or that reaches more than the teams show."""
         access.require(self.operation.scope)
-        reach = access.reach(self.operation.scope)
-        if self.operation.leads == "all" and reach.leads is not None:
+        visibility = access.visibility(self.operation.scope)
+        if self.operation.leads == "all" and visibility.leads is not None:
             detail = f"The teams of {access.user_email} show some leads; this operation cannot leave out the others yet."
             raise ProblemError("forbidden", detail)
-        if self.operation.records == "all" and reach.record_ids is not None:
+        if self.operation.records == "all" and visibility.record_ids is not None:
             detail = f"The teams of {access.user_email} name some records; this operation cannot leave out the others yet."
             raise ProblemError("forbidden", detail)
 

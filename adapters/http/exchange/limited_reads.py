@@ -6,7 +6,7 @@ from typing import TypeVar
 from msgspec import structs
 
 from adapters.reads.ports import CallFilter, LeadFilter, LimitableReads, Page, Paging, RecordFilter, Row
-from engine.account.teams import Reach
+from engine.account.teams import Visibility
 from engine.views.report import Group, Grouping
 from schemas.instant import Instant
 
@@ -16,15 +16,15 @@ _ONE = Paging(per_page=1, counted=False)
 
 
 class LimitedReads:
-    """Reads what `reach` leave visible; anything else looks as if it did not exist.
+    """Reads what `visibility` leaves; anything else looks as if it did not exist.
 
-    `record_type`: the type that `reach.record_ids` are of. A single row is looked up once more as a list of one, so that
+    `record_type`: the type of `visibility.record_ids`. A single row is looked up once more as a list of one, so that
     one condition decides what is visible.
     """
 
-    def __init__(self, reads: LimitableReads, reach: Reach, record_type: str) -> None:
+    def __init__(self, reads: LimitableReads, visibility: Visibility, record_type: str) -> None:
         self._reads = reads
-        self._reach = reach
+        self._visibility = visibility
         self._record_type = record_type
 
     async def lead(self, company_id: int, lead: int | str) -> Row | None:
@@ -56,7 +56,7 @@ class LimitedReads:
     async def call(self, company_id: int, call: int | str) -> Row | None:
         """Return a visible call."""
         row = await self._reads.call(company_id, call)
-        if row is None or self._reach.leads is None:
+        if row is None or self._visibility.leads is None:
             return row
         found = await self._reads.calls(company_id, self._narrowed(CallFilter(ids=(row["id"],))), _ONE)
         return row if found.rows else None
@@ -78,22 +78,22 @@ class LimitedReads:
     async def record(self, company_id: int, record_type: str, record: int | str) -> Row | None:
         """Return a visible account record."""
         row = await self._reads.record(company_id, record_type, record)
-        known = self._reach.record_ids if record_type == self._record_type else None
+        known = self._visibility.record_ids if record_type == self._record_type else None
         return row if row is None or known is None or row["id"] in known else None
 
     async def records(self, company_id: int, record_type: str, wanted: RecordFilter, paging: Paging) -> Page:
         """Return visible account records."""
-        known = self._reach.record_ids if record_type == self._record_type else None
+        known = self._visibility.record_ids if record_type == self._record_type else None
         if known is not None:
             ids = known if wanted.ids is None else tuple(one for one in wanted.ids if one in known)
             wanted = structs.replace(wanted, ids=ids)
         return await self._reads.records(company_id, record_type, wanted, paging)
 
     async def _visible_lead(self, company_id: int, row: Row | None) -> Row | None:
-        if row is None or self._reach.leads is None:
+        if row is None or self._visibility.leads is None:
             return row
         found = await self._reads.leads(company_id, self._narrowed(LeadFilter(ids=(row["id"],))), _ONE)
         return row if found.rows else None
 
     def _narrowed(self, wanted: F) -> F:
-        return structs.replace(wanted, visible=self._reach.leads)
+        return structs.replace(wanted, visible=self._visibility.leads)

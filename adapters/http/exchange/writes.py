@@ -47,7 +47,7 @@ async def submit_change(exchange: Exchange, message: ContactRequest | AccountReq
     """
     wants_bare(exchange)  # refuse a bad `root` before anything is changed
     company_id = message.company_id
-    message = _within_reach(exchange, message)
+    message = _with_visibility(exchange, message)
     claim = await claim_key(exchange, company_id)
     topic, key = _destination(message)
     services = exchange.services
@@ -80,10 +80,10 @@ async def submit_change(exchange: Exchange, message: ContactRequest | AccountReq
         return accepted_reply(request_id)  # it is decided, and shown when the database is back
 
 
-def _within_reach(exchange: Exchange, message: R) -> R:
+def _with_visibility(exchange: Exchange, message: R) -> R:
     """Return a request with the filters of the sender's teams, for those that are checked again when they are decided."""
     access = exchange.access
-    visible = None if access is None else access.reach(exchange.operation.scope).leads
+    visible = None if access is None else access.visibility(exchange.operation.scope).leads
     return (
         message
         if visible is None or "visible" not in message.__struct_fields__
