@@ -50,6 +50,11 @@ VERSIONS: Mapping[int, Version] = {
         "fired by hand; one record of a type has an external_record_id, which more types may have; teams are records, and "
         "keys name the person that they act for; agents have statuses and messages; facts say who asked; sentences that "
         "list the types of records and their fields name those that were added",
+        decided_by="the development version 0.1.0 at commit 44a45ee",
+    ),
+    6: Version(
+        changed="subscriptions are records; a fact says that a lead converted; sentences that list the types of records "
+        "name subscriptions",
         decided_by="leadclock 0.1.0",
     ),
 }

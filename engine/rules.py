@@ -96,6 +96,16 @@ class Rules:
         """Return whether a company has a live record of this type."""
         return bool(self._listed.get((record_type, company_id)))
 
+    def of_type(self, record_type: str) -> Iterator[Record]:
+        """Yield the live records of a type, of every company."""
+        for (listed_type, _), records in self._listed.items():
+            if listed_type == record_type:
+                yield from records.values()
+
+    def any_of(self, record_type: str) -> bool:
+        """Return whether any company has a live record of a type."""
+        return any(records for (listed_type, _), records in self._listed.items() if listed_type == record_type)
+
     def fleets_of(self, company_id: int, buyer_id: int | None) -> frozenset[str]:
         """Return the `user_fleet_id` of each fleet that a live buyer of the company belongs to."""
         buyer = self.body(Buyer, "buyer", buyer_id)

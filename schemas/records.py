@@ -45,6 +45,7 @@ RecordType = Literal[
     "agent_status",
     "agent",
     "agent_message",
+    "subscription",
 ]
 
 
@@ -402,6 +403,34 @@ class AgentMessage(Body, frozen=True, kw_only=True):
     call_center_ids: tuple[int, ...] = ()
 
 
+class TriggerFields(Body, frozen=True, kw_only=True):
+    """Values that the call, else the lead, of an event must have; what is null is not compared."""
+
+    offer_id: int | None = None
+    schedule_id: int | None = None
+    traffic_source_id: int | None = None
+    buyer_id: int | None = None
+    number_id: int | None = None
+    buyer_converted: bool | None = None
+    offer_converted: bool | None = None
+
+
+class Subscription(Body, frozen=True, kw_only=True):
+    """Which events are posted to another system, and where; signed with a key that is derived as that of a webhook.
+
+    For a day after `secret_rotated_at` events are signed with the secret before, too.
+    """
+
+    name: str
+    url: str
+    events: tuple[str, ...]
+    trigger_fields: TriggerFields = TriggerFields()
+    secret_generation: int = 1
+    secret_rotated_at: Instant | None = None
+    paused: bool = False
+    external_record_id: str | None = None
+
+
 RECORD_BODIES: dict[str, type[Body]] = {
     "company": Company,
     "offer": Offer,
@@ -422,6 +451,7 @@ RECORD_BODIES: dict[str, type[Body]] = {
     "agent_status": AgentStatus,
     "agent": Agent,
     "agent_message": AgentMessage,
+    "subscription": Subscription,
 }
 
 
@@ -497,8 +527,10 @@ __all__ = [
     "RecordType",
     "RulePack",
     "Schedule",
+    "Subscription",
     "TokenFilter",
     "TrafficSource",
+    "TriggerFields",
     "UnblockContactJob",
     "body_of",
     "called",

@@ -15,6 +15,7 @@ COMMANDS: Table = {
     "accounts": ("adapters.cli.roles", "Run the role that decides on account records and slots."),
     "projector": ("adapters.cli.roles", "Run the role that writes the read schema."),
     "gateway": ("adapters.cli.roles", "Run the role that carries out commands."),
+    "deliverer": ("adapters.cli.roles", "Run the role that posts events to subscriptions."),
     "topics": ("adapters.cli.topics", "Create the topics, or compare them with what is needed."),
     "db": ("adapters.cli.db", "Migrate the database, or show its state."),
     "keys": ("adapters.cli.keys", "Create companies and API keys."),

@@ -74,4 +74,5 @@ intake = _command("intake", "Pass on what producers put into leads.inbox and lea
 scheduler = _command("scheduler", "Decide on leads: own partitions of contacts.requests.", options=OPTIONS)
 accounts = _command("accounts", "Decide on account records and slots.", options=OPTIONS)
 projector = _command("projector", "Write the read schema from the decisions.", options=OPTIONS)
+deliverer = _command("deliverer", "Post events to subscriptions.", options=OPTIONS)
 gateway = _command("gateway", "Carry out commands on the channels that it serves.", options=OPTIONS + CHANNEL_OPTIONS)

@@ -39,6 +39,7 @@ TYPES: Mapping[str, str] = {
     "schedule": "schedules",
     "call_disposition": "call_dispositions",
     "agent": "agents",
+    "subscription": "subscriptions",
     "access_control_list": "access_control_lists",
 }
 """Type -> its collection, in the file and in the API. A record may name those of the types before its own; action groups

@@ -2,14 +2,19 @@
 
 import base64
 import hmac
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from standardwebhooks.webhooks import Webhook
 
+SIGNED_TYPES = {"outgoing_webhook": "webhook", "subscription": "subscription"}
+"""Type of a record that has a secret -> the first part of what its key is derived from."""
 
-def signing_key(deployment_secret: str, company_id: int, webhook_id: int, generation: int) -> bytes:
-    """Return the 32-byte key of one generation of an outgoing webhook."""
-    return hmac.digest(deployment_secret.encode(), f"webhook/{company_id}/{webhook_id}/{generation}".encode(), "sha256")
+
+def signing_key(deployment_secret: str, record_type: str, company_id: int, record_id: int, generation: int) -> bytes:
+    """Return the 32-byte key of one generation of an outgoing webhook or a subscription."""
+    text = f"{SIGNED_TYPES[record_type]}/{company_id}/{record_id}/{generation}"
+    return hmac.digest(deployment_secret.encode(), text.encode(), "sha256")
 
 
 def shown_secret(key: bytes) -> str:
@@ -17,11 +22,14 @@ def shown_secret(key: bytes) -> str:
     return f"whsec_{base64.b64encode(key).decode()}"
 
 
-def signature_headers(key: bytes, webhook_id: str, body: bytes, *, at: datetime | None = None) -> dict[str, str]:
-    """Return the three headers of a delivery. `at` is wall time: receivers refuse what is more than 5 min off theirs."""
+def signature_headers(keys: Sequence[bytes], webhook_id: str, body: bytes, *, at: datetime | None = None) -> dict[str, str]:
+    """Return the three headers of a delivery, signed with each key: a receiver takes it if it knows one of them.
+
+    `at` is wall time: receivers refuse what is more than 5 min off theirs.
+    """
     moment = at or datetime.now(UTC)
     return {
         "webhook-id": webhook_id,
         "webhook-timestamp": str(int(moment.timestamp())),
-        "webhook-signature": Webhook(key).sign(webhook_id, moment, body.decode()),
+        "webhook-signature": " ".join(Webhook(key).sign(webhook_id, moment, body.decode()) for key in keys),
     }

@@ -9,17 +9,16 @@ from collections.abc import Collection, Sequence
 from http import HTTPStatus
 
 import httpx
-from msgspec import Struct
 
-from adapters.gateway.addresses import ForbiddenAddressError, Network, resolve
+from adapters.gateway.addresses import Network
 from adapters.gateway.bodies import JSON_TYPE, body_of
 from adapters.gateway.channels import CONCURRENT_MAX
 from adapters.gateway.circuit import Endpoint, Endpoints
+from adapters.gateway.guarded_client import REFUSED_TARGETS, GuardedClient
 from adapters.gateway.leases import check_lease
 from adapters.gateway.ports import DeliveryResult, RulesReader
 from adapters.gateway.resolver import Resolver
 from adapters.gateway.signing import signature_headers, signing_key
-from adapters.gateway.targets import DEFAULT_PORTS, check_own_port
 from engine.contact.schedule.templates import TextTooLongError
 from engine.partition.ports import Clock
 from schemas.commands import PostWebhook
@@ -31,10 +30,6 @@ RETRY_DELAYS_SECONDS = (1.0, 3.0)
 ANSWER_SECONDS = 10.0
 """For one attempt as a whole: name, connection, request and answer. Standard Webhooks suggests 15 to 30; it holds a slot."""
 
-RESPONSE_BYTES_MAX = 16_384
-"""Read and discarded; a longer answer is cut off."""
-
-DETAIL_BYTES_MAX = 200
 CONNECTIONS_MAX = CONCURRENT_MAX["webhook"]
 """One for each delivery that may be in flight, so that none waits for a connection."""
 
@@ -43,14 +38,6 @@ _RESERVED_HEADERS = frozenset(
     {"host", "content-length", "transfer-encoding", "connection", "te", "trailer", "upgrade", "expect", "keep-alive"}
 )
 """Headers that a webhook's record cannot set, besides those of the signature."""
-
-
-class _Target(Struct, frozen=True, kw_only=True):
-    """Where a webhook goes: the URL with the checked address in it, and the name for `Host` and TLS."""
-
-    url: httpx.URL
-    host_header: str
-    server_name: str
 
 
 class SignedWebhooks:
@@ -74,24 +61,21 @@ class SignedWebhooks:
         self._rules = rules
         self._clock = clock
         self._deployment_secret = deployment_secret
-        self._allowed = tuple(allowed)
-        self._own_ports = own_ports
         self._retry_delays_seconds = tuple(retry_delays_seconds)
         self._answer_seconds = answer_seconds
         self._endpoints = Endpoints()
-        self._resolver = resolver or Resolver()
-        self._client = httpx.AsyncClient(
-            verify=tls or ssl.create_default_context(),
-            follow_redirects=False,
-            trust_env=False,  # a proxy of the environment would connect to an unchecked address
-            limits=httpx.Limits(max_connections=CONNECTIONS_MAX, max_keepalive_connections=0),
-            timeout=answer_seconds,
+        self._client = GuardedClient(
+            allowed=allowed,
+            own_ports=own_ports,
+            answer_seconds=answer_seconds,
+            connections_max=CONNECTIONS_MAX,
+            tls=tls,
+            resolver=resolver,
         )
 
     async def close(self) -> None:
         """Close every connection."""
-        await self._client.aclose()
-        await self._resolver.close()
+        await self._client.close()
 
     def endpoint_of(self, command: PostWebhook) -> Endpoint:
         """Return the host and port that a command goes to, as far as this process knows its webhook."""
@@ -131,9 +115,8 @@ class SignedWebhooks:
         endpoint = self.endpoint_of(command)
         try:
             async with asyncio.timeout(self._answer_seconds):
-                target = await self._target(webhook.url)
-                status, said = await self._exchange(command, webhook, target)
-        except (ForbiddenAddressError, TextTooLongError, httpx.InvalidURL, httpx.UnsupportedProtocol) as error:
+                status, said = await self._exchange(command, webhook)
+        except (*REFUSED_TARGETS, TextTooLongError) as error:
             return _failed(str(error)), False
         except (httpx.HTTPError, OSError) as error:  # a TimeoutError is an OSError
             endpoint.failed(command.command_id)
@@ -147,50 +130,24 @@ class SignedWebhooks:
             return DeliveryResult(outcome="accepted", rang=False, detail=str(status)), False
         return _failed(f"{status} {said}".strip()), is_retryable
 
-    async def _target(self, text: str) -> _Target:
-        url = httpx.URL(text)
-        if url.scheme not in {"http", "https"} or not url.host:
-            raise httpx.UnsupportedProtocol(f"the URL has no http or https host: {url.scheme or 'no scheme'}")
-        name = url.raw_host.decode("ascii")
-        address = await resolve(name, self._resolver, self._allowed)
-        check_own_port(address, url.port or DEFAULT_PORTS[url.scheme], self._own_ports)
-        return _Target(url=url.copy_with(host=str(address)), host_header=url.netloc.decode("ascii"), server_name=name)
-
-    async def _exchange(self, command: PostWebhook, webhook: OutgoingWebhook, target: _Target) -> tuple[int, str]:
+    async def _exchange(self, command: PostWebhook, webhook: OutgoingWebhook) -> tuple[int, str]:
         body = body_of(webhook, command.payload)
         key = signing_key(
-            self._deployment_secret, command.company_id, command.outgoing_webhook_id, webhook.secret_generation
+            *(self._deployment_secret, "outgoing_webhook", command.company_id),
+            *(command.outgoing_webhook_id, webhook.secret_generation),
         )
         headers = {
             "content-type": JSON_TYPE,
             "user-agent": "leadclock",
             "idempotency-key": command.command_id,  # as `webhook-id`, for receivers that know this name only
             **{name.lower(): value for name, value in webhook.headers.items() if name.lower() not in _RESERVED_HEADERS},
-            **signature_headers(key, command.command_id, body),
-            "host": target.host_header,
+            **signature_headers((key,), command.command_id, body),
         }
-        request = self._client.build_request(
-            webhook.method, target.url, content=body, headers=headers, extensions={"sni_hostname": target.server_name}
-        )
-        check_lease()  # resolving the name, or the wait before this attempt, may have taken long
-        response = await self._client.send(request, stream=True)
-        try:
-            return response.status_code, await _read_excerpt(response)
-        finally:
-            await response.aclose()
+        # The lease is checked last: resolving the name, or the wait before this attempt, may have taken long.
+        return await self._client.send(webhook.method, webhook.url, headers=headers, content=body, before=check_lease)
 
     def _is_too_late(self, command: PostWebhook, delay_seconds: float) -> bool:
         return command.not_after is not None and self._clock.seconds_until(command.not_after) < delay_seconds
-
-
-async def _read_excerpt(response: httpx.Response) -> str:
-    """Return the start of an answer, for people to read."""
-    read = bytearray()
-    async for chunk in response.aiter_raw():
-        read += chunk
-        if len(read) >= RESPONSE_BYTES_MAX:
-            break
-    return " ".join(bytes(read[:DETAIL_BYTES_MAX]).decode("utf-8", "replace").split())
 
 
 def _failed(detail: str) -> DeliveryResult:

@@ -48,7 +48,7 @@ from adapters.http.exchange.sending import NO_CONTENT, EncodedResponse, build_as
 from adapters.http.exchange.settings import HttpSettings
 from adapters.http.exchange.unknown_keys import UnknownKeyLimiter
 from adapters.observability.metrics import Metrics
-from adapters.reads.ports import IdempotencyKeys, Reads, ServedChannels
+from adapters.reads.ports import IdempotencyKeys, Reads, ServedChannels, SubscriptionReads
 from schemas.instant import Instant
 
 STALL_SECONDS = 30.0
@@ -80,6 +80,7 @@ def build_app(
     source: RulesSource,
     claims: IdempotencyKeys,
     served: ServedChannels,
+    subscriptions: SubscriptionReads,
     settings: HttpSettings,
     now: Callable[[], Instant],
     ready: Callable[[], Awaitable[Mapping[str, str]]] = _ready,
@@ -100,6 +101,7 @@ def build_app(
         source=source,
         claims=claims,
         served=served,
+        subscriptions=subscriptions,
         settings=settings,
         authenticator=Authenticator(
             source,

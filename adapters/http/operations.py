@@ -8,7 +8,7 @@ from adapters.http.impressions import impressions
 from adapters.http.leads import callers, lead_changes, leads, submissions, why
 from adapters.http.records import audit_logs, company, previews, records, schedule_versions
 from adapters.http.reports import reports
-from adapters.http.webhooks import manual_fires
+from adapters.http.webhooks import deliveries, manual_fires
 
 OPERATIONS: tuple[Operation, ...] = (
     *submissions.OPERATIONS,
@@ -24,6 +24,7 @@ OPERATIONS: tuple[Operation, ...] = (
     *texts.OPERATIONS,
     *impressions.OPERATIONS,
     *manual_fires.OPERATIONS,
+    *deliveries.OPERATIONS,
     *why.OPERATIONS,
     *previews.OPERATIONS,
     *schedule_versions.OPERATIONS,

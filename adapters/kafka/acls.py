@@ -95,6 +95,7 @@ ACCESS: Mapping[str, RoleAccess] = {
         writes=(CONTACTS_REQUESTS, DEADLETTER),
         groups=tuple(f"gateway.{channel}" for channel in COMMAND_TOPICS),
     ),
+    "deliverer": RoleAccess(reads=(CONTACTS_DECISIONS, ACCOUNTS_DECISIONS, ACCOUNTS_RULES), groups=("deliverer",)),
     "producer": RoleAccess(writes=(LEADS_INBOX,)),
     "bulk-producer": RoleAccess(writes=(LEADS_INBOX_BULK,)),
     "auditor": RoleAccess(reads=tuple(topic for topic in TOPICS if topic not in {*INBOXES, DEADLETTER, IMPRESSIONS})),

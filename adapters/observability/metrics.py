@@ -27,6 +27,7 @@ class Metrics:
         self._partitions()
         self._gateways()
         self._reads()
+        self._subscriptions()
 
     def text(self) -> bytes:
         """Return the exposition format, to be served as `CONTENT_TYPE`."""
@@ -62,6 +63,10 @@ class Metrics:
             "projector_lag_records", "Decisions and impressions not yet projected", "topic", "partition"
         )
         self.projected = self._counter("projected_rows", "Rows written to the read schema")
+
+    def _subscriptions(self) -> None:
+        self.deliverer_lag = self._gauge("deliverer_lag_records", "Decisions not yet read for events", "topic", "partition")
+        self.events_sent = self._counter("subscription_attempts", "Attempts to post an event", "result")
 
     def _gauge(self, name: str, meaning: str, *labels: str) -> Gauge:
         return Gauge(f"leadclock_{name}", meaning, labels, registry=self.registry)

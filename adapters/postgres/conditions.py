@@ -10,6 +10,7 @@ from adapters.reads.ports import (
     AgentStatusFilter,
     AuditLogFilter,
     CallFilter,
+    DeliveryFilter,
     ImpressionFilter,
     LeadFilter,
     ManualFireFilter,
@@ -123,6 +124,15 @@ AUDIT_LOG_PIECES: dict[str, str] = {
     "key_id": "key_id = ?",
     "fulltext": "strpos(lower(concat_ws(' ', user_email, record_type, fields::text)), lower(?)) > 0",
 }
+DELIVERY_PIECES: dict[str, str] = {
+    "ids": "id = ANY (?::bigint[])",
+    "subscription_id": "subscription_id = ?",
+    "created_from": "created_at >= ?",
+    "created_to": "created_at < ?",
+    "state": "state = ?",
+    "event": "event = ?",
+    "lead_id": "lead_id = ?",
+}
 AGENT_STATUS_PIECES: dict[str, str] = {
     "created_from": "created_at >= ?",
     "created_to": "created_at < ?",
@@ -212,6 +222,11 @@ def add_agent_status_conditions(wanted: AgentStatusFilter, statement: Statement)
 def add_manual_fire_conditions(wanted: ManualFireFilter, statement: Statement) -> None:
     """Add the conditions of a filter of webhooks that were fired by hand."""
     _add_conditions(statement, MANUAL_FIRE_PIECES, {}, asdict(wanted))
+
+
+def add_delivery_conditions(wanted: DeliveryFilter, statement: Statement) -> None:
+    """Add the conditions of a filter of deliveries to subscriptions."""
+    _add_conditions(statement, DELIVERY_PIECES, {}, asdict(wanted))
 
 
 def is_storable(value: Any) -> bool:

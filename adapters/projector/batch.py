@@ -212,7 +212,7 @@ class _DecisionRows:
         self.decision = decision
         self.values: list[tuple[str, _Value]] = []
         self.removals: dict[str, tuple[str, Removal]] = {}
-        company_id, contact_key = _find_subject(decision)
+        company_id, contact_key = find_subject(decision)
         moved = _moved_lead_keys(decision)
         self.parts: dict[tuple[str, int], Row] = {}
         self.part_removals: dict[str, int] = {}
@@ -288,7 +288,7 @@ def _add_rows(batch: ProjectionBatch, values: Iterable[_Value], removals: Iterab
         batch.removals.setdefault(name, {})[removal.key] = removal
 
 
-def _find_subject(decision: ReadDecision) -> tuple[int | None, str | None]:
+def find_subject(decision: ReadDecision) -> tuple[int | None, str | None]:
     """Return the company and contact of a decision, if its keys name them."""
     key = decision.cause.key or ""
     for candidate in (key, *(change.key for change in decision.changes)):

@@ -174,6 +174,18 @@ class ManualFireFilter(Struct, frozen=True, kw_only=True):
     fulltext: str | None = None
 
 
+class DeliveryFilter(Struct, frozen=True, kw_only=True):
+    """Which deliveries of one subscription; None means all."""
+
+    subscription_id: int
+    ids: tuple[int, ...] | None = None
+    created_from: Instant | None = None
+    created_to: Instant | None = None
+    state: str | None = None
+    event: str | None = None
+    lead_id: int | None = None
+
+
 class AuditLogFilter(Struct, frozen=True, kw_only=True):
     """Which entries of the audit log; `fulltext` finds a part of the person's address, the type or a field."""
 
@@ -362,6 +374,39 @@ class Reads(LimitableReads, DueLeadReads, Protocol):
 
     async def ping(self) -> None:
         """Return if the database answers and its schema is the expected one or newer; else raise."""
+        ...
+
+
+class SubscriptionReads(Protocol):
+    """Deliveries to subscriptions, and what an operator or owner does about them. Raises `ReadsUnavailableError`.
+
+    No contract suite: PostgreSQL alone keeps them; tests/adapters/subscriptions/test_store.py runs on a real one.
+    """
+
+    async def deliveries(self, company_id: int, wanted: DeliveryFilter, paging: Paging) -> Page:
+        """Return deliveries, newest first, without their bodies."""
+        ...
+
+    async def body(self, company_id: int, delivery_id: int) -> str | None:
+        """Return what a delivery sends, or None where there is none."""
+        ...
+
+    async def attempts(self, delivery_id: int) -> Sequence[Row]:
+        """Return the attempts of a delivery, newest first: `number`, `at`, `milliseconds`, `status`, `detail`."""
+        ...
+
+    async def standings(self, company_id: int, subscription_ids: Sequence[int]) -> Mapping[int, Row]:
+        """Return how the receiver of each subscription does."""
+        ...
+
+    async def replay(
+        self, company_id: int, subscription_id: int, *, since: Instant, until: Instant, states: Sequence[str]
+    ) -> int:
+        """Send the events of a span that are in one of these states again, and return how many there are."""
+        ...
+
+    async def enable(self, company_id: int, subscription_id: int) -> None:
+        """Send to a subscription again: what waits is tried at once."""
         ...
 
 

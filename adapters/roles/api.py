@@ -19,10 +19,11 @@ from adapters.observability.metrics import Metrics
 from adapters.postgres.database_errors import describe_database_error as describe_database
 from adapters.postgres.gateways import PostgresServing
 from adapters.postgres.idempotency import PostgresIdempotencyKeys
-from adapters.postgres.pool import open_pool
+from adapters.postgres.pool import Pool, open_pool
 from adapters.postgres.reads import PostgresReads
 from adapters.postgres.results import ResultWaiter
 from adapters.postgres.retention import Purge
+from adapters.postgres.subscriptions import PostgresSubscriptionReads
 from adapters.reads.ports import ReadsUnavailableError
 from adapters.retry import Backoff, retry_until_stopped
 from adapters.roles.broker import describe
@@ -86,7 +87,7 @@ class ApiRole:
         refreshing = asyncio.create_task(_refresh_serving(served), name="refresh serving")
         try:
             await self._read_first_rules(stop)
-            app = self._app(requests, impressions, reads, PostgresIdempotencyKeys(pool), served)
+            app = self._app(pool, requests, impressions, reads, served)
             serve = serving(
                 app,
                 host=settings.http_host,
@@ -111,12 +112,7 @@ class ApiRole:
             await pool.close()
 
     def _app(
-        self,
-        requests: LogRequests,
-        impressions: LogImpressions,
-        reads: PostgresReads,
-        claims: PostgresIdempotencyKeys,
-        served: PostgresServing,
+        self, pool: Pool, requests: LogRequests, impressions: LogImpressions, reads: PostgresReads, served: PostgresServing
     ) -> Litestar:
         context = self._context
         return build_app(
@@ -124,8 +120,9 @@ class ApiRole:
             impressions=impressions,
             reads=reads,
             source=context.rules,
-            claims=claims,
+            claims=PostgresIdempotencyKeys(pool),
             served=served,
+            subscriptions=PostgresSubscriptionReads(pool),
             settings=_http_settings(context),
             now=context.clock.now,
             ready=self._ready,

@@ -12,12 +12,13 @@ ROLES: dict[str, tuple[str, str]] = {
     "intake": ("adapters.roles.intake", "IntakeRole"),
     "projector": ("adapters.roles.projector", "ProjectorRole"),
     "gateway": ("adapters.roles.gateway", "GatewayRole"),
+    "deliverer": ("adapters.roles.deliverer", "DelivererRole"),
     "api": ("adapters.roles.api", "ApiRole"),
 }
 """Name -> (module, builder). Loaded on demand: the HTTP interface takes a second of CPU that a scheduler need not spend."""
 
-NEEDS_DATABASE = frozenset({"projector", "gateway", "api"})
-NEEDS_SECRET = frozenset({"gateway", "api"})
+NEEDS_DATABASE = frozenset({"projector", "gateway", "deliverer", "api"})
+NEEDS_SECRET = frozenset({"gateway", "deliverer", "api"})
 
 
 def build_role(name: str, context: Context, metrics: Metrics) -> Role:

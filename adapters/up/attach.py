@@ -11,7 +11,7 @@ from adapters.up.folder import Keys
 from schemas.errors import DependencyError
 from schemas.topics import COMMAND_TOPICS
 
-GROUPS = ("scheduler", "accounts", "intake", "projector", *(f"gateway.{kind}" for kind in COMMAND_TOPICS))
+GROUPS = ("scheduler", "accounts", "intake", "projector", "deliverer", *(f"gateway.{kind}" for kind in COMMAND_TOPICS))
 """Every role that has consumer groups; an API holds a lock in the database instead."""
 
 

@@ -27,6 +27,7 @@ from engine.account.law import LAW_FIELDS, read_rule_pack
 from engine.account.pausing import change_unpause
 from engine.account.plans import Errors, Exists, check_margin, check_steps, read_steps, read_triggers, read_windows
 from engine.account.publishing import PUBLISH_INPUTS, WRITTEN_BY_PUBLISHING
+from engine.account.subscriptions import check_triggers, events, trigger_fields
 from engine.account.teams import TEAM, lead_filters, permissions, user_email, users_emails
 from engine.account.teams import check_references as check_team_references
 from engine.account.unblock_jobs import check_bounds
@@ -45,6 +46,7 @@ from schemas.records import (
     BuyerGroup,
     RulePack,
     Schedule,
+    Subscription,
     UnblockContactJob,
     called,
 )
@@ -94,7 +96,13 @@ _PARSERS: dict[tuple[str, str], Any] = {
     ("agent_message", "content"): agent_message_content,
     ("agent_message", "agent_status_id"): optional(parse_id),
     ("agent_message", "call_center_ids"): ids,
+    ("subscription", "events"): events,
+    ("subscription", "trigger_fields"): trigger_fields,
 }
+
+
+_OWN_REFERENCES: Mapping[type[Body], Any] = {AccessControlList: check_team_references, Subscription: check_triggers}
+"""What looks up the references that a type has in fields of its own."""
 
 
 class BodyChange(Struct):
@@ -144,8 +152,8 @@ def read_body(
         change_unpause(given, values, errors, now=now)
     if exists is not None:
         _check_references(values, given, errors, exists)
-        if kind is AccessControlList:
-            check_team_references(values, given, errors, exists)
+        if kind in _OWN_REFERENCES:
+            _OWN_REFERENCES[kind](values, given, errors, exists)
     _refuse(errors)
     return BodyChange(kind(**values), facts)
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from engine.account.fleets import fleets_named
+from engine.account.subscriptions import named_by_triggers
 from engine.partition.draft import Draft, RefusedError
 from schemas.account import Referrers, Taken
 from schemas.records import (
@@ -20,6 +21,7 @@ from schemas.records import (
     Offer,
     Record,
     Schedule,
+    Subscription,
 )
 from schemas.schedule import (
     CallbackStep,
@@ -79,6 +81,8 @@ def _references(body: Body) -> Iterator[Reference]:
         yield from _step_references((*body.steps, *body.end_steps))
     elif isinstance(body, ActionGroup):
         yield from _step_references(body.steps)
+    elif isinstance(body, Subscription):
+        yield from named_by_triggers(body.trigger_fields)
     elif isinstance(body, CallDisposition) and body.action_group_id is not None:
         yield "action_group", body.action_group_id
 

@@ -461,6 +461,7 @@ PARSERS: dict[str, Parser] = {
     "headers": headers,
     "body_template": optional(body_template),
     "secret_generation": partial(parse_integer, least=1, most=1_000_000),
+    "secret_rotated_at": optional(moment),
     "public_key": public_key,
     "private_key_sha256": sha256,
     "scopes": scopes,

@@ -57,11 +57,22 @@ TYPE_NAMES: dict[str, str] = {
     "agent_status": "AgentStatus",
     "agent": "Agent",
     "agent_message": "AgentMessage",
+    "subscription": "Subscription",
 }
 
 PROJECTED_COLUMNS: dict[str, dict[str, Any]] = {
     "agent": {"agent_status_id": None, "agent_widget_id": None, "status_changed_at": None},
     "agent_message": {"user_id": None, "agent_widget_count": 0},
+    "subscription": {
+        "waiting_count": 0,
+        "failed_count": 0,
+        "last_delivered_at": None,
+        "failing_since": None,
+        "disabled_at": None,
+        "disabled_reason": None,
+        "dropped_count": 0,
+        "dropped_since": None,
+    },
 }
 """Type -> column -> its value until something has happened that fills it; what happened is read beside the record."""
 
@@ -76,7 +87,7 @@ BASE_COLUMNS = (
 RECORD_INSTANTS = frozenset(
     {
         *("paused_at", "unpaused_at", "total_caps_reset_at", "expires_at", "revoked_at", "published_at"),
-        "unpause_at",
+        *("unpause_at", "secret_rotated_at"),
         *("blocked_at_from", "blocked_at_to"),
     }
 )

@@ -62,7 +62,8 @@ async def test_no_secret_is_logged_or_kept_whatever_is_asked(town: Any, company:
     assert '"level":"debug"' in logged
 
     secret = hook.json()["outgoing_webhook"]["secret"]
-    assert secret == shown_secret(signing_key(SECRET_KEY, company.id, hook.json()["outgoing_webhook"]["id"], 1))
+    hook_id = hook.json()["outgoing_webhook"]["id"]
+    assert secret == shown_secret(signing_key(SECRET_KEY, "outgoing_webhook", company.id, hook_id, 1))
     credentials = b64encode(f"{key['public_key']}:{key['private_key']}".encode()).decode()
     secrets = {key["private_key"], company.private_key, secret, secret.removeprefix("whsec_"), credentials, SECRET_KEY}
     for text in (*secrets, places[OFFER_TOKEN], places[SCHEDULE_TOKEN]):

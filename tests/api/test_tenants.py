@@ -95,6 +95,7 @@ NAMES_NOTHING = frozenset(
         "caller_id",  # a person, who is another one at every company
         *("visitor_id", "session_id"),  # a visitor, likewise
         "impressions",  # tests/adapters/http/test_impressions.py tries what stands in them
+        "trigger_fields",  # tests/engine/account/test_subscriptions.py tries what stands in them
         *("permissions", "lead_filters"),  # tests/adapters/http/test_teams.py tries what stands in them
         "schedule",  # of a preview, which looks nothing up
         *("rotate_lead_token", "allow_auth_token"),  # yes or no

@@ -9,6 +9,7 @@ import msgspec
 from adapters.http.document.examples import (
     CALL,
     COMPANY_NUMBER,
+    DELIVERY,
     EXAMPLES,
     LEAD,
     MANUAL_FIRE,
@@ -20,6 +21,9 @@ from adapters.http.document.examples import (
     Example,
 )
 from adapters.http.exchange.exchange import Operation
+from adapters.postgres.subscriptions import PostgresSubscriptionReads, PostgresSubscriptionStore
+from adapters.reads.ports import DeliveryFilter, Paging
+from adapters.subscriptions.ports import NewDelivery
 from tests.adapters.http.conftest import DAYTIME_ZONE, STEPS, Company, Town
 
 PLACES: tuple[str, ...] = (
@@ -31,6 +35,7 @@ PLACES: tuple[str, ...] = (
     REQUEST,
     CALL,
     MANUAL_FIRE,
+    DELIVERY,
     *RECORDS.values(),
 )
 """What stands for something real in the examples: each is replaced, wherever it occurs, by the real one's."""
@@ -55,6 +60,10 @@ MADE: dict[str, tuple[str, dict[str, Any]]] = {
     "agent_status": ("agent_statuses", {"name": "S", "key": "break"}),
     "agent": ("agents", {"name": "A"}),
     "agent_message": ("agent_messages", {"content": "M"}),
+    "subscription": (
+        "subscriptions",
+        {"name": "S", "url": "https://crm.example.com/x", "events": ["lead_created"]},
+    ),
     "unblock_contact_job": ("unblock_contact_jobs", {"blocked_at_to": "2020-01-01T00:00:00Z"}),
 }
 
@@ -93,6 +102,8 @@ async def make_places(town: Town, company: Company, *examples: Example) -> Place
         found[CALL] = await _started(town, company)
     if MANUAL_FIRE in mentioned:
         found[MANUAL_FIRE] = await _fired(town, company)
+    if DELIVERY in mentioned:
+        found[DELIVERY] = await _stored(town, company, int(found[RECORDS["subscription"]]))
     return found
 
 
@@ -105,6 +116,26 @@ async def _fired(town: Town, company: Company) -> str:
     answer = await company.send("POST", "/api/v1/webhook_manual_fires", json=given)
     assert answer.status_code == 201, answer.text
     return str(answer.json()["webhook_manual_fire"]["id"])
+
+
+async def _stored(town: Town, company: Company, subscription_id: int) -> str:
+    """Store an event for a subscription, as the deliverer does; return its id."""
+    town.numbers += 1
+    given = NewDelivery(
+        webhook_id=f"msg_{town.numbers}_{company.id}",
+        company_id=company.id,
+        subscription_id=subscription_id,
+        event="lead_created",
+        lead_id=1,
+        call_id=None,
+        occurred_at=town.context.clock.now(),
+        body=b"{}",
+    )
+    await PostgresSubscriptionStore(town.pool).store("a topic", "of a test", {}, [given])
+    page = await PostgresSubscriptionReads(town.pool).deliveries(
+        company.id, DeliveryFilter(subscription_id=subscription_id), Paging(per_page=1)
+    )
+    return str(page.rows[0]["id"])
 
 
 async def show_impression(company: Company) -> None:

@@ -26,6 +26,9 @@ THIRD_RULES = FOLDER / "65662b1.jsonl.xz"
 FOURTH_RULES = FOLDER / "e5f0855.jsonl.xz"
 """Recorded at commit e5f0855, which decides by version 4."""
 
+FIFTH_RULES = FOLDER / "44a45ee.jsonl.xz"
+"""Recorded at commit 44a45ee, which decides by version 5."""
+
 
 async def log_of(path: Path, now: Callable[[], Instant]) -> EmbeddedLog:
     """Return a log in memory that holds a history and can be written on."""

@@ -106,6 +106,16 @@ BY_NAME: Mapping[str, str] = {
         "Returns the newest messages for an agent that the agent has not acknowledged. Read it again to see new ones."
     ),
     "acknowledge_agent_message": "Says that an agent has read a message: it is not shown to the agent again.",
+    "create_subscription": (
+        "Asks for events: each is posted to `url`, signed as Standard Webhooks say. A URL that leads to a private address "
+        "is refused, unless the operator allows its network."
+    ),
+    "list_subscription_deliveries": "Lists the last 30 days' events of a subscription, the newest first, with their state.",
+    "show_subscription_delivery": "Returns one event as it is sent, with every attempt and what the receiver answered.",
+    "replay_subscription": (
+        "Sends events of a span again, under their `webhook-id`s, also those that were delivered. At most 100,000 at once."
+    ),
+    "enable_subscription": "Sends to a subscription again that was disabled since its receiver failed. What waits goes out.",
     "list_webhook_manual_fires": "Lists webhooks that were fired by hand, the newest first, each with what came of it.",
     "build_webhook_manual_fire": "Returns a firing as it would be, for a lead or a call. Nothing is fired.",
     "create_webhook_manual_fire": (

@@ -49,6 +49,7 @@ COMPANY_NUMBER = "+12125550188"
 """A number that the company calls from and is called on."""
 LEAD = "70001"
 MANUAL_FIRE = "70030"
+DELIVERY = "70031"
 REQUEST = "01934b1e-0000-8000-8000-00000000000a"
 RECORDS: Mapping[str, str] = {
     "schedule": "70002",
@@ -69,6 +70,7 @@ RECORDS: Mapping[str, str] = {
     "agent_status": "70023",
     "agent": "70024",
     "agent_message": "70025",
+    "subscription": "70026",
 }
 CALL = "70010"
 
@@ -141,6 +143,12 @@ _CREATED: Mapping[str, Mapping[str, Any]] = {
     "agent_status": {"name": "At lunch", "key": "lunch"},
     "agent": {"name": "Ada", "call_center_id": int(RECORDS["call_center"]), "buyer_ids": [int(RECORDS["buyer"])]},
     "agent_message": {"content": "New script from noon on.", "call_center_ids": [int(RECORDS["call_center"])]},
+    "subscription": {
+        "name": "CRM",
+        "url": "https://crm.example.com/events",
+        "events": ["lead_ended", "call_ended"],
+        "trigger_fields": {"offer_id": int(RECORDS["offer"])},
+    },
 }
 _CHANGED: Mapping[str, Mapping[str, Any]] = {
     "schedule": {"paused": True},
@@ -160,6 +168,7 @@ _CHANGED: Mapping[str, Mapping[str, Any]] = {
     "agent_status": {"sortable_order": 3},
     "agent": {"buyer_ids": []},
     "agent_message": {"content": "New script from one o'clock on."},
+    "subscription": {"events": ["lead_ended"], "paused": True},
 }
 _LISTED = {"number": "id", "unblock_contact_job": "id,state,unblock_count", "agent_message": "id,content"}
 _ROOTS = {"api_key": ("key", "keys"), "agent_status": ("agent_status", "agent_statuses")}
@@ -238,6 +247,14 @@ EXAMPLES: Mapping[str, Example] = {
         }
     ),
     "list_messages_of_agent": Example(path={"id": RECORDS["agent"]}, query={"columns": "id,content"}),
+    "list_subscription_deliveries": Example(
+        path={"id": RECORDS["subscription"]}, query={"state": "failed", "columns": "id,event,lead_id,attempts,last_detail"}
+    ),
+    "show_subscription_delivery": Example(path={"id": RECORDS["subscription"], "delivery_id": DELIVERY}),
+    "replay_subscription": Example(
+        path={"id": RECORDS["subscription"]}, body={"occurred_at_from": "2026-03-07 21:30:00 -0500", "only_failed": True}
+    ),
+    "enable_subscription": Example(path={"id": RECORDS["subscription"]}),
     "acknowledge_agent_message": Example(
         path={"id": RECORDS["agent_message"]}, body={"collaborator_id": int(RECORDS["agent"])}
     ),

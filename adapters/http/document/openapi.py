@@ -89,6 +89,7 @@ _PATH_SENTENCES = {
     "id": "internal id or uuid",
     "lead_token": "lead token of an offer or a schedule",
     "caller_number": _PERSON,
+    "delivery_id": "internal id of the delivery",
 }
 _PATH_SENTENCES_OF = {
     "caller_opt_out": _PERSON,

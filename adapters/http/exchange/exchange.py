@@ -48,7 +48,7 @@ from adapters.http.exchange.problems import ProblemError, not_found
 from adapters.http.exchange.rates import Limiter
 from adapters.http.exchange.report_slots import EngineThread, ReportSlots
 from adapters.http.exchange.settings import HttpSettings
-from adapters.reads.ports import IdempotencyKeys, LimitableReads, Reads, ServedChannels
+from adapters.reads.ports import IdempotencyKeys, LimitableReads, Reads, ServedChannels, SubscriptionReads
 from schemas.instant import Instant
 from schemas.records import Company
 
@@ -102,6 +102,7 @@ class Services(Struct, frozen=True, kw_only=True):
     source: RulesSource
     claims: IdempotencyKeys
     served: ServedChannels
+    subscriptions: SubscriptionReads
     settings: HttpSettings
     authenticator: Authenticator
     limiter: Limiter

@@ -18,6 +18,7 @@ from adapters.reads.ports import CallFilter, Page, Paging, RecordFilter, Row
 from engine.account.caps import Capped, capped, period_of, used_now
 from engine.account.groups import CAPS_OF, PERIODS
 from engine.views.caps import Used, order_key, used_of
+from engine.views.cells import cell
 from engine.views.record import FLEET_TYPE, PROJECTED_COLUMNS
 from engine.views.report import Grouping, Sums
 from engine.views.unblock_job import NOT_BEGUN, UnblockProgress
@@ -91,8 +92,7 @@ class Counted:
         if record_type == FLEET_TYPE and rows and (columns is None or not MEMBER_COLUMNS.isdisjoint(columns)):
             self.members = await exchange.services.reads.fleet_members(exchange.company_id, [row["id"] for row in rows])
         if record_type in PROJECTED_COLUMNS and rows:
-            read = {"agent": agent_columns, "agent_message": message_columns}[record_type]
-            self.projected = await read(exchange.services.reads, exchange.company_id, [row["id"] for row in rows])
+            self.projected = await _projected(exchange, record_type, [row["id"] for row in rows])
         if record_type not in CAPPED_TYPES or not rows:
             return
         names = {f"{record_type}/{row['id']}": row["id"] for row in rows}
@@ -120,6 +120,15 @@ class Counted:
             "progress": self.progress.get(found, NOT_BEGUN),
             "projected": self.projected.get(found, {}),
         }
+
+
+async def _projected(exchange: Exchange, record_type: str, ids: Sequence[int]) -> Mapping[int, Mapping[str, Any]]:
+    """Return what happened beside records, by id: `PROJECTED_COLUMNS` of those to which anything did."""
+    if record_type == "subscription":
+        found = await exchange.services.subscriptions.standings(exchange.company_id, ids)
+        return {number: {name: cell(value) for name, value in row.items()} for number, row in found.items()}
+    read = {"agent": agent_columns, "agent_message": message_columns}[record_type]
+    return await read(exchange.services.reads, exchange.company_id, ids)
 
 
 def _periods(columns: Sequence[str] | None) -> list[str]:

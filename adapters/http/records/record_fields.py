@@ -34,6 +34,7 @@ GIVEN_BY_US: Mapping[str, frozenset[str]] = {
     "api_key": frozenset({"public_key", "private_key_sha256"}),
     "call_disposition": frozenset({"system"}),
     "outgoing_webhook": frozenset({"secret_generation", "secret"}),
+    "subscription": frozenset({"secret_generation", "secret_rotated_at", "secret"}),
     "buyer": CAP_FIELDS,
     "buyer_group": frozenset({*CAP_FIELDS, "paused_at", "unpaused_at", "paused_by_user_id"}),
     "traffic_source": CAP_FIELDS,
@@ -43,7 +44,7 @@ GIVEN_BY_US: Mapping[str, frozenset[str]] = {
 ACTIONS: Mapping[str, tuple[str, ...]] = {
     "offer": ("rotate_lead_token",),
     "schedule": ("rotate_lead_token",),
-    "outgoing_webhook": ("rotate_secret",),
+    **dict.fromkeys(("outgoing_webhook", "subscription"), ("rotate_secret",)),
 }
 """Booleans that request a new token or secret."""
 
@@ -51,7 +52,7 @@ _LISTS = frozenset(
     {
         "buyer_ids", "buyer_group_ids", "add_buyer_ids", "remove_buyer_ids", "add_user_buyer_ids", "remove_user_buyer_ids",
         "buyer_fleet_ids", "filters", "scopes", "ip_allow_list", "users_emails",
-        "call_center_ids",
+        "call_center_ids", "events",
     }
 )  # fmt: skip
 """Lists. In a form or query: comma-separated, or JSON as in an export."""
@@ -59,7 +60,7 @@ _LISTS = frozenset(
 _STRUCTURES = frozenset(
     {
         "steps", "end_steps", "triggers", "windows", "headers", "pauses", "min_spacing", "rules", "holiday_sets", "on_reply",
-        "on_inbound_connected", "on_conversion", "business_hours", "permissions", "lead_filters",
+        "on_inbound_connected", "on_conversion", "business_hours", "permissions", "lead_filters", "trigger_fields",
     }
 )  # fmt: skip
 """In a form, as JSON."""
@@ -128,6 +129,7 @@ _RENEWED_BY: Mapping[str, str] = {
     "lead_token": "rotate_lead_token",
     "secret": "rotate_secret",
     "secret_generation": "rotate_secret",
+    "secret_rotated_at": "rotate_secret",
 }
 
 

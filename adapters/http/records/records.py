@@ -15,7 +15,7 @@ import msgspec
 from msgspec import NODEFAULT, Struct, structs
 from msgspec.structs import fields as struct_fields
 
-from adapters.gateway.signing import shown_secret, signing_key
+from adapters.gateway.signing import SIGNED_TYPES, shown_secret, signing_key
 from adapters.gateway.targets import refusal_of
 from adapters.http.exchange.answers import (
     PAGING_PARAMETERS,
@@ -44,6 +44,7 @@ from engine.submission.fields import is_blank
 from engine.views.caps import LIST_ORDERS
 from engine.views.cells import spelled_out
 from engine.views.record import FLEET_TYPE, TYPE_NAMES, record_columns, record_view, shown_fields
+from schemas.instant import to_rfc3339
 from schemas.records import CAPPED_TYPES, RECORD_BODIES, Company, called
 from schemas.requests import RecordChangeRequested
 
@@ -106,6 +107,7 @@ KINDS: tuple[Kind, ...] = (
     Kind("agent_status", "agent_statuses", "agent_status"),
     Kind("agent", "agents", "agent"),
     Kind("agent_message", "agent_messages", "agent_message"),
+    Kind("subscription", "subscriptions", "subscription"),
 )
 KINDS_BY_TYPE: Mapping[str, Kind] = {kind.type: kind for kind in KINDS}
 
@@ -231,6 +233,8 @@ async def update(exchange: Exchange, *, kind: Kind) -> Reply:
         fields["lead_token"] = new_lead_token()
     if "rotate_secret" in actions:
         fields["secret_generation"] = row["body"].get("secret_generation", 1) + 1
+        if kind.type == "subscription":
+            fields["secret_rotated_at"] = to_rfc3339(exchange.now)
     message = RecordChangeRequested(
         company_id=exchange.company_id,
         type=kind.type,
@@ -266,8 +270,8 @@ async def _sent_back(exchange: Exchange, kind: Kind, row: Row) -> Mapping[str, A
     if kind.type == FLEET_TYPE:
         await counted.add(exchange, kind.type, [row], None)
     shown = record_view(kind.type, row, kind.path, **counted.of(row))
-    if kind.type == "outgoing_webhook":
-        shown["secret"] = _secret_of(exchange, shown)
+    if kind.type in SIGNED_TYPES:
+        shown["secret"] = _secret_of(exchange, kind, shown)
     private_key = exchange.fields.get("private_key")
     if kind.type == "api_key" and isinstance(private_key, str):
         is_it = compare_digest(hash_private_key(private_key), row["body"]["private_key_sha256"])
@@ -317,11 +321,11 @@ def _revealed(exchange: Exchange, kind: Kind, reply: Reply, private_keys: Mappin
     `private_keys` are what was made for this request, by public key. Of a repeat under an Idempotency-Key another one was
     made, whose hash nobody stored: it is not shown.
     """
-    if kind.type not in {"api_key", "outgoing_webhook"} or reply.status == ACCEPTED:
+    if kind.type not in {"api_key", *SIGNED_TYPES} or reply.status == ACCEPTED:
         return reply
     content = msgspec.json.decode(reply.content) if isinstance(reply.content, bytes) else dict(reply.content)
     shown = content.get(kind.root, content)
-    found = _private(shown, private_keys) if kind.type == "api_key" else _secret(exchange, shown)
+    found = _private(shown, private_keys) if kind.type == "api_key" else _secret(exchange, kind, shown)
     content = {**content, kind.root: {**shown, **found}} if kind.root in content else {**content, **found}
     unkept = {"Cache-Control": "no-store"} if found else {}
     return structs.replace(reply, content=content, headers={**reply.headers, **unkept})
@@ -391,7 +395,7 @@ def _check_person(exchange: Exchange, fields: Mapping[str, Any]) -> None:
 def _check_target(exchange: Exchange, kind: Kind, fields: Mapping[str, Any]) -> None:
     """Refuse to save a webhook to a private address. Raises `ProblemError`."""
     url = fields.get("url")
-    if kind.type != "outgoing_webhook" or not isinstance(url, str):
+    if kind.type not in SIGNED_TYPES or not isinstance(url, str):
         return
     settings = exchange.services.settings
     fault = refusal_of(url, settings.webhook_networks, settings.own_ports)
@@ -399,17 +403,17 @@ def _check_target(exchange: Exchange, kind: Kind, fields: Mapping[str, Any]) -> 
         raise ProblemError("validation_failed", "Correct url and resend.", {"url": [fault]})
 
 
-def _secret(exchange: Exchange, shown: Mapping[str, Any]) -> dict[str, str]:
+def _secret(exchange: Exchange, kind: Kind, shown: Mapping[str, Any]) -> dict[str, str]:
     """Return the signing secret of a webhook for a key that may see it: receivers verify signatures with it."""
     access = exchange.access
-    if access is None or not access.has_scope("outgoing_webhook:secret"):
+    if access is None or not access.has_scope(f"{kind.type}:secret"):
         return {}
-    return {"secret": _secret_of(exchange, shown)}
+    return {"secret": _secret_of(exchange, kind, shown)}
 
 
-def _secret_of(exchange: Exchange, shown: Mapping[str, Any]) -> str:
-    key = signing_key(exchange.services.settings.secret_key, shown["company_id"], shown["id"], shown["secret_generation"])
-    return shown_secret(key)
+def _secret_of(exchange: Exchange, kind: Kind, shown: Mapping[str, Any]) -> str:
+    secret_key, generation = exchange.services.settings.secret_key, shown["secret_generation"]
+    return shown_secret(signing_key(secret_key, kind.type, shown["company_id"], shown["id"], generation))
 
 
 def _body_schema(kind: Kind) -> dict[str, Any]:
@@ -485,7 +489,7 @@ def _operation(kind: Kind, verb: str, handler: Any, **more: Any) -> Operation:
         "safe": reads,
         "answer": record_answer(kind.type, kind.root),
         "created": verb == "create",
-        "leads": "all" if kind.type == "unblock_contact_job" else "none",
+        "leads": "all" if kind.type in {"unblock_contact_job", "subscription"} else "none",
         "records": "visible",
         "extra": "checked_by_handler" if verb in {"create", "update"} else "refused",
     }

@@ -8,12 +8,15 @@ from typing import Any, get_args
 
 import msgspec
 
+from adapters.gateway.signing import SIGNED_TYPES
 from adapters.http.schema.inputs import INPUTS, Schema, ref
 from adapters.http.schema.record_descriptions import sentence_of
 from engine.submission.fields import INTEGER_MAX
 from engine.views.agent_status_timestamp import COLUMNS as AGENT_STATUS_TIMESTAMP_TABLE
 from engine.views.audit_log import COLUMNS as AUDIT_LOG_TABLE
 from engine.views.call import COLUMNS as CALL_TABLE
+from engine.views.delivery import COLUMNS as DELIVERY_TABLE
+from engine.views.delivery import STATES as DELIVERY_STATES
 from engine.views.impression import COLUMNS as IMPRESSION_TABLE
 from engine.views.lead_columns import COLUMNS as LEAD_TABLE
 from engine.views.manual_fire import COLUMNS as MANUAL_FIRE_TABLE
@@ -66,6 +69,35 @@ MANUAL_FIRE_TYPES: Mapping[str, Schema] = {
 }
 """Column of a webhook that was fired by hand -> its schema."""
 
+DELIVERY_TYPES: Mapping[str, Schema] = {
+    **{column.name: _CELLS[column.type] for column in DELIVERY_TABLE},
+    **dict.fromkeys(("id", "subscription_id"), ID_SHOWN),
+    "state": {"type": "string", "enum": list(DELIVERY_STATES)},
+}
+"""Column of a delivery to a subscription -> its schema."""
+
+_ATTEMPT: Schema = {
+    "type": "object",
+    "required": ["number", "at", "milliseconds", "status", "detail"],
+    "properties": {
+        "number": {"type": "integer", "minimum": 1},
+        "at": MOMENT_SHOWN,
+        "milliseconds": {"type": "integer", "minimum": 0},
+        "status": nullable("integer"),
+        "detail": {"type": "string"},
+    },
+}
+_DELIVERY_DETAIL: Mapping[str, Schema] = {
+    **DELIVERY_TYPES,
+    "body": {"type": "string", "description": "the JSON that is signed and sent"},
+    "attempts_log": {"type": "array", "items": _ATTEMPT, "description": "the attempts, newest first"},
+}
+REPLAY: Schema = {
+    "type": "object",
+    "required": ["subscription_id", "replayed_count"],
+    "properties": {"subscription_id": ID_SHOWN, "replayed_count": {"type": "integer", "minimum": 0}},
+}
+
 AUDIT_LOG_TYPES: Mapping[str, Schema] = {
     **{column.name: _CELLS[column.type] for column in AUDIT_LOG_TABLE if column.name != "fields"},
     "id": ID_SHOWN,
@@ -100,6 +132,9 @@ _BASE_TYPES: Mapping[str, Schema] = {
     "agent_status_id": nullable("integer"),
     "agent_widget_id": nullable("integer"),
     "agent_widget_count": {"type": "integer", "minimum": 0},
+    **{name: {"type": "integer", "minimum": 0} for name in ("waiting_count", "dropped_count")},
+    **dict.fromkeys(("last_delivered_at", "failing_since", "disabled_at", "dropped_since"), MOMENT_SHOWN),
+    "disabled_reason": nullable("string"),
 }
 
 
@@ -113,6 +148,9 @@ def components() -> dict[str, Any]:
         "Impression": columned("An impression", IMPRESSION_TYPES),
         "WebhookManualFire": columned("A webhook fired by hand", MANUAL_FIRE_TYPES),
         "NewWebhookManualFire": _unborn(columned("A webhook fired by hand", MANUAL_FIRE_TYPES)),
+        "Delivery": columned("A delivery to a subscription", DELIVERY_TYPES),
+        "DeliveryWithAttempts": columned("A delivery with what it sends and its attempts", _DELIVERY_DETAIL),
+        "Replay": REPLAY,
         "AuditLog": columned("An entry of the audit log", AUDIT_LOG_TYPES),
         "AgentStatusTimestamp": columned("An entry in the log of agent statuses", AGENT_STATUS_TIMESTAMP_TYPES),
         "NewLead": _unborn(lead()),
@@ -277,7 +315,7 @@ def _record(record_type: str, structs: Mapping[str, Any]) -> dict[str, Any]:
     if record_type == FLEET_TYPE:
         found["buyer_ids"] = {"type": "array", "items": ID_SHOWN}
     found |= {"private_key": {"type": "string"}} if record_type == "api_key" else {}
-    found |= {"secret": {"type": "string"}} if record_type == "outgoing_webhook" else {}
+    found |= {"secret": {"type": "string"}} if record_type in SIGNED_TYPES else {}
     found = {name: {**schema, "description": sentence_of(record_type, name)} for name, schema in found.items()}
     return columned(called(record_type).replace("a", "A", 1), found)
 

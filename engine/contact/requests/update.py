@@ -190,6 +190,7 @@ def _contact_key(lead: Lead, request: LeadUpdateRequested) -> str:
 
 def _change_fields(person: Person, lead: Lead, request: LeadUpdateRequested) -> None:
     merge_fields(lead, request.columns, request.data)
+    converted = [flag for flag in CONVERSIONS if getattr(request, flag) is True and not getattr(lead, flag)]
     for field in (
         "caller_id",
         "email",
@@ -216,6 +217,8 @@ def _change_fields(person: Person, lead: Lead, request: LeadUpdateRequested) -> 
     if request.apply_to == "calls":
         copy_data_to_calls(person, lead, request.data)
     person.draft.fact("lead.updated", lead_id=lead.id)
+    if converted:
+        person.draft.fact("lead.converted", lead_id=lead.id, converted=converted)
     person.save(lead)
 
 

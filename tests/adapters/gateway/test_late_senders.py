@@ -61,7 +61,7 @@ def lease(clock: PausedClock) -> Lease:
 
 @pytest.fixture
 async def receiver() -> AsyncIterator[Receiver]:
-    receiver = Receiver(shown_secret(signing_key(SECRET, 1, 7, 1)))
+    receiver = Receiver(shown_secret(signing_key(SECRET, "outgoing_webhook", 1, 7, 1)))
     await receiver.start()
     yield receiver
     await receiver.stop()

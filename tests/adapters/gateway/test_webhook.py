@@ -4,6 +4,7 @@ import ssl
 import tracemalloc
 from collections.abc import AsyncIterator
 from ipaddress import ip_address
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from adapters.gateway.bodies import body_of
 from adapters.gateway.channels import webhook_channel
 from adapters.gateway.ports import WebhookSender
 from adapters.gateway.resolver import Resolver
-from adapters.gateway.signing import shown_secret, signature_headers, signing_key
+from adapters.gateway.signing import SIGNED_TYPES, shown_secret, signature_headers, signing_key
 from adapters.gateway.webhook import SignedWebhooks
 from engine.rules import Rules
 from schemas.records import OutgoingWebhook, Record
@@ -26,7 +27,7 @@ from tests.adapters.gateway.world import NOON, LeapingClock, MemoryDeliveries, S
 
 SECRET = "a deployment secret of the tests, 32 characters"
 CERTIFICATE = Path(__file__).with_name("localhost.pem")
-KEY = signing_key(SECRET, 1, 7, 1)
+KEY = signing_key(SECRET, "outgoing_webhook", 1, 7, 1)
 
 
 def record_of(webhook: OutgoingWebhook, *, version: int = 1, company_id: int = 1, deleted: bool = False) -> Record:
@@ -89,15 +90,15 @@ class TestSignedWebhooks(WebhookContract):
 
 
 def test_each_generation_of_each_webhook_of_each_company_has_a_key_of_its_own() -> None:
-    keys = {signing_key(SECRET, company, webhook, turn) for company in (1, 2) for webhook in (1, 2) for turn in (1, 2)}
+    keys = {signing_key(SECRET, *parts) for parts in product(SIGNED_TYPES, (1, 2), (1, 2), (1, 2))}
 
-    assert len(keys) == 8
+    assert len(keys) == 16
     assert len(KEY) == 32
-    assert signing_key(SECRET, 1, 7, 1) == KEY
+    assert signing_key(SECRET, "outgoing_webhook", 1, 7, 1) == KEY
 
 
 def test_the_shown_secret_verifies_what_the_key_signs() -> None:
-    headers = signature_headers(KEY, "id", b'{"a":1}')
+    headers = signature_headers((KEY,), "id", b'{"a":1}')
 
     assert Webhook(shown_secret(KEY)).verify(b'{"a":1}', headers) == {"a": 1}
 

@@ -31,6 +31,7 @@ from adapters.postgres.migrate import migrate
 from adapters.postgres.pool import open_pool
 from adapters.postgres.reads import PostgresReads
 from adapters.postgres.results import ResultWaiter
+from adapters.postgres.subscriptions import PostgresSubscriptionReads
 from adapters.roles.context import Context, open_context, prepare
 from adapters.roles.deciders import accounts, scheduler
 from adapters.roles.identity import establish, establish_database
@@ -186,6 +187,7 @@ async def deployed(dsn: str, http_settings: HttpSettings) -> AsyncIterator[Town]
             source=context.rules,
             claims=PostgresIdempotencyKeys(pool),
             served=PostgresServing(pool),
+            subscriptions=PostgresSubscriptionReads(pool),
             settings=http_settings,
             now=context.clock.now,
             metrics=metrics,
@@ -200,10 +202,10 @@ async def deployed(dsn: str, http_settings: HttpSettings) -> AsyncIterator[Town]
 async def town(postgres_dsn: str) -> AsyncIterator[Town]:
     """One deployment for all tests of a file: each has a company of its own, and companies know nothing of each other."""
     name = f"test_http_{uuid.uuid4().hex}"
-    await _administer(postgres_dsn, f"CREATE DATABASE {name}")
+    await administer(postgres_dsn, f"CREATE DATABASE {name}")
     async with deployed(urlunsplit(urlsplit(postgres_dsn)._replace(path=f"/{name}")), UNLIMITED) as place:
         yield place
-    await _administer(postgres_dsn, f"DROP DATABASE {name} WITH (FORCE)")
+    await administer(postgres_dsn, f"DROP DATABASE {name} WITH (FORCE)")
 
 
 @pytest_asyncio.fixture(loop_scope="module")
@@ -218,7 +220,8 @@ async def other(town: Town) -> Company:
     return await town.company()
 
 
-async def _administer(dsn: str, statement: str) -> None:
+async def administer(dsn: str, statement: str) -> None:
+    """Run a statement that makes or drops a database."""
     connection = await asyncpg.connect(dsn, timeout=START_SECONDS)
     try:
         await connection.execute(statement)
@@ -242,4 +245,4 @@ async def _start(stack: AsyncExitStack, context: Context) -> None:
             await asyncio.sleep(0.02)
 
 
-__all__ = ["BEGUN_AT", "DAYTIME_ZONE", "STEPS", "WEEK", "Company", "Town", "basic", "deployed"]
+__all__ = ["BEGUN_AT", "DAYTIME_ZONE", "STEPS", "WEEK", "Company", "Town", "administer", "basic", "deployed"]

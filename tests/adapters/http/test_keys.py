@@ -100,6 +100,9 @@ SCOPES: dict[str, str] = {
     "impression:create": "record_impressions",
     "outgoing_webhook:read": "list_webhook_manual_fires build_webhook_manual_fire show_webhook_manual_fire",
     "outgoing_webhook:fire": "create_webhook_manual_fire",
+    "subscription:read": "list_subscription_deliveries show_subscription_delivery",
+    "subscription:replay": "replay_subscription",
+    "subscription:enable": "enable_subscription",
 }
 """Which keys may do what: who gave one out relies on it, so it is said here once more, word by word."""
 

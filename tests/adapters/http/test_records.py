@@ -346,6 +346,7 @@ GIVEN_BY_US = {
     "public_key": "pk_chosen-by-the-sender",
     "system": True,
     "secret_generation": 9,
+    "secret_rotated_at": "2026-01-01T00:00:00Z",
     "secret": "whsec_chosen",
     "private_key": "sk_chosen",
     "paused_at": "2026-01-01T00:00:00Z",
@@ -368,6 +369,7 @@ EVERY_TYPE = COLLECTIONS | {
     "agent_statuses": ({"name": "At lunch", "key": "lunch"}, {"sortable_order": 3}),
     "agents": ({"name": "Ada"}, {"name": "Grace"}),
     "agent_messages": ({"content": "New script."}, {"content": "Newer script."}),
+    "subscriptions": ({"name": "CRM", "url": "https://example.com/x", "events": ["lead_ended"]}, {"paused": True}),
 }
 
 

@@ -21,7 +21,9 @@ from schemas.records import (
     Offer,
     OutgoingWebhook,
     Schedule,
+    Subscription,
     TrafficSource,
+    TriggerFields,
 )
 from schemas.requests import RecordChangeRequested
 from schemas.schedule import STEP_KINDS, CallStep, Connect
@@ -37,6 +39,12 @@ WHOLE: dict[str, dict[str, Any]] = {
     "traffic_source": {"name": "Ads", "user_traffic_source_id": "ads", "first_name": "Ada"},
     "number": {"number": "+13055550199", "sms": "no"},
     "outgoing_webhook": {"name": "CRM", "url": "https://crm.example.com/leads", "headers": {"X-Key": "1"}, "method": "PUT"},
+    "subscription": {
+        "name": "CRM",
+        "url": "https://crm.example.com/events",
+        "events": ["lead_ended", "call_ended", "lead_ended"],
+        "trigger_fields": {"buyer_converted": "yes"},
+    },
     "api_key": {"name": "Site", "public_key": "pk_12345678", "private_key_sha256": HASH, "scopes": ["lead:update"]},
 }
 
@@ -48,6 +56,12 @@ BODIES = {
     "number": Number(number="+13055550199", sms=False),
     "outgoing_webhook": OutgoingWebhook(
         name="CRM", url="https://crm.example.com/leads", headers={"X-Key": "1"}, method="PUT"
+    ),
+    "subscription": Subscription(
+        name="CRM",
+        url="https://crm.example.com/events",
+        events=("lead_ended", "call_ended"),
+        trigger_fields=TriggerFields(buyer_converted=True),
     ),
     "api_key": ApiKey(name="Site", public_key="pk_12345678", private_key_sha256=HASH, scopes=("lead:update",)),
 }

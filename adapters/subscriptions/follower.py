@@ -1,0 +1,172 @@
+"""How do committed decisions become stored events? Partition by partition, from the position behind the last stored one.
+
+The position is stored with the events. A decision that is read again gives events with the same ids, which are stored once:
+a former owner of a partition can do no harm, so there is no fence.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+
+from adapters.errors import StoreError
+from adapters.partitions.feed import RulesTopic
+from adapters.retry import Backoff, pause
+from adapters.subscriptions.matching import UnreadableDecisionError, deliveries_of
+from adapters.subscriptions.ports import NewDelivery, SubscriptionStore
+from engine.partition.ports import Log, LogError, LogRecord, Reader
+from engine.partition.runner import TopicNames
+from schemas.topics import ACCOUNTS_DECISIONS, CONTACTS_DECISIONS
+
+RECORDS_MAX = 1_000
+"""Decisions of one batch: their events are stored in one transaction."""
+
+POLL_SECONDS = 0.25
+IDLE_SAVE_SECONDS = 5.0
+"""How often positions are stored while no event is: read again, decisions without events cost little."""
+
+TOPICS = (CONTACTS_DECISIONS.name, ACCOUNTS_DECISIONS.name)
+
+ReportFault = Callable[[str, int, int, str], None]
+"""Called for each decision that cannot be read: topic, partition, offset, reason."""
+
+
+class Follower:
+    """Follows the assigned partitions of both decisions topics; `stored` is set whenever events were stored."""
+
+    def __init__(
+        self,
+        log: Log,
+        store: SubscriptionStore,
+        rules: RulesTopic,
+        *,
+        names: TopicNames,
+        skip: ReportFault,
+        describe: Callable[[Exception], str] = str,
+    ) -> None:
+        """`describe` turns an error of the log or the database into a sentence that says what to do."""
+        self._topics = tuple(_FollowedTopic(name, names.of(name), log, store, rules) for name in TOPICS)
+        for topic in self._topics:
+            topic.skip = skip
+        self._describe = describe
+        self.stored = asyncio.Event()
+
+    @property
+    def lag(self) -> dict[tuple[str, int], int]:
+        """Return how many decisions of each partition are not read yet."""
+        return {place: lag for topic in self._topics for place, lag in topic.lag.items()}
+
+    def assign(self, partitions: frozenset[int]) -> None:
+        """Set the partitions to follow from now on."""
+        for topic in self._topics:
+            topic.assign(partitions)
+
+    def problems(self) -> dict[str, str]:
+        """Return what keeps events from being stored: topic -> sentence."""
+        return {topic.name: topic.problem for topic in self._topics if topic.problem is not None}
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Follow until `stop` is set; retry when the log or the database fails."""
+        await asyncio.gather(*(self._follow(topic, stop) for topic in self._topics))
+
+    async def _follow(self, topic: "_FollowedTopic", stop: asyncio.Event) -> None:
+        backoff = Backoff()
+        try:
+            while not stop.is_set():
+                try:
+                    if await topic.step():
+                        self.stored.set()
+                    backoff.reset()
+                except (StoreError, LogError) as error:
+                    topic.problem = self._describe(error)
+                    await topic.close()
+                    await pause(stop, backoff.next_seconds())
+        finally:
+            await topic.close()
+
+
+class _FollowedTopic:
+    """One topic: its reader, and how far its events are stored."""
+
+    def __init__(self, name: str, deployed: str, log: Log, store: SubscriptionStore, rules: RulesTopic) -> None:
+        self.name = name
+        self.problem: str | None = "starting"
+        self.lag: dict[tuple[str, int], int] = {}
+        self.skip: ReportFault = lambda _topic, _partition, _offset, _reason: None
+        self._deployed = deployed
+        self._log = log
+        self._store = store
+        self._rules = rules
+        self._wanted: frozenset[int] = frozenset()
+        self._reader: Reader | None = None
+        self._read: frozenset[int] = frozenset()
+        self._topic_id = ""
+        self._saved: dict[int, int] = {}
+        self._saved_at = float("-inf")
+
+    def assign(self, partitions: frozenset[int]) -> None:
+        self._wanted = partitions
+
+    async def close(self) -> None:
+        """Stop reading; the next step begins at the stored positions."""
+        reader, self._reader, self._read = self._reader, None, frozenset()
+        self.lag.clear()
+        if reader is not None:
+            await reader.close()
+
+    async def step(self) -> bool:
+        """Read once and store what was read; return whether there were events."""
+        if self._wanted != self._read:
+            await self.close()
+            await self._open()
+        if self._reader is None:
+            self.problem = None
+            await asyncio.sleep(POLL_SECONDS)
+            return False
+        records = await self._reader.poll(limit=RECORDS_MAX, timeout_seconds=POLL_SECONDS)
+        found = await self._events(records)
+        await self._save(found)
+        self.lag = {
+            (self.name, number): max(0, await self._reader.end(number) - self._reader.position(number))
+            for number in self._read
+        }
+        self.problem = None
+        return bool(found)
+
+    async def _open(self) -> None:
+        if not self._wanted:
+            return
+        wanted = self._wanted
+        self._topic_id = await self._log.topic_id(self._deployed)
+        await self._rules.refresh()
+        reader = self._reader = await self._log.reader(self._deployed, sorted(wanted))
+        for number in sorted(wanted):
+            stored = await self._store.progress(self.name, self._topic_id, number)
+            # Nothing was ever stored: what is decided before there is a subscription is for none.
+            new = 0 if self._rules.rules.any_of("subscription") else await reader.end(number)
+            await reader.seek(number, new if stored is None else stored)
+        self._saved = {}
+        self._read = wanted
+
+    async def _events(self, records: Sequence[LogRecord]) -> list[NewDelivery]:
+        if not records:
+            return []
+        await self._rules.refresh()  # a subscription that was acknowledged before a decision gets its events
+        if not self._rules.rules.any_of("subscription"):
+            return []
+        found: list[NewDelivery] = []
+        for record in records:
+            try:
+                found += deliveries_of(record, self.name, self._rules.rules)
+            except UnreadableDecisionError as error:
+                self.skip(self.name, record.partition, record.offset, str(error))
+        return found
+
+    async def _save(self, found: Sequence[NewDelivery]) -> None:
+        """Store events and positions; positions alone now and then."""
+        assert self._reader is not None  # noqa: S101 - `step` has opened it
+        offsets = {number: self._reader.position(number) for number in self._read}
+        moved = {number: offset for number, offset in offsets.items() if self._saved.get(number) != offset}
+        now = asyncio.get_running_loop().time()
+        if not found and (not moved or now - self._saved_at < IDLE_SAVE_SECONDS):
+            return
+        await self._store.store(self.name, self._topic_id, moved, found)
+        self._saved, self._saved_at = offsets, now

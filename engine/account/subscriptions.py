@@ -1,0 +1,73 @@
+"""What may a subscription ask for? Events by name, and values that the call or lead of an event must have."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from engine.account.did_you_mean import did_you_mean
+from engine.account.plans import Errors, Exists
+from engine.submission.fields import FieldError, is_blank, parse_boolean, parse_id
+from engine.subscriptions.events import EVENT_NAMES
+from schemas.records import TriggerFields
+
+
+def events(value: Any) -> tuple[str, ...]:
+    """Return the names of events, each once."""
+    if isinstance(value, str | bytes) or not isinstance(value, list | tuple) or not value:
+        raise FieldError(f"must be a list of events; those are {', '.join(EVENT_NAMES)}")
+    for name in value:
+        if name not in EVENT_NAMES:
+            shown = str(name)[:100]
+            raise FieldError(f"names {shown!r}{did_you_mean(shown, EVENT_NAMES)}; the events are {', '.join(EVENT_NAMES)}")
+    return tuple(dict.fromkeys(value))
+
+
+def trigger_fields(value: Any) -> TriggerFields:
+    """Return the values that events must have."""
+    if isinstance(value, TriggerFields):
+        return value
+    if is_blank(value):
+        return TriggerFields()
+    if not isinstance(value, Mapping):
+        raise FieldError('must be an object such as {"offer_id": 7}')
+    unknown = [name for name in value if name not in TriggerFields.__struct_fields__]
+    if unknown:
+        raise FieldError(f"names {str(unknown[0])[:100]!r}; the fields are {', '.join(TriggerFields.__struct_fields__)}")
+    wanted: dict[str, Any] = {name: _wanted(name, value[name]) for name in value}
+    return TriggerFields(**wanted)
+
+
+def _wanted(name: str, value: Any) -> int | bool | None:
+    if is_blank(value):
+        return None
+    try:
+        return parse_id(value) if name in _NAMES else parse_boolean(value)
+    except FieldError as error:
+        raise FieldError(f"{name} {error}") from None
+
+
+_NAMES = {
+    "offer_id": "offer",
+    "schedule_id": "schedule",
+    "traffic_source_id": "traffic_source",
+    "buyer_id": "buyer",
+    "number_id": "number",
+}
+"""Field -> the type of record that it names."""
+
+
+def named_by_triggers(fields: TriggerFields) -> Iterator[tuple[str, int]]:
+    """Yield the type and id of each record that the fields name."""
+    for name, record_type in _NAMES.items():
+        record_id = getattr(fields, name)
+        if record_id is not None:
+            yield record_type, record_id
+
+
+def check_triggers(values: Mapping[str, Any], given: Mapping[str, Any], errors: Errors, exists: Exists) -> None:
+    """Check that given trigger fields name records of the company."""
+    if "trigger_fields" not in given:
+        return
+    for record_type, record_id in named_by_triggers(values.get("trigger_fields", TriggerFields())):
+        if not exists(record_type, record_id):
+            sentence = f"{record_id} is no {record_type.replace('_', ' ')} of this company"
+            errors.setdefault(f"trigger_fields.{record_type}_id", []).append(sentence)

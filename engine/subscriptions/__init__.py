@@ -1,0 +1,1 @@
+"""Which events are there for other systems, and what does each say?"""
