@@ -20,6 +20,12 @@ RECORDS_MAX = 1_000
 """Decisions of one batch: their events are stored in one transaction."""
 
 POLL_SECONDS = 0.25
+GAP_SECONDS = 0.2
+"""Between two batches: what comes meanwhile shares one look for new subscriptions and one transaction."""
+
+LAG_SECONDS = 2.0
+"""How often the ends of the partitions are looked up."""
+
 IDLE_SAVE_SECONDS = 5.0
 """How often positions are stored while no event is: read again, decisions without events cost little."""
 
@@ -100,7 +106,7 @@ class _FollowedTopic:
         self._read: frozenset[int] = frozenset()
         self._topic_id = ""
         self._saved: dict[int, int] = {}
-        self._saved_at = float("-inf")
+        self._saved_at = self._lag_read_at = float("-inf")
 
     def assign(self, partitions: frozenset[int]) -> None:
         self._wanted = partitions
@@ -124,12 +130,18 @@ class _FollowedTopic:
         records = await self._reader.poll(limit=RECORDS_MAX, timeout_seconds=POLL_SECONDS)
         found = await self._events(records)
         await self._save(found)
-        self.lag = {
-            (self.name, number): max(0, await self._reader.end(number) - self._reader.position(number))
-            for number in self._read
-        }
+        await self._read_lag(self._reader)
         self.problem = None
+        if records:
+            await asyncio.sleep(GAP_SECONDS)
         return bool(found)
+
+    async def _read_lag(self, reader: Reader) -> None:
+        now = asyncio.get_running_loop().time()
+        if now - self._lag_read_at >= LAG_SECONDS:
+            ends = {number: await reader.end(number) for number in self._read}
+            self.lag = {(self.name, number): max(0, end - reader.position(number)) for number, end in ends.items()}
+            self._lag_read_at = now
 
     async def _open(self) -> None:
         if not self._wanted:

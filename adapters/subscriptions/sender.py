@@ -117,8 +117,9 @@ class Sender:
         await asyncio.gather(*self._sending)
 
     async def _claim(self) -> list[DueDelivery]:
-        disabled = await self._store.disabled()
-        places = self._places(disabled)
+        if not any(True for _ in _live_subscriptions(self._rules())):
+            return []
+        places = self._places(await self._store.disabled())
         if not places:
             return []
         most = IN_FLIGHT_MAX - len(self._sending)

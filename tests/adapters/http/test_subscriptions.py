@@ -14,6 +14,7 @@ from standardwebhooks.webhooks import Webhook
 from adapters.gateway.addresses import networks
 from adapters.observability.metrics import Metrics
 from adapters.roles.deliverer import DelivererRole
+from adapters.subscriptions.sender import LEASE_SECONDS
 from tests.adapters.gateway.receiver import Received, Receiver
 from tests.adapters.http.conftest import UNLIMITED, WAIT_SECONDS, Company, Town, administer, basic, deployed
 
@@ -127,6 +128,36 @@ async def test_each_event_of_a_life_arrives_once_and_in_order(town: Town, compan
     assert of_lead == sorted(set(of_lead))
     converted = next(one.json()["data"] for one in got if one.json()["type"] == "lead_converted")
     assert converted["details"]["converted"] == ["offer_converted"]
+
+
+async def test_two_deliverers_that_read_the_same_partitions_send_each_event_once_though_one_is_cut_off(
+    town: Town, company: Company, receiver: Receiver
+) -> None:
+    await subscribe(company, receiver, "lead_created", "lead_ended")
+    token = (await company.schedule())["lead_token"]
+    second = asyncio.create_task(DelivererRole(town.context, Metrics()).run(asyncio.Event()))
+    leads = []
+    for number in range(40):
+        leads.append(await lead_of(town, company, token))
+        await company.send("PUT", f"/api/v1/leads/{leads[-1]}", json={"schedule_stop": True})
+        if number == 20:
+            second.cancel()
+            await asyncio.gather(second, return_exceptions=True)
+
+    def first_arrivals() -> dict[str, tuple[int, str]]:
+        """Return what each id named when it came first: what was under way at the cut may come twice, under its id."""
+        arrived: dict[str, tuple[int, str]] = {}
+        for one in receiver.received:
+            arrived.setdefault(one.headers["webhook-id"], (one.json()["data"]["lead_id"], one.json()["type"]))
+        return arrived
+
+    async with asyncio.timeout(WAIT_SECONDS + LEASE_SECONDS):
+        while len(first_arrivals()) < 2 * len(leads):
+            await asyncio.sleep(0.1)
+    got = list(first_arrivals().values())
+    assert len(got) == len(set(got)) == 2 * len(leads)
+    for lead_id in leads:
+        assert [name for number, name in got if number == lead_id] == ["lead_created", "lead_ended"]
 
 
 async def test_a_subscription_gets_nothing_of_other_offers_or_companies(

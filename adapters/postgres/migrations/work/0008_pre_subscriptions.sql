@@ -28,6 +28,7 @@ CREATE INDEX subscription_deliveries_due ON {work}.subscription_deliveries (subs
     WHERE state = 'waiting';
 CREATE INDEX subscription_deliveries_of_lead ON {work}.subscription_deliveries (subscription_id, lead_id, id)
     WHERE state = 'waiting';
+CREATE INDEX subscription_deliveries_failed ON {work}.subscription_deliveries (subscription_id) WHERE state = 'failed';
 CREATE INDEX subscription_deliveries_listed ON {work}.subscription_deliveries (company_id, subscription_id, id);
 CREATE INDEX subscription_deliveries_created ON {work}.subscription_deliveries USING brin (created_at);
 
