@@ -155,6 +155,8 @@ class _FollowedTopic:
             # Nothing was ever stored: what is decided before there is a subscription is for none.
             new = 0 if self._rules.rules.any_of("subscription") else await reader.end(number)
             await reader.seek(number, new if stored is None else stored)
+            if stored is not None and (start := await reader.start(number)) > stored:
+                self.skip(self.name, number, stored, f"deleted by retention up to {start}: their events are not sent")
         self._saved = {}
         self._read = wanted
 

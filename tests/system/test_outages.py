@@ -22,7 +22,7 @@ NOTICE_SECONDS = 30.0
 BACK_SECONDS = 60.0
 """Retries back off to 10 s; a group is joined again after its session."""
 
-ON_DATABASE = ("projector", "gateway", "api")
+ON_DATABASE = ("projector", "gateway", "deliverer", "api")
 
 
 class Servers:

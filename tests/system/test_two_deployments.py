@@ -32,7 +32,7 @@ from tests.system.up_process import Leads, UpProcess
 pytestmark = pytest.mark.system
 
 SPEED = 600
-ROLES = ("accounts", "scheduler", "intake", "projector", "gateway", "api")
+ROLES = ("accounts", "scheduler", "intake", "projector", "gateway", "deliverer", "api")
 WAIT_SECONDS = 60.0
 AREAS = ("Africa/", "America/", "Asia/", "Australia/", "Europe/", "Pacific/")
 OPENS_AT_HOUR = 8

@@ -18,7 +18,7 @@ from schemas.topics import INBOXES
 from schemas.wire import to_json
 
 REST_SECONDS = 120.0
-ROLES = ("accounts", "intake", "projector", "gateway", "api")
+ROLES = ("accounts", "intake", "projector", "gateway", "deliverer", "api")
 
 
 class Town:

@@ -41,7 +41,7 @@ class Receiver:
         self.delay_seconds = 0.0
         self.port = 0
         self.names: list[str | None] = []
-        self._secret = secret
+        self.secret = secret
         self._server: asyncio.Server | None = None
         self._serving: set[asyncio.Task[object]] = set()
 
@@ -83,7 +83,7 @@ class Receiver:
                 break
         if request is not None:
             headers = {name.decode(): value.decode() for name, value in request.headers}
-            self.received.append(Received(request.method.decode(), request.target.decode(), headers, body, self._secret))
+            self.received.append(Received(request.method.decode(), request.target.decode(), headers, body, self.secret))
             await self._answer(connection, writer)
 
     async def _answer(self, connection: h11.Connection, writer: asyncio.StreamWriter) -> None:
