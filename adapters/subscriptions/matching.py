@@ -65,15 +65,20 @@ def _deliveries(
         return
     asking = [one for one in _subscriptions(rules, company_id) if one[0].created_at <= decision.decided_at]
     changed = _ChangedEntities(decision)
-    contact = None if contact_key is None else contact_key.partition("|")[2]
     for event in events_of(facts):
         if not any(event.name in body.events for _, body in asking):
             continue
         lead, call = changed.get("lead", LEADS, event.lead_id), changed.get("call", CALLS, event.call_id)
-        shown = show_event(event, contact, lead, call)
+        shown = show_event(event, _contact(event, contact_key), lead, call)
         for subscription, body in asking:
             if is_wanted(body, shown):
                 yield _delivery(subscription, shown, decision, place)
+
+
+def _contact(event: Event, contact_key: str | None) -> str | None:
+    """Return the number or address of the person; in a sweep over many, each fact names its own."""
+    key = event.details.get("contact_key", contact_key)
+    return key.partition("|")[2] if isinstance(key, str) else None
 
 
 def _delivery(subscription: Record, shown: ShownEvent, decision: ReadDecision, place: str) -> NewDelivery:
