@@ -22,6 +22,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 FIRST_PAGE = Path(__file__).parents[2] / "README.md"
 PAGE = Path(__file__).parents[2] / "deploy" / "docs" / "producers.md"
+SUBSCRIPTIONS_PAGE = PAGE.with_name("subscriptions.md")
 SECONDS = 60.0
 
 ELSEWHERE = {
@@ -34,9 +35,9 @@ STRICT_CURL = 'curl() { command curl -sS --fail-with-body -g "$@"; echo; }\n'
 """A refusal ends the shell, as a reader would see that it is one."""
 
 
-def blocks(language: str) -> list[str]:
-    """Return the blocks of the page in a language, without those that only say what the names stand for."""
-    output = re.findall(rf"^```{language}\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL)
+def blocks(language: str, page: Path = PAGE) -> list[str]:
+    """Return the blocks of a page in a language, without those that only say what the names stand for."""
+    output = re.findall(rf"^```{language}\n(.*?)^```$", page.read_text(), re.MULTILINE | re.DOTALL)
     return [block for block in output if not block.startswith(("BASE=", *ELSEWHERE))]
 
 
@@ -91,3 +92,14 @@ async def test_every_snippet_of_the_producers_page_works_as_it_stands(town: Any,
     output_of = {lead["caller_id"] for lead in listed.json()["leads"]}
     assert output_of == {f"+1212555010{last}" for last in range(6)}
     assert (tmp_path / "leads.csv").read_text().startswith("id,")
+
+
+async def test_the_commands_of_the_subscriptions_page_work_as_they_stand(town: Any, company: Any, tmp_path: Path) -> None:
+    places = await make_places(town, company, EXAMPLES["show_subscription"])
+    (script,) = blocks("sh", SUBSCRIPTIONS_PAGE)
+    script = script.replace(RECORDS["subscription"], places[RECORDS["subscription"]])
+    async with serving(town.app, host="127.0.0.1", port=0) as port:
+        names = {"BASE": f"http://127.0.0.1:{port}", "KEY": f"{company.public_key}:{company.private_key}"}
+        output = await _ran(found("bash"), "-euc", STRICT_CURL + script, folder=tmp_path, **names)
+    assert '"secret":"whsec_' in output
+    assert '"deliveries":[]' in output
