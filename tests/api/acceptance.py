@@ -52,6 +52,7 @@ SENTENCES: Mapping[str, str] = {
     r"must be after|is before|must be between 1970":
         "which moments count is no pattern",
     r"must be a list of addresses or networks": "what a network is, no pattern says",
+    r"must lead to a public address": "which addresses are public is no pattern",
     r"must end within the first": "how many rows there are",
     r"must be an e-mail address": "which names have at most 64 characters before the @ is no pattern",
     r"must differ from open": "two fields together",

@@ -171,7 +171,9 @@ async def test_every_field_that_names_a_record_has_a_row() -> None:
     named = {name for operation in documented_operations() for name in _fields(operation)} - {"ids"}
     assert named == OF_FIELD.keys()
     for operation in documented_operations():
-        assert set(PLACEHOLDER.findall(operation.path)) <= {"id", "lead_token", "caller_number"}, operation.name
+        assert set(PLACEHOLDER.findall(operation.path)) <= {"id", "lead_token", "caller_number", "delivery_id"}, (
+            operation.name
+        )
         assert "{id}" not in operation.path or operation.name in BY_NUMBER or _collection(operation) in OF_PATH
 
 

@@ -1,6 +1,7 @@
 """Which operations can follow an answer? From a record to what can be done with it, as OpenAPI links; tests follow them.
 
-A record is created, listed or shown under a path; every operation with `{id}` below the same path can follow.
+A record is created, listed or shown under a path; every operation below the same path can follow whose only
+placeholder is its `{id}`.
 """
 
 from collections.abc import Iterable, Mapping
@@ -36,7 +37,7 @@ def build_links(operation: Operation, operations: Iterable[Operation]) -> dict[s
         return {}
     found: dict[str, Any] = {}
     for other in operations:
-        if other is operation or not other.path.startswith(f"{collection}/{{id}}"):
+        if other is operation or not other.path.startswith(f"{collection}/{{id}}") or other.path.count("{") > 1:
             continue
         by_number = other.name.startswith(_NOT_BY_ID)
         if by_number and word != "leads":

@@ -153,7 +153,7 @@ async def show(exchange: Exchange, *, kind: Kind) -> Reply:
     parameters = Parameters(exchange.query)
     columns = read_columns(parameters, record_columns(kind.type))
     parameters.finish()
-    reply = await _shown(exchange, kind, row, columns)
+    reply = await show_row(exchange, kind, row, columns)
     return reply if columns else _revealed(exchange, kind, reply)
 
 
@@ -297,10 +297,10 @@ async def render(exchange: Exchange, result: Result) -> Reply:
     row = await exchange.services.reads.record(result.company_id, kind.type, answer.record_id)
     if row is None:
         raise not_found(kind.words)
-    return await _shown(exchange, kind, row, None, status=answer.status)
+    return await show_row(exchange, kind, row, None, status=answer.status)
 
 
-async def _shown(exchange: Exchange, kind: Kind, row: Row, columns: tuple[str, ...] | None, *, status: int = 200) -> Reply:
+async def show_row(exchange: Exchange, kind: Kind, row: Row, columns: tuple[str, ...] | None, *, status: int = 200) -> Reply:
     """Answer with a row, cut to columns (None: all), without its secrets."""
     counted = Counted()
     await counted.add(exchange, kind.type, [row], columns)

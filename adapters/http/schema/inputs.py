@@ -20,6 +20,7 @@ from engine.submission.fields import EMAIL_LENGTH_MAX, INTEGER_MAX, TEXT_LENGTH_
 from engine.submission.normalise import CONTACT_ATTEMPTS_MAX, HOURS_TO_EXPIRE_MAX
 from engine.submission.numbers import NUMBER_LENGTH_MAX, REGIONS
 from engine.submission.reading import AHEAD_MAX, TOKEN_NAME_LENGTH_MAX, TOKENS_MAX
+from engine.subscriptions.events import EVENT_NAMES
 from engine.views.record import RECORD_INSTANTS
 from schemas.contact import LeadStatus
 from schemas.instant import SECOND
@@ -384,6 +385,18 @@ _RECORD_INPUTS: Mapping[str, Schema] = {
         "additionalProperties": False,
         "examples": [{"lead": {"actions": ["read", "update"]}, "buyer": {"actions": ["read"], "scope": "all"}}],
     },
+    "events": {"type": "array", "minItems": 1, "items": choice(EVENT_NAMES)},
+    "trigger_fields": _or_null(
+        {
+            "type": "object",
+            "properties": {
+                **dict.fromkeys(("offer_id", "schedule_id", "traffic_source_id", "buyer_id", "number_id"), _or_null(ID)),
+                **dict.fromkeys(("buyer_converted", "offer_converted"), _or_null(BOOLEAN)),
+            },
+            "additionalProperties": False,
+            "examples": [{"offer_id": 70003, "buyer_converted": True}],
+        }
+    ),
     "lead_filters": _or_null(
         {
             "type": "object",

@@ -15,8 +15,7 @@ from adapters.http.exchange.answers import (
 from adapters.http.exchange.exchange import Exchange, Operation, Reply
 from adapters.http.exchange.parameters import Parameters, read_id
 from adapters.http.exchange.problems import not_found
-from adapters.http.records import records
-from adapters.http.records.records import KINDS_BY_TYPE, live_row
+from adapters.http.records.records import KINDS_BY_TYPE, live_row, show_row
 from adapters.http.schema.inputs import BOOLEAN, ID, LOCAL_MOMENT, choice
 from adapters.http.schema.shapes import many_of, one_of, record_answer
 from adapters.reads.ports import DeliveryFilter, Paging, Row
@@ -97,7 +96,7 @@ async def enable(exchange: Exchange) -> Reply:
     Parameters(exchange.fields).finish()
     await exchange.services.subscriptions.enable(exchange.company_id, subscription["id"])
     await _log(exchange, "subscription.enabled", subscription)
-    return await records.show(exchange, kind=SUBSCRIPTION)
+    return await show_row(exchange, SUBSCRIPTION, subscription, None)
 
 
 async def _delivery(exchange: Exchange, subscription_id: int) -> Row:

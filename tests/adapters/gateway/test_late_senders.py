@@ -284,7 +284,8 @@ async def test_nothing_runs_between_the_look_at_the_lease_and_a_post(
     monkeypatch.setattr(webhook, "check_lease", turns.look)
 
     async with webhooks(receiver, clock) as sender:
-        monkeypatch.setattr(sender._client, "send", turns.before(sender._client.send))
+        http = sender._client._client
+        monkeypatch.setattr(http, "send", turns.before(http.send))
         await sender.post(command_of("webhook"))
 
     assert len(receiver.received) == 1

@@ -167,6 +167,7 @@ async def test_every_link_leads_to_an_operation_and_gives_it_its_id() -> None:
     }
     assert {name for name in by_id - linked if not name.endswith(("_csv", "_json"))} <= {
         "show_request",
+        "show_subscription_delivery",
         "update_calls_by_caller_id",
     }
 

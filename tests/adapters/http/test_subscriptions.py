@@ -176,6 +176,9 @@ async def test_a_subscription_gets_nothing_of_other_offers_or_companies(
     await delivered(other, theirs, 1)
 
     assert sorted(one.json()["data"]["lead_id"] for one in receiver.received) == sorted(wanted)
+    [theirs_delivered] = await delivered(other, theirs, 1)
+    foreign = await company.send("GET", f"{PATH}/{made['id']}/deliveries/{theirs_delivered['id']}")
+    assert foreign.status_code == 404
     for path in ("", "/deliveries", "/replay", "/enable"):
         method = "GET" if path in {"", "/deliveries"} else "POST"
         answer = await other.send(method, f"{PATH}/{made['id']}{path}", json={} if method == "POST" else None)
