@@ -24,6 +24,8 @@ SERIES = {
     "leadclock_dispatch_lateness_seconds": {"kind"},
     "leadclock_projector_lag_records": {"topic", "partition"},
     "leadclock_projected_rows": set(),
+    "leadclock_deliverer_lag_records": {"topic", "partition"},
+    "leadclock_subscription_attempts": {"result"},
 }
 """Dashboards and alerts name these: a change here is a change for every operator."""
 
