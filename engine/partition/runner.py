@@ -319,15 +319,18 @@ class Runner:
         every record of it holds a whole value. The first slice holds the position and the outbox. Raises `LogError` and
         `FencedError`, as `cycle` does.
         """
-        if self._ownership is None:
+        ownership = self._ownership
+        if ownership is None:
             raise LogError("the partition is not open")
         reader = await self._changelog(start=self._changelog_offset)
         try:
             end = await reader.end(self.partition)
         finally:
             await reader.close()
+        if self._ownership is not ownership:
+            raise LogError("the partition was closed meanwhile")
         # A former owner would mistake its successor's records for its own: a commit that succeeds proves that there is none.
-        await self._ownership.commit(self._transaction(self._position, []))
+        await ownership.commit(self._transaction(self._position, []))
         self._apply_commit(self._position, [])
         self._changelog_offset = end
         begun_at, offset = self._clock.now(), self._changelog_offset

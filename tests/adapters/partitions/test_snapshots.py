@@ -286,6 +286,24 @@ def fails_after_polls(runner: Runner, count: int) -> Iterator[None]:
     runner._changelog = opened  # type: ignore[method-assign]
 
 
+async def test_a_partition_that_closes_while_a_snapshot_begins_writes_none() -> None:
+    world = await RunnerWorld().build()
+    runner = world.runner()
+    await runner.open()
+    await world.ask(ACT)
+    await runner.cycle()
+    opened = runner._changelog
+
+    async def opened_late(*, start: int | None) -> Reader:
+        reader = await opened(start=start)
+        await runner.close()
+        return reader
+
+    runner._changelog = opened_late  # type: ignore[method-assign]
+    with pytest.raises(LogError, match="closed meanwhile"):
+        await runner.begin_snapshot()
+
+
 async def test_a_former_owner_cannot_begin_a_snapshot() -> None:
     world = await RunnerWorld().build()
     former, owner = world.runner(), world.runner()
