@@ -29,6 +29,9 @@ FOURTH_RULES = FOLDER / "e5f0855.jsonl.xz"
 FIFTH_RULES = FOLDER / "44a45ee.jsonl.xz"
 """Recorded at commit 44a45ee, which decides by version 5."""
 
+SIXTH_RULES = FOLDER / "ae4c449.jsonl.xz"
+"""Recorded at commit ae4c449, which decides by version 6."""
+
 
 async def log_of(path: Path, now: Callable[[], Instant]) -> EmbeddedLog:
     """Return a log in memory that holds a history and can be written on."""

@@ -54,6 +54,7 @@ RUNS = {
     "b6317d7": Run(seed=11, asked=90, left_open=30, large_share=0.5),
     "65662b1": Run(seed=11, asked=90, left_open=30, large_share=0.5),
     "44a45ee": Run(seed=16, asked=90, left_open=30, large_share=0.5),
+    "ae4c449": Run(seed=16, asked=90, left_open=30, large_share=0.5),
     "e5f0855": Run(seed=16, asked=90, left_open=30, large_share=0.5),
 }
 """By commit."""

@@ -31,7 +31,16 @@ from schemas.instant import HOUR
 from schemas.requests import REQUEST_TYPES, CallerActed, LeadSubmitted
 from schemas.wire import Message, to_json
 from tests.engine.partition.test_runner import HandClock
-from tests.histories.history import FIFTH_RULES, FIRST_RULES, FOURTH_RULES, SECOND_RULES, THIRD_RULES, last_append, log_of
+from tests.histories.history import (
+    FIFTH_RULES,
+    FIRST_RULES,
+    FOURTH_RULES,
+    SECOND_RULES,
+    SIXTH_RULES,
+    THIRD_RULES,
+    last_append,
+    log_of,
+)
 
 PARTITIONS = 2
 AGGREGATES: tuple[Aggregate, ...] = (AccountAggregate(), ContactAggregate())
@@ -125,7 +134,7 @@ async def deployment() -> AsyncIterator[Deployment]:
     await deployment.close()
 
 
-HISTORIES = [(FIRST_RULES, 1), (SECOND_RULES, 2), (THIRD_RULES, 3), (FOURTH_RULES, 4), (FIFTH_RULES, 5)]
+HISTORIES = [(FIRST_RULES, 1), (SECOND_RULES, 2), (THIRD_RULES, 3), (FOURTH_RULES, 4), (FIFTH_RULES, 5), (SIXTH_RULES, 6)]
 
 
 @pytest.fixture(params=HISTORIES, ids=[f"rules {version}" for _, version in HISTORIES])
