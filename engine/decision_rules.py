@@ -55,6 +55,11 @@ VERSIONS: Mapping[int, Version] = {
     6: Version(
         changed="subscriptions are records; a fact says that a lead converted; sentences that list the types of records "
         "name subscriptions",
+        decided_by="the development version 0.1.0 at commit ae4c449",
+    ),
+    7: Version(
+        changed="inbound calls are routed to the buyers of their offer, under their caps; a buyer that is routed to is the "
+        "lead's only once it has the call; a call's buyer group is that of its route",
         decided_by="leadclock 0.1.0",
     ),
 }

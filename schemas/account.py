@@ -39,7 +39,10 @@ class AgentState(Entity, kw_only=True):
 
 
 class Claim(Entity, kw_only=True):
-    """A contact's slot, held since `granted_at` on what `holds` names, or its request for one while that is None."""
+    """A contact's slot, held since `granted_at` on what `holds` names, or its request for one while that is None.
+
+    `call_id` is the inbound call that it was requested for.
+    """
 
     company_id: int
     request_id: str
@@ -51,6 +54,7 @@ class Claim(Entity, kw_only=True):
     requested_at: Instant
     granted_at: Instant | None = None
     holds: tuple[Hold, ...] = ()
+    call_id: int | None = None
 
 
 class QueuedClaim(Struct, array_like=True, frozen=True, order=True):

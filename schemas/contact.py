@@ -258,6 +258,22 @@ class Lead(Entity, kw_only=True):
     lead_import_id: int | None = None
 
 
+class CallRoute(Struct, frozen=True, omit_defaults=True):
+    """Where an inbound call was routed last.
+
+    `action` is `pending` while its slot is requested, `connect` (to `buyer_id`), or what happens instead. `slot_id` names
+    its slot, or the request for one, until it is released. `tried` are the buyers that were rung before and did not answer.
+    `is_connected`: the gateway reported that the buyer of the route has the call.
+    """
+
+    action: Literal["pending", "connect", "voicemail", "message", "callback", "hang_up", "reject"]
+    buyer_id: int | None = None
+    buyer_group_id: int | None = None
+    slot_id: str | None = None
+    tried: tuple[int, ...] = ()
+    is_connected: bool = False
+
+
 class Call(Entity, kw_only=True):
     """One telephone call, placed for a person or made by them.
 
@@ -265,7 +281,7 @@ class Call(Entity, kw_only=True):
     the called one: of an inbound call the person's number and ours. `token_values` are the lead's data at the start of the
     call, and what was written to the call since. `held_at` is set while the call is on hold; `gateway_ref` is the gateway's
     own name of a call without a command. At `give_up_at` a call without a reported end counts as ended, where no lead waits
-    for it. `token_parts` are as `data_parts` of a lead.
+    for it. `token_parts` are as `data_parts` of a lead. `route` is set where a gateway wanted a buyer for an inbound call.
     """
 
     id: int
@@ -336,6 +352,7 @@ class Call(Entity, kw_only=True):
     dial_tier: int | None = None
     give_up_at: Instant | None = None
     token_parts: int = 0
+    route: CallRoute | None = None
 
 
 OPEN_MAX = 200

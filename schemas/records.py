@@ -82,7 +82,10 @@ class Company(Body, frozen=True, kw_only=True):
 
 
 class Offer(Body, frozen=True, kw_only=True):
-    """What is being sold; leads sent to its token wait for an inbound call."""
+    """What is being sold; leads sent to its token wait for an inbound call.
+
+    `no_buyer_action` says what a gateway does with an inbound call that no buyer of the offer takes.
+    """
 
     name: str
     lead_token: str
@@ -95,6 +98,8 @@ class Offer(Body, frozen=True, kw_only=True):
     buyer_group_ids: tuple[int, ...] = ()
     buyer_ids: tuple[int, ...] = ()
     external_record_id: str | None = None
+    no_buyer_action: Literal["voicemail", "message", "callback", "hang_up"] = "voicemail"
+    no_buyer_message: str | None = None
 
 
 class Schedule(Body, frozen=True, kw_only=True):

@@ -257,7 +257,8 @@ class CallReceived(ContactRequest, frozen=True, kw_only=True):
     """A gateway saw a call of the person to one of the company's numbers begin, move on or end.
 
     `gateway_ref` names the call for as long as it lasts, and in every report of it. The columns, zones and states are what
-    the number itself says, for a lead that is made of it.
+    the number itself says, for a lead that is made of it. With `wants_route` the gateway will connect the call to the buyer
+    that it is given; `unanswered_buyer_id` is one that was given before and did not answer.
     """
 
     gateway_ref: str
@@ -283,6 +284,8 @@ class CallReceived(ContactRequest, frozen=True, kw_only=True):
     zones: tuple[str, ...] = ()
     zone_source: str = "default"
     states: tuple[str, ...] = ()
+    wants_route: bool = False
+    unanswered_buyer_id: int | None = None
 
 
 class SmsReceived(ContactRequest, frozen=True, kw_only=True):
@@ -338,7 +341,10 @@ class ReachAnswered(ContactRequest, frozen=True, kw_only=True):
 
 
 class SlotAnswered(ContactRequest, frozen=True, kw_only=True):
-    """The account grants or refuses a slot; `request_id` is the contact's own, so that an old answer is recognised."""
+    """The account grants or refuses a slot; `request_id` is the contact's own, so that an old answer is recognised.
+
+    `call_id` is the inbound call that it was requested for.
+    """
 
     lead_id: int
     request_id: str
@@ -347,6 +353,7 @@ class SlotAnswered(ContactRequest, frozen=True, kw_only=True):
     buyer_group_id: int | None = None
     reason: str | None = None
     until: Instant | None = None
+    call_id: int | None = None
 
 
 class LeadMoved(ContactRequest, frozen=True, kw_only=True):
@@ -387,7 +394,8 @@ class SlotRequested(AccountRequest, frozen=True, kw_only=True):
     Where `buyer_group_ids` are named, their buyers are asked first, and `buyer_ids` where none of them takes the call.
     `excluded_buyer_ids` are those whose filters do not hold for the lead.
     Granted in order of `urgency_class` (0 call-now ... 5), `priority` (lower first; less `aging` for every hour since
-    `due_at`), `due_at`, then arrival.
+    `due_at`), `due_at`, then arrival. With `call_id`, an inbound call is ringing: it is granted or refused at once, and
+    never waits.
     """
 
     contact_key: str
@@ -402,6 +410,7 @@ class SlotRequested(AccountRequest, frozen=True, kw_only=True):
     buyer_group_ids: tuple[int, ...] = ()
     traffic_source_id: int | None = None
     excluded_buyer_ids: tuple[int, ...] = ()
+    call_id: int | None = None
 
 
 class SlotReleased(AccountRequest, frozen=True, kw_only=True):

@@ -1,7 +1,7 @@
 """How does the demo simulate an inbound call or text? It sends the reports that a gateway would send."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -47,7 +47,9 @@ def call_in(  # noqa: PLR0917 - one argument per option
         click.echo(msgspec.json.encode(call))
     else:
         lead = "no lead" if call["lead_id"] is None else f"lead {call['lead_id']}"
-        click.echo(f"call {call['id']} of {lead}: {call['outcome']}, {call['total_duration']} s")
+        route = call["route"]
+        taken = "" if route is None else f" ({route['action']}, {route['buyer_id'] or route['reason']})"
+        click.echo(f"call {call['id']} of {lead}: {call['outcome']}, {call['total_duration']} s{taken}")
 
 
 @click.command("text-in")
@@ -98,24 +100,32 @@ async def play(
 ) -> dict[str, Any]:
     """Report a call from its ringing to its end (`talks` None: it is not answered); return it as it is then.
 
-    Seconds are domain time: `pause` gets them divided by the speed. Raises `click.ClickException` for a refusal.
+    The call goes to the buyer of its route, who answers; where no buyer takes it, it ends. Seconds are domain time: `pause`
+    gets them divided by the speed. Raises `click.ClickException` for a refusal.
     """
     about = {"from": person, "to": called, "call_ref": f"cli-{uuid4()}", "provider": "sandbox"}
-    call: dict[str, Any] = {}
-    for seconds, fields in _reports(rings, talks):
+
+    async def send(fields: dict[str, Any], seconds: float) -> dict[str, Any]:
         answer = await client.post(PATH, json={**about, **fields})
         if answer.is_error:
             raise click.ClickException(refusal_sentence(answer))
-        call = answer.json().get("call", call)
         await pause(seconds / float(answer.headers.get("Leadclock-Speed", "1")))
-    return call
+        found: dict[str, Any] = answer.json()
+        return found
+
+    found = await send({"state": "ringing"}, rings)
+    call, route = found.get("call", {}), found.get("route")
+    for seconds, fields in _reports(talks, route):
+        call = (await send(fields, seconds)).get("call", call)
+    return {**call, "route": route}
 
 
-def _reports(rings: int, talks: int | None) -> Iterator[tuple[float, dict[str, Any]]]:
-    """Yield each report, with the seconds until the next one."""
-    yield rings, {"state": "ringing"}
-    if talks is None:
-        yield 0, {"state": "ended", "hung_up_by": "caller", "hangup_cause": "no answer"}
+def _reports(talks: int | None, route: Mapping[str, Any] | None) -> Iterator[tuple[float, dict[str, Any]]]:
+    """Yield each report after the first, with the seconds until the next one."""
+    is_elsewhere = route is not None and route["action"] != "connect"
+    if talks is None or is_elsewhere:
+        cause = "no answer" if route is None or not is_elsewhere else route["action"]
+        yield 0, {"state": "ended", "hung_up_by": "caller", "hangup_cause": cause}
         return
-    yield talks, {"state": "connected"}
+    yield talks, {"state": "connected"} if route is None else {"state": "connected", "buyer_id": route["buyer_id"]}
     yield 0, {"state": "ended", "hung_up_by": "caller", "hangup_cause": "normal clearing", "talk_seconds": talks}

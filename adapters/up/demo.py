@@ -109,12 +109,13 @@ async def make_demo(records: RecordClient, keys: Keys) -> Keys:
     """
     make = records.ensure
     await make("company", "name", {"name": "Demo Solar", "country": "US"})
-    offer_id = await make("offer", "name", {"name": "Solar", "lead_token": keys.offer_lead_token})
-    for number in NUMBERS:
-        await make("number", "number", {"number": number, "offer_id": offer_id})
     buyer_ids = [await make("buyer", "name", buyer) for buyer in BUYERS]
     group = {"name": "Closers", "buyer_ids": buyer_ids, "concurrency_cap_limit": 3}
     group_id = await make("buyer_group", "name", group)
+    offer = {"name": "Solar", "lead_token": keys.offer_lead_token, "buyer_group_ids": [group_id]}
+    offer_id = await make("offer", "name", offer)
+    for number in NUMBERS:
+        await make("number", "number", {"number": number, "offer_id": offer_id})
     quick = quick_schedule(group_id) | {"offer_id": offer_id, "lead_token": keys.quick_lead_token}
     quick_id = await make("schedule", "name", quick)
     five_days = five_day_schedule(group_id) | {"offer_id": offer_id, "lead_token": keys.five_day_lead_token}

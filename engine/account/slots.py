@@ -37,6 +37,7 @@ RESOURCE_LENGTH_MAX = 200
 
 NO_BUYER = "no_buyer_available"
 QUEUE_FULL = "rate_limited"
+BUSY_NOW = "concurrency_cap"
 BUYER_CAP = "buyer_cap"
 TRAFFIC_SOURCE_CAP = "traffic_source_cap"
 
@@ -63,7 +64,10 @@ BUSY = SlotObstacle()
 
 
 def request_slot(draft: Draft, request: SlotRequested) -> None:
-    """Grant, enqueue or refuse a request for a slot. Idempotent: the same id gets the same answer."""
+    """Grant, enqueue or refuse a request for a slot. Idempotent: the same id gets the same answer.
+
+    A request for an inbound call is never enqueued: the person hears it ring.
+    """
     draft.answer = Answer(status=200)
     claim = draft.get(claim_key(request.company_id, request.request_id), Claim)
     if claim is not None:
@@ -79,6 +83,8 @@ def request_slot(draft: Draft, request: SlotRequested) -> None:
         _grant(draft, slots, claim, choice)
     elif obstacle.reason is not None:
         _send_answer(draft, claim, granted=False, obstacle=obstacle)
+    elif request.call_id is not None:
+        _send_answer(draft, claim, granted=False, obstacle=SlotObstacle(BUSY_NOW, obstacle.until))
     elif _is_less_urgent_than_full_queue(slots, request):
         _send_answer(draft, claim, granted=False, obstacle=SlotObstacle(QUEUE_FULL))
     else:
@@ -164,6 +170,7 @@ def _claim(draft: Draft, request: SlotRequested) -> Claim:
         resource=_resource(request),
         buyer_group_id=request.buyer_group_id,
         requested_at=draft.now,
+        call_id=request.call_id,
     )
 
 
@@ -528,5 +535,6 @@ def _send_answer(draft: Draft, claim: Claim, *, granted: bool, obstacle: SlotObs
         buyer_group_id=claim.buyer_group_id,
         reason=obstacle.reason,
         until=obstacle.until,
+        call_id=claim.call_id,
     )
     draft.send(CONTACTS_REQUESTS.name, claim.contact_key, answer)

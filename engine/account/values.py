@@ -84,6 +84,9 @@ RETRY_SECONDS_MAX = 366 * DAY // SECOND
 
 DISPOSITION_CATEGORIES = ("contact", "no_contact", "final_positive", "final_negative", "dnc", "callback", "wrong_number")
 
+NO_BUYER_MESSAGE_LENGTH_MAX = 1_000
+"""A minute of speech: nobody listens to more."""
+
 CONFIRMATION_LENGTH_MAX = 320
 """Of the text that confirms an opt-out: two segments."""
 
@@ -427,6 +430,8 @@ PARSERS: dict[str, Parser] = {
     "on_inbound_connected": on_inbound_connected,
     "allow_auth_token": parse_boolean,
     "unknown_parameters": choice("refuse", "ignore"),
+    "no_buyer_action": choice("voicemail", "message", "callback", "hang_up"),
+    "no_buyer_message": optional(partial(parse_text, most=NO_BUYER_MESSAGE_LENGTH_MAX)),
     "optout_scope": choice("company", "offer", "channel"),
     "optout_confirmation": optional(partial(parse_text, most=CONFIRMATION_LENGTH_MAX)),
     "close_margin_seconds": _seconds_of_margin,

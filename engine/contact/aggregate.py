@@ -15,6 +15,7 @@ from engine.contact.requests import (
     contact_relay,
     dispositions,
     inbound,
+    inbound_routing,
     outcome,
     replies,
     submission,
@@ -238,6 +239,9 @@ def _take_moved_lead(person: Person, request: LeadMoved) -> None:
 
 def _take_slot_answer(person: Person, answer: SlotAnswered) -> None:
     """Use a granted slot after checking everything again; release it if it was not used."""
+    if answer.call_id is not None:
+        inbound_routing.take_answer(person, answer)
+        return
     lead = slots.accept_answer(person, answer)
     if lead is None:
         return

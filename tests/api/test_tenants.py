@@ -55,6 +55,7 @@ OF_FIELD: Mapping[str, tuple[str, ...]] = {
     "move_to_another_schedule_id": (RECORDS["schedule"],),
     "traffic_source_id": (RECORDS["traffic_source"],),
     "buyer_id": (RECORDS["buyer"],),
+    "unanswered_buyer_id": (RECORDS["buyer"],),
     "callback_buyer_id": (RECORDS["buyer"],),
     "callback_buyer_group_id": (RECORDS["buyer_group"],),
     "buyer_group_ids": (RECORDS["buyer_group"],),

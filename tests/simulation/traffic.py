@@ -112,6 +112,7 @@ class Traffic:
             await self._records(company_id, "number", [{"number": "+13055550199"}])
             group = {"name": "g", "buyer_ids": self._ids(company_id, "buyer")[:2], "concurrency_cap_limit": 1, **CAPS}
             await self._records(company_id, "buyer_group", [group])
+            await self._name_buyers(company_id)
             await self._records(company_id, "call_disposition", DISPOSITIONS)
             await self._records(company_id, "action_group", [action_group(self._chance, partial(self._ids, company_id))])
             await self._records(company_id, "rule_pack", [rule_pack(self._chance)])
@@ -135,6 +136,15 @@ class Traffic:
         while len(self._ids(company_id, record_type)) < len(fields):
             await asyncio.sleep(0.05)
             await self.rules.refresh()
+
+    async def _name_buyers(self, company_id: int) -> None:
+        """Let the first offer have buyers, who take its inbound calls and its steps that name nobody."""
+        fields = {
+            "buyer_group_ids": self._ids(company_id, "buyer_group"),
+            "buyer_ids": self._ids(company_id, "buyer")[2:],
+            "no_buyer_action": "callback" if company_id % 2 else "message",
+        }
+        await self._change(company_id, "offer", "update", self._ids(company_id, "offer")[0], fields)
 
     def _ids(self, company_id: int, record_type: str) -> list[int]:
         return [record.id for record in self.rules.rules.records(record_type, company_id)]
@@ -293,6 +303,7 @@ class Traffic:
             await self._ask_contact(heard)
             return
         self._number += 1
+        name, wants_route = f"call-{self._number}", self._number % 2 == 0  # others count on while these are sent
         states: list[Any] = ["ringing", "connected", "ended"] if chance.random() < 0.7 else ["ringing", "ended"]
         if chance.random() < 0.2:
             chance.shuffle(states)
@@ -301,11 +312,12 @@ class Traffic:
                 CallReceived(
                     company_id=company_id,
                     contact_key=key,
-                    gateway_ref=f"call-{self._number}",
+                    gateway_ref=name,
                     state=state,
                     from_number=caller_id,
                     number_called="+13055550199",
                     occurred_at=now,
+                    wants_route=wants_route,
                 )
             )
 

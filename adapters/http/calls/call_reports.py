@@ -1,18 +1,22 @@
 """How does a gateway report an inbound call and its progress? In reports, each complete in itself."""
 
+import asyncio
 from collections.abc import Mapping
 from functools import partial
 from typing import Any, get_args
 
-from adapters.http.calls.calls import CALL_ANSWER, render
+from adapters.http.calls.calls import render
 from adapters.http.exchange.exchange import Exchange, Operation, Reply
 from adapters.http.exchange.parameters import Parameters
 from adapters.http.exchange.people import location_fields, read_number_field
 from adapters.http.exchange.references import is_known
 from adapters.http.exchange.writes import submit_change
-from adapters.http.schema.inputs import ID, MOMENT, MONEY, MONEY_MAX, TEXT, choice, text, whole
+from adapters.http.schema.inputs import BOOLEAN, ID, MOMENT, MONEY, MONEY_MAX, TEXT, choice, text, whole
+from adapters.http.schema.shapes import nullable, one_of
+from adapters.reads.ports import Result
 from engine.identity import contact_key
 from engine.submission.fields import parse_decimal, parse_moment, parse_text
+from engine.views.call_route import route_of
 from schemas.instant import Instant
 from schemas.requests import CallReceived, TranscriptionStatus
 
@@ -44,6 +48,30 @@ RECEIVE_PARAMETERS: Mapping[str, str] = {
     "provider_configuration_id": "the account or trunk that carries the call",
     "transcription_status": f"of the recording: {', '.join(TRANSCRIPTION_STATUSES)}",
     "detail": "anything else, up to 500 characters",
+    "route": "false: the gateway chooses the buyer itself; default: a ringing or connected call without buyer_id is routed",
+    "unanswered_buyer_id": "buyer of the route who did not answer: the call is routed to another one",
+}
+
+ROUTE_WAIT_SECONDS = 5.0
+"""How long a report waits for its route: a caller hears one ring in that time. Then the answer is `pending`."""
+
+ROUTE_POLL_SECONDS = 0.05
+
+ROUTE_ACTIONS = ("pending", "connect", "voicemail", "message", "callback", "hang_up", "reject")
+
+ROUTE: dict[str, Any] = {
+    "type": ["object", "null"],
+    "properties": {
+        "action": {"type": "string", "enum": list(ROUTE_ACTIONS)},
+        "buyer_id": nullable("integer"),
+        "buyer_group_id": nullable("integer"),
+        "buyer_number": nullable("string"),
+        "buyer_timeout_seconds": nullable("integer"),
+        "buyer_dtmf_tones": nullable("string"),
+        "reason": nullable("string"),
+        "until": {"type": ["string", "null"], "format": "date-time"},
+        "message": nullable("string"),
+    },
 }
 
 
@@ -55,6 +83,7 @@ async def receive(exchange: Exchange) -> Reply:
     reference = parameters.read("call_ref", partial(parse_text, most=REFERENCE_LENGTH_MAX))
     state = parameters.choice("state", STATES)
     occurred_at = read_occurred(exchange, parameters, "occurred_at")
+    wants_route = parameters.flag("route") is not False and state in {"ringing", "connected"}
     found = await _told(exchange, parameters)
     parameters.finish()
     if called is not None and exchange.services.source.rules.number(exchange.company_id, called.e164) is None:
@@ -67,10 +96,29 @@ async def receive(exchange: Exchange) -> Reply:
         from_number="" if person is None else person.e164,
         number_called="" if called is None else called.e164,
         occurred_at=occurred_at,
+        wants_route=wants_route,
         **found,
         **({} if person is None else location_fields(exchange, person)),
     )
-    return await submit_change(exchange, message, render)
+    return await submit_change(exchange, message, _render_routed if wants_route else render)
+
+
+async def _render_routed(exchange: Exchange, result: Result) -> Reply:
+    """Answer with the call, and where the gateway connects it."""
+    call_id = None if result.answer is None else result.answer.record_id
+    found = None if call_id is None else await _route(exchange, result.company_id, call_id)
+    return await render(exchange, result, route=found)
+
+
+async def _route(exchange: Exchange, company_id: int, call_id: int) -> dict[str, Any] | None:
+    """Return the route of a call as it was decided last; None where nobody routes it. Waits while it is requested."""
+    monotonic = exchange.services.monotonic
+    ends_at = monotonic() + ROUTE_WAIT_SECONDS
+    while True:
+        found = route_of(await exchange.services.reads.call_history(company_id, call_id))
+        if found is None or found["action"] != "pending" or monotonic() >= ends_at:
+            return found
+        await asyncio.sleep(ROUTE_POLL_SECONDS)
 
 
 def read_occurred(exchange: Exchange, parameters: Parameters, field: str) -> Instant:
@@ -83,11 +131,12 @@ def read_occurred(exchange: Exchange, parameters: Parameters, field: str) -> Ins
 
 
 async def _told(exchange: Exchange, parameters: Parameters) -> dict[str, Any]:
-    buyer_id = parameters.id("buyer_id")
-    if buyer_id is not None and not await is_known(exchange, "buyer", buyer_id):
-        parameters.refuse("buyer_id", f"names no buyer: {buyer_id}")
+    buyers = {field: parameters.id(field) for field in ("buyer_id", "unanswered_buyer_id")}
+    for field, buyer_id in buyers.items():
+        if buyer_id is not None and not await is_known(exchange, "buyer", buyer_id):
+            parameters.refuse(field, f"names no buyer: {buyer_id}")
     return {
-        "buyer_id": buyer_id,
+        **buyers,
         "buyer_answered_at": parameters.read("buyer_answered_at", parse_moment, code="bad_date"),
         "talk_seconds": parameters.whole("talk_seconds", least=0, most=TALK_SECONDS_MAX) or 0,
         "hung_up_by": parameters.choice("hung_up_by", ("caller", "buyer", "us")),
@@ -121,12 +170,14 @@ OPERATIONS: tuple[Operation, ...] = (
             "hung_up_by": choice(("caller", "buyer", "us")),
             "transcription_status": choice(TRANSCRIPTION_STATUSES),
             "agent_id": ID,
+            "unanswered_buyer_id": ID,
+            "route": BOOLEAN,
             "cost": MONEY,
             "call_ref": text(REFERENCE_LENGTH_MAX, least=1),
             **dict.fromkeys(("hangup_cause", "recording_url", "provider", "provider_sid", "detail"), TEXT),
         },
         required=("from", "to", "call_ref", "state"),
-        answer=CALL_ANSWER,
+        answer=one_of("call", "Call", call_ids={"type": "array", "items": {"type": "integer"}}, route=ROUTE),
         problems=("invalid_number", "bad_date", "deleted"),
     ),
 )

@@ -91,8 +91,10 @@ async def live_call(exchange: Exchange) -> Row:
     return require_row(await exchange.reads.call(exchange.company_id, exchange.path_id("call")), "call")
 
 
-async def render(exchange: Exchange, result: Result, *, columns: tuple[str, ...] | None = None) -> Reply:
-    """Answer with the call of a request; if it had several, with the newest and the ids of all."""
+async def render(
+    exchange: Exchange, result: Result, *, columns: tuple[str, ...] | None = None, **beside: Mapping[str, Any] | None
+) -> Reply:
+    """Answer with the call of a request, and `beside` it; if there were several, with the newest and the ids of all."""
     answer = result.answer
     row = None
     if answer is not None and answer.record_id is not None:
@@ -100,7 +102,7 @@ async def render(exchange: Exchange, result: Result, *, columns: tuple[str, ...]
     if answer is None or row is None:
         raise not_found("call")
     more = {"call_ids": list(answer.record_ids)} if len(answer.record_ids) > 1 else {}
-    return reply_with_record(exchange, "call", call_view(row, columns), status=answer.status, **more)
+    return reply_with_record(exchange, "call", call_view(row, columns), status=answer.status, **more, **beside)
 
 
 def read_tokens(exchange: Exchange, parameters: Parameters, name: str) -> dict[str, Any]:

@@ -87,8 +87,10 @@ _OF_TYPE: Mapping[str, Mapping[str, str]] = {
         "time_zone": "zone of calls to its leads that are on no schedule and whose zone and country are unknown",
         "country": "where national numbers of its leads are read as being of",
         "paused": "true: nothing is done for its leads; they wait as offer_paused",
-        "buyer_group_ids": "buyer groups that buyer_is_available asks, beside those of the schedule",
-        "buyer_ids": "buyers that buyer_is_available asks, beside those of the schedule",
+        "buyer_group_ids": "buyer groups that take calls of its leads: of a step without connect, and inbound calls",
+        "buyer_ids": "buyers that take those calls where none of the groups does",
+        "no_buyer_action": "what a gateway does with an inbound call that no buyer takes",
+        "no_buyer_message": "what it says to the person then; null: its own words",
         "rotate_lead_token": "true: give a new lead token; the old one is unknown from then on",
     },
     "schedule": {

@@ -28,11 +28,13 @@ class BuyerChoice(Struct, frozen=True):
     """Who may take a call: the buyers of the groups; where none of these takes calls, the single buyers.
 
     Without any of them, the gateway connects the call to its own agents. A traffic source is named if it has a cap.
+    `tried_buyer_ids` have been rung for this call and did not answer.
     """
 
     buyer_group_ids: tuple[int, ...] = ()
     buyer_ids: tuple[int, ...] = ()
     traffic_source_id: int | None = None
+    tried_buyer_ids: tuple[int, ...] = ()
 
     @property
     def is_anyone(self) -> bool:
@@ -67,6 +69,13 @@ def choice_for(person: Person, lead: Lead, connect: Connect) -> BuyerChoice:
     return with_traffic_source(person, lead, choice)
 
 
+def choice_for_inbound(person: Person, lead: Lead, offer_id: int | None, tried: tuple[int, ...]) -> BuyerChoice:
+    """Return who may take an inbound call: the buyers of its offer, but those that were rung before."""
+    offer = offer_record(person, offer_id)
+    choice = ANY_BUYER if offer is None else BuyerChoice(offer.buyer_group_ids, offer.buyer_ids, tried_buyer_ids=tried)
+    return with_traffic_source(person, lead, choice)
+
+
 def with_traffic_source(person: Person, lead: Lead, choice: BuyerChoice) -> BuyerChoice:
     """Add the traffic source of the lead, if it has a cap."""
     source_id = source_of(lead)
@@ -83,10 +92,14 @@ def source_of(lead: Lead) -> int | None:
 
 
 def excluded_buyers(person: Person, lead: Lead, choice: BuyerChoice) -> tuple[int, ...]:
-    """Return the ids of the buyers of a choice whose filters do not hold for the lead, ascending."""
+    """Return the ids of the buyers of a choice that were tried, or whose filters do not hold for the lead, ascending."""
     lookup = lookup_of_lead(partial(getattr, lead))
     known = ((buyer_id, _buyer(person, buyer_id)) for buyer_id in sorted(_named(person, choice)))
-    return tuple(buyer_id for buyer_id, buyer in known if buyer is not None and not all_hold(buyer.filters, lookup))
+    return tuple(
+        buyer_id
+        for buyer_id, buyer in known
+        if buyer_id in choice.tried_buyer_ids or (buyer is not None and not all_hold(buyer.filters, lookup))
+    )
 
 
 def has_filters(person: Person, choice: BuyerChoice) -> bool:
@@ -175,6 +188,11 @@ def _offer(person: Person, lead: Lead) -> Offer | None:
     if offer_id is None and lead.schedule_id is not None:
         schedule = person.rules.body(Schedule, "schedule", lead.schedule_id)
         offer_id = None if schedule is None else schedule.offer_id
+    return offer_record(person, offer_id)
+
+
+def offer_record(person: Person, offer_id: int | None) -> Offer | None:
+    """Return an offer of the company, or None."""
     if offer_id is None or not person.rules.owns(person.company_id, "offer", offer_id):
         return None
     return person.rules.body(Offer, "offer", offer_id)
@@ -186,17 +204,17 @@ def _routes(person: Person, lead: Lead, choice: BuyerChoice) -> Iterator[Route]:
     for group_id in choice.buyer_group_ids:
         group = _group(person, group_id)
         if group is not None and _takes_calls(person, group):
-            buyers = _available(person, lookup, group.buyer_ids)
+            buyers = _available(person, lookup, group.buyer_ids, choice)
             if buyers:
                 yield Route(buyers, group_id, group)
-    buyers = _available(person, lookup, choice.buyer_ids)
+    buyers = _available(person, lookup, choice.buyer_ids, choice)
     if buyers:
         yield Route(buyers)
 
 
-def _available(person: Person, lookup: Lookup, buyer_ids: Sequence[int]) -> Buyers:
-    """Return the buyers that take calls now, and whose filters hold for the lead."""
-    found = ((buyer_id, _buyer(person, buyer_id)) for buyer_id in buyer_ids)
+def _available(person: Person, lookup: Lookup, buyer_ids: Sequence[int], choice: BuyerChoice) -> Buyers:
+    """Return the buyers that take calls now, were not tried yet, and whose filters hold for the lead."""
+    found = ((buyer_id, _buyer(person, buyer_id)) for buyer_id in buyer_ids if buyer_id not in choice.tried_buyer_ids)
     taking = ((buyer_id, buyer) for buyer_id, buyer in found if buyer is not None and _takes_calls(person, buyer))
     return [(buyer_id, buyer) for buyer_id, buyer in taking if all_hold(buyer.filters, lookup)]
 

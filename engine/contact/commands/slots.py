@@ -6,12 +6,10 @@ least urgent, whose request is withdrawn. The others wait, due, and are requeste
 
 from typing import Any, Literal
 
-from msgspec import structs
-
 from engine.contact.commands.buyers import BuyerChoice, excluded_buyers
 from engine.contact.commands.emission import next_command_id, present_command_id
 from engine.contact.facts.person import Person
-from schemas.contact import LIVE_STATUSES, Lead, OpenSlotRequest, OpenSlotRequests
+from schemas.contact import LIVE_STATUSES, Call, Lead, OpenSlotRequest, OpenSlotRequests
 from schemas.instant import MINUTE, Instant
 from schemas.requests import SlotAnswered, SlotReleased, SlotRequested
 from schemas.schedule import CallStep
@@ -62,11 +60,29 @@ def send_request(person: Person, lead: Lead, choice: BuyerChoice) -> None:
     person.save(lead)
 
 
+def request_for_call(person: Person, lead: Lead, call: Call, choice: BuyerChoice, request_id: str) -> None:
+    """Request a slot for an inbound call: before every lead that waits, and answered at once."""
+    request = SlotRequested(
+        company_id=lead.company_id,
+        contact_key=person.key,
+        lead_id=lead.id,
+        request_id=request_id,
+        **_choice_fields(choice),
+        excluded_buyer_ids=excluded_buyers(person, lead, choice),
+        urgency_class=PROMISED_CLASS,
+        priority=lead.lead_priority,
+        due_at=person.now,
+        call_id=call.id,
+    )
+    person.draft.send(ACCOUNTS_REQUESTS.name, str(lead.company_id), request)
+
+
 def _choice_fields(choice: BuyerChoice) -> dict[str, Any]:
     """Return the fields of a request for the choice of buyers: a single group has its own field."""
+    fields: dict[str, Any] = {"traffic_source_id": choice.traffic_source_id}
     if len(choice.buyer_group_ids) == 1 and not choice.buyer_ids:
-        return {"buyer_group_id": choice.buyer_group_ids[0], "traffic_source_id": choice.traffic_source_id}
-    return structs.asdict(choice)
+        return {"buyer_group_id": choice.buyer_group_ids[0], **fields}
+    return {"buyer_group_ids": choice.buyer_group_ids, "buyer_ids": choice.buyer_ids, **fields}
 
 
 def _aging(person: Person, lead: Lead) -> float:

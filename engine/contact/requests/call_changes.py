@@ -11,7 +11,7 @@ from engine.contact.facts.call_record import MONEY_DIGITS, delete_call, listed_c
 from engine.contact.facts.person import Person, bounded_batch
 from engine.contact.facts.references import Reference, check_references
 from engine.contact.lifecycle.moving import forward
-from engine.contact.requests import reactions
+from engine.contact.requests import inbound_routing, reactions
 from engine.contact.requests.update import CONVERSIONS
 from engine.contact.requests.update import update as update_lead
 from engine.identity import command_id
@@ -51,6 +51,7 @@ def delete(person: Person, request: CallDeleteRequested) -> None:
     call = _one(person, request.call_id)
     if call.direction == "inbound" and call.ended_at is None:
         reactions.end_inbound(person, call, connected=call.answered_at is not None)  # its end will not be reported
+        inbound_routing.end(person, call)
     delete_call(person, call)
     _subtract_money(person, call)
     person.draft.fact("call.deleted", lead_id=call.lead_id, call_id=call.id)

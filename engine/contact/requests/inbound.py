@@ -23,7 +23,7 @@ from engine.contact.lifecycle.ending import begin_end
 from engine.contact.lifecycle.enrolment import expiry, new_lead
 from engine.contact.lifecycle.stop import stop_reason
 from engine.contact.lifecycle.walk import advance
-from engine.contact.requests import reactions
+from engine.contact.requests import inbound_routing, reactions
 from engine.partition.draft import RefusedError
 from schemas.contact import LIVE_STATUSES, Call, Lead
 from schemas.decisions import Answer
@@ -46,7 +46,8 @@ def receive(person: Person, request: CallReceived) -> None:
     if f"{person.company_id}|{request.from_number}" != person.key:
         problem = "is not the number of this contact"
         raise RefusedError("validation_failed", f"from_number {problem}", {"from_number": [problem]})
-    check_references(person, [("buyer_id", "buyer", request.buyer_id)])
+    named = (("buyer_id", request.buyer_id), ("unanswered_buyer_id", request.unanswered_buyer_id))
+    check_references(person, [(field, "buyer", buyer_id) for field, buyer_id in named])
     if is_deleted(person, request.gateway_ref):
         raise RefusedError("deleted", "This call was deleted.")
     call = _find_call(person, request.gateway_ref) or _begin(person, request)
@@ -62,6 +63,7 @@ def receive(person: Person, request: CallReceived) -> None:
         _complete(person, call, request)
     elif call.outcome is not None and call.status != BLOCKED_STATUS and request.occurred_at <= call.ended_at:
         _backfill(person, call, request)
+    inbound_routing.route(person, call, request)
 
 
 def _find_call(person: Person, gateway_ref: str) -> Call | None:
@@ -135,12 +137,9 @@ def _move_on(person: Person, call: Call, request: CallReceived) -> None:
     call.give_up_at = person.now + reactions.INBOUND_MAX
     if request.state != "ended":
         _move_start_back(call, at)
-    if request.buyer_id is not None and request.buyer_id != call.buyer_id:
-        _connect_to(person, call, request.buyer_id)
+    _record_buyer(person, call, request, at)
     copy_handling(call, request)
     call.ring_pool_id = request.ring_pool_id or call.ring_pool_id
-    if request.buyer_answered_at is not None:
-        call.buyer_answered_at = _not_in_future(person, request.buyer_answered_at)
     match request.state:
         case "ringing":
             pass
@@ -159,6 +158,17 @@ def _move_on(person: Person, call: Call, request: CallReceived) -> None:
             assert_never(request.state)
 
 
+def _record_buyer(person: Person, call: Call, request: CallReceived, at: Instant) -> None:
+    """Record which buyer the report names, and when that answered."""
+    buyer_id = inbound_routing.reported_buyer(call, request)
+    if buyer_id is not None and (buyer_id != call.buyer_id or inbound_routing.is_only_routed(call)):
+        _connect_to(person, call, buyer_id)
+    if request.buyer_answered_at is not None:
+        call.buyer_answered_at = _not_in_future(person, request.buyer_answered_at)
+    elif call.route is not None and buyer_id is not None and request.state == "connected":
+        call.buyer_answered_at = call.buyer_answered_at or at  # a gateway that rings the buyer itself knows who answered
+
+
 def _not_in_future(person: Person, reported_at: Instant) -> Instant:
     """Return a reported instant, not before 1970 and not in the future."""
     return min(max(reported_at, EPOCH), person.now)
@@ -175,8 +185,9 @@ def _backfill(person: Person, call: Call, request: CallReceived) -> None:
     before, at = msgspec.structs.replace(call), _not_in_future(person, request.occurred_at)
     _move_start_back(call, at)
     call.placed_on_hold = call.placed_on_hold or request.state == "on-hold"
-    if call.buyer_id is None and request.buyer_id is not None:
-        _connect_to(person, call, request.buyer_id)
+    buyer_id = inbound_routing.reported_buyer(call, request)
+    if buyer_id is not None and (call.buyer_id is None or inbound_routing.is_only_routed(call)):
+        _connect_to(person, call, buyer_id)
     if call.buyer_answered_at is None and request.buyer_answered_at is not None:
         call.buyer_answered_at = _not_in_future(person, request.buyer_answered_at)
     was_missed = call.answered_at is None
@@ -221,12 +232,15 @@ def _connect(person: Person, call: Call, at: Instant) -> None:
     lead = None if call.lead_id is None else person.lead(call.lead_id)
     if lead is not None:
         lead.connected, lead.connected_call_id = True, call.id
-        _copy_buyer(person, lead, call)
+        if not inbound_routing.is_only_routed(call):
+            _copy_buyer(person, lead, call)
+        person.save(lead)
 
 
 def _connect_to(person: Person, call: Call, buyer_id: int) -> None:
     """Record the buyer of the call, and of the lead if the call was answered: later reports may name the buyer."""
     call.buyer_id = buyer_id
+    inbound_routing.mark_connected(call)
     call.dial_tier = tier_of(person, call.buyer_group_id, call.buyer_id)
     mark_repeat_caller(person, call)
     lead = None if call.lead_id is None else person.lead(call.lead_id)
@@ -243,6 +257,7 @@ def _copy_buyer(person: Person, lead: Lead, call: Call) -> None:
 def _end(person: Person, call: Call, request: CallReceived, at: Instant) -> None:
     """Record the end and the outcome of the call."""
     _write_end(person, call, request, at)
+    inbound_routing.end(person, call)
     person.save_call(call)
     person.draft.fact("call.ended", lead_id=call.lead_id, call_id=call.id, outcome=call.outcome)
     _react_to_end(person, call)

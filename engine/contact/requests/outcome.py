@@ -15,7 +15,7 @@ from engine.contact.lifecycle.moving import forward
 from engine.contact.lifecycle.retrying import close_channel, retry_or_leave
 from engine.contact.lifecycle.stop import opt_out
 from engine.contact.lifecycle.walk import advance
-from engine.contact.requests import dispositions
+from engine.contact.requests import dispositions, inbound_routing
 from engine.contact.requests.contact_relay import TEMPORARY, relay_outcome
 from engine.contact.schedule.cadence import cadence_for
 from engine.contact.timing.holding import SIBLING_CALLED
@@ -178,6 +178,9 @@ def give_up(person: Person, call: Call) -> None:
         person.head.inbound_call_id = None
         person.save_head()
     _mark_unknown(person, call)
+    if call.route is not None:
+        inbound_routing.end(person, call)
+        person.save_call(call)
 
 
 def _mark_unknown(person: Person, call: Call) -> None:

@@ -56,6 +56,24 @@ def test_who_comes_when_all_are_taken_waits_until_one_is_released(account: Accou
     assert answers(account.release("a")) == [("b", True)]
 
 
+def test_an_inbound_call_is_granted_or_refused_at_once_and_never_waits(account: AccountWorld) -> None:
+    group_id = account.group(account.buyer(), concurrency_cap_limit=1)
+    (first,) = account.want("a", buyer_group_id=group_id, call_id=31)
+    assert (first.granted, first.call_id) == (True, 31)
+    (second,) = account.want("b", buyer_group_id=group_id, call_id=32)
+    assert (second.granted, second.call_id, second.reason) == (False, 32, "concurrency_cap")
+    assert account.want("c", buyer_group_id=group_id) == []
+    assert answers(account.release("a")) == [("c", True)]
+    assert answers(account.want("b", buyer_group_id=group_id, call_id=32)) == [("b", False)]
+
+
+def test_an_inbound_call_does_not_overtake_a_lead_that_waits(account: AccountWorld) -> None:
+    group_id = account.group(account.buyer(), concurrency_cap_limit=1)
+    account.want("a", buyer_group_id=group_id)
+    account.want("b", buyer_group_id=group_id)
+    assert answers(account.want("c", buyer_group_id=group_id, call_id=31, urgency_class=-1)) == [("c", False)]
+
+
 @pytest.mark.parametrize(
     ("asked", "granted"),
     [
@@ -263,6 +281,10 @@ operations = st.lists(
 )
 
 
+def is_inbound(request_id: str) -> bool:
+    return int(request_id[1:]) % 3 == 0
+
+
 class Market:
     """Two groups and two buyers that share, and what may be true of them, worked out the slow way."""
 
@@ -299,7 +321,8 @@ class Market:
         if request_id in self.held or request_id in self.waiting:
             return []
         self.waiting[request_id] = self.targets[target]
-        return self.account.want(request_id, priority=float(priority), **self.targets[target])
+        call_id = int(request_id[1:]) if is_inbound(request_id) else None
+        return self.account.want(request_id, priority=float(priority), call_id=call_id, **self.targets[target])
 
     def used(self, record_id: int) -> int:
         return sum(record_id in {answer.buyer_id, answer.buyer_group_id} for answer in self.held.values())
@@ -330,3 +353,4 @@ def test_no_limit_is_ever_exceeded_and_no_request_waits_beside_a_free_slot(steps
         for answer in market.step(*step):
             market.take(answer)
         assert not any(market.could_be_granted(target) for target in market.waiting.values())
+        assert not any(is_inbound(request_id) for request_id in market.waiting), "an inbound call never waits"

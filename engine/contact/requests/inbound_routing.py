@@ -1,0 +1,196 @@
+"""Which buyer takes an inbound call? One of the offer of the number called, under the same caps as outbound calls.
+
+Where none takes it, the offer says what the gateway does instead. A buyer that does not answer is left out of the next try.
+"""
+
+from typing import Any
+
+from msgspec import structs
+
+from engine.contact.commands import buyers, slots
+from engine.contact.commands.buyers import BuyerChoice
+from engine.contact.commands.emission import BuyerConnection
+from engine.contact.facts.call_record import mark_repeat_caller, tier_of
+from engine.contact.facts.person import Person
+from engine.contact.lifecycle import callbacks
+from engine.contact.lifecycle.walk import advance
+from schemas.contact import LIVE_STATUSES, Call, CallbackOwner, CallRoute, Lead
+from schemas.instant import EPOCH, MINUTE, Instant
+from schemas.outcomes import TIMED_OUT
+from schemas.records import Offer
+from schemas.requests import CallReceived, SlotAnswered
+
+TRIED_MAX = 20
+"""Buyers that are rung for one call. Nobody listens to ringing for longer: 20 buyers of 30 s are ten minutes."""
+
+CALLBACK_AFTER = 15 * MINUTE
+"""When a person is called back where nobody knows when the next buyer is free; then the call waits for one."""
+
+NO_BUYER = "no_buyer_available"
+NO_LEAD = "no_lead"
+BLOCKED = "blocked"
+
+
+def route(person: Person, call: Call, request: CallReceived) -> None:
+    """Route a call, if its gateway wants that: once, and again after each buyer that did not answer."""
+    if not request.wants_route or request.buyer_id is not None or request.state not in {"ringing", "connected"}:
+        return
+    if call.ended_at is not None:
+        if call.route is None and call.sub_status == "contact_blocked":
+            _instead(person, call, "reject", (), reason=BLOCKED)
+        return
+    present = call.route
+    if present is not None and (present.buyer_id is None or request.unanswered_buyer_id != present.buyer_id):
+        return
+    tried: tuple[int, ...] = ()
+    if present is not None and present.buyer_id is not None:
+        release(person, call, "attempted")
+        tried = (*present.tried, present.buyer_id)
+    _find_buyer(person, call, tried)
+
+
+def take_answer(person: Person, answer: SlotAnswered) -> None:
+    """Route a call by the answer to its request for a slot; release a slot that is not needed any more."""
+    call = person.call(answer.call_id)
+    found = None if call is None else call.route
+    if call is None or found is None or call.ended_at is not None or found.slot_id != answer.request_id:
+        if answer.granted:
+            slots.release(person, answer.lead_id, answer.request_id)
+        return
+    if found.action != "pending":
+        return
+    lead = person.lead(answer.lead_id)
+    choice = None if lead is None else buyers.choice_for_inbound(person, lead, call.offer_id, found.tried)
+    connection = None
+    if lead is not None and choice is not None and answer.granted:
+        connection = buyers.connection(person, lead, choice, answer)
+    if connection is not None:
+        _connect(person, call, connection, found.tried)
+        return
+    if answer.granted:  # the buyer or the lead changed since the request
+        release(person, call, "unused")
+    call.route = structs.replace(found, slot_id=None)
+    _route_elsewhere(person, call, lead, found.tried, answer.reason or NO_BUYER, answer.until)
+
+
+def reported_buyer(call: Call, request: CallReceived) -> int | None:
+    """Return the buyer that a report names; one that answered and is not named is that of the route."""
+    if request.buyer_id is None and request.buyer_answered_at is not None and is_only_routed(call):
+        return call.buyer_id
+    return request.buyer_id
+
+
+def mark_connected(call: Call) -> None:
+    """Mark whether the gateway connected the call to the buyer of its route, or to another one."""
+    if call.route is not None:
+        is_followed = call.route.buyer_id == call.buyer_id
+        call.route = structs.replace(call.route, is_connected=is_followed)
+        call.buyer_group_id = call.route.buyer_group_id if is_followed else None
+
+
+def is_only_routed(call: Call) -> bool:
+    """Return whether the buyer of a call is where it was routed to, and not yet known to have it."""
+    found = call.route
+    return found is not None and found.buyer_id is not None and found.buyer_id == call.buyer_id and not found.is_connected
+
+
+def end(person: Person, call: Call) -> None:
+    """Release the slot of a call that ended: its buyer had it, was rung in vain, or nobody knows."""
+    if call.route is None or call.route.slot_id is None:
+        return
+    if call.route.action == "pending":
+        release(person, call, "unused")
+    elif call.sub_status == TIMED_OUT or call.ended_at is None:
+        release(person, call, "unknown")
+    else:
+        release(person, call, "connected" if call.route.is_connected and call.answered_at is not None else "attempted")
+
+
+def release(person: Person, call: Call, ended: slots.SlotUse) -> None:
+    """Release the slot of a call, or the request for one, if it has any."""
+    if call.route is None or call.route.slot_id is None or call.lead_id is None:
+        return
+    slots.release(person, call.lead_id, call.route.slot_id, ended)
+    call.route = structs.replace(call.route, slot_id=None)
+
+
+def _find_buyer(person: Person, call: Call, tried: tuple[int, ...]) -> None:
+    """Connect to a buyer without caps, request a slot of one that has, or route the call elsewhere."""
+    offer = buyers.offer_record(person, call.offer_id)
+    if offer is None or not (offer.buyer_group_ids or offer.buyer_ids):
+        return  # the company names no buyers: its gateway knows who answers
+    lead = None if call.lead_id is None else person.lead(call.lead_id)
+    if lead is None:
+        _route_elsewhere(person, call, None, tried, NO_LEAD)
+        return
+    choice = buyers.choice_for_inbound(person, lead, call.offer_id, tried)
+    if len(tried) < TRIED_MAX and buyers.is_limited(person, lead, choice):
+        _request_slot(person, lead, call, choice)
+        return
+    connection = None if len(tried) >= TRIED_MAX else buyers.connection(person, lead, choice, None)
+    if connection is None:
+        _route_elsewhere(person, call, lead, tried, NO_BUYER)
+    else:
+        _connect(person, call, connection, tried)
+
+
+def _request_slot(person: Person, lead: Lead, call: Call, choice: BuyerChoice) -> None:
+    tried = choice.tried_buyer_ids
+    request_id = f"{call.uuid}/{len(tried) + 1}"
+    call.route = CallRoute("pending", slot_id=request_id, tried=tried)
+    person.save_call(call)
+    person.draft.fact("call.route_requested", lead_id=call.lead_id, call_id=call.id, request_id=request_id)
+    slots.request_for_call(person, lead, call, choice, request_id)
+
+
+def _connect(person: Person, call: Call, connection: BuyerConnection, tried: tuple[int, ...]) -> None:
+    buyer_id, group_id = connection.buyer_id, connection.buyer_group_id
+    call.route = CallRoute("connect", buyer_id, group_id, connection.slot_id, tried)
+    call.buyer_id, call.buyer_group_id = buyer_id, group_id
+    call.dial_tier = tier_of(person, group_id, buyer_id)
+    mark_repeat_caller(person, call)
+    person.save_call(call)
+    about = {
+        "buyer_id": buyer_id,
+        "buyer_group_id": group_id,
+        "buyer_number": connection.number,
+        "buyer_timeout_seconds": connection.timeout_seconds,
+        "buyer_dtmf_tones": connection.dtmf_tones,
+    }
+    person.draft.fact("call.routed", lead_id=call.lead_id, call_id=call.id, action="connect", **about)
+
+
+def _route_elsewhere(  # noqa: PLR0917 - why no buyer takes it, and until when
+    person: Person,
+    call: Call,
+    lead: Lead | None,
+    tried: tuple[int, ...],
+    reason: str,
+    until: Instant | None = None,
+) -> None:
+    """Route a call that no buyer takes to what its offer says."""
+    offer = buyers.offer_record(person, call.offer_id)
+    action = "voicemail" if offer is None else offer.no_buyer_action
+    if action == "callback" and not _promise_callback(person, lead, offer, until):
+        action = "voicemail"
+    message = None if offer is None else offer.no_buyer_message
+    _instead(person, call, action, tried, reason=reason, until=until, message=message)
+
+
+def _instead(person: Person, call: Call, action: Any, tried: tuple[int, ...], **about: Any) -> None:
+    call.route = CallRoute(action, tried=tried)
+    person.save_call(call)
+    person.draft.fact("call.routed", lead_id=call.lead_id, call_id=call.id, action=action, **about)
+
+
+def _promise_callback(person: Person, lead: Lead | None, offer: Offer | None, until: Instant | None) -> bool:
+    """Schedule a callback of the offer's buyers, when one is free; return whether the lead has one now."""
+    if lead is None or offer is None or not lead.caller_id or lead.status not in LIVE_STATUSES:
+        return False
+    if lead.callback_at is None:
+        group_id, buyer_id = next(iter(offer.buyer_group_ids), None), next(iter(offer.buyer_ids), None)
+        owner = CallbackOwner(buyer_group_id=group_id, buyer_id=buyer_id if group_id is None else None, grace_minutes=0)
+        callbacks.schedule_callback(person, lead, max(until or EPOCH, person.now + CALLBACK_AFTER), owner)
+        person.save(lead)
+        advance(person, lead)
+    return True
