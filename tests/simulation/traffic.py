@@ -74,6 +74,9 @@ FILTERS: tuple[list[str], ...] = ([], [], ["first_name:Ada"], ["first_name:Bob"]
 CAPS = {"attempt_hourly_limit": 1, "connection_daily_limit": 1, "attempt_total_limit": 2}
 """Of a buyer group: a run asks for two slots or so, and some must meet each of them."""
 
+ROUTED_WITHIN = 0.5
+"""Seconds of wall time between the reports of a call that is routed: most slots are granted before its end is reported."""
+
 
 class Traffic:
     """Everybody who asks: the API (ids, asked again by chance), intake (a numbered stream, replayed by chance), and junk."""
@@ -320,6 +323,7 @@ class Traffic:
                     wants_route=wants_route,
                 )
             )
+            await asyncio.sleep(ROUTED_WITHIN if wants_route else 0.0)
 
     async def _handle_call(self, company_id: int) -> None:
         """Somebody starts a call, says how one went, presses keys on it, or deletes it."""
