@@ -229,7 +229,7 @@ async def test_the_schedule_begins_again(company: Any, path: str) -> None:
     again = await _post(company, path, {**fields, "restart_schedule": "yes"}, 200)
     assert (again["dedupe_action"], again["lead"]["id"]) == ("restarted", made["id"])
     assert (again["lead"]["is_live"], again["lead"]["status"]) == (True, "scheduled")
-    assert again["lead"]["next_action_at"] > made["next_action_at"]
+    assert parse_moment(again["lead"]["next_action_at"]) > parse_moment(made["next_action_at"])
     # An ended lead runs again, but create_or_update creates where none is live.
     await company.send("PUT", f"/api/v1/leads/{made['id']}", json={"schedule_stop": True})
     creates = path != SUBMIT
@@ -287,6 +287,6 @@ async def test_when_and_how_long_a_lead_is_acted_on(company: Any, path: str) -> 
         await _post(company, path, {**fields, "lead_priority": 1, "hours_to_expire": 5, "max_contact_attempts": 4}, 200)
     )["lead"]
     assert (sooner["id"], sooner["lead_priority"]) == (lead["id"], 1.0)
-    assert sooner["expires_at"] < lead["expires_at"]
+    assert parse_moment(sooner["expires_at"]) < parse_moment(lead["expires_at"])
     row = await company.town.pool.fetchrow("SELECT attempts_max FROM read.leads WHERE id = $1", lead["id"])
     assert row["attempts_max"] == 4

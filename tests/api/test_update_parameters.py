@@ -48,7 +48,7 @@ async def test_a_lead_moves_to_another_schedule_and_begins_there(company: Any) -
     assert (moved["id"], moved["schedule_id"], moved["is_live"]) == (lead["id"], second["id"], True)
     again = await _put(company, lead, move_to_another_schedule_id=str(second["id"]))
     assert again["schedule_id"] == second["id"]
-    assert again["next_action_at"] >= moved["next_action_at"]
+    assert parse_moment(again["next_action_at"]) >= parse_moment(moved["next_action_at"])
 
 
 async def test_an_offers_lead_starts_on_its_only_active_schedule(company: Any) -> None:

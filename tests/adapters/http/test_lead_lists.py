@@ -9,6 +9,7 @@ import pytest
 
 from adapters.csv_cells import format_csv_cell
 from adapters.http.exchange import exports
+from engine.submission.fields import parse_moment
 from engine.views.lead import GRID_COLUMNS, SERIALIZERS
 from engine.views.lead_columns import LEAD_COLUMNS
 from schemas.instant import DAY, to_rfc3339
@@ -245,7 +246,7 @@ async def test_every_column_of_a_lead_has_its_value(company: Any) -> None:
         "expires_in": 0,
     }  # fmt: skip
     assert {name: shown[name] for name in expected} == expected
-    assert shown["user_updated_at"] >= shown["created_at"]
+    assert parse_moment(shown["user_updated_at"]) >= parse_moment(shown["created_at"])
     assert shown["schedule_ended_at"] is not None
     assert {name for name in LEAD_COLUMNS if shown[name] is None} <= {
         "legacy_id", "scheduled_callback_id", "call_buyer_conversion_id", "call_offer_conversion_id",
