@@ -250,7 +250,7 @@ def _converted(given: Mapping[str, GivenValue]) -> dict[str, Any]:
                 _check_networks(values[name])
         except (msgspec.ValidationError, ValueError):
             given_value = "" if name in SECRETS else f" is {one.value!r}; it"
-            faults.append(f"{one.source}{given_value} must be {' or '.join(_allowed(kind))}")
+            faults.append(f"{one.source}{given_value} must be {' or '.join(allowed_values(kind))}")
     if faults:
         raise SettingsError("; ".join(faults))
     return values
@@ -266,7 +266,7 @@ def _check_networks(networks: Iterable[str]) -> None:
         ip_network(network)
 
 
-def _allowed(kind: Any) -> Iterator[str]:
+def allowed_values(kind: Any) -> Iterator[str]:
     """Yield the allowed values of a type, in words."""
     if get_origin(kind) is Annotated:
         _, meta = get_args(kind)
@@ -277,7 +277,7 @@ def _allowed(kind: Any) -> Iterator[str]:
         yield _WORDS[kind]
     else:
         for part in get_args(kind):
-            yield from () if part is NoneType else _allowed(part)
+            yield from () if part is NoneType else allowed_values(part)
 
 
 _LISTS = (Networks, Hosts, Ports, Channels, Sandboxed)
