@@ -59,7 +59,8 @@ VERSIONS: Mapping[int, Version] = {
     ),
     7: Version(
         changed="inbound calls are routed to the buyers of their offer, under their caps; a buyer that is routed to is the "
-        "lead's only once it has the call; a call's buyer group is that of its route",
+        "lead's only once it has the call; a call's buyer group is that of its route; groups that are dialled "
+        "simultaneously ring several buyers",
         decided_by="leadclock 0.1.0",
     ),
 }

@@ -41,7 +41,8 @@ class AgentState(Entity, kw_only=True):
 class Claim(Entity, kw_only=True):
     """A contact's slot, held since `granted_at` on what `holds` names, or its request for one while that is None.
 
-    `call_id` is the inbound call that it was requested for.
+    `call_id` is the inbound call that it was requested for. While several buyers are rung at once, `buyer_ids` are they, and
+    `buyer_id` is None until one of them answers.
     """
 
     company_id: int
@@ -55,6 +56,7 @@ class Claim(Entity, kw_only=True):
     granted_at: Instant | None = None
     holds: tuple[Hold, ...] = ()
     call_id: int | None = None
+    buyer_ids: tuple[int, ...] = ()
 
 
 class QueuedClaim(Struct, array_like=True, frozen=True, order=True):

@@ -6,6 +6,8 @@ the id does not act twice. A fence cancels the queued commands of a contact.
 
 from typing import Any
 
+from msgspec import Struct
+
 from schemas.instant import Instant
 from schemas.wire import Message
 
@@ -33,11 +35,28 @@ class Command(Message, frozen=True, kw_only=True, tag_field="type"):
     due_at: Instant | None = None
 
 
+BUYER_LEGS_MAX = 10
+"""Buyers that are rung at once for one call: each takes a line of its own, and a person waits for one answer."""
+
+
+class BuyerLeg(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One of several buyers that are rung at once, for `timeout_seconds` at most."""
+
+    buyer_id: int
+    number: str
+    timeout_seconds: int = 30
+    dtmf_tones: str | None = None
+
+
 class PlaceCall(Command, frozen=True, kw_only=True, tag="call.place"):
     """Call `to`; when answered, connect to the buyer (an E.164 number or sip: address) if there is one.
 
     `to` rings for `ring_timeout_seconds` at most, the buyer for `buyer_timeout_seconds`. `buyer_dtmf_tones` (0-9, *, #, A-D,
     w for a pause) are sent to the buyer's telephone as soon as it answers: an extension, or a choice of a menu.
+
+    `buyer_legs`, where there are any, are 2 to `BUYER_LEGS_MAX` buyers to ring at once: the first that answers gets the
+    call, and the gateway ends the legs of the others. It reports the id of the one that answered as soon as it has, and
+    with the outcome. `buyer_id`, `buyer_number`, `buyer_timeout_seconds` and `buyer_dtmf_tones` repeat the first of them.
     """
 
     to: str
@@ -50,6 +69,7 @@ class PlaceCall(Command, frozen=True, kw_only=True, tag="call.place"):
     ring_timeout_seconds: int = 30
     machine: str = "hangup"
     buyer_dtmf_tones: str | None = None
+    buyer_legs: tuple[BuyerLeg, ...] = ()
 
 
 class PressKeys(Command, frozen=True, kw_only=True, tag="call.press_keys"):

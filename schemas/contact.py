@@ -117,7 +117,8 @@ class Flight(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A command in flight: its outcome is awaited until `due_at`.
 
     `enrolment` is the run that it belongs to: an outcome of an earlier run is recorded and moves nothing. `slot_id` is
-    the slot to release, `reached_by` the contact that was asked to emit it, `callback` says that it is no step.
+    the slot to release, `reached_by` the contact that was asked to emit it, `callback` says that it is no step. `buyer_ids`
+    are several buyers that are rung at once, until one of them answers.
     """
 
     command_id: str
@@ -131,6 +132,7 @@ class Flight(Struct, frozen=True, kw_only=True, omit_defaults=True):
     reached_by: str | None = None
     enrolment: int = 1
     callback: bool = False
+    buyer_ids: tuple[int, ...] = ()
 
 
 class Lead(Entity, kw_only=True):

@@ -125,7 +125,10 @@ class CallerActed(ContactRequest, frozen=True, kw_only=True):
 
 
 class CallProgressed(ContactRequest, frozen=True, kw_only=True):
-    """A gateway saw a call move on before its outcome."""
+    """A gateway saw a call move on before its outcome.
+
+    `buyer_id`, with `established`, is the buyer that answered, of several that are rung at once.
+    """
 
     lead_id: int
     command_id: str
@@ -134,6 +137,7 @@ class CallProgressed(ContactRequest, frozen=True, kw_only=True):
     call_id: int | None = None
     provider: str | None = None
     provider_ref: str | None = None
+    buyer_id: int | None = None
 
 
 class OutcomeRecorded(ContactRequest, frozen=True, kw_only=True):
@@ -343,7 +347,7 @@ class ReachAnswered(ContactRequest, frozen=True, kw_only=True):
 class SlotAnswered(ContactRequest, frozen=True, kw_only=True):
     """The account grants or refuses a slot; `request_id` is the contact's own, so that an old answer is recognised.
 
-    `call_id` is the inbound call that it was requested for.
+    `call_id` is the inbound call that it was requested for. `buyer_ids` are several buyers to ring at once.
     """
 
     lead_id: int
@@ -354,6 +358,7 @@ class SlotAnswered(ContactRequest, frozen=True, kw_only=True):
     reason: str | None = None
     until: Instant | None = None
     call_id: int | None = None
+    buyer_ids: tuple[int, ...] = ()
 
 
 class LeadMoved(ContactRequest, frozen=True, kw_only=True):
@@ -418,12 +423,17 @@ class SlotReleased(AccountRequest, frozen=True, kw_only=True):
 
     `ended` says what the caps count: nothing (`unused`), an attempt (`attempted`), with a connection (`connected`), or all
     that the slot had reserved, because the end was never reported (`unknown`).
+
+    Of several buyers that were rung at once, `buyer_id` answered: the others count an attempt alone. With `goes_on` the call
+    goes on: the slots of the others are released, and the slot becomes one of that buyer.
     """
 
     contact_key: str
     lead_id: int
     request_id: str
     ended: Literal["unused", "attempted", "connected", "unknown"] = "unknown"
+    buyer_id: int | None = None
+    goes_on: bool = False
 
 
 class CallEarned(AccountRequest, frozen=True, kw_only=True):

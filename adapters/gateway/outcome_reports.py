@@ -54,7 +54,7 @@ class OutcomeReports:
             provider=self._channel.provider,
             provider_ref=result.provider_ref,
             answered_by=result.answered_by,
-            buyer_id=command.buyer_id if isinstance(command, PlaceCall) else None,
+            buyer_id=_buyer_of(command, result) if isinstance(command, PlaceCall) else None,
             ringing_at=result.ringing_at,
             answered_at=result.answered_at,
             buyer_answered_at=result.buyer_answered_at,
@@ -88,8 +88,10 @@ class OutcomeReports:
             call_id=command.call_id if isinstance(command, PlaceCall) else None,
             provider=self._channel.provider,
             provider_ref=progress.provider_ref,
+            buyer_id=progress.buyer_id,
         )
-        request = self._request(record, message, progress.state, occurred_at)
+        what = progress.state if progress.buyer_id is None else f"{progress.state}/{progress.buyer_id}"
+        request = self._request(record, message, what, occurred_at)
         append = self._appender.append
         await self._outages.retry(LOG, lambda: append(record.partition, [request]), attempts=PROGRESS_ATTEMPTS)
 
@@ -142,6 +144,13 @@ class OutcomeReports:
             traceparent=_traceparent(record),
         )
         return Outgoing(self._topic, message.contact_key.encode(), to_json(message), to_headers(envelope))
+
+
+def _buyer_of(command: PlaceCall, result: DeliveryResult) -> int | None:
+    """Return the buyer of a call: of several, the one that answered; the first, where a provider rings but that one."""
+    if result.buyer_id is not None or (command.buyer_legs and result.outcome != "connected_buyer"):
+        return result.buyer_id
+    return command.buyer_id
 
 
 def _traceparent(record: LogRecord) -> str | None:

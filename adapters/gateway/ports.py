@@ -135,10 +135,14 @@ class RulesReader(Protocol):
 
 
 class CallProgress(Struct, frozen=True, kw_only=True):
-    """A call in progress has changed its state."""
+    """A call in progress has changed its state.
+
+    `buyer_id`, with `established`, is the one of several buyers (`PlaceCall.buyer_legs`) that answered.
+    """
 
     state: Literal["initiated", "ringing", "established", "on-hold", "resumed"]
     provider_ref: str | None = None
+    buyer_id: int | None = None
 
 
 Report = Callable[[CallProgress], Awaitable[None]]
@@ -157,6 +161,7 @@ class DeliveryResult(Struct, frozen=True, kw_only=True):
 
     `agent_id` is who spoke for us, `provider_configuration_id` the account or trunk that carried it, if known.
     `hung_up_by` is caller (the person), buyer or us; `cost` is what the provider charges, in the company's currency.
+    `buyer_id` is the one of several buyers that answered: it goes with `connected_buyer`.
     `reply` is what the person wrote back at once, and `calls_back` that they ring us, where a carrier plays the person as
     well (sandbox.md).
     """
@@ -179,6 +184,7 @@ class DeliveryResult(Struct, frozen=True, kw_only=True):
     transcription_status: TranscriptionStatus | None = None
     reply: str | None = None
     calls_back: PersonCallsBack | None = None
+    buyer_id: int | None = None
 
 
 class NotPlacedError(DependencyError):
@@ -191,7 +197,10 @@ class VoiceProvider(Protocol):
     name: str
 
     async def place(self, command: PlaceCall, report: Report) -> DeliveryResult | None:
-        """Call, connect, and return when the call has ended; every step on the way is reported."""
+        """Call, connect, and return when the call has ended; every step on the way is reported.
+
+        Of `buyer_legs` all are rung at once. The first that answers gets the call, the others are ended.
+        """
         ...
 
     async def press(self, command: PressKeys) -> bool:

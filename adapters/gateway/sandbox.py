@@ -14,7 +14,7 @@ from adapters.gateway.domain_sleep import sleep_domain_seconds
 from adapters.gateway.fictional_numbers import is_fictional
 from adapters.gateway.ports import CallProgress, DeliveryResult, NotPlacedError, PersonCallsBack, Report
 from engine.partition.ports import Clock
-from schemas.commands import HangUp, PlaceCall, PressKeys, SendSms
+from schemas.commands import BuyerLeg, HangUp, PlaceCall, PressKeys, SendSms
 from schemas.instant import Instant
 
 ENDING_DIGITS = 2
@@ -27,7 +27,7 @@ class CallScript(Struct, frozen=True, kw_only=True):
 
     `outcome` None: the call is answered and no outcome is reported. `connects`: a buyer is put through if there is one.
     `holds_for`: after the answer it is on hold for so long. `cause` and `ended_by` say how it ends. `calls_back`: the person
-    rings the number that they were called from.
+    rings the number that they were called from. `buyer_id` is the one of several buyers that answers, after the hold.
     """
 
     outcome: str | None
@@ -40,6 +40,7 @@ class CallScript(Struct, frozen=True, kw_only=True):
     ended_by: Literal["caller", "us"] | None = None
     calls_back: PersonCallsBack | None = None
     detail: str
+    buyer_id: int | None = None
 
 
 class SmsScript(Struct, frozen=True, kw_only=True):
@@ -61,7 +62,11 @@ RINGS_OUT = float("inf")
 REFUSED = "11"
 
 BUYER_IS_AWAY = "02"
-"""Ending of a buyer's number: no answer until the buyer's own timeout; any other buyer answers at once."""
+"""Ending of a buyer's number: no answer until the buyer's own timeout; any other buyer answers."""
+
+BUYER_IS_SLOW = "03"
+BUYER_SLOW_SECONDS = 8
+"""Ending of a buyer's number that answers after so long, where several are rung at once; the others answer at once."""
 
 CALLS: dict[str, CallScript] = {
     "00": ANSWERED,
@@ -155,10 +160,14 @@ class SandboxVoice:
         await report(CallProgress(state="initiated", provider_ref=reference))
         ringing_at = await self._ring(command, script, report, reference)
         answered_at: Instant | None = None
+        buyer_answered_at: Instant | None = None
         if script.answered_by is not None and not self._ended[command.command_id].is_set():
             answered_at = self._clock.now()
             await report(CallProgress(state="established", provider_ref=reference))
             await self._hold(command, script, report, reference)
+            if script.buyer_id is not None and not self._ended[command.command_id].is_set():
+                buyer_answered_at = self._clock.now()
+                await report(CallProgress(state="established", provider_ref=reference, buyer_id=script.buyer_id))
             await self._sleep_in_call(command, script.talks_for)
         if self._ended[command.command_id].is_set():
             return self._hung_up(script, reference, ringing_at, answered_at)
@@ -172,11 +181,13 @@ class SandboxVoice:
             answered_by=script.answered_by,
             ringing_at=ringing_at,
             answered_at=answered_at,
+            buyer_answered_at=buyer_answered_at,
             talk_seconds=script.talks_for,
             hung_up_by=script.ended_by,
             hangup_cause=script.cause,
             cost=_cost(script),
             calls_back=script.calls_back,
+            buyer_id=script.buyer_id,
             detail=script.detail + (f"; keys {self._keys[command.command_id]}" if self._keys[command.command_id] else ""),
         )
 
@@ -254,13 +265,36 @@ def _script(command: PlaceCall) -> CallScript:
     script = CALLS.get(ending_of(command.to), ANSWERED)
     if script.answered_by == "machine":
         script = MACHINES.get(command.machine, script)
+    if command.buyer_legs and script.connects:
+        return _ring_together(script, command.buyer_legs)
     rings_for = command.buyer_timeout_seconds
     if not script.connects or rings_for is None or ending_of(command.buyer_number or "") != BUYER_IS_AWAY:
         return script
+    return _unanswered(script, rings_for, "answered, and the buyer did not answer")
+
+
+def _ring_together(script: CallScript, legs: tuple[BuyerLeg, ...]) -> CallScript:
+    """Let the first buyer that answers have the call; the person is on hold until then."""
+    present = [leg for leg in legs if ending_of(leg.number) != BUYER_IS_AWAY]
+    if not present:
+        return _unanswered(script, max(leg.timeout_seconds for leg in legs), "answered, and none of the buyers did")
+    first = min(present, key=_answers_after)
     return structs.replace(
-        script, outcome="abandoned_by_us", connects=False, holds_for=rings_for, talks_for=0, ended_by="us",
-        detail="answered, and the buyer did not answer",
-    )  # fmt: skip
+        script,
+        holds_for=script.holds_for + _answers_after(first),
+        buyer_id=first.buyer_id,
+        detail=f"{script.detail}; {len(legs)} buyers rung, {first.buyer_id} answered first, the other legs ended",
+    )
+
+
+def _answers_after(leg: BuyerLeg) -> int:
+    return BUYER_SLOW_SECONDS if ending_of(leg.number) == BUYER_IS_SLOW else 0
+
+
+def _unanswered(script: CallScript, rings_for: int, detail: str) -> CallScript:
+    return structs.replace(
+        script, outcome="abandoned_by_us", connects=False, holds_for=rings_for, talks_for=0, ended_by="us", detail=detail
+    )
 
 
 def _cost(script: CallScript) -> float:

@@ -31,7 +31,7 @@ from engine.account.subscriptions import check_triggers, events, trigger_fields
 from engine.account.teams import TEAM, lead_filters, permissions, user_email, users_emails
 from engine.account.teams import check_references as check_team_references
 from engine.account.unblock_jobs import check_bounds
-from engine.account.values import NOT_TOGETHER, PARSERS, Parser, agent_message_content, choice, ids, number_or_sip, optional
+from engine.account.values import PARSERS, Parser, agent_message_content, choice, ids, number_or_sip, optional
 from engine.partition.draft import RefusedError
 from engine.submission.fields import FieldError, is_blank, parse_boolean, parse_id
 from schemas.instant import EPOCH, Instant
@@ -54,9 +54,6 @@ from schemas.schedule import ActionGroupStep
 
 FIELDS_SHOWN_MAX = 50
 """Fields named in one answer."""
-
-_NOT_YET: Errors = {"dial_buyers_type": [NOT_TOGETHER]}
-"""What is wrong with nothing but a choice that cannot work yet."""
 
 _PLAN_FIELDS = frozenset({"steps", "end_steps", "triggers", "windows"})
 
@@ -128,8 +125,7 @@ def read_body(
     `exists` tells whether a live record of this company is there (None: references are not looked up), `buyer_named`
     gives the id of a buyer by `user_buyer_id`, `group_of` an action group, `fleet_named` the id of a buyer fleet by
     `user_fleet_id` (None: fleets are not looked up). Raises `RefusedError` (`validation_failed`, or `invalid_schedule`
-    where only steps and windows are at fault, `not_supported` where only a choice that cannot work yet) with every bad
-    field.
+    where only steps and windows are at fault) with every bad field.
     """
     errors: Errors = {}
     kind = RECORD_BODIES[record_type]
@@ -313,8 +309,6 @@ def _refuse(errors: Errors) -> None:
     if not errors:
         return
     shown = dict(list(errors.items())[:FIELDS_SHOWN_MAX])
-    if errors == _NOT_YET:
-        raise RefusedError("not_supported", "Buyers are called one at a time so far; nothing was changed.", errors)
     planned = all(name.partition("[")[0].partition(".")[0] in _PLAN_FIELDS for name in errors)
     code = "invalid_schedule" if planned else "validation_failed"
     first = ", ".join(list(shown)[:5])

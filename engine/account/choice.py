@@ -16,10 +16,9 @@ class Candidate(Struct, frozen=True):
 
 def choose_buyer(candidates: Sequence[Candidate], request_id: str) -> int | None:
     """Return the id of the buyer, or None where there is none; the same request always gets the same answer."""
-    if not candidates:
+    tier = lowest_tier(candidates)
+    if not tier:
         return None
-    lowest = min(candidate.tier for candidate in candidates)
-    tier = [candidate for candidate in candidates if candidate.tier == lowest]
     # Without weights all share alike.
     weights = [candidate.weight for candidate in tier] if any(candidate.weight for candidate in tier) else [1] * len(tier)
     mark = int.from_bytes(blake2b(request_id.encode(), digest_size=8).digest(), "big") % sum(weights)
@@ -28,3 +27,21 @@ def choose_buyer(candidates: Sequence[Candidate], request_id: str) -> int | None
             return candidate.record_id
         mark -= weight
     raise AssertionError("the mark lies below the sum of the weights")
+
+
+def lowest_tier(candidates: Sequence[Candidate]) -> list[Candidate]:
+    """Return the candidates of the lowest tier among them."""
+    lowest = min((candidate.tier for candidate in candidates), default=None)
+    return [candidate for candidate in candidates if candidate.tier == lowest]
+
+
+def choose_several(candidates: Sequence[Candidate], request_id: str, most: int) -> tuple[int, ...]:
+    """Return the ids of the lowest tier, in their own order; at most `most`, chosen one by one."""
+    left = lowest_tier(candidates)
+    if len(left) > most:
+        chosen = set[int]()
+        while len(chosen) < most:
+            among = [candidate for candidate in left if candidate.record_id not in chosen]
+            chosen.add(choose_buyer(among, f"{request_id}/{len(chosen)}") or 0)
+        left = [candidate for candidate in left if candidate.record_id in chosen]
+    return tuple(candidate.record_id for candidate in left)

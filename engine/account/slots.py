@@ -15,12 +15,13 @@ from msgspec import Struct, structs
 
 from engine.account import caps
 from engine.account.caps import Capped
-from engine.account.choice import Candidate, choose_buyer
+from engine.account.choice import Candidate, choose_buyer, choose_several
 from engine.account.pausing import pauses_end_at
 from engine.account.references import live_record
 from engine.calendar.business import is_open_for_business, opens_for_business
 from engine.partition.draft import Draft
 from schemas.account import Claim, Hold, QueuedClaim, Slots
+from schemas.commands import BUYER_LEGS_MAX
 from schemas.decisions import Answer
 from schemas.instant import HOUR, Instant
 from schemas.records import CAPPED_TYPES, Buyer, BuyerGroup, Record, body_of
@@ -43,10 +44,14 @@ TRAFFIC_SOURCE_CAP = "traffic_source_cap"
 
 
 class Choice(Struct, frozen=True):
-    """The group and the buyer of a call; both None where only the traffic source is limited."""
+    """The group and the buyer of a call; both None where only the traffic source is limited.
+
+    `buyer_ids` are several buyers of the group to ring at once; then `buyer_id` is None.
+    """
 
     buyer_group_id: int | None = None
     buyer_id: int | None = None
+    buyer_ids: tuple[int, ...] = ()
 
 
 class SlotObstacle(Struct, frozen=True):
@@ -77,7 +82,8 @@ def request_slot(draft: Draft, request: SlotRequested) -> None:
     claim = _claim(draft, request)
     slots = _slots_for(draft, request)
     # Requests wait only while nothing is free, so this grant overtakes none of them.
-    choice = None if slots.waiting else _choose(draft, slots, request.request_id)
+    most = 1 if request.call_id is not None else BUYER_LEGS_MAX
+    choice = None if slots.waiting else _choose(draft, slots, request.request_id, most)
     obstacle = _obstacle(draft, slots) if choice is None else BUSY
     if choice is not None:
         _grant(draft, slots, claim, choice)
@@ -100,6 +106,9 @@ def release_slot(draft: Draft, request: SlotReleased) -> None:
     claim = draft.get(key, Claim)
     if claim is None:
         return
+    if request.goes_on:
+        _keep_answered(draft, claim, request.buyer_id)
+        return
     draft.remove(key)
     if claim.granted_at is None:
         slots = _slots_of(draft, claim.company_id, claim.resource)
@@ -107,14 +116,41 @@ def release_slot(draft: Draft, request: SlotReleased) -> None:
         _put_slots(draft, slots)
         _register_waits(draft, slots)
         return
+    lost = _lost_resources(claim, request.buyer_id) if request.ended in {"connected", "unknown"} else set()
     freed: list[str] = []
     for hold in claim.holds or _holds_before_caps(claim):
-        slots = _slots_of(draft, claim.company_id, hold.resource)
-        slots.in_use -= 1
-        caps.settle_reservation(slots, hold.number, request.ended, is_connected=claim.buyer_id is not None)
-        _put_slots(draft, slots)
-        freed += [slots.resource, *slots.wanted_by]
+        freed += _end_hold(draft, claim, hold, "attempted" if hold.resource in lost else request.ended)
     _grant_waiting(draft, claim.company_id, freed)
+
+
+def _keep_answered(draft: Draft, claim: Claim, buyer_id: int | None) -> None:
+    """Make a slot of several buyers one of the buyer that answered: the others were rung, and are free again."""
+    lost = _lost_resources(claim, buyer_id)
+    if not lost:
+        return
+    ended = [hold for hold in claim.holds if hold.resource in lost]
+    claim.holds = tuple(hold for hold in claim.holds if hold.resource not in lost)
+    claim.buyer_id, claim.buyer_ids = buyer_id, ()
+    draft.put(claim_key(claim.company_id, claim.request_id), claim)
+    freed = [name for hold in ended for name in _end_hold(draft, claim, hold, "attempted")]
+    _grant_waiting(draft, claim.company_id, freed)
+
+
+def _lost_resources(claim: Claim, buyer_id: int | None) -> set[str]:
+    """Return the buyers of a slot, by resource, that another one of them answered before."""
+    if buyer_id not in claim.buyer_ids:
+        return set()
+    return {_buyer_resource(other) for other in claim.buyer_ids if other != buyer_id}
+
+
+def _end_hold(draft: Draft, claim: Claim, hold: Hold, ended: caps.Ended) -> list[str]:
+    """End what a slot holds of one resource; return the resources whose queues may go on."""
+    slots = _slots_of(draft, claim.company_id, hold.resource)
+    slots.in_use -= 1
+    is_connected = claim.buyer_id is not None or bool(claim.buyer_ids)
+    caps.settle_reservation(slots, hold.number, ended, is_connected=is_connected)
+    _put_slots(draft, slots)
+    return [slots.resource, *slots.wanted_by]
 
 
 def count_earned(draft: Draft, request: CallEarned) -> None:
@@ -336,8 +372,11 @@ def _source_obstacle(draft: Draft, slots: Slots) -> SlotObstacle | None:
     return SlotObstacle(TRAFFIC_SOURCE_CAP) if found == GONE else found
 
 
-def _choose(draft: Draft, slots: Slots, request_id: str) -> Choice | None:
-    """Return the group and buyer for a request, or None where it must wait: groups first, then lower tiers."""
+def _choose(draft: Draft, slots: Slots, request_id: str, most: int = BUYER_LEGS_MAX) -> Choice | None:
+    """Return the group and buyer for a request, or None where it must wait: groups first, then lower tiers.
+
+    A group that is dialled simultaneously gives several buyers of its lowest tier, `most` of them.
+    """
     if _source_obstacle(draft, slots) is not None:
         return None
     if not _group_ids(slots) and not slots.buyer_ids:
@@ -349,6 +388,11 @@ def _choose(draft: Draft, slots: Slots, request_id: str) -> Choice | None:
         among = [Candidate(found or 0, group.tier, group.weight) for found, group in groups.items()]
         group_id = choose_buyer(among, f"{request_id}/group")
     buyers = [Candidate(way.buyer_id, way.buyer.tier, way.buyer.weight) for way in free if way.buyer_group_id == group_id]
+    group = groups.get(group_id)
+    if group is not None and group.dial_buyers_type == "simultaneously":
+        several = choose_several(buyers, request_id, most)
+        if len(several) > 1:
+            return Choice(group_id, buyer_ids=several)
     buyer_id = choose_buyer(buyers, request_id)
     return None if buyer_id is None else Choice(group_id, buyer_id)
 
@@ -458,17 +502,18 @@ def _next_grant(draft: Draft, slots: Slots) -> list[tuple[QueuedClaim, str, Slot
 def _grant(draft: Draft, slots: Slots, claim: Claim, choice: Choice) -> None:
     names = [slots.resource, *(() if choice.buyer_group_id is None else (_group_resource(choice.buyer_group_id),))]
     names += [name for name in (_source_resource(slots),) if name is not None]
-    names += [_buyer_resource(choice.buyer_id)] if choice.buyer_id is not None else []
+    rung = choice.buyer_ids or (() if choice.buyer_id is None else (choice.buyer_id,))
+    names += [_buyer_resource(buyer_id) for buyer_id in rung]
     holds: list[Hold] = []
     for name in dict.fromkeys(names):
         counted = slots if name == slots.resource else _slots_of(draft, slots.company_id, name)
         body = _capped(draft, slots.company_id, name)
         counted.in_use += 1
         caps.roll_periods(counted, body, draft.now)
-        holds.append(Hold(name, caps.reserve(counted, is_connected=choice.buyer_id is not None)))
+        holds.append(Hold(name, caps.reserve(counted, is_connected=bool(rung))))
         _put_slots(draft, counted)
     claim.granted_at, claim.holds = draft.now, tuple(holds)
-    claim.buyer_group_id, claim.buyer_id = choice.buyer_group_id, choice.buyer_id
+    claim.buyer_group_id, claim.buyer_id, claim.buyer_ids = choice.buyer_group_id, choice.buyer_id, choice.buyer_ids
     draft.put(claim_key(claim.company_id, claim.request_id), claim)
     _send_answer(draft, claim, granted=True)
 
@@ -536,5 +581,6 @@ def _send_answer(draft: Draft, claim: Claim, *, granted: bool, obstacle: SlotObs
         reason=obstacle.reason,
         until=obstacle.until,
         call_id=claim.call_id,
+        buyer_ids=claim.buyer_ids,
     )
     draft.send(CONTACTS_REQUESTS.name, claim.contact_key, answer)

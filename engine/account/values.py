@@ -48,8 +48,6 @@ DTMF_TONES_MAX = 64
 BUYER_FILTERS_MAX = 50
 """Filters of one buyer, as of one rule of a branch; a longer table belongs into a token."""
 
-NOT_TOGETHER = "cannot be simultaneously yet; send sequentially, or leave it out"
-
 HEADERS_MAX = 20
 HEADER_LENGTH_MAX = 1_024
 URL_LENGTH_MAX = 2_048
@@ -132,13 +130,6 @@ def choice(*known: str) -> Parser:
         raise FieldError(f"must be one of {', '.join(known)}")
 
     return read
-
-
-def one_at_a_time(value: Any) -> str:
-    """Return how the buyers of a group are called. `simultaneously` is reserved and not supported yet."""
-    if value == "sequentially":
-        return str(value)
-    raise FieldError(NOT_TOGETHER if value == "simultaneously" else "must be sequentially")
 
 
 def buyer_filters(value: Any) -> tuple[str, ...]:
@@ -460,7 +451,7 @@ PARSERS: dict[str, Parser] = {
     "weight": partial(parse_integer, least=0, most=WEIGHT_MAX),
     "concurrency_cap_limit": optional(partial(parse_integer, least=0, most=CONCURRENCY_MAX)),
     "business_hours": business_hours,
-    "dial_buyers_type": one_at_a_time,
+    "dial_buyers_type": choice("sequentially", "simultaneously"),
     "url": url,
     "method": choice("POST", "PUT"),
     "headers": headers,

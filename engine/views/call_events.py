@@ -12,7 +12,14 @@ TYPES: dict[str, str] = {
     **dict.fromkeys(
         (
             *("call.initiated", "call.ringing", "call.established", "call.on-hold", "call.resumed", "call.held"),
-            *("call.answered", "call.ended", "call.refused", "call.inbound_received", "call.inbound_ended"),
+            *(
+                "call.answered",
+                "call.buyer_answered",
+                "call.ended",
+                "call.refused",
+                "call.inbound_received",
+                "call.inbound_ended",
+            ),
         ),
         "Leg",
     ),

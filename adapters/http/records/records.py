@@ -445,8 +445,7 @@ def _operations(kind: Kind) -> tuple[Operation, ...]:
     body = _body_schema(kind)
     actions = {name: sentence_of(kind.type, name) for name in ACTIONS.get(kind.type, ())}
     plans = ("invalid_schedule",) if kind.type in {"schedule", "action_group"} else ()
-    groups = ("not_supported",) if kind.type == GROUP else ()
-    changes = ("duplicate_value", *plans, *groups)
+    changes = ("duplicate_value", *plans)
     built = {name: sentence_of(kind.type, name) for name in _buildable(kind)}
     defaults = {
         "summary": f"Build {called(kind.type)} with the defaults",

@@ -332,7 +332,7 @@ _RECORD_INPUTS: Mapping[str, Schema] = {
     "jitter_seconds": whole(0, values.JITTER_SECONDS_MAX),
     "priority_aging": {"type": "number", "minimum": 0, "maximum": values.AGING_MAX},
     "timeout_seconds": whole(*values.TIMEOUT_SECONDS),
-    "dial_buyers_type": choice(("sequentially",)),
+    "dial_buyers_type": choice(("sequentially", "simultaneously")),
     "tier": whole(-values.TIER_MAX, values.TIER_MAX),
     "weight": whole(0, values.WEIGHT_MAX),
     "concurrency_cap_limit": _or_null(whole(0, values.CONCURRENCY_MAX)),

@@ -150,7 +150,8 @@ _OF_TYPE: Mapping[str, Mapping[str, str]] = {
         "remove_user_buyer_ids": "buyers to take out, by user_buyer_id",
         "tier": "the lowest tier of groups that take calls is called; its calls show it as dial_tier; may be below zero",
         "weight": "its share of the calls among groups of the same tier",
-        "dial_buyers_type": "sequentially: one buyer at a time; simultaneously is not there yet",
+        "dial_buyers_type": "sequentially: one buyer for each call; simultaneously: all of its lowest tier ring, and the "
+        "first that answers gets the call",
         "time_zone": "zone of its business_hours, and of the days and months of its caps",
         "paused": "true: its buyers get no calls through it",
         "unpause_at": "when its pause ends by itself",

@@ -11,11 +11,13 @@ from itertools import accumulate
 
 from msgspec import Struct, structs
 
+from engine.account.choice import Candidate, choose_several
 from engine.calendar.business import is_open_for_business
 from engine.contact.commands.emission import BuyerConnection
 from engine.contact.facts.person import Person
 from engine.contact.schedule.filters import Lookup, all_hold, lookup_of_lead
 from engine.contact.schedule.round_robin import pick_index
+from schemas.commands import BUYER_LEGS_MAX, BuyerLeg
 from schemas.contact import Lead
 from schemas.records import Buyer, BuyerGroup, Offer, Schedule, TrafficSource
 from schemas.requests import SlotAnswered
@@ -130,6 +132,8 @@ def _has_limit(body: Buyer | BuyerGroup | TrafficSource) -> bool:
 
 def connection(person: Person, lead: Lead, choice: BuyerChoice, grant: SlotAnswered | None) -> BuyerConnection | None:
     """Return whom to connect to, or None where buyers are named and none of them takes calls."""
+    if grant is not None and grant.buyer_ids:
+        return _granted_several(person, lead, grant)
     if grant is not None and grant.buyer_id is not None:
         return _granted(person, lead, grant)
     if choice.is_anyone:
@@ -138,8 +142,14 @@ def connection(person: Person, lead: Lead, choice: BuyerChoice, grant: SlotAnswe
     if not routes:
         return None
     route, turns = _next_route(lead, routes)
+    slot_id = None if grant is None else grant.request_id
+    if route.group is not None and route.group.dial_buyers_type == "simultaneously":
+        candidates = [Candidate(buyer_id, buyer.tier, buyer.weight) for buyer_id, buyer in route.buyers]
+        chosen = choose_several(candidates, f"{lead.uuid}/{lead.attempts}", BUYER_LEGS_MAX)
+        if len(chosen) > 1:
+            return _several([found for found in route.buyers if found[0] in chosen], route.group_id, slot_id)
     buyer_id, buyer = _next_buyer(lead, route.buyers, turns)
-    return _connection(buyer_id, route.group_id, buyer, None if grant is None else grant.request_id)
+    return _connection(buyer_id, route.group_id, buyer, slot_id)
 
 
 def _next_route(lead: Lead, routes: Sequence[Route]) -> tuple[Route, int]:
@@ -176,6 +186,23 @@ def _granted(person: Person, lead: Lead, grant: SlotAnswered) -> BuyerConnection
     if buyer is None or not all_hold(buyer.filters, lookup_of_lead(partial(getattr, lead))):
         return None
     return _connection(grant.buyer_id, grant.buyer_group_id, buyer, grant.request_id)
+
+
+def _granted_several(person: Person, lead: Lead, grant: SlotAnswered) -> BuyerConnection | None:
+    """Return the buyers of a slot that are rung at once, or None where one of them does not take the call any more."""
+    lookup = lookup_of_lead(partial(getattr, lead))
+    found = [(buyer_id, _buyer(person, buyer_id)) for buyer_id in grant.buyer_ids]
+    buyers = [(buyer_id, buyer) for buyer_id, buyer in found if buyer is not None and all_hold(buyer.filters, lookup)]
+    return _several(buyers, grant.buyer_group_id, grant.request_id) if len(buyers) == len(found) else None
+
+
+def _several(buyers: Buyers, group_id: int | None, slot_id: str | None) -> BuyerConnection:
+    buyer_id, buyer = buyers[0]
+    legs = tuple(
+        BuyerLeg(buyer_id=leg_id, number=leg.number, timeout_seconds=leg.timeout_seconds, dtmf_tones=leg.dtmf_tones)
+        for leg_id, leg in buyers
+    )
+    return structs.replace(_connection(buyer_id, group_id, buyer, slot_id), legs=legs)
 
 
 def _connection(buyer_id: int | None, group_id: int | None, buyer: Buyer, slot_id: str | None) -> BuyerConnection:

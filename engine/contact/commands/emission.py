@@ -15,7 +15,7 @@ from engine.contact.timing.contact_hours import CALLBACK_PURPOSE, closing, count
 from engine.contact.timing.plan import CALLBACK as PLANNED_BY_CALLBACK
 from engine.identity import command_id, uuid_of
 from engine.limits import SUBJECT_LENGTH_MAX
-from schemas.commands import Command, PlaceCall, PostWebhook, SendEmail, SendSms
+from schemas.commands import BuyerLeg, Command, PlaceCall, PostWebhook, SendEmail, SendSms
 from schemas.contact import Call, Flight, Lead
 from schemas.errors import SenderError
 from schemas.instant import DAY, HOUR, MINUTE, Instant, Millis, to_rfc3339
@@ -57,6 +57,8 @@ WEBHOOK_EVENT = "lead.schedule_step"
 class BuyerConnection(msgspec.Struct, frozen=True):
     """The buyer to whom an answered call is connected, how long they are rung, and the slot of the call.
 
+    With `legs` several buyers are rung at once: the buyer is the first of them.
+
     `callback`: the call was promised.
 
     `manual`: requested by hand; `forced`: also outside the schedule's preferred hours; `overrides_law`: outside all hours,
@@ -73,6 +75,7 @@ class BuyerConnection(msgspec.Struct, frozen=True):
     manual: bool = False
     forced: bool = False
     overrides_law: bool = False
+    legs: tuple[BuyerLeg, ...] = ()
 
     @property
     def origin(self) -> str:
@@ -143,6 +146,7 @@ def place_call(
         buyer_dtmf_tones=connection.dtmf_tones,
         ring_timeout_seconds=step.ring_timeout_seconds,
         machine=step.machine,
+        buyer_legs=connection.legs,
     )
     flight = Flight(
         kind="call",
@@ -150,6 +154,7 @@ def place_call(
         call_id=call_id,
         slot_id=connection.slot_id,
         callback=connection.callback or connection.manual,
+        buyer_ids=tuple(leg.buyer_id for leg in connection.legs),
         **_flight_fields(person, lead, command, until),
     )
     lead.outbound_calls_count += 1
@@ -390,6 +395,8 @@ def _command_fact(command: Command, flight: Flight, source: str) -> dict[str, An
     about: dict[str, Any] = {"command_id": command.command_id, "kind": flight.kind, "step_id": command.step_id}
     if isinstance(command, SendSms):
         about["segments"] = command.segments
+    if flight.buyer_ids:
+        about["buyer_ids"] = list(flight.buyer_ids)
     about["source"] = source
     return about
 

@@ -162,13 +162,32 @@ def _remove(person: Person, lead_id: int) -> None:
         person.draft.remove(key)
 
 
-def release(person: Person, lead_id: int, request_id: str, ended: SlotUse = "unused") -> None:
-    """Release a slot, or the request for one; `ended` says how far it was used."""
+def release(
+    person: Person, lead_id: int, request_id: str, ended: SlotUse = "unused", *, buyer_id: int | None = None
+) -> None:
+    """Release a slot, or the request for one; `ended` says how far it was used, `buyer_id` which of several answered."""
+    _send_release(person, lead_id, request_id, ended, buyer_id=buyer_id)
+    person.draft.fact("slot.released", lead_id=lead_id, request_id=request_id)
+
+
+def keep_answered(person: Person, lead_id: int, request_id: str, buyer_id: int) -> None:
+    """Release the slots of the buyers that were rung beside the one that answered."""
+    _send_release(person, lead_id, request_id, "attempted", buyer_id=buyer_id, goes_on=True)
+
+
+def _send_release(
+    person: Person, lead_id: int, request_id: str, ended: SlotUse, *, buyer_id: int | None, goes_on: bool = False
+) -> None:
     message = SlotReleased(
-        company_id=person.company_id, contact_key=person.key, lead_id=lead_id, request_id=request_id, ended=ended
+        company_id=person.company_id,
+        contact_key=person.key,
+        lead_id=lead_id,
+        request_id=request_id,
+        ended=ended,
+        buyer_id=buyer_id,
+        goes_on=goes_on,
     )
     person.draft.send(ACCOUNTS_REQUESTS.name, str(person.company_id), message)
-    person.draft.fact("slot.released", lead_id=lead_id, request_id=request_id)
 
 
 def accept_answer(person: Person, answer: SlotAnswered) -> Lead | None:

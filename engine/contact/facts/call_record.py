@@ -34,6 +34,8 @@ TEXT_LENGTH_MAX = 500
 def new_outbound_call(person: Person, lead: Lead, command: PlaceCall, *, origin: str, step_id: str | None) -> Call:
     """Return the record of a call whose command is being emitted."""
     number = person.rules.number(person.company_id, command.from_number)
+    # Of several buyers that are rung at once nobody knows yet who answers.
+    buyer_id = None if command.buyer_legs else command.buyer_id
     return Call(
         **_new_call_fields(person, command.call_id),
         **_fields_of_lead(lead),
@@ -43,7 +45,7 @@ def new_outbound_call(person: Person, lead: Lead, command: PlaceCall, *, origin:
         number_called=command.to,
         from_number=command.from_number,
         number_id=None if number is None else number.id,
-        buyer_id=command.buyer_id,
+        buyer_id=buyer_id,
         buyer_group_id=command.buyer_group_id,
         attempt_number=lead.attempts,
         scheduled_callback_id=lead.scheduled_callback_id if origin == "callback" else None,

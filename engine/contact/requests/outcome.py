@@ -87,8 +87,34 @@ def progress(person: Person, request: CallProgressed) -> None:
     if call is None and lead is None:
         forward(person, request, request.lead_id)
         return
-    if call is not None:
+    if call is None:
+        return
+    if request.buyer_id is not None:
+        _connect_one(person, lead, call, request, min(request.occurred_at, person.now))
+    else:
         _progress(person, call, request, min(request.occurred_at, person.now))
+
+
+def _connect_one(person: Person, lead: Lead | None, call: Call, request: CallProgressed, at: Instant) -> None:
+    """Record which of several buyers answered, once; release the slots of the others."""
+    flight = None if lead is None else lead.flight
+    is_awaited = flight is not None and flight.command_id == request.command_id and request.buyer_id in flight.buyer_ids
+    if lead is None or flight is None or not is_awaited or request.buyer_id is None or call.ended_at is not None:
+        return
+    lead.flight = msgspec.structs.replace(flight, buyer_ids=())
+    person.save(lead)
+    if flight.slot_id is not None:
+        slots.keep_answered(person, lead.id, flight.slot_id, request.buyer_id)
+    call.answered_at, call.buyer_answered_at = call.answered_at or at, at
+    _name_buyer(person, call, request.buyer_id)
+    person.save_call(call)
+    person.draft.fact("call.buyer_answered", lead_id=lead.id, call_id=call.id, buyer_id=request.buyer_id)
+
+
+def _name_buyer(person: Person, call: Call, buyer_id: int) -> None:
+    call.buyer_id = buyer_id
+    call.dial_tier = tier_of(person, call.buyer_group_id, buyer_id)
+    mark_repeat_caller(person, call)
 
 
 def _progress(person: Person, call: Call, request: CallProgressed, at: Instant) -> None:
@@ -189,13 +215,21 @@ def _mark_unknown(person: Person, call: Call) -> None:
     _end_call(person, call, OUTCOMES["call"]["unknown"], person.now)
 
 
-def settle(person: Person, lead: Lead, outcome: str, row: Outcome, occurred_at: Instant) -> None:
-    """Close the open command of a lead and let it advance."""
+def settle(  # noqa: PLR0917 - the outcome, and who answered
+    person: Person, lead: Lead, outcome: str, row: Outcome, occurred_at: Instant, buyer_id: int | None = None
+) -> None:
+    """Close the open command of a lead and let it advance; `buyer_id` is the buyer that answered, of several."""
     flight = lead.flight
     assert flight is not None  # noqa: S101 - the caller has matched it
     lead.flight = None
     if flight.slot_id is not None:
-        slots.release(person, lead.id, flight.slot_id, _slot_use(outcome))
+        slots.release(
+            person,
+            lead.id,
+            flight.slot_id,
+            _slot_use(outcome),
+            buyer_id=buyer_id if outcome == "connected_buyer" and flight.buyer_ids else None,
+        )
     if not row.counts_attempt:
         ledger.give_back(lead, flight)
     if outcome in NOT_ATTEMPTED:
@@ -335,7 +369,8 @@ def _update_lead(person: Person, lead: Lead, request: OutcomeRecorded, row: Outc
         _record_late(person, lead, request)
     if flight is not None and is_awaited and request.final:
         # A reported time before the command or in the future must not move the next step.
-        settle(person, lead, request.outcome, row, max(flight.emitted_at, min(request.occurred_at, person.now)))
+        occurred_at = max(flight.emitted_at, min(request.occurred_at, person.now))
+        settle(person, lead, request.outcome, row, occurred_at, request.buyer_id)
 
 
 def _record_late(person: Person, lead: Lead, request: OutcomeRecorded) -> None:
@@ -375,15 +410,21 @@ def _update_call(person: Person, lead: Lead | None, request: OutcomeRecorded, ro
         return None  # of two outcomes the later one counts
     replaced = call.outcome
     _copy_outcome(call, request)
-    if request.buyer_id is not None and request.buyer_id != call.buyer_id:
-        call.buyer_id = request.buyer_id
-        call.dial_tier = tier_of(person, call.buyer_group_id, call.buyer_id)
-        mark_repeat_caller(person, call)
+    is_unsaid = lead is not None and _is_ringing_several(lead, request)
+    if request.buyer_id is not None and request.buyer_id != call.buyer_id and not is_unsaid:
+        _name_buyer(person, call, request.buyer_id)
     _end_call(person, call, row, occurred_at)
     if lead is not None and row.connected:
         lead.connected_call_id = call.id
         person.save(lead)
     return replaced
+
+
+def _is_ringing_several(lead: Lead, request: OutcomeRecorded) -> bool:
+    """Return whether several buyers were rung and none of them got the call: then no report names one."""
+    flight = lead.flight
+    is_awaited = flight is not None and flight.command_id == request.command_id and bool(flight.buyer_ids)
+    return is_awaited and request.outcome != "connected_buyer"
 
 
 def _copy_outcome(call: Call, request: OutcomeRecorded) -> None:

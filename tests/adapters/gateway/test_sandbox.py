@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -9,8 +10,9 @@ from adapters.gateway import sandbox
 from adapters.gateway.channels import call_channel, sms_channel
 from adapters.gateway.ports import CallProgress, SmsProvider, VoiceProvider
 from adapters.gateway.sandbox import CALLS, TEXTS, SandboxSms, SandboxVoice
+from schemas.commands import BuyerLeg
 from schemas.outcomes import CALL_OUTCOMES, SMS_OUTCOMES
-from schemas.requests import CallReceived, OutcomeRecorded, SmsReceived
+from schemas.requests import CallProgressed, CallReceived, OutcomeRecorded, SmsReceived
 from tests.adapters.gateway.sms_contract import SmsContract, TextExchange, send
 from tests.adapters.gateway.voice_contract import Exchange, VoiceContract, place
 from tests.adapters.gateway.world import (
@@ -215,6 +217,68 @@ async def test_the_telephone_of_an_absent_buyer_rings_as_long_as_the_order_says(
     assert (result.outcome, result.talk_seconds, result.hung_up_by) == ("abandoned_by_us", 0, "us")
     assert [progress.state for progress in reported][-3:] == ["established", "on-hold", "resumed"]
     assert exchange.clock.now() - NOON == (4 + timeout_seconds) * 1000
+
+
+def legs(*numbers: str, timeout_seconds: int = 20) -> dict[str, Any]:
+    """The fields of a command that rings several buyers at once: 1, 2, 3."""
+    found = tuple(
+        BuyerLeg(buyer_id=place_, number=number, timeout_seconds=timeout_seconds) for place_, number in enumerate(numbers, 1)
+    )
+    return {"buyer_legs": found, "buyer_id": 1, "buyer_number": numbers[0], "buyer_timeout_seconds": timeout_seconds}
+
+
+@pytest.mark.parametrize(
+    ("numbers", "winner", "seconds"),
+    [
+        (("+12125550102", "+12125550103", "+12125550100"), 3, 34),
+        (("+12125550102", "+12125550103", "+12125550102"), 2, 42),
+        (("+12125550100", "+12125550199"), 1, 34),
+    ],
+)
+async def test_of_several_buyers_the_first_that_answers_gets_the_call(
+    numbers: tuple[str, ...], winner: int, seconds: int
+) -> None:
+    exchange = Calls()
+
+    result, reported = await place(exchange, Calls.answers, **legs(*numbers))
+
+    assert result is not None
+    assert (result.outcome, result.buyer_id) == ("connected_buyer", winner)
+    assert [progress.buyer_id for progress in reported if progress.buyer_id is not None] == [winner]
+    assert (reported[-1].state, reported[-1].buyer_id) == ("established", winner)
+    assert exchange.clock.now() - NOON == seconds * 1000
+    assert f"{len(numbers)} buyers rung, {winner} answered first" in (result.detail or "")
+
+
+async def test_where_none_of_several_buyers_answers_the_call_is_abandoned_when_the_last_has_rung_out() -> None:
+    exchange = Calls()
+
+    result, reported = await place(exchange, Calls.answers, **legs("+12125550102", "+12125550102", timeout_seconds=15))
+
+    assert result is not None
+    assert (result.outcome, result.buyer_id, result.hung_up_by) == ("abandoned_by_us", None, "us")
+    assert all(progress.buyer_id is None for progress in reported)
+    assert exchange.clock.now() - NOON == (4 + 15) * 1000
+
+
+async def test_a_person_who_does_not_answer_lets_no_buyer_ring() -> None:
+    result, _ = await place(Calls(), Calls.busy, **legs("+12125550100", "+12125550199"))
+
+    assert result is not None
+    assert (result.outcome, result.buyer_id) == ("busy", None)
+
+
+@pytest.mark.parametrize(("person", "outcome", "buyer_id"), [("23", "connected_buyer", 2), ("01", "busy", None)])
+async def test_the_gateway_reports_which_of_several_buyers_answered(person: str, outcome: str, buyer_id: int | None) -> None:
+    channel = call_channel(SandboxVoice(LeapingClock()))
+    async with town("call") as place_, running(place_, channel, MemoryDeliveries()):
+        await place_.append(command_of("call", to=f"+130555501{person}", **legs("+12125550102", "+12125550100")))
+        sent = await until(place_.said, lambda found: any(isinstance(one, OutcomeRecorded) for one in found))
+
+    reports = [one for one in sent if isinstance(one, CallProgressed) and one.buyer_id is not None]
+    assert [(report.state, report.buyer_id) for report in reports] == ([] if buyer_id is None else [("established", 2)])
+    (reported,) = (one for one in sent if isinstance(one, OutcomeRecorded))
+    assert (reported.outcome, reported.buyer_id) == (outcome, buyer_id)
 
 
 async def test_a_call_that_was_on_hold_says_so_and_who_hung_up_and_what_it_cost() -> None:

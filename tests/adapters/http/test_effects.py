@@ -98,12 +98,3 @@ async def test_a_paused_traffic_source_sends_no_more_leads(company: Any) -> None
 
     assert (await company.send("PUT", path, json={"paused": False})).status_code == 200
     assert (await submit(company, schedule["lead_token"], **named)).status_code == 200
-
-
-async def test_buyers_cannot_be_called_all_at_once_yet(company: Any) -> None:
-    refused = await company.send(
-        "POST", "/api/v1/buyer_groups", json={"name": "Closers", "dial_buyers_type": "simultaneously"}
-    )
-    assert (refused.status_code, refused.json()["code"]) == (422, "not_supported")
-    assert list(refused.json()["errors"]) == ["dial_buyers_type"]
-    assert (await company.send("GET", "/api/v1/buyer_groups")).json()["buyer_groups"] == []

@@ -160,16 +160,14 @@ def test_all_bad_fields_are_reported_at_once(
     assert all(sentences and all(sentences) for sentences in answer.errors.values())
 
 
-def test_buyers_cannot_be_called_all_at_once_yet(account: AccountWorld) -> None:
-    together: dict[str, Any] = {"dial_buyers_type": "simultaneously"}
-    refused = account.change("create", "buyer_group", name="Closers", **together)
-    assert (refused.code, refused.status, set(refused.errors)) == ("not_supported", 422, {"dial_buyers_type"})
-    group_id = account.create("buyer_group", name="Closers", dial_buyers_type="sequentially")
-    before = account.record("buyer_group", group_id)
-    assert account.update("buyer_group", group_id, weight=7, **together).code == "not_supported"
-    assert account.record("buyer_group", group_id) == before
-    both = account.update("buyer_group", group_id, weight=-7, **together)
-    assert (both.code, set(both.errors)) == ("validation_failed", {"dial_buyers_type", "weight"})
+def test_buyers_of_a_group_are_dialled_one_at_a_time_or_all_at_once(account: AccountWorld) -> None:
+    group_id = account.create("buyer_group", name="Closers", dial_buyers_type="simultaneously")
+    body = account.body("buyer_group", group_id)
+    assert isinstance(body, BuyerGroup)
+    assert body.dial_buyers_type == "simultaneously"
+    assert account.update("buyer_group", group_id, dial_buyers_type="sequentially").code is None
+    refused = account.update("buyer_group", group_id, dial_buyers_type="in turn")
+    assert (refused.code, set(refused.errors)) == ("validation_failed", {"dial_buyers_type"})
 
 
 def test_an_unknown_type_is_answered_with_those_that_are_known(account: AccountWorld) -> None:
