@@ -118,7 +118,7 @@ def test_a_buyer_that_was_not_rung_cannot_answer() -> None:
     assert (world.call(command_of(world).call_id).buyer_id, releases(world)) == (None, [])
 
 
-def test_where_one_of_them_takes_the_call_no_more_the_slot_is_asked_for_anew() -> None:
+def test_where_one_of_them_takes_the_call_no_more_the_slot_is_asked_for_again() -> None:
     world = World()
     for buyer_id in BUYERS:
         world.add("buyer", buyer_id, Buyer(name="Bob", number=f"+121255501{buyer_id}"))
