@@ -38,6 +38,20 @@ def contact_id(contact_key: str) -> int:
     return (int.from_bytes(blake2b(f"contact/{contact_key}".encode(), digest_size=8).digest()) >> 11) or 1
 
 
+def contact_uuid(known_as: int) -> str:
+    """Return the uuid (version 8, RFC 9562) of a contact; it ends in the `contact_id`, which can be read back."""
+    digits = f"{(0b10 << 62) | known_as:016x}"
+    return f"{_CONTACTS}-{digits[:4]}-{digits[4:]}"
+
+
+def contact_of_uuid(uuid: str) -> int | None:
+    """Return the `contact_id` in the uuid of a contact; None for any other uuid."""
+    family, _, rest = uuid.lower().rpartition("-")
+    family, _, clock = family.rpartition("-")
+    known_as = int(clock + rest, 16) & ((1 << 62) - 1)
+    return known_as if contact_uuid(known_as) == uuid.lower() else None
+
+
 def command_id(lead_uuid: str, enrolment: int, step_entered: int, step_id: str, attempt: int) -> str:
     """Return the id of one command: the same lead, enrolment, step and attempt always give the same id.
 
@@ -50,6 +64,9 @@ def _uuid(name: str) -> str:
     low, mid, high, variant, clock, node = _PARTS(blake2b(name.encode(), digest_size=16).hexdigest())
     return f"{low}-{mid}-8{high}-{_VARIANT[variant]}{clock}-{node}"
 
+
+_CONTACTS = "636f6e74-6163-8074"
+"""How the uuid of each contact begins: `contact` in ASCII, around the digit of the version."""
 
 _PARTS = itemgetter(slice(8), slice(8, 12), slice(13, 16), 16, slice(17, 20), slice(20, None))
 """The version is the 13th digit, the variant the two highest bits of the 17th (RFC 9562)."""

@@ -257,6 +257,16 @@ class WebhookFireRequested(ContactRequest, frozen=True, kw_only=True):
     updated_at: Instant | None = None
 
 
+class ContactBlockRequested(ContactRequest, frozen=True, kw_only=True):
+    """A caller of the API blocks the person, whether they have leads or not, or lifts the block.
+
+    With `hangup_live` a block also ends an open call.
+    """
+
+    blocked: bool
+    hangup_live: bool = False
+
+
 class CallReceived(ContactRequest, frozen=True, kw_only=True):
     """A gateway saw a call of the person to one of the company's numbers begin, move on or end.
 
@@ -475,6 +485,7 @@ CONTACT_REQUESTS: dict[str, type[ContactRequest]] = {
     "call.keys_requested": CallKeysRequested,
     "call.received": CallReceived,
     "webhook.fire_requested": WebhookFireRequested,
+    "contact.block_requested": ContactBlockRequested,
     "sms.received": SmsReceived,
     "reach.requested": ReachRequested,
     "reach.answered": ReachAnswered,

@@ -3,6 +3,7 @@
 from adapters.http import system
 from adapters.http.agents import agents
 from adapters.http.calls import call_changes, call_lists, call_reports, call_starts, calls, texts
+from adapters.http.contacts import contacts
 from adapters.http.exchange.exchange import Operation
 from adapters.http.impressions import impressions
 from adapters.http.leads import callers, lead_changes, leads, submissions, why
@@ -15,6 +16,7 @@ OPERATIONS: tuple[Operation, ...] = (
     *leads.OPERATIONS,
     *lead_changes.OPERATIONS,
     *callers.OPERATIONS,
+    *contacts.OPERATIONS,
     *call_lists.OPERATIONS,
     *reports.OPERATIONS,
     *call_starts.OPERATIONS,

@@ -10,6 +10,7 @@ from adapters.reads.ports import (
     AgentStatusFilter,
     AuditLogFilter,
     CallFilter,
+    ContactFilter,
     DeliveryFilter,
     ImpressionFilter,
     LeadFilter,
@@ -124,6 +125,19 @@ AUDIT_LOG_PIECES: dict[str, str] = {
     "key_id": "key_id = ?",
     "fulltext": "strpos(lower(concat_ws(' ', user_email, record_type, fields::text)), lower(?)) > 0",
 }
+CONTACT_PIECES: dict[str, str] = {
+    "ids": "id = ANY (?::bigint[])",
+    "keys": "contact_key = ANY (?::text[])",
+    # As a subquery: the planner does not know how few leads share an address.
+    "email": "(contact_key = $1::text || '|email:' || lower(?::text) OR contact_key = ANY (ARRAY(SELECT e.contact_key"
+    " FROM {read}.leads AS e WHERE e.company_id = $1 AND e.deleted_at IS NULL AND e.email IS NOT NULL"
+    " AND lower(e.email) = lower(?::text))))",
+}
+CONTACT_FLAGS: dict[str, str] = {
+    "opted_out": "(opted_out_at IS NOT NULL OR rest ? 'opt_outs')",
+    "blocked": "(blocked_at IS NOT NULL)",
+    "suppressed": "(rest ? 'suppressed_at')",
+}
 DELIVERY_PIECES: dict[str, str] = {
     "ids": "id = ANY (?::bigint[])",
     "subscription_id": "subscription_id = ?",
@@ -222,6 +236,11 @@ def add_agent_status_conditions(wanted: AgentStatusFilter, statement: Statement)
 def add_manual_fire_conditions(wanted: ManualFireFilter, statement: Statement) -> None:
     """Add the conditions of a filter of webhooks that were fired by hand."""
     _add_conditions(statement, MANUAL_FIRE_PIECES, {}, asdict(wanted))
+
+
+def add_contact_conditions(wanted: ContactFilter, statement: Statement) -> None:
+    """Add the conditions of a filter of contacts."""
+    _add_conditions(statement, CONTACT_PIECES, CONTACT_FLAGS, asdict(wanted))
 
 
 def add_delivery_conditions(wanted: DeliveryFilter, statement: Statement) -> None:

@@ -14,6 +14,7 @@ from adapters.postgres.conditions import (
     add_agent_status_conditions,
     add_audit_log_conditions,
     add_call_conditions,
+    add_contact_conditions,
     add_impression_conditions,
     add_lead_conditions,
     add_manual_fire_conditions,
@@ -35,6 +36,7 @@ from adapters.reads.ports import (
     AgentStatusFilter,
     AuditLogFilter,
     CallFilter,
+    ContactFilter,
     ImpressionFilter,
     LeadFilter,
     ManualFireFilter,
@@ -210,6 +212,16 @@ class PostgresReads:
     async def contact(self, company_id: int, contact_key: str) -> Row | None:
         """Return the contact of a number or address."""
         return await self._row("contact", company_id, contact_key) if is_storable(contact_key) else None
+
+    async def listed_contacts(self, company_id: int, wanted: ContactFilter, paging: Paging) -> Page:
+        """Return contacts by descending id, each with `time_zones` of its leads and the `opted_out_source`."""
+        statement = Statement(company_id)
+        add_contact_conditions(wanted, statement)
+        return await self._lists.page("contacts", statement, paging, "id")
+
+    async def contact_history(self, company_id: int, contact_key: str) -> Sequence[Row]:
+        """Return the newest facts about a contact itself, newest first."""
+        return await self._rows("contact_history", company_id, contact_key, HISTORY_MAX)
 
     # -- reports -------------------------------------------------------------------------------------------------------
 

@@ -174,6 +174,20 @@ class ManualFireFilter(Struct, frozen=True, kw_only=True):
     fulltext: str | None = None
 
 
+class ContactFilter(Struct, frozen=True, kw_only=True):
+    """Which contacts: every field that is set must match.
+
+    `keys` are contact keys. `email`: the contact of the address, and those whose leads have it. `opted_out`: of anything.
+    """
+
+    ids: tuple[int, ...] | None = None
+    keys: tuple[str, ...] | None = None
+    email: str | None = None
+    opted_out: bool | None = None
+    blocked: bool | None = None
+    suppressed: bool | None = None
+
+
 class DeliveryFilter(Struct, frozen=True, kw_only=True):
     """Which deliveries of one subscription; None means all."""
 
@@ -322,6 +336,14 @@ class Reads(LimitableReads, DueLeadReads, Protocol):
 
     async def contact(self, company_id: int, contact_key: str) -> Row | None:
         """Return the contact of a number or address."""
+        ...
+
+    async def listed_contacts(self, company_id: int, wanted: ContactFilter, paging: Paging) -> Page:
+        """Return contacts by descending id, each with `time_zones` of its leads and the `opted_out_source`."""
+        ...
+
+    async def contact_history(self, company_id: int, contact_key: str) -> Sequence[Row]:
+        """Return the newest facts about a contact itself, newest first; those of its leads and calls are theirs."""
         ...
 
     async def live_leads_of(self, company_id: int, contact_key: str, *, limit: int) -> Sequence[Row]:

@@ -12,6 +12,7 @@ from engine.contact.requests import (
     call_changes,
     call_start,
     caller,
+    contact_changes,
     contact_relay,
     dispositions,
     inbound,
@@ -42,6 +43,7 @@ from schemas.requests import (
     CallReceived,
     CallStartRequested,
     CallUpdateRequested,
+    ContactBlockRequested,
     ContactRequest,
     LeadDeleteRequested,
     LeadMoved,
@@ -71,6 +73,7 @@ REQUESTS_WITH_ID = (
     CallKeysRequested,
     CallReceived,
     WebhookFireRequested,
+    ContactBlockRequested,
 )
 """Requests with an id of their sender, which is remembered; the others are deduplicated by stream number."""
 
@@ -302,6 +305,7 @@ _DECIDERS: Mapping[type[Message], Callable[[Person, Any], None]] = {
     CallKeysRequested: call_changes.press_keys,
     CallReceived: inbound.receive,
     WebhookFireRequested: webhook_fires.fire,
+    ContactBlockRequested: contact_changes.change_block,
     ReachRequested: contact_relay.answer_request,
     ReachAnswered: _take_relay_answer,
     ReachWithdrawn: contact_relay.withdraw,

@@ -24,6 +24,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 ANYTHING = frozenset(
     {
         *product(("list_leads", "report_leads"), ("number", "email", "status_wait")),
+        *product(("list_contacts",), ("number", "email")),
         *product(("list_leads", "report_leads", "list_calls", "report_calls", "stats_of_calls"), ("states",)),
     }
 )

@@ -36,12 +36,19 @@ OF_PATH: Mapping[str, str] = {
     "calls": CALL,
     "requests": REQUEST,
     "webhook_manual_fires": MANUAL_FIRE,
+    "contacts": "contact_id",
     **{kind.collection: RECORDS[kind.type] for kind in KINDS},
 }
 """Collection in a path -> what its `{id}` names."""
 
-BY_NUMBER = ("caller_opt_out", "caller_remove", "caller_move_to_end_of_schedule", "update_calls_by_caller_id")
+BY_NUMBER = (
+    *("caller_opt_out", "caller_remove", "caller_move_to_end_of_schedule", "update_calls_by_caller_id"),
+    *("show_contact", "caller_block", "caller_unblock"),
+)
 """Operations whose `{id}` is a person's number."""
+
+BLOCKING = ("caller_block", "caller_unblock")
+"""Operations that a company may do about a number of which it has no leads: as a contact of its own."""
 
 BUYER, SOURCE = "a buyer by its own id", "a traffic source by its own id"
 
@@ -219,6 +226,8 @@ async def test_a_person_is_another_one_at_every_company(town: Any, company: Any,
             context = (operation.name, method, answer.status_code, answer.text[:300])
             if operation.name == "list_calls_by_caller_number":
                 assert answer.json()["calls"] == [], context
+            elif operation.name in BLOCKING:
+                assert (answer.status_code, answer.json()["contact"]["lead_ids"]) == (200, []), context
             else:
                 assert (answer.status_code, answer.json()["code"]) == (404, "not_found"), context
             assert _is_silent(answer, _telltales(other, before)), context

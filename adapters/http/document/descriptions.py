@@ -99,6 +99,18 @@ BY_NAME: Mapping[str, str] = {
         "recognised and act at once; an unclear text holds further contact until somebody has looked. `meaning` says "
         "how the text was read."
     ),
+    "list_contacts": (
+        "Lists contacts by descending id: a contact is a number or address, across all its leads. A CSV file has them all."
+    ),
+    "show_contact": (
+        "Returns one contact by number, e-mail address, uuid or id, with what was decided about it. Its leads and calls are "
+        "listed by `contact_id`."
+    ),
+    "caller_block": (
+        "Blocks a person, whether they have leads or not: live leads end as `blocked`, later ones are stored with that "
+        "status, and calls from them are refused. A repeat changes nothing."
+    ),
+    "caller_unblock": "Lifts the block of a person. Nothing resumes by itself, and an opt-out stays as it is.",
     "list_audit_logs": "Lists the changes of account records, the newest first: who made each, with which key, from where.",
     "list_agent_status_timestamps": "Lists when each agent had which status, the newest first.",
     "set_agent_status": "Sets the status of an agent and logs it. A status that the agent has already changes nothing.",

@@ -15,6 +15,9 @@ ROOTS: Mapping[str, str] = {"leads": "lead", "calls": "call", "keys": "key", "ag
 _NOT_BY_ID = ("caller_", "update_calls_by_caller_id")
 """Operations whose `{id}` is a telephone number."""
 
+_CONTACTS = "contacts"
+"""Their operations take a number as well as an id."""
+
 _MADE_UNDER: Mapping[str, str] = {
     "/api/v1/leads/create_or_update": "/api/v1/leads",
     "/api/v1/schedules/make_call": "/api/v1/calls",
@@ -39,7 +42,7 @@ def build_links(operation: Operation, operations: Iterable[Operation]) -> dict[s
     for other in operations:
         if other is operation or not other.path.startswith(f"{collection}/{{id}}") or other.path.count("{") > 1:
             continue
-        by_number = other.name.startswith(_NOT_BY_ID)
+        by_number = other.name.startswith(_NOT_BY_ID) and word != _CONTACTS
         if by_number and word != "leads":
             continue
         for name in operation_ids(other):

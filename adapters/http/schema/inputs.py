@@ -183,7 +183,7 @@ _NAMES: Mapping[str, Schema] = {
     buyer_converted offer_converted either_converted has_next_action root paused rotate_lead_token rotate_secret
     offer_repeat_caller buyer_repeat_caller in_progress placed_on_hold has_recording buyer_conversion_duplicated_call
     offer_conversion_duplicated_call no_buyer manual_transcribe reset_total_caps force connected
-    resume_on_unblock keep_callback hangup_live
+    resume_on_unblock keep_callback hangup_live opted_out suppressed
     """: BOOLEAN,
     """
     created_at_from created_at_to next_action_at_from next_action_at_to ended_at_from ended_at_to updated_at_from

@@ -15,6 +15,7 @@ from engine.submission.fields import INTEGER_MAX
 from engine.views.agent_status_timestamp import COLUMNS as AGENT_STATUS_TIMESTAMP_TABLE
 from engine.views.audit_log import COLUMNS as AUDIT_LOG_TABLE
 from engine.views.call import COLUMNS as CALL_TABLE
+from engine.views.contact import COLUMNS as CONTACT_TABLE
 from engine.views.delivery import COLUMNS as DELIVERY_TABLE
 from engine.views.delivery import STATES as DELIVERY_STATES
 from engine.views.impression import COLUMNS as IMPRESSION_TABLE
@@ -68,6 +69,31 @@ MANUAL_FIRE_TYPES: Mapping[str, Schema] = {
     "id": ID_SHOWN,
 }
 """Column of a webhook that was fired by hand -> its schema."""
+
+_MOMENTS_SHOWN: Schema = {"type": "object", "additionalProperties": MOMENT_SHOWN}
+CONTACT_TYPES: Mapping[str, Schema] = {
+    **{column.name: _CELLS[column.type] for column in CONTACT_TABLE if column.type != "array"},
+    "id": ID_SHOWN,
+    "time_zones": {"type": "array", "items": {"type": "string"}},
+    **{name: {"type": "array", "items": ID_SHOWN} for name in ("lead_ids", "call_ids")},
+    **dict.fromkeys(("opt_outs", "disabled_until"), _MOMENTS_SHOWN),
+}
+"""Column of a contact -> its schema."""
+
+_CONTACT_FACT: Schema = {
+    "type": "object",
+    "required": ["at", "type", "lead_id", "data"],
+    "properties": {
+        "at": MOMENT_SHOWN,
+        "type": {"type": "string"},
+        "lead_id": nullable("integer"),
+        "data": {"type": "object"},
+    },
+}
+_CONTACT_DETAIL: Mapping[str, Schema] = {
+    **CONTACT_TYPES,
+    "history": {"type": "array", "items": _CONTACT_FACT, "description": "what was decided about the contact, newest first"},
+}
 
 DELIVERY_TYPES: Mapping[str, Schema] = {
     **{column.name: _CELLS[column.type] for column in DELIVERY_TABLE},
@@ -148,6 +174,8 @@ def components() -> dict[str, Any]:
         "Impression": columned("An impression", IMPRESSION_TYPES),
         "WebhookManualFire": columned("A webhook fired by hand", MANUAL_FIRE_TYPES),
         "NewWebhookManualFire": _unborn(columned("A webhook fired by hand", MANUAL_FIRE_TYPES)),
+        "Contact": columned("A contact", CONTACT_TYPES),
+        "ContactWithHistory": columned("A contact with its history", _CONTACT_DETAIL),
         "Delivery": columned("A delivery to a subscription", DELIVERY_TYPES),
         "DeliveryWithAttempts": columned("A delivery with what it sends and its attempts", _DELIVERY_DETAIL),
         "Replay": REPLAY,

@@ -256,6 +256,30 @@ SELECT * FROM {read}.calls WHERE company_id = $1 AND uuid = $2
 -- contact --
 SELECT * FROM {read}.contacts WHERE company_id = $1 AND contact_key = $2
 
+-- contacts --
+SELECT c.*, {ordered} AS ordered_by,
+    ARRAY(SELECT DISTINCT zone FROM {read}.leads AS l, unnest(l.zones) AS zone
+        WHERE l.company_id = $1 AND l.contact_key = c.contact_key AND l.deleted_at IS NULL ORDER BY zone) AS time_zones,
+    (SELECT h.data ->> 'source' FROM {read}.history AS h
+        WHERE h.company_id = $1 AND h.contact_key = c.contact_key AND h.type LIKE 'contact.%'
+            AND h.type = 'contact.opted_out' AND (c.opted_out_at IS NOT NULL OR c.rest ? 'opt_outs')
+        ORDER BY h.at DESC, h.sequence DESC, h.ordinal DESC LIMIT 1) AS opted_out_source
+FROM (SELECT *, contact_id AS id FROM {read}.contacts) AS c
+WHERE company_id = $1{where} ORDER BY {order} LIMIT {limit}
+
+-- contacts_count --
+SELECT count(*) FROM (
+    SELECT 1 FROM (SELECT *, contact_id AS id FROM {read}.contacts) AS c
+    WHERE company_id = $1{where} ORDER BY id DESC LIMIT {limit}
+) AS found
+
+-- contact_history --
+-- The newest facts about a contact itself.
+SELECT at, type, lead_id, data FROM {read}.history
+WHERE company_id = $1 AND contact_key = $2 AND type LIKE 'contact.%'
+ORDER BY at DESC, sequence DESC, ordinal DESC
+LIMIT $3
+
 -- record_by_id --
 SELECT * FROM {read}.records WHERE company_id = $1 AND type = $2 AND id = $3
 

@@ -16,6 +16,7 @@ from engine.contact.facts.ledger import compact, row_of
 from engine.contact.facts.person import Person
 from engine.contact.lifecycle.removal import delete
 from engine.contact.lifecycle.stop import block, opt_out
+from engine.contact.requests.contact_changes import change_block
 from engine.contact.requests.dispositions import apply_group_stops, apply_stops
 from engine.contact.requests.replies import receive
 from engine.contact.requests.submission import matches
@@ -26,6 +27,7 @@ from schemas.records import CallDisposition
 from schemas.requests import (
     CallerActed,
     CallUpdateRequested,
+    ContactBlockRequested,
     ContactRequest,
     LeadDeleteRequested,
     LeadMoved,
@@ -150,6 +152,12 @@ def _of_deletion(person: Person, request: LeadDeleteRequested) -> bool:
     return True
 
 
+def _of_block(person: Person, request: ContactBlockRequested) -> bool:
+    if request.blocked:
+        change_block(person, structs.replace(request, hangup_live=False))
+    return request.blocked
+
+
 def _answer(person: Person, lead_id: int) -> None:
     person.draft.answer = Answer(status=200, record_type="lead", record_id=lead_id, record_ids=(lead_id,))
 
@@ -163,4 +171,5 @@ _RULES: Mapping[type[ContactRequest], Callable[[Person, Any], bool]] = {
     OutcomeRecorded: _of_outcome,
     CallUpdateRequested: _of_disposition,
     LeadDeleteRequested: _of_deletion,
+    ContactBlockRequested: _of_block,
 }

@@ -1,0 +1,186 @@
+"""How are contacts read, blocked and unblocked over HTTP? By number, e-mail address, uuid or id; the contact decides.
+
+A contact stands for all leads of a person: an operation on it reaches more than a team that sees some leads may reach, so
+it is refused to the members of such a team.
+"""
+
+from functools import partial
+
+from adapters.http.exchange.answers import (
+    PAGING_PARAMETERS,
+    read_columns,
+    read_paging,
+    reply_with_list,
+    reply_with_record,
+)
+from adapters.http.exchange.exchange import Exchange, Operation, Reply
+from adapters.http.exchange.parameters import Parameters, read_id
+from adapters.http.exchange.people import NEWEST_LOOKED_AT, country_of
+from adapters.http.exchange.problems import ProblemError, not_found
+from adapters.http.exchange.writes import submit_change
+from adapters.http.schema.shapes import many_of, one_of
+from adapters.reads.ports import ContactFilter, LeadFilter, Paging, Result, Row
+from engine.identity import contact_key, contact_of_uuid
+from engine.submission.fields import FieldError, parse_email
+from engine.submission.numbers import read_number
+from engine.views.contact import CONTACT_COLUMNS, contact_view, history_view
+from schemas.contact import LIVE_STATUSES
+from schemas.requests import ContactBlockRequested
+
+_ONE_ROW = Paging(per_page=1, counted=False)
+
+
+async def index(exchange: Exchange) -> Reply:
+    """Answer with a list of contacts."""
+    parameters = Parameters(exchange.query)
+    paging = read_paging(parameters, ())
+    columns = read_columns(parameters, CONTACT_COLUMNS)
+    wanted = ContactFilter(
+        ids=parameters.ids("ids"),
+        keys=_keys_of_number(exchange, parameters),
+        email=parameters.text("email"),
+        opted_out=parameters.flag("opted_out"),
+        blocked=parameters.flag("blocked"),
+        suppressed=parameters.flag("suppressed"),
+    )
+    parameters.finish()
+    return await reply_with_list(
+        exchange,
+        "contacts",
+        parameters,
+        paging=paging,
+        columns=columns or CONTACT_COLUMNS,
+        read=partial(exchange.services.reads.listed_contacts, exchange.company_id, wanted),
+        view=lambda row: contact_view(row, columns),
+    )
+
+
+def _keys_of_number(exchange: Exchange, parameters: Parameters) -> tuple[str, ...] | None:
+    """Return the key of a number to filter by; an invalid one matches no contact rather than all."""
+    text = parameters.text("number")
+    if text is None:
+        return None
+    number = read_number(text, country_of(exchange.services.source.rules, exchange.company_id))
+    return () if number is None else (contact_key(exchange.company_id, number.e164, None) or "",)
+
+
+async def show(exchange: Exchange) -> Reply:
+    """Answer with one contact and its history."""
+    return await _shown(exchange, await find_key(exchange))
+
+
+async def change_block(exchange: Exchange, *, blocked: bool) -> Reply:
+    """Block a person, or lift the block."""
+    parameters = Parameters(exchange.fields)
+    hangs_up = blocked and parameters.flag("hangup_live")
+    parameters.finish()
+    key = await find_key(exchange)
+    message = ContactBlockRequested(
+        company_id=exchange.company_id, contact_key=key, blocked=blocked, hangup_live=bool(hangs_up)
+    )
+    return await submit_change(exchange, message, partial(_render, contact_key=key))
+
+
+async def find_key(exchange: Exchange) -> str:
+    """Return the key of the contact in the path: of a number or address also where there is no contact yet.
+
+    Digits that are a telephone number are one. Raises `ProblemError` for anything else, and for an unknown id or uuid.
+    """
+    text, company_id = exchange.path["id"], exchange.company_id
+    if "@" in text:
+        return await _by_email(exchange, text)
+    reference = read_id(text)
+    number = None
+    if not isinstance(reference, str):  # the letters of a uuid could be read as those of a telephone's keys
+        number = read_number(text, country_of(exchange.services.source.rules, company_id))
+    if number is not None:
+        return contact_key(company_id, number.e164, None) or ""
+    known_as = contact_of_uuid(reference) if isinstance(reference, str) else reference
+    if reference is None or known_as is None:
+        sentence = "must be a telephone number such as +13055550123, an e-mail address, or the uuid or id of a contact"
+        raise ProblemError("validation_failed", "This names no contact.", {"caller_id": [sentence]})
+    page = await exchange.services.reads.listed_contacts(company_id, ContactFilter(ids=(known_as,)), _ONE_ROW)
+    if not page.rows:
+        raise not_found("contact")
+    return str(page.rows[0]["contact_key"])
+
+
+async def _by_email(exchange: Exchange, text: str) -> str:
+    """Return the key for an address. A lead with a number has the number's key: the newest live lead decides."""
+    try:
+        email = parse_email(text)
+    except FieldError as error:
+        raise ProblemError("validation_failed", "This is not an e-mail address.", {"caller_id": [str(error)]}) from None
+    paging = Paging(per_page=NEWEST_LOOKED_AT, counted=False)
+    page = await exchange.services.reads.leads(exchange.company_id, LeadFilter(email=email), paging)
+    found = next((row for row in page.rows if row["status"] in LIVE_STATUSES), next(iter(page.rows), None))
+    return contact_key(exchange.company_id, None, email) or "" if found is None else str(found["contact_key"])
+
+
+async def _render(exchange: Exchange, result: Result, *, contact_key: str) -> Reply:
+    del result
+    return await _shown(exchange, contact_key)
+
+
+async def _shown(exchange: Exchange, key: str) -> Reply:
+    reads, company_id = exchange.services.reads, exchange.company_id
+    page = await reads.listed_contacts(company_id, ContactFilter(keys=(key,)), _ONE_ROW)
+    if not page.rows:
+        raise not_found("contact")
+    row: Row = page.rows[0]
+    history = [history_view(fact) for fact in await reads.contact_history(company_id, key)]
+    return reply_with_record(exchange, "contact", {**contact_view(row), "history": history})
+
+
+_PATH = "/api/v1/contacts"
+_ONE = one_of("contact", "ContactWithHistory")
+_SHARED = ("page", "per_page", "cursor", "ids", "columns", "root")
+
+
+def _change(name: str, blocked: bool, summary: str) -> Operation:
+    return Operation(
+        name=name,
+        methods=("POST",),
+        path=f"{_PATH}/{{id}}/{name}",
+        summary=summary,
+        handler=partial(change_block, blocked=blocked),
+        scope="contact:block",
+        rate="write",
+        safe=False,
+        parameters={"hangup_live": "true: a call in progress is hung up"} if blocked else {},
+        answer=_ONE,
+    )
+
+
+OPERATIONS: tuple[Operation, ...] = (
+    Operation(
+        name="list_contacts",
+        methods=("GET",),
+        path=_PATH,
+        summary="List contacts",
+        handler=index,
+        scope="contact:read",
+        parameters={
+            **{name: PAGING_PARAMETERS[name] for name in _SHARED},
+            "number": "contact of this telephone number",
+            "email": "contact of this e-mail address, and those whose leads have it",
+            "opted_out": "true: contacts that opted out of anything; false: the others",
+            "blocked": "true: contacts that the company blocked; false: the others",
+            "suppressed": "true: contacts on the do-not-call list; false: the others",
+        },
+        answer=many_of("contacts", "Contact"),
+        suffixes=("", ".csv", ".json"),
+    ),
+    Operation(
+        name="show_contact",
+        methods=("GET",),
+        path=f"{_PATH}/{{id}}",
+        summary="Show a contact with its history",
+        handler=show,
+        scope="contact:read",
+        parameters={"root": "false: the bare record"},
+        answer=_ONE,
+    ),
+    _change("caller_block", True, "Block a person"),
+    _change("caller_unblock", False, "Lift the block of a person"),
+)
