@@ -60,7 +60,9 @@ VERSIONS: Mapping[int, Version] = {
     7: Version(
         changed="inbound calls are routed to the buyers of their offer, under their caps; a buyer that is routed to is the "
         "lead's only once it has the call; a call's buyer group is that of its route; groups that are dialled "
-        "simultaneously ring several buyers; contacts are blocked and unblocked by request; teams may be granted contacts",
+        "simultaneously ring several buyers; contacts are blocked and unblocked by request; teams may be granted contacts; "
+        "conversions are recorded, and webhooks are fired for them; sentences that list what a team may grant name "
+        "conversions",
         decided_by="leadclock 0.1.0",
     ),
 }

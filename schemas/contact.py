@@ -135,6 +135,15 @@ class Flight(Struct, frozen=True, kw_only=True, omit_defaults=True):
     buyer_ids: tuple[int, ...] = ()
 
 
+class Conversion(Struct, frozen=True, omit_defaults=True):
+    """A conversion of a lead or call that holds: its record is in the history; `revision` rises with each change of that."""
+
+    id: int
+    at: Instant
+    source: str
+    revision: int = 1
+
+
 class Lead(Entity, kw_only=True):
     """One submission's run of a schedule for one person.
 
@@ -157,7 +166,9 @@ class Lead(Entity, kw_only=True):
     are the last commands that timed out: where a gateway says later that it dropped one, it is not counted. With
     `data_parts` the data of the lead is stored in as many values of its own, and `data` is empty. Of a callback:
     `callback_promised_at` is the promised instant, `callback_due_at` when it could first be made, `callback_tries` how often
-    nobody answered; `callback_asks` says that the open slot request is for it.
+    nobody answered; `callback_asks` says that the open slot request is for it. `buyer_conversion` and `offer_conversion` are
+    those of the lead itself, without a call; `buyer_conversion_id` and `offer_conversion_id` name the conversions that it
+    has, which may be those of `call_buyer_conversion_id` and `call_offer_conversion_id`, its calls.
     """
 
     id: int
@@ -258,6 +269,10 @@ class Lead(Entity, kw_only=True):
     first_offer_id: int | None = None
     awaits_place: str | None = None
     lead_import_id: int | None = None
+    buyer_conversion: Conversion | None = None
+    offer_conversion: Conversion | None = None
+    buyer_conversion_id: int | None = None
+    offer_conversion_id: int | None = None
 
 
 class CallRoute(Struct, frozen=True, omit_defaults=True):
@@ -355,6 +370,8 @@ class Call(Entity, kw_only=True):
     give_up_at: Instant | None = None
     token_parts: int = 0
     route: CallRoute | None = None
+    buyer_conversion: Conversion | None = None
+    offer_conversion: Conversion | None = None
 
 
 OPEN_MAX = 200

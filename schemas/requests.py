@@ -71,8 +71,9 @@ class LeadUpdateRequested(ContactRequest, frozen=True, kw_only=True):
     changed as little as one that does not exist. None: all are visible.
 
     `if_versions` are the versions that the sender has seen: of any other the lead is left as it is. `call_id` is the call
-    whose change caused this one; a conversion is attributed to it. With `resume_on_unblock`, lifting a block or opt-out
-    resumes the lead at its step. With `hangup_live` a block also ends an open call.
+    whose change caused this one; a conversion is attributed to it, and `buyer_conversion_id` or `offer_conversion_id` names
+    that conversion of the call. With `resume_on_unblock`, lifting a block or opt-out resumes the lead at its step. With
+    `hangup_live` a block also ends an open call.
     """
 
     lead_id: int
@@ -102,6 +103,8 @@ class LeadUpdateRequested(ContactRequest, frozen=True, kw_only=True):
     add_revenue: float = 0.0
     add_payout: float = 0.0
     apply_to: str | None = None
+    buyer_conversion_id: int | None = None
+    offer_conversion_id: int | None = None
 
 
 class LeadDeleteRequested(ContactRequest, frozen=True, kw_only=True):
@@ -248,6 +251,7 @@ class WebhookFireRequested(ContactRequest, frozen=True, kw_only=True):
     """A caller of the API fires an outgoing webhook for one lead or call of the person.
 
     `created_at` and `updated_at` are shown of the firing in place of when it happened; nothing else goes by them.
+    `buyer_conversion_id` and `offer_conversion_id` name conversions of that lead or call, which the webhook then describes.
     """
 
     outgoing_webhook_id: int
@@ -255,6 +259,8 @@ class WebhookFireRequested(ContactRequest, frozen=True, kw_only=True):
     call_id: int | None = None
     created_at: Instant | None = None
     updated_at: Instant | None = None
+    buyer_conversion_id: int | None = None
+    offer_conversion_id: int | None = None
 
 
 class ContactBlockRequested(ContactRequest, frozen=True, kw_only=True):

@@ -7,7 +7,7 @@ from adapters.http.contacts import contacts
 from adapters.http.exchange.exchange import Operation
 from adapters.http.impressions import impressions
 from adapters.http.leads import callers, lead_changes, leads, submissions, why
-from adapters.http.records import audit_logs, company, previews, records, schedule_versions
+from adapters.http.records import audit_logs, company, conversions, previews, records, schedule_versions
 from adapters.http.reports import reports
 from adapters.http.webhooks import deliveries, manual_fires
 
@@ -24,6 +24,7 @@ OPERATIONS: tuple[Operation, ...] = (
     *call_changes.OPERATIONS,
     *calls.OPERATIONS,
     *texts.OPERATIONS,
+    *conversions.OPERATIONS,
     *impressions.OPERATIONS,
     *manual_fires.OPERATIONS,
     *deliveries.OPERATIONS,

@@ -11,6 +11,7 @@ from adapters.reads.ports import (
     AuditLogFilter,
     CallFilter,
     ContactFilter,
+    ConversionFilter,
     DeliveryFilter,
     ImpressionFilter,
     LeadFilter,
@@ -138,6 +139,18 @@ CONTACT_FLAGS: dict[str, str] = {
     "blocked": "(blocked_at IS NOT NULL)",
     "suppressed": "(rest ? 'suppressed_at')",
 }
+CONVERSION_PIECES: dict[str, str] = {
+    "side": "side = ?",
+    "ids": "id = ANY (?::bigint[])",
+    "uuid": "uuid = ?::uuid",
+    "created_from": "created_at >= ?",
+    "created_to": "created_at < ?",
+    **{name: f"{name} = ?" for name in ("lead_id", "call_id", "buyer_id", "traffic_source_id")},
+}
+CALL_OF_CONVERSION = "EXISTS (SELECT 1 FROM {read}.calls AS s WHERE s.company_id = $1 AND s.id = c.call_id"
+LEAD_OF_CONVERSION = "EXISTS (SELECT 1 FROM {read}.leads AS s WHERE s.company_id = $1 AND s.id = c.lead_id"
+"""What converted, to be continued by a condition and a parenthesis."""
+
 DELIVERY_PIECES: dict[str, str] = {
     "ids": "id = ANY (?::bigint[])",
     "subscription_id": "subscription_id = ?",
@@ -243,6 +256,17 @@ def add_contact_conditions(wanted: ContactFilter, statement: Statement) -> None:
     _add_conditions(statement, CONTACT_PIECES, CONTACT_FLAGS, asdict(wanted))
 
 
+def add_conversion_conditions(wanted: ConversionFilter, statement: Statement) -> None:
+    """Add the conditions of a filter of conversions."""
+    fields = asdict(wanted)
+    visible = fields.pop("visible")
+    _add_conditions(statement, CONVERSION_PIECES, {"taken_back": "taken_back"}, fields)
+    if visible is not None:
+        of_lead = f"{LEAD_OF_CONVERSION} AND {_fits_any(statement, 's.data', visible, 's.')})"
+        of_call = f"{CALL_OF_CONVERSION} AND {_fits_any(statement, 's.token_values', visible, 's.')})"
+        statement.where += f" AND CASE WHEN c.call_id IS NULL THEN {of_lead} ELSE {of_call} END"
+
+
 def add_delivery_conditions(wanted: DeliveryFilter, statement: Statement) -> None:
     """Add the conditions of a filter of deliveries to subscriptions."""
     _add_conditions(statement, DELIVERY_PIECES, {}, asdict(wanted))
@@ -266,20 +290,23 @@ def tag_query(key: str, value: str | None = None) -> str:
 
 def _add_visible_condition(statement: Statement, tokens: str, visible: Sequence[LeadFilters] | None) -> None:
     """Add that a row fits one of the filters of teams."""
-    if visible is None:
-        return
-    fitting = [_fits(statement, tokens, one) for one in visible]
-    statement.where += f" AND ({' OR '.join(fitting) or NEVER})"
+    if visible is not None:
+        statement.where += f" AND {_fits_any(statement, tokens, visible)}"
 
 
-def _fits(statement: Statement, tokens: str, wanted: LeadFilters) -> str:
+def _fits_any(statement: Statement, tokens: str, visible: Sequence[LeadFilters], prefix: str = "") -> str:
+    fitting = [_fits(statement, tokens, one, prefix) for one in visible]
+    return f"({' OR '.join(fitting) or NEVER})"
+
+
+def _fits(statement: Statement, tokens: str, wanted: LeadFilters, prefix: str) -> str:
     listed = {
         "offer_id": wanted.offer_ids,
         "schedule_id": wanted.schedule_ids,
         "buyer_id": wanted.buyer_ids,
         "traffic_source_id": wanted.traffic_source_ids,
     }
-    pieces = [f"{name} = ANY ({statement.bind(ids)}::bigint[])" for name, ids in listed.items() if ids]
+    pieces = [f"{prefix}{name} = ANY ({statement.bind(ids)}::bigint[])" for name, ids in listed.items() if ids]
     pieces += [
         f"{tokens} ->> {statement.bind(token.key)}::text = {statement.bind(token.value)}" for token in wanted.token_filters
     ]

@@ -15,6 +15,7 @@ from adapters.postgres.conditions import (
     add_audit_log_conditions,
     add_call_conditions,
     add_contact_conditions,
+    add_conversion_conditions,
     add_impression_conditions,
     add_lead_conditions,
     add_manual_fire_conditions,
@@ -37,6 +38,7 @@ from adapters.reads.ports import (
     AuditLogFilter,
     CallFilter,
     ContactFilter,
+    ConversionFilter,
     ImpressionFilter,
     LeadFilter,
     ManualFireFilter,
@@ -175,6 +177,12 @@ class PostgresReads:
         table, statement = await self._build_filter(company_id, wanted)
         statement.is_old = paging.cursor is not None and await self._is_old(company_id, wanted)
         return await self._lists.page(table, statement, paging, "created_at")
+
+    async def conversions(self, company_id: int, wanted: ConversionFilter, paging: Paging) -> Page:
+        """Return conversions of a side, newest first."""
+        statement = Statement(company_id)
+        add_conversion_conditions(wanted, statement)
+        return await self._lists.page("conversions", statement, paging, "created_at")
 
     async def manual_fires(self, company_id: int, wanted: ManualFireFilter, paging: Paging) -> Page:
         """Return webhooks that were fired by hand, newest first, each with the `outcome` of its delivery or None."""

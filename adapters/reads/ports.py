@@ -188,6 +188,25 @@ class ContactFilter(Struct, frozen=True, kw_only=True):
     suppressed: bool | None = None
 
 
+class ConversionFilter(Struct, frozen=True, kw_only=True):
+    """Which conversions of one side, buyer or offer; None means all. `lead_id` includes those of its calls.
+
+    `visible` are the filters of a person's teams, of which the call must fit one, or the lead that converted without a call.
+    """
+
+    side: str
+    ids: tuple[int, ...] | None = None
+    uuid: str | None = None
+    created_from: Instant | None = None
+    created_to: Instant | None = None
+    lead_id: int | None = None
+    call_id: int | None = None
+    buyer_id: int | None = None
+    traffic_source_id: int | None = None
+    taken_back: bool | None = None
+    visible: tuple[LeadFilters, ...] | None = None
+
+
 class DeliveryFilter(Struct, frozen=True, kw_only=True):
     """Which deliveries of one subscription; None means all."""
 
@@ -279,6 +298,10 @@ class LimitableReads(Protocol):
 
     async def call(self, company_id: int, call: int | str) -> Row | None:
         """Return a call by internal id (int) or uuid (str), deleted or not."""
+        ...
+
+    async def conversions(self, company_id: int, wanted: ConversionFilter, paging: Paging) -> Page:
+        """Return conversions, newest first, each with the key (`key_id`) and person (`user_email`) that converted it."""
         ...
 
     async def created_span(self, company_id: int, wanted: LeadFilter | CallFilter) -> tuple[Instant, Instant] | None:

@@ -29,6 +29,7 @@ PERMISSIONS: Mapping[str, tuple[str, ...]] = {
     "lead": ("read", "create", "update", "delete"),
     "call": ("read", "start", "update", "delete", "key_press", "override_window", "override_legal"),
     "contact": ("read", "block"),
+    "conversion": ("read",),
     "impression": ("read", "create"),
     "company": ("read", "update"),
     **{record_type: _EVERY_RECORD for record_type in RECORD_BODIES if record_type not in {"company", TEAM}},

@@ -64,7 +64,7 @@ SENTENCES: dict[str, str] = {
 }
 
 OF_REST = (
-    *("rule_deciding", "user_updated_at", "call_buyer_conversion_id", "call_offer_conversion_id"),
+    *("rule_deciding", "user_updated_at", "buyer_conversion_id", "offer_conversion_id"),
     *("scheduled_callback_id", "dial_tier", "lead_import_id"),
 )
 """Read from `rest`, which holds all values without a column of their own."""
@@ -180,8 +180,8 @@ _DERIVED: dict[str, Callable[[Row, Instant], Any]] = {
     "type": lambda _row, _now: "Lead",
     "uuid": lambda row, _: cell(row["uuid"]),
     "user_updated_at": lambda row, _: _moment_of_rest(row, "user_updated_at"),
-    "call_buyer_conversion_id": _of_rest("call_buyer_conversion_id"),
-    "call_offer_conversion_id": _of_rest("call_offer_conversion_id"),
+    "call_buyer_conversion_id": _of_rest("buyer_conversion_id"),
+    "call_offer_conversion_id": _of_rest("offer_conversion_id"),
     "scheduled_callback_id": lambda row, _: None if row["callback_at"] is None else _rest(row).get("scheduled_callback_id"),
     "dial_tier": _of_rest("dial_tier"),
     "lead_import_id": _of_rest("lead_import_id"),

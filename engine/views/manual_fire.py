@@ -15,6 +15,8 @@ COLUMNS: tuple[Column, ...] = (
     Column("outgoing_webhook_id", "integer", "the webhook"),
     Column("lead_id", "integer", "the lead that it is about; of a call, its lead"),
     Column("call_id", "integer", "the call that it is about"),
+    Column("buyer_conversion_id", "integer", "the conversion for a buyer that it is about"),
+    Column("offer_conversion_id", "integer", "the conversion for a traffic source that it is about"),
     Column("command_id", "string", "of the delivery: the webhook-id that the receiver gets"),
     Column("outcome", "string", "what came of the delivery, such as accepted; null until that is known"),
 )

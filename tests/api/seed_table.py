@@ -295,7 +295,7 @@ TESTS: Mapping[str, Mapping[str, str]] = {
             outgoing_webhook_id lead_id created_at updated_at
         """,
         f"{_FIRES}test_a_webhook_is_fired_for_a_call": "call_id",
-        f"{_FIRES}test_what_cannot_be_fired_is_refused_with_its_field": "buyer_conversion_id",
+        f"{_FIRES}test_a_webhook_is_fired_for_a_conversion_alone_or_with_its_lead": "buyer_conversion_id",
     },
     "GET /api/v1/webhook_manual_fires/{id}": {
         f"{_FIRES}test_a_webhook_is_fired_for_a_lead_and_shown_with_the_moments_of_its_sender": "id"

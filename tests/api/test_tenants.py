@@ -11,11 +11,13 @@ import httpx
 import pytest
 
 from adapters.http.document.examples import (
+    BUYER_CONVERSION,
     CALL,
     EXAMPLES,
     LEAD,
     MANUAL_FIRE,
     NUMBER,
+    OFFER_CONVERSION,
     OFFER_TOKEN,
     RECORDS,
     REQUEST,
@@ -37,6 +39,8 @@ OF_PATH: Mapping[str, str] = {
     "requests": REQUEST,
     "webhook_manual_fires": MANUAL_FIRE,
     "contacts": "contact_id",
+    "buyer_conversions": BUYER_CONVERSION,
+    "offer_conversions": OFFER_CONVERSION,
     **{kind.collection: RECORDS[kind.type] for kind in KINDS},
 }
 """Collection in a path -> what its `{id}` names."""
@@ -88,6 +92,8 @@ OF_FIELD: Mapping[str, tuple[str, ...]] = {
     "key_id": (RECORDS["api_key"],),
     "collaborator_id": (RECORDS["agent"],),
     "contact_id": ("contact_id",),
+    "buyer_conversion_id": (BUYER_CONVERSION,),
+    "offer_conversion_id": (OFFER_CONVERSION,),
 }
 """Field -> what of another company it is tried with; `ids` names what its list is of."""
 
@@ -98,7 +104,6 @@ NAMES_NOTHING = frozenset(
         *("user_buyer_id", "user_fleet_id", "user_traffic_source_id", "external_record_id", "sub_id"),
         "lead_import_id",
         "agent_widget_id",  # a page, as the agent's program numbers it
-        "buyer_conversion_id",  # refused: there are no such records yet
         "last_contact_id",  # of an unblock contact job: shown as it was sent, and nobody is looked up by it
         "caller_id",  # a person, who is another one at every company
         *("visitor_id", "session_id"),  # a visitor, likewise

@@ -7,6 +7,7 @@ import httpx
 import msgspec
 
 from adapters.http.document.examples import (
+    BUYER_CONVERSION,
     CALL,
     COMPANY_NUMBER,
     DELIVERY,
@@ -14,6 +15,7 @@ from adapters.http.document.examples import (
     LEAD,
     MANUAL_FIRE,
     NUMBER,
+    OFFER_CONVERSION,
     OFFER_TOKEN,
     RECORDS,
     REQUEST,
@@ -36,6 +38,8 @@ PLACES: tuple[str, ...] = (
     CALL,
     MANUAL_FIRE,
     DELIVERY,
+    BUYER_CONVERSION,
+    OFFER_CONVERSION,
     *RECORDS.values(),
 )
 """What stands for something real in the examples: each is replaced, wherever it occurs, by the real one's."""
@@ -98,12 +102,31 @@ async def make_places(town: Town, company: Company, *examples: Example) -> Place
             await _called(town, company, found[NUMBER], offer_id=offer["id"])
     if {SCHEDULE_TOKEN, LEAD, REQUEST, NUMBER} & mentioned:
         found |= await _submitted(town, company, found[NUMBER])
-    if CALL in mentioned:
-        found[CALL] = await _started(town, company)
-    if MANUAL_FIRE in mentioned:
-        found[MANUAL_FIRE] = await _fired(town, company)
+    found |= await _made_of_calls(town, company, mentioned)
     if DELIVERY in mentioned:
         found[DELIVERY] = await _stored(town, company, int(found[RECORDS["subscription"]]))
+    return found
+
+
+async def _made_of_calls(town: Town, company: Company, mentioned: set[str]) -> Places:
+    """Make the calls, firings and conversions that are mentioned."""
+    found = {
+        place: await make(town, company) for place, make in ((CALL, _started), (MANUAL_FIRE, _fired)) if place in mentioned
+    }
+    return found | (await _converted(town, company) if {BUYER_CONVERSION, OFFER_CONVERSION} & mentioned else {})
+
+
+async def _converted(town: Town, company: Company) -> Places:
+    """Let a call convert for its buyer and its offer; return both conversions."""
+    given = {"buyer_converted": True, "offer_converted": True, "revenue": 25.5, "payout": 8}
+    path = f"/api/v1/calls/{await _started(town, company)}"
+    answer = await company.send("POST", path, json=given)
+    assert answer.status_code == 200, answer.text
+    call_id = answer.json()["call"]["id"]
+    found: Places = {}
+    for side, place in (("buyer", BUYER_CONVERSION), ("offer", OFFER_CONVERSION)):
+        shown = await company.send("GET", f"/api/v1/{side}_conversions", params={"call_id": str(call_id)})
+        found[place] = str(shown.json()[f"{side}_conversions"][0]["id"])
     return found
 
 

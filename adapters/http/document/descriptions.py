@@ -128,6 +128,16 @@ BY_NAME: Mapping[str, str] = {
         "Sends events of a span again, under their `webhook-id`s, also those that were delivered. At most 100,000 at once."
     ),
     "enable_subscription": "Sends to a subscription again that was disabled since its receiver failed. What waits goes out.",
+    "list_buyer_conversions": (
+        "Lists conversions for buyers, the newest first: one of each call or lead that converted, also those that were "
+        "taken back. `amount` is the revenue of the call as it is now."
+    ),
+    "show_buyer_conversion": "Returns one conversion for a buyer.",
+    "list_offer_conversions": (
+        "Lists conversions for the traffic sources of offers, the newest first: one of each call or lead that converted, "
+        "also those that were taken back. `amount` is the payout of the call as it is now."
+    ),
+    "show_offer_conversion": "Returns one conversion for the traffic source of an offer.",
     "list_webhook_manual_fires": "Lists webhooks that were fired by hand, the newest first, each with what came of it.",
     "build_webhook_manual_fire": "Returns a firing as it would be, for a lead or a call. Nothing is fired.",
     "create_webhook_manual_fire": (

@@ -50,6 +50,8 @@ COMPANY_NUMBER = "+12125550188"
 LEAD = "70001"
 MANUAL_FIRE = "70030"
 DELIVERY = "70031"
+BUYER_CONVERSION = "70032"
+OFFER_CONVERSION = "70033"
 REQUEST = "01934b1e-0000-8000-8000-00000000000a"
 RECORDS: Mapping[str, str] = {
     "schedule": "70002",
@@ -235,6 +237,10 @@ EXAMPLES: Mapping[str, Example] = {
         body={"from": NUMBER, "to": COMPANY_NUMBER, "call_ref": "pbx-7781", "state": "ringing", "provider": "our pbx"}
     ),
     "receive_text": Example(body={"from": NUMBER, "to": COMPANY_NUMBER, "text_ref": "sms-5512", "body": "Yes, call me."}),
+    "list_buyer_conversions": Example(query={"taken_back": "false", "columns": "id,created_at,call_id,buyer_id,amount"}),
+    "show_buyer_conversion": Example(path={"id": BUYER_CONVERSION}),
+    "list_offer_conversions": Example(query={"columns": "id,created_at,call_id,traffic_source_id,amount,taken_back"}),
+    "show_offer_conversion": Example(path={"id": OFFER_CONVERSION}),
     "list_webhook_manual_fires": Example(query={"columns": "id,created_at,outgoing_webhook_id,lead_id,outcome"}),
     "build_webhook_manual_fire": Example(query={"created_at": "2026-03-07 21:30:00 -0500"}),
     "create_webhook_manual_fire": Example(

@@ -5,12 +5,12 @@ from typing import TypeVar
 
 from msgspec import structs
 
-from adapters.reads.ports import CallFilter, LeadFilter, LimitableReads, Page, Paging, RecordFilter, Row
+from adapters.reads.ports import CallFilter, ConversionFilter, LeadFilter, LimitableReads, Page, Paging, RecordFilter, Row
 from engine.account.teams import Visibility
 from engine.views.report import Group, Grouping
 from schemas.instant import Instant
 
-F = TypeVar("F", bound=LeadFilter | CallFilter)
+F = TypeVar("F", bound=LeadFilter | CallFilter | ConversionFilter)
 
 _ONE = Paging(per_page=1, counted=False)
 
@@ -64,6 +64,10 @@ class LimitedReads:
     async def calls(self, company_id: int, wanted: CallFilter, paging: Paging) -> Page:
         """Return visible calls."""
         return await self._reads.calls(company_id, self._narrowed(wanted), paging)
+
+    async def conversions(self, company_id: int, wanted: ConversionFilter, paging: Paging) -> Page:
+        """Return the conversions of visible leads and calls."""
+        return await self._reads.conversions(company_id, self._narrowed(wanted), paging)
 
     async def created_span(self, company_id: int, wanted: LeadFilter | CallFilter) -> tuple[Instant, Instant] | None:
         """Return when the first and the last visible lead or call of a filter was created."""

@@ -16,6 +16,7 @@ from engine.views.agent_status_timestamp import COLUMNS as AGENT_STATUS_TIMESTAM
 from engine.views.audit_log import COLUMNS as AUDIT_LOG_TABLE
 from engine.views.call import COLUMNS as CALL_TABLE
 from engine.views.contact import COLUMNS as CONTACT_TABLE
+from engine.views.conversion import COLUMNS as CONVERSION_TABLES
 from engine.views.delivery import COLUMNS as DELIVERY_TABLE
 from engine.views.delivery import STATES as DELIVERY_STATES
 from engine.views.impression import COLUMNS as IMPRESSION_TABLE
@@ -63,6 +64,12 @@ IMPRESSION_TYPES: Mapping[str, Schema] = {
     "id": ID_SHOWN,
 }
 """Column of an impression -> its schema."""
+
+CONVERSION_TYPES: Mapping[str, Mapping[str, Schema]] = {
+    side: {**{column.name: _CELLS[column.type] for column in table}, "id": ID_SHOWN}
+    for side, table in CONVERSION_TABLES.items()
+}
+"""Side -> column of a conversion -> its schema."""
 
 MANUAL_FIRE_TYPES: Mapping[str, Schema] = {
     **{column.name: _CELLS[column.type] for column in MANUAL_FIRE_TABLE},
@@ -172,6 +179,8 @@ def components() -> dict[str, Any]:
         "Lead": lead(),
         "Call": columned("A call", CALL_TYPES),
         "Impression": columned("An impression", IMPRESSION_TYPES),
+        "BuyerConversion": columned("A conversion of a buyer", CONVERSION_TYPES["buyer"]),
+        "OfferConversion": columned("A conversion of an offer", CONVERSION_TYPES["offer"]),
         "WebhookManualFire": columned("A webhook fired by hand", MANUAL_FIRE_TYPES),
         "NewWebhookManualFire": _unborn(columned("A webhook fired by hand", MANUAL_FIRE_TYPES)),
         "Contact": columned("A contact", CONTACT_TYPES),

@@ -1,5 +1,6 @@
 """How is an outgoing webhook fired by hand over HTTP? For a lead or a call, whose contact orders the delivery."""
 
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
@@ -15,7 +16,8 @@ from adapters.http.exchange.parameters import Parameters, parse_local_moment
 from adapters.http.exchange.problems import not_found
 from adapters.http.exchange.references import is_known
 from adapters.http.exchange.writes import submit_change
-from adapters.http.schema.inputs import ID, LOCAL_MOMENT, REFERENCE
+from adapters.http.records.conversions import find_conversion
+from adapters.http.schema.inputs import LOCAL_MOMENT, REFERENCE
 from adapters.http.schema.shapes import many_of, one_of
 from adapters.reads.ports import ManualFireFilter, Paging, Result, Row
 from engine.submission.fields import is_blank
@@ -35,7 +37,8 @@ _TYPES = {
     "created_at": LOCAL_MOMENT,
     "updated_at": LOCAL_MOMENT,
 }
-NO_CONVERSIONS = "names no conversion: there are no such records yet; name an outgoing_webhook_id"
+CONVERSIONS: Mapping[str, str] = {"buyer_conversion_id": "buyer", "offer_conversion_id": "offer"}
+"""Field -> side of the conversion that it names."""
 
 
 async def index(exchange: Exchange) -> Reply:
@@ -83,15 +86,17 @@ async def build(exchange: Exchange) -> Reply:
 async def create(exchange: Exchange) -> Reply:
     """Fire a webhook."""
     parameters = Parameters(exchange.fields)
-    if not is_blank(exchange.fields.get("buyer_conversion_id")):
-        parameters.refuse("buyer_conversion_id", NO_CONVERSIONS)
     webhook_id = parameters.id("outgoing_webhook_id")
     parameters.require("outgoing_webhook_id")
     if webhook_id is not None and not await is_known(exchange, "outgoing_webhook", webhook_id):
         parameters.refuse("outgoing_webhook_id", f"names no outgoing webhook: {webhook_id}")
     about = await _about(exchange, parameters)
-    if is_blank(exchange.fields.get("call_id")):
-        parameters.require("lead_id", sentence="must be given, or its counterpart call_id")
+    found = await _conversions(exchange, parameters)
+    parameters.finish()
+    if found:
+        about |= await _about_conversions(exchange, parameters, about, found)
+    elif is_blank(exchange.fields.get("call_id")):
+        parameters.require("lead_id", sentence="must be given, or its counterpart call_id, or a conversion")
     parameters.finish()
     message = WebhookFireRequested(company_id=exchange.company_id, outgoing_webhook_id=webhook_id or 0, **about)
     return await submit_change(exchange, message, _render)
@@ -113,6 +118,43 @@ async def _about(exchange: Exchange, parameters: Parameters) -> dict[str, Any]:
         "created_at": parameters.read("created_at", partial(parse_local_moment, zone_name=zone_name)),
         "updated_at": parameters.read("updated_at", partial(parse_local_moment, zone_name=zone_name)),
     }
+
+
+async def _conversions(exchange: Exchange, parameters: Parameters) -> Mapping[str, Row]:
+    """Read the conversions that it is about: field -> row."""
+    found: dict[str, Row] = {}
+    for field, side in CONVERSIONS.items():
+        reference = parameters.reference(field, "conversion")
+        row = None if reference is None else await find_conversion(exchange, side, reference)
+        if row is not None and row["taken_back"]:
+            parameters.refuse(field, "names a conversion that was taken back")
+        elif row is not None:
+            found[field] = row
+        elif reference is not None:
+            parameters.refuse(field, f"names no conversion: {reference}")
+    return found
+
+
+async def _about_conversions(
+    exchange: Exchange, parameters: Parameters, about: Mapping[str, Any], found: Mapping[str, Row]
+) -> dict[str, Any]:
+    """Return the lead or call of the conversions, which all that is named must be about."""
+    reads, company_id = exchange.services.reads, exchange.company_id
+    named: dict[str, Any] = {}
+    for field, row in found.items():
+        named[field] = row["id"]
+        if any(about[name] not in {None, row[name]} for name in ("lead_id", "call_id")):
+            parameters.refuse(field, "is not a conversion of this lead or call")
+        elif any(row["call_id"] != other["call_id"] or row["lead_id"] != other["lead_id"] for other in found.values()):
+            parameters.refuse(field, "is of another lead or call than the other conversion")
+        subject = await (
+            reads.lead(company_id, row["lead_id"]) if row["call_id"] is None else reads.call(company_id, row["call_id"])
+        )
+        if subject is None or subject["deleted_at"] is not None:
+            parameters.refuse(field, "is of a lead or call that was deleted")
+        else:
+            named |= {"contact_key": subject["contact_key"], "lead_id": row["lead_id"], "call_id": row["call_id"]}
+    return named
 
 
 async def _named(parameters: Parameters, field: str, what: str, read: Any) -> Row | None:
@@ -192,10 +234,11 @@ OPERATIONS: tuple[Operation, ...] = (
         safe=False,
         parameters={
             "outgoing_webhook_id": "the webhook to fire",
-            "buyer_conversion_id": "refused: there are no conversion records yet",
+            "buyer_conversion_id": "the conversion for a buyer that it is about; its lead or call need not be named then",
+            "offer_conversion_id": "the same for a conversion of an offer",
             **ABOUT,
         },
-        types={**_TYPES, "buyer_conversion_id": ID},
+        types={**_TYPES, **dict.fromkeys(CONVERSIONS, REFERENCE)},
         required=("outgoing_webhook_id",),
         answer=_ONE,
         created=True,

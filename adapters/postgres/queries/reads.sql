@@ -179,6 +179,26 @@ SELECT count(*) FROM (
 -- impressions_created --
 SELECT min(created_at) AS first, max(created_at) AS last FROM {read}.impressions WHERE company_id = $1{where}
 
+-- conversions --
+-- With who converted it: the first fact about the conversion says by which key.
+SELECT c.*, {ordered} AS ordered_by,
+    nullif(split_part(split_part(o.made_by, ';', 1), '/', 2), '')::bigint AS key_id,
+    nullif(split_part(o.made_by, ';', 2), '') AS user_email
+FROM {read}.conversions AS c
+LEFT JOIN LATERAL (
+    SELECT h.data ->> 'by' AS made_by FROM {read}.history AS h
+    WHERE h.company_id = $1 AND (h.data ->> 'conversion_id')::bigint = c.id
+        AND h.type IN ('conversion.recorded', 'conversion.changed', 'conversion.taken_back')
+        AND h.type = 'conversion.recorded'
+    LIMIT 1
+) AS o ON true
+WHERE company_id = $1{where} ORDER BY {order} LIMIT {limit}
+
+-- conversions_count --
+SELECT count(*) FROM (
+    SELECT 1 FROM {read}.conversions AS c WHERE company_id = $1{where} ORDER BY created_at DESC LIMIT {limit}
+) AS found
+
 -- manual_fires --
 -- With the newest outcome of the delivery: a fact of the same lead or call.
 SELECT f.*, {ordered} AS ordered_by, coalesce(

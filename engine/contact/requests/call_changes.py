@@ -6,7 +6,7 @@ from typing import Any
 from msgspec import UNSET, UnsetType
 
 from engine.contact.commands.emission import call_command_header, call_webhook
-from engine.contact.facts import earnings
+from engine.contact.facts import conversions, earnings
 from engine.contact.facts.call_record import MONEY_DIGITS, delete_call, listed_calls, mark_repeat_caller, merge_tokens
 from engine.contact.facts.person import Person, bounded_batch
 from engine.contact.facts.references import Reference, check_references
@@ -137,6 +137,7 @@ def _change(person: Person, call: Call, request: CallUpdateRequested, *, callbac
     """Change one call; `callback_at` schedules a callback of its lead, whatever the disposition."""
     before = call.revenue, call.payout
     had_brought = earnings.earnings_of(call)
+    had_recorded = conversions.converted_values(call)
     had_disposition = call.call_disposition_id
     had_converted = {flag: getattr(call, flag) for flag in CONVERSIONS}
     changed = _write(call, request)
@@ -145,6 +146,8 @@ def _change(person: Person, call: Call, request: CallUpdateRequested, *, callbac
     if changed:
         call.user_updated_at = person.now
         person.draft.fact("call.updated", lead_id=call.lead_id, call_id=call.id, fields=changed)
+        source = conversions.CALLER_UPDATE if request.call_id is None else conversions.CALL_UPDATE
+        conversions.record_change(person, call, had_recorded, source)
     if changed or request.outgoing_webhook_ids:  # each firing has its id from the version of the call
         person.save_call(call)
         earnings.report_change(person, call, had_brought)
@@ -213,6 +216,8 @@ def _update_lead(
         offer_converted=_changed_flag(person, call, "offer_converted", had_converted),
         add_revenue=round(revenue, MONEY_DIGITS),
         add_payout=round(payout, MONEY_DIGITS),
+        buyer_conversion_id=conversions.current_id(call, "buyer"),
+        offer_conversion_id=conversions.current_id(call, "offer"),
     )
     flags = (message.buyer_converted, message.offer_converted)
     if flags == (UNSET, UNSET) and not message.add_revenue and not message.add_payout:
@@ -230,7 +235,9 @@ def _copy_to_lead(person: Person, lead: Lead, call: Call, request: CallUpdateReq
     for flag, named in CONVERSIONS.items():
         other = None if getattr(call, flag) or getattr(lead, named) != call.id else _other_converted(person, call, flag)
         if other is not None:
+            side = flag.removesuffix("_converted")
             setattr(lead, named, other.id)
+            setattr(lead, f"{side}_conversion_id", conversions.current_id(other, side))
     person.save(lead)
 
 

@@ -4,6 +4,7 @@ from msgspec import UNSET
 
 from engine.contact.commands.emission import email_key
 from engine.contact.commands.hanging_up import hang_up_all
+from engine.contact.facts import conversions
 from engine.contact.facts.call_record import MONEY_DIGITS, copy_data_to_calls
 from engine.contact.facts.person import Person
 from engine.contact.facts.references import check_references
@@ -191,6 +192,7 @@ def _contact_key(lead: Lead, request: LeadUpdateRequested) -> str:
 def _change_fields(person: Person, lead: Lead, request: LeadUpdateRequested) -> None:
     merge_fields(lead, request.columns, request.data)
     converted = [flag for flag in CONVERSIONS if getattr(request, flag) is True and not getattr(lead, flag)]
+    had_converted = conversions.converted_values(lead)
     for field in (
         "caller_id",
         "email",
@@ -210,6 +212,7 @@ def _change_fields(person: Person, lead: Lead, request: LeadUpdateRequested) -> 
         value = getattr(request, flag)
         if value is not UNSET:
             setattr(lead, call, (request.call_id or getattr(lead, call)) if value else None)
+    _record_conversions(person, lead, request, had_converted)
     if request.call_id is None:
         lead.user_updated_at = person.now
     lead.revenue = round(lead.revenue + request.add_revenue, MONEY_DIGITS)
@@ -220,6 +223,23 @@ def _change_fields(person: Person, lead: Lead, request: LeadUpdateRequested) -> 
     if converted:
         person.draft.fact("lead.converted", lead_id=lead.id, converted=converted)
     person.save(lead)
+
+
+def _record_conversions(
+    person: Person, lead: Lead, request: LeadUpdateRequested, before: conversions.ConvertedValues
+) -> None:
+    """Record the lead's own conversions, those without a call, and name the ones that it has now."""
+    after = conversions.converted_values(lead)
+    is_own = request.call_id is None
+    # One that a call brought is the call's; a lead that no longer converted takes its own back in any case.
+    own = {side: before[side] if is_own or after[side] is None else after[side] for side in conversions.SIDES}
+    conversions.record_change(person, lead, own, conversions.LEAD_UPDATE)
+    for side in conversions.SIDES:
+        if after[side] is None:
+            setattr(lead, f"{side}_conversion_id", None)
+        elif getattr(request, f"{side}_converted") is True:
+            named = getattr(request, f"{side}_conversion_id") or conversions.current_id(lead, side)
+            setattr(lead, f"{side}_conversion_id", named or getattr(lead, f"{side}_conversion_id"))
 
 
 def _stop_or_lift(person: Person, lead: Lead, request: LeadUpdateRequested) -> None:

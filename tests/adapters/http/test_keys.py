@@ -85,6 +85,8 @@ SCOPES: dict[str, str] = {
     "call:update": "update_call update_calls_by_caller_id",
     "call:delete": "delete_call",
     "call:start": "start_call make_call",
+    "contact:block": "caller_block caller_unblock",
+    "conversion:read": "list_buyer_conversions show_buyer_conversion list_offer_conversions show_offer_conversion",
     "call:receive": "receive_call",
     "call:key_press": "send_key_press",
     "sms:receive": "receive_text",

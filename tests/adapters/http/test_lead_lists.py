@@ -241,15 +241,17 @@ async def test_every_column_of_a_lead_has_its_value(company: Any) -> None:
         "has_next_action": False, "opt_out": False, "revenue": 0.0, "payout": 0.0, "offer_converted": False,
         "buyer_converted": True, "traffic_source_id": source["id"], "buyer_id": None, "lead_import_id": 9,
         "remote_ip": "192.0.2.7", "attempted_call_id": None, "connected_call_id": None, "scheduled_callback_id": None,
-        "call_buyer_conversion_id": None, "call_offer_conversion_id": None, "sms_number_id": number["id"],
+        "call_offer_conversion_id": None, "sms_number_id": number["id"],
         "dial_number_id": number["id"], "dial_tier": None, "is_live": False, "blocked": False, "data": {"roof": "flat"},
         "expires_in": 0,
     }  # fmt: skip
     assert {name: shown[name] for name in expected} == expected
+    (conversion,) = (await company.send("GET", "/api/v1/buyer_conversions")).json()["buyer_conversions"]
+    assert shown["call_buyer_conversion_id"] == conversion["id"]
     assert parse_moment(shown["user_updated_at"]) >= parse_moment(shown["created_at"])
     assert shown["schedule_ended_at"] is not None
     assert {name for name in LEAD_COLUMNS if shown[name] is None} <= {
-        "legacy_id", "scheduled_callback_id", "call_buyer_conversion_id", "call_offer_conversion_id",
+        "legacy_id", "scheduled_callback_id", "call_offer_conversion_id",
         "dial_tier", "deleted_at", "buyer_id", "attempted_call_id", "connected_call_id", "last_action_at", "first_action_at",
         "next_action_at", "last_call_at", "schedule_trigger_type", "status_wait", "planned_at", "callback_at",
         "recent_call_disposition_id", "requested_next_action_at",

@@ -23,6 +23,17 @@ async def lead_of(town: Town, company: Company) -> int:
     return int((await company.send("POST", "/api/v1/leads", json=fields)).json()["lead"]["id"])
 
 
+async def converted(company: Company, lead_id: int, *, side: str = "buyer", then: bool = True) -> int:
+    """Let a lead convert, and take that back unless `then`; return the id of its conversion."""
+    for value in dict.fromkeys((True, then)):
+        answer = await company.send("PUT", f"/api/v1/leads/{lead_id}", json={f"{side}_converted": value})
+        assert answer.status_code == 200, answer.text
+    listed = await company.send("GET", f"/api/v1/{side}_conversions", params={"lead_id": str(lead_id)})
+    (found,) = listed.json()[f"{side}_conversions"]
+    assert found["taken_back"] is not then
+    return int(found["id"])
+
+
 async def fired(company: Company, **fields: Any) -> dict[str, Any]:
     answer = await company.send("POST", PATH, json=fields)
     assert answer.status_code == 201, answer.text
@@ -52,6 +63,15 @@ async def test_a_webhook_is_fired_for_a_call(town: Town, company: Company) -> No
     assert (made["call_id"], made["lead_id"]) == (call["id"], lead_id)
     both = await fired(company, outgoing_webhook_id=webhook_id, call_id=call["id"], lead_id=lead_id)
     assert (both["call_id"], both["lead_id"]) == (call["id"], lead_id)
+
+
+async def test_a_webhook_is_fired_for_a_conversion_alone_or_with_its_lead(town: Town, company: Company) -> None:
+    webhook_id, lead_id = await webhook(company), await lead_of(town, company)
+    conversion_id = await converted(company, lead_id)
+    for more in ({}, {"lead_id": lead_id}):
+        made = await fired(company, outgoing_webhook_id=webhook_id, buyer_conversion_id=conversion_id, **more)
+        assert (made["buyer_conversion_id"], made["lead_id"], made["call_id"]) == (conversion_id, lead_id, None)
+        assert made["offer_conversion_id"] is None
 
 
 async def test_every_parameter_of_the_list_takes_effect(town: Town, company: Company) -> None:
@@ -105,6 +125,10 @@ async def test_what_cannot_be_fired_is_refused_with_its_field(town: Town, compan
     webhook_id, lead_id = await webhook(company), await lead_of(town, company)
     paused, theirs = await webhook(company, "Paused", paused=True), await webhook(other)
     foreign = await lead_of(town, other)
+    their_conversion = await converted(other, foreign)
+    taken_back, held = await lead_of(town, company), await converted(company, await lead_of(town, company))
+    taken_back = await converted(company, taken_back, then=False)
+    paid = await converted(company, await lead_of(town, company), side="offer")
     for fields, bad in [
         ({"lead_id": lead_id}, {"outgoing_webhook_id"}),
         ({"outgoing_webhook_id": webhook_id}, {"lead_id"}),
@@ -114,6 +138,15 @@ async def test_what_cannot_be_fired_is_refused_with_its_field(town: Town, compan
         ({"outgoing_webhook_id": webhook_id, "call_id": 4711}, {"call_id"}),
         ({"outgoing_webhook_id": webhook_id, "lead_id": lead_id, "created_at": "noon"}, {"created_at"}),
         ({"outgoing_webhook_id": webhook_id, "lead_id": lead_id, "buyer_conversion_id": 1}, {"buyer_conversion_id"}),
+        ({"outgoing_webhook_id": webhook_id, "lead_id": lead_id, "offer_conversion_id": "x"}, {"offer_conversion_id"}),
+        ({"outgoing_webhook_id": webhook_id, "buyer_conversion_id": their_conversion}, {"buyer_conversion_id"}),
+        ({"outgoing_webhook_id": webhook_id, "buyer_conversion_id": taken_back}, {"buyer_conversion_id"}),
+        ({"outgoing_webhook_id": webhook_id, "lead_id": lead_id, "buyer_conversion_id": held}, {"buyer_conversion_id"}),
+        ({"outgoing_webhook_id": webhook_id, "offer_conversion_id": held}, {"offer_conversion_id"}),
+        (
+            {"outgoing_webhook_id": webhook_id, "buyer_conversion_id": held, "offer_conversion_id": paid},
+            {"buyer_conversion_id", "offer_conversion_id"},
+        ),
     ]:
         answer = await company.send("POST", PATH, json=fields)
         assert (answer.status_code in {400, 422}, set(answer.json()["errors"])) == (True, bad), (fields, answer.text)

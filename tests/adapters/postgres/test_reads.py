@@ -67,7 +67,7 @@ async def test_what_is_no_lead_is_not_found(shown: Shown) -> None:
         assert await PostgresReads(shown.pool).lead(1, reference) is None, reference
 
 
-@pytest.mark.parametrize("more", [{}, {"user_updated_at": START, "rule_deciding": "us-fl", "call_offer_conversion_id": 7}])
+@pytest.mark.parametrize("more", [{}, {"user_updated_at": START, "rule_deciding": "us-fl", "offer_conversion_id": 7}])
 async def test_what_is_read_to_show_a_lead_shows_the_same_as_its_whole_row(shown: Shown, more: dict[str, Any]) -> None:
     await shown.decide(lead(5, data={"first_name": "Ann"}, columns={"name": "Ann"}, step_entered=3, **more))
     found = PostgresReads(shown.pool)

@@ -1,0 +1,206 @@
+"""Is each conversion of a lead or call recorded once, changed with the call, and taken back with its date?"""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from engine.partition.draft import RefusedError
+from schemas.commands import PostWebhook
+from schemas.contact import Call
+from schemas.decisions import Fact
+from schemas.records import Buyer, OutgoingWebhook
+from schemas.requests import (
+    CallDeleteRequested,
+    CallUpdateRequested,
+    ContactRequest,
+    LeadUpdateRequested,
+    WebhookFireRequested,
+)
+from tests.engine.contact.world import KEY, World
+
+WEBHOOK, BUYER, OTHER_BUYER = 9, 41, 42
+
+
+@pytest.fixture
+def world() -> World:
+    made = World()
+    made.add("outgoing_webhook", WEBHOOK, OutgoingWebhook(name="CRM", url="https://crm.example.com/x"))
+    for buyer_id in (BUYER, OTHER_BUYER):
+        made.add("buyer", buyer_id, Buyer(name="B", number="+12125550141"))
+    made.schedule({"id": "call", "kind": "call"}, {"id": "again", "kind": "call"}, on_conversion="continue")
+    return made
+
+
+def call_of(world: World) -> int:
+    """Submit a lead and return its call, which is under way."""
+    lead = world.submit()
+    assert lead.flight is not None
+    return lead.flight.call_id or 0
+
+
+def change(world: World, call_id: int | None, **fields: Any) -> list[Fact]:
+    """Change a call and return what was recorded of conversions."""
+    return recorded(world, CallUpdateRequested(company_id=1, contact_key=KEY, call_id=call_id, **fields))
+
+
+def change_lead(world: World, **fields: Any) -> list[Fact]:
+    """Change the lead and return what was recorded of conversions."""
+    return recorded(world, LeadUpdateRequested(company_id=1, contact_key=KEY, lead_id=world.lead().id, **fields))
+
+
+def recorded(world: World, request: ContactRequest) -> list[Fact]:
+    """Decide a request and return what was recorded of conversions."""
+    count = len(world.facts)
+    world.ask(request)
+    return [fact for fact in world.facts[count:] if fact.type.startswith("conversion.")]
+
+
+def test_a_call_that_converts_for_both_sides_has_a_conversion_of_each(world: World) -> None:
+    call_id = call_of(world)
+    facts = change(world, call_id, buyer_converted=True, offer_converted=True, revenue=25.5, payout=8.0, buyer_id=BUYER)
+    buyer, offer = facts
+    lead = world.lead()
+    assert [(fact.type, fact.lead_id, fact.call_id) for fact in facts] == [("conversion.recorded", lead.id, call_id)] * 2
+    assert (buyer.data["side"], buyer.data["amount"], buyer.data["buyer_id"]) == ("buyer", 25.5, BUYER)
+    assert (offer.data["side"], offer.data["amount"], offer.data["source"]) == ("offer", 8.0, "call_update")
+    assert buyer.data["converted_at"] == world.now
+    assert (lead.buyer_conversion_id, lead.offer_conversion_id) == (buyer.data["conversion_id"], offer.data["conversion_id"])
+    assert buyer.data["conversion_id"] != offer.data["conversion_id"]
+
+
+def test_calls_that_are_changed_by_their_number_say_so(world: World) -> None:
+    call_of(world)
+    (fact,) = change(world, None, offer_id=1, buyer_converted=True)
+    assert fact.data["source"] == "caller_update"
+
+
+def test_a_conversion_that_is_repeated_is_the_same_one(world: World) -> None:
+    call_id = call_of(world)
+    change(world, call_id, buyer_converted=True)
+    before = world.lead().buyer_conversion_id
+    assert change(world, call_id, buyer_converted=True) == []
+    assert change_lead(world, buyer_converted=True) == []
+    assert world.lead().buyer_conversion_id == before
+
+
+def test_money_and_buyer_that_come_later_change_the_record(world: World) -> None:
+    call_id = call_of(world)
+    (first,) = change(world, call_id, buyer_converted=True, revenue=10, buyer_id=BUYER)
+    (later,) = change(world, call_id, add_revenue=5, buyer_id=OTHER_BUYER)
+    assert (later.type, later.data["conversion_id"]) == ("conversion.changed", first.data["conversion_id"])
+    assert (later.data["revision"], later.data["amount"], later.data["buyer_id"]) == (2, 15.0, OTHER_BUYER)
+    assert later.data["converted_at"] == first.data["converted_at"]
+    assert change(world, call_id, payout=3) == []  # the payout is of the other side
+
+
+def test_a_conversion_that_is_taken_back_says_when_and_the_next_one_is_another(world: World) -> None:
+    call_id = call_of(world)
+    (first,) = change(world, call_id, buyer_converted=True, revenue=10)
+    (back,) = change(world, call_id, buyer_converted=False, revenue=0)
+    assert (back.type, back.data["conversion_id"]) == ("conversion.taken_back", first.data["conversion_id"])
+    assert (back.data["taken_back_at"], back.data["amount"]) == (world.now, 10)
+    assert (world.lead().buyer_converted, world.lead().buyer_conversion_id) == (False, None)
+    (again,) = change(world, call_id, buyer_converted=True)
+    assert again.type == "conversion.recorded"
+    assert again.data["conversion_id"] != first.data["conversion_id"]
+
+
+def test_a_lead_that_converts_without_a_call_has_a_conversion_of_its_own(world: World) -> None:
+    call_of(world)
+    (made,) = change_lead(world, offer_converted=True, columns={"traffic_source_id": 7})
+    assert (made.call_id, made.data["source"], made.data["amount"]) == (None, "lead_update", None)
+    assert made.data["traffic_source_id"] == 7
+    assert world.lead().offer_conversion_id == made.data["conversion_id"]
+    (back,) = change_lead(world, offer_converted=False)
+    assert (back.type, world.lead().offer_conversion_id) == ("conversion.taken_back", None)
+
+
+def test_an_update_of_the_lead_takes_no_conversion_of_its_call_back(world: World) -> None:
+    call_id = call_of(world)
+    change(world, call_id, buyer_converted=True)
+    assert change_lead(world, buyer_converted=False) == []
+    assert world.lead().buyer_conversion_id is None
+    (back,) = change(world, call_id, buyer_converted=False)
+    assert back.type == "conversion.taken_back"
+
+
+def test_a_lead_names_its_other_conversion_when_one_is_taken_back(world: World) -> None:
+    first = call_of(world)
+    world.outcome("no_answer")
+    world.wait(60)
+    second = world.lead().flight
+    assert second is not None
+    (one,) = change(world, first, buyer_converted=True)
+    (two,) = change(world, second.call_id, buyer_converted=True)
+    assert world.lead().buyer_conversion_id == two.data["conversion_id"]
+    change(world, second.call_id, buyer_converted=False)
+    assert (world.lead().buyer_converted, world.lead().buyer_conversion_id) == (True, one.data["conversion_id"])
+
+
+def test_the_conversion_of_a_lead_goes_with_it_to_another_number(world: World) -> None:
+    call_of(world)
+    (made,) = change_lead(world, buyer_converted=True)
+    world.update(caller_id="+13055550199")
+    moved = "1|+13055550199"
+    request = LeadUpdateRequested(company_id=1, contact_key=moved, lead_id=world.lead().id, buyer_converted=False)
+    (back,) = recorded(world, request)
+    assert (back.type, back.data["conversion_id"]) == ("conversion.taken_back", made.data["conversion_id"])
+    assert back.data["revision"] == 2
+
+
+def test_the_call_of_a_lead_that_moved_away_names_its_conversion_there(world: World) -> None:
+    call_id = call_of(world)
+    world.update(caller_id="+13055550199")
+    (made,) = change(world, call_id, buyer_converted=True)
+    assert world.lead().buyer_conversion_id == made.data["conversion_id"]
+
+
+def test_the_deletion_of_a_call_leaves_its_conversion(world: World) -> None:
+    call_id = call_of(world)
+    (made,) = change(world, call_id, buyer_converted=True, revenue=10)
+    assert recorded(world, CallDeleteRequested(company_id=1, contact_key=KEY, call_id=call_id)) == []
+    assert world.lead().buyer_conversion_id == made.data["conversion_id"]
+
+
+def fire(world: World, **about: Any) -> PostWebhook:
+    world.ask(WebhookFireRequested(company_id=1, contact_key=KEY, outgoing_webhook_id=WEBHOOK, **about))
+    command = world.commands[-1]
+    assert isinstance(command, PostWebhook)
+    return command
+
+
+def test_a_webhook_that_is_fired_for_a_conversion_describes_it(world: World) -> None:
+    call_id = call_of(world)
+    (made,) = change(world, call_id, buyer_converted=True, revenue=10, buyer_id=BUYER)
+    command = fire(world, call_id=call_id, buyer_conversion_id=made.data["conversion_id"])
+    sent = command.payload["data"]["buyer_conversion"]
+    assert {name: sent[name] for name in ("id", "uuid", "side", "source", "amount", "buyer_id")} == {
+        **{name: made.data[name] for name in ("uuid", "side", "source", "amount", "buyer_id")},
+        "id": made.data["conversion_id"],
+    }
+    (fact,) = [fact for fact in world.facts if fact.type == "webhook.fired_by_hand"]
+    assert fact.data["buyer_conversion_id"] == made.data["conversion_id"]
+    assert "offer_conversion_id" not in fact.data
+
+
+@pytest.mark.parametrize("other", [77, None])
+def test_a_webhook_is_not_fired_for_a_conversion_that_does_not_hold(world: World, other: int | None) -> None:
+    call_id = call_of(world)
+    (made,) = change(world, call_id, buyer_converted=True)
+    if other is None:
+        change(world, call_id, buyer_converted=False)
+    count = len(world.commands)
+    with pytest.raises(RefusedError) as caught:
+        fire(world, call_id=call_id, buyer_conversion_id=other or made.data["conversion_id"])
+    assert list(caught.value.errors) == ["buyer_conversion_id"]
+    assert len(world.commands) == count
+
+
+def test_a_call_from_before_there_were_records_can_be_changed() -> None:
+    call = msgspec.json.decode(
+        b'{"id":1,"uuid":"u","company_id":1,"contact_key":"k","created_at":0,"updated_at":0,"number_called":"+1",'
+        b'"buyer_converted":true}',
+        type=Call,
+    )
+    assert (call.buyer_converted, call.buyer_conversion) == (True, None)
