@@ -39,7 +39,8 @@ from adapters.http.exchange.exchange import PLACEHOLDER, Exchange, HttpRequest, 
 from adapters.http.exchange.export_slots import ExportSlots
 from adapters.http.exchange.failures import problem_from_exception, problem_from_framework
 from adapters.http.exchange.identity import RequestIds
-from adapters.http.exchange.ports import Impressions, Requests, RulesSource
+from adapters.http.exchange.operator_access import OperatorAuthenticator
+from adapters.http.exchange.ports import DeploymentReads, Impressions, Requests, RulesSource
 from adapters.http.exchange.problems import ProblemError
 from adapters.http.exchange.rates import Limiter
 from adapters.http.exchange.report_slots import COOLDOWN_SHARE, EngineThread, ReportSlots, hold_with_cooldown
@@ -48,7 +49,7 @@ from adapters.http.exchange.sending import NO_CONTENT, EncodedResponse, build_as
 from adapters.http.exchange.settings import HttpSettings
 from adapters.http.exchange.unknown_keys import UnknownKeyLimiter
 from adapters.observability.metrics import Metrics
-from adapters.reads.ports import IdempotencyKeys, Reads, ServedChannels, SubscriptionReads
+from adapters.reads.ports import IdempotencyKeys, Operators, Reads, ServedChannels, SubscriptionReads
 from schemas.instant import Instant
 
 STALL_SECONDS = 30.0
@@ -81,6 +82,8 @@ def build_app(
     claims: IdempotencyKeys,
     served: ServedChannels,
     subscriptions: SubscriptionReads,
+    operators: Operators,
+    deployment: DeploymentReads,
     settings: HttpSettings,
     now: Callable[[], Instant],
     ready: Callable[[], Awaitable[Mapping[str, str]]] = _ready,
@@ -93,6 +96,7 @@ def build_app(
     metrics = metrics or Metrics()
     # Not the limiter of companies: addresses can be many, and would push companies out of its table.
     addresses = Limiter(settings.rates)
+    unknown_keys = UnknownKeyLimiter(addresses, time.monotonic)
     active = ActiveCompanies(time.monotonic)
     services = Services(
         requests=requests,
@@ -102,12 +106,11 @@ def build_app(
         claims=claims,
         served=served,
         subscriptions=subscriptions,
+        operators=operators,
+        deployment=deployment,
         settings=settings,
-        authenticator=Authenticator(
-            source,
-            trusted_proxies=settings.trusted_proxies,
-            unknown_key_limiter=UnknownKeyLimiter(addresses, time.monotonic),
-        ),
+        authenticator=Authenticator(source, trusted_proxies=settings.trusted_proxies, unknown_key_limiter=unknown_keys),
+        operator_authenticator=OperatorAuthenticator(operators, unknown_keys),
         limiter=Limiter(settings.rates),
         addresses=addresses,
         ids=RequestIds(settings.secret_key.encode()),

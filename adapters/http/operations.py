@@ -7,6 +7,7 @@ from adapters.http.contacts import contacts
 from adapters.http.exchange.exchange import Operation
 from adapters.http.impressions import impressions
 from adapters.http.leads import callers, lead_changes, leads, submissions, why
+from adapters.http.operator import dead_letters, operator
 from adapters.http.records import audit_logs, company, conversions, previews, records, schedule_versions
 from adapters.http.reports import reports
 from adapters.http.webhooks import deliveries, manual_fires
@@ -35,10 +36,17 @@ OPERATIONS: tuple[Operation, ...] = (
     *records.OPERATIONS,
     *company.OPERATIONS,
     *audit_logs.OPERATIONS,
+    *operator.OPERATIONS,
+    *dead_letters.OPERATIONS,
     *system.OPERATIONS,
 )
 
 
 def documented_operations() -> tuple[Operation, ...]:
-    """Return the operations in the OpenAPI document: all but the probes, which are no public interface."""
-    return tuple(operation for operation in OPERATIONS if operation.path.startswith("/api/v1"))
+    """Return the operations in the OpenAPI document, which is for companies.
+
+    Without the probes, which are no public interface, and without the operator's, which deploy/docs/operators.md describes.
+    """
+    return tuple(
+        operation for operation in OPERATIONS if operation.path.startswith("/api/v1") and operation.access != "operator"
+    )

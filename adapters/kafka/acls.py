@@ -68,7 +68,17 @@ class RoleAccess(Struct, frozen=True, kw_only=True):
 
 
 ACCESS: Mapping[str, RoleAccess] = {
-    "api": RoleAccess(reads=(ACCOUNTS_RULES,), writes=(CONTACTS_REQUESTS, ACCOUNTS_REQUESTS, IMPRESSIONS)),
+    "api": RoleAccess(
+        reads=(
+            *(ACCOUNTS_RULES, DEADLETTER, IMPRESSIONS, *INBOXES, CONTACTS_REQUESTS, ACCOUNTS_REQUESTS),
+            *(CONTACTS_DECISIONS, ACCOUNTS_DECISIONS, *COMMANDS),
+        ),
+        writes=(CONTACTS_REQUESTS, ACCOUNTS_REQUESTS, IMPRESSIONS, *INBOXES),
+        asks=(
+            *("intake", "intake.bulk", "scheduler", "accounts", "projector", "deliverer"),
+            *(f"gateway.{channel}" for channel in COMMAND_TOPICS),
+        ),
+    ),
     "intake": RoleAccess(
         reads=(*INBOXES, ACCOUNTS_RULES, CONTACTS_STATE),
         writes=(CONTACTS_REQUESTS, DEADLETTER),
@@ -106,7 +116,8 @@ ACCESS: Mapping[str, RoleAccess] = {
         creates=True,
     ),
 }
-"""`auditor` verifies and explains; `operator` runs every command of `leadclock`, which writes the identity of the deployment
+"""`api` reads what an operator asks about, and sends dead letters again; `auditor` verifies and
+explains; `operator` runs every command of `leadclock`, which writes the identity of the deployment
 to `accounts.rules` once, sends dead letters again and restores offsets of intake; `producer` puts leads into
 `leads.inbox`, `bulk-producer` imports into the other inbox."""
 

@@ -4,6 +4,7 @@ Each protocol here has one implementation in `adapters.postgres`.
 """
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from typing import Any, Protocol
 
 from msgspec import Struct
@@ -506,4 +507,60 @@ class IdempotencyKeys(Protocol):
 
         Raises `ReadsUnavailableError`.
         """
+        ...
+
+
+class OperatorKey(Struct, frozen=True):
+    """A key of somebody who operates the whole deployment; it belongs to no company."""
+
+    id: int
+    name: str
+    private_key_sha256: str
+    is_revoked: bool
+
+
+class OperatorChange(Struct, frozen=True, kw_only=True):
+    """What somebody who operates the deployment changes: who, from where, and what.
+
+    `key_id` is None for a command that was typed. `subject` is what is changed, `detail` how.
+    """
+
+    key_id: int | None
+    actor: str
+    address: str
+    action: str
+    subject: str
+    detail: str
+    request_id: str | None = None
+
+
+class Operators(Protocol):
+    """Keys of operators, their changes, and the work tables of all companies. Methods raise `ReadsUnavailableError`.
+
+    No contract suite: one adapter (`adapters.postgres.operators.PostgresOperators`), tested in
+    tests/adapters/postgres/test_operators.py on a real database.
+    """
+
+    async def key(self, public_key: str) -> OperatorKey | None:
+        """Return a key by its public half, revoked or not."""
+        ...
+
+    def audited(self, change: OperatorChange) -> AbstractAsyncContextManager[list[str]]:
+        """Store a change before it is made, and its outcome after it: what the block appends to the list, or its error."""
+        ...
+
+    async def audits(self, *, before: int, limit: int) -> Sequence[Row]:
+        """Return changes with an id below one, newest first."""
+        ...
+
+    async def gateways(self) -> Sequence[Row]:
+        """Return which process serves which channel, and until when it did."""
+        ...
+
+    async def event_deliveries(self) -> Sequence[Row]:
+        """Return the subscriptions of all companies whose events wait, were given up, or are not sent."""
+        ...
+
+    async def offsets(self) -> Mapping[tuple[str, str, int], int]:
+        """Return the next offset of each (role, topic, partition) that the work tables know."""
         ...

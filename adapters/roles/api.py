@@ -16,9 +16,11 @@ from adapters.http.exchange.requests import LogRequests
 from adapters.http.exchange.settings import RATES, HttpSettings, Rate, read_rate
 from adapters.http.server import serving
 from adapters.observability.metrics import Metrics
+from adapters.operator.deployment import LogDeployment
 from adapters.postgres.database_errors import describe_database_error as describe_database
 from adapters.postgres.gateways import PostgresServing
 from adapters.postgres.idempotency import PostgresIdempotencyKeys
+from adapters.postgres.operators import PostgresOperators
 from adapters.postgres.pool import Pool, open_pool
 from adapters.postgres.reads import PostgresReads
 from adapters.postgres.results import ResultWaiter
@@ -123,6 +125,8 @@ class ApiRole:
             claims=PostgresIdempotencyKeys(pool),
             served=served,
             subscriptions=PostgresSubscriptionReads(pool),
+            operators=PostgresOperators(pool),
+            deployment=LogDeployment(context, pool),
             settings=_http_settings(context),
             now=context.clock.now,
             ready=self._ready,

@@ -19,7 +19,7 @@ from adapters.kafka.acls import ACCESS
 from adapters.kafka.assignment import GroupAssignment
 from adapters.kafka.committed_offsets import CommittedOffsets, set_offset
 from adapters.kafka.connection import KafkaConnection
-from adapters.kafka.members import count_members
+from adapters.kafka.members import Member, list_members
 from adapters.kafka.topics import Drift, TopicSpec, compare_topics, find_too_small, prepare_topics
 from adapters.observability.skipped import SkippedRecords
 from adapters.partitions.checkpoint import Checkpoint
@@ -132,11 +132,15 @@ class Context:
 
     async def members(self, roles: Sequence[str]) -> dict[str, int]:
         """Return the number of group members of each of these roles that has any. Raises `LogError`."""
+        return {role: len(members) for role, members in (await self.owners(roles)).items()}
+
+    async def owners(self, roles: Sequence[str]) -> dict[str, list[Member]]:
+        """Return the group members of each of these roles that has any. Raises `LogError`."""
         if self._connection is None:
             return {}
         roles_of = {self._group(role): role for role in roles}
-        counts = await count_members(self._connection, list(roles_of))
-        return {roles_of[group]: count for group, count in counts.items()}
+        found = await list_members(self._connection, list(roles_of))
+        return {roles_of[group]: members for group, members in found.items()}
 
     async def set_offset(self, role: str, topic: Topic, partition: int, offset: int) -> None:
         """Set the offset at which a group without members resumes. Raises `LogError`.

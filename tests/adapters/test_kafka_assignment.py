@@ -13,6 +13,7 @@ from aiokafka.errors import GroupAuthorizationFailedError, GroupCoordinatorNotAv
 
 from adapters.kafka.assignment import GroupAssignment
 from adapters.kafka.connection import KafkaConnection
+from adapters.kafka.members import list_members
 from adapters.kafka.topics import TopicSpec, prepare_topics
 from adapters.partitions.checkpoint import Checkpoint
 from engine.partition.ports import LogError
@@ -110,6 +111,21 @@ async def test_members_share_the_partitions_and_a_leaver_gives_its_share_at_once
     assert first.partitions & second.partitions == frozenset()
     await first.close()
     await second.has(4)
+
+
+async def test_members_are_listed_with_their_hosts_and_partitions(join: Join, kafka_bootstrap: str, topic: str) -> None:
+    group, connection = f"{topic}.group", KafkaConnection(kafka_bootstrap)
+    assert await list_members(connection, [group]) == {}
+    first = await join().start()
+    await first.has(4)
+    second = await join().start()
+    await asyncio.gather(first.has(2), second.has(2))
+    async with asyncio.timeout(WAIT_SECONDS):
+        while True:
+            listed = (await list_members(connection, [group, f"{topic}.other"]))[group]
+            if {one.partitions for one in listed} == {first.partitions, second.partitions}:
+                break
+    assert all("127.0.0.1" in one.host and one.name == "leadclock" for one in listed)
 
 
 async def test_a_killed_process_loses_its_partitions_after_its_session(join: Join, kafka_bootstrap: str, topic: str) -> None:

@@ -215,7 +215,7 @@ def test_every_option_that_a_page_names_belongs_to_a_command() -> None:
         "leads send --nothing",
         "topics set-offset --partition x --offset 1",
         "mail extra",
-        "keys create",
+        "keys revoke",
     ],
 )
 def test_a_command_that_does_not_exist_or_does_not_fit_is_found(line: str) -> None:

@@ -22,6 +22,7 @@ from adapters.http.exchange.access import (
     TokenTarget,
     actor_of,
     forwarded_for,
+    read_credentials,
     unauthenticated,
 )
 from adapters.http.exchange.active_companies import ActiveCompanies
@@ -39,16 +40,17 @@ from adapters.http.exchange.binding import (
     read_query,
 )
 from adapters.http.exchange.export_slots import ExportSlots
-from adapters.http.exchange.hosts import company_of_host
+from adapters.http.exchange.hosts import company_of_host, refuse_host_of_company
 from adapters.http.exchange.identity import RequestIds
 from adapters.http.exchange.limited_reads import LimitedReads
+from adapters.http.exchange.operator_access import OperatorAccess, OperatorAuthenticator, is_operator_key
 from adapters.http.exchange.parameters import read_id, unknown_parameters
-from adapters.http.exchange.ports import Impressions, Requests, RulesSource
+from adapters.http.exchange.ports import DeploymentReads, Impressions, Requests, RulesSource
 from adapters.http.exchange.problems import ProblemError, not_found
 from adapters.http.exchange.rates import Limiter
 from adapters.http.exchange.report_slots import EngineThread, ReportSlots
 from adapters.http.exchange.settings import HttpSettings
-from adapters.reads.ports import IdempotencyKeys, LimitableReads, Reads, ServedChannels, SubscriptionReads
+from adapters.reads.ports import IdempotencyKeys, LimitableReads, Operators, Reads, ServedChannels, SubscriptionReads
 from schemas.instant import Instant
 from schemas.records import Company
 
@@ -103,8 +105,11 @@ class Services(Struct, frozen=True, kw_only=True):
     claims: IdempotencyKeys
     served: ServedChannels
     subscriptions: SubscriptionReads
+    operators: Operators
+    deployment: DeploymentReads
     settings: HttpSettings
     authenticator: Authenticator
+    operator_authenticator: OperatorAuthenticator
     limiter: Limiter
     addresses: Limiter
     active: ActiveCompanies
@@ -123,7 +128,7 @@ Handler = Callable[["Exchange"], Awaitable[Reply]]
 class Operation(Struct, frozen=True, kw_only=True):
     """One row of the API.
 
-    - `access`: a key with `scope`, a lead token (a key is optional), or open to all.
+    - `access`: a key with `scope`, a lead token (a key is optional), an operator key, or open to all.
     - `safe`: the operation changes nothing.
     - `suffixes`: endings that the path also takes (`.csv`).
     - `body_bytes_max`: bytes of a body.
@@ -147,7 +152,7 @@ class Operation(Struct, frozen=True, kw_only=True):
     path: str
     summary: str
     handler: Handler
-    access: Literal["key", "token", "open"] = "key"
+    access: Literal["key", "token", "operator", "open"] = "key"
     scope: str = ""
     rate: str | None = "read"
     safe: bool = True
@@ -190,6 +195,7 @@ class Exchange:
         self.fields: Fields = {}
         self.body = b""
         self.access: Access | None = None
+        self._operator: OperatorAccess | None = None
         self.headers: dict[str, str] = {}
         self.now = services.now()
         self.wait_started = services.monotonic()
@@ -202,6 +208,13 @@ class Exchange:
         if self.access is None:
             raise unauthenticated("This needs a key.")
         return self.access
+
+    @property
+    def operator(self) -> OperatorAccess:
+        """Return the sender's operator key. Only operations of operators use this. Raises `ProblemError` unauthenticated."""
+        if self._operator is None:
+            raise unauthenticated("This needs an operator key.")
+        return self._operator
 
     @property
     def reads(self) -> LimitableReads:
@@ -243,10 +256,14 @@ class Exchange:
     async def read(self) -> None:
         """Read query and body, and authenticate the sender. Raises `ProblemError`."""
         operation = self.operation
-        if operation.path.startswith(API_PREFIX):
+        if operation.access == "operator":
+            refuse_host_of_company(self._header(b"host"), self.services.settings.hosts)
+        elif operation.path.startswith(API_PREFIX):
             self.host_company_id = company_of_host(self._header(b"host"), self.services.settings.hosts)
         # Authenticate before reading the body, unless the key may be in a field of the body.
-        early = operation.access == "key" and (not operation.auth_token or self._header(b"authorization") != "")
+        early = operation.access in {"key", "operator"} and (
+            not operation.auth_token or self._header(b"authorization") != ""
+        )
         if early:
             await self._authenticate("")
         self._read_query()
@@ -356,13 +373,28 @@ class Exchange:
         authorization = self._header(b"authorization")
         if not authorization and not auth_token and self.operation.access == "token":
             return
+        public, private = read_credentials(authorization, auth_token)
+        if is_operator_key(public):
+            await self._authenticate_operator(public, private)
+            return
         authenticator = self.services.authenticator
         self.access = await authenticator.authenticate(authorization, auth_token, address=self.address, now=self.now)
         if self.host_company_id not in {None, self.access.company_id}:
             raise unauthenticated(NO_VALID_KEY)  # as if there were no such key: a host says nothing of other companies
+        if self.operation.access == "operator":
+            raise ProblemError("forbidden", "This is the operator's; the key of a company does not reach it.")
         if self.operation.scope:
             self._check_access(self.access)
         self.limit(self.access.company_id)
+
+    async def _authenticate_operator(self, public: str, private: str) -> None:
+        # Before the database is asked: it knows these keys alone, and anybody may invent one.
+        self.enforce_address_limit()
+        found = await self.services.operator_authenticator.authenticate(public, private, address=self.address)
+        if self.operation.access != "operator":
+            raise ProblemError("forbidden", "An operator key reaches the operator's routes only; send a key of the company.")
+        self._operator = found
+        self._limit(self.services.limiter, f"operator/{found.key_id}")
 
     def _check_access(self, access: Access) -> None:
         """Refuse an operation that the key or the teams do not grant, or that reaches more than the teams show."""

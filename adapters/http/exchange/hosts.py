@@ -25,9 +25,18 @@ def company_of_host(header: str, hosts: Mapping[str, int]) -> int | None:
     """Return the company that a Host header names; None where no hosts are set. Raises `ProblemError` unknown_host."""
     if not hosts:
         return None
-    name, _, port = header.rpartition(":")
-    host = (name if name and port.isdigit() else header).lower().removesuffix(".")
-    company_id = hosts.get(host)
+    company_id = hosts.get(_host_of(header))
     if company_id is None:
         raise ProblemError("unknown_host", "No company is served under this host name; correct the address.")
     return company_id
+
+
+def refuse_host_of_company(header: str, hosts: Mapping[str, int]) -> None:
+    """Raise `ProblemError` unknown_host for the host of a company: it serves that one alone, not the operator."""
+    if _host_of(header) in hosts:
+        raise ProblemError("unknown_host", "A company's host does not serve the operator; send this to another address.")
+
+
+def _host_of(header: str) -> str:
+    name, _, port = header.rpartition(":")
+    return (name if name and port.isdigit() else header).lower().removesuffix(".")

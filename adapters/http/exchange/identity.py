@@ -12,6 +12,9 @@ from uuid import RFC_4122, UUID
 from adapters.reads.ports import RESULT_RETENTION
 from schemas.instant import EPOCH, MINUTE, Instant
 
+OPERATOR_PREFIX = "op_"
+"""Of the public half of an operator key, which no company has."""
+
 _MAC_BYTES = 8
 _CLOCK_SKEW = MINUTE
 """How far apart the clocks of two of our machines may be."""
@@ -62,6 +65,11 @@ def new_lead_token() -> str:
 def new_public_key() -> str:
     """Return a new public half of an API key."""
     return f"pk_{secrets.token_urlsafe(15)}"
+
+
+def new_operator_key() -> str:
+    """Return a new public half of an operator key."""
+    return f"{OPERATOR_PREFIX}{secrets.token_urlsafe(15)}"
 
 
 def new_private_key() -> str:

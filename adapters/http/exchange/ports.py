@@ -1,11 +1,11 @@
 """What does the HTTP API need for changes? Ports that append requests and impressions, and the account records so far."""
 
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
 
 from adapters.reads.ports import Result
 from engine.rules import Rules
-from schemas.errors import DependencyError
+from schemas.errors import DependencyError, SenderError
 from schemas.impressions import Impression
 from schemas.wire import Message
 
@@ -73,5 +73,47 @@ class RulesSource(Protocol):
         """Read `accounts.rules` to its current end. No token is refused as unknown before that.
 
         Raises `EventsUnavailableError` if the log does not answer.
+        """
+        ...
+
+
+class RedriveRefusedError(SenderError):
+    """A dead letter cannot be sent again; `str(error)` says why."""
+
+
+class DeploymentReads(Protocol):
+    """What an operator looks at, of all companies: from the log, its consumer groups and the projection.
+
+    One question is answered at a time. Methods raise `LogError`, `ReadsUnavailableError`.
+    No contract suite: one adapter (`adapters.operator.deployment.LogDeployment`), tested in
+    tests/adapters/http/test_operator.py.
+    """
+
+    async def partitions(self) -> Mapping[str, Any]:
+        """Return each partition of each role: its owner, its offsets, its lag, and what is not known here."""
+        ...
+
+    async def lags(self) -> Mapping[str, Any]:
+        """Return how far each role is behind on each of its topics, and what is not known here."""
+        ...
+
+    async def projection(self, *, with_checksums: bool) -> Mapping[str, Any]:
+        """Return how far each partition is projected; the checksums read every row."""
+        ...
+
+    async def dead_letters(
+        self, limit: int, *, partition: int | None, before: int | None
+    ) -> tuple[Sequence[Mapping[str, Any]], Mapping[int, int]]:
+        """Return the newest dead letters, newest first, and from which offset on each partition was read."""
+        ...
+
+    async def dead_letter(self, partition: int, offset: int) -> Mapping[str, Any] | None:
+        """Return everything that is kept of one dead letter, or None."""
+        ...
+
+    async def redrive(self, partition: int, offset: int, value: Any) -> tuple[str, int] | None:
+        """Send a dead letter again, with a new value unless that is None; return topic and offset, or None without it.
+
+        Raises `RedriveRefusedError`.
         """
         ...

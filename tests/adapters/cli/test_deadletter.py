@@ -1,10 +1,9 @@
 """Can what was refused be sent again? Whole, from where it came, or with a sentence that says why not."""
 
-import click
 import pytest
 
-from adapters.cli.deadletter import redrive_record
 from adapters.embedded.log import EmbeddedLog
+from adapters.operator.dead_letters import RedriveError, redrive_record
 from adapters.partitions.dead_letters import append_dead_letters
 from engine.partition.deadletters import dead_letter, is_excerpt, timer_dead_letter
 from engine.partition.ports import LogRecord, Outgoing
@@ -58,7 +57,7 @@ async def test_a_record_that_retention_took_is_said_to_be_gone() -> None:
     letter = await world.refused(b"x" * 2_500_000)
     await world.log.delete_records("leads.inbox", 0, 2)
 
-    with pytest.raises(click.ClickException, match="the record is gone: only the beginning of its 2500000 bytes was kept"):
+    with pytest.raises(RedriveError, match="the record is gone: only the beginning of its 2500000 bytes was kept"):
         await redrive_record(world.log, letter)
 
 
@@ -68,7 +67,7 @@ async def test_a_record_that_its_topic_takes_no_more_is_said_to_be_too_large() -
     await world.log.delete_topic("deadletter")
     world.log._topics["leads.inbox"] = type(world.log._topics["leads.inbox"])("leads.inbox", "id", 1, 1_000_000)
 
-    with pytest.raises(click.ClickException, match=r"leads.inbox does not take the record: .* shorten it"):
+    with pytest.raises(RedriveError, match=r"leads.inbox does not take the record: .* shorten it"):
         await redrive_record(world.log, letter)
 
 
@@ -78,7 +77,7 @@ async def test_a_timer_has_no_record_to_send() -> None:
         0, [timer_dead_letter("contacts.decisions", 0, 7, key="lead/1", due_at=EPOCH, code="decision_failed", detail="no")]
     )
 
-    with pytest.raises(click.ClickException, match=r"decision 7 of contacts.decisions.0. failed on a timer"):
+    with pytest.raises(RedriveError, match=r"decision 7 of contacts.decisions.0. failed on a timer"):
         await redrive_record(world.log, world.log.partition("deadletter", 0).records[-1])
 
 

@@ -43,6 +43,7 @@ NEEDS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "db status": ("", (POSTGRES,)),
     "keys create": ("--company 1", (KAFKA,)),
     "keys list": ("--company 1", (KAFKA,)),
+    "keys revoke": ("--operator op_x", (POSTGRES,)),
     "leads list": ("", (POSTGRES,)),
     "leads show": ("1", (POSTGRES,)),
     "leads forecast": ("", (KAFKA, POSTGRES)),

@@ -25,9 +25,11 @@ from adapters.http.exchange.impression_log import LogImpressions
 from adapters.http.exchange.requests import LogRequests
 from adapters.http.exchange.settings import HttpSettings
 from adapters.observability.metrics import Metrics
+from adapters.operator.deployment import LogDeployment
 from adapters.postgres.gateways import PostgresGateways, PostgresServing
 from adapters.postgres.idempotency import PostgresIdempotencyKeys
 from adapters.postgres.migrate import migrate
+from adapters.postgres.operators import PostgresOperators
 from adapters.postgres.pool import open_pool
 from adapters.postgres.reads import PostgresReads
 from adapters.postgres.results import ResultWaiter
@@ -188,6 +190,8 @@ async def deployed(dsn: str, http_settings: HttpSettings) -> AsyncIterator[Town]
             claims=PostgresIdempotencyKeys(pool),
             served=PostgresServing(pool),
             subscriptions=PostgresSubscriptionReads(pool),
+            operators=PostgresOperators(pool),
+            deployment=LogDeployment(context, pool),
             settings=http_settings,
             now=context.clock.now,
             metrics=metrics,

@@ -72,7 +72,7 @@ async def test_the_document_names_every_operation_once(town: Any) -> None:
     assert document["openapi"] == "3.1.0"
     named = {(path, method) for path, entry in document["paths"].items() for method in entry}
     for operation in OPERATIONS:
-        if operation.path.startswith("/api/v1"):
+        if operation.path.startswith("/api/v1") and operation.access != "operator":
             assert {(operation.path, method.lower()) for method in operation.methods} <= named
     ids = [entry["operationId"] for path in document["paths"].values() for entry in path.values()]
     assert len(ids) == len(set(ids))

@@ -8,11 +8,11 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
-from adapters.cli.deadletter import redrive_record
 from adapters.intake.backpressure import STALLED_MAX
 from adapters.intake.intake import BATCH_MAX
 from adapters.kafka.topics import prepare_topics
 from adapters.observability.metrics import Metrics
+from adapters.operator.dead_letters import redrive_record
 from adapters.partitions.routing import partition_of
 from adapters.roles.broker import connection_of
 from adapters.roles.context import Context, open_context, specs
