@@ -30,12 +30,18 @@ class CapUsage(Struct, omit_defaults=True):
 
 
 class AgentState(Entity, kw_only=True):
-    """The status of an agent, the page where it was set, and the messages acknowledged last."""
+    """The status of an agent, the page where it was set, and the messages acknowledged last.
+
+    `status_timestamp_id` is the change that set the status, `key` what it says to programs. A status that no record of the
+    company has (`offline` by silence) has no `agent_status_id`.
+    """
 
     company_id: int
     agent_status_id: int | None = None
     agent_widget_id: int | None = None
     acknowledged: tuple[int, ...] = ()
+    status_timestamp_id: int | None = None
+    key: str | None = None
 
 
 class Claim(Entity, kw_only=True):

@@ -64,6 +64,7 @@ PROBLEMS: dict[str, Problem] = {
     "events_unavailable": Problem(503, "The event log did not acknowledge; nothing was stored", retryable=True),
     "reads_unavailable": Problem(503, "The database does not answer", retryable=True),
     "reports_busy": Problem(503, "Too many reports and forecasts are being made", retryable=True),
+    "streams_busy": Problem(503, "Too many event streams are open", retryable=True),
     "reads_too_slow": Problem(503, "To find or add up so many records took too long", retryable=True),
 }
 

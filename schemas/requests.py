@@ -471,6 +471,16 @@ class AgentStatusChangeRequested(AccountRequest, frozen=True, kw_only=True):
     agent_widget_id: int | None = None
 
 
+class AgentSilenceReported(AccountRequest, frozen=True, kw_only=True):
+    """The page of an agent has sent no heartbeat for a time: set `offline`, unless another status was set meanwhile.
+
+    `status_timestamp_id` is the change that set the status that the agent had then, None for none.
+    """
+
+    agent_id: int
+    status_timestamp_id: int | None = None
+
+
 class AgentMessageAcknowledged(AccountRequest, frozen=True, kw_only=True):
     """An agent has read a message."""
 
@@ -506,6 +516,7 @@ ACCOUNT_REQUESTS: dict[str, type[AccountRequest]] = {
     "call.earned": CallEarned,
     "agent.status_change_requested": AgentStatusChangeRequested,
     "agent.message_acknowledged": AgentMessageAcknowledged,
+    "agent.silence_reported": AgentSilenceReported,
 }
 
 REQUEST_TYPES: dict[type[Message], str] = {

@@ -35,6 +35,7 @@ from adapters.http.exchange.access import Authenticator, forwarded_for
 from adapters.http.exchange.active_companies import ActiveCompanies
 from adapters.http.exchange.binding import CLOSE_CONNECTION
 from adapters.http.exchange.connections import RequestsInFlight
+from adapters.http.exchange.event_streams import Announcements, EventStreams
 from adapters.http.exchange.exchange import PLACEHOLDER, Exchange, HttpRequest, Operation, Reply, Services
 from adapters.http.exchange.export_slots import ExportSlots
 from adapters.http.exchange.failures import problem_from_exception, problem_from_framework
@@ -49,7 +50,7 @@ from adapters.http.exchange.sending import NO_CONTENT, EncodedResponse, build_as
 from adapters.http.exchange.settings import HttpSettings
 from adapters.http.exchange.unknown_keys import UnknownKeyLimiter
 from adapters.observability.metrics import Metrics
-from adapters.reads.ports import IdempotencyKeys, Operators, Reads, ServedChannels, SubscriptionReads
+from adapters.reads.ports import Heartbeats, IdempotencyKeys, Operators, Reads, ServedChannels, SubscriptionReads
 from schemas.instant import Instant
 
 STALL_SECONDS = 30.0
@@ -84,16 +85,18 @@ def build_app(
     subscriptions: SubscriptionReads,
     operators: Operators,
     deployment: DeploymentReads,
+    announcements: Announcements,
+    heartbeats: Heartbeats,
     settings: HttpSettings,
     now: Callable[[], Instant],
     ready: Callable[[], Awaitable[Mapping[str, str]]] = _ready,
     metrics: Metrics | None = None,
-) -> Litestar:
+) -> "Api":
     """Return the application.
 
     `now` is domain time; `ready` returns what this process waits for (name -> sentence), nothing where it is ready.
     """
-    metrics = metrics or Metrics()
+    watch = RequestMetrics((metrics or Metrics()).registry)
     # Not the limiter of companies: addresses can be many, and would push companies out of its table.
     addresses = Limiter(settings.rates)
     unknown_keys = UnknownKeyLimiter(addresses, time.monotonic)
@@ -108,6 +111,7 @@ def build_app(
         subscriptions=subscriptions,
         operators=operators,
         deployment=deployment,
+        heartbeats=heartbeats,
         settings=settings,
         authenticator=Authenticator(source, trusted_proxies=settings.trusted_proxies, unknown_key_limiter=unknown_keys),
         operator_authenticator=OperatorAuthenticator(operators, unknown_keys),
@@ -117,12 +121,13 @@ def build_app(
         reports=ReportSlots(settings.reports_max),
         active=active,
         exports=ExportSlots(active),
+        streams=EventStreams(reads, announcements, watch.event_streams),
         engine=EngineThread(),
         now=now,
         monotonic=time.monotonic,
         ready=ready,
     )
-    return Api(services, RequestMetrics(metrics.registry))
+    return Api(services, watch)
 
 
 class Api(Litestar):
@@ -141,6 +146,10 @@ class Api(Litestar):
             debug=False,
             on_shutdown=[watch.close],
         )
+
+    def end_streams(self) -> None:
+        """End every event stream: the server waits for open answers when it stops."""
+        self._services.streams.close()
 
     async def __call__(
         self, scope: Scope | LifeSpanScope, receive: Receive | LifeSpanReceive, send: Send | LifeSpanSend

@@ -1,7 +1,7 @@
 """Which operations does the API have? Every row, in the order of the OpenAPI document."""
 
 from adapters.http import system
-from adapters.http.agents import agents
+from adapters.http.agents import agents, events
 from adapters.http.calls import call_changes, call_lists, call_reports, call_starts, calls, texts
 from adapters.http.contacts import contacts
 from adapters.http.exchange.exchange import Operation
@@ -33,6 +33,7 @@ OPERATIONS: tuple[Operation, ...] = (
     *previews.OPERATIONS,
     *schedule_versions.OPERATIONS,
     *agents.OPERATIONS,
+    *events.OPERATIONS,
     *records.OPERATIONS,
     *company.OPERATIONS,
     *audit_logs.OPERATIONS,

@@ -207,6 +207,15 @@ class PostgresReads:
         rows = await self._rows("agent_statuses", company_id, list(agent_ids))
         return {row["collaborator_id"]: row for row in rows}
 
+    async def agent_events(self, after: Mapping[int, int], limit: int) -> Sequence[Row]:
+        """Return the events of each company (key) behind an event (value), in order; `limit` for each company."""
+        return await self._rows("agent_events", list(after), list(after.values()), limit)
+
+    async def newest_agent_event(self, company_id: int) -> int:
+        """Return the id of the newest event of a company, 0 without any."""
+        row = await self._row("newest_agent_event", company_id)
+        return 0 if row is None else int(row["id"])
+
     async def acknowledged_counts(self, company_id: int, message_ids: Sequence[int]) -> dict[int, int]:
         """Return how many agents have acknowledged each message; one that nobody has is left out."""
         rows = await self._rows("acknowledged_counts", company_id, list(message_ids))

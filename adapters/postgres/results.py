@@ -36,6 +36,8 @@ class ResultWaiter:
         self._is_listening = False
         self._error: ReadsUnavailableError | None = None
         self._tasks: list[asyncio.Task[None]] = []
+        self._announced = 0
+        self._announcement = asyncio.Event()
 
     def start(self) -> None:
         """Start to listen and poll."""
@@ -70,6 +72,15 @@ class ResultWaiter:
             return None
         finally:
             self._forget(request_id, future)
+
+    async def next_announcement(self, seen: int, timeout_seconds: float) -> int:
+        """Return how many announcements of the projector were heard, once more than `seen` or after the timeout."""
+        if self._announced <= seen:
+            announcement = self._announcement
+            with suppress(TimeoutError):
+                async with asyncio.timeout(timeout_seconds):
+                    await announcement.wait()
+        return self._announced
 
     def _forget(self, request_id: str, future: asyncio.Future[Result]) -> None:
         waiting = self._waiting.get(request_id)
@@ -111,6 +122,9 @@ class ResultWaiter:
     async def _hold_listener(self, connection: Any) -> None:
         def heard(*_: object) -> None:
             self._poll_now.set()
+            self._announced += 1
+            self._announcement.set()
+            self._announcement = asyncio.Event()
 
         await connection.add_listener(RESULTS_CHANNEL, heard)
         try:

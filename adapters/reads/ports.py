@@ -394,6 +394,14 @@ class Reads(LimitableReads, DueLeadReads, Protocol):
         """Return the newest entry of the log of each agent that has one."""
         ...
 
+    async def agent_events(self, after: Mapping[int, int], limit: int) -> Sequence[Row]:
+        """Return the events for agents of each company (key) behind an event (value), in order; `limit` for each company."""
+        ...
+
+    async def newest_agent_event(self, company_id: int) -> int:
+        """Return the id of the newest event for agents of a company, 0 without any."""
+        ...
+
     async def acknowledged_counts(self, company_id: int, message_ids: Sequence[int]) -> Mapping[int, int]:
         """Return how many agents have acknowledged each message; one that nobody has is left out."""
         ...
@@ -420,6 +428,37 @@ class Reads(LimitableReads, DueLeadReads, Protocol):
 
     async def ping(self) -> None:
         """Return if the database answers and its schema is the expected one or newer; else raise."""
+        ...
+
+
+class SilentAgent(Struct, frozen=True):
+    """An agent whose page sent its last heartbeat at an instant of the database's clock."""
+
+    company_id: int
+    agent_id: int
+    heard_at: Any
+
+
+class Heartbeats(Protocol):
+    """The heartbeats of the pages of agents. Raises `ReadsUnavailableError`.
+
+    No contract suite: PostgreSQL alone keeps them; tests/adapters/postgres/test_heartbeats.py runs on a real one.
+    """
+
+    async def hear(self, company_id: int, agent_id: int) -> None:
+        """Store that the page of an agent is open now."""
+        ...
+
+    async def renew(self, agent_id: int) -> None:
+        """Store a sign of life of an agent whose page sends heartbeats; nothing for any other."""
+        ...
+
+    async def claim_silent(self, after_seconds: float, lease_seconds: float, limit: int) -> Sequence[SilentAgent]:
+        """Return agents without a heartbeat for so long, and keep them from other processes for the lease."""
+        ...
+
+    async def forget(self, agent: SilentAgent) -> None:
+        """Expect no heartbeat of an agent that was reported; one that came meanwhile counts."""
         ...
 
 

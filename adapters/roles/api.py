@@ -6,10 +6,10 @@ from contextlib import suppress
 from ipaddress import IPv4Network, IPv6Network, ip_network
 
 import structlog
-from litestar import Litestar
 
 from adapters.gateway.addresses import networks
-from adapters.http.app import build_app
+from adapters.http.agents.silence import SilenceReports
+from adapters.http.app import Api, build_app
 from adapters.http.exchange.hosts import read_hosts
 from adapters.http.exchange.impression_log import LogImpressions
 from adapters.http.exchange.requests import LogRequests
@@ -19,6 +19,7 @@ from adapters.observability.metrics import Metrics
 from adapters.operator.deployment import LogDeployment
 from adapters.postgres.database_errors import describe_database_error as describe_database
 from adapters.postgres.gateways import PostgresServing
+from adapters.postgres.heartbeats import PostgresHeartbeats
 from adapters.postgres.idempotency import PostgresIdempotencyKeys
 from adapters.postgres.operators import PostgresOperators
 from adapters.postgres.pool import Pool, open_pool
@@ -86,10 +87,12 @@ class ApiRole:
         jobs.start()
         watching = asyncio.create_task(self._watch_database(reads), name="watch the database")
         served = PostgresServing(pool)
+        silence = SilenceReports(PostgresHeartbeats(pool), reads, requests)
+        reporting = asyncio.create_task(silence.run(), name="report silent agents")
         refreshing = asyncio.create_task(_refresh_serving(served), name="refresh serving")
         try:
             await self._read_first_rules(stop)
-            app = self._app(pool, requests, impressions, reads, served)
+            app = self._app(pool, requests, impressions, reads, results, served)
             serve = serving(
                 app,
                 host=settings.http_host,
@@ -102,9 +105,11 @@ class ApiRole:
                 context.own(port)
                 del self._problems["http"]
                 await stop.wait()
+                app.end_streams()
         finally:
             watching.cancel()
             refreshing.cancel()
+            reporting.cancel()
             jobs.stop()
             await requests.close()
             await appender.close()
@@ -113,9 +118,15 @@ class ApiRole:
             await results.close()
             await pool.close()
 
-    def _app(
-        self, pool: Pool, requests: LogRequests, impressions: LogImpressions, reads: PostgresReads, served: PostgresServing
-    ) -> Litestar:
+    def _app(  # noqa: PLR0917 - what the process opened
+        self,
+        pool: Pool,
+        requests: LogRequests,
+        impressions: LogImpressions,
+        reads: PostgresReads,
+        results: ResultWaiter,
+        served: PostgresServing,
+    ) -> Api:
         context = self._context
         return build_app(
             requests=requests,
@@ -127,6 +138,8 @@ class ApiRole:
             subscriptions=PostgresSubscriptionReads(pool),
             operators=PostgresOperators(pool),
             deployment=LogDeployment(context, pool),
+            announcements=results,
+            heartbeats=PostgresHeartbeats(pool),
             settings=_http_settings(context),
             now=context.clock.now,
             ready=self._ready,

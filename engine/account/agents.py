@@ -5,16 +5,19 @@ every version of a record and do not need this one.
 """
 
 from collections.abc import Callable, Collection
+from typing import Any
 
 from engine.account.references import live_record
 from engine.partition.draft import Draft, RefusedError
 from schemas.account import AgentState
 from schemas.decisions import Answer
 from schemas.records import Agent, AgentMessage, AgentStatus, Body, Record, body_of, called
-from schemas.requests import AgentMessageAcknowledged, AgentStatusChangeRequested
-from schemas.state import agent_key
+from schemas.requests import AgentMessageAcknowledged, AgentSilenceReported, AgentStatusChangeRequested
+from schemas.state import agent_key, record_key
 
 DONE = 200
+
+OFFLINE = "offline"
 
 ACKNOWLEDGED_MAX = 200
 """Messages of which an agent's state remembers the acknowledgement: a page acknowledges the newest ones. A repeat for an
@@ -33,15 +36,47 @@ def set_status(draft: Draft, request: AgentStatusChangeRequested) -> None:
     if (state.agent_status_id, state.agent_widget_id) == wanted:
         return
     state.agent_status_id, state.agent_widget_id = wanted
-    draft.put(agent_key(request.agent_id), state)
+    _change_status(draft, request.agent_id, state, status.key)
+
+
+def report_silence(draft: Draft, request: AgentSilenceReported) -> None:
+    """Set an agent `offline` whose page is silent, unless the status has changed since it was. Idempotent by that change.
+
+    The agent's later heartbeats set nothing: that somebody is there does not say that calls may come.
+    """
+    draft.answer = Answer(status=DONE, record_type="agent", record_id=request.agent_id)
+    company_id = request.company_id
+    if live_record(draft, company_id, "agent", request.agent_id) is None:
+        return
+    state = _state(draft, company_id, request.agent_id)
+    if state.status_timestamp_id not in {None, request.status_timestamp_id} or _key_of(draft, state) in {None, OFFLINE}:
+        return
+    state.agent_status_id = None
+    _change_status(draft, request.agent_id, state, OFFLINE, reason="silence")
+
+
+def _change_status(draft: Draft, agent_id: int, state: AgentState, key: str, **more: Any) -> None:
+    """Store a changed status as a new entry of the log."""
+    state.status_timestamp_id, state.key = draft.next_id(), key
+    draft.put(agent_key(agent_id), state)
     draft.fact(
         "agent.status_changed",
-        timestamp_id=draft.next_id(),
-        agent_id=request.agent_id,
-        agent_status_id=request.agent_status_id,
-        agent_widget_id=request.agent_widget_id,
-        key=status.key,
+        timestamp_id=state.status_timestamp_id,
+        agent_id=agent_id,
+        agent_status_id=state.agent_status_id,
+        agent_widget_id=state.agent_widget_id,
+        key=key,
+        **more,
     )
+
+
+def _key_of(draft: Draft, state: AgentState) -> str | None:
+    """Return what the status of an agent says to programs; None for an agent who never had one."""
+    if state.key is not None or state.agent_status_id is None:
+        return state.key
+    record = draft.get(record_key("agent_status", state.agent_status_id), Record)  # set before keys were stored
+    body = None if record is None else body_of(record)
+    return body.key if isinstance(body, AgentStatus) else None
 
 
 def acknowledge(draft: Draft, request: AgentMessageAcknowledged) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 
-from engine.account.agents import acknowledge, forget_deleted, set_status
+from engine.account.agents import acknowledge, forget_deleted, report_silence, set_status
 from engine.account.changes import change_record, end_pause
 from engine.account.slots import apply_record_change, count_earned, release_slot, request_slot, wake
 from engine.partition.aggregate import Adoption, Timer
@@ -17,6 +17,7 @@ from schemas.requests import (
     ACCOUNT_REQUESTS,
     AccountRequest,
     AgentMessageAcknowledged,
+    AgentSilenceReported,
     AgentStatusChangeRequested,
     CallEarned,
     RecordChangeRequested,
@@ -89,6 +90,8 @@ class AccountAggregate:
                 set_status(draft, request)
             case AgentMessageAcknowledged():
                 acknowledge(draft, request)
+            case AgentSilenceReported():
+                report_silence(draft, request)
             case _:
                 raise TypeError(f"{type(request).__name__} is not asked of an account")
 

@@ -12,7 +12,7 @@ COLUMNS: tuple[Column, ...] = (
     Column("user_id", "integer", "always null: people do not sign in yet"),
     Column("collaborator_id", "integer", "the agent"),
     Column("agent_widget_id", "integer", "the page of the agent where the status was set, as its program numbers it"),
-    Column("agent_status_id", "integer", "the status that the agent has from then on"),
+    Column("agent_status_id", "integer", "the status that the agent has from then on; null where no record has its key"),
     Column("created_at", "date-time", "when the status was set"),
     Column("updated_at", "date-time", "as created_at: an entry does not change"),
     Column("key", "string", "key of the status at that time, such as available"),

@@ -23,6 +23,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 FIRST_PAGE = Path(__file__).parents[2] / "README.md"
 PAGE = Path(__file__).parents[2] / "deploy" / "docs" / "producers.md"
 SUBSCRIPTIONS_PAGE = PAGE.with_name("subscriptions.md")
+AGENTS_PAGE = PAGE.with_name("agents.md")
 SECONDS = 60.0
 
 ELSEWHERE = {
@@ -103,3 +104,16 @@ async def test_the_commands_of_the_subscriptions_page_work_as_they_stand(town: A
         output = await _ran(found("bash"), "-euc", STRICT_CURL + script, folder=tmp_path, **names)
     assert '"secret":"whsec_' in output
     assert '"deliveries":[]' in output
+
+
+async def test_the_commands_of_the_agents_page_work_as_they_stand(town: Any, company: Any, tmp_path: Path) -> None:
+    places = await make_places(town, company, EXAMPLES["show_agent"])
+    await town.context.rules.refresh()
+    async with serving(town.app, host="127.0.0.1", port=0) as port:
+        names = {"BASE": f"http://127.0.0.1:{port}", "KEY": f"{company.public_key}:{company.private_key}"}
+        output = ""
+        for script in blocks("sh", AGENTS_PAGE):
+            placed = script.replace(RECORDS["agent"], places[RECORDS["agent"]])
+            output += await _ran(found("bash"), "-euc", STRICT_CURL + placed, folder=tmp_path, **names)
+    assert "event: ready" in output
+    assert '"last_event_id":' in output

@@ -16,6 +16,7 @@ from adapters.http.operations import documented_operations
 from adapters.kafka.log import KafkaLog
 from adapters.local.process import LOCALHOST, free_port
 from adapters.partitions.feed import RulesTopic
+from adapters.postgres.heartbeats import PostgresHeartbeats
 from adapters.postgres.idempotency import PostgresIdempotencyKeys
 from adapters.postgres.pool import open_pool
 from adapters.postgres.reads import PostgresReads
@@ -39,7 +40,7 @@ async def town(database: str) -> AsyncIterator[Town]:
 
 def served_by(town: Town, services: Services) -> None:
     """Let the client speak with an application that has other services."""
-    app: Any = Api(services, town.app._watch)  # type: ignore[attr-defined]
+    app: Any = Api(services, town.app._watch)
     town.client._transport = httpx.ASGITransport(app=app, raise_app_exceptions=False)
 
 
@@ -65,7 +66,7 @@ def assert_tells_an_outage(name: str, answer: httpx.Response, code: str) -> None
 async def test_every_route_without_the_database_is_503_or_stores_what_was_sent(town: Town) -> None:
     company = await town.company()
     places = await make_places(town, company, *EXAMPLES.values())
-    services: Services = town.app._services  # type: ignore[attr-defined]
+    services: Services = town.app._services
     away = await open_pool(f"postgresql://leadclock:word@{LOCALHOST}:{free_port()}/leadclock")
     reads = PostgresReads(away)
     requests = LogRequests(
@@ -79,7 +80,14 @@ async def test_every_route_without_the_database_is_503_or_stores_what_was_sent(t
     settings = structs.replace(services.settings, wait_seconds=0.1)
     served_by(
         town,
-        structs.replace(services, reads=reads, claims=PostgresIdempotencyKeys(away), requests=requests, settings=settings),
+        structs.replace(
+            services,
+            reads=reads,
+            claims=PostgresIdempotencyKeys(away),
+            heartbeats=PostgresHeartbeats(away),
+            requests=requests,
+            settings=settings,
+        ),
     )
     safe = {operation.name for operation in documented_operations() if operation.safe}
     for name, answer in (await answers(town, company, places)).items():
@@ -112,14 +120,14 @@ class Unreachable:
         await self._log.partition_count(self._topic)
 
 
-WITHOUT_THE_BROKER = {"replay_subscription", "enable_subscription"}
-"""They change what is stored beside the log: which events are sent again."""
+WITHOUT_THE_BROKER = {"replay_subscription", "enable_subscription", "send_agent_heartbeat"}
+"""They change what is stored beside the log: which events are sent again, and which pages are open."""
 
 
 async def test_every_route_that_writes_is_503_without_the_broker_and_reads_go_on(town: Town) -> None:
     company = await town.company()
     places = await make_places(town, company, *EXAMPLES.values())
-    services: Services = town.app._services  # type: ignore[attr-defined]
+    services: Services = town.app._services
     log = KafkaLog(f"{LOCALHOST}:{free_port()}", deadline_seconds=1.0)
     rules = Unreachable(town.context.rules, log, town.context.names.of("accounts.rules"))
     appender = await log.appender()

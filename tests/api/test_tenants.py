@@ -103,6 +103,7 @@ NAMES_NOTHING = frozenset(
         # What a company calls its own.
         *("user_buyer_id", "user_fleet_id", "user_traffic_source_id", "external_record_id", "sub_id"),
         "lead_import_id",
+        "last_event_id",  # a place in the company's own order of events
         "agent_widget_id",  # a page, as the agent's program numbers it
         "last_contact_id",  # of an unblock contact job: shown as it was sent, and nobody is looked up by it
         "caller_id",  # a person, who is another one at every company

@@ -74,7 +74,7 @@ STATUSES: dict[int, str] = {
     """,
     429: "rate_limited number_recently_dialed",
     500: "internal_error decision_failed",
-    503: "requests_unread events_unavailable reads_unavailable reports_busy reads_too_slow commands_open",
+    503: "requests_unread events_unavailable reads_unavailable reports_busy streams_busy reads_too_slow commands_open",
 }
 """Codes by status: senders branch on both, so neither changes after a release."""
 
@@ -93,6 +93,7 @@ def test_only_our_own_faults_and_full_queues_may_be_tried_again() -> None:
         "events_unavailable",
         "reads_unavailable",
         "reports_busy",
+        "streams_busy",
         "reads_too_slow",
         "commands_open",
     }

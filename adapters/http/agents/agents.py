@@ -1,9 +1,18 @@
 """What does an agent's page need beside the records? Set a status, see its log, read messages and acknowledge them."""
 
 from collections.abc import Collection
+from contextlib import suppress
 from functools import partial
 
-from adapters.http.exchange.answers import PAGING_PARAMETERS, read_columns, read_paging, reply_with_list, reply_with_page
+from adapters.http.agents.silence import OFFLINE_AFTER_SECONDS
+from adapters.http.exchange.answers import (
+    PAGING_PARAMETERS,
+    read_columns,
+    read_paging,
+    reply_with_list,
+    reply_with_page,
+    reply_with_record,
+)
 from adapters.http.exchange.exchange import Exchange, Operation, Reply
 from adapters.http.exchange.parameters import Parameters
 from adapters.http.exchange.problems import ProblemError, not_found
@@ -12,8 +21,8 @@ from adapters.http.exchange.writes import submit_change
 from adapters.http.records.counted_columns import Counted
 from adapters.http.records.records import KINDS_BY_TYPE, live_row, render
 from adapters.http.schema.inputs import ID
-from adapters.http.schema.shapes import many_of, record_answer, view_name
-from adapters.reads.ports import AgentStatusFilter, Paging, RecordFilter
+from adapters.http.schema.shapes import HEARTBEAT, many_of, one_of, record_answer, view_name
+from adapters.reads.ports import AgentStatusFilter, Paging, ReadsUnavailableError, RecordFilter
 from engine.account.agents import is_addressed
 from engine.submission.fields import is_blank
 from engine.views.agent_status_timestamp import AGENT_STATUS_TIMESTAMP_COLUMNS, agent_status_timestamp_view
@@ -70,13 +79,25 @@ async def set_status(exchange: Exchange) -> Reply:
     message = AgentStatusChangeRequested(
         company_id=exchange.company_id, agent_id=agent_id, agent_status_id=status_id or 0, agent_widget_id=widget_id
     )
+    with suppress(ReadsUnavailableError):  # a sign of life that is lost costs a status that is set again
+        await exchange.services.heartbeats.renew(agent_id)
     return await submit_change(exchange, message, render)
+
+
+async def heartbeat(exchange: Exchange) -> Reply:
+    """Store that the page of an agent is open."""
+    row = await live_row(exchange, AGENT)
+    check_is_own(exchange, row["id"])
+    Parameters(exchange.fields).finish()
+    await exchange.services.heartbeats.hear(exchange.company_id, row["id"])
+    shown = {"collaborator_id": row["id"], "offline_after_seconds": int(OFFLINE_AFTER_SECONDS)}
+    return reply_with_record(exchange, "agent_heartbeat", shown)
 
 
 async def messages(exchange: Exchange) -> Reply:
     """Answer with the newest messages for an agent that the agent has not acknowledged."""
     row = await live_row(exchange, AGENT)
-    _check_is_own(exchange, row["id"])
+    check_is_own(exchange, row["id"])
     parameters = Parameters(exchange.query)
     columns = read_columns(parameters, record_columns(MESSAGE.type))
     parameters.finish()
@@ -141,16 +162,22 @@ async def _agent_of(exchange: Exchange, parameters: Parameters) -> int:
     elif agent_id is not None and not await is_known(exchange, "agent", agent_id):
         parameters.refuse(FIELD, f"names no agent: {agent_id}")
     elif agent_id is not None:
-        _check_is_own(exchange, agent_id)
+        check_is_own(exchange, agent_id)
     return agent_id or 0
 
 
-def _check_is_own(exchange: Exchange, agent_id: int) -> None:
+def check_is_own(exchange: Exchange, agent_id: int) -> None:
     """Refuse another agent to a person, unless the person may change agents. Raises `ProblemError` forbidden."""
-    access = exchange.key
-    if access.is_superuser or agent_id == _own_agent_id(exchange) or access.has_scope("agent:update"):
+    if is_own(exchange, agent_id):
         return
+    access = exchange.key
     raise ProblemError("forbidden", f"{access.user_email} acts for one agent; another one needs the scope agent:update.")
+
+
+def is_own(exchange: Exchange, agent_id: int) -> bool:
+    """Return whether the key may act for an agent: its person is the agent, or may change agents."""
+    access = exchange.key
+    return access.is_superuser or agent_id == _own_agent_id(exchange) or access.has_scope("agent:update")
 
 
 def _own_agent_id(exchange: Exchange) -> int | None:
@@ -198,6 +225,20 @@ OPERATIONS: tuple[Operation, ...] = (
         types={FIELD: ID, "agent_status_id": ID, "agent_widget_id": ID},
         required=("agent_status_id",),
         answer=_AGENT_ANSWER,
+    ),
+    Operation(
+        name="send_agent_heartbeat",
+        methods=("POST",),
+        path=f"{AGENT.path}/{{id}}/heartbeat",
+        summary="Say that the page of an agent is open",
+        handler=heartbeat,
+        scope="agent_status:set",
+        records="visible",
+        rate="write",
+        safe=False,
+        leads="none",
+        answer=one_of("agent_heartbeat", HEARTBEAT),
+        has_result=False,
     ),
     Operation(
         name="list_messages_of_agent",

@@ -115,7 +115,18 @@ BY_NAME: Mapping[str, str] = {
     "list_agent_status_timestamps": "Lists when each agent had which status, the newest first.",
     "set_agent_status": "Sets the status of an agent and logs it. A status that the agent has already changes nothing.",
     "list_messages_of_agent": (
-        "Returns the newest messages for an agent that the agent has not acknowledged. Read it again to see new ones."
+        "Returns the newest messages for an agent that the agent has not acknowledged. `/events` tells of new ones."
+    ),
+    "send_agent_heartbeat": (
+        "Says that the page of an agent is open. After the first one, an agent whose page is silent for 30 s goes offline: "
+        "that is logged as a change of status. A heartbeat never sets a status. Setting a status counts as one."
+    ),
+    "follow_agent": (
+        "Tells what changes for an agent: the agent's status, messages for the agent, and which of them were acknowledged. "
+        "With `Accept: text/event-stream` the answer is a stream of server-sent events that stays open; it resumes behind "
+        "the header `Last-Event-ID`, begins with `ready` (or with `reset` where too much was missed: read the agent and "
+        "its messages again), and ends when its key is revoked. Otherwise the answer has the events behind "
+        "`last_event_id`."
     ),
     "acknowledge_agent_message": "Says that an agent has read a message: it is not shown to the agent again.",
     "create_subscription": (

@@ -257,6 +257,8 @@ EXAMPLES: Mapping[str, Example] = {
         }
     ),
     "list_messages_of_agent": Example(path={"id": RECORDS["agent"]}, query={"columns": "id,content"}),
+    "send_agent_heartbeat": Example(path={"id": RECORDS["agent"]}),
+    "follow_agent": Example(path={"id": RECORDS["agent"]}, query={"last_event_id": "0"}),
     "list_subscription_deliveries": Example(
         path={"id": RECORDS["subscription"]}, query={"state": "failed", "columns": "id,event,lead_id,attempts,last_detail"}
     ),

@@ -39,6 +39,7 @@ NOT_COLUMNS = frozenset({"private_key", "secret", "pivots", "total"})
 
 BODY_TYPES = ("application/json", "application/x-www-form-urlencoded", "multipart/form-data")
 CSV = "text/csv"
+EVENT_STREAM = "text/event-stream"
 
 _DESCRIPTION = """
 Paths are relative to this server. A body may be JSON, a form or multipart in UTF-8, and every field of a body may also
@@ -312,6 +313,8 @@ def _content(operation: Operation, method: str, suffix: str) -> dict[str, Any]:
         return {CSV: as_file}
     schema = operation.answer or {"type": "object"}
     shown = {"application/json": {"schema": schema, **({"example": recorded.body} if recorded.body is not None else {})}}
+    if operation.streams:
+        shown |= {EVENT_STREAM: {"schema": {"type": "string", "description": "server-sent events"}}}
     return {**shown, CSV: as_file} if not suffix and ".csv" in operation.suffixes else shown
 
 

@@ -171,6 +171,14 @@ class Authenticator:
         teams = () if key.user_email is None else self._source.rules.teams_of(record.company_id, key.user_email)
         return Access(record.company_id, record.id, key.scopes, key.user_email, teams)
 
+    def renew(self, access: Access, *, address: str, now: Instant) -> Access | None:
+        """Return what a key that was authenticated before gives now; None if it is not valid any more."""
+        key = self._source.rules.body(ApiKey, "api_key", access.key_id)
+        if key is None or not _is_valid(key, now) or (key.ip_allow_list and not _is_listed(address, key.ip_allow_list)):
+            return None
+        teams = () if key.user_email is None else self._source.rules.teams_of(access.company_id, key.user_email)
+        return Access(access.company_id, access.key_id, key.scopes, key.user_email, teams)
+
     async def target(self, lead_token: str, *, address: str | None) -> TokenTarget | None:
         """Return the offer or schedule of a lead token, or None if no company has this token.
 

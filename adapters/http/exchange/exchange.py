@@ -7,7 +7,7 @@ for all operations are made from these rows.
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import msgspec
 import structlog
@@ -39,6 +39,7 @@ from adapters.http.exchange.binding import (
     read_known_query,
     read_query,
 )
+from adapters.http.exchange.event_streams import EventStreams
 from adapters.http.exchange.export_slots import ExportSlots
 from adapters.http.exchange.hosts import company_of_host, refuse_host_of_company
 from adapters.http.exchange.identity import RequestIds
@@ -50,7 +51,15 @@ from adapters.http.exchange.problems import ProblemError, not_found
 from adapters.http.exchange.rates import Limiter
 from adapters.http.exchange.report_slots import EngineThread, ReportSlots
 from adapters.http.exchange.settings import HttpSettings
-from adapters.reads.ports import IdempotencyKeys, LimitableReads, Operators, Reads, ServedChannels, SubscriptionReads
+from adapters.reads.ports import (
+    Heartbeats,
+    IdempotencyKeys,
+    LimitableReads,
+    Operators,
+    Reads,
+    ServedChannels,
+    SubscriptionReads,
+)
 from schemas.instant import Instant
 from schemas.records import Company
 
@@ -78,6 +87,8 @@ Extra = Literal["refused", "checked_by_handler", "tokens", "ignored"]
 """
 
 JSON = msgspec.json.Encoder()
+
+T = TypeVar("T")
 
 logger = structlog.get_logger(__name__)
 
@@ -107,6 +118,7 @@ class Services(Struct, frozen=True, kw_only=True):
     subscriptions: SubscriptionReads
     operators: Operators
     deployment: DeploymentReads
+    heartbeats: Heartbeats
     settings: HttpSettings
     authenticator: Authenticator
     operator_authenticator: OperatorAuthenticator
@@ -116,6 +128,7 @@ class Services(Struct, frozen=True, kw_only=True):
     ids: RequestIds
     reports: ReportSlots
     exports: ExportSlots
+    streams: EventStreams
     engine: EngineThread
     now: Callable[[], Instant]
     monotonic: Callable[[], float]
@@ -140,6 +153,7 @@ class Operation(Struct, frozen=True, kw_only=True):
 
     The rest is for the documentation:
 
+    - `streams`: the answer may also be a stream of server-sent events.
     - `types`: JSON Schema of fields that differ from `adapters.http.schema.inputs.PARAMETERS`.
     - `required`: fields that must be sent.
     - `body`, `answer`: JSON Schema of the body and of a successful answer; with `created`, that may be a 201.
@@ -170,6 +184,7 @@ class Operation(Struct, frozen=True, kw_only=True):
     created: bool = False
     problems: tuple[str, ...] = ()
     has_result: bool = True
+    streams: bool = False
 
     @property
     def has_root(self) -> bool:
@@ -301,10 +316,10 @@ class Exchange:
             self.limit(target.company_id)
         return target
 
-    async def hold_until_answered(self, block: AbstractAsyncContextManager[None]) -> None:
+    async def hold_until_answered(self, block: AbstractAsyncContextManager[T]) -> T:
         """Enter a context that is left when the answer ends, whether sent or aborted. Raises what entering raises."""
         held: AsyncExitStack = self.request.scope["state"].setdefault("held", AsyncExitStack())
-        await held.enter_async_context(block)
+        return await held.enter_async_context(block)
 
     async def release_held(self) -> None:
         """Leave the held contexts now: the server may report the end of an answer late."""

@@ -7,7 +7,7 @@ import re
 from http import HTTPStatus
 
 import structlog
-from prometheus_client import CollectorRegistry, Counter, Histogram
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from adapters.observability.event_counter import EventCounter
 
@@ -59,6 +59,7 @@ class RequestMetrics:
             buckets=SECONDS,
             registry=registry,
         )
+        self.event_streams = Gauge("leadclock_http_event_streams", "Event streams that are open", registry=registry)
         self._series: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
         self._tally = EventCounter("requests.answered")
 

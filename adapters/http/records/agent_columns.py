@@ -12,6 +12,7 @@ async def agent_columns(reads: Reads, company_id: int, agent_ids: Sequence[int])
     return {
         agent_id: {
             "agent_status_id": row["agent_status_id"],
+            "agent_status_key": row["key"],
             "agent_widget_id": row["agent_widget_id"],
             "status_changed_at": cell(row["created_at"]),
         }

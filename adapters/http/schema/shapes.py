@@ -12,6 +12,7 @@ from adapters.gateway.signing import SIGNED_TYPES
 from adapters.http.schema.inputs import INPUTS, Schema, ref
 from adapters.http.schema.record_descriptions import sentence_of
 from engine.submission.fields import INTEGER_MAX
+from engine.views.agent_event import COLUMNS as AGENT_EVENT_TABLE
 from engine.views.agent_status_timestamp import COLUMNS as AGENT_STATUS_TIMESTAMP_TABLE
 from engine.views.audit_log import COLUMNS as AUDIT_LOG_TABLE
 from engine.views.call import COLUMNS as CALL_TABLE
@@ -131,6 +132,12 @@ REPLAY: Schema = {
     "properties": {"subscription_id": ID_SHOWN, "replayed_count": {"type": "integer", "minimum": 0}},
 }
 
+HEARTBEAT: Schema = {
+    "type": "object",
+    "required": ["collaborator_id", "offline_after_seconds"],
+    "properties": {"collaborator_id": ID_SHOWN, "offline_after_seconds": {"type": "integer", "minimum": 1}},
+}
+
 AUDIT_LOG_TYPES: Mapping[str, Schema] = {
     **{column.name: _CELLS[column.type] for column in AUDIT_LOG_TABLE if column.name != "fields"},
     "id": ID_SHOWN,
@@ -140,9 +147,15 @@ AUDIT_LOG_TYPES: Mapping[str, Schema] = {
 
 AGENT_STATUS_TIMESTAMP_TYPES: Mapping[str, Schema] = {
     **{column.name: _CELLS[column.type] for column in AGENT_STATUS_TIMESTAMP_TABLE},
-    **dict.fromkeys(("id", "company_id", "collaborator_id", "agent_status_id"), ID_SHOWN),
+    **dict.fromkeys(("id", "company_id", "collaborator_id"), ID_SHOWN),
 }
 """Column of an entry in the log of agent statuses -> its schema."""
+
+AGENT_EVENT_TYPES: Mapping[str, Schema] = {
+    **{column.name: {**_CELLS[column.type], "description": column.rule} for column in AGENT_EVENT_TABLE},
+    "id": ID_SHOWN,
+}
+"""Member of an event of an agent -> its schema."""
 
 _BASE_TYPES: Mapping[str, Schema] = {
     "id": ID_SHOWN,
@@ -163,6 +176,7 @@ _BASE_TYPES: Mapping[str, Schema] = {
     "succeeded_at": MOMENT_SHOWN,
     "status_changed_at": MOMENT_SHOWN,
     "agent_status_id": nullable("integer"),
+    "agent_status_key": nullable("string"),
     "agent_widget_id": nullable("integer"),
     "agent_widget_count": {"type": "integer", "minimum": 0},
     **{name: {"type": "integer", "minimum": 0} for name in ("waiting_count", "dropped_count")},
@@ -190,6 +204,7 @@ def components() -> dict[str, Any]:
         "Replay": REPLAY,
         "AuditLog": columned("An entry of the audit log", AUDIT_LOG_TYPES),
         "AgentStatusTimestamp": columned("An entry in the log of agent statuses", AGENT_STATUS_TIMESTAMP_TYPES),
+        "AgentEvent": columned("An event of an agent", AGENT_EVENT_TYPES),
         "NewLead": _unborn(lead()),
         "TokenLead": TOKEN_LEAD,
         "Paging": PAGING,

@@ -340,6 +340,20 @@ CROSS JOIN LATERAL (
     SELECT * FROM {read}.agent_status_timestamps WHERE company_id = $1 AND collaborator_id = a.id ORDER BY id DESC LIMIT 1
 ) AS t
 
+-- agent_events --
+-- The message of an event about one as it is now: an older version of it helps no page.
+SELECT e.*, m.body AS message_body, m.version AS message_version, m.deleted_at AS message_deleted_at
+FROM unnest($1::bigint[], $2::bigint[]) AS a (company_id, after)
+CROSS JOIN LATERAL (
+    SELECT * FROM {read}.agent_events AS f WHERE f.company_id = a.company_id AND f.id > a.after ORDER BY f.id LIMIT $3
+) AS e
+LEFT JOIN {read}.records AS m
+    ON m.company_id = e.company_id AND m.type = 'agent_message' AND m.id = (e.data ->> 'record_id')::bigint
+ORDER BY e.company_id, e.id
+
+-- newest_agent_event --
+SELECT id FROM {read}.agent_events WHERE company_id = $1 ORDER BY id DESC LIMIT 1
+
 -- acknowledged_counts --
 SELECT (data ->> 'agent_message_id')::bigint AS message_id, count(DISTINCT data ->> 'agent_id') AS agents
 FROM {read}.history

@@ -14,12 +14,11 @@ from urllib.parse import urlsplit, urlunsplit
 import asyncpg
 import httpx
 import pytest_asyncio
-from litestar import Litestar
 
 from adapters.clock import wall_now
 from adapters.embedded.faults import FaultPoint
 from adapters.embedded.log import EmbeddedLog
-from adapters.http.app import build_app
+from adapters.http.app import Api, build_app
 from adapters.http.exchange.identity import hash_private_key
 from adapters.http.exchange.impression_log import LogImpressions
 from adapters.http.exchange.requests import LogRequests
@@ -27,6 +26,7 @@ from adapters.http.exchange.settings import HttpSettings
 from adapters.observability.metrics import Metrics
 from adapters.operator.deployment import LogDeployment
 from adapters.postgres.gateways import PostgresGateways, PostgresServing
+from adapters.postgres.heartbeats import PostgresHeartbeats
 from adapters.postgres.idempotency import PostgresIdempotencyKeys
 from adapters.postgres.migrate import migrate
 from adapters.postgres.operators import PostgresOperators
@@ -113,7 +113,7 @@ class Company:
 class Town:
     """The deployment, and a client without a key."""
 
-    def __init__(self, context: Context, requests: LogRequests, app: Litestar, results: ResultWaiter) -> None:
+    def __init__(self, context: Context, requests: LogRequests, app: Api, results: ResultWaiter) -> None:
         self.context = context
         self.requests = requests
         self.app = app
@@ -192,10 +192,13 @@ async def deployed(dsn: str, http_settings: HttpSettings) -> AsyncIterator[Town]
             subscriptions=PostgresSubscriptionReads(pool),
             operators=PostgresOperators(pool),
             deployment=LogDeployment(context, pool),
+            announcements=results,
+            heartbeats=PostgresHeartbeats(pool),
             settings=http_settings,
             now=context.clock.now,
             metrics=metrics,
         )
+        stack.callback(app.end_streams)
         place = Town(context, requests, app, results)
         place.outage, place.pool, place.metrics = outage, pool, metrics
         stack.push_async_callback(place.client.aclose)

@@ -1,9 +1,13 @@
 """Can agents set a status, and read and acknowledge the messages that are for them?"""
 
+import asyncio
 from typing import Any
 
 import pytest
 
+from adapters.http.agents import silence
+from adapters.http.agents.silence import SilenceReports
+from adapters.postgres.heartbeats import PostgresHeartbeats
 from tests.adapters.http.test_teams import ADA, person, team
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -193,3 +197,63 @@ async def test_a_person_acts_for_the_agent_with_that_address_and_for_no_other(to
     await town.context.rules.refresh()
     set_for_another = await ada.send("POST", SET, json={"agent_status_id": available, "collaborator_id": theirs})
     assert set_for_another.json()["agent"]["id"] == theirs
+
+
+def beat(agent_id: int) -> str:
+    return f"/api/v1/agents/{agent_id}/heartbeat"
+
+
+def reports(town: Any) -> SilenceReports:
+    return SilenceReports(PostgresHeartbeats(town.pool), town.app._services.reads, town.requests)
+
+
+async def shown_status(company: Any, agent_id: int) -> tuple[str | None, int | None]:
+    shown = (await company.send("GET", f"/api/v1/agents/{agent_id}")).json()["agent"]
+    return shown["agent_status_key"], shown["agent_status_id"]
+
+
+async def test_an_agent_whose_page_is_silent_goes_offline_and_heartbeats_set_nothing(
+    town: Any, company: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    available, ada, grace = await status(company), await agent(company), await agent(company, name="Grace")
+    for agent_id in (ada, grace):
+        await company.send("POST", SET, json={"collaborator_id": agent_id, "agent_status_id": available})
+    heard = await company.send("POST", beat(ada))
+    assert heard.json()["agent_heartbeat"] == {"collaborator_id": ada, "offline_after_seconds": 30}
+    assert await reports(town).report_once() == 0
+    monkeypatch.setattr(silence, "OFFLINE_AFTER_SECONDS", 0.0)
+    assert await reports(town).report_once() == 1
+    assert await shown_status(company, ada) == ("offline", None)
+    assert await shown_status(company, grace) == ("available", available), "no heartbeat is expected of her page"
+    assert (await company.send("POST", beat(ada))).status_code == 200
+    assert await shown_status(company, ada) == ("offline", None)
+    assert await reports(town).report_once() == 1
+    rows = (await company.send("GET", LOG)).json()["agent_status_timestamps"]
+    assert [(row["collaborator_id"], row["key"]) for row in rows] == [
+        (ada, "offline"),
+        (grace, "available"),
+        (ada, "available"),
+    ]
+    await company.send("POST", SET, json={"collaborator_id": ada, "agent_status_id": available})
+    assert await shown_status(company, ada) == ("available", available)
+
+
+async def test_two_processes_report_a_silent_agent_once(town: Any, company: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(silence, "OFFLINE_AFTER_SECONDS", 0.0)
+    monkeypatch.setattr(silence, "LEASE_SECONDS", 0.0)  # the first process is slower than its lease
+    available, ada = await status(company), await agent(company)
+    await company.send("POST", SET, json={"collaborator_id": ada, "agent_status_id": available})
+    await company.send("POST", beat(ada))
+    await asyncio.gather(*(reports(town).report_once() for _ in range(4)))
+    rows = (await company.send("GET", LOG)).json()["agent_status_timestamps"]
+    assert [row["key"] for row in rows] == ["offline", "available"]
+
+
+async def test_only_the_own_agent_has_a_heartbeat(town: Any, company: Any, other: Any) -> None:
+    mine, theirs = await agent(company, user_email=ADA), await agent(company, name="Grace")
+    await team(company, permissions={"agent_status": {"actions": ["set"]}})
+    ada = await person(town, company)
+    assert (await ada.send("POST", beat(mine))).status_code == 200
+    assert (await ada.send("POST", beat(theirs))).status_code == 403
+    assert (await other.send("POST", beat(mine))).status_code == 404
+    assert (await company.send("POST", beat(mine), json={"agent_status_id": 1})).status_code == 422

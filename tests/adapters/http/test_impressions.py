@@ -287,7 +287,7 @@ async def test_one_company_does_not_fill_the_queue_of_the_log_and_requests_have_
     company: Company, other: Company, town: Town, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     schedule = await company.schedule()
-    queue = town.app._services.impressions  # type: ignore[attr-defined]
+    queue: Any = town.app._services.impressions
     held = Held(queue._appender)
     monkeypatch.setattr(queue, "_appender", held)
     monkeypatch.setattr(impression_log, "COMPANY_WAITING_MAX", 40)

@@ -20,10 +20,11 @@ class Person:
     """Sends requests with a key that acts for a person."""
 
     def __init__(self, town: Any, headers: dict[str, str]) -> None:
-        self._town, self._headers = town, headers
+        self._town, self.headers = town, headers
 
     async def send(self, method: str, path: str, **more: Any) -> Any:
-        return await self._town.client.request(method, path, headers=self._headers, **more)
+        headers = {**self.headers, **more.pop("headers", {})}
+        return await self._town.client.request(method, path, headers=headers, **more)
 
     async def get(self, path: str, **params: Any) -> Any:
         return await self.send("GET", path, params=params)

@@ -7,8 +7,9 @@ import pytest
 from engine.account.agents import ACKNOWLEDGED_MAX, is_addressed
 from schemas.account import AgentState
 from schemas.records import Agent, AgentMessage
-from schemas.requests import AgentMessageAcknowledged, AgentStatusChangeRequested
+from schemas.requests import AgentMessageAcknowledged, AgentSilenceReported, AgentStatusChangeRequested
 from schemas.state import agent_key
+from schemas.wire import to_pack
 from tests.engine.account.conftest import AccountWorld
 
 
@@ -150,3 +151,53 @@ def test_an_agent_without_call_center_and_buyers_gets_what_is_for_all(account: A
     alone = Agent(name="Ada")
     for fields, is_for in (({}, True), ({"call_center_ids": (9,)}, False), ({"agent_status_id": 5}, False)):
         assert is_addressed(AgentMessage(content="Hello", **fields), alone, None, lambda _: ()) is is_for
+
+
+def report_silence(account: AccountWorld, agent: int, timestamp_id: int | None, *, company_id: int = 1) -> Any:
+    request = AgentSilenceReported(company_id=company_id, agent_id=agent, status_timestamp_id=timestamp_id)
+    return account.ask(request).decision
+
+
+def test_a_silent_agent_goes_offline_once(account: AccountWorld, statuses: dict[str, int]) -> None:
+    agent = account.create("agent", name="Ada")
+    (fact,) = facts(set_status(account, agent, statuses["available"], widget=7))
+
+    (silent,) = facts(report_silence(account, agent, fact["timestamp_id"]))
+    again = facts(report_silence(account, agent, fact["timestamp_id"]))
+
+    assert (silent["key"], silent["agent_status_id"], silent["agent_widget_id"]) == ("offline", None, 7)
+    assert silent["reason"] == "silence"
+    assert silent["timestamp_id"] > fact["timestamp_id"]
+    assert again == []
+    assert facts(report_silence(account, agent, silent["timestamp_id"])) == [], "who is offline stays so"
+
+
+def test_a_status_that_was_set_meanwhile_stands(account: AccountWorld, statuses: dict[str, int]) -> None:
+    agent = account.create("agent", name="Ada")
+    (before,) = facts(set_status(account, agent, statuses["lunch"]))
+    set_status(account, agent, statuses["available"])
+
+    assert facts(report_silence(account, agent, before["timestamp_id"])) == []
+    state = account.state.get(agent_key(agent), AgentState)
+    assert state is not None
+    assert state.key == "available"
+
+
+def test_silence_of_who_had_no_status_or_is_gone_or_elsewhere_says_nothing(account: AccountWorld) -> None:
+    account.create("company", company_id=2, name="Other")
+    agent, gone = account.create("agent", name="Ada"), account.create("agent", name="Grace")
+    account.delete("agent", gone)
+    for agent_id, company_id in ((agent, 1), (gone, 1), (agent, 2), (999, 1)):
+        decision = report_silence(account, agent_id, None, company_id=company_id)
+        assert (facts(decision), decision.answer.status) == ([], 200)
+
+
+def test_a_status_of_before_keys_were_stored_goes_offline_too(account: AccountWorld, statuses: dict[str, int]) -> None:
+    agent = account.create("agent", name="Ada")
+    before = AgentState(company_id=1, agent_status_id=statuses["available"])
+    account.state.set(agent_key(agent), to_pack(before))
+    account.state.commit()
+
+    (silent,) = facts(report_silence(account, agent, 3))
+
+    assert silent["key"] == "offline"
