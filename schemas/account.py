@@ -33,7 +33,10 @@ class AgentState(Entity, kw_only=True):
     """The status of an agent, the page where it was set, and the messages acknowledged last.
 
     `status_timestamp_id` is the change that set the status, `key` what it says to programs. A status that no record of the
-    company has (`offline` by silence) has no `agent_status_id`.
+    company has (`offline` by silence, `on_call`, `wrap_up`) has no `agent_status_id`.
+
+    From the grant of a slot until its release the agent is reserved for it: `slot_id` names it, `former_status_id` is the
+    status to go back to where no person was reached.
     """
 
     company_id: int
@@ -42,6 +45,8 @@ class AgentState(Entity, kw_only=True):
     acknowledged: tuple[int, ...] = ()
     status_timestamp_id: int | None = None
     key: str | None = None
+    slot_id: str | None = None
+    former_status_id: int | None = None
 
 
 class Claim(Entity, kw_only=True):
@@ -63,6 +68,7 @@ class Claim(Entity, kw_only=True):
     holds: tuple[Hold, ...] = ()
     call_id: int | None = None
     buyer_ids: tuple[int, ...] = ()
+    agent_id: int | None = None
 
 
 class QueuedClaim(Struct, array_like=True, frozen=True, order=True):
@@ -103,6 +109,8 @@ class Slots(Entity, kw_only=True):
     tallies: dict[str, CapUsage] = {}
     wake_at: Instant | None = None
     excluded_buyer_ids: tuple[int, ...] = ()
+    agent_ids: tuple[int, ...] = ()
+    call_center_ids: tuple[int, ...] = ()
 
 
 class Taken(Entity, kw_only=True):

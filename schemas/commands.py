@@ -57,6 +57,9 @@ class PlaceCall(Command, frozen=True, kw_only=True, tag="call.place"):
     `buyer_legs`, where there are any, are 2 to `BUYER_LEGS_MAX` buyers to ring at once: the first that answers gets the
     call, and the gateway ends the legs of the others. It reports the id of the one that answered as soon as it has, and
     with the outcome. `buyer_id`, `buyer_number`, `buyer_timeout_seconds` and `buyer_dtmf_tones` repeat the first of them.
+
+    With `agent_id` the call is for that agent, who is reserved for it: `buyer_number` is then the agent's telephone, None
+    where the gateway itself knows how to reach its agents.
     """
 
     to: str
@@ -70,6 +73,7 @@ class PlaceCall(Command, frozen=True, kw_only=True, tag="call.place"):
     machine: str = "hangup"
     buyer_dtmf_tones: str | None = None
     buyer_legs: tuple[BuyerLeg, ...] = ()
+    agent_id: int | None = None
 
 
 class PressKeys(Command, frozen=True, kw_only=True, tag="call.press_keys"):

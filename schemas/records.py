@@ -396,6 +396,7 @@ class Agent(Body, frozen=True, kw_only=True):
     call_center_id: int | None = None
     buyer_ids: tuple[int, ...] = ()
     external_record_id: str | None = None
+    number: str | None = None
 
 
 class AgentMessage(Body, frozen=True, kw_only=True):

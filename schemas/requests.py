@@ -363,7 +363,8 @@ class ReachAnswered(ContactRequest, frozen=True, kw_only=True):
 class SlotAnswered(ContactRequest, frozen=True, kw_only=True):
     """The account grants or refuses a slot; `request_id` is the contact's own, so that an old answer is recognised.
 
-    `call_id` is the inbound call that it was requested for. `buyer_ids` are several buyers to ring at once.
+    `call_id` is the inbound call that it was requested for. `buyer_ids` are several buyers to ring at once,
+    `agent_id` is the agent who is reserved for the call.
     """
 
     lead_id: int
@@ -375,6 +376,7 @@ class SlotAnswered(ContactRequest, frozen=True, kw_only=True):
     until: Instant | None = None
     call_id: int | None = None
     buyer_ids: tuple[int, ...] = ()
+    agent_id: int | None = None
 
 
 class LeadMoved(ContactRequest, frozen=True, kw_only=True):
@@ -413,7 +415,8 @@ class SlotRequested(AccountRequest, frozen=True, kw_only=True):
     """A contact asks for the right to call with a limited resource, named by group, groups or buyers.
 
     Where `buyer_group_ids` are named, their buyers are asked first, and `buyer_ids` where none of them takes the call.
-    `excluded_buyer_ids` are those whose filters do not hold for the lead.
+    `excluded_buyer_ids` are those whose filters do not hold for the lead. With `agent_ids` or `call_center_ids` the call is
+    for an agent who is available, and no buyer is asked.
     Granted in order of `urgency_class` (0 call-now ... 5), `priority` (lower first; less `aging` for every hour since
     `due_at`), `due_at`, then arrival. With `call_id`, an inbound call is ringing: it is granted or refused at once, and
     never waits.
@@ -432,6 +435,8 @@ class SlotRequested(AccountRequest, frozen=True, kw_only=True):
     traffic_source_id: int | None = None
     excluded_buyer_ids: tuple[int, ...] = ()
     call_id: int | None = None
+    agent_ids: tuple[int, ...] = ()
+    call_center_ids: tuple[int, ...] = ()
 
 
 class SlotReleased(AccountRequest, frozen=True, kw_only=True):

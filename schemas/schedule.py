@@ -46,11 +46,19 @@ class Retry(SchedulePart, frozen=True, kw_only=True):
     max: int | None = None
 
 
+class ConnectAgents(SchedulePart, frozen=True, kw_only=True):
+    """Agents of the company: these, and those of these call centers. One who is available is reserved for each dial."""
+
+    agent_ids: tuple[int, ...] = ()
+    call_center_ids: tuple[int, ...] = ()
+
+
 class Connect(SchedulePart, frozen=True, kw_only=True):
     """Whom an answered call is connected to; without names, whom the gateway has."""
 
     buyer_group_id: int | None = None
     buyer_ids: tuple[int, ...] = ()
+    agents: ConnectAgents | None = None
 
 
 class Until(SchedulePart, frozen=True, kw_only=True):

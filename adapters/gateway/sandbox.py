@@ -173,7 +173,7 @@ class SandboxVoice:
             return self._hung_up(script, reference, ringing_at, answered_at)
         if script.outcome is None:
             return None
-        is_connected = script.connects and command.buyer_number is not None
+        is_connected = script.connects and command.buyer_number is not None and command.agent_id is None
         return DeliveryResult(
             outcome="connected_buyer" if is_connected else script.outcome,
             provider_ref=reference,

@@ -31,12 +31,12 @@ def set_status(draft: Draft, request: AgentStatusChangeRequested) -> None:
     status = _live_body(draft, company_id, "agent_status", request.agent_status_id)
     assert isinstance(status, AgentStatus)  # noqa: S101 - of this type
     draft.answer = Answer(status=DONE, record_type="agent", record_id=request.agent_id)
-    state = _state(draft, company_id, request.agent_id)
+    state = state_of(draft, company_id, request.agent_id)
     wanted = (request.agent_status_id, request.agent_widget_id)
     if (state.agent_status_id, state.agent_widget_id) == wanted:
         return
-    state.agent_status_id, state.agent_widget_id = wanted
-    _change_status(draft, request.agent_id, state, status.key)
+    state.agent_widget_id = request.agent_widget_id
+    change_status(draft, request.agent_id, state, status.key, request.agent_status_id)
 
 
 def report_silence(draft: Draft, request: AgentSilenceReported) -> None:
@@ -48,15 +48,17 @@ def report_silence(draft: Draft, request: AgentSilenceReported) -> None:
     company_id = request.company_id
     if live_record(draft, company_id, "agent", request.agent_id) is None:
         return
-    state = _state(draft, company_id, request.agent_id)
-    if state.status_timestamp_id not in {None, request.status_timestamp_id} or _key_of(draft, state) in {None, OFFLINE}:
+    state = state_of(draft, company_id, request.agent_id)
+    if state.status_timestamp_id not in {None, request.status_timestamp_id} or key_of(draft, state) in {None, OFFLINE}:
         return
-    state.agent_status_id = None
-    _change_status(draft, request.agent_id, state, OFFLINE, reason="silence")
+    change_status(draft, request.agent_id, state, OFFLINE, reason="silence")
 
 
-def _change_status(draft: Draft, agent_id: int, state: AgentState, key: str, **more: Any) -> None:
-    """Store a changed status as a new entry of the log."""
+def change_status(
+    draft: Draft, agent_id: int, state: AgentState, key: str, agent_status_id: int | None = None, **more: Any
+) -> None:
+    """Store a changed status as a new entry of the log; without `agent_status_id`, one that no record has."""
+    state.agent_status_id = agent_status_id
     state.status_timestamp_id, state.key = draft.next_id(), key
     draft.put(agent_key(agent_id), state)
     draft.fact(
@@ -70,7 +72,7 @@ def _change_status(draft: Draft, agent_id: int, state: AgentState, key: str, **m
     )
 
 
-def _key_of(draft: Draft, state: AgentState) -> str | None:
+def key_of(draft: Draft, state: AgentState) -> str | None:
     """Return what the status of an agent says to programs; None for an agent who never had one."""
     if state.key is not None or state.agent_status_id is None:
         return state.key
@@ -85,7 +87,7 @@ def acknowledge(draft: Draft, request: AgentMessageAcknowledged) -> None:
     _live_body(draft, request.company_id, "agent_message", message_id)
     _live_body(draft, request.company_id, "agent", agent_id)
     draft.answer = Answer(status=DONE, record_type="agent_message", record_id=message_id)
-    state = _state(draft, request.company_id, agent_id)
+    state = state_of(draft, request.company_id, agent_id)
     if message_id in state.acknowledged:
         return
     state.acknowledged = (*state.acknowledged, message_id)[-ACKNOWLEDGED_MAX:]
@@ -114,7 +116,8 @@ def is_addressed(
     return is_for_all or not buyers.isdisjoint(agent.buyer_ids) or agent.call_center_id in message.call_center_ids
 
 
-def _state(draft: Draft, company_id: int, agent_id: int) -> AgentState:
+def state_of(draft: Draft, company_id: int, agent_id: int) -> AgentState:
+    """Return the status of an agent."""
     return draft.get(agent_key(agent_id), AgentState) or AgentState(company_id=company_id)
 
 

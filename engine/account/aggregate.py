@@ -5,7 +5,7 @@ from hashlib import blake2b
 
 from engine.account.agents import acknowledge, forget_deleted, report_silence, set_status
 from engine.account.changes import change_record, end_pause
-from engine.account.slots import apply_record_change, count_earned, release_slot, request_slot, wake
+from engine.account.slots import apply_record_change, count_earned, grant_to_agent, release_slot, request_slot, wake
 from engine.partition.aggregate import Adoption, Timer
 from engine.partition.draft import Draft, RepeatedError
 from engine.partition.places import PlaceClaim
@@ -88,6 +88,7 @@ class AccountAggregate:
                 count_earned(draft, request)
             case AgentStatusChangeRequested():
                 set_status(draft, request)
+                grant_to_agent(draft, request.company_id, request.agent_id)
             case AgentMessageAcknowledged():
                 acknowledge(draft, request)
             case AgentSilenceReported():

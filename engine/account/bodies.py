@@ -90,6 +90,7 @@ _PARSERS: dict[tuple[str, str], Any] = {
     **dict.fromkeys((("api_key", "user_email"), ("agent", "user_email")), optional(user_email)),
     ("agent_status", "key"): choice(*get_args(AgentStatusKey)),
     ("agent", "call_center_id"): optional(parse_id),
+    ("agent", "number"): optional(number_or_sip),
     ("agent_message", "content"): agent_message_content,
     ("agent_message", "agent_status_id"): optional(parse_id),
     ("agent_message", "call_center_ids"): ids,

@@ -22,6 +22,7 @@ NAMING_FIELDS: Mapping[str, str] = {
     "outgoing_webhook_id": "outgoing_webhook",
     "action_group_id": "action_group",
     "agent_status_id": "agent_status",
+    "agent_ids": "agent",
     "call_center_id": "call_center",
     "call_center_ids": "call_center",
 }

@@ -116,6 +116,9 @@ def _step_references(steps: Iterable[Step]) -> Iterator[Reference]:
             yield from (("buyer", buyer_id) for buyer_id in step.connect.buyer_ids)
             if step.connect.buyer_group_id is not None:
                 yield "buyer_group", step.connect.buyer_group_id
+            if step.connect.agents is not None:
+                yield from (("agent", agent_id) for agent_id in step.connect.agents.agent_ids)
+                yield from (("call_center", center_id) for center_id in step.connect.agents.call_center_ids)
 
 
 def index_references(draft: Draft, record: Record, before: Body | None, after: Body | None) -> None:
@@ -171,6 +174,13 @@ def refuse_renaming_in_use(draft: Draft, record: Record, before: Body | None, af
     if by:
         sentence = f"fleet:{before.user_fleet_id} is used by {_listed(by)}; take it out of them, then rename it."
         raise RefusedError("record_in_use", sentence, {"user_fleet_id": [f"is named by filters of {_listed(by)}"]})
+
+
+def agents_of(draft: Draft, call_center_id: int) -> list[int]:
+    """Return the agents of a call center."""
+    known = draft.get(referrers_key("call_center", call_center_id), Referrers)
+    names = () if known is None else known.by
+    return [int(name.removeprefix("agent/")) for name in names if name.startswith("agent/")]
 
 
 def _referrers(draft: Draft, record: Record) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from hashlib import blake2b
 
 from msgspec import Struct, structs
 
-from engine.account import caps
+from engine.account import agent_calls, caps
 from engine.account.caps import Capped
 from engine.account.choice import Candidate, choose_buyer, choose_several
 from engine.account.pausing import pauses_end_at
@@ -52,6 +52,7 @@ class Choice(Struct, frozen=True):
     buyer_group_id: int | None = None
     buyer_id: int | None = None
     buyer_ids: tuple[int, ...] = ()
+    agent_id: int | None = None
 
 
 class SlotObstacle(Struct, frozen=True):
@@ -120,6 +121,7 @@ def release_slot(draft: Draft, request: SlotReleased) -> None:
     freed: list[str] = []
     for hold in claim.holds or _holds_before_caps(claim):
         freed += _end_hold(draft, claim, hold, "attempted" if hold.resource in lost else request.ended)
+    freed += _queues_for(draft, claim.company_id, agent_calls.give_back(draft, claim, request.ended))
     _grant_waiting(draft, claim.company_id, freed)
 
 
@@ -153,6 +155,16 @@ def _end_hold(draft: Draft, claim: Claim, hold: Hold, ended: caps.Ended) -> list
     return [slots.resource, *slots.wanted_by]
 
 
+def grant_to_agent(draft: Draft, company_id: int, agent_id: int) -> None:
+    """Grant what waits for an agent who may be available now."""
+    _grant_waiting(draft, company_id, _queues_for(draft, company_id, agent_calls.resources_of(draft, company_id, agent_id)))
+
+
+def _queues_for(draft: Draft, company_id: int, resources: Iterable[str]) -> list[str]:
+    """Return the queues that wait for any of these resources."""
+    return [queue for resource in resources for queue in _slots_of(draft, company_id, resource).wanted_by]
+
+
 def count_earned(draft: Draft, request: CallEarned) -> None:
     """Count what a call earned against the caps of its buyer, group and traffic source."""
     draft.answer = Answer(status=200)
@@ -172,6 +184,8 @@ def count_earned(draft: Draft, request: CallEarned) -> None:
 
 def apply_record_change(draft: Draft, record: Record) -> None:
     """Grant what a changed record allows now; refuse requests for a deleted group."""
+    if agent_calls.is_about_agent(record):
+        grant_to_agent(draft, record.company_id, record.id)
     if record.type not in CAPPED_TYPES:
         return
     slots = draft.get(slots_key(record.company_id, f"{record.type}/{record.id}"), Slots)
@@ -212,7 +226,9 @@ def _claim(draft: Draft, request: SlotRequested) -> Claim:
 
 def _resource(request: SlotRequested) -> str:
     named: list[str] = []
-    if request.buyer_group_id is not None:
+    if request.agent_ids or request.call_center_ids:
+        named.append(f"agents/{_joined(request.agent_ids)}/{_joined(request.call_center_ids)}")
+    elif request.buyer_group_id is not None:
         named.append(f"buyer_group/{request.buyer_group_id}")
     elif request.buyer_group_ids:
         named.append(f"buyer_groups/{_joined(request.buyer_group_ids)}")
@@ -247,6 +263,8 @@ def _slots_for(draft: Draft, request: SlotRequested) -> Slots:
     if request.buyer_group_id is None:
         slots.buyer_group_ids = tuple(sorted(set(request.buyer_group_ids)))
         slots.buyer_ids = tuple(sorted(set(request.buyer_ids)))
+    slots.agent_ids = tuple(sorted(set(request.agent_ids)))
+    slots.call_center_ids = tuple(sorted(set(request.call_center_ids)))
     slots.traffic_source_id = request.traffic_source_id
     slots.excluded_buyer_ids = request.excluded_buyer_ids
     return slots
@@ -379,6 +397,9 @@ def _choose(draft: Draft, slots: Slots, request_id: str, most: int = BUYER_LEGS_
     """
     if _source_obstacle(draft, slots) is not None:
         return None
+    if agent_calls.is_for_agents(slots):
+        agent_id = agent_calls.free_agent(draft, slots)
+        return None if agent_id is None else Choice(agent_id=agent_id)
     if not _group_ids(slots) and not slots.buyer_ids:
         return None if slots.traffic_source_id is None else Choice()
     free = [way for way in _routes(draft, slots) if way.obstacle is None]
@@ -402,6 +423,8 @@ def _obstacle(draft: Draft, slots: Slots) -> SlotObstacle:
     source = _source_obstacle(draft, slots)
     if source is not None and source.reason is not None:
         return source
+    if agent_calls.is_for_agents(slots):
+        return source or BUSY
     ways = list(_routes(draft, slots))
     waits = [way.obstacle or BUSY for way in ways if way.obstacle is None or way.obstacle.reason is None]
     if waits or (source is not None and not ways):
@@ -514,6 +537,9 @@ def _grant(draft: Draft, slots: Slots, claim: Claim, choice: Choice) -> None:
         _put_slots(draft, counted)
     claim.granted_at, claim.holds = draft.now, tuple(holds)
     claim.buyer_group_id, claim.buyer_id, claim.buyer_ids = choice.buyer_group_id, choice.buyer_id, choice.buyer_ids
+    claim.agent_id = choice.agent_id
+    if choice.agent_id is not None:
+        agent_calls.reserve(draft, claim, choice.agent_id)
     draft.put(claim_key(claim.company_id, claim.request_id), claim)
     _send_answer(draft, claim, granted=True)
 
@@ -551,6 +577,7 @@ def _waited_resources(draft: Draft, slots: Slots) -> Iterator[str]:
         group = _capped(draft, slots.company_id, _group_resource(group_id))
         if isinstance(group, BuyerGroup):
             found |= {_buyer_resource(buyer_id) for buyer_id in _wanted(slots, group.buyer_ids)}
+    found |= agent_calls.waited_agents(slots)
     source = _source_resource(slots)
     yield from (found | ({source} if source is not None else set())) - {slots.resource}
 
@@ -582,5 +609,6 @@ def _send_answer(draft: Draft, claim: Claim, *, granted: bool, obstacle: SlotObs
         until=obstacle.until,
         call_id=claim.call_id,
         buyer_ids=claim.buyer_ids,
+        agent_id=claim.agent_id,
     )
     draft.send(CONTACTS_REQUESTS.name, claim.contact_key, answer)

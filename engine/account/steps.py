@@ -23,6 +23,7 @@ from schemas.schedule import (
     CallbackStep,
     CallStep,
     Connect,
+    ConnectAgents,
     EmailStep,
     ExitStep,
     MoveStep,
@@ -61,6 +62,9 @@ PATHS = (2, 20)
 
 GRACE_MINUTES_MAX = 24 * 60
 """Of a callback: after a day the promise is broken."""
+
+AGENTS_NAMED_MAX = 50
+"""Agents and call centers of one step: each is looked at for each dial; more agents are a call center."""
 
 TOKENS_MAX = 50
 WORDS_MAX = 20
@@ -310,8 +314,20 @@ def _connect_faults(connect: Connect, exists: Exists) -> Iterator[Fault]:
         yield "connect", "must name either buyer_group_id or buyer_ids"
     if connect.buyer_group_id is not None:
         yield from _reference("connect.buyer_group_id", "buyer_group", connect.buyer_group_id, exists)
+    if connect.agents is not None:
+        yield from _agents_faults(connect, connect.agents, exists)
     for buyer_id in connect.buyer_ids:
         yield from _reference("connect.buyer_ids", "buyer", buyer_id, exists)
+
+
+def _agents_faults(connect: Connect, agents: ConnectAgents, exists: Exists) -> Iterator[Fault]:
+    if connect.buyer_group_id is not None or connect.buyer_ids:
+        yield "connect.agents", "must not stand beside buyer_group_id or buyer_ids: a call is for agents or for buyers"
+    if not 1 <= len(agents.agent_ids) + len(agents.call_center_ids) <= AGENTS_NAMED_MAX:
+        yield "connect.agents", f"must name 1 to {AGENTS_NAMED_MAX} agent_ids and call_center_ids"
+    for name, record_type in (("agent_ids", "agent"), ("call_center_ids", "call_center")):
+        for record_id in getattr(agents, name):
+            yield from _reference(f"connect.agents.{name}", record_type, record_id, exists)
 
 
 def _until_faults(until: Until, field: str = "until") -> Iterator[Fault]:

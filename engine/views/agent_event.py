@@ -65,6 +65,8 @@ def _status(data: Row, watched: Watched) -> _Event | None:
     if data["agent_id"] != watched.agent_id or not _is_seen(data["agent_status_id"], watched.status_ids):
         return None
     shown = {name: data.get(name) for name in ("agent_status_id", "agent_widget_id", "key")}
+    call = {"reason": "reason", "for_lead_id": "lead_id", "command_id": "command_id"}
+    shown |= {name: data[recorded] for recorded, name in call.items() if recorded in data}
     return "agent_status", {"id": data["timestamp_id"], "collaborator_id": watched.agent_id, **shown}
 
 

@@ -119,7 +119,7 @@ BY_NAME: Mapping[str, str] = {
     ),
     "send_agent_heartbeat": (
         "Says that the page of an agent is open. After the first one, an agent whose page is silent for 30 s goes offline: "
-        "that is logged as a change of status. A heartbeat never sets a status. Setting a status counts as one."
+        "that is logged as a change of status. A heartbeat never sets a status; setting one counts as a heartbeat."
     ),
     "follow_agent": (
         "Tells what changes for an agent: the agent's status, messages for the agent, and which of them were acknowledged. "

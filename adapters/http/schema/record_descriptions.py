@@ -260,6 +260,7 @@ _OF_TYPE: Mapping[str, Mapping[str, str]] = {
         "user_email": "address of the person, of no other agent; keys with this user_email act for the agent",
         "call_center_id": "where the agent works",
         "buyer_ids": "buyers for whom the agent takes calls; a new list replaces the old one",
+        "number": "telephone or sip: address at which a gateway reaches the agent; null: it knows by itself",
         "agent_status_id": "status that was set last; null: none was, or no record has its key",
         "agent_status_key": "what the status says to programs, such as available; null: none was set",
         "agent_widget_id": "page of the agent where it was set",

@@ -19,7 +19,7 @@ from engine.contact.schedule.filters import Lookup, all_hold, lookup_of_lead
 from engine.contact.schedule.round_robin import pick_index
 from schemas.commands import BUYER_LEGS_MAX, BuyerLeg
 from schemas.contact import Lead
-from schemas.records import Buyer, BuyerGroup, Offer, Schedule, TrafficSource
+from schemas.records import Agent, Buyer, BuyerGroup, Offer, Schedule, TrafficSource
 from schemas.requests import SlotAnswered
 from schemas.schedule import Connect
 
@@ -30,18 +30,25 @@ class BuyerChoice(Struct, frozen=True):
     """Who may take a call: the buyers of the groups; where none of these takes calls, the single buyers.
 
     Without any of them, the gateway connects the call to its own agents. A traffic source is named if it has a cap.
-    `tried_buyer_ids` have been rung for this call and did not answer.
+    `tried_buyer_ids` have been rung for this call and did not answer. With agents or call centers no buyer is asked.
     """
 
     buyer_group_ids: tuple[int, ...] = ()
     buyer_ids: tuple[int, ...] = ()
     traffic_source_id: int | None = None
     tried_buyer_ids: tuple[int, ...] = ()
+    agent_ids: tuple[int, ...] = ()
+    call_center_ids: tuple[int, ...] = ()
+
+    @property
+    def is_for_agents(self) -> bool:
+        """Return whether the call is for an agent of the company."""
+        return bool(self.agent_ids or self.call_center_ids)
 
     @property
     def is_anyone(self) -> bool:
-        """Return whether no buyer is named."""
-        return not self.buyer_group_ids and not self.buyer_ids
+        """Return whether neither a buyer nor an agent is named."""
+        return not self.buyer_group_ids and not self.buyer_ids and not self.is_for_agents
 
 
 ANY_BUYER = BuyerChoice()
@@ -56,7 +63,9 @@ class Route(Struct, frozen=True):
 
 
 def choice_of_step(connect: Connect) -> BuyerChoice:
-    """Return the choice that a step names itself: a group, or buyers."""
+    """Return the choice that a step names itself: agents, a group, or buyers."""
+    if connect.agents is not None:
+        return BuyerChoice(agent_ids=connect.agents.agent_ids, call_center_ids=connect.agents.call_center_ids)
     if connect.buyer_group_id is not None:
         return BuyerChoice(buyer_group_ids=(connect.buyer_group_id,))
     return BuyerChoice(buyer_ids=connect.buyer_ids)
@@ -117,8 +126,8 @@ def _named(person: Person, choice: BuyerChoice) -> set[int]:
 
 
 def is_limited(person: Person, lead: Lead, choice: BuyerChoice) -> bool:
-    """Return whether a slot must be requested: a group, a buyer or the traffic source has a cap."""
-    if choice.traffic_source_id is not None:
+    """Return whether a slot must be requested: a group, a buyer or the traffic source has a cap, or an agent takes it."""
+    if choice.traffic_source_id is not None or choice.is_for_agents:
         return True
     groups = [_group(person, group_id) for group_id in choice.buyer_group_ids]
     if any(group is not None and _has_limit(group) for group in groups):
@@ -131,13 +140,20 @@ def _has_limit(body: Buyer | BuyerGroup | TrafficSource) -> bool:
 
 
 def connection(person: Person, lead: Lead, choice: BuyerChoice, grant: SlotAnswered | None) -> BuyerConnection | None:
-    """Return whom to connect to, or None where buyers are named and none of them takes calls."""
+    """Return whom to connect to, or None where buyers or agents are named and none of them takes calls."""
+    if choice.is_for_agents:
+        return _agent_connection(person, grant)
     if grant is not None and grant.buyer_ids:
         return _granted_several(person, lead, grant)
     if grant is not None and grant.buyer_id is not None:
         return _granted(person, lead, grant)
     if choice.is_anyone:
         return BuyerConnection(slot_id=None if grant is None else grant.request_id)
+    return _next_connection(person, lead, choice, grant)
+
+
+def _next_connection(person: Person, lead: Lead, choice: BuyerChoice, grant: SlotAnswered | None) -> BuyerConnection | None:
+    """Return the buyer whose turn it is, or None where none takes calls."""
     routes = list(_routes(person, lead, choice))
     if not routes:
         return None
@@ -150,6 +166,21 @@ def connection(person: Person, lead: Lead, choice: BuyerChoice, grant: SlotAnswe
             return _several([found for found in route.buyers if found[0] in chosen], route.group_id, slot_id)
     buyer_id, buyer = _next_buyer(lead, route.buyers, turns)
     return _connection(buyer_id, route.group_id, buyer, slot_id)
+
+
+def _agent_connection(person: Person, grant: SlotAnswered | None) -> BuyerConnection | None:
+    """Return the agent who is reserved for a call, or None where the agent was deleted since.
+
+    A preview takes an agent as free, and names none.
+    """
+    if grant is None or grant.agent_id is None:
+        return None if grant is None else BuyerConnection(slot_id=grant.request_id)
+    if not person.rules.owns(person.company_id, "agent", grant.agent_id):
+        return None
+    agent = person.rules.body(Agent, "agent", grant.agent_id)
+    if agent is None:
+        return None
+    return BuyerConnection(number=agent.number, slot_id=grant.request_id, agent_id=grant.agent_id)
 
 
 def _next_route(lead: Lead, routes: Sequence[Route]) -> tuple[Route, int]:

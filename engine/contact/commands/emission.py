@@ -57,7 +57,8 @@ WEBHOOK_EVENT = "lead.schedule_step"
 class BuyerConnection(msgspec.Struct, frozen=True):
     """The buyer to whom an answered call is connected, how long they are rung, and the slot of the call.
 
-    With `legs` several buyers are rung at once: the buyer is the first of them.
+    With `agent_id` it is an agent in the place of a buyer. With `legs` several buyers are rung at once: the buyer is the
+    first of them.
 
     `callback`: the call was promised.
 
@@ -76,6 +77,7 @@ class BuyerConnection(msgspec.Struct, frozen=True):
     forced: bool = False
     overrides_law: bool = False
     legs: tuple[BuyerLeg, ...] = ()
+    agent_id: int | None = None
 
     @property
     def origin(self) -> str:
@@ -147,6 +149,7 @@ def place_call(
         ring_timeout_seconds=step.ring_timeout_seconds,
         machine=step.machine,
         buyer_legs=connection.legs,
+        agent_id=connection.agent_id,
     )
     flight = Flight(
         kind="call",
@@ -155,6 +158,7 @@ def place_call(
         slot_id=connection.slot_id,
         callback=connection.callback or connection.manual,
         buyer_ids=tuple(leg.buyer_id for leg in connection.legs),
+        agent_id=connection.agent_id,
         **_flight_fields(person, lead, command, until),
     )
     lead.outbound_calls_count += 1

@@ -80,6 +80,8 @@ def request_for_call(person: Person, lead: Lead, call: Call, choice: BuyerChoice
 def _choice_fields(choice: BuyerChoice) -> dict[str, Any]:
     """Return the fields of a request for the choice of buyers: a single group has its own field."""
     fields: dict[str, Any] = {"traffic_source_id": choice.traffic_source_id}
+    if choice.is_for_agents:
+        return {"agent_ids": choice.agent_ids, "call_center_ids": choice.call_center_ids, **fields}
     if len(choice.buyer_group_ids) == 1 and not choice.buyer_ids:
         return {"buyer_group_id": choice.buyer_group_ids[0], **fields}
     return {"buyer_group_ids": choice.buyer_group_ids, "buyer_ids": choice.buyer_ids, **fields}

@@ -47,6 +47,7 @@ def new_outbound_call(person: Person, lead: Lead, command: PlaceCall, *, origin:
         number_id=None if number is None else number.id,
         buyer_id=buyer_id,
         buyer_group_id=command.buyer_group_id,
+        agent_id=command.agent_id,
         attempt_number=lead.attempts,
         scheduled_callback_id=lead.scheduled_callback_id if origin == "callback" else None,
         dial_tier=None if command.buyer_id is None else tier_of(person, command.buyer_group_id, command.buyer_id),

@@ -227,7 +227,7 @@ def settle(  # noqa: PLR0917 - the outcome, and who answered
             person,
             lead.id,
             flight.slot_id,
-            _slot_use(outcome),
+            _slot_use(outcome, has_agent=flight.agent_id is not None),
             buyer_id=buyer_id if outcome == "connected_buyer" and flight.buyer_ids else None,
         )
     if not row.counts_attempt:
@@ -241,13 +241,14 @@ def settle(  # noqa: PLR0917 - the outcome, and who answered
         _wake_siblings(person, lead)
 
 
-def _slot_use(outcome: str) -> slots.SlotUse:
-    """Return how far a call used its slot; a timed-out outcome counts in full."""
+def _slot_use(outcome: str, *, has_agent: bool) -> slots.SlotUse:
+    """Return how far a call used its slot; a timed-out outcome counts in full. An agent speaks to the person who answers."""
     if outcome in NOT_ATTEMPTED:
         return "unused"
     if outcome == "unknown":
         return "unknown"
-    return "connected" if outcome == "connected_buyer" else "attempted"
+    is_connected = outcome == "connected_buyer" or (has_agent and outcome == "connected_human")
+    return "connected" if is_connected else "attempted"
 
 
 def _advance_after(person: Person, lead: Lead, flight: Flight, *, outcome: str, row: Outcome, occurred_at: Instant) -> None:

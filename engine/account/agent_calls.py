@@ -1,0 +1,107 @@
+"""Which agent takes the next call? The one who has been available longest, of those that its step names.
+
+An agent is reserved with the grant of a slot, before the telephone rings: nobody who answers waits for one. The agent reads
+`on_call` until the slot is released, then `wrap_up` if somebody was reached, else as before. A status that the agent sets
+meanwhile stands.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from engine.account.agents import change_status, key_of, state_of
+from engine.account.references import agents_of, live_record
+from engine.partition.draft import Draft
+from schemas.account import AgentState, Claim, Slots
+from schemas.records import Agent, Record, body_of
+from schemas.state import agent_key
+
+AVAILABLE = "available"
+ON_CALL = "on_call"
+WRAP_UP = "wrap_up"
+
+CALL = "call"
+"""Why a status changed that nobody set."""
+
+
+def is_for_agents(slots: Slots) -> bool:
+    """Return whether the calls of a queue are for agents."""
+    return bool(slots.agent_ids or slots.call_center_ids)
+
+
+def waited_agents(slots: Slots) -> set[str]:
+    """Return what a queue for agents waits for, by resource."""
+    centers = {_center_resource(center_id) for center_id in slots.call_center_ids}
+    return {_agent_resource(agent_id) for agent_id in slots.agent_ids} | centers
+
+
+def resources_of(draft: Draft, company_id: int, agent_id: int) -> list[str]:
+    """Return the resources whose queues may go on where an agent is free: the agent's, and the call center's."""
+    record = live_record(draft, company_id, "agent", agent_id)
+    body = None if record is None else body_of(record)
+    center_id = body.call_center_id if isinstance(body, Agent) else None
+    return [_agent_resource(agent_id), *(() if center_id is None else (_center_resource(center_id),))]
+
+
+def free_agent(draft: Draft, slots: Slots) -> int | None:
+    """Return the agent for the next call of a queue, or None where all are taken or away."""
+    found = ((state.status_timestamp_id or 0, agent_id) for agent_id, state in _agents(draft, slots))
+    return min(found, default=(0, None))[1]
+
+
+def reserve(draft: Draft, claim: Claim, agent_id: int) -> None:
+    """Reserve an agent for a slot that is granted."""
+    state = state_of(draft, claim.company_id, agent_id)
+    state.slot_id, state.former_status_id = claim.request_id, state.agent_status_id
+    change_status(draft, agent_id, state, ON_CALL, **_about(claim))
+
+
+def give_back(draft: Draft, claim: Claim, ended: str) -> list[str]:
+    """End the reservation of a slot that is released; return the resources whose queues may go on.
+
+    Where the end was never reported (`unknown`), the agent may still speak: no other call comes before a status is set.
+    """
+    if claim.agent_id is None:
+        return []
+    state = draft.get(agent_key(claim.agent_id), AgentState)
+    if state is None or state.slot_id != claim.request_id:
+        return []
+    former, state.slot_id, state.former_status_id = state.former_status_id, None, None
+    about = _about(claim)
+    if key_of(draft, state) != ON_CALL or state.agent_status_id is not None:
+        draft.put(agent_key(claim.agent_id), state)  # the agent has set another status meanwhile
+    elif ended in {"connected", "unknown"}:
+        change_status(draft, claim.agent_id, state, WRAP_UP, **about)
+    else:
+        change_status(draft, claim.agent_id, state, AVAILABLE, former, **about)
+    return resources_of(draft, claim.company_id, claim.agent_id)
+
+
+def _about(claim: Claim) -> dict[str, Any]:
+    """Return what the log says of a call. Its lead is not the subject of the fact: that is in the history of contacts."""
+    return {"reason": CALL, "for_lead_id": claim.lead_id, "command_id": claim.request_id}
+
+
+def is_about_agent(record: Record) -> bool:
+    """Return whether a changed record may free an agent for a queue: one came to a call center."""
+    return record.type == "agent"
+
+
+def _agents(draft: Draft, slots: Slots) -> Iterator[tuple[int, AgentState]]:
+    """Yield the agents of a queue who are available and not reserved."""
+    named = dict.fromkeys(slots.agent_ids)
+    for center_id in slots.call_center_ids:
+        named |= dict.fromkeys(agents_of(draft, center_id))
+    for agent_id in named:
+        state = draft.get(agent_key(agent_id), AgentState)
+        if state is None or state.slot_id is not None or key_of(draft, state) != AVAILABLE:
+            continue
+        if live_record(draft, slots.company_id, "agent", agent_id) is not None:
+            yield agent_id, state
+
+
+def _agent_resource(agent_id: int) -> str:
+    return f"agent/{agent_id}"
+
+
+def _center_resource(center_id: int) -> str:
+    return f"call_center/{center_id}"

@@ -1,0 +1,83 @@
+"""Does a step call for an agent who is available, from HTTP to a carrier and back, and wait where none is?"""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from tests.adapters.http.conftest import DAYTIME_ZONE, WAIT_SECONDS
+from tests.adapters.http.test_agents import SET, agent, shown_status, status
+from tests.adapters.http.test_simultaneous import OURS, PERSON, carried, ended_call
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+
+async def lead_of(company: Any, schedule: dict[str, Any]) -> int:
+    given = {"lead_token": schedule["lead_token"], "caller_id": PERSON, "time_zone": DAYTIME_ZONE}
+    answer = await company.send("POST", "/api/v1/leads", json=given)
+    assert answer.status_code == 201, answer.text
+    return int(answer.json()["lead"]["id"])
+
+
+async def becomes(company: Any, agent_id: int, key: str) -> None:
+    async with asyncio.timeout(WAIT_SECONDS):
+        while (await shown_status(company, agent_id))[0] != key:
+            await asyncio.sleep(0.02)
+
+
+@pytest.mark.parametrize("number", ["+12125550140", None])
+async def test_a_lead_waits_for_an_agent_who_then_speaks_to_it_and_wraps_up(
+    town: Any, company: Any, number: str | None
+) -> None:
+    center = (await company.record("call_centers", {"name": "Tampa"}))["id"]
+    ada = await agent(company, call_center_id=center, number=number)
+    assert (await company.send("GET", f"/api/v1/agents/{ada}")).json()["agent"]["number"] == number
+    available = await status(company)
+    await company.record("numbers", {"number": OURS})
+    steps = [{"id": "call", "kind": "call", "connect": {"agents": {"call_center_ids": [center]}}}]
+    schedule = await company.schedule(steps=steps)
+    assert schedule["steps"][0]["connect"]["agents"] == {"agent_ids": [], "call_center_ids": [center]}
+    begun = (await company.send("GET", f"/api/v1/agents/{ada}/events")).json()["last_event_id"]
+    async with carried(town):
+        lead_id = await lead_of(company, schedule)
+        lead = (await company.send("GET", f"/api/v1/leads/{lead_id}")).json()["lead"]
+        assert (lead["status"], lead["status_wait"]) == ("waiting", "concurrency_cap")
+        assert (await company.send("GET", "/api/v1/calls")).json()["calls"] == []
+        set_free = {"collaborator_id": ada, "agent_status_id": available, "agent_widget_id": 7}
+        assert (await company.send("POST", SET, json=set_free)).status_code == 200
+        call = await ended_call(company, lead_id)
+        await becomes(company, ada, "wrap_up")
+
+    assert (call["outcome"], call["agent_id"], call["buyer_id"]) == ("connected_human", ada, None)
+    events = (await company.send("GET", f"/api/v1/agents/{ada}/events", params={"last_event_id": begun})).json()
+    statuses = [event["data"] for event in events["agent_events"] if event["event"] == "agent_status"]
+    assert [data["key"] for data in statuses] == ["available", "on_call", "wrap_up"]
+    assert [data.get("lead_id") for data in statuses] == [None, lead_id, lead_id]
+    assert {data["agent_widget_id"] for data in statuses} == {7}
+
+
+async def test_who_is_named_by_a_step_must_be_an_agent_or_call_center_of_the_company(company: Any, other: Any) -> None:
+    ada, theirs = await agent(company), await agent(other)
+    center = (await other.record("call_centers", {"name": "Theirs"}))["id"]
+    buyer = (await company.record("buyers", {"name": "B", "number": "+12125550140"}))["id"]
+    wrong: tuple[dict[str, Any], ...] = (
+        {"agents": {}},
+        {"agents": {"agent_ids": [theirs]}},
+        {"agents": {"agent_ids": [ada], "call_center_ids": [center]}},
+        {"agents": {"agent_ids": [ada] * 51}},
+        {"agents": {"agent_ids": [ada]}, "buyer_ids": [buyer]},
+        {"agents": {"agent_ids": "x"}},
+        {"agents": {"unknown": 1}},
+    )
+    for connect in wrong:
+        steps = [{"id": "call", "kind": "call", "connect": connect}]
+        refused = await company.send("POST", "/api/v1/schedules", json={"name": "S", "steps": steps})
+        assert refused.status_code == 422, connect
+        assert any("connect" in name for name in refused.json()["errors"]), refused.text
+
+
+async def test_an_agent_whom_a_schedule_names_is_not_deleted(company: Any) -> None:
+    ada = await agent(company)
+    await company.schedule(steps=[{"id": "call", "kind": "call", "connect": {"agents": {"agent_ids": [ada]}}}])
+    refused = await company.send("DELETE", f"/api/v1/agents/{ada}")
+    assert (refused.status_code, refused.json()["code"]) == (409, "record_in_use")

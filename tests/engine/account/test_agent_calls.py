@@ -1,0 +1,152 @@
+"""Is one available agent reserved for each dial, given back by its outcome, and never taken by two?"""
+
+import pytest
+
+from schemas.account import AgentState
+from schemas.requests import AgentStatusChangeRequested, SlotAnswered, SlotRequested
+from schemas.state import agent_key
+from tests.engine.account.conftest import AccountWorld, answers
+from tests.engine.account.test_agents import facts, report_silence, set_status
+
+
+@pytest.fixture
+def statuses(account: AccountWorld) -> dict[str, int]:
+    return {key: account.create("agent_status", name=key, key=key) for key in ("available", "lunch")}
+
+
+@pytest.fixture
+def center(account: AccountWorld) -> int:
+    return account.create("call_center", name="Tampa")
+
+
+def state_of(account: AccountWorld, agent: int) -> AgentState:
+    state = account.state.get(agent_key(agent), AgentState)
+    assert state is not None
+    return state
+
+
+def key_of(account: AccountWorld, agent: int) -> str | None:
+    return state_of(account, agent).key
+
+
+def agent_of(answers: list[SlotAnswered]) -> int | None:
+    (answer,) = answers
+    assert answer.granted
+    return answer.agent_id
+
+
+def available(account: AccountWorld, statuses: dict[str, int], *agents: int) -> None:
+    for agent in agents:
+        set_status(account, agent, statuses["available"])
+
+
+def test_the_agent_who_is_available_longest_is_reserved_and_reads_on_call(
+    account: AccountWorld, statuses: dict[str, int], center: int
+) -> None:
+    ada, grace, away = (account.create("agent", name=name, call_center_id=center) for name in ("Ada", "Grace", "Eve"))
+    elsewhere = account.create("agent", name="Bob")
+    available(account, statuses, elsewhere, grace, ada)
+    set_status(account, away, statuses["lunch"])
+
+    assert agent_of(account.want("a", call_center_ids=(center,))) == grace
+    assert [key_of(account, one) for one in (grace, ada)] == ["on_call", "available"]
+    assert agent_of(account.want("b", call_center_ids=(center,))) == ada
+    assert account.want("c", call_center_ids=(center,)) == [], "nobody is free: it waits"
+    assert agent_of(account.want("d", agent_ids=(elsewhere,))) == elsewhere
+
+
+@pytest.mark.parametrize(
+    ("ended", "key"),
+    [("connected", "wrap_up"), ("unknown", "wrap_up"), ("attempted", "available"), ("unused", "available")],
+)
+def test_the_outcome_gives_the_agent_back(account: AccountWorld, statuses: dict[str, int], ended: str, key: str) -> None:
+    ada = account.create("agent", name="Ada")
+    available(account, statuses, ada)
+    account.want("a", agent_ids=(ada,))
+    account.release("a", ended=ended)
+    account.release("a", ended=ended)  # a repeat
+
+    state = state_of(account, ada)
+    assert (state.key, state.slot_id) == (key, None)
+    assert state.agent_status_id == (statuses["available"] if key == "available" else None)
+
+
+def test_a_waiting_lead_gets_the_agent_who_comes_free_the_most_urgent_first(
+    account: AccountWorld, statuses: dict[str, int], center: int
+) -> None:
+    ada = account.create("agent", name="Ada", call_center_id=center)
+    assert account.want("a", call_center_ids=(center,)) == []
+    assert account.want("b", agent_ids=(ada,), urgency_class=0) == []
+
+    assert granted(comes_back(account, ada, statuses)) == [("b", ada)]
+    assert granted(account.release("b", ended="attempted")) == [("a", ada)]
+    assert granted(account.release("a", ended="connected")) == []
+    assert account.want("c", call_center_ids=(center,)) == [], "who wraps up takes no call"
+    assert granted(comes_back(account, ada, statuses)) == [("c", ada)]
+
+
+def comes_back(account: AccountWorld, agent: int, statuses: dict[str, int]) -> list[SlotAnswered]:
+    request = AgentStatusChangeRequested(company_id=1, agent_id=agent, agent_status_id=statuses["available"])
+    return answers(account.ask(request))
+
+
+def granted(found: list[SlotAnswered]) -> list[tuple[str, int | None]]:
+    return [(answer.request_id, answer.agent_id) for answer in found if answer.granted]
+
+
+def test_an_agent_who_comes_to_a_call_center_takes_what_waits_there(
+    account: AccountWorld, statuses: dict[str, int], center: int
+) -> None:
+    ada = account.create("agent", name="Ada")
+    available(account, statuses, ada)
+    assert account.want("a", call_center_ids=(center,)) == []
+    account.update("agent", ada, call_center_id=center)
+    assert key_of(account, ada) == "on_call"
+
+
+def test_a_status_that_the_agent_sets_during_a_call_stands_after_it(account: AccountWorld, statuses: dict[str, int]) -> None:
+    ada = account.create("agent", name="Ada")
+    available(account, statuses, ada)
+    account.want("a", agent_ids=(ada,))
+    available(account, statuses, ada)
+    assert account.want("b", agent_ids=(ada,)) == [], "reserved all the same"
+    set_status(account, ada, statuses["lunch"])
+    account.release("a", ended="connected")
+    assert key_of(account, ada) == "lunch"
+
+
+def test_who_went_offline_by_silence_during_a_call_stays_so(account: AccountWorld, statuses: dict[str, int]) -> None:
+    ada = account.create("agent", name="Ada")
+    available(account, statuses, ada)
+    account.want("a", agent_ids=(ada,))
+    report_silence(account, ada, state_of(account, ada).status_timestamp_id)
+    account.release("a", ended="connected")
+    assert key_of(account, ada) == "offline"
+
+
+def test_a_deleted_agent_takes_no_call_and_its_slot_ends(account: AccountWorld, statuses: dict[str, int]) -> None:
+    ada = account.create("agent", name="Ada")
+    available(account, statuses, ada)
+    account.want("a", agent_ids=(ada,))
+    account.delete("agent", ada)
+    account.release("a", ended="connected")
+    assert account.state.get(agent_key(ada), AgentState) is None
+    assert account.want("b", agent_ids=(ada,)) == []
+
+
+def test_another_companys_agent_takes_no_call(account: AccountWorld) -> None:
+    account.create("company", company_id=2, name="Other")
+    theirs = account.create("agent", company_id=2, name="Eve")
+    status = account.create("agent_status", company_id=2, name="available", key="available")
+    set_status(account, theirs, status, company_id=2)
+    assert account.want("a", agent_ids=(theirs,)) == []
+
+
+def test_each_change_of_status_says_of_which_call_it_is(account: AccountWorld, statuses: dict[str, int]) -> None:
+    ada = account.create("agent", name="Ada")
+    set_status(account, ada, statuses["available"], widget=7)
+    request = SlotRequested(company_id=1, contact_key="1|a", lead_id=7, request_id="a", agent_ids=(ada,))
+    (reserved,) = facts(account.ask(request).decision)
+    assert reserved["key"] == "on_call"
+    assert (reserved["agent_widget_id"], reserved["reason"], reserved["command_id"]) == (7, "call", "a")
+    assert reserved["for_lead_id"] == 7
