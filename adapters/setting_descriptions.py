@@ -65,13 +65,13 @@ KAFKA: Mapping[str, SettingDescription] = {
         "the deployment's identity: it never changes.",
     ),
     "partitions": SettingDescription(
-        (), "24", "Number of partitions of each topic when it is created; it never changes afterwards.", ("topics",)
+        (), "24", "Number of partitions of each topic when it is created; it never changes afterwards.", ("topics", "doctor")
     ),
     "replicas": SettingDescription(
         (),
         "3",
         "Number of copies of each topic when it is created. Unset: 3, or as many as there are brokers.",
-        ("topics",),
+        ("topics", "doctor"),
     ),
 }
 

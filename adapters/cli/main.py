@@ -18,6 +18,7 @@ COMMANDS: Table = {
     "deliverer": ("adapters.cli.roles", "Run the role that posts events to subscriptions."),
     "topics": ("adapters.cli.topics", "Create the topics, or compare them with what is needed."),
     "db": ("adapters.cli.db", "Migrate the database, or show its state."),
+    "doctor": ("adapters.cli.doctor", "Look at brokers, database, clocks, keys and channels, and say what to do."),
     "keys": ("adapters.cli.keys", "Create companies and API keys."),
     "leads": ("adapters.cli.leads", "List, watch, show, send and import leads."),
     "schedules": ("adapters.cli.schedules", "List, show, preview and publish the schedules of a company."),

@@ -18,6 +18,9 @@ from schemas.wire import to_json
 LOCK_KEY = 0x6C65616470726573
 """`leadpres` as a number: every process that uses the database holds this advisory lock, shared."""
 
+FINGERPRINT_CLASS = 0x6C656164
+"""`lead` as a number: with it each process shows the fingerprint of its secret key, as a shared lock of two parts."""
+
 CONNECT_SECONDS = 10.0
 RETRY_SECONDS = 5.0
 """How long a process whose connection was lost waits before it takes the lock again."""
@@ -73,12 +76,21 @@ async def _read(connection: Any, sql: dict[str, str]) -> Deployment | None:
 class Presence:
     """Shows other processes that this one uses the database, until it leaves.
 
-    A connection of its own holds an advisory lock, which ends with the process: no stale entries.
+    A connection of its own holds an advisory lock, which ends with the process: no stale entries. A second one shows the
+    fingerprint of its secret key, where it has one.
     """
 
-    def __init__(self, dsn: str, name: str, schemas: Schemas = Schemas()) -> None:  # noqa: B008 - frozen
+    def __init__(
+        self,
+        dsn: str,
+        name: str,
+        *,
+        fingerprint: int | None = None,
+        schemas: Schemas = Schemas(),  # noqa: B008 - frozen
+    ) -> None:
         self._dsn = dsn
         self._name = name
+        self._fingerprint = fingerprint
         self._sql = queries("identity", schemas)
         self._connection: Any = None
         self._task: asyncio.Task[None] | None = None
@@ -128,6 +140,8 @@ class Presence:
         connection = await self._open()
         try:
             await connection.execute(self._sql["present"], LOCK_KEY)
+            if self._fingerprint is not None:
+                await connection.execute(self._sql["share_fingerprint"], FINGERPRINT_CLASS, self._fingerprint)
         except BaseException:
             connection.terminate()
             raise

@@ -19,6 +19,8 @@ from adapters.retry import Backoff, retry, retry_until_stopped
 from adapters.roles.broker import describe
 from adapters.roles.context import Context, smaller_topics
 from adapters.roles.role import Role
+from adapters.roles.table import NEEDS_SECRET
+from adapters.secret_fingerprint import secret_fingerprint
 from adapters.settings import PREFIX, Settings, database_location
 from engine.partition.ports import LogError, Outgoing
 from schemas.deployment import PARTITION, Deployment, deployment_key
@@ -188,9 +190,15 @@ class IdentifiedRole:
             return
         async with AsyncExitStack() as stack:
             if self._with_database:
-                dsn = self._context.settings.postgres_dsn
-                await stack.enter_async_context(_database().Presence(dsn, f"leadclock {self.name}"))
+                await stack.enter_async_context(await self._presence())
             await self._role.run(stop)
+
+    async def _presence(self) -> Any:
+        """Return what shows others that this process runs, and of which secret key it is."""
+        settings, key = self._context.settings, None
+        if self.name in NEEDS_SECRET:
+            key = await asyncio.to_thread(secret_fingerprint, settings.secret_key, self._context.deployment_id())
+        return _database().Presence(settings.postgres_dsn, f"leadclock {self.name}", fingerprint=key)
 
     def problems(self) -> Mapping[str, str]:
         """Return what keeps the role from being ready."""

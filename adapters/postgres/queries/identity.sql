@@ -39,3 +39,27 @@ WHERE l.locktype = 'advisory' AND l.granted AND l.objsubid = 1 AND l.pid <> pg_b
   AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
   AND l.classid::bigint = $1::bigint >> 32 AND l.objid::bigint = $1::bigint & 4294967295
 ORDER BY name
+
+-- share_fingerprint --
+-- Two-part advisory locks have keys of their own, so this one meets no other of ours.
+SELECT pg_advisory_lock_shared($1::integer, $2::integer)
+
+-- fingerprints --
+-- The processes that hold the lock of `present`, each with the fingerprint that its connection shows, if any.
+SELECT coalesce(s.application_name, '') AS name,
+       (SELECT k.objid::bigint FROM pg_locks AS k
+         WHERE k.pid = l.pid AND k.locktype = 'advisory' AND k.granted AND k.objsubid = 2
+           AND k.classid::bigint = $2::bigint LIMIT 1) AS fingerprint
+FROM pg_locks AS l
+JOIN pg_stat_activity AS s USING (pid)
+WHERE l.locktype = 'advisory' AND l.granted AND l.objsubid = 1
+  AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+  AND l.classid::bigint = $1::bigint >> 32 AND l.objid::bigint = $1::bigint & 4294967295
+ORDER BY name
+
+-- server --
+SELECT current_setting('server_version') AS version,
+       coalesce((SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()), false) AS is_encrypted
+
+-- clock --
+SELECT clock_timestamp()

@@ -75,6 +75,7 @@ NEEDS_NEITHER = {
     **dict.fromkeys(("company export", "company diff", "company apply"), "it speaks with the API"),
     "leads call-in": "it speaks with the API of an `up`",
     "leads text-in": "it speaks with the API of an `up`",
+    "doctor": "it reports a server that is away as one of its findings",
     "up": "it starts its own servers",
     "bench": "it starts its own servers",
 }

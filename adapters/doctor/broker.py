@@ -1,0 +1,145 @@
+"""Are the brokers fit? They answer, their certificates are good, every partition has a leader and its copies."""
+
+import asyncio
+import ssl
+from collections.abc import Iterable, Sequence
+
+from adapters.clock import wall_now
+from adapters.doctor.findings import Finding, failure, is_on_this_machine, ok, warning
+from adapters.kafka.cluster_metadata import ClusterMetadata, TopicDescription
+from adapters.kafka.topics import HIDDEN_FIX, Drift
+from adapters.partitions.newest import newest_append
+from adapters.roles.broker import connection_of
+from adapters.roles.context import Context, compare, specs
+from adapters.roles.identity import USED
+from adapters.settings import Settings
+from engine.partition.broker_clock import ahead_seconds, clocks_disagree
+from schemas.instant import DAY, to_datetime
+
+CONNECT_SECONDS = 5.0
+
+CERTIFICATE_DAYS_MIN = 21
+"""Certificates of common authorities are renewed 30 days before they end: with less left, the renewal has failed."""
+
+BROKERS_WANTED = 3
+
+
+async def check_brokers(context: Context) -> list[Finding]:
+    """Look at the brokers and at the copies of each topic. Raises `LogError` where no broker answers."""
+    if not context.has_groups:
+        await context.rules.refresh()
+        return [ok("broker", "the embedded log of a `leadclock up`, for trials only")]
+    metadata = ClusterMetadata(connection_of(context.settings))
+    try:
+        brokers = await metadata.brokers()
+        topics = await metadata.find([spec.name for spec in specs(context.settings)])
+    finally:
+        await metadata.close()
+    return [_brokers(brokers), *_copies(topics.values())]
+
+
+def _brokers(brokers: Sequence[int]) -> Finding:
+    ids = ", ".join(map(str, brokers))
+    found = f"{len(brokers)} of Kafka 2.8 or later: {ids}"
+    if len(brokers) >= BROKERS_WANTED:
+        return ok("broker", found)
+    cure = f"run {BROKERS_WANTED} brokers, then create the topics: what was acknowledged survives the loss of one"
+    return warning("broker", f"{found}. Fewer than {BROKERS_WANTED} do not outlive the loss of one", cure)
+
+
+def _copies(topics: Iterable[TopicDescription]) -> list[Finding]:
+    """Return whether each partition has a leader and all of its copies in step."""
+    headless, behind = [], []
+    for topic in topics:
+        for partition, leader in topic.leaders.items():
+            name = f"{topic.name}[{partition}]"
+            if leader < 0:
+                headless.append(name)
+            elif len(topic.insync[partition]) < len(topic.replicas[partition]):
+                behind.append(name)
+    findings = []
+    if headless:
+        findings.append(failure("replication", f"no leader: {_listed(headless)}", "start the brokers that hold them"))
+    if behind:
+        findings.append(
+            warning("replication", f"a copy is missing or behind: {_listed(behind)}", "start the missing broker; else wait")
+        )
+    return findings or [ok("replication", "every partition has a leader and all of its copies")]
+
+
+def _listed(names: Sequence[str], *, shown: int = 5) -> str:
+    more = len(names) - shown
+    return ", ".join(names[:shown]) + (f" and {more} more" if more > 0 else "")
+
+
+async def check_topics(context: Context) -> list[Finding]:
+    """Compare the topics and brokers with what this release needs. Raises `LogError`."""
+    return [_drift(drift) for drift in await compare(context)] or [ok("topics", "as this release needs them")]
+
+
+def _drift(drift: Drift) -> Finding:
+    found = f"{drift.topic}: {drift.setting} is {drift.found}, needed is {drift.wanted}"
+    return warning("topics", found, drift.fix) if drift.fix == HIDDEN_FIX else failure("topics", found, drift.fix)
+
+
+async def check_broker_clock(context: Context) -> list[Finding]:
+    """Compare this machine's clock with the newest record's append time. Raises `LogError`."""
+    newest = await newest_append(context.log, [context.names.of(topic.name) for topic in USED])
+    if newest is None:
+        return [ok("clock and broker", "nothing was appended yet; a scheduler compares them from its first partition on")]
+    skew = ahead_seconds(wall_now(), context.clock.elapsed(), None, newest)
+    if clocks_disagree(skew):
+        found = f"this machine's clock is {-skew:.0f} s behind a record that the broker has appended"
+        return [failure("clock and broker", found, "compare both machines with a time server, and set the wrong one")]
+    when = to_datetime(newest).isoformat(timespec="seconds")
+    return [
+        ok("clock and broker", f"not behind the newest record ({when}); only a scheduler's /readyz tells of a clock ahead")
+    ]
+
+
+def check_kafka_settings(settings: Settings) -> list[Finding]:
+    """Look at how the brokers are reached, without asking them."""
+    local = all(is_on_this_machine(address) for address in settings.kafka_bootstrap.split(","))
+    if "SSL" not in settings.kafka_security and not local:
+        found = f"LEADCLOCK_KAFKA_SECURITY is {settings.kafka_security}: leads"
+        found += " and the password" if settings.kafka_password else ""
+        cure = "give the brokers a TLS listener, and set SASL_SSL (SSL without a login)"
+        return [warning("Kafka TLS", f"{found} travel in clear text", cure)]
+    if "SASL" in settings.kafka_security and not (settings.kafka_username and settings.kafka_password):
+        cure = "set LEADCLOCK_KAFKA_USERNAME and LEADCLOCK_KAFKA_PASSWORD_FILE"
+        return [failure("Kafka TLS", f"{settings.kafka_security} needs a user and a password", cure)]
+    return []
+
+
+async def check_certificates(settings: Settings) -> list[Finding]:
+    """Connect to each named broker by TLS, and look at how long its certificate holds."""
+    if "SSL" not in settings.kafka_security:
+        return []
+    try:
+        tls = ssl.create_default_context(cafile=settings.kafka_ca_file)
+    except OSError as error:
+        cure = "correct LEADCLOCK_KAFKA_CA_FILE: a PEM file that this user may read"
+        return [failure("Kafka TLS", f"{settings.kafka_ca_file} cannot be read ({error})", cure)]
+    return [await _certificate(address.strip(), tls) for address in settings.kafka_bootstrap.split(",")]
+
+
+async def _certificate(address: str, tls: ssl.SSLContext) -> Finding:
+    host, _, port = address.rpartition(":")
+    host = host.strip("[]")
+    try:
+        async with asyncio.timeout(CONNECT_SECONDS):
+            _, writer = await asyncio.open_connection(host, int(port), ssl=tls, server_hostname=host)
+    except ssl.SSLCertVerificationError as error:
+        cure = (
+            "give LEADCLOCK_KAFKA_CA_FILE the certificate that signs the brokers', and name brokers as their certificates do"
+        )
+        return failure("Kafka TLS", f"{address}: {error.verify_message}", cure)
+    except (OSError, TimeoutError) as error:
+        cure = "start it, or correct LEADCLOCK_KAFKA_BOOTSTRAP and LEADCLOCK_KAFKA_SECURITY"
+        return failure("Kafka TLS", f"{address}: no TLS connection ({error or type(error).__name__})", cure)
+    certificate, version = writer.get_extra_info("peercert"), writer.get_extra_info("ssl_object").version()
+    writer.close()
+    left_seconds = ssl.cert_time_to_seconds(certificate["notAfter"]) - wall_now() / 1000
+    days = int(left_seconds * 1000 // DAY)
+    found = f"{address}: {version}, its certificate holds for {days} days"
+    return ok("Kafka TLS", found) if days >= CERTIFICATE_DAYS_MIN else warning("Kafka TLS", found, "renew it")

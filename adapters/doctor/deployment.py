@@ -1,0 +1,138 @@
+"""Do topics, database and processes belong together, and does each channel have what it needs?"""
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Iterator
+
+from adapters.doctor.findings import Finding, failure, ok, warning
+from adapters.postgres.gateways import PostgresServing
+from adapters.postgres.pool import open_pool
+from adapters.postgres.server_facts import read_using_processes
+from adapters.reads.ports import Serving
+from adapters.roles.context import Context
+from adapters.roles.identity import IdentityError, NotPreparedError, check
+from adapters.roles.table import NEEDS_SECRET
+from adapters.secret_fingerprint import secret_fingerprint
+from adapters.settings import CHANNELS
+from engine.rules import Rules
+from schemas.records import Number, Schedule, body_of
+from schemas.schedule import KIND_OF_STEP
+
+PAGE = "deploy/docs/operators.md, Identity of a deployment, says which case this is"
+
+CAPABILITIES = {"call": "voice", "sms": "sms"}
+"""Kind of a step -> what its company's numbers must be able to do."""
+
+
+async def check_identity(context: Context, *, with_database: bool) -> list[Finding]:
+    """Compare settings, topics and database. Raises `LogError`, `DatabaseAwayError`."""
+    try:
+        found = await check(context, with_database=with_database)
+    except (IdentityError, NotPreparedError) as error:
+        return [failure("identity", str(error), PAGE)]
+    of = "settings, topics and database" if with_database else "settings and topics"
+    return [ok("identity", f"{of} are of deployment {found.id}")]
+
+
+async def check_secret_keys(context: Context) -> list[Finding]:
+    """Compare this secret key with those of the processes that run now. Raises `DatabaseAwayError`."""
+    settings = context.settings
+    processes = await read_using_processes(settings.postgres_dsn)
+    shown: dict[int, list[str]] = defaultdict(list)
+    for process in processes:
+        if process.fingerprint is not None:
+            shown[process.fingerprint].append(process.name)
+    silent = [
+        one.name for one in processes if one.fingerprint is None and one.name.removeprefix("leadclock ") in NEEDS_SECRET
+    ]
+    findings = []
+    if silent:
+        found = f"an older release does not show it: {', '.join(silent)}"
+        findings.append(warning("secret keys", found, "restart them with this release"))
+    own = None
+    if settings.secret_key:
+        own = await asyncio.to_thread(secret_fingerprint, settings.secret_key, context.deployment_id())
+    others = {key: names for key, names in shown.items() if key != own}
+    if len(shown) > 1 or (own is not None and others):
+        named = "; ".join(", ".join(sorted(names)) for names in others.values())
+        found = f"not the same everywhere: {named} differ" + ("" if own is None else " from these settings")
+        cure = "give every process the same LEADCLOCK_SECRET_KEY and restart it: signatures of webhooks differ meanwhile"
+        findings.append(failure("secret keys", found, cure))
+    elif shown:
+        count = sum(map(len, shown.values()))
+        with_own = "" if own is None else " and of these settings"
+        findings.append(ok("secret keys", f"the same in {count} running processes{with_own}"))
+    return findings
+
+
+async def read_serving(dsn: str) -> Serving:
+    """Return which channels gateways serve. Raises `ReadsUnavailableError`."""
+    pool = await open_pool(dsn, size=1)
+    try:
+        return await PostgresServing(pool).read()
+    finally:
+        await pool.close()
+
+
+async def check_channels(context: Context, serving: Serving) -> list[Finding]:
+    """Judge which channels gateways have served within a day, and by what."""
+    deployment = context.rules.deployment
+    is_demo = deployment is not None and deployment.is_demo
+    findings = []
+    real = [channel for channel in CHANNELS if channel in serving.channels and channel not in serving.sandbox]
+    if real:
+        findings.append(ok("channels", f"served by real providers: {', '.join(real)}"))
+    if serving.sandbox:
+        found = f"served by the sandbox, which reaches no real person: {', '.join(serving.sandbox)}"
+        cure = "expected in a trial; else take these channels off LEADCLOCK_SANDBOX"
+        findings.append(ok("channels", found) if is_demo else warning("channels", found, cure))
+    if idle := [channel for channel in CHANNELS if channel not in serving.channels]:
+        found = f"no gateway has served {', '.join(idle)} within a day: schedules with such steps cannot be published"
+        findings.append(warning("channels", found, "start `leadclock gateway` with a provider for them, if you need them"))
+    return findings
+
+
+async def check_numbers(context: Context) -> list[Finding]:
+    """Look at the companies' own numbers: is there one to call and text from, and is none of two companies?
+
+    Raises `LogError`.
+    """
+    await context.rules.refresh()
+    rules = context.rules.rules
+    owners: dict[str, set[int]] = defaultdict(set)
+    able: dict[int, set[str]] = defaultdict(set)
+    for record in rules.of_type("number"):
+        body = body_of(record)
+        if isinstance(body, Number) and not body.paused:
+            owners[body.number].add(record.company_id)
+            able[record.company_id] |= {name for name in CAPABILITIES.values() if getattr(body, name)}
+    findings = [
+        warning("numbers", f"{number} is in use by companies {', '.join(map(str, sorted(ids)))}", "leave it to one of them")
+        for number, ids in sorted(owners.items())
+        if len(ids) > 1
+    ]
+    findings += [
+        warning(
+            "numbers",
+            f"company {company_id} has schedules that {kind} and no number for it",
+            "add one under /api/v1/numbers",
+        )
+        for company_id, kind in sorted(_contacting(rules))
+        if CAPABILITIES[kind] not in able[company_id]
+    ]
+    return findings or [ok("numbers", f"{len(owners)} that are not paused")]
+
+
+def _contacting(rules: Rules) -> set[tuple[int, str]]:
+    """Return the companies that have a live schedule with steps that call or text, and which."""
+    return set(_steps(rules))
+
+
+def _steps(rules: Rules) -> Iterator[tuple[int, str]]:
+    for record in rules.of_type("schedule"):
+        body = body_of(record)
+        if isinstance(body, Schedule) and not body.paused:
+            for step in body.steps:
+                kind = KIND_OF_STEP.get(type(step), "")
+                if kind in CAPABILITIES:
+                    yield record.company_id, kind

@@ -1,0 +1,117 @@
+"""What does `leadclock doctor` look at, and in which order? What does not depend on others first; nothing is changed."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from functools import partial
+
+from adapters.doctor.broker import (
+    check_broker_clock,
+    check_brokers,
+    check_certificates,
+    check_kafka_settings,
+    check_topics,
+)
+from adapters.doctor.database import check_database, check_migrations
+from adapters.doctor.deployment import (
+    check_channels,
+    check_identity,
+    check_numbers,
+    check_secret_keys,
+    read_serving,
+)
+from adapters.doctor.findings import Finding, failure, warning
+from adapters.doctor.machine import check_disk, check_secret, check_versions
+from adapters.doctor.mail import check_mail
+from adapters.postgres.database_errors import DatabaseAwayError
+from adapters.reads.ports import ReadsUnavailableError, Serving
+from adapters.roles.broker import describe
+from adapters.roles.context import Context, open_context
+from adapters.settings import Settings
+from engine.partition.ports import LogError
+
+Work = Callable[[], Awaitable[list[Finding]]]
+
+
+async def examine(settings: Settings) -> AsyncIterator[Finding]:
+    """Yield a finding for everything that is looked at, as it is found."""
+    for finding in (*check_versions(), *check_secret(settings), *check_disk(settings)):
+        yield finding
+    serving = Serving()
+    has_database = False
+    if settings.postgres_dsn:
+        async for finding in _examine_database(settings.postgres_dsn):
+            has_database = has_database or finding.check == "migrations"
+            yield finding
+        if has_database:
+            serving = await _serving(settings.postgres_dsn)
+    else:
+        yield warning("database", "LEADCLOCK_POSTGRES_DSN is not set, so none was looked at", "set it")
+    async for finding in _examine_broker(settings, serving, has_database=has_database):
+        yield finding
+    for finding in await check_mail(settings, is_served="email" in serving.channels):
+        yield finding
+
+
+async def _examine_database(dsn: str) -> AsyncIterator[Finding]:
+    try:
+        for finding in (*await check_database(dsn), *await check_migrations(dsn)):
+            yield finding
+    except DatabaseAwayError as error:
+        yield failure("database", f"{error}", "correct that first: what depends on the database was not looked at")
+
+
+async def _serving(dsn: str) -> Serving:
+    """Return which channels are served; none where the tables are not there, which `migrations` reports."""
+    try:
+        return await read_serving(dsn)
+    except ReadsUnavailableError:
+        return Serving()
+
+
+async def _examine_broker(settings: Settings, serving: Serving, *, has_database: bool) -> AsyncIterator[Finding]:
+    if not settings.kafka_bootstrap:
+        yield warning("broker", "LEADCLOCK_KAFKA_BOOTSTRAP is not set, so none was looked at", "set it")
+        return
+    found = [*check_kafka_settings(settings), *await check_certificates(settings)]
+    for finding in found:
+        yield finding
+    if any(finding.level == "failure" for finding in found):
+        return
+    async with open_context(settings) as context:
+        is_away = False
+        for finding in await _brokers(context):
+            is_away = is_away or (finding.check, finding.level) == ("broker", "failure")
+            yield finding
+        if is_away:
+            return
+        for check, work in _of_context(context, serving, has_database=has_database).items():
+            for finding in await _caught(check, work):
+                yield finding
+
+
+async def _brokers(context: Context) -> list[Finding]:
+    try:
+        return await check_brokers(context)
+    except LogError as error:
+        cure = "correct that first: what depends on it was not looked at"
+        return [failure("broker", describe(context.settings, error), cure)]
+
+
+async def _caught(check: str, work: Work) -> list[Finding]:
+    try:
+        return await work()
+    except (LogError, DatabaseAwayError) as error:
+        return [failure(check, str(error), "correct that, then run this again")]
+
+
+def _of_context(context: Context, serving: Serving, *, has_database: bool) -> dict[str, Work]:
+    """Return the examinations that ask the brokers; the identity comes before what depends on it."""
+    works: dict[str, Work] = {
+        "topics": partial(check_topics, context),
+        "identity": partial(check_identity, context, with_database=has_database),
+        "clock and broker": partial(check_broker_clock, context),
+        "numbers": partial(check_numbers, context),
+    }
+    if has_database:
+        works["secret keys"] = partial(check_secret_keys, context)
+        works["channels"] = partial(check_channels, context, serving)
+    return works

@@ -1,0 +1,58 @@
+"""What does the database server say of itself, and which secret keys do the processes have that use it now?"""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import asyncpg
+from msgspec import Struct
+
+from adapters.postgres.database_errors import DatabaseAwayError, describe_database_error
+from adapters.postgres.identity import FINGERPRINT_CLASS, LOCK_KEY
+from adapters.postgres.pool import CONNECT_SECONDS, FAILURES
+from adapters.postgres.sql import queries
+from schemas.instant import Instant, from_datetime
+
+
+class ServerFacts(Struct, frozen=True, kw_only=True):
+    """`now` is the server's clock when it answered; `is_encrypted` is about the connection that asked."""
+
+    version: str
+    is_encrypted: bool
+    now: Instant
+
+
+class UsingProcess(Struct, frozen=True):
+    """A process that uses the database; `fingerprint` of its secret key, None where it shows none."""
+
+    name: str
+    fingerprint: int | None
+
+
+async def read_server_facts(dsn: str) -> ServerFacts:
+    """Return what the server says. Raises `DatabaseAwayError`."""
+    async with _connected(dsn) as connection:
+        sql = queries("identity")
+        # The clock last, and alone: the time of its answer is compared with ours.
+        row = await connection.fetchrow(sql["server"])
+        now = await connection.fetchval(sql["clock"])
+    return ServerFacts(version=row["version"], is_encrypted=row["is_encrypted"], now=from_datetime(now))
+
+
+async def read_using_processes(dsn: str) -> list[UsingProcess]:
+    """Return the processes that use the database now. Raises `DatabaseAwayError`."""
+    async with _connected(dsn) as connection:
+        rows = await connection.fetch(queries("identity")["fingerprints"], LOCK_KEY, FINGERPRINT_CLASS)
+    return [UsingProcess(row["name"], row["fingerprint"]) for row in rows]
+
+
+@asynccontextmanager
+async def _connected(dsn: str) -> AsyncIterator[Any]:
+    try:
+        connection = await asyncpg.connect(dsn, timeout=CONNECT_SECONDS, command_timeout=CONNECT_SECONDS)
+        try:
+            yield connection
+        finally:
+            await connection.close(timeout=CONNECT_SECONDS)
+    except FAILURES as error:
+        raise DatabaseAwayError(describe_database_error(dsn, error)) from error
