@@ -8,7 +8,7 @@ ONLY ?=
 MINUTES ?= 60
 
 .DEFAULT_GOAL := help
-.PHONY: help install up test test-api lint format bench bench-large planted prove prove-caps prove-fair faults lock
+.PHONY: help install up test test-kit test-api lint format bench bench-large planted prove prove-caps prove-fair faults lock
 
 help:  ## List the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-11s  %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -20,7 +20,11 @@ up: install  ## Run everything on this machine: broker, database, all roles, a d
 	@$(BIN)/leadclock up $(ARGS)
 
 test: install lint  ## Run the whole suite as CI does: linters, types, the direction of imports, then every test (ARGS="-k opt_out").
-	@$(BIN)/pytest -n 2 --dist loadfile $(ARGS)
+	@$(BIN)/pytest -n 2 --dist loadfile --ignore tests/kit $(ARGS)
+
+test-kit: install  ## Check image, Compose file, Helm chart, systemd units, alerts and dashboards by the programs that read them (installs those).
+	@deploy/kit-tools.sh
+	@$(BIN)/pytest tests/kit $(ARGS)
 
 test-api: install  ## Print which test exercises each parameter, then let schemathesis try every operation (ARGS="-k fuzz").
 	@$(BIN)/python -m tests.api.table

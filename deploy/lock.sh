@@ -19,3 +19,8 @@ compile() {
 compile --extra local --group dev --output-file deploy/requirements-dev.lock
 # The product's pins are those that were tested: the developers' lock is its constraint.
 compile --constraint deploy/requirements-dev.lock --output-file deploy/requirements.lock
+
+# What `make test-kit` adds to a developer's environment, in the versions that fit it.
+UV_NO_CONFIG=1 UV_PYTHON_DOWNLOADS=never "$tools/bin/uv" pip compile --quiet --universal --python-version 3.11 \
+    --generate-hashes --no-emit-index-url --no-annotate --no-header --constraint deploy/requirements-dev.lock \
+    --group kit --output-file deploy/requirements-kit.lock
