@@ -62,8 +62,8 @@ VERSIONS: Mapping[int, Version] = {
         "lead's only once it has the call; a call's buyer group is that of its route; groups that are dialled "
         "simultaneously ring several buyers; contacts are blocked and unblocked by request; teams may be granted contacts; "
         "conversions are recorded, and webhooks are fired for them; sentences that list what a team may grant name "
-        "conversions; agents whose pages are silent go offline; steps "
-        "connect calls to agents",
+        "conversions; agents whose pages are silent go offline; steps connect calls to agents; "
+        "calls are routed by tier, revenue or EPC; buyers and groups have a spacing",
         decided_by="leadclock 0.1.0",
     ),
 }

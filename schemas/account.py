@@ -6,6 +6,7 @@ Each entity has its own key and is small, so that one change rewrites little.
 from msgspec import Struct
 
 from schemas.instant import EPOCH, Instant
+from schemas.schedule import RouteBy
 from schemas.wire import Entity
 
 
@@ -27,6 +28,14 @@ class CapUsage(Struct, omit_defaults=True):
     after: int = 0
     used: dict[str, float] = {}
     open: dict[str, int] = {}
+
+
+class EarnedDay(Struct, array_like=True, frozen=True):
+    """The connected calls of one day (in UTC, counted from 1970) that were routed by EPC, and what they have earned."""
+
+    day: int
+    calls: int = 0
+    revenue: float = 0.0
 
 
 class AgentState(Entity, kw_only=True):
@@ -53,7 +62,7 @@ class Claim(Entity, kw_only=True):
     """A contact's slot, held since `granted_at` on what `holds` names, or its request for one while that is None.
 
     `call_id` is the inbound call that it was requested for. While several buyers are rung at once, `buyer_ids` are they, and
-    `buyer_id` is None until one of them answers.
+    `buyer_id` is None until one of them answers. With `is_by_epc`, the call counts in what its buyer earns by each call.
     """
 
     company_id: int
@@ -69,6 +78,7 @@ class Claim(Entity, kw_only=True):
     call_id: int | None = None
     buyer_ids: tuple[int, ...] = ()
     agent_id: int | None = None
+    is_by_epc: bool = False
 
 
 class QueuedClaim(Struct, array_like=True, frozen=True, order=True):
@@ -89,7 +99,9 @@ class Slots(Entity, kw_only=True):
     whose queue may go on when it is free; those name it in `wants` (a number is a buyer's id). `aging` holds, by request, by
     how much one that waits gets more urgent with every hour that it is overdue. `tallies` hold, by period, what is used of
     the record's caps, `grants` how many were counted there. At `wake_at` a cap is reset that the queue waits for. Requests
-    that exclude buyers have a queue for each set of `excluded_buyer_ids`, so that none holds up another.
+    that exclude buyers have a queue for each set of `excluded_buyer_ids`, so that none holds up another; those that are
+    routed otherwise than by tier have one for each `route_by_type`. `last_granted_at` is kept for a record with a spacing,
+    `earned_days` for a buyer that calls are routed to by EPC.
     """
 
     resource: str
@@ -111,6 +123,9 @@ class Slots(Entity, kw_only=True):
     excluded_buyer_ids: tuple[int, ...] = ()
     agent_ids: tuple[int, ...] = ()
     call_center_ids: tuple[int, ...] = ()
+    route_by_type: RouteBy = "tier"
+    last_granted_at: Instant | None = None
+    earned_days: tuple[EarnedDay, ...] = ()
 
 
 class Taken(Entity, kw_only=True):

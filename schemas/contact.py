@@ -300,6 +300,7 @@ class Call(Entity, kw_only=True):
     call, and what was written to the call since. `held_at` is set while the call is on hold; `gateway_ref` is the gateway's
     own name of a call without a command. At `give_up_at` a call without a reported end counts as ended, where no lead waits
     for it. `token_parts` are as `data_parts` of a lead. `route` is set where a gateway wanted a buyer for an inbound call.
+    With `routed_by_epc` the call counts in what its buyer earns by each call.
     """
 
     id: int
@@ -373,6 +374,7 @@ class Call(Entity, kw_only=True):
     route: CallRoute | None = None
     buyer_conversion: Conversion | None = None
     offer_conversion: Conversion | None = None
+    routed_by_epc: bool = False
 
 
 OPEN_MAX = 200

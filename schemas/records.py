@@ -17,6 +17,7 @@ from schemas.schedule import (
     OnReply,
     OptOutScope,
     Pause,
+    RouteBy,
     Step,
     Trigger,
     UnknownZone,
@@ -84,7 +85,8 @@ class Company(Body, frozen=True, kw_only=True):
 class Offer(Body, frozen=True, kw_only=True):
     """What is being sold; leads sent to its token wait for an inbound call.
 
-    `no_buyer_action` says what a gateway does with an inbound call that no buyer of the offer takes.
+    `no_buyer_action` says what a gateway does with an inbound call that no buyer of the offer takes, `route_by_type` how its
+    buyers of one tier compete.
     """
 
     name: str
@@ -100,6 +102,7 @@ class Offer(Body, frozen=True, kw_only=True):
     external_record_id: str | None = None
     no_buyer_action: Literal["voicemail", "message", "callback", "hang_up"] = "voicemail"
     no_buyer_message: str | None = None
+    route_by_type: RouteBy = "tier"
 
 
 class Schedule(Body, frozen=True, kw_only=True):
@@ -154,7 +157,8 @@ class Buyer(Body, frozen=True, kw_only=True):
 
     `caps` and `total_caps_reset_at` are as those of a `BuyerGroup`. `buyer_fleet_ids` are the fleets that it belongs to.
     It takes calls of those leads alone for which all its `filters` hold. A pause ends by itself at `unpause_at`.
-    `dtmf_tones` are sent to its telephone as soon as it answers.
+    `dtmf_tones` are sent to its telephone as soon as it answers. `bid_price` is what it pays for a call, by which calls are
+    routed where `route_by_type` is `revenue`. Between two of its calls lie `spacing_seconds` at least.
     """
 
     name: str
@@ -174,6 +178,8 @@ class Buyer(Body, frozen=True, kw_only=True):
     filters: tuple[str, ...] = ()
     unpause_at: Instant | None = None
     dtmf_tones: str | None = None
+    bid_price: float | None = None
+    spacing_seconds: int = 0
 
 
 class BuyerGroup(Body, frozen=True, kw_only=True):
@@ -181,7 +187,7 @@ class BuyerGroup(Body, frozen=True, kw_only=True):
 
     `caps` holds the limits of the metrics and periods of the interface (`attempt_hourly` to `revenue_total`); what is used
     of the total ones is counted from `total_caps_reset_at` on. Calls go to it within its `business_hours` and the buyer's.
-    A pause ends by itself at `unpause_at`.
+    A pause ends by itself at `unpause_at`. Between two calls to it lie `spacing_seconds` at least.
     """
 
     name: str
@@ -201,6 +207,7 @@ class BuyerGroup(Body, frozen=True, kw_only=True):
     description: str | None = None
     external_record_id: str | None = None
     unpause_at: Instant | None = None
+    spacing_seconds: int = 0
 
 
 class BuyerFleet(Body, frozen=True, kw_only=True):

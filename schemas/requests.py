@@ -13,6 +13,7 @@ from schemas.contact import CallbackOwner
 from schemas.instant import EPOCH, Instant
 from schemas.law import Purpose
 from schemas.records import LeadFilters
+from schemas.schedule import RouteBy
 from schemas.wire import Message
 
 TranscriptionStatus = Literal["none", "pending", "completed", "failed"]
@@ -419,7 +420,7 @@ class SlotRequested(AccountRequest, frozen=True, kw_only=True):
     for an agent who is available, and no buyer is asked.
     Granted in order of `urgency_class` (0 call-now ... 5), `priority` (lower first; less `aging` for every hour since
     `due_at`), `due_at`, then arrival. With `call_id`, an inbound call is ringing: it is granted or refused at once, and
-    never waits.
+    never waits. `route_by_type` says how buyers of one tier compete.
     """
 
     contact_key: str
@@ -437,6 +438,7 @@ class SlotRequested(AccountRequest, frozen=True, kw_only=True):
     call_id: int | None = None
     agent_ids: tuple[int, ...] = ()
     call_center_ids: tuple[int, ...] = ()
+    route_by_type: RouteBy = "tier"
 
 
 class SlotReleased(AccountRequest, frozen=True, kw_only=True):
@@ -460,12 +462,13 @@ class SlotReleased(AccountRequest, frozen=True, kw_only=True):
 class CallEarned(AccountRequest, frozen=True, kw_only=True):
     """What a call of an instant brought to records with caps: resource (`buyer_group/7`) -> metric -> amount.
 
-    A reversal is negative.
+    A reversal is negative. A call that was `routed_by_epc` changes what its buyer earns by each call.
     """
 
     call_id: int
     at: Instant
     amounts: dict[str, dict[str, float]] = {}
+    routed_by_epc: bool = False
 
 
 class AgentStatusChangeRequested(AccountRequest, frozen=True, kw_only=True):

@@ -46,6 +46,10 @@ class Retry(SchedulePart, frozen=True, kw_only=True):
     max: int | None = None
 
 
+RouteBy = Literal["tier", "revenue", "epc"]
+"""How buyers of one tier compete: by weight, by what they pay for a call, or by what they paid for each connected call."""
+
+
 class ConnectAgents(SchedulePart, frozen=True, kw_only=True):
     """Agents of the company: these, and those of these call centers. One who is available is reserved for each dial."""
 
@@ -54,11 +58,15 @@ class ConnectAgents(SchedulePart, frozen=True, kw_only=True):
 
 
 class Connect(SchedulePart, frozen=True, kw_only=True):
-    """Whom an answered call is connected to; without names, whom the gateway has."""
+    """Whom an answered call is connected to; without names, whom the gateway has.
+
+    `route_by_type` None is that of the offer.
+    """
 
     buyer_group_id: int | None = None
     buyer_ids: tuple[int, ...] = ()
     agents: ConnectAgents | None = None
+    route_by_type: RouteBy | None = None
 
 
 class Until(SchedulePart, frozen=True, kw_only=True):

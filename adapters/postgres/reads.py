@@ -388,6 +388,11 @@ class PostgresReads:
         rows = await self._rows("tallies", company_id, list(resources))
         return {row["resource"]: TALLIES.decode(row["tallies"]) for row in rows}
 
+    async def last_grants(self, company_id: int, resources: Sequence[str]) -> dict[str, Instant]:
+        """Return when each resource with a spacing (`buyer/7`) got its last call; without those that had none."""
+        rows = await self._rows("last_grants", company_id, list(resources))
+        return {row["resource"]: from_datetime(row["last_granted_at"]) for row in rows}
+
     async def unblock_progress(self, company_id: int, job_ids: Sequence[int]) -> dict[int, UnblockProgress]:
         """Return how far unblock contact jobs have come, by id; without those that no partition has adopted yet."""
         rows = await self._rows("unblock_progress", company_id, list(job_ids), CONTACTS_DECISIONS.name)

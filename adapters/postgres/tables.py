@@ -96,8 +96,11 @@ RECORDS = Table(
 )
 SLOTS = Table(
     "slots",
-    "tallied_slots_row",
-    ("company_id", "resource", "version", "partition", "sequence", "in_use", "waiting_count", "tallies"),
+    "granted_slots_row",
+    (
+        *("company_id", "resource", "version", "partition", "sequence", "in_use", "waiting_count", "tallies"),
+        "last_granted_at",
+    ),
     key=2,
     version_at=2,
     jsonb=frozenset({"tallies"}),

@@ -38,6 +38,7 @@ from engine.views.call import (
     total_seconds,
 )
 from schemas.contact import LIVE_STATUSES, Call, Head, Lead, UnblockSweep
+from schemas.instant import Instant
 from schemas.records import Record
 from schemas.wire import to_json
 
@@ -73,7 +74,7 @@ class RawHead(Head, kw_only=True):
 
 
 class CountedSlots(Struct, frozen=True):
-    """The slots of a resource, of which only counts are projected, and what is used of its caps."""
+    """The slots of a resource, of which only counts are projected, what is used of its caps, and its last grant."""
 
     company_id: int
     resource: str
@@ -81,6 +82,7 @@ class CountedSlots(Struct, frozen=True):
     in_use: int = 0
     waiting: tuple[msgspec.Raw, ...] = ()
     tallies: msgspec.Raw = msgspec.Raw(b"{}")
+    last_granted_at: Instant | None = None
 
 
 def fields_getter(names: Sequence[str]) -> Callable[[Any], Row]:
@@ -187,7 +189,7 @@ def slots_row(slots: CountedSlots, partition: int, sequence: int) -> Row:
     """Return the row of a limited resource."""
     return (
         *(slots.company_id, slots.resource, slots.version, partition, sequence),
-        *(slots.in_use, len(slots.waiting), _raw(slots.tallies)),
+        *(slots.in_use, len(slots.waiting), _raw(slots.tallies), slots.last_granted_at),
     )
 
 

@@ -382,6 +382,10 @@ class Reads(LimitableReads, DueLeadReads, Protocol):
         """Return the usage of the caps of each resource (`buyer_group/7`) by period, as last counted by the account."""
         ...
 
+    async def last_grants(self, company_id: int, resources: Sequence[str]) -> Mapping[str, Instant]:
+        """Return when each resource with a spacing (`buyer/7`) got its last call; without those that had none."""
+        ...
+
     async def audit_logs(self, company_id: int, wanted: AuditLogFilter, paging: Paging) -> Page:
         """Return who changed which account record, newest first."""
         ...

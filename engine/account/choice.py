@@ -1,4 +1,7 @@
-"""Which buyer gets a call? The lowest tier that is free, and within it shares by weight, decided by the request's own id."""
+"""Which buyer gets a call? The lowest tier that is free; of it the largest value, where calls go by bid or EPC.
+
+Those of one value share the calls by weight, decided by the request's own id.
+"""
 
 from collections.abc import Sequence
 from hashlib import blake2b
@@ -7,16 +10,17 @@ from msgspec import Struct
 
 
 class Candidate(Struct, frozen=True):
-    """A buyer or a group that takes a call now."""
+    """A buyer or a group that takes a call now; `value` is what it pays, where calls are routed by that."""
 
     record_id: int
     tier: int
     weight: int
+    value: float = 0.0
 
 
 def choose_buyer(candidates: Sequence[Candidate], request_id: str) -> int | None:
     """Return the id of the buyer, or None where there is none; the same request always gets the same answer."""
-    tier = lowest_tier(candidates)
+    tier = first_in_line(candidates)
     if not tier:
         return None
     # Without weights all share alike.
@@ -33,6 +37,18 @@ def lowest_tier(candidates: Sequence[Candidate]) -> list[Candidate]:
     """Return the candidates of the lowest tier among them."""
     lowest = min((candidate.tier for candidate in candidates), default=None)
     return [candidate for candidate in candidates if candidate.tier == lowest]
+
+
+def first_in_line(candidates: Sequence[Candidate]) -> list[Candidate]:
+    """Return the candidates of the largest value in the lowest tier."""
+    tier = lowest_tier(candidates)
+    most = max((candidate.value for candidate in tier), default=0.0)
+    return [candidate for candidate in tier if candidate.value == most]
+
+
+def best_value(candidates: Sequence[Candidate]) -> float:
+    """Return the value of a group: the largest of its buyers of the lowest tier that takes calls."""
+    return max((candidate.value for candidate in lowest_tier(candidates)), default=0.0)
 
 
 def choose_several(candidates: Sequence[Candidate], request_id: str, most: int) -> tuple[int, ...]:

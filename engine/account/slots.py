@@ -13,18 +13,19 @@ from hashlib import blake2b
 
 from msgspec import Struct, structs
 
-from engine.account import agent_calls, caps
+from engine.account import agent_calls, caps, epc
 from engine.account.caps import Capped
-from engine.account.choice import Candidate, choose_buyer, choose_several
+from engine.account.choice import Candidate, best_value, choose_buyer, choose_several
 from engine.account.pausing import pauses_end_at
 from engine.account.references import live_record
+from engine.account.spacing import next_call_at
 from engine.calendar.business import is_open_for_business, opens_for_business
 from engine.partition.draft import Draft
 from schemas.account import Claim, Hold, QueuedClaim, Slots
 from schemas.commands import BUYER_LEGS_MAX
 from schemas.decisions import Answer
 from schemas.instant import HOUR, Instant
-from schemas.records import CAPPED_TYPES, Buyer, BuyerGroup, Record, body_of
+from schemas.records import CAPPED_TYPES, Buyer, BuyerGroup, Record, TrafficSource, body_of
 from schemas.requests import CallEarned, SlotAnswered, SlotReleased, SlotRequested
 from schemas.state import claim_key, slots_key
 from schemas.topics import CONTACTS_REQUESTS
@@ -145,12 +146,19 @@ def _lost_resources(claim: Claim, buyer_id: int | None) -> set[str]:
     return {_buyer_resource(other) for other in claim.buyer_ids if other != buyer_id}
 
 
+def _rung_resources(claim: Claim) -> set[str]:
+    """Return the buyers of a slot, by resource."""
+    return {_buyer_resource(buyer_id) for buyer_id in (*claim.buyer_ids, claim.buyer_id) if buyer_id is not None}
+
+
 def _end_hold(draft: Draft, claim: Claim, hold: Hold, ended: caps.Ended) -> list[str]:
     """End what a slot holds of one resource; return the resources whose queues may go on."""
     slots = _slots_of(draft, claim.company_id, hold.resource)
     slots.in_use -= 1
     is_connected = claim.buyer_id is not None or bool(claim.buyer_ids)
     caps.settle_reservation(slots, hold.number, ended, is_connected=is_connected)
+    if claim.is_by_epc and ended == "connected" and claim.granted_at is not None and hold.resource in _rung_resources(claim):
+        epc.add_call(slots, claim.granted_at, draft.now)
     _put_slots(draft, slots)
     return [slots.resource, *slots.wanted_by]
 
@@ -177,8 +185,12 @@ def count_earned(draft: Draft, request: CallEarned) -> None:
         caps.roll_periods(slots, body, draft.now)
         if slots.tallies:
             caps.add_amounts(slots, request.at, amounts)
-            _put_slots(draft, slots)
             changed += [resource, *slots.wanted_by]
+        is_epc = request.routed_by_epc and isinstance(body, Buyer)
+        if is_epc:
+            epc.add_revenue(slots, request.at, draft.now, amounts.get("revenue", 0.0))
+        if slots.tallies or is_epc:
+            _put_slots(draft, slots)
     _grant_waiting(draft, request.company_id, changed)
 
 
@@ -221,6 +233,7 @@ def _claim(draft: Draft, request: SlotRequested) -> Claim:
         buyer_group_id=request.buyer_group_id,
         requested_at=draft.now,
         call_id=request.call_id,
+        is_by_epc=request.route_by_type == "epc",
     )
 
 
@@ -236,6 +249,8 @@ def _resource(request: SlotRequested) -> str:
         named.append(f"buyers/{_joined(request.buyer_ids)}")
     if request.traffic_source_id is not None:
         named.append(f"from/{request.traffic_source_id}")
+    if request.route_by_type != "tier":
+        named.append(f"by/{request.route_by_type}")
     if request.excluded_buyer_ids:
         named.append(f"without/{_joined(request.excluded_buyer_ids)}")
     name = "/".join(named)
@@ -266,7 +281,7 @@ def _slots_for(draft: Draft, request: SlotRequested) -> Slots:
     slots.agent_ids = tuple(sorted(set(request.agent_ids)))
     slots.call_center_ids = tuple(sorted(set(request.call_center_ids)))
     slots.traffic_source_id = request.traffic_source_id
-    slots.excluded_buyer_ids = request.excluded_buyer_ids
+    slots.excluded_buyer_ids, slots.route_by_type = request.excluded_buyer_ids, request.route_by_type
     return slots
 
 
@@ -356,7 +371,8 @@ def _record_obstacle(draft: Draft, company_id: int, resource: str, body: Capped)
     is_shut = body.concurrency_cap_limit == 0
     if is_shut or (isinstance(body, Buyer | BuyerGroup) and not _accepts_calls(draft, body)):
         return GONE
-    if body.concurrency_cap_limit is None and not body.caps:
+    spacing = 0 if isinstance(body, TrafficSource) else body.spacing_seconds
+    if body.concurrency_cap_limit is None and not body.caps and not spacing:
         return None
     slots = _slots_of(draft, company_id, resource)
     shut = caps.blocking_caps(slots.tallies, body, draft.now)
@@ -365,6 +381,9 @@ def _record_obstacle(draft: Draft, company_id: int, resource: str, body: Capped)
         return SlotObstacle(reason, shut.until)
     if body.concurrency_cap_limit is not None and slots.in_use >= body.concurrency_cap_limit:
         return BUSY if shut is None else SlotObstacle(None, shut.until)
+    next_at = next_call_at(spacing, slots.last_granted_at)
+    if shut is None and next_at is not None and next_at > draft.now:
+        return SlotObstacle(None, next_at)
     return None if shut is None else SlotObstacle(None, shut.until)
 
 
@@ -406,9 +425,12 @@ def _choose(draft: Draft, slots: Slots, request_id: str, most: int = BUYER_LEGS_
     groups = {way.buyer_group_id: way.group for way in free if way.group is not None}
     group_id: int | None = next(iter(groups), None)
     if len(groups) > 1:
-        among = [Candidate(found or 0, group.tier, group.weight) for found, group in groups.items()]
+        among = [
+            Candidate(found or 0, group.tier, group.weight, best_value(_candidates(draft, slots, free, found)))
+            for found, group in groups.items()
+        ]
         group_id = choose_buyer(among, f"{request_id}/group")
-    buyers = [Candidate(way.buyer_id, way.buyer.tier, way.buyer.weight) for way in free if way.buyer_group_id == group_id]
+    buyers = _candidates(draft, slots, free, group_id)
     group = groups.get(group_id)
     if group is not None and group.dial_buyers_type == "simultaneously":
         several = choose_several(buyers, request_id, most)
@@ -416,6 +438,26 @@ def _choose(draft: Draft, slots: Slots, request_id: str, most: int = BUYER_LEGS_
             return Choice(group_id, buyer_ids=several)
     buyer_id = choose_buyer(buyers, request_id)
     return None if buyer_id is None else Choice(group_id, buyer_id)
+
+
+def _candidates(draft: Draft, slots: Slots, free: Iterable[_Route], group_id: int | None) -> list[Candidate]:
+    """Return the free buyers of a group, or those named without one, with what they pay."""
+    return [
+        Candidate(way.buyer_id, way.buyer.tier, way.buyer.weight, _value(draft, slots, way))
+        for way in free
+        if way.buyer_group_id == group_id
+    ]
+
+
+def _value(draft: Draft, slots: Slots, way: _Route) -> float:
+    """Return what a buyer pays, by the way in which calls of the queue are routed."""
+    match slots.route_by_type:
+        case "tier":
+            return 0.0
+        case "revenue":
+            return way.buyer.bid_price or 0.0
+        case "epc":
+            return epc.epc_of(_slots_of(draft, slots.company_id, _buyer_resource(way.buyer_id)), draft.now)
 
 
 def _obstacle(draft: Draft, slots: Slots) -> SlotObstacle:
@@ -532,6 +574,8 @@ def _grant(draft: Draft, slots: Slots, claim: Claim, choice: Choice) -> None:
         counted = slots if name == slots.resource else _slots_of(draft, slots.company_id, name)
         body = _capped(draft, slots.company_id, name)
         counted.in_use += 1
+        if isinstance(body, Buyer | BuyerGroup) and body.spacing_seconds:
+            counted.last_granted_at = draft.now
         caps.roll_periods(counted, body, draft.now)
         holds.append(Hold(name, caps.reserve(counted, is_connected=bool(rung))))
         _put_slots(draft, counted)

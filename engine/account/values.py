@@ -77,6 +77,12 @@ TIER_MAX = 1_000_000
 CONCURRENCY_MAX = 100_000
 """More calls at once than one company's numbers carry."""
 
+BID_PRICE_MAX = 1_000_000
+"""In the company's currency, for one call: more is a mistake of the decimal point."""
+
+SPACING_SECONDS_MAX = DAY // SECOND
+"""A buyer that takes less than a call a day has a daily cap."""
+
 RETRY_SECONDS_MAX = 366 * DAY // SECOND
 """As far ahead as anything may be planned: a leap year."""
 
@@ -452,6 +458,9 @@ PARSERS: dict[str, Parser] = {
     "concurrency_cap_limit": optional(partial(parse_integer, least=0, most=CONCURRENCY_MAX)),
     "business_hours": business_hours,
     "dial_buyers_type": choice("sequentially", "simultaneously"),
+    "route_by_type": choice("tier", "revenue", "epc"),
+    "bid_price": optional(partial(parse_decimal, least=0, most=BID_PRICE_MAX)),
+    "spacing_seconds": partial(parse_integer, least=0, most=SPACING_SECONDS_MAX),
     "url": url,
     "method": choice("POST", "PUT"),
     "headers": headers,

@@ -1,8 +1,8 @@
 """Could a buyer take a call of this lead now? The buyers that its schedule and offer name, and why each cannot.
 
-Pauses, filters, hours, concurrency and caps are known, as the account counts. When one will be free again is known where
-only hours, caps and pauses with an `unpause_at` are in the way. Nobody knows when another pause, a call or an opt-out ends,
-nor when the lead has what a filter asks for.
+Pauses, filters, hours, concurrency, caps and spacing are known, as the account counts. When one will be free again is known
+where only hours, caps, spacing and pauses with an `unpause_at` are in the way. Nobody knows when another pause, a call or an
+opt-out ends, nor when the lead has what a filter asks for.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from engine.account.caps import CapBlock, Tallies, blocking_caps
 from engine.account.pausing import pauses_end_at
+from engine.account.spacing import next_call_at
 from engine.calendar.business import opens_for_business
 from engine.contact.schedule.filters import all_hold, lookup_of_lead
 from engine.rules import Rules
@@ -48,16 +49,23 @@ def _source(row: Row) -> str | None:
 
 
 class Capacity(Struct, frozen=True):
-    """What is known of buyers at an instant: their records, the slots held, and what is used of their caps, by resource."""
+    """What is known of buyers at an instant: their records, and by resource the slots held, the caps used, the last call."""
 
     rules: Rules
     held: Held
     tallies: Mapping[str, Tallies]
     now: Instant
+    granted: Mapping[str, Instant] = {}
 
     def is_full(self, limit: int | None, resource: str) -> bool:
         """Return whether all slots of a resource are held."""
         return limit is not None and self.held.get(resource, (0, 0))[0] >= limit
+
+    def spaced_until(self, along: Mapping[str, Buyer | BuyerGroup | None]) -> Instant | None:
+        """Return when the spacing of all these is over, None where it is."""
+        bodies = ((resource, body) for resource, body in along.items() if body is not None)
+        found = (next_call_at(body.spacing_seconds, self.granted.get(resource)) for resource, body in bodies)
+        return max((at for at in found if at is not None and at > self.now), default=None)
 
     def blocking_caps(self, body: Buyer | BuyerGroup | TrafficSource, resource: str) -> CapBlock | None:
         """Return the caps of a record that let no call through now, if any."""
@@ -134,7 +142,8 @@ def _obstacle(row: Row, capacity: Capacity, group_id: int | None, buyer_id: int)
     bodies = [body for body in along.values() if body is not None]
     resumes_at, takes_lead = pauses_end_at(bodies, now), all_hold(buyer.filters, lookup_of_lead(row.__getitem__))
     is_busy, hit = _in_use(row, capacity, along)
-    resets = [resumes_at, *(found.until for found in hit)]
+    spaced_until = capacity.spaced_until(along)
+    resets = [resumes_at, *(found.until for found in hit), spaced_until or now]
     known = [at for at in resets if at is not None]
     is_known = takes_lead and not is_busy and len(known) == len(resets)
     until = _opens(bodies, max(known)) if is_known else None
@@ -146,7 +155,8 @@ def _obstacle(row: Row, capacity: Capacity, group_id: int | None, buyer_id: int)
         return Obstacle("hours", until)
     if hit:
         return Obstacle(f"{hit[0].caps[0].rpartition('_')[2]}_cap", until)
-    return Obstacle("concurrency") if is_busy else None
+    held = "concurrency" if is_busy else "spacing" if spaced_until is not None else None
+    return None if held is None else Obstacle(held, until)
 
 
 def _in_use(row: Row, capacity: Capacity, along: Mapping[str, Buyer | BuyerGroup | None]) -> tuple[bool, list[CapBlock]]:

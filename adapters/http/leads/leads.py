@@ -95,7 +95,8 @@ async def buyer_is_available(exchange: Exchange) -> Reply:
     reads, names = exchange.services.reads, resources(row, found)
     held = await reads.slots(exchange.company_id, names)
     tallies = await reads.tallies(exchange.company_id, names)
-    answer = availability(row, found, Capacity(rules, held, tallies, exchange.now))
+    granted = await reads.last_grants(exchange.company_id, names)
+    answer = availability(row, found, Capacity(rules, held, tallies, exchange.now, granted))
     return Reply(content={"status": 200, "errors": {}, **answer})
 
 

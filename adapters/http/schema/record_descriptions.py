@@ -89,6 +89,8 @@ _OF_TYPE: Mapping[str, Mapping[str, str]] = {
         "paused": "true: nothing is done for its leads; they wait as offer_paused",
         "buyer_group_ids": "buyer groups that take calls of its leads: of a step without connect, and inbound calls",
         "buyer_ids": "buyers that take those calls where none of the groups does",
+        "route_by_type": "which buyer of one tier gets a call: tier: by weight; revenue: the highest bid_price; epc: the "
+        "highest revenue by connected call of seven days",
         "no_buyer_action": "what a gateway does with an inbound call that no buyer takes",
         "no_buyer_message": "what it says to the person then; null: its own words",
         "rotate_lead_token": "true: give a new lead token; the old one is unknown from then on",
@@ -132,6 +134,8 @@ _OF_TYPE: Mapping[str, Mapping[str, str]] = {
         "paused": "true: it gets no calls",
         "unpause_at": "when its pause ends by itself",
         "buyer_fleet_ids": "buyer fleets that it belongs to; a new list replaces the old one",
+        "bid_price": "what it pays for a call, in the company's currency; decides where route_by_type is revenue",
+        "spacing_seconds": "how long after a call the next one may come at the earliest",
         "dtmf_tones": "keys pressed once its telephone answers, such as an extension: 0-9, *, #, A-D, w for a pause",
         "filters": "which leads it takes: all must hold, such as state:FL|GA; a new list replaces the old one",
         **_caps("buyer"),
@@ -150,6 +154,7 @@ _OF_TYPE: Mapping[str, Mapping[str, str]] = {
         "remove_user_buyer_ids": "buyers to take out, by user_buyer_id",
         "tier": "the lowest tier of groups that take calls is called; its calls show it as dial_tier; may be below zero",
         "weight": "its share of the calls among groups of the same tier",
+        "spacing_seconds": "how long after a call to it the next one may come at the earliest",
         "dial_buyers_type": "sequentially: one buyer for each call; simultaneously: all of its lowest tier ring, and the "
         "first that answers gets the call",
         "time_zone": "zone of its business_hours, and of the days and months of its caps",

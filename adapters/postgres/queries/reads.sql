@@ -379,6 +379,10 @@ SELECT resource, in_use, waiting_count FROM {read}.slots WHERE company_id = $1 A
 -- tallies --
 SELECT resource, tallies::text AS tallies FROM {read}.slots WHERE company_id = $1 AND resource = ANY ($2::text[])
 
+-- last_grants --
+SELECT resource, last_granted_at FROM {read}.slots
+WHERE company_id = $1 AND resource = ANY ($2::text[]) AND last_granted_at IS NOT NULL
+
 -- unblock_progress --
 -- Each partition of contacts adds a row when it adopts a job; the projector has a position in every partition.
 SELECT job_id,

@@ -11,7 +11,7 @@ from itertools import accumulate
 
 from msgspec import Struct, structs
 
-from engine.account.choice import Candidate, choose_several
+from engine.account.choice import Candidate, best_value, choose_several, first_in_line
 from engine.calendar.business import is_open_for_business
 from engine.contact.commands.emission import BuyerConnection
 from engine.contact.facts.person import Person
@@ -21,7 +21,7 @@ from schemas.commands import BUYER_LEGS_MAX, BuyerLeg
 from schemas.contact import Lead
 from schemas.records import Agent, Buyer, BuyerGroup, Offer, Schedule, TrafficSource
 from schemas.requests import SlotAnswered
-from schemas.schedule import Connect
+from schemas.schedule import Connect, RouteBy
 
 Buyers = list[tuple[int, Buyer]]
 
@@ -31,6 +31,7 @@ class BuyerChoice(Struct, frozen=True):
 
     Without any of them, the gateway connects the call to its own agents. A traffic source is named if it has a cap.
     `tried_buyer_ids` have been rung for this call and did not answer. With agents or call centers no buyer is asked.
+    `route_by_type` says how buyers of one tier compete.
     """
 
     buyer_group_ids: tuple[int, ...] = ()
@@ -39,6 +40,7 @@ class BuyerChoice(Struct, frozen=True):
     tried_buyer_ids: tuple[int, ...] = ()
     agent_ids: tuple[int, ...] = ()
     call_center_ids: tuple[int, ...] = ()
+    route_by_type: RouteBy = "tier"
 
     @property
     def is_for_agents(self) -> bool:
@@ -73,17 +75,22 @@ def choice_of_step(connect: Connect) -> BuyerChoice:
 
 def choice_for(person: Person, lead: Lead, connect: Connect) -> BuyerChoice:
     """Return who may take the call of a step: the choice of the step, else of the lead's offer."""
-    choice = choice_of_step(connect)
-    if choice == ANY_BUYER:
-        offer = _offer(person, lead)
-        choice = ANY_BUYER if offer is None else BuyerChoice(offer.buyer_group_ids, offer.buyer_ids)
+    choice, offer = choice_of_step(connect), _offer(person, lead)
+    if choice == ANY_BUYER and offer is not None:
+        choice = BuyerChoice(offer.buyer_group_ids, offer.buyer_ids)
+    if not choice.is_anyone:
+        by = connect.route_by_type or ("tier" if offer is None else offer.route_by_type)
+        choice = structs.replace(choice, route_by_type=by)
     return with_traffic_source(person, lead, choice)
 
 
 def choice_for_inbound(person: Person, lead: Lead, offer_id: int | None, tried: tuple[int, ...]) -> BuyerChoice:
     """Return who may take an inbound call: the buyers of its offer, but those that were rung before."""
     offer = offer_record(person, offer_id)
-    choice = ANY_BUYER if offer is None else BuyerChoice(offer.buyer_group_ids, offer.buyer_ids, tried_buyer_ids=tried)
+    choice = ANY_BUYER
+    if offer is not None:
+        by = offer.route_by_type
+        choice = BuyerChoice(offer.buyer_group_ids, offer.buyer_ids, tried_buyer_ids=tried, route_by_type=by)
     return with_traffic_source(person, lead, choice)
 
 
@@ -126,8 +133,11 @@ def _named(person: Person, choice: BuyerChoice) -> set[int]:
 
 
 def is_limited(person: Person, lead: Lead, choice: BuyerChoice) -> bool:
-    """Return whether a slot must be requested: a group, a buyer or the traffic source has a cap, or an agent takes it."""
-    if choice.traffic_source_id is not None or choice.is_for_agents:
+    """Return whether a slot must be requested: a group, a buyer or the traffic source has a limit, EPC decides, or an agent.
+
+    The account alone knows what is in use, what each buyer has earned, and which agent is available.
+    """
+    if choice.traffic_source_id is not None or choice.is_for_agents or choice.route_by_type == "epc":
         return True
     groups = [_group(person, group_id) for group_id in choice.buyer_group_ids]
     if any(group is not None and _has_limit(group) for group in groups):
@@ -136,17 +146,18 @@ def is_limited(person: Person, lead: Lead, choice: BuyerChoice) -> bool:
 
 
 def _has_limit(body: Buyer | BuyerGroup | TrafficSource) -> bool:
-    return body.concurrency_cap_limit is not None or bool(body.caps)
+    has_spacing = not isinstance(body, TrafficSource) and body.spacing_seconds > 0
+    return body.concurrency_cap_limit is not None or bool(body.caps) or has_spacing
 
 
 def connection(person: Person, lead: Lead, choice: BuyerChoice, grant: SlotAnswered | None) -> BuyerConnection | None:
     """Return whom to connect to, or None where buyers or agents are named and none of them takes calls."""
     if choice.is_for_agents:
         return _agent_connection(person, grant)
-    if grant is not None and grant.buyer_ids:
-        return _granted_several(person, lead, grant)
-    if grant is not None and grant.buyer_id is not None:
-        return _granted(person, lead, grant)
+    if grant is not None and (grant.buyer_ids or grant.buyer_id is not None):
+        granted = _granted_several(person, lead, grant) if grant.buyer_ids else _granted(person, lead, grant)
+        by_epc = choice.route_by_type == "epc"
+        return None if granted is None else structs.replace(granted, routed_by_epc=by_epc)
     if choice.is_anyone:
         return BuyerConnection(slot_id=None if grant is None else grant.request_id)
     return _next_connection(person, lead, choice, grant)
@@ -157,14 +168,15 @@ def _next_connection(person: Person, lead: Lead, choice: BuyerChoice, grant: Slo
     routes = list(_routes(person, lead, choice))
     if not routes:
         return None
-    route, turns = _next_route(lead, routes)
+    route, turns = _next_route(lead, routes, choice.route_by_type)
     slot_id = None if grant is None else grant.request_id
     if route.group is not None and route.group.dial_buyers_type == "simultaneously":
-        candidates = [Candidate(buyer_id, buyer.tier, buyer.weight) for buyer_id, buyer in route.buyers]
-        chosen = choose_several(candidates, f"{lead.uuid}/{lead.attempts}", BUYER_LEGS_MAX)
+        chosen = choose_several(
+            _candidates(route.buyers, choice.route_by_type), f"{lead.uuid}/{lead.attempts}", BUYER_LEGS_MAX
+        )
         if len(chosen) > 1:
             return _several([found for found in route.buyers if found[0] in chosen], route.group_id, slot_id)
-    buyer_id, buyer = _next_buyer(lead, route.buyers, turns)
+    buyer_id, buyer = _next_buyer(lead, route.buyers, turns, choice.route_by_type)
     return _connection(buyer_id, route.group_id, buyer, slot_id)
 
 
@@ -183,27 +195,38 @@ def _agent_connection(person: Person, grant: SlotAnswered | None) -> BuyerConnec
     return BuyerConnection(number=agent.number, slot_id=grant.request_id, agent_id=grant.agent_id)
 
 
-def _next_route(lead: Lead, routes: Sequence[Route]) -> tuple[Route, int]:
-    """Return the next group of the lowest tier by weighted round robin, else the single buyers; and the sum of weights."""
-    groups = [(route, route.group) for route in routes if route.group is not None]
+def _next_route(lead: Lead, routes: Sequence[Route], by: RouteBy) -> tuple[Route, int]:
+    """Return the next group of the first in line by round robin, else the single buyers; and the sum of weights."""
+    groups = {route.group_id or 0: route for route in routes if route.group is not None}
     if not groups:
         return routes[0], 1
-    first_tier = min(group.tier for _, group in groups)
-    tier = [(route, group.weight) for route, group in groups if group.tier == first_tier]
-    ends = list(accumulate(_usable_weights([weight for _, weight in tier])))
-    return tier[bisect_right(ends, pick_index(lead, ends[-1], later=lead.attempts))][0], ends[-1]
+    among = [
+        Candidate(group_id, route.group.tier, route.group.weight, best_value(_candidates(route.buyers, by)))
+        for group_id, route in groups.items()
+        if route.group is not None
+    ]
+    first = first_in_line(among)
+    ends = list(accumulate(_usable_weights([candidate.weight for candidate in first])))
+    return groups[first[bisect_right(ends, pick_index(lead, ends[-1], later=lead.attempts))].record_id], ends[-1]
 
 
-def _next_buyer(lead: Lead, buyers: Buyers, turns: int) -> tuple[int, Buyer]:
-    """Return the next buyer of the lowest tier by weighted round robin.
+def _next_buyer(lead: Lead, buyers: Buyers, turns: int, by: RouteBy) -> tuple[int, Buyer]:
+    """Return the next buyer of those first in line by weighted round robin.
 
     Each of the `turns` of the groups is divided once more, so that the choice of a group does not decide the buyer.
     """
-    first_tier = min(buyer.tier for _, buyer in buyers)
-    tier = [found for found in buyers if found[1].tier == first_tier]
-    ends = list(accumulate(_usable_weights([buyer.weight for _, buyer in tier])))
-    turn = pick_index(lead, turns * ends[-1], later=lead.attempts) % ends[-1]
-    return tier[bisect_right(ends, turn)]
+    first = first_in_line(_candidates(buyers, by))
+    ends = list(accumulate(_usable_weights([candidate.weight for candidate in first])))
+    chosen = first[bisect_right(ends, pick_index(lead, turns * ends[-1], later=lead.attempts) % ends[-1])].record_id
+    return next(found for found in buyers if found[0] == chosen)
+
+
+def _candidates(buyers: Buyers, by: RouteBy) -> list[Candidate]:
+    """Return buyers with what they pay for a call, where that decides."""
+    return [
+        Candidate(buyer_id, buyer.tier, buyer.weight, (buyer.bid_price or 0.0) if by == "revenue" else 0.0)
+        for buyer_id, buyer in buyers
+    ]
 
 
 def _usable_weights(weights: list[int]) -> list[int]:

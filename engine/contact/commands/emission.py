@@ -58,7 +58,7 @@ class BuyerConnection(msgspec.Struct, frozen=True):
     """The buyer to whom an answered call is connected, how long they are rung, and the slot of the call.
 
     With `agent_id` it is an agent in the place of a buyer. With `legs` several buyers are rung at once: the buyer is the
-    first of them.
+    first of them. `routed_by_epc`: what they earn decided.
 
     `callback`: the call was promised.
 
@@ -78,6 +78,7 @@ class BuyerConnection(msgspec.Struct, frozen=True):
     overrides_law: bool = False
     legs: tuple[BuyerLeg, ...] = ()
     agent_id: int | None = None
+    routed_by_epc: bool = False
 
     @property
     def origin(self) -> str:
@@ -168,7 +169,9 @@ def place_call(
         lead.dial_tier = tier_of(person, connection.buyer_group_id, connection.buyer_id)
     _dispatch(person, lead, command, flight, source)
     step_id = None if flight.callback else step.id
-    add_call(person, new_outbound_call(person, lead, command, origin=connection.origin, step_id=step_id))
+    call = new_outbound_call(person, lead, command, origin=connection.origin, step_id=step_id)
+    call.routed_by_epc = connection.routed_by_epc
+    add_call(person, call)
 
 
 def _call_not_after(person: Person, lead: Lead, cadence: Cadence, connection: BuyerConnection, until: Instant) -> Instant:

@@ -79,7 +79,7 @@ def request_for_call(person: Person, lead: Lead, call: Call, choice: BuyerChoice
 
 def _choice_fields(choice: BuyerChoice) -> dict[str, Any]:
     """Return the fields of a request for the choice of buyers: a single group has its own field."""
-    fields: dict[str, Any] = {"traffic_source_id": choice.traffic_source_id}
+    fields: dict[str, Any] = {"traffic_source_id": choice.traffic_source_id, "route_by_type": choice.route_by_type}
     if choice.is_for_agents:
         return {"agent_ids": choice.agent_ids, "call_center_ids": choice.call_center_ids, **fields}
     if len(choice.buyer_group_ids) == 1 and not choice.buyer_ids:

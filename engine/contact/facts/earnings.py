@@ -34,16 +34,23 @@ def earnings_of(call: Call) -> Earnings:
 
 
 def report_change(person: Person, call: Call, before: Earnings) -> None:
-    """Send the account the difference in what a call earned, for the resources that have caps."""
+    """Send the account the difference in what a call earned, for the resources that have caps, and for EPC."""
     after, amounts = earnings_of(call), dict[str, dict[str, float]]()
     for resource in dict.fromkeys((*before, *after)):
         had, has = before.get(resource, {}), after.get(resource, {})
         more = {name: round(has.get(name, 0) - had.get(name, 0), MONEY_DIGITS) for name in dict.fromkeys((*had, *has))}
         changed = {name: amount for name, amount in more.items() if amount}
-        if changed and _has_caps(person, resource):
+        is_epc = call.routed_by_epc and resource.startswith("buyer/") and "revenue" in changed
+        if changed and (is_epc or _has_caps(person, resource)):
             amounts[resource] = changed
     if amounts:
-        message = CallEarned(company_id=person.company_id, call_id=call.id, at=call.created_at, amounts=amounts)
+        message = CallEarned(
+            company_id=person.company_id,
+            call_id=call.id,
+            at=call.created_at,
+            amounts=amounts,
+            routed_by_epc=call.routed_by_epc,
+        )
         person.draft.send(ACCOUNTS_REQUESTS.name, str(person.company_id), message)
 
 

@@ -147,6 +147,7 @@ def _connect(person: Person, call: Call, connection: BuyerConnection, tried: tup
     buyer_id, group_id = connection.buyer_id, connection.buyer_group_id
     call.route = CallRoute("connect", buyer_id, group_id, connection.slot_id, tried)
     call.buyer_id, call.buyer_group_id = buyer_id, group_id
+    call.routed_by_epc = connection.routed_by_epc
     call.dial_tier = tier_of(person, group_id, buyer_id)
     mark_repeat_caller(person, call)
     person.save_call(call)

@@ -1,6 +1,7 @@
 """Which caps of a group are hit, until when, and which buyers can take a call meanwhile?"""
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
 import msgspec
@@ -14,7 +15,7 @@ from engine.rules import Rules
 from engine.views.buyers import Capacity, availability, resources, ways
 from engine.views.caps import caps_hit, is_maxed_out, order_key, used_of
 from schemas.account import CapUsage
-from schemas.instant import EPOCH, HOUR, MINUTE, Instant
+from schemas.instant import EPOCH, HOUR, MINUTE, SECOND, Instant, from_datetime
 from schemas.records import Body, Buyer, BuyerGroup, Offer, Record, Schedule, TrafficSource, plain
 from schemas.schedule import CallStep, Connect, Window
 from tests.engine.contact.world import NEW_YORK, at
@@ -351,3 +352,34 @@ def test_the_first_of_several_buyers_counts() -> None:
         "2026-07-15T19:00:00Z",
         {"70": "daily_cap", "71": "hourly_cap"},
     )
+
+
+def test_the_spacing_of_a_group_and_of_its_buyer_ends_at_a_known_second() -> None:
+    rules = _rules(
+        buyer_70=Buyer(name="Ann", number="+12125550140", spacing_seconds=45),
+        buyer_71=Buyer(name="Bob", number="+12125550141"),
+        buyer_group_7=_group(buyer_ids=(70, 71), spacing_seconds=20),
+        offer_9=Offer(name="Solar", lead_token="lt", buyer_group_ids=(7,)),
+    )
+    granted = {"buyer/70": NOW, "buyer_group/7": NOW}
+    found = availability(ROW, ways(ROW, rules), Capacity(rules, {}, {}, NOW, granted))
+    assert found["reasons"] == {"70": "spacing", "71": "spacing"}
+    assert _instant(found["next_available_at"]) == NOW + 20 * SECOND
+    later = availability(ROW, ways(ROW, rules), Capacity(rules, {}, {}, NOW + 20 * SECOND, granted))
+    assert (later["buyer_ids"], later["reasons"]) == ([71], {"70": "spacing"})
+    assert availability(ROW, ways(ROW, rules), Capacity(rules, {}, {}, NOW + 45 * SECOND, granted))["reasons"] == {}
+
+
+def test_where_hours_close_before_a_spacing_is_over_the_next_opening_counts() -> None:
+    day = Window(days=("wed", "thu"), open="09:00", close="17:00")
+    buyer = Buyer(
+        name="Ann", number="+12125550140", spacing_seconds=3_600, business_hours=(day,), time_zone="America/New_York"
+    )
+    rules = _rules(buyer_70=buyer, offer_9=Offer(name="Solar", lead_token="lt", buyer_ids=(70,)))
+    now = at("2026-07-15 16:30")
+    found = availability(ROW, ways(ROW, rules), Capacity(rules, {}, {}, now, {"buyer/70": now}))
+    assert (found["reasons"], _instant(found["next_available_at"])) == ({"70": "spacing"}, at("2026-07-16 09:00"))
+
+
+def _instant(text: str) -> Instant:
+    return from_datetime(datetime.fromisoformat(text))

@@ -1,0 +1,46 @@
+"""Does HTTP take how calls are routed, and does a buyer's availability know its spacing to the second?"""
+
+from datetime import datetime
+from typing import Any
+
+import pytest
+
+from schemas.instant import SECOND, from_datetime
+from tests.adapters.http.test_inbound_routing import offered, report
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+
+async def test_the_highest_bid_gets_the_call_and_then_keeps_its_spacing(town: Any, company: Any) -> None:
+    (low, high), _ = await offered(company, route_by_type="revenue")
+    for buyer_id, bid in ((low, 5), (high, "32.50")):
+        changed = await company.send("PUT", f"/api/v1/buyers/{buyer_id}", json={"bid_price": bid, "spacing_seconds": 600})
+        assert changed.status_code == 200, changed.text
+    assert changed.json()["buyer"]["bid_price"] == 32.5
+    before = town.context.clock.now()
+    first, second = await report(company, 1), await report(company, 2)
+    after = town.context.clock.now()
+    assert [answer["route"]["buyer_id"] for answer in (first, second)] == [high, low]
+    third = await report(company, 3)
+    assert (third["route"]["action"], third["route"]["reason"]) == ("voicemail", "concurrency_cap")
+    lead_id = third["call"]["lead_id"]
+    found = (await company.send("GET", f"/api/v1/leads/{lead_id}/buyer_is_available")).json()
+    assert found["reasons"] == {str(low): "spacing", str(high): "spacing"}
+    next_at = from_datetime(datetime.fromisoformat(found["next_available_at"]))
+    assert before + 600 * SECOND <= next_at <= after + 600 * SECOND
+    assert next_at == from_datetime(datetime.fromisoformat(third["route"]["until"]))
+
+
+async def test_an_offer_and_a_step_name_how_their_buyers_compete(company: Any) -> None:
+    offer = await company.record("offers", {"name": "Solar", "route_by_type": "epc"})
+    assert offer["route_by_type"] == "epc"
+    schedule = await company.schedule(steps=[{"id": "call", "kind": "call", "connect": {"route_by_type": "revenue"}}])
+    assert schedule["steps"][0]["connect"]["route_by_type"] == "revenue"
+    for collection, body in (("offers", {"name": "x", "route_by_type": "luck"}), ("buyers", {"name": "x", "bid_price": -1})):
+        answer = await company.send("POST", f"/api/v1/{collection}", json=body)
+        assert answer.status_code == 422
+        assert set(body) & set(answer.json()["errors"])
+    bad = [{"id": "call", "kind": "call", "connect": {"route_by_type": "luck"}}]
+    answer = await company.send("POST", "/api/v1/schedules", json={"name": "x", "steps": bad})
+    assert (answer.status_code, answer.json()["code"]) == (422, "invalid_schedule")
+    assert any("route_by_type" in name for name in answer.json()["errors"]), answer.text
