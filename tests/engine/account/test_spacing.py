@@ -37,7 +37,7 @@ def test_another_buyer_takes_the_call_meanwhile(account: AccountWorld) -> None:
     assert taken == [spaced, other, other]
 
 
-def test_an_inbound_call_is_told_when_the_spacing_is_over(account: AccountWorld) -> None:
+def test_an_inbound_call_is_answered_when_the_spacing_is_over(account: AccountWorld) -> None:
     group_id = account.group(account.buyer(**SPACED))
     account.want("a", buyer_group_id=group_id)
     (answer,) = account.want("b", buyer_group_id=group_id, call_id=31)
@@ -62,6 +62,7 @@ def test_a_changed_spacing_holds_for_who_waits_at_once(account: AccountWorld, ac
 
 @pytest.mark.parametrize("seconds", [-1, 86_401, "soon", 1.5])
 def test_a_bad_spacing_is_refused_by_name(account: AccountWorld, seconds: Any) -> None:
-    for record_type, fields in (("buyer", {"number": "+12125550100"}), ("buyer_group", {})):
+    cases: tuple[tuple[str, dict[str, Any]], ...] = (("buyer", {"number": "+12125550100"}), ("buyer_group", {}))
+    for record_type, fields in cases:
         answer = account.change("create", record_type, name="x", spacing_seconds=seconds, **fields)
         assert (answer.code, list(answer.errors)) == ("validation_failed", ["spacing_seconds"])

@@ -85,11 +85,11 @@ def test_by_epc_the_account_chooses_and_learns_what_the_call_earns() -> None:
     assert isinstance(command, PlaceCall)
     world.outcome("connected_buyer", buyer_id=71)
     world.ask(CallUpdateRequested(company_id=1, contact_key=KEY, call_id=command.call_id, revenue=40.0))
-    (told,) = [from_json(one.body, CallEarned) for one in world.messages if one.type == "call.earned"]
-    assert (told.amounts, told.routed_by_epc) == ({"buyer/71": {"earned_revenue": 40.0, "revenue": 40.0}}, True)
+    (sent,) = [from_json(one.body, CallEarned) for one in world.messages if one.type == "call.earned"]
+    assert (sent.amounts, sent.routed_by_epc) == ({"buyer/71": {"earned_revenue": 40.0, "revenue": 40.0}}, True)
 
 
-def test_of_a_call_that_was_routed_otherwise_nothing_is_told_without_caps() -> None:
+def test_of_a_call_that_was_routed_otherwise_nothing_is_sent_without_caps() -> None:
     world = offered(route_by_type="revenue")
     command = world.commands[0]
     assert isinstance(command, PlaceCall)
