@@ -22,6 +22,7 @@ from schemas.records import (
     Record,
     RulePack,
     Schedule,
+    User,
     body_of,
     rules_key,
 )
@@ -54,6 +55,8 @@ class Rules:
         self._tokens: dict[str, LeadTokenTarget] = {}
         self._public_keys: dict[str, int] = {}
         self._teams: dict[tuple[int, str], dict[int, AccessControlList]] = {}
+        self._users: dict[tuple[int, str], int] = {}
+        self._former_users: set[tuple[int, str]] = set()
         self._numbers: dict[tuple[int, str], int] = {}
         self._rule_packs: dict[int, tuple[RulePack, ...]] = {}
         self._numbers_by_offer: dict[tuple[int, int | None, Capability], tuple[str, ...]] = {}
@@ -143,6 +146,17 @@ class Rules:
         """Return the live teams of a company that a person belongs to."""
         return tuple(self._teams.get((company_id, user_email), {}).values())
 
+    def user_named(self, company_id: int, email: str) -> tuple[Record, User] | None:
+        """Return the record and body of the live user with an address."""
+        record_id = self._users.get((company_id, email))
+        body = None if record_id is None else self._live.get(("user", record_id))
+        return (self._records["user", record_id], body) if record_id is not None and isinstance(body, User) else None
+
+    def is_shut_out(self, company_id: int, email: str) -> bool:
+        """Return whether the user with an address is disabled or deleted, or has another address now."""
+        found = self.user_named(company_id, email)
+        return (company_id, email) in self._former_users if found is None else found[1].state == "disabled"
+
     def number(self, company_id: int, number: str | None) -> Record | None:
         """Return the live record of one of a company's own telephone numbers (E.164), or None."""
         record_id = None if number is None else self._numbers.get((company_id, number))
@@ -189,6 +203,9 @@ class Rules:
         elif isinstance(old, AccessControlList):
             for email in old.users_emails:
                 self._teams[record.company_id, email].pop(record.id, None)
+        elif isinstance(old, User) and self._users.get((record.company_id, old.email)) == record.id:
+            del self._users[record.company_id, old.email]
+            self._former_users.add((record.company_id, old.email))
         elif isinstance(old, Number) and self._numbers.get((record.company_id, old.number)) == record.id:
             del self._numbers[record.company_id, old.number]
 
@@ -203,6 +220,9 @@ class Rules:
         elif isinstance(body, AccessControlList):
             for email in body.users_emails:
                 self._teams.setdefault((record.company_id, email), {})[record.id] = body
+        elif isinstance(body, User):
+            self._users.setdefault((record.company_id, body.email), record.id)
+            self._former_users.discard((record.company_id, body.email))
         elif isinstance(body, Number):
             self._numbers.setdefault((record.company_id, body.number), record.id)
 

@@ -38,6 +38,7 @@ PROBLEMS: dict[str, Problem] = {
     "call_ended": Problem(409, "The call has ended"),
     "version_conflict": Problem(409, "The record was changed in the meantime"),
     "record_in_use": Problem(409, "Other records refer to this one"),
+    "last_superuser": Problem(409, "No superuser of the company would be left"),
     "duplicate_value": Problem(409, "The value is taken"),
     "deleted": Problem(410, "The record was deleted"),
     "too_large": Problem(413, "The request is too large"),

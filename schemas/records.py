@@ -1,7 +1,8 @@
 """What does a company manage? Its account records: one struct per type; schedulers and intake read every version.
 
 A record is an envelope (`Record`) around a body of its type. It holds no secrets: an API key has the hash of its private
-half; a webhook's signing secret is derived from the deployment's own key where it is needed.
+half, a user that of a password; a webhook's signing secret and a user's second factor are derived from the deployment's own
+key where they are needed.
 """
 
 from typing import Any, Literal
@@ -47,6 +48,7 @@ RecordType = Literal[
     "agent",
     "agent_message",
     "subscription",
+    "user",
 ]
 
 
@@ -444,6 +446,25 @@ class Subscription(Body, frozen=True, kw_only=True):
     external_record_id: str | None = None
 
 
+UserState = Literal["invited", "active", "disabled"]
+
+
+class User(Body, frozen=True, kw_only=True):
+    """Somebody who signs in; teams and keys know the person by the `email`, in lower case.
+
+    `password_hash` is argon2id's. The seed of the second factor is derived from the deployment's own key and
+    `second_factor_salt`; there is none where that is None. Without a `time_zone` the company's counts.
+    """
+
+    name: str
+    email: str
+    state: UserState = "invited"
+    time_zone: str | None = None
+    external_record_id: str | None = None
+    password_hash: str | None = None
+    second_factor_salt: str | None = None
+
+
 RECORD_BODIES: dict[str, type[Body]] = {
     "company": Company,
     "offer": Offer,
@@ -465,6 +486,7 @@ RECORD_BODIES: dict[str, type[Body]] = {
     "agent": Agent,
     "agent_message": AgentMessage,
     "subscription": Subscription,
+    "user": User,
 }
 
 
@@ -545,6 +567,8 @@ __all__ = [
     "TrafficSource",
     "TriggerFields",
     "UnblockContactJob",
+    "User",
+    "UserState",
     "body_of",
     "called",
     "plain",

@@ -41,6 +41,7 @@ from adapters.http.exchange.export_slots import ExportSlots
 from adapters.http.exchange.failures import problem_from_exception, problem_from_framework
 from adapters.http.exchange.identity import RequestIds
 from adapters.http.exchange.operator_access import OperatorAuthenticator
+from adapters.http.exchange.passwords import Passwords
 from adapters.http.exchange.ports import DeploymentReads, Impressions, Requests, RulesSource
 from adapters.http.exchange.problems import ProblemError
 from adapters.http.exchange.rates import Limiter
@@ -50,7 +51,7 @@ from adapters.http.exchange.sending import NO_CONTENT, EncodedResponse, build_as
 from adapters.http.exchange.settings import HttpSettings
 from adapters.http.exchange.unknown_keys import UnknownKeyLimiter
 from adapters.observability.metrics import Metrics
-from adapters.reads.ports import Heartbeats, IdempotencyKeys, Operators, Reads, ServedChannels, SubscriptionReads
+from adapters.reads.ports import Heartbeats, IdempotencyKeys, Operators, Reads, ServedChannels, SignIns, SubscriptionReads
 from schemas.instant import Instant
 
 STALL_SECONDS = 30.0
@@ -87,6 +88,7 @@ def build_app(
     deployment: DeploymentReads,
     announcements: Announcements,
     heartbeats: Heartbeats,
+    sign_ins: SignIns,
     settings: HttpSettings,
     now: Callable[[], Instant],
     ready: Callable[[], Awaitable[Mapping[str, str]]] = _ready,
@@ -112,12 +114,16 @@ def build_app(
         operators=operators,
         deployment=deployment,
         heartbeats=heartbeats,
+        sign_ins=sign_ins,
         settings=settings,
-        authenticator=Authenticator(source, trusted_proxies=settings.trusted_proxies, unknown_key_limiter=unknown_keys),
+        authenticator=Authenticator(
+            source, sign_ins=sign_ins, trusted_proxies=settings.trusted_proxies, unknown_key_limiter=unknown_keys
+        ),
         operator_authenticator=OperatorAuthenticator(operators, unknown_keys),
         limiter=Limiter(settings.rates),
         addresses=addresses,
         ids=RequestIds(settings.secret_key.encode()),
+        passwords=Passwords(),
         reports=ReportSlots(settings.reports_max),
         active=active,
         exports=ExportSlots(active),

@@ -10,6 +10,7 @@ from adapters.http.leads import callers, lead_changes, leads, submissions, why
 from adapters.http.operator import dead_letters, operator
 from adapters.http.records import audit_logs, company, conversions, previews, records, schedule_versions
 from adapters.http.reports import reports
+from adapters.http.sign_in import sessions
 from adapters.http.webhooks import deliveries, manual_fires
 
 OPERATIONS: tuple[Operation, ...] = (
@@ -39,6 +40,7 @@ OPERATIONS: tuple[Operation, ...] = (
     *audit_logs.OPERATIONS,
     *operator.OPERATIONS,
     *dead_letters.OPERATIONS,
+    *sessions.OPERATIONS,
     *system.OPERATIONS,
 )
 

@@ -30,8 +30,8 @@ KEYS_CACHED_MAX = 1_000
 
 _CREDENTIALS = re.compile(r"(?<=://)[^\s/@]+@")
 _SIGNING_SECRET = re.compile(r"whsec_[A-Za-z0-9+/=]+")
-_KEY = re.compile(r"\b(?:sk|lt)_[\w-]+")
-"""A private key or a lead token, as `adapters.http.exchange.identity` makes them."""
+_KEY = re.compile(r"\b(?:sk|lt|ss)_[\w-]+(?:\.[\w-]{20,})?")
+"""A private key, a lead token or the token of a session, as the HTTP interface makes them."""
 _EMAIL = re.compile(r"[\w.+%-]{1,64}@(?=[\w-]{1,63}(?:\.[\w-]{1,63})+)")
 """With the bounds of RFC 5321: without them a long word is searched again from each of its characters."""
 _NUMBER = re.compile(
@@ -39,7 +39,7 @@ _NUMBER = re.compile(
     r"|(?<![\w.:-])1?[2-9]\d{7}(?=\d\d(?![\w.:-]))"  # a bare North American number
     r"|\(?(?<!\d)[2-9]\d{2}\)?[ .-]\d{3}[ .-]\d{2}(?=\d\d(?!\d))"  # the same with separators
 )
-_SUSPECT = re.compile(r"@|whsec_|sk_|lt_|\+\d{5}|\d{9}|\d{3}\)?[ .-]\d{3}")
+_SUSPECT = re.compile(r"@|whsec_|sk_|lt_|ss_|\+\d{5}|\d{9}|\d{3}\)?[ .-]\d{3}")
 """Each pattern above contains one of these: most texts contain none, and one search is cheaper than five."""
 
 _QUIET = ("aiokafka", "asyncio", "httpcore", "httpx", "mail.log", "apscheduler")

@@ -172,7 +172,7 @@ RECORD_PIECES: dict[str, str] = {
     "created_to": "created_at < ?",
     "paused": "coalesce((body->>'paused')::boolean, false) = ?",
     "fulltext": "strpos(lower(concat_ws(' ', name, body->>'description', body->>'number', body->>'external_record_id',"
-    " body->>'content', body->>'user_email', body->>'users_emails')), lower(?)) > 0",
+    " body->>'content', body->>'user_email', body->>'users_emails', body->>'email')), lower(?)) > 0",
 }
 INSTANTS = frozenset({"created_from", "created_to", "next_action_from", "next_action_to", "ended_from", "ended_to"})
 

@@ -14,7 +14,7 @@ from engine.views.unblock_job import UnblockProgress
 from schemas.account import CapUsage
 from schemas.decisions import Answer
 from schemas.errors import DependencyError
-from schemas.instant import DAY, Instant
+from schemas.instant import DAY, HOUR, Instant
 from schemas.records import LeadFilters
 
 RESULT_RETENTION = DAY
@@ -529,6 +529,94 @@ class IdempotencyClaim(Struct, frozen=True, kw_only=True):
     digest: str
     request_id: str
     answer: bytes | None = None
+
+
+SESSION_IDLE = HOUR
+"""A session that is not used for an hour ends: an agent's break is shorter than that."""
+
+SESSION_LONGEST = 12 * HOUR
+"""The longest session, in use or not: a working day with its breaks."""
+
+
+class UserSession(Struct, frozen=True, kw_only=True):
+    """A session of a user: of its token the SHA-256, and a digest of what the user signed in with."""
+
+    id: str
+    token_sha256: str
+    company_id: int
+    user_id: int
+    credentials: str
+
+
+class StoredSession(Struct, frozen=True, kw_only=True):
+    """A session with what the store knows of it; `is_stale`: it is time to note that it is used."""
+
+    session: UserSession
+    created_at: Instant
+    pending_salt: str | None = None
+    is_stale: bool = False
+
+
+class SignInLimit(Struct, frozen=True):
+    """How many attempts in a row are free, the longest wait between further ones, and when all are forgotten."""
+
+    free: int
+    wait_seconds_max: float
+    forget_seconds: float
+
+
+SIGN_IN_LIMITS: Mapping[str, SignInLimit] = {
+    "user": SignInLimit(free=5, wait_seconds_max=900.0, forget_seconds=86_400.0),
+    "address": SignInLimit(free=50, wait_seconds_max=900.0, forget_seconds=3_600.0),
+}
+"""Who tries to sign in -> how often. Five are typing errors; then a guesser has about a hundred a day. An office shares one
+address: fifty of its people may err. A longer wait than 15 minutes would let a stranger shut a user out for long."""
+
+
+class SignIns(Protocol):
+    """Sessions and attempts to sign in, in the `work` schema, which a rebuild of the projection never touches.
+
+    Every method raises `ReadsUnavailableError`.
+
+    No contract suite: one adapter (`adapters.postgres.sign_ins.PostgresSignIns`), tested in
+    tests/adapters/postgres/test_sign_ins.py on a real database.
+    """
+
+    async def open(self, session: UserSession) -> StoredSession:
+        """Store a session; end the user's oldest ones where there are too many."""
+        ...
+
+    async def find(self, session_id: str) -> StoredSession | None:
+        """Return a session that has not expired."""
+        ...
+
+    async def touch(self, session_id: str) -> None:
+        """Note that a session is used."""
+        ...
+
+    async def end(self, session_id: str) -> None:
+        """End a session."""
+        ...
+
+    async def begin_second_factor(self, session_id: str, salt: str) -> None:
+        """Remember the second factor that the user of a session sets up."""
+        ...
+
+    async def begin_attempt(self, kind: str, subject: str) -> int | None:
+        """Count an attempt to sign in, of a kind in `SIGN_IN_LIMITS`; return the seconds to wait where it is too early."""
+        ...
+
+    async def forget_attempts(self, subject: str) -> None:
+        """Forget the attempts of a user who has signed in."""
+        ...
+
+    async def take_attempt_back(self, subject: str) -> None:
+        """Do not count an attempt from an address that was right."""
+        ...
+
+    async def use_code(self, company_id: int, user_id: int, step: int) -> bool:
+        """Use a code of a second factor; False where it was used before."""
+        ...
 
 
 class IdempotencyKeys(Protocol):

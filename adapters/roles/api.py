@@ -26,6 +26,7 @@ from adapters.postgres.pool import Pool, open_pool
 from adapters.postgres.reads import PostgresReads
 from adapters.postgres.results import ResultWaiter
 from adapters.postgres.retention import Purge
+from adapters.postgres.sign_ins import PostgresSignIns
 from adapters.postgres.subscriptions import PostgresSubscriptionReads
 from adapters.reads.ports import ReadsUnavailableError
 from adapters.retry import Backoff, retry_until_stopped
@@ -84,6 +85,7 @@ class ApiRole:
         purge = Purge(pool)
         jobs = PeriodicJobs()
         jobs.add("purge results", lambda: purge.run(context.clock.now()), minutes=PURGE_MINUTES)
+        jobs.add("purge sessions", PostgresSignIns(pool).purge, minutes=PURGE_MINUTES)
         jobs.start()
         watching = asyncio.create_task(self._watch_database(reads), name="watch the database")
         served = PostgresServing(pool)
@@ -140,6 +142,7 @@ class ApiRole:
             deployment=LogDeployment(context, pool),
             announcements=results,
             heartbeats=PostgresHeartbeats(pool),
+            sign_ins=PostgresSignIns(pool),
             settings=_http_settings(context),
             now=context.clock.now,
             ready=self._ready,

@@ -31,9 +31,10 @@ from engine.account.subscriptions import check_triggers, events, trigger_fields
 from engine.account.teams import TEAM, lead_filters, permissions, user_email, users_emails
 from engine.account.teams import check_references as check_team_references
 from engine.account.unblock_jobs import check_bounds
+from engine.account.users import check_user, password_hash, second_factor_salt
 from engine.account.values import PARSERS, Parser, agent_message_content, choice, ids, number_or_sip, optional
 from engine.partition.draft import RefusedError
-from engine.submission.fields import FieldError, is_blank, parse_boolean, parse_id
+from engine.submission.fields import FieldError, is_blank, parse_boolean, parse_id, parse_zone
 from schemas.instant import EPOCH, Instant
 from schemas.records import (
     RECORD_BODIES,
@@ -48,6 +49,8 @@ from schemas.records import (
     Schedule,
     Subscription,
     UnblockContactJob,
+    User,
+    UserState,
     called,
 )
 from schemas.schedule import ActionGroupStep
@@ -96,6 +99,11 @@ _PARSERS: dict[tuple[str, str], Any] = {
     ("agent_message", "call_center_ids"): ids,
     ("subscription", "events"): events,
     ("subscription", "trigger_fields"): trigger_fields,
+    ("user", "email"): user_email,
+    ("user", "state"): choice(*get_args(UserState)),
+    ("user", "time_zone"): optional(parse_zone),
+    ("user", "password_hash"): optional(password_hash),
+    ("user", "second_factor_salt"): optional(second_factor_salt),
 }
 
 
@@ -214,6 +222,8 @@ def _check_new(kind: type[Body], values: Mapping[str, Any], errors: Errors, *, n
 
 
 def _check_required(kind: type[Body], values: Mapping[str, Any], errors: Errors) -> None:
+    if kind is User:
+        check_user(values, errors)
     for field in fields_of(kind):
         if field.required and field.name not in values and field.name not in errors:
             sentence = "must be given: make one at random, 16 to 64 letters, digits, _ or -"

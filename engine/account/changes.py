@@ -17,6 +17,7 @@ from engine.account.references import (
     refuse_in_use,
     refuse_renaming_in_use,
 )
+from engine.account.users import has_superuser, is_of_superusers, list_superuser_team
 from engine.identity import uuid_of
 from engine.partition.draft import Draft, RefusedError
 from engine.submission.fields import FieldError, is_blank, parse_id
@@ -40,6 +41,17 @@ def change_record(draft: Draft, request: RecordChangeRequested) -> Record:
         )
     if request.type != "company":
         _require_company(draft, request.company_id)
+    if not is_of_superusers(request.type):
+        return _change(draft, request)
+    had_superuser = has_superuser(draft, request.company_id)
+    record = _change(draft, request)
+    if had_superuser and not has_superuser(draft, request.company_id):
+        detail = "No active user would be left who is in a team of superusers; make another one first."
+        raise RefusedError("last_superuser", detail)
+    return record
+
+
+def _change(draft: Draft, request: RecordChangeRequested) -> Record:
     if request.operation == "create":
         return _create(draft, request)
     record = _existing_record(draft, request)
@@ -103,6 +115,7 @@ def _delete(draft: Draft, record: Record) -> Record:
     body = body_of(record)
     claim_unique_values(draft, record, body, None)
     index_references(draft, record, body, None)
+    list_superuser_team(draft, record, None)
     draft.put(record_key(record.type, record.id), record)
     _answer(draft, record, DONE, "deleted")
     return record
@@ -158,6 +171,7 @@ def _put_record(draft: Draft, record: Record, before: Body | None, body: Body) -
     refuse_renaming_in_use(draft, record, before, body)
     claim_unique_values(draft, record, before, body)
     index_references(draft, record, before, body)
+    list_superuser_team(draft, record, body)
     record.body, record.wake_at = plain(body), ends_at(body)
     size = len(to_json(record.body))
     if size > BODY_BYTES_MAX:

@@ -22,6 +22,7 @@ from schemas.records import (
     Record,
     Schedule,
     Subscription,
+    User,
 )
 from schemas.schedule import (
     CallbackStep,
@@ -214,6 +215,8 @@ def _unique_values(body: Body) -> dict[str, tuple[str, str]]:  # noqa: PLR0911 -
             return {"user_fleet_id": ("user_fleet_id", body.user_fleet_id)}
         case Agent() if body.user_email is not None:
             return {"user_email": ("agent_email", body.user_email)}
+        case User():
+            return {"email": ("user_email", body.email)}
         case Number():
             return {"number": ("number", body.number)}
         case CallDisposition() if body.code is not None:

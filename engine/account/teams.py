@@ -39,9 +39,10 @@ PERMISSIONS: Mapping[str, tuple[str, ...]] = {
     "agent_status": (*_EVERY_RECORD, "set"),
     "agent_message": (*_EVERY_RECORD, "acknowledge"),
     TEAM: ("read",),
+    "user": ("read",),
     "audit_log": ("read",),
 }
-"""Model -> what a team may grant. Who may change teams could grant itself all else: that takes a superuser."""
+"""Model -> what a team may grant. Who may change teams or users could become anybody: that takes a superuser."""
 
 _NOT_YET = {"fields": "are not hidden yet; leave it out"}
 

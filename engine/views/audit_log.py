@@ -17,10 +17,10 @@ COLUMNS: tuple[Column, ...] = (
     Column(
         "actor",
         "string",
-        "key: a key over HTTP; cli: an operator's command; null: the account itself, as where a pause ends",
+        "key: a key over HTTP; session: a user; cli: an operator's command; null: the account, as where a pause ends",
     ),
     Column("key_id", "integer", "the key"),
-    Column("user_email", "string", "the person for whom the key acts"),
+    Column("user_email", "string", "the user, or the person for whom the key acts"),
     Column("address", "string", "network address that the change came from"),
 )
 

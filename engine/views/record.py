@@ -1,6 +1,6 @@
 """How does the API show an account record? Its base columns and every field of its body, defaults included.
 
-The hash of a private key is never shown. Caps appear as `<metric>_<period>_limit`.
+Hashes of private keys and passwords are never shown. Caps appear as `<metric>_<period>_limit`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,6 +22,7 @@ from schemas.records import (
     Offer,
     TrafficSource,
     UnblockContactJob,
+    User,
 )
 
 Row = Mapping[str, Any]
@@ -34,6 +35,7 @@ FLEET_TYPE = "buyer_fleet"
 
 HIDDEN_FIELDS: dict[str, frozenset[str]] = {
     "api_key": frozenset({"private_key_sha256"}),
+    "user": frozenset({"password_hash", "second_factor_salt"}),
     **dict.fromkeys(CAPS_OF, frozenset({"caps"})),
 }
 
@@ -58,6 +60,7 @@ TYPE_NAMES: dict[str, str] = {
     "agent": "Agent",
     "agent_message": "AgentMessage",
     "subscription": "Subscription",
+    "user": "User",
 }
 
 PROJECTED_COLUMNS: dict[str, dict[str, Any]] = {
@@ -160,6 +163,8 @@ def _derived(record_type: str, body: Body, slots_held: int, used: Used, members:
     shown: dict[str, Any] = {}
     if isinstance(body, BuyerFleet):
         shown |= {"buyers_count": len(members), "buyer_ids": list(members)}
+    if isinstance(body, User):
+        shown |= {"has_password": body.password_hash is not None, "has_second_factor": body.second_factor_salt is not None}
     if isinstance(body, Offer | BuyerGroup):
         shown["buyers_count"] = len(body.buyer_ids)
     if isinstance(body, Buyer | BuyerGroup | TrafficSource):
@@ -180,6 +185,8 @@ def _derived_names(record_type: str) -> tuple[str, ...]:
     """Return the columns that follow from others."""
     if record_type == "unblock_contact_job":
         return JOB_COLUMNS
+    if record_type == "user":
+        return ("has_password", "has_second_factor")
     if record_type in PROJECTED_COLUMNS:
         return tuple(PROJECTED_COLUMNS[record_type])
     counted = ("buyers_count",) if record_type in {"offer", "buyer_group", FLEET_TYPE} else ()

@@ -15,7 +15,7 @@ from typing import Any
 import httpx
 import msgspec
 
-from adapters.http.document.examples import EXAMPLES, NUMBER, RECORDED, REQUEST, Example, RecordedAnswer
+from adapters.http.document.examples import EXAMPLES, NUMBER, OWN_EMAIL, RECORDED, REQUEST, Example, RecordedAnswer
 from adapters.http.exchange.exchange import Operation
 from adapters.http.operations import documented_operations
 from adapters.local import resolution
@@ -30,7 +30,13 @@ CSV_LINES_SHOWN = 3
 _UUID = re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b")
 _MOMENT = re.compile(r"\b20[0-9]{2}-[01][0-9]-[0-3][0-9]T[0-9:.]+Z")
 _LOCAL_MOMENT = re.compile(r"\b20[0-9]{2}-[01][0-9]-[0-3][0-9]T[0-9:.]+[+-][0-9:]{5}")
-_SECRET = re.compile(r"\b(?:whsec_[A-Za-z0-9+/=]+|sk_[A-Za-z0-9_-]{20,}|pk_[A-Za-z0-9_-]{12,}|lt_[A-Za-z0-9_-]{16,})")
+_SECRET = re.compile(
+    r"\b(?:whsec_[A-Za-z0-9+/=]+|sk_[A-Za-z0-9_-]{20,}|pk_[A-Za-z0-9_-]{12,}|lt_[A-Za-z0-9_-]{16,}"
+    r"|ss_[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,})"
+)
+_SEED = re.compile(r"\b[A-Z2-7]{32}\b")
+_ADDRESS = re.compile(r"\buser-[0-9]{6}(@|%40)example\.com")
+SEED = "EXAMPLEONLYEXAMPLEONLYEXAMPLEONL"
 MOMENT, LOCAL_MOMENT = "2026-03-09T14:00:00.000Z", "2026-03-09T10:00:00-04:00"
 
 
@@ -93,6 +99,7 @@ def _of_nobody(text: str, places: Places) -> str:
     for place, real in places.items():
         text = re.sub(rf"(?<![0-9A-Za-z]){re.escape(real)}(?![0-9A-Za-z])", place, text)
     text = _LOCAL_MOMENT.sub(LOCAL_MOMENT, _MOMENT.sub(MOMENT, text))
+    text = _ADDRESS.sub(lambda match: OWN_EMAIL.replace("@", match[1]), _SEED.sub(SEED, text))
     return _UUID.sub(REQUEST, _SECRET.sub(lambda match: f"{match[0].partition('_')[0]}_exampleOnly", text))
 
 

@@ -134,7 +134,7 @@ def _references(operation: Operation) -> Iterator[tuple[str, Any]]:
     """Yield each field of an operation that names a record, with an id that is nobody's."""
     for name in _fields(operation):
         text = str(parameter_schema(operation, name))
-        if name in NO_RECORDS:
+        if name in NO_RECORDS or operation.access == "open":  # a sign-in does not say what is wrong
             continue
         if "IdInput" in text or "ReferenceInput" in text:
             yield name, OF_NOBODY

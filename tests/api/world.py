@@ -1,10 +1,12 @@
 """What stands for the ids and tokens of the documented examples in a running deployment? Records made for the purpose."""
 
 import asyncio
+from collections.abc import Mapping
 from typing import Any
 
 import httpx
 import msgspec
+from pyotp import TOTP
 
 from adapters.http.document.examples import (
     BUYER_CONVERSION,
@@ -14,9 +16,11 @@ from adapters.http.document.examples import (
     EXAMPLES,
     LEAD,
     MANUAL_FIRE,
+    NEW_EMAIL,
     NUMBER,
     OFFER_CONVERSION,
     OFFER_TOKEN,
+    PASSWORD,
     RECORDS,
     REQUEST,
     SCHEDULE_TOKEN,
@@ -68,6 +72,7 @@ MADE: dict[str, tuple[str, dict[str, Any]]] = {
         "subscriptions",
         {"name": "S", "url": "https://crm.example.com/x", "events": ["lead_created"]},
     ),
+    "user": ("users", {"name": "U"}),
     "unblock_contact_job": ("unblock_contact_jobs", {"blocked_at_to": "2020-01-01T00:00:00Z"}),
 }
 
@@ -87,11 +92,20 @@ async def make_places(town: Town, company: Company, *examples: Example) -> Place
     town.numbers += 1
     mentioned = {place for example in examples for place in _mentioned(example)}
     # Of an area whose state has no calling rules of its own; where its zone is stated, it is daytime there.
-    found = {NUMBER: f"+1917555{town.numbers % 10_000:04d}", OWN_NUMBER: _own_number(town), OWN_FLEET: _own_fleet(town)}
+    found = {
+        NUMBER: f"+1917555{town.numbers % 10_000:04d}",
+        OWN_NUMBER: _own_number(town),
+        OWN_FLEET: _own_fleet(town),
+        NEW_EMAIL: _own_email(town),
+    }
     for kind, place in RECORDS.items():
         if place in mentioned:
             collection, fields = MADE[kind]
-            own = {"number": {"number": _own_number(town)}, "buyer_fleet": {"user_fleet_id": _own_fleet(town)}}.get(kind, {})
+            own = {
+                "number": {"number": _own_number(town)},
+                "buyer_fleet": {"user_fleet_id": _own_fleet(town)},
+                "user": {"email": _own_email(town)},
+            }.get(kind, {})
             found[place] = str((await company.record(collection, {**fields, **own}))["id"])
     if COMPANY_NUMBER in mentioned:
         found[COMPANY_NUMBER] = (await company.record("numbers", {"number": _own_number(town)}))["number"]
@@ -187,15 +201,59 @@ async def send(town: Town, company: Company, operation: Operation, method: str, 
         given = {"params": {**example.query, **example.body}}
     elif example.body:
         given["json"] = example.body
+    if operation.path.startswith(SESSIONS):
+        headers, body = await as_user(town, company, operation, example.body)
+        more: dict[str, Any] = {"json": body} if body else {}
+        if method == "GET":
+            more = {"params": {**example.query, **body}}
+        return await town.client.request(method, path, headers=headers, **more)
     # Those that a lead token is enough for are asked without a key.
     if operation.access == "token" and not operation.safe:
         return await town.client.request(method, path, **given)
     return await company.send(method, path, **given)
 
 
+OK = 200
+SESSIONS = "/api/v1/sessions"
+"""Where users sign in: operations that are asked with no key."""
+
+
+async def as_user(
+    town: Town, company: Company, operation: Operation, body: Mapping[str, Any]
+) -> tuple[dict[str, str], dict[str, Any]]:
+    """Return with which headers and body a user asks an operation about sign-in; values of the example become real ones."""
+    email, headers = await _signed_in(town, company)
+    real = {"email": email, "company_id": company.id, "code": "000000"}
+    if operation.name == "finish_second_factor" and body.get("code") == EXAMPLES[operation.name].body["code"]:
+        path, own = f"{SESSIONS}/current/second_factor", {"current_password": PASSWORD}
+        begun = await town.client.post(path, headers=headers, json=own)
+        real["code"] = TOTP(begun.json()["second_factor"]["seed"]).now()
+    given = EXAMPLES[operation.name].body
+    same = {name for name in real if name in body and repr(body[name]) == repr(given.get(name))}  # True equals 1
+    return {} if operation.access == "open" else headers, {**body, **{name: real[name] for name in same}}
+
+
+async def _signed_in(town: Town, company: Company) -> tuple[str, dict[str, str]]:
+    """Return the address of a user of a company, and the headers of a session: those of before while it lasts."""
+    await town.pool.execute("DELETE FROM work.sign_in_attempts")  # all tests come from one address
+    known = town.users.get(company.id)
+    if known is not None and (await town.client.get(f"{SESSIONS}/current", headers=known[1])).status_code == OK:
+        return known
+    email = _own_email(town)
+    await company.record("users", {"name": "Ada", "email": email, "password": PASSWORD})
+    made = await town.client.post(SESSIONS, json={"email": email, "password": PASSWORD, "company_id": company.id})
+    town.users[company.id] = (email, {"Authorization": f"Bearer {made.json()['session']['token']}"})
+    return town.users[company.id]
+
+
 def _own_number(town: Town) -> str:
     town.numbers += 1
     return f"+1646555{town.numbers % 10_000:04d}"
+
+
+def _own_email(town: Town) -> str:
+    town.numbers += 1
+    return f"user-{town.numbers:06d}@example.com"
 
 
 def _own_fleet(town: Town) -> str:
@@ -244,6 +302,6 @@ def _replaced(value: Any, places: Places) -> Any:
         return [_replaced(part, places) for part in value]
     if isinstance(value, int) and not isinstance(value, bool) and str(value) in places:
         return int(places[str(value)])
-    if isinstance(value, str) and (value in PLACES or value in {OWN_NUMBER, OWN_FLEET}):
+    if isinstance(value, str) and (value in PLACES or value in {OWN_NUMBER, OWN_FLEET, NEW_EMAIL}):
         return places.get(value, value)
     return value

@@ -111,6 +111,19 @@ BY_NAME: Mapping[str, str] = {
         "status, and calls from them are refused. A repeat changes nothing."
     ),
     "caller_unblock": "Lifts the block of a person. Nothing resumes by itself, and an opt-out stays as it is.",
+    "create_session": (
+        "Opens a session for a user of the company that the host serves, or that `company_id` names; its `token` is sent as "
+        "`Authorization: Bearer`. It ends after an hour without use, and after 12 hours. Whatever is wrong, the answer is "
+        "the same; after 5 attempts in a row of one user, and 50 of one address, each waits longer."
+    ),
+    "show_session": "Returns the session that the request is sent with.",
+    "delete_session": "Ends the session that the request is sent with. Other sessions of the user go on.",
+    "change_own_password": "Sets another password. All sessions of the user end: sign in again with the new one.",
+    "begin_second_factor": (
+        "Returns the seed for an authenticator app, once. Nothing changes until a code of it is sent with `PUT`; until then "
+        "a second `POST` gives another seed."
+    ),
+    "finish_second_factor": "Asks for a code at each sign-in from now on. All sessions of the user end: sign in again.",
     "list_audit_logs": "Lists the changes of account records, the newest first: who made each, with which key, from where.",
     "list_agent_status_timestamps": "Lists when each agent had which status, the newest first.",
     "set_agent_status": "Sets the status of an agent and logs it. A status that the agent has already changes nothing.",

@@ -53,6 +53,11 @@ DELIVERY = "70031"
 BUYER_CONVERSION = "70032"
 OFFER_CONVERSION = "70033"
 REQUEST = "01934b1e-0000-8000-8000-00000000000a"
+NEW_EMAIL = "grace@example.com"
+"""The address of the user that is created."""
+OWN_EMAIL = "ada@example.com"
+"""The address of the user who signs in."""
+PASSWORD = "correct horse battery staple"  # noqa: S105 - of an example
 RECORDS: Mapping[str, str] = {
     "schedule": "70002",
     "offer": "70003",
@@ -73,6 +78,7 @@ RECORDS: Mapping[str, str] = {
     "agent": "70024",
     "agent_message": "70025",
     "subscription": "70026",
+    "user": "70027",
 }
 CALL = "70010"
 
@@ -151,6 +157,7 @@ _CREATED: Mapping[str, Mapping[str, Any]] = {
         "events": ["lead_ended", "call_ended"],
         "trigger_fields": {"offer_id": int(RECORDS["offer"])},
     },
+    "user": {"name": "Grace", "email": NEW_EMAIL, "time_zone": "America/New_York"},
 }
 _CHANGED: Mapping[str, Mapping[str, Any]] = {
     "schedule": {"paused": True},
@@ -171,6 +178,7 @@ _CHANGED: Mapping[str, Mapping[str, Any]] = {
     "agent": {"buyer_ids": []},
     "agent_message": {"content": "New script from one o'clock on."},
     "subscription": {"events": ["lead_ended"], "paused": True},
+    "user": {"password": PASSWORD},
 }
 _LISTED = {"number": "id", "unblock_contact_job": "id,state,unblock_count", "agent_message": "id,content"}
 _ROOTS = {"api_key": ("key", "keys"), "agent_status": ("agent_status", "agent_statuses")}
@@ -247,6 +255,12 @@ EXAMPLES: Mapping[str, Example] = {
         body={"outgoing_webhook_id": int(RECORDS["outgoing_webhook"]), "lead_id": int(LEAD)}
     ),
     "show_webhook_manual_fire": Example(path={"id": MANUAL_FIRE}),
+    "create_session": Example(body={"email": OWN_EMAIL, "password": PASSWORD, "code": "492039", "company_id": 1}),
+    "show_session": Example(),
+    "delete_session": Example(),
+    "change_own_password": Example(body={"current_password": PASSWORD, "password": "a better one, and longer"}),
+    "begin_second_factor": Example(body={"current_password": PASSWORD}),
+    "finish_second_factor": Example(body={"code": "492039"}),
     "list_audit_logs": Example(query={"record_type": "buyer", "columns": "id,action,record_id,key_id"}),
     "list_agent_status_timestamps": Example(query={"created_at_from": "2026-03-07 00:00:00 -0500", "columns": "id,key"}),
     "set_agent_status": Example(

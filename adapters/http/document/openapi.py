@@ -42,10 +42,10 @@ CSV = "text/csv"
 EVENT_STREAM = "text/event-stream"
 
 _DESCRIPTION = """
-Paths are relative to this server. A body may be JSON, a form or multipart in UTF-8, and every field of a body may also
-be in the query; the body wins. In a form, an object is `data[first_name]=Ada` or its JSON as text, a list is
-`ids[]=1&ids[]=2`, `ids=1&ids=2` or text with commas; of any other field that is sent several times the last one counts. A
-blank field counts as left out. NUL characters and numbers of more than 64 bits are refused. An unknown
+Paths are relative to this server. A body may be JSON, a form or multipart in UTF-8. Every field of a body may also be in
+the query, but for passwords and codes; the body wins. In a form, an object is `data[first_name]=Ada` or its JSON as text,
+a list is `ids[]=1&ids[]=2`, `ids=1&ids=2` or text with commas; of any other field that is sent several times the last one
+counts. A blank field counts as left out. NUL characters and numbers of more than 64 bits are refused. An unknown
 parameter is refused with the nearest known name, unless the company's `unknown_parameters` is `ignore`;
 any further field of a lead is a token; links to opt out or be removed ignore what mail trackers append.
 
@@ -77,6 +77,7 @@ _INFO: Mapping[str, Any] = {
 _SCHEMES: Mapping[str, Any] = {
     "keys": {"type": "http", "scheme": "basic", "description": "public key : private key"},
     "auth_token": {"type": "http", "scheme": "bearer", "description": "public key . private key; also `Token`"},
+    "session": {"type": "http", "scheme": "bearer", "description": "the token of `POST /sessions`, good wherever a key is"},
     "auth_token_field": {
         "type": "apiKey",
         "in": "query",
@@ -185,6 +186,8 @@ def _request_headers(operation: Operation) -> tuple[dict[str, Any], ...]:
 def _security(operation: Operation) -> list[dict[str, Any]]:
     if operation.access == "open":
         return [{}]
+    if operation.access == "session":
+        return [{"session": []}]
     by_token = operation.access == "token"
     as_field: list[dict[str, Any]] = [{"auth_token_field": []}] if by_token or operation.auth_token else []
     return [*([{}] if by_token else []), {"keys": []}, {"auth_token": []}, *as_field]

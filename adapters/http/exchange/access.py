@@ -1,7 +1,8 @@
-"""Who sends a request, and for which company? Keys and lead tokens, looked up in the account records of this process.
+"""Who sends a request, and for which company? Keys, lead tokens and users, looked up in the account records of this process.
 
 HTTP Basic takes `public:private`. `Bearer`, `Token` and the field `auth_token` take `public.private` or `public:private`.
-Only the SHA-256 of a private half is stored. A comparison takes the same time whether or not the public half exists.
+`Bearer` takes the token of a session, too. Only the SHA-256 of a private half is stored. A comparison takes the same time
+whether or not the public half exists.
 """
 
 import hmac
@@ -13,12 +14,14 @@ from collections.abc import Callable, Iterable
 from hashlib import sha256
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from adapters.http.exchange.ports import RulesSource
 from adapters.http.exchange.problems import ProblemError
 from adapters.http.exchange.rates import Limiter
+from adapters.http.exchange.session_tokens import SESSION_PREFIX, user_of
 from adapters.http.exchange.unknown_keys import UnknownCredentials, UnknownKeyLimiter
+from adapters.reads.ports import SignIns, UserSession
 from engine.account.teams import Visibility, is_granted, visibility_of
 from engine.rules import LeadTokenTarget
 from schemas.instant import Instant
@@ -40,16 +43,17 @@ _HASH_OF_NO_KEY = sha256(b"compared with where there is no such key").hexdigest(
 
 
 class Access(Struct, frozen=True):
-    """An authenticated key, which acts for one company within its scopes.
+    """An authenticated key, or session of a user, which acts for one company within its scopes.
 
     `user_email`: the person for whom it acts. `teams` are those of that person; one of them must grant a scope too.
     """
 
     company_id: int
-    key_id: int
+    key_id: int | None
     scopes: tuple[str, ...]
     user_email: str | None = None
     teams: tuple[AccessControlList, ...] = ()
+    session: UserSession | None = None
 
     @property
     def is_superuser(self) -> bool:
@@ -96,7 +100,8 @@ def actor_of(access: Access, address: str) -> str:
         sender = str(ip_address(address))
     except ValueError:
         sender = ""
-    return f"key/{access.key_id};{access.user_email or ''};{sender}"
+    how = "session" if access.key_id is None else f"key/{access.key_id}"
+    return f"{how};{access.user_email or ''};{sender}"
 
 
 def forwarded_for(headers: Iterable[tuple[bytes, bytes]]) -> str:
@@ -133,11 +138,13 @@ class Authenticator:
         self,
         source: RulesSource,
         *,
+        sign_ins: SignIns | None = None,
         trusted_proxies: tuple[IPv4Network | IPv6Network, ...] = (),
         unknown_key_limiter: UnknownKeyLimiter | None = None,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._source = source
+        self._sign_ins = sign_ins
         self._trusted_proxies = trusted_proxies
         self._unknown_key_limiter = unknown_key_limiter or UnknownKeyLimiter(Limiter({}), monotonic)
         self.unknown = UnknownCredentials(lambda: sum(source.rules.positions.values()), monotonic)
@@ -152,6 +159,8 @@ class Authenticator:
         """
         public, private = read_credentials(authorization, auth_token)
         given = sha256(private.encode()).hexdigest()
+        if public.startswith(SESSION_PREFIX) and self._sign_ins is not None and _is_bearer(authorization):
+            return await self._access_of_session(self._sign_ins, public, given, address)
         # An unknown public half and a wrong private half take the same path, at the same cost.
         found = self._find_key(public, given, now)
         if found is None:
@@ -171,13 +180,45 @@ class Authenticator:
         teams = () if key.user_email is None else self._source.rules.teams_of(record.company_id, key.user_email)
         return Access(record.company_id, record.id, key.scopes, key.user_email, teams)
 
+    async def _access_of_session(self, sign_ins: SignIns, session_id: str, given: str, address: str) -> Access:
+        """Return the access that a session gives. Raises `ProblemError` as `authenticate`."""
+        stored = await sign_ins.find(session_id)
+        known = _HASH_OF_NO_KEY if stored is None else stored.session.token_sha256
+        is_same = hmac.compare_digest(given, known)
+        if stored is None or not is_same:
+            await self._unknown_key_limiter.take(address)
+            raise unauthenticated(NO_VALID_KEY)
+        found = user_of(stored.session, self._source.rules)
+        if found is None:
+            await self.refresh()  # the user may have been changed at another process, just before the sign-in
+            found = user_of(stored.session, self._source.rules)
+        if found is None:
+            await sign_ins.end(session_id)
+            raise unauthenticated(NO_VALID_KEY)
+        if stored.is_stale:
+            await sign_ins.touch(session_id)
+        record, user = found
+        teams = self._source.rules.teams_of(record.company_id, user.email)
+        return Access(record.company_id, None, ("*",), user.email, teams, stored.session)
+
     def renew(self, access: Access, *, address: str, now: Instant) -> Access | None:
-        """Return what a key that was authenticated before gives now; None if it is not valid any more."""
+        """Return what a key or session that was authenticated before gives now; None if it is not valid any more."""
+        if access.session is not None:
+            return self._renew_session(access, access.session)
         key = self._source.rules.body(ApiKey, "api_key", access.key_id)
         if key is None or not _is_valid(key, now) or (key.ip_allow_list and not _is_listed(address, key.ip_allow_list)):
             return None
+        if key.user_email is not None and self._source.rules.is_shut_out(access.company_id, key.user_email):
+            return None
         teams = () if key.user_email is None else self._source.rules.teams_of(access.company_id, key.user_email)
         return Access(access.company_id, access.key_id, key.scopes, key.user_email, teams)
+
+    def _renew_session(self, access: Access, session: UserSession) -> Access | None:
+        """Return what a session gives now. That it was ended or expired is seen by its next request alone."""
+        found = user_of(session, self._source.rules)
+        if found is None:
+            return None
+        return structs.replace(access, teams=self._source.rules.teams_of(access.company_id, found[1].email))
 
     async def target(self, lead_token: str, *, address: str | None) -> TokenTarget | None:
         """Return the offer or schedule of a lead token, or None if no company has this token.
@@ -232,7 +273,13 @@ class Authenticator:
         found = self._source.rules.api_key(public)
         known = _HASH_OF_NO_KEY if found is None else found[1].private_key_sha256
         is_same = hmac.compare_digest(given, known)
-        return found if is_same and found is not None and _is_valid(found[1], now) else None
+        if not is_same or found is None or not _is_valid(found[1], now) or self._is_shut_out(*found):
+            return None
+        return found
+
+    def _is_shut_out(self, record: Record, key: ApiKey) -> bool:
+        """Return whether the person of a key may not use this deployment any more."""
+        return key.user_email is not None and self._source.rules.is_shut_out(record.company_id, key.user_email)
 
     def _takes_auth_token(self, company_id: int) -> bool:
         company = self._source.rules.body(Company, "company", company_id)
@@ -262,6 +309,10 @@ def read_credentials(authorization: str, auth_token: str) -> tuple[str, str]:
     else:
         return "", ""
     return public, private
+
+
+def _is_bearer(authorization: str) -> bool:
+    return authorization.strip().lower().startswith("bearer ")
 
 
 def _split_token(text: str) -> tuple[str, str]:

@@ -46,6 +46,7 @@ from adapters.http.exchange.identity import RequestIds
 from adapters.http.exchange.limited_reads import LimitedReads
 from adapters.http.exchange.operator_access import OperatorAccess, OperatorAuthenticator, is_operator_key
 from adapters.http.exchange.parameters import read_id, unknown_parameters
+from adapters.http.exchange.passwords import Passwords
 from adapters.http.exchange.ports import DeploymentReads, Impressions, Requests, RulesSource
 from adapters.http.exchange.problems import ProblemError, not_found
 from adapters.http.exchange.rates import Limiter
@@ -58,6 +59,7 @@ from adapters.reads.ports import (
     Operators,
     Reads,
     ServedChannels,
+    SignIns,
     SubscriptionReads,
 )
 from schemas.instant import Instant
@@ -119,6 +121,7 @@ class Services(Struct, frozen=True, kw_only=True):
     operators: Operators
     deployment: DeploymentReads
     heartbeats: Heartbeats
+    sign_ins: SignIns
     settings: HttpSettings
     authenticator: Authenticator
     operator_authenticator: OperatorAuthenticator
@@ -126,6 +129,7 @@ class Services(Struct, frozen=True, kw_only=True):
     addresses: Limiter
     active: ActiveCompanies
     ids: RequestIds
+    passwords: Passwords
     reports: ReportSlots
     exports: ExportSlots
     streams: EventStreams
@@ -141,7 +145,7 @@ Handler = Callable[["Exchange"], Awaitable[Reply]]
 class Operation(Struct, frozen=True, kw_only=True):
     """One row of the API.
 
-    - `access`: a key with `scope`, a lead token (a key is optional), an operator key, or open to all.
+    - `access`: a key with `scope`, a lead token (a key is optional), the session of a user, an operator key, or open to all.
     - `safe`: the operation changes nothing.
     - `suffixes`: endings that the path also takes (`.csv`).
     - `body_bytes_max`: bytes of a body.
@@ -166,7 +170,7 @@ class Operation(Struct, frozen=True, kw_only=True):
     path: str
     summary: str
     handler: Handler
-    access: Literal["key", "token", "operator", "open"] = "key"
+    access: Literal["key", "token", "session", "operator", "open"] = "key"
     scope: str = ""
     rate: str | None = "read"
     safe: bool = True
@@ -251,8 +255,12 @@ class Exchange:
 
     @property
     def time_zone(self) -> str:
-        """Return the company's time zone, the default for dates without an offset."""
-        company = self.services.source.rules.body(Company, "company", self.company_id)
+        """Return the person's time zone, or the company's: the default for dates without an offset."""
+        rules, email = self.services.source.rules, self.key.user_email
+        found = None if email is None else rules.user_named(self.company_id, email)
+        if found is not None and found[1].time_zone is not None:
+            return found[1].time_zone
+        company = rules.body(Company, "company", self.company_id)
         return Company.time_zone if company is None else company.time_zone
 
     @property
@@ -276,7 +284,7 @@ class Exchange:
         elif operation.path.startswith(API_PREFIX):
             self.host_company_id = company_of_host(self._header(b"host"), self.services.settings.hosts)
         # Authenticate before reading the body, unless the key may be in a field of the body.
-        early = operation.access in {"key", "operator"} and (
+        early = operation.access in {"key", "session", "operator"} and (
             not operation.auth_token or self._header(b"authorization") != ""
         )
         if early:

@@ -143,7 +143,10 @@ async def claim_key(exchange: Exchange, company_id: int) -> IdempotencyClaim | N
         raise ProblemError(
             "validation_failed", f"Send an Idempotency-Key of at most {IDEMPOTENCY_KEY_LENGTH_MAX} printable characters."
         )
+    has_password = any("password" in name for name in exchange.fields)
     sent_digest = digest(
+        # Keyed where the body has a password: a plain hash, which is stored, would let its reader try passwords.
+        *((exchange.services.settings.secret_key.encode(),) if has_password else ()),
         exchange.request.method.encode(),
         exchange.request.scope["path"].encode(),
         exchange.request.scope["query_string"],

@@ -11,6 +11,7 @@ import msgspec
 
 from adapters.http.exchange.binding import FIELDS_SHOWN_MAX, PATH_LENGTH_MAX
 from adapters.http.exchange.exchange import Exchange
+from adapters.http.exchange.passwords import BODY_ONLY, HASH_OF_NO_PASSWORD, parse_password
 from adapters.http.exchange.people import country_of
 from adapters.http.exchange.problems import ProblemError
 from engine.account.bodies import read_body
@@ -35,18 +36,20 @@ GIVEN_BY_US: Mapping[str, frozenset[str]] = {
     "call_disposition": frozenset({"system"}),
     "outgoing_webhook": frozenset({"secret_generation", "secret"}),
     "subscription": frozenset({"secret_generation", "secret_rotated_at", "secret"}),
+    "user": frozenset({"password_hash", "second_factor_salt", "has_password", "has_second_factor"}),
     "buyer": CAP_FIELDS,
     "buyer_group": frozenset({*CAP_FIELDS, "paused_at", "unpaused_at", "paused_by_user_id"}),
     "traffic_source": CAP_FIELDS,
 }
-"""Read-only fields, which a record shows."""
+"""Read-only fields; a record shows those of them that are no hashes."""
 
 ACTIONS: Mapping[str, tuple[str, ...]] = {
     "offer": ("rotate_lead_token",),
     "schedule": ("rotate_lead_token",),
     **dict.fromkeys(("outgoing_webhook", "subscription"), ("rotate_secret",)),
+    "user": ("remove_second_factor",),
 }
-"""Booleans that request a new token or secret."""
+"""Booleans that request a new token or secret, or that one is removed."""
 
 _LISTS = frozenset(
     {
@@ -75,7 +78,15 @@ def settable(record_type: str) -> tuple[str, ...]:
     return (*own, *sorted(_BESIDE.get(record_type, ())))
 
 
-_BESIDE: Mapping[str, frozenset[str]] = {**CAP_INPUTS_OF, "buyer_group": GROUP_INPUTS, "schedule": PUBLISH_INPUTS}
+_SECRET = "password"  # noqa: S105 - its name
+"""The field of a user that is hashed here: it never goes into a request."""
+
+_BESIDE: Mapping[str, frozenset[str]] = {
+    **CAP_INPUTS_OF,
+    "buyer_group": GROUP_INPUTS,
+    "schedule": PUBLISH_INPUTS,
+    "user": frozenset({_SECRET}),
+}
 
 
 def read_record_fields(exchange: Exchange, record_type: str, shown: Mapping[str, Any], body: Body | None) -> dict[str, Any]:
@@ -96,6 +107,7 @@ def read_record_fields(exchange: Exchange, record_type: str, shown: Mapping[str,
     for name, value in exchange.fields.items():
         if name in wanted:
             fields[name] = _as_json(name, value, country)
+            faults |= _password_faults(exchange, name, value)
         elif name in passed_over or name in exchange.query:
             # An unknown query parameter gets here only if the company's `unknown_parameters` is `ignore`.
             continue
@@ -109,6 +121,18 @@ def read_record_fields(exchange: Exchange, record_type: str, shown: Mapping[str,
         detail = f"Correct {', '.join(list(faults)[:NAMED_MAX])} and resend; nothing was changed."
         raise ProblemError("validation_failed", detail, {**others, **faults})
     return fields
+
+
+def _password_faults(exchange: Exchange, name: str, value: Any) -> Faults:
+    if name != _SECRET or is_blank(value):
+        return {}
+    if name in exchange.query:
+        return {name: [BODY_ONLY]}
+    try:
+        parse_password(value)
+    except FieldError as error:
+        return {name: [str(error)]}
+    return {}
 
 
 def _unknown(record_type: str, name: str, known: Collection[str]) -> str:
@@ -182,7 +206,9 @@ def _other_faults(exchange: Exchange, record_type: str, fields: Mapping[str, Any
     def group_of(group_id: int) -> ActionGroup | None:
         return rules.body(ActionGroup, "action_group", group_id) if exists("action_group", group_id) else None
 
-    given = {name: value for name, value in fields.items() if name not in _BY_NAME}
+    given = {name: value for name, value in fields.items() if name not in _NOT_OF_ACCOUNT}
+    if not is_blank(fields.get(_SECRET)):
+        given["password_hash"] = HASH_OF_NO_PASSWORD  # its own is made once all is right: that takes long
     try:
         read_body(record_type, given, body, now=exchange.now, exists=exists, group_of=group_of)
     except RefusedError as error:
@@ -191,8 +217,8 @@ def _other_faults(exchange: Exchange, record_type: str, fields: Mapping[str, Any
     return {}
 
 
-_BY_NAME = frozenset({"add_user_buyer_ids", "remove_user_buyer_ids"})
-"""Fields with references to buyers, which only the account can resolve."""
+_NOT_OF_ACCOUNT = frozenset({"add_user_buyer_ids", "remove_user_buyer_ids", _SECRET})
+"""References to buyers, which only the account can resolve, and what never gets there."""
 
 
 def _as_json(name: str, value: Any, country: str) -> Any:

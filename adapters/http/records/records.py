@@ -39,16 +39,17 @@ from adapters.http.schema.record_descriptions import sentence_of
 from adapters.http.schema.shapes import many_of, record_answer, view_name
 from adapters.reads.ports import Page, Paging, RecordFilter, Result, Row
 from engine.account.bodies import parser_of
+from engine.account.users import is_of_superusers
 from engine.identity import uuid_of
 from engine.submission.fields import is_blank
 from engine.views.caps import LIST_ORDERS
 from engine.views.cells import spelled_out
 from engine.views.record import FLEET_TYPE, TYPE_NAMES, record_columns, record_view, shown_fields
 from schemas.instant import to_rfc3339
-from schemas.records import CAPPED_TYPES, RECORD_BODIES, Company, called
+from schemas.records import CAPPED_TYPES, RECORD_BODIES, Body, Company, User, called
 from schemas.requests import RecordChangeRequested
 
-UNSORTABLE = frozenset({"body_template", "private_key_sha256"})
+UNSORTABLE = frozenset({"body_template", "private_key_sha256", "password_hash", "second_factor_salt"})
 """Text that no list is sorted by: long text, and text whose rank would reveal a secret."""
 
 PLAIN = (str, int, float, bool, NoneType)
@@ -108,6 +109,7 @@ KINDS: tuple[Kind, ...] = (
     Kind("agent", "agents", "agent"),
     Kind("agent_message", "agent_messages", "agent_message"),
     Kind("subscription", "subscriptions", "subscription"),
+    Kind("user", "users", "user"),
 )
 KINDS_BY_TYPE: Mapping[str, Kind] = {kind.type: kind for kind in KINDS}
 
@@ -201,6 +203,7 @@ async def create(exchange: Exchange, *, kind: Kind) -> Reply:
     await refuse_unserved(exchange, kind.type, fields)
     _check_target(exchange, kind, fields)
     private_key = ""
+    await _hash_password(exchange, fields, None)
     if kind.type in {"offer", "schedule"}:
         fields["lead_token"] = new_lead_token()
     if kind.type == "api_key":
@@ -228,7 +231,10 @@ async def update(exchange: Exchange, *, kind: Kind) -> Reply:
     if kind.type == "api_key":
         _check_scopes(exchange, fields)
         _check_person(exchange, fields)
+    await _hash_password(exchange, fields, body)
     actions = _actions(exchange, kind)
+    if "remove_second_factor" in actions:
+        fields["second_factor_salt"] = None
     if "rotate_lead_token" in actions:
         fields["lead_token"] = new_lead_token()
     if "rotate_secret" in actions:
@@ -244,6 +250,16 @@ async def update(exchange: Exchange, *, kind: Kind) -> Reply:
         if_versions=read_if_match(exchange),
     )
     return _revealed(exchange, kind, await submit_change(exchange, message, render))
+
+
+async def _hash_password(exchange: Exchange, fields: dict[str, Any], body: Body | None) -> None:
+    """Replace a password by its hash, and let an invited user sign in with it."""
+    password = fields.pop("password", None)
+    if is_blank(password):
+        return
+    fields["password_hash"] = await exchange.services.passwords.hash(password)
+    if body is None or (isinstance(body, User) and body.state == "invited"):
+        fields.setdefault("state", "active")
 
 
 async def _copied(exchange: Exchange, kind: Kind) -> Mapping[str, Any]:
@@ -453,14 +469,15 @@ def _operations(kind: Kind) -> tuple[Operation, ...]:
         "types": {name: record_inputs(kind.type, (name,))[name] for name in built},
     }
     renamed = ("record_in_use",) if kind.type == FLEET_TYPE else ()
-    moved_on = ("version_conflict", *changes, *renamed)
+    superusers = ("last_superuser",) if is_of_superusers(kind.type) else ()
+    moved_on = ("version_conflict", *changes, *renamed, *superusers)
     return (
         row("list", index, **_of_list(kind)),
         row("build", build, answer=record_answer(kind.type, kind.root, unborn=True), **defaults),
         row("create", create, body=body, problems=changes),
         row("show", show, parameters=SHOW_PARAMETERS),
         *((row("update", update, parameters=actions, body={**body, "required": []}, problems=moved_on),) * kind.is_changed),
-        row("delete", delete, problems=("record_in_use", "version_conflict")),
+        row("delete", delete, problems=("record_in_use", "version_conflict", *superusers)),
     )
 
 

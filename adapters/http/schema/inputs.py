@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, get_args
 
 from adapters.http.exchange.answers import CURSOR_PER_PAGE_MAX
+from adapters.http.exchange.passwords import PASSWORD_LENGTH_MAX, PASSWORD_LENGTH_MIN
 from adapters.http.schema.record_descriptions import sentence_of
 from engine.account import teams, values
 from engine.account.steps import GRACE_MINUTES_MAX
@@ -181,6 +182,7 @@ _NAMES: Mapping[str, Schema] = {
     assign_sms_number
     expire_existing delete_existing update_only restart_schedule auto_format_nested_fields schedule_start schedule_stop
     buyer_converted offer_converted either_converted has_next_action root paused rotate_lead_token rotate_secret
+    remove_second_factor
     offer_repeat_caller buyer_repeat_caller in_progress placed_on_hold has_recording buyer_conversion_duplicated_call
     offer_conversion_duplicated_call no_buyer manual_transcribe reset_total_caps force connected
     resume_on_unblock keep_callback hangup_live opted_out suppressed
@@ -240,6 +242,13 @@ def record_inputs(record_type: str, names: Sequence[str]) -> dict[str, Any]:
 DECIMAL_OR_NULL: Schema = {"anyOf": [ref("CapInput"), {"type": "null"}]}
 """Of a cap: null removes it."""
 
+PASSWORD: Schema = {
+    "type": "string",
+    "minLength": PASSWORD_LENGTH_MIN,
+    "maxLength": PASSWORD_LENGTH_MAX,
+    "pattern": "^[!-~]*$",
+}
+
 _INPUTS_BESIDE: Mapping[str, Schema] = {
     "add_buyer_ids": IDS,
     "remove_buyer_ids": IDS,
@@ -247,6 +256,7 @@ _INPUTS_BESIDE: Mapping[str, Schema] = {
     "remove_user_buyer_ids": WORDS,
     "reset_total_caps": BOOLEAN,
     "draft": BOOLEAN,
+    "password": PASSWORD,
 }
 
 
@@ -378,6 +388,7 @@ _RECORD_INPUTS: Mapping[str, Schema] = {
         ]
     },
     "user_email": _or_null(EMAIL),
+    "email": EMAIL,
     "users_emails": {
         "type": "array",
         "items": {"type": "string", "allOf": [EMAIL]},

@@ -218,6 +218,15 @@ _OF_TYPE: Mapping[str, Mapping[str, str]] = {
         "revoked_at": "any moment takes the key out of use at once, null brings it back",
         "user_email": "person for whom the key acts: a team of that person must grant what it does; null: no team limits it",
     },
+    "user": {
+        "email": "address by which the user signs in, and teams and keys know the person; of no other user",
+        "state": "invited: has no password yet; active: may sign in; disabled: sessions and keys of the person end at once",
+        "time_zone": "zone of dates without an offset where the user names no time_zone; null: the company's",
+        "password": "at least 12 characters; only its hash is stored, none is shown; an invited user becomes active with it",
+        "has_password": "true: the user has a password",
+        "has_second_factor": "true: to sign in takes a code of the user's authenticator app, too",
+        "remove_second_factor": "true: to sign in takes no code any more, as where a telephone was lost",
+    },
     "call_disposition": {
         "code": "letters, digits and _, by which filters of steps name it, else its name; of no other disposition",
         "sortable_order": "its place where dispositions are listed for agents",

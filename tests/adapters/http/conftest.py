@@ -33,6 +33,7 @@ from adapters.postgres.operators import PostgresOperators
 from adapters.postgres.pool import open_pool
 from adapters.postgres.reads import PostgresReads
 from adapters.postgres.results import ResultWaiter
+from adapters.postgres.sign_ins import PostgresSignIns
 from adapters.postgres.subscriptions import PostgresSubscriptionReads
 from adapters.roles.context import Context, open_context, prepare
 from adapters.roles.deciders import accounts, scheduler
@@ -120,6 +121,7 @@ class Town:
         self.results = results
         self.numbers = 0
         self.companies = 0
+        self.users: dict[int, tuple[str, dict[str, str]]] = {}
         self.outage = Outage()
         self.pool: Any = None
         self.metrics = Metrics()
@@ -194,6 +196,7 @@ async def deployed(dsn: str, http_settings: HttpSettings) -> AsyncIterator[Town]
             deployment=LogDeployment(context, pool),
             announcements=results,
             heartbeats=PostgresHeartbeats(pool),
+            sign_ins=PostgresSignIns(pool),
             settings=http_settings,
             now=context.clock.now,
             metrics=metrics,

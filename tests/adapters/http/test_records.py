@@ -369,6 +369,7 @@ EVERY_TYPE = COLLECTIONS | {
     "agent_statuses": ({"name": "At lunch", "key": "lunch"}, {"sortable_order": 3}),
     "agents": ({"name": "Ada"}, {"name": "Grace"}),
     "agent_messages": ({"content": "New script."}, {"content": "Newer script."}),
+    "users": ({"name": "Ada", "email": "ada@example.com"}, {"time_zone": "America/New_York"}),
     "subscriptions": ({"name": "CRM", "url": "https://example.com/x", "events": ["lead_ended"]}, {"paused": True}),
 }
 
@@ -461,6 +462,7 @@ async def test_a_built_record_and_a_copy_of_another_can_be_created(company: Any)
             "call_dispositions": {"code": "sold_2"},
             "numbers": {"number": "+13055550177"},
             "buyer_fleets": {"user_fleet_id": "vip_2"},
+            "users": {"email": "grace@example.com"},
         }.get(collection, {})
         copy = await company.record(collection, {**made, **renamed})
         assert copy["id"] != made["id"]

@@ -30,8 +30,8 @@ class Person:
         return await self.send("GET", path, params=params)
 
 
-SUPERUSERS_ONLY = {f"access_control_list:{verb}" for verb in ("create", "update", "delete")}
-"""Who may change teams may do everything."""
+SUPERUSERS_ONLY = {f"{model}:{verb}" for model in ("access_control_list", "user") for verb in ("create", "update", "delete")}
+"""Who may change teams or users may do everything."""
 
 PROVIDERS_ONLY = {"call:receive", "sms:receive"}
 """What a carrier posts, and no person."""

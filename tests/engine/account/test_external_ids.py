@@ -26,6 +26,7 @@ MADE_WITH: dict[str, dict[str, Any]] = {
     "call_center": {"name": "Tampa"},
     "agent_status": {"name": "At lunch", "key": "lunch"},
     "agent": {"name": "Ada"},
+    "user": {"name": "Ada", "email": "ada-{}@example.com"},
     "subscription": {"name": "CRM", "url": "https://crm.example/{}", "events": ["lead_ended"]},
 }
 TYPES = sorted(MADE_WITH)

@@ -1,0 +1,1 @@
+"""How do users sign in, and set up what they sign in with?"""

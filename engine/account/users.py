@@ -1,0 +1,96 @@
+"""Who may sign in for a company, and why does it keep a superuser? Users are account records; a superuser of it stays.
+
+A superuser is an active user whose address is in a team of superusers. Without one, users could change users and teams no
+more: the last one is neither deleted, disabled nor taken out of the teams. A company that has had none may have none.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from engine.account.plans import Errors
+from engine.account.teams import TEAM
+from engine.partition.draft import Draft, RefusedError
+from engine.submission.fields import FieldError
+from schemas.account import Referrers, Taken
+from schemas.records import AccessControlList, Body, Record, User, body_of
+from schemas.state import record_key, referrers_key, taken_key
+
+USER = "user"
+
+SUPERUSER_TEAMS_MAX = 20
+"""Teams of superusers in one company: with `MEMBERS_MAX` members each they are looked through at each change of a user."""
+
+HASH_KIBIBYTES_MAX = 256 * 1024
+HASH_PASSES_MAX = 16
+HASH_THREADS_MAX = 16
+"""What a hash may cost to verify; ours (the second choice of RFC 9106) takes 64 MiB, three passes and four threads."""
+
+_HASH = re.compile(
+    r"\$argon2id\$v=19\$m=(\d{1,9}),t=(\d{1,3}),p=(\d{1,3})\$[A-Za-z0-9+/]{11,64}\$[A-Za-z0-9+/]{22,128}", re.ASCII
+)
+_SALT = re.compile(r"[A-Za-z0-9_-]{16,64}", re.ASCII)
+
+_LISTED = "superusers"
+"""In the place of a type: the teams of superusers are indexed as what refers to them."""
+
+
+def password_hash(value: Any) -> str:
+    """Return a hash as argon2id's encoded form has it. A password itself has no place in a log, and is refused."""
+    match = _HASH.fullmatch(value) if isinstance(value, str) else None
+    limits = (HASH_KIBIBYTES_MAX, HASH_PASSES_MAX, HASH_THREADS_MAX)
+    if match is None or any(int(cost) > most for cost, most in zip(match.groups(), limits, strict=True)):
+        raise FieldError("must be the hash of a password by argon2id, never the password")
+    return match[0]
+
+
+def second_factor_salt(value: Any) -> str:
+    """Return what a second factor is derived with."""
+    if not isinstance(value, str) or _SALT.fullmatch(value) is None:
+        raise FieldError("must be 16 to 64 letters, digits, _ or -, made at random")
+    return value
+
+
+def check_user(values: Mapping[str, Any], errors: Errors) -> None:
+    """Refuse an active user who could not sign in."""
+    if values.get("state") == "active" and values.get("password_hash") is None:
+        errors.setdefault("state", []).append("cannot be active before the user has a password")
+
+
+def is_of_superusers(record_type: str) -> bool:
+    """Return whether a change of such a record may take the last superuser away."""
+    return record_type in {USER, TEAM}
+
+
+def has_superuser(draft: Draft, company_id: int) -> bool:
+    """Return whether an active user of the company is in a team of superusers."""
+    teams = draft.get(referrers_key(_LISTED, company_id), Referrers)
+    for name in () if teams is None else teams.by:
+        record = draft.get(record_key(TEAM, int(name.rpartition("/")[2])), Record)
+        team = None if record is None or record.deleted_at is not None else body_of(record)
+        if isinstance(team, AccessControlList) and any(_is_active(draft, company_id, email) for email in team.users_emails):
+            return True
+    return False
+
+
+def _is_active(draft: Draft, company_id: int, email: str) -> bool:
+    taken = draft.get(taken_key(company_id, "user_email", email), Taken)
+    record = None if taken is None else draft.get(record_key(USER, taken.record_id), Record)
+    user = None if record is None else body_of(record)
+    return isinstance(user, User) and user.state == "active"
+
+
+def list_superuser_team(draft: Draft, record: Record, body: Body | None) -> None:
+    """Enter a changed team among those of superusers, or take it out. Raises `RefusedError` where there are too many."""
+    if record.type != TEAM:
+        return
+    name, key = f"{TEAM}/{record.id}", referrers_key(_LISTED, record.company_id)
+    known = draft.get(key, Referrers) or Referrers(company_id=record.company_id)
+    is_listed = isinstance(body, AccessControlList) and body.superuser
+    if is_listed == (name in known.by):
+        return
+    known.by = tuple(sorted({*known.by, name} if is_listed else {*known.by} - {name}))
+    if len(known.by) > SUPERUSER_TEAMS_MAX:
+        sentence = f"is true of {SUPERUSER_TEAMS_MAX} teams already, the most of one company; add the person to one of those"
+        raise RefusedError("validation_failed", f"superuser {sentence}.", {"superuser": [sentence]})
+    draft.put(key, known)
