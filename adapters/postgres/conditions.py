@@ -42,6 +42,30 @@ LEAD_STATE = "coalesce(state_province, states[1])"
 LEAD_IMPORT = "(rest ->> 'lead_import_id')::bigint"
 """The import that made a lead."""
 
+CALL_IMPORT = (
+    "(SELECT (i.rest ->> 'lead_import_id')::bigint FROM {read}.leads AS i"
+    " WHERE i.company_id = calls.company_id AND i.id = calls.lead_id AND i.deleted_at IS NULL)"
+)
+"""The import that made the lead of a call."""
+
+CALLS_OF_IMPORT = (
+    "lead_id = ANY (ARRAY(SELECT i.id FROM {read}.leads AS i WHERE i.company_id = $1 AND i.deleted_at IS NULL"
+    " AND (i.rest ->> 'lead_import_id')::bigint = ?))"
+)
+"""Whether an import made the lead of a call. As an array: the leads are found by their index, then their calls by theirs."""
+
+TAGGED = (
+    "({tokens} -> 'tags' @> to_jsonb(?::text) OR (jsonb_typeof({tokens} -> 'tags') = 'string'"
+    " AND ?::text = ANY (regexp_split_to_array(btrim({tokens} ->> 'tags'), '\\s*,\\s*'))))"
+)
+"""Whether a tag is among the tokens of a lead: a tag step stores a list; a sender may have submitted text with commas."""
+
+CALLS_TAGGED = (
+    "EXISTS (SELECT 1 FROM {read}.leads AS t WHERE t.company_id = calls.company_id AND t.id = calls.lead_id"
+    " AND t.deleted_at IS NULL AND {tagged})"
+).replace("{tagged}", TAGGED.replace("{tokens}", "t.data"))
+"""Whether the lead of a call has a tag now."""
+
 LEAD_PIECES: dict[str, str] = {
     "ids": "id = ANY (?::bigint[])",
     "created_from": "created_at >= ?",
@@ -59,9 +83,7 @@ LEAD_PIECES: dict[str, str] = {
     "lead_import_id": f"{LEAD_IMPORT} = ?",
     "states": f"{LEAD_STATE} = ANY (?::text[])",
     "recent_call_disposition_id": " AND ".join([DISPOSED, f"{RECENT_DISPOSITION} = ?"]),
-    # A tag step stores a list; a sender may have submitted text with commas.
-    "tag": "(data -> 'tags' @> to_jsonb(?::text) OR (jsonb_typeof(data -> 'tags') = 'string'"
-    " AND ?::text = ANY (regexp_split_to_array(btrim(data ->> 'tags'), '\\s*,\\s*'))))",
+    "tag": TAGGED.replace("{tokens}", "data"),
     "token_key": "data -> ?::text IS NOT NULL",
     # As a subquery: the planner does not know how few leads share an address, and would scan all leads.
     "email": "id = ANY (ARRAY(SELECT e.id FROM {read}.leads AS e WHERE e.company_id = $1 AND e.deleted_at IS NULL"
@@ -93,6 +115,8 @@ CALL_PIECES: dict[str, str] = {
     "ring_pool_id": "ring_pool_id = ?",
     "provider_configuration_id": "provider_configuration_id = ?",
     "call_disposition_id": "call_disposition_id = ?",
+    "lead_import_id": CALLS_OF_IMPORT,
+    "tag": CALLS_TAGGED,
     "states": "state = ANY (?::text[])",
     "contact_id": "contact_id = ?",
     "caller_number": "caller_number = ?",

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from math import prod
 
-from adapters.postgres.conditions import LEAD_IMPORT, LEAD_STATE, RECENT_DISPOSITION, Statement
+from adapters.postgres.conditions import CALL_IMPORT, LEAD_IMPORT, LEAD_STATE, RECENT_DISPOSITION, Statement
 from adapters.reads.ports import Row
 from engine.views.report import CALLS, CELLS_MAX, LEADS, TIME_UNITS, Group, Grouping, Measure
 from schemas.instant import to_datetime
@@ -65,6 +65,7 @@ CALL_GROUPINGS: Mapping[str, str] = {
         )
     },
     "disposition_id": "call_disposition_id",
+    "lead_import_id": CALL_IMPORT,
     # A zone unknown to the database would raise an error; its calls have no hour.
     "hour_of_day": "CASE WHEN time_zone = ANY ({zones})"
     " THEN date_part('hour', created_at AT TIME ZONE time_zone)::bigint END",

@@ -115,8 +115,8 @@ class LeadFilter(Struct, frozen=True, kw_only=True):
 class CallFilter(Struct, frozen=True, kw_only=True):
     """Which calls: every field that is set must match. Bounds include their lower and exclude their upper instant.
 
-    `token_key`: calls with this token; `token_value`: calls with this (key, value). `fulltext` and
-    `visible` as for leads.
+    `lead_import_id`, `tag`: calls of leads of this import, and of leads that have this tag now. `token_key`: calls with this
+    token; `token_value`: calls with this (key, value). `fulltext` and `visible` as for leads.
     """
 
     ids: tuple[int, ...] | None = None
@@ -135,6 +135,8 @@ class CallFilter(Struct, frozen=True, kw_only=True):
     provider_configuration_id: int | None = None
     call_disposition_id: int | None = None
     states: tuple[str, ...] | None = None
+    lead_import_id: int | None = None
+    tag: str | None = None
     contact_id: int | None = None
     caller_number: str | None = None
     status: str | None = None

@@ -45,6 +45,11 @@ class World:
             "time_zone": "America/New_York",
         }
 
+    @property
+    def imports(self) -> dict[int, int | None]:
+        """Lead -> the import that made it."""
+        return {one.id: one.lead_import_id for one in self.leads}
+
     async def get(self, path: str, **query: str) -> Any:
         answer = await self.company.send("GET", path, params={**self.span, "per_page": "100", **query})
         assert answer.status_code == 200, answer.text
@@ -195,7 +200,7 @@ def _lead_keys(name: str, one: Lead, calls: list[Call]) -> list[Any]:
     return [one.columns.get(name, getattr(one, name, None))]
 
 
-def _call_key(name: str, one: Call) -> Any:
+def _call_key(name: str, one: Call, imports: dict[int, int | None]) -> Any:
     if name.startswith("created_at_"):
         return _time(name, one.created_at)
     if name == "disposition_id":
@@ -203,6 +208,8 @@ def _call_key(name: str, one: Call) -> Any:
     if name == "hour_of_day":
         known = one.time_zone in {"America/New_York", "Asia/Kolkata"}
         return to_datetime(one.created_at).astimezone(ZoneInfo(one.time_zone or "")).hour if known else None
+    if name == "lead_import_id":
+        return None if one.lead_id is None else imports[one.lead_id]
     return getattr(one, name)
 
 
@@ -303,7 +310,7 @@ async def test_a_report_of_leads_is_what_a_recount_gives(world: World, category:
 
 @pytest.mark.parametrize("category", CALL_CATEGORIES)
 async def test_a_report_of_calls_is_what_a_recount_gives(world: World, category: str) -> None:
-    groups = _grouped(lambda one: [_call_key(category, one)], world.calls)
+    groups = _grouped(lambda one: [_call_key(category, one, world.imports)], world.calls)
     rows = await _everything(world, "/api/v1/calls/reports", category=category)
     figures = {row["category"]: {k: v for k, v in row.items() if not k.startswith("category")} for row in rows}
     wanted = _all_buckets(category, world.begin) if category.startswith("created_at_") else list(groups)
@@ -463,6 +470,21 @@ async def test_a_filter_narrows_every_report_of_leads(world: World, name: str, d
 
 
 @pytest.mark.parametrize("dates", ["of-the-span", "of-months", "of-all"])
+async def test_calls_are_reported_and_counted_by_the_import_of_their_leads(world: World, dates: str) -> None:
+    wanted = [one for one in world.calls if one.lead_id is not None and world.imports[one.lead_id] == 7]
+    groups = _grouped(lambda one: [one.status], wanted)
+    query = {"lead_import_id": "7", **_dates(world, dates)}
+    rows = await _everything(world, "/api/v1/calls/reports", category="status", **query)
+    assert {row["category"]: row["calls_count"] for row in rows} == {key: len(group) for key, group in groups.items()}
+    listed = await world.get("/api/v1/calls", **query)
+    assert {one["id"] for one in listed["calls"]} == {one.id for one in wanted}
+    if dates == "of-the-span":
+        counted = await world.get("/api/v1/calls/stats", group_by="lead_import_id", stat="count")
+        by_import = _grouped(lambda one: [_call_key("lead_import_id", one, world.imports)], world.calls)
+        assert {row["key"]: row["value"] for row in counted["stats"]} == {key: len(some) for key, some in by_import.items()}
+
+
+@pytest.mark.parametrize("dates", ["of-the-span", "of-months", "of-all"])
 @pytest.mark.parametrize("name", CALL_FILTERS)
 async def test_a_filter_narrows_every_report_of_calls(world: World, name: str, dates: str) -> None:
     query, matches = CALL_FILTERS[name]
@@ -470,7 +492,7 @@ async def test_a_filter_narrows_every_report_of_calls(world: World, name: str, d
     short = ("created_at_five_minutes", "created_at_hour")
     others = [category for category in CALL_CATEGORIES if category not in short]
     for category in others if dates == "of-all" else random.Random(name).sample(others, 5):
-        groups = _grouped(lambda one, by=category: [_call_key(by, one)], wanted)  # type: ignore[misc]
+        groups = _grouped(lambda one, by=category: [_call_key(by, one, world.imports)], wanted)  # type: ignore[misc]
         rows = await _everything(world, "/api/v1/calls/reports", category=category, **query, **_dates(world, dates))
         figures = {row["category"]: {k: v for k, v in row.items() if not k.startswith("category")} for row in rows}
         assert {key for key, sums in figures.items() if sums["calls_count"]} == set(groups), category

@@ -181,6 +181,14 @@ FILTERED_CALLS: list[tuple[CallFilter, list[int]]] = [
     (CallFilter(created_from=START + 3000, created_to=START + 5000), [4, 3]),
     (CallFilter(ended_from=START + 3500, ended_to=START + 4501), [4, 3]),
     (CallFilter(lead_id=50), [1]),
+    (CallFilter(lead_import_id=7), [2, 1]),
+    (CallFilter(lead_import_id=7, lead_id=50), [1]),
+    (CallFilter(lead_import_id=8), []),
+    (CallFilter(lead_import_id=2**70), []),
+    (CallFilter(tag="vip"), [3, 1]),
+    (CallFilter(tag="vi"), []),
+    (CallFilter(tag="vip", lead_import_id=7), [1]),
+    (CallFilter(tag="\0"), []),
     (CallFilter(states=("CA",), call_disposition_id=7), []),
     (CallFilter(offer_id=70), [1]),
     (CallFilter(schedule_id=80), [2]),
@@ -231,15 +239,25 @@ async def test_every_filter_narrows_the_list_of_calls(
     monkeypatch.setattr(fulltext, "MATCHES_MAX", matches_max)  # 0: as where a search matches more rows than are looked up
     fields: dict[int, dict[str, Any]] = {
         1: {"lead_id": 50, "offer_id": 70, "token_values": {"roof": "flat"}},
-        2: {"schedule_id": 80, "traffic_source_id": 12, "token_values": {"roof": "steep", "floors": 12}},
-        3: {"buyer_id": 3, "buyer_group_id": 6, "buyer_answered_at": START, "token_values": {"o'no:": "a\\b'c"}},
+        2: {"lead_id": 51, "schedule_id": 80, "traffic_source_id": 12, "token_values": {"roof": "steep", "floors": 12}},
+        3: {
+            "lead_id": 52,
+            "buyer_id": 3,
+            "buyer_group_id": 6,
+            "buyer_answered_at": START,
+            "token_values": {"o'no:": "a\\b'c"},
+        },
         4: {"buyer_group_id": 7, "number_id": 4, "placed_on_hold": True, "token_values": {"long": "x" * 500}},
         5: {"status": "busy", "buyer_converted": True, "agent_call_disposition_notes": "wants to be called back"},
         6: {"offer_converted": True, "recording_url": "https://example.com/1"},
-        7: {"buyer_conversion_duplicated_call": True, "offer_repeat_caller": True},
+        7: {"lead_id": 53, "buyer_conversion_duplicated_call": True, "offer_repeat_caller": True},
         8: {"offer_conversion_duplicated_call": True, "buyer_repeat_caller": True},
         9: {"ended_at": None, "status": "ringing", "direction": "inbound", "from_number": "+12125550100"},
     }
+    await shown.decide(lead(50, lead_import_id=7, data={"tags": ["new", "vip"]}), lead(51, lead_import_id=7))
+    await shown.decide(lead(52, data={"tags": "new , vip"}), lead(53, lead_import_id=7, data={"tags": ["vip"]}))
+    await shown.decide(removed=("lead/53",))
+    await shown.decide(lead(50, company=2, lead_import_id=8, data={"tags": ["vip"]}))
     await shown.decide(*(call(number, **fields[number]) for number in fields))
     await shown.decide(call(10, company=2, **fields[1]), call(11))
     await shown.decide(removed=("call/11",))
