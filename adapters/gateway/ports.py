@@ -232,6 +232,34 @@ class EmailProvider(Protocol):
         ...
 
 
+class WebhookAttempt(Struct, frozen=True, kw_only=True):
+    """One attempt to post a webhook: where to, when and for how long, and what was answered, without secrets.
+
+    `number` counts the attempts since a gateway last took the command. `status` is None where there was no answer.
+    """
+
+    command: PostWebhook
+    number: int
+    at: Instant
+    milliseconds: int
+    method: str
+    host: str
+    status: int | None
+    is_accepted: bool
+    detail: str
+
+
+class WebhookLog(Protocol):
+    """Where attempts to post webhooks are written down.
+
+    No contract suite: one adapter (`adapters.postgres.webhook_logs.PostgresWebhookLog`), tested on a real database.
+    """
+
+    async def add(self, attempt: WebhookAttempt) -> None:
+        """Write an attempt down. Raises `StoreError`."""
+        ...
+
+
 class WebhookSender(Protocol):
     """Posts webhooks; the same command posted again carries the same `webhook-id`. Contract: webhook_contract.py."""
 

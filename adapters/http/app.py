@@ -51,7 +51,16 @@ from adapters.http.exchange.sending import NO_CONTENT, EncodedResponse, build_as
 from adapters.http.exchange.settings import HttpSettings
 from adapters.http.exchange.unknown_keys import UnknownKeyLimiter
 from adapters.observability.metrics import Metrics
-from adapters.reads.ports import Heartbeats, IdempotencyKeys, Operators, Reads, ServedChannels, SignIns, SubscriptionReads
+from adapters.reads.ports import (
+    Heartbeats,
+    IdempotencyKeys,
+    Operators,
+    Reads,
+    ServedChannels,
+    SignIns,
+    SubscriptionReads,
+    WebhookLogReads,
+)
 from schemas.instant import Instant
 
 STALL_SECONDS = 30.0
@@ -89,6 +98,7 @@ def build_app(
     announcements: Announcements,
     heartbeats: Heartbeats,
     sign_ins: SignIns,
+    webhook_logs: WebhookLogReads,
     settings: HttpSettings,
     now: Callable[[], Instant],
     ready: Callable[[], Awaitable[Mapping[str, str]]] = _ready,
@@ -115,6 +125,7 @@ def build_app(
         deployment=deployment,
         heartbeats=heartbeats,
         sign_ins=sign_ins,
+        webhook_logs=webhook_logs,
         settings=settings,
         authenticator=Authenticator(
             source, sign_ins=sign_ins, trusted_proxies=settings.trusted_proxies, unknown_key_limiter=unknown_keys

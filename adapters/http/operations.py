@@ -11,7 +11,7 @@ from adapters.http.operator import dead_letters, operator
 from adapters.http.records import audit_logs, company, conversions, previews, records, schedule_versions
 from adapters.http.reports import reports
 from adapters.http.sign_in import sessions
-from adapters.http.webhooks import deliveries, manual_fires
+from adapters.http.webhooks import deliveries, manual_fires, webhook_logs
 
 OPERATIONS: tuple[Operation, ...] = (
     *submissions.OPERATIONS,
@@ -29,6 +29,7 @@ OPERATIONS: tuple[Operation, ...] = (
     *conversions.OPERATIONS,
     *impressions.OPERATIONS,
     *manual_fires.OPERATIONS,
+    *webhook_logs.OPERATIONS,
     *deliveries.OPERATIONS,
     *why.OPERATIONS,
     *previews.OPERATIONS,

@@ -17,6 +17,7 @@ from adapters.reads.ports import (
     LeadFilter,
     ManualFireFilter,
     RecordFilter,
+    WebhookLogFilter,
 )
 from schemas.instant import DAY, to_datetime
 from schemas.records import LeadFilters
@@ -171,6 +172,12 @@ CONVERSION_PIECES: dict[str, str] = {
     "created_to": "created_at < ?",
     **{name: f"{name} = ?" for name in ("lead_id", "call_id", "buyer_id", "traffic_source_id")},
 }
+WEBHOOK_LOG_PIECES: dict[str, str] = {
+    "ids": "id = ANY (?::bigint[])",
+    "created_from": "created_at >= ?",
+    "created_to": "created_at < ?",
+    **{name: f"{name} = ?" for name in ("outgoing_webhook_id", "webhook_manual_fire_id", "lead_id", "call_id")},
+}
 CALL_OF_CONVERSION = "EXISTS (SELECT 1 FROM {read}.calls AS s WHERE s.company_id = $1 AND s.id = c.call_id"
 LEAD_OF_CONVERSION = "EXISTS (SELECT 1 FROM {read}.leads AS s WHERE s.company_id = $1 AND s.id = c.lead_id"
 """What converted, to be continued by a condition and a parenthesis."""
@@ -289,6 +296,11 @@ def add_conversion_conditions(wanted: ConversionFilter, statement: Statement) ->
         of_lead = f"{LEAD_OF_CONVERSION} AND {_fits_any(statement, 's.data', visible, 's.')})"
         of_call = f"{CALL_OF_CONVERSION} AND {_fits_any(statement, 's.token_values', visible, 's.')})"
         statement.where += f" AND CASE WHEN c.call_id IS NULL THEN {of_lead} ELSE {of_call} END"
+
+
+def add_webhook_log_conditions(wanted: WebhookLogFilter, statement: Statement) -> None:
+    """Add the conditions of a filter of attempts to post outgoing webhooks."""
+    _add_conditions(statement, WEBHOOK_LOG_PIECES, {"accepted": "accepted"}, asdict(wanted))
 
 
 def add_delivery_conditions(wanted: DeliveryFilter, statement: Statement) -> None:

@@ -191,6 +191,19 @@ class ContactFilter(Struct, frozen=True, kw_only=True):
     suppressed: bool | None = None
 
 
+class WebhookLogFilter(Struct, frozen=True, kw_only=True):
+    """Which attempts to post outgoing webhooks; None means all."""
+
+    ids: tuple[int, ...] | None = None
+    created_from: Instant | None = None
+    created_to: Instant | None = None
+    outgoing_webhook_id: int | None = None
+    webhook_manual_fire_id: int | None = None
+    lead_id: int | None = None
+    call_id: int | None = None
+    accepted: bool | None = None
+
+
 class ConversionFilter(Struct, frozen=True, kw_only=True):
     """Which conversions of one side, buyer or offer; None means all. `lead_id` includes those of its calls.
 
@@ -465,6 +478,21 @@ class Heartbeats(Protocol):
 
     async def forget(self, agent: SilentAgent) -> None:
         """Expect no heartbeat of an agent that was reported; one that came meanwhile counts."""
+        ...
+
+
+class WebhookLogReads(Protocol):
+    """Attempts to post outgoing webhooks. Raises `ReadsUnavailableError`.
+
+    No contract suite: PostgreSQL alone keeps them; tests/adapters/postgres/test_webhook_logs.py runs on a real one.
+    """
+
+    async def logs(self, company_id: int, wanted: WebhookLogFilter, paging: Paging) -> Page:
+        """Return attempts, newest first."""
+        ...
+
+    async def ids_of_fires(self, company_id: int, fire_ids: Sequence[int]) -> Mapping[int, Sequence[int]]:
+        """Return the newest attempts of each webhook that was fired by hand, oldest first; one without any is left out."""
         ...
 
 

@@ -28,6 +28,7 @@ from adapters.postgres.results import ResultWaiter
 from adapters.postgres.retention import Purge
 from adapters.postgres.sign_ins import PostgresSignIns
 from adapters.postgres.subscriptions import PostgresSubscriptionReads
+from adapters.postgres.webhook_logs import PostgresWebhookLogReads
 from adapters.reads.ports import ReadsUnavailableError
 from adapters.retry import Backoff, retry_until_stopped
 from adapters.roles.broker import describe
@@ -143,6 +144,7 @@ class ApiRole:
             announcements=results,
             heartbeats=PostgresHeartbeats(pool),
             sign_ins=PostgresSignIns(pool),
+            webhook_logs=PostgresWebhookLogReads(pool),
             settings=_http_settings(context),
             now=context.clock.now,
             ready=self._ready,

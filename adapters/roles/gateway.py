@@ -23,6 +23,7 @@ from adapters.observability.metrics import Metrics
 from adapters.postgres.deliveries import PostgresDeliveries
 from adapters.postgres.gateways import RENEW_SECONDS, PostgresGateways
 from adapters.postgres.pool import open_pool
+from adapters.postgres.webhook_logs import PostgresWebhookLog
 from adapters.roles.context import Context
 from adapters.roles.group_membership import GroupMembership
 from adapters.roles.periodic_jobs import PeriodicJobs
@@ -62,9 +63,11 @@ class GatewayRole:
         pool = await open_pool(context.settings.postgres_dsn, size=context.settings.postgres_pool, name="leadclock gateway")
         deliveries = PostgresDeliveries(pool)
         register = PostgresGateways(pool)
-        webhooks = self._webhooks()
+        webhook_log = PostgresWebhookLog(pool)
+        webhooks = self._webhooks(webhook_log)
         jobs = PeriodicJobs()
         jobs.add("forget claims", lambda: deliveries.forget(context.clock.now() - CLAIMS_RETENTION), minutes=FORGET_MINUTES)
+        jobs.add("purge webhook logs", lambda: webhook_log.purge(context.clock.now()), minutes=FORGET_MINUTES)
         jobs.add("forget gateways", register.forget, minutes=FORGET_MINUTES)
         jobs.start()
         if SANDBOX in self._providers.values():
@@ -147,7 +150,7 @@ class GatewayRole:
         kind = gateway.channel.kind
         return GroupMembership(self._context, f"{self.name}.{kind}", COMMAND_TOPICS[kind], gateway.assign)
 
-    def _webhooks(self) -> SignedWebhooks:
+    def _webhooks(self, log: PostgresWebhookLog) -> SignedWebhooks:
         settings = self._context.settings
         return SignedWebhooks(
             self._context.rules,
@@ -155,6 +158,7 @@ class GatewayRole:
             deployment_secret=settings.secret_key,
             allowed=networks(settings.webhook_private_networks),
             own_ports=self._context.own_ports,
+            log=log,
         )
 
     def _channels(self, webhooks: SignedWebhooks) -> list[Channel]:

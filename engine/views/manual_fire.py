@@ -18,6 +18,7 @@ COLUMNS: tuple[Column, ...] = (
     Column("buyer_conversion_id", "integer", "the conversion for a buyer that it is about"),
     Column("offer_conversion_id", "integer", "the conversion for a traffic source that it is about"),
     Column("command_id", "string", "of the delivery: the webhook-id that the receiver gets"),
+    Column("webhook_log_ids", "array", "the attempts of the delivery, of the last 30 days", ()),
     Column("outcome", "string", "what came of the delivery, such as accepted; null until that is known"),
 )
 

@@ -22,6 +22,7 @@ from adapters.http.document.examples import (
     RECORDS,
     REQUEST,
     SCHEDULE_TOKEN,
+    WEBHOOK_LOG,
     Example,
 )
 from adapters.http.document.openapi import parameter_schema
@@ -39,6 +40,7 @@ OF_PATH: Mapping[str, str] = {
     "requests": REQUEST,
     "webhook_manual_fires": MANUAL_FIRE,
     "contacts": "contact_id",
+    "webhook_logs": WEBHOOK_LOG,
     "buyer_conversions": BUYER_CONVERSION,
     "offer_conversions": OFFER_CONVERSION,
     **{kind.collection: RECORDS[kind.type] for kind in KINDS},
@@ -92,6 +94,7 @@ OF_FIELD: Mapping[str, tuple[str, ...]] = {
     "key_id": (RECORDS["api_key"],),
     "collaborator_id": (RECORDS["agent"],),
     "contact_id": ("contact_id",),
+    "webhook_manual_fire_id": (MANUAL_FIRE,),
     "buyer_conversion_id": (BUYER_CONVERSION,),
     "offer_conversion_id": (OFFER_CONVERSION,),
 }

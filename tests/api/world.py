@@ -6,8 +6,10 @@ from typing import Any
 
 import httpx
 import msgspec
+from msgspec import structs
 from pyotp import TOTP
 
+from adapters.gateway.ports import WebhookAttempt
 from adapters.http.document.examples import (
     BUYER_CONVERSION,
     CALL,
@@ -24,13 +26,17 @@ from adapters.http.document.examples import (
     RECORDS,
     REQUEST,
     SCHEDULE_TOKEN,
+    WEBHOOK_LOG,
     Example,
 )
 from adapters.http.exchange.exchange import Operation
 from adapters.postgres.subscriptions import PostgresSubscriptionReads, PostgresSubscriptionStore
-from adapters.reads.ports import DeliveryFilter, Paging
+from adapters.postgres.webhook_logs import PostgresWebhookLog, PostgresWebhookLogReads
+from adapters.reads.ports import DeliveryFilter, Paging, WebhookLogFilter
 from adapters.subscriptions.ports import NewDelivery
+from schemas.commands import PostWebhook
 from tests.adapters.http.conftest import DAYTIME_ZONE, STEPS, Company, Town
+from tests.schemas.corpus import GOLDEN
 
 PLACES: tuple[str, ...] = (
     SCHEDULE_TOKEN,
@@ -44,6 +50,7 @@ PLACES: tuple[str, ...] = (
     DELIVERY,
     BUYER_CONVERSION,
     OFFER_CONVERSION,
+    WEBHOOK_LOG,
     *RECORDS.values(),
 )
 """What stands for something real in the examples: each is replaced, wherever it occurs, by the real one's."""
@@ -125,7 +132,9 @@ async def make_places(town: Town, company: Company, *examples: Example) -> Place
 async def _made_of_calls(town: Town, company: Company, mentioned: set[str]) -> Places:
     """Make the calls, firings and conversions that are mentioned."""
     found = {
-        place: await make(town, company) for place, make in ((CALL, _started), (MANUAL_FIRE, _fired)) if place in mentioned
+        place: await make(town, company)
+        for place, make in ((CALL, _started), (MANUAL_FIRE, _fired), (WEBHOOK_LOG, _logged))
+        if place in mentioned
     }
     return found | (await _converted(town, company) if {BUYER_CONVERSION, OFFER_CONVERSION} & mentioned else {})
 
@@ -142,6 +151,25 @@ async def _converted(town: Town, company: Company) -> Places:
         shown = await company.send("GET", f"/api/v1/{side}_conversions", params={"call_id": str(call_id)})
         found[place] = str(shown.json()[f"{side}_conversions"][0]["id"])
     return found
+
+
+async def _logged(town: Town, company: Company) -> str:
+    """Write an attempt down, as the gateway does; return its id."""
+    command = msgspec.json.decode((GOLDEN / "command.webhook.post.4.json").read_bytes(), type=PostWebhook)
+    given = WebhookAttempt(
+        command=structs.replace(command, company_id=company.id),
+        number=1,
+        at=town.context.clock.now(),
+        milliseconds=120,
+        method="POST",
+        host="crm.example.com",
+        status=503,
+        is_accepted=False,
+        detail="try again later",
+    )
+    await PostgresWebhookLog(town.pool).add(given)
+    page = await PostgresWebhookLogReads(town.pool).logs(company.id, WebhookLogFilter(), Paging(per_page=1))
+    return str(page.rows[0]["id"])
 
 
 async def _fired(town: Town, company: Company) -> str:

@@ -169,6 +169,11 @@ BY_NAME: Mapping[str, str] = {
         "is ordered; `outcome` says later what came of it."
     ),
     "show_webhook_manual_fire": "Returns one firing by hand, with what came of its delivery.",
+    "list_webhook_logs": (
+        "Lists the attempts of the last 30 days to post outgoing webhooks, the newest first: of steps, of calls and of "
+        "firings by hand. `detail` is the start of the answer, in which secrets of the webhook are masked."
+    ),
+    "show_webhook_log": "Returns one attempt to post an outgoing webhook.",
     "list_impressions": (
         "Lists impressions by cursor, the newest first, or by page. They are shown for 30 days. A CSV file has all of them."
     ),

@@ -52,6 +52,7 @@ MANUAL_FIRE = "70030"
 DELIVERY = "70031"
 BUYER_CONVERSION = "70032"
 OFFER_CONVERSION = "70033"
+WEBHOOK_LOG = "70034"
 REQUEST = "01934b1e-0000-8000-8000-00000000000a"
 NEW_EMAIL = "grace@example.com"
 """The address of the user that is created."""
@@ -261,6 +262,14 @@ EXAMPLES: Mapping[str, Example] = {
     "change_own_password": Example(body={"current_password": PASSWORD, "password": "a better one, and longer"}),
     "begin_second_factor": Example(body={"current_password": PASSWORD}),
     "finish_second_factor": Example(body={"code": "492039"}),
+    "list_webhook_logs": Example(
+        query={
+            "outgoing_webhook_id": RECORDS["outgoing_webhook"],
+            "accepted": "false",
+            "columns": "id,created_at,status,detail",
+        }
+    ),
+    "show_webhook_log": Example(path={"id": WEBHOOK_LOG}),
     "list_audit_logs": Example(query={"record_type": "buyer", "columns": "id,action,record_id,key_id"}),
     "list_agent_status_timestamps": Example(query={"created_at_from": "2026-03-07 00:00:00 -0500", "columns": "id,key"}),
     "set_agent_status": Example(

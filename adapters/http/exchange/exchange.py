@@ -61,6 +61,7 @@ from adapters.reads.ports import (
     ServedChannels,
     SignIns,
     SubscriptionReads,
+    WebhookLogReads,
 )
 from schemas.instant import Instant
 from schemas.records import Company
@@ -122,6 +123,7 @@ class Services(Struct, frozen=True, kw_only=True):
     deployment: DeploymentReads
     heartbeats: Heartbeats
     sign_ins: SignIns
+    webhook_logs: WebhookLogReads
     settings: HttpSettings
     authenticator: Authenticator
     operator_authenticator: OperatorAuthenticator

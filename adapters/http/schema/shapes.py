@@ -25,6 +25,7 @@ from engine.views.lead_columns import COLUMNS as LEAD_TABLE
 from engine.views.manual_fire import COLUMNS as MANUAL_FIRE_TABLE
 from engine.views.record import FLEET_TYPE, MADE_ONCE, RECORD_INSTANTS, TYPE_NAMES, record_columns
 from engine.views.unblock_job import JOB_STATES
+from engine.views.webhook_log import COLUMNS as WEBHOOK_LOG_TABLE
 from schemas.contact import LeadStatus
 from schemas.records import RECORD_BODIES, called
 
@@ -73,8 +74,9 @@ CONVERSION_TYPES: Mapping[str, Mapping[str, Schema]] = {
 """Side -> column of a conversion -> its schema."""
 
 MANUAL_FIRE_TYPES: Mapping[str, Schema] = {
-    **{column.name: _CELLS[column.type] for column in MANUAL_FIRE_TABLE},
+    **{column.name: _CELLS[column.type] for column in MANUAL_FIRE_TABLE if column.type != "array"},
     "id": ID_SHOWN,
+    "webhook_log_ids": {"type": "array", "items": ID_SHOWN},
 }
 """Column of a webhook that was fired by hand -> its schema."""
 
@@ -102,6 +104,12 @@ _CONTACT_DETAIL: Mapping[str, Schema] = {
     **CONTACT_TYPES,
     "history": {"type": "array", "items": _CONTACT_FACT, "description": "what was decided about the contact, newest first"},
 }
+
+WEBHOOK_LOG_TYPES: Mapping[str, Schema] = {
+    **{column.name: _CELLS[column.type] for column in WEBHOOK_LOG_TABLE},
+    "id": ID_SHOWN,
+}
+"""Column of an attempt to post an outgoing webhook -> its schema."""
 
 DELIVERY_TYPES: Mapping[str, Schema] = {
     **{column.name: _CELLS[column.type] for column in DELIVERY_TABLE},
@@ -196,6 +204,7 @@ def components() -> dict[str, Any]:
         "Impression": columned("An impression", IMPRESSION_TYPES),
         "BuyerConversion": columned("A conversion of a buyer", CONVERSION_TYPES["buyer"]),
         "OfferConversion": columned("A conversion of an offer", CONVERSION_TYPES["offer"]),
+        "WebhookLog": columned("An attempt to post an outgoing webhook", WEBHOOK_LOG_TYPES),
         "WebhookManualFire": columned("A webhook fired by hand", MANUAL_FIRE_TYPES),
         "NewWebhookManualFire": _unborn(columned("A webhook fired by hand", MANUAL_FIRE_TYPES)),
         "Contact": columned("A contact", CONTACT_TYPES),

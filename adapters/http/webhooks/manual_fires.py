@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
+from msgspec import structs
+
 from adapters.http.exchange.answers import (
     PAGING_PARAMETERS,
     read_columns,
@@ -19,7 +21,7 @@ from adapters.http.exchange.writes import submit_change
 from adapters.http.records.conversions import find_conversion
 from adapters.http.schema.inputs import LOCAL_MOMENT, REFERENCE
 from adapters.http.schema.shapes import many_of, one_of
-from adapters.reads.ports import ManualFireFilter, Paging, Result, Row
+from adapters.reads.ports import ManualFireFilter, Page, Paging, Result, Row
 from engine.submission.fields import is_blank
 from engine.views.manual_fire import MANUAL_FIRE_COLUMNS, manual_fire_view
 from schemas.instant import to_rfc3339
@@ -60,7 +62,7 @@ async def index(exchange: Exchange) -> Reply:
         parameters,
         paging=paging,
         columns=columns or MANUAL_FIRE_COLUMNS,
-        read=partial(exchange.services.reads.manual_fires, exchange.company_id, wanted),
+        read=partial(_read, exchange, wanted),
         view=lambda row: manual_fire_view(row, columns),
     )
 
@@ -79,7 +81,7 @@ async def build(exchange: Exchange) -> Reply:
     parameters.finish()
     built: dict[str, Any] = dict.fromkeys(MANUAL_FIRE_COLUMNS)
     built |= {name: to_rfc3339(at) for name, at in about.items() if name.endswith("_at") and at is not None}
-    built |= {name: about[name] for name in ("lead_id", "call_id")}
+    built |= {"webhook_log_ids": [], **{name: about[name] for name in ("lead_id", "call_id")}}
     return reply_with_record(exchange, "webhook_manual_fire", built)
 
 
@@ -175,8 +177,16 @@ async def _render(exchange: Exchange, result: Result) -> Reply:
     return _shown(exchange, await _first(exchange, wanted), status=201)
 
 
+async def _read(exchange: Exchange, wanted: ManualFireFilter, paging: Paging) -> Page:
+    """Read a page of firings, each with the attempts of its delivery."""
+    page = await exchange.services.reads.manual_fires(exchange.company_id, wanted, paging)
+    found = await exchange.services.webhook_logs.ids_of_fires(exchange.company_id, [row["id"] for row in page.rows])
+    rows = [{**row, "webhook_log_ids": list(found.get(row["id"], ()))} for row in page.rows]
+    return structs.replace(page, rows=rows)
+
+
 async def _first(exchange: Exchange, wanted: ManualFireFilter) -> Row:
-    page = await exchange.services.reads.manual_fires(exchange.company_id, wanted, Paging(per_page=1, counted=False))
+    page = await _read(exchange, wanted, Paging(per_page=1, counted=False))
     if not page.rows:
         raise not_found("webhook manual fire")
     return page.rows[0]

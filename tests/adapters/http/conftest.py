@@ -35,6 +35,7 @@ from adapters.postgres.reads import PostgresReads
 from adapters.postgres.results import ResultWaiter
 from adapters.postgres.sign_ins import PostgresSignIns
 from adapters.postgres.subscriptions import PostgresSubscriptionReads
+from adapters.postgres.webhook_logs import PostgresWebhookLogReads
 from adapters.roles.context import Context, open_context, prepare
 from adapters.roles.deciders import accounts, scheduler
 from adapters.roles.identity import establish, establish_database
@@ -197,6 +198,7 @@ async def deployed(dsn: str, http_settings: HttpSettings) -> AsyncIterator[Town]
             announcements=results,
             heartbeats=PostgresHeartbeats(pool),
             sign_ins=PostgresSignIns(pool),
+            webhook_logs=PostgresWebhookLogReads(pool),
             settings=http_settings,
             now=context.clock.now,
             metrics=metrics,

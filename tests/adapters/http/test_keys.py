@@ -100,7 +100,8 @@ SCOPES: dict[str, str] = {
     "agent_message:read": "list_messages_of_agent follow_agent",
     "agent_message:acknowledge": "acknowledge_agent_message",
     "impression:create": "record_impressions",
-    "outgoing_webhook:read": "list_webhook_manual_fires build_webhook_manual_fire show_webhook_manual_fire",
+    "outgoing_webhook:read": "list_webhook_manual_fires build_webhook_manual_fire show_webhook_manual_fire"
+    " list_webhook_logs show_webhook_log",
     "outgoing_webhook:fire": "create_webhook_manual_fire",
     "subscription:read": "list_subscription_deliveries show_subscription_delivery",
     "subscription:replay": "replay_subscription",

@@ -117,6 +117,7 @@ async def test_a_built_firing_has_what_is_given_and_fires_nothing(town: Town, co
         "lead_id": lead_id,
         "call_id": call["id"],
         "created_at": "2020-01-02T03:04:05Z",
+        "webhook_log_ids": [],
     }
     assert (await company.send("GET", PATH)).json()["webhook_manual_fires"] == []
 
