@@ -64,7 +64,8 @@ VERSIONS: Mapping[int, Version] = {
         "conversions are recorded, and webhooks are fired for them; sentences that list what a team may grant name "
         "conversions; agents whose pages are silent go offline; steps connect calls to agents; "
         "calls are routed by tier, revenue or EPC; buyers and groups have a spacing; "
-        "users are records, and the last superuser of a company stays",
+        "users are records, and the last superuser of a company stays; "
+        "veto hooks are asked before calls and texts",
         decided_by="leadclock 0.1.0",
     ),
 }

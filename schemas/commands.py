@@ -113,6 +113,8 @@ class PostWebhook(Command, frozen=True, kw_only=True, tag="webhook.post"):
     """Post `payload` to the outgoing webhook as it stands in `accounts.rules` at `webhook_version`.
 
     `call_id` is the call that it reports, where no step of a schedule caused it; `fire_id` is that of a firing by hand.
+    With `subscription_id` it is no outgoing webhook, but the question of the veto hook of that subscription, at its
+    `webhook_version`.
     """
 
     outgoing_webhook_id: int
@@ -120,6 +122,7 @@ class PostWebhook(Command, frozen=True, kw_only=True, tag="webhook.post"):
     payload: dict[str, Any]
     call_id: int | None = None
     fire_id: int | None = None
+    subscription_id: int | None = None
 
 
 class Fence(Message, frozen=True, kw_only=True, tag_field="type", tag="fence"):

@@ -118,7 +118,8 @@ class Flight(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     `enrolment` is the run that it belongs to: an outcome of an earlier run is recorded and moves nothing. `slot_id` is
     the slot to release, `reached_by` the contact that was asked to emit it, `callback` says that it is no step. `buyer_ids`
-    are several buyers that are rung at once, until one of them answers. `agent_id` is the agent who is reserved for it.
+    are several buyers that are rung at once, until one of them answers. `agent_id` is the agent who is reserved for it. `asks`
+    is the subscription whose veto hook is asked.
     """
 
     command_id: str
@@ -134,6 +135,7 @@ class Flight(Struct, frozen=True, kw_only=True, omit_defaults=True):
     callback: bool = False
     buyer_ids: tuple[int, ...] = ()
     agent_id: int | None = None
+    asks: int | None = None
 
 
 class Conversion(Struct, frozen=True, omit_defaults=True):
@@ -169,7 +171,8 @@ class Lead(Entity, kw_only=True):
     `callback_promised_at` is the promised instant, `callback_due_at` when it could first be made, `callback_tries` how often
     nobody answered; `callback_asks` says that the open slot request is for it. `buyer_conversion` and `offer_conversion` are
     those of the lead itself, without a call; `buyer_conversion_id` and `offer_conversion_id` name the conversions that it
-    has, which may be those of `call_buyer_conversion_id` and `call_offer_conversion_id`, its calls.
+    has, which may be those of `call_buyer_conversion_id` and `call_offer_conversion_id`, its calls. `allowed_by` are the
+    subscriptions whose hooks have allowed the attempt of the step that is to come.
     """
 
     id: int
@@ -274,6 +277,7 @@ class Lead(Entity, kw_only=True):
     offer_conversion: Conversion | None = None
     buyer_conversion_id: int | None = None
     offer_conversion_id: int | None = None
+    allowed_by: tuple[int, ...] = ()
 
 
 class CallRoute(Struct, frozen=True, omit_defaults=True):

@@ -434,6 +434,9 @@ class Subscription(Body, frozen=True, kw_only=True):
     """Which events are posted to another system, and where; signed with a key that is derived as that of a webhook.
 
     For a day after `secret_rotated_at` events are signed with the secret before, too.
+
+    With a hook among its `events`, it is asked before each call or text of a step, and has `timeout_seconds` for its answer.
+    `on_error` says what holds where it does not answer.
     """
 
     name: str
@@ -444,6 +447,8 @@ class Subscription(Body, frozen=True, kw_only=True):
     secret_rotated_at: Instant | None = None
     paused: bool = False
     external_record_id: str | None = None
+    on_error: Literal["deny", "allow"] = "deny"
+    timeout_seconds: int = 2
 
 
 UserState = Literal["invited", "active", "disabled"]

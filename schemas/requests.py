@@ -151,6 +151,7 @@ class OutcomeRecorded(ContactRequest, frozen=True, kw_only=True):
     gate (`rejected_at_gate`, `expired`), in which case nothing reached anybody. `call_id` is that of the `PlaceCall`, so
     that a late outcome still finds its call. `reached` is set where an outcome is passed on to the lead's contact: the
     contact whose number or address the command was for. `fire_id` is that of a webhook that was fired by hand.
+    `allows` is the answer of a veto hook, None where it gave none.
     """
 
     lead_id: int
@@ -179,6 +180,7 @@ class OutcomeRecorded(ContactRequest, frozen=True, kw_only=True):
     provider_configuration_id: int | None = None
     transcription_status: TranscriptionStatus | None = None
     fire_id: int | None = None
+    allows: bool | None = None
 
 
 class CallUpdateRequested(ContactRequest, frozen=True, kw_only=True):

@@ -64,7 +64,14 @@ class GuardedClient:
         await self._resolver.close()
 
     async def send(
-        self, method: str, url: str, *, headers: Mapping[str, str], content: bytes, before: Callable[[], None] = lambda: None
+        self,
+        method: str,
+        url: str,
+        *,
+        headers: Mapping[str, str],
+        content: bytes,
+        before: Callable[[], None] = lambda: None,
+        excerpt_bytes: int = EXCERPT_BYTES_MAX,
     ) -> tuple[int, str]:
         """Send a request and return the status and the start of the answer; `before` is called right before it leaves.
 
@@ -81,7 +88,7 @@ class GuardedClient:
         before()
         response = await self._client.send(request, stream=True)
         try:
-            return response.status_code, await _read_excerpt(response)
+            return response.status_code, await _read_excerpt(response, excerpt_bytes)
         finally:
             await response.aclose()
 
@@ -95,11 +102,11 @@ class GuardedClient:
         return _Target(url=url.copy_with(host=str(address)), host_header=url.netloc.decode("ascii"), server_name=name)
 
 
-async def _read_excerpt(response: httpx.Response) -> str:
+async def _read_excerpt(response: httpx.Response, excerpt_bytes: int) -> str:
     """Return the start of an answer, for people to read."""
     read = bytearray()
     async for chunk in response.aiter_raw():
         read += chunk
         if len(read) >= RESPONSE_BYTES_MAX:
             break
-    return " ".join(bytes(read[:EXCERPT_BYTES_MAX]).decode("utf-8", "replace").split())
+    return " ".join(bytes(read[:excerpt_bytes]).decode("utf-8", "replace").split())

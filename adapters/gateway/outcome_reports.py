@@ -67,6 +67,7 @@ class OutcomeReports:
             agent_id=result.agent_id,
             provider_configuration_id=result.provider_configuration_id,
             transcription_status=result.transcription_status,
+            allows=result.allows,
         )
 
     async def post(self, record: LogRecord, outcome: OutcomeRecorded) -> None:

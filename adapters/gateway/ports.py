@@ -161,7 +161,7 @@ class DeliveryResult(Struct, frozen=True, kw_only=True):
 
     `agent_id` is who spoke for us, `provider_configuration_id` the account or trunk that carried it, if known.
     `hung_up_by` is caller (the person), buyer or us; `cost` is what the provider charges, in the company's currency.
-    `buyer_id` is the one of several buyers that answered: it goes with `connected_buyer`.
+    `buyer_id` is the one of several buyers that answered: it goes with `connected_buyer`. `allows` is what a veto hook said.
     `reply` is what the person wrote back at once, and `calls_back` that they ring us, where a carrier plays the person as
     well (sandbox.md).
     """
@@ -185,6 +185,7 @@ class DeliveryResult(Struct, frozen=True, kw_only=True):
     reply: str | None = None
     calls_back: PersonCallsBack | None = None
     buyer_id: int | None = None
+    allows: bool | None = None
 
 
 class NotPlacedError(DependencyError):

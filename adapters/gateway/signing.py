@@ -7,6 +7,12 @@ from datetime import UTC, datetime
 
 from standardwebhooks.webhooks import Webhook
 
+from schemas.instant import DAY, Instant
+from schemas.records import Subscription
+
+ROTATION = DAY
+"""How long events are signed with the former secret, too: time to change it at the receiver."""
+
 SIGNED_TYPES = {"outgoing_webhook": "webhook", "subscription": "subscription"}
 """Type of a record that has a secret -> the first part of what its key is derived from."""
 
@@ -15,6 +21,18 @@ def signing_key(deployment_secret: str, record_type: str, company_id: int, recor
     """Return the 32-byte key of one generation of an outgoing webhook or a subscription."""
     text = f"{SIGNED_TYPES[record_type]}/{company_id}/{record_id}/{generation}"
     return hmac.digest(deployment_secret.encode(), text.encode(), "sha256")
+
+
+def keys_of_subscription(
+    deployment_secret: str, company_id: int, subscription_id: int, body: Subscription, now: Instant
+) -> list[bytes]:
+    """Return the key of a subscription's secret, and for a day after a rotation that of the secret before."""
+    generations = [body.secret_generation]
+    rotated_at = body.secret_rotated_at
+    if rotated_at is not None and body.secret_generation > 1 and now < rotated_at + ROTATION:
+        generations.append(body.secret_generation - 1)
+    of_record = deployment_secret, "subscription", company_id, subscription_id
+    return [signing_key(*of_record, generation) for generation in generations]
 
 
 def shown_secret(key: bytes) -> str:

@@ -23,6 +23,7 @@ from adapters.gateway.ports import DeliveryResult, RulesReader, WebhookAttempt, 
 from adapters.gateway.resolver import Resolver
 from adapters.gateway.secret_masks import mask_secrets
 from adapters.gateway.signing import signature_headers, signing_key
+from adapters.gateway.veto_questions import VetoQuestions
 from engine.contact.schedule.templates import TextTooLongError
 from engine.partition.ports import Clock
 from schemas.commands import PostWebhook
@@ -98,6 +99,7 @@ class SignedWebhooks:
             tls=tls,
             resolver=resolver,
         )
+        self._questions = VetoQuestions(rules, clock, self._client, deployment_secret=deployment_secret)
 
     async def close(self) -> None:
         """Close every connection."""
@@ -105,15 +107,17 @@ class SignedWebhooks:
 
     def endpoint_of(self, command: PostWebhook) -> Endpoint:
         """Return the host and port that a command goes to, as far as this process knows its webhook."""
-        webhook = self._rules.rules.body(OutgoingWebhook, "outgoing_webhook", command.outgoing_webhook_id)
-        try:
-            name = "" if webhook is None else httpx.URL(webhook.url).netloc.decode("ascii")
-        except httpx.InvalidURL:
-            name = ""
-        return self._endpoints.of(command.company_id, name or f"webhook {command.outgoing_webhook_id}")
+        if command.subscription_id is not None:
+            url, other = self._questions.url_of(command), f"subscription {command.subscription_id}"
+        else:
+            webhook = self._rules.rules.body(OutgoingWebhook, "outgoing_webhook", command.outgoing_webhook_id)
+            url, other = "" if webhook is None else webhook.url, f"webhook {command.outgoing_webhook_id}"
+        return self._endpoints.of(command.company_id, _host_of(url) or other)
 
     async def post(self, command: PostWebhook) -> DeliveryResult:
-        """Post until the receiver accepts or refuses, or the attempts are used up."""
+        """Post until the receiver accepts or refuses, or the attempts are used up; ask a veto hook once."""
+        if command.subscription_id is not None:
+            return await self._questions.ask(command)
         webhook = await self._webhook(command)
         if webhook is None:
             return _failed("the outgoing webhook does not exist any more")
@@ -139,7 +143,7 @@ class SignedWebhooks:
             at=at,
             milliseconds=max(0, round((self._clock.monotonic() - began) * 1_000)),
             method=webhook.method,
-            host=_host_of(webhook),
+            host=_host_of(webhook.url),
             status=attempted.status,
             is_accepted=attempted.result.outcome == ACCEPTED,
             detail=attempted.said if attempted.status is not None else attempted.result.detail or "",
@@ -208,10 +212,10 @@ class SignedWebhooks:
         return command.not_after is not None and self._clock.seconds_until(command.not_after) < delay_seconds
 
 
-def _host_of(webhook: OutgoingWebhook) -> str:
-    """Return host and port of a webhook, without a user; its path and query may be secrets."""
+def _host_of(url: str) -> str:
+    """Return host and port of a URL, without a user; its path and query may be secrets."""
     try:
-        return httpx.URL(webhook.url).netloc.decode("ascii")
+        return httpx.URL(url).netloc.decode("ascii")
     except httpx.InvalidURL:
         return ""
 

@@ -18,11 +18,11 @@ import structlog
 from adapters.errors import StoreError
 from adapters.gateway.bodies import JSON_TYPE
 from adapters.gateway.guarded_client import REFUSED_TARGETS, GuardedClient
-from adapters.gateway.signing import signature_headers, signing_key
+from adapters.gateway.signing import keys_of_subscription, signature_headers
 from adapters.retry import Backoff, pause
 from adapters.subscriptions.ports import DeliveryPlaces, DueDelivery, PostAttempt, SubscriptionStore
 from engine.rules import Rules
-from schemas.instant import DAY, Instant
+from schemas.instant import Instant
 from schemas.records import Record, Subscription
 
 RETRY_DELAYS_SECONDS = (5.0, 30.0, 300.0, 1_800.0, 7_200.0, 28_800.0, 86_400.0)
@@ -47,9 +47,6 @@ POLL_SECONDS = 0.5
 
 REST_SECONDS_MAX = 60.0
 """A receiver that fails is asked at most this seldom, whatever waits for it: from 1 s on, doubled with each failure."""
-
-ROTATION = DAY
-"""How long events are signed with the former secret, too: time to change it at the receiver."""
 
 GAVE_UP = "nothing was accepted for the whole time in which an event is retried"
 GONE = "the receiver answered 410 Gone"
@@ -210,13 +207,8 @@ class Sender:
         return await self._client.send("POST", body.url, headers=headers, content=content)
 
     def _keys(self, delivery: DueDelivery, body: Subscription) -> list[bytes]:
-        """Return the key of the secret, and for a day after a rotation that of the secret before."""
-        generations = [body.secret_generation]
-        rotated_at = body.secret_rotated_at
-        if rotated_at is not None and body.secret_generation > 1 and self._domain_now() < rotated_at + ROTATION:
-            generations.append(body.secret_generation - 1)
-        of_record = self._deployment_secret, "subscription", delivery.company_id, delivery.subscription_id
-        return [signing_key(*of_record, generation) for generation in generations]
+        of_record = self._deployment_secret, delivery.company_id, delivery.subscription_id
+        return keys_of_subscription(*of_record, body, self._domain_now())
 
     def _delay_seconds(self, tries: int) -> float | None:
         """Return the wait before the next attempt, None after the last."""

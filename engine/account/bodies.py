@@ -27,7 +27,7 @@ from engine.account.law import LAW_FIELDS, read_rule_pack
 from engine.account.pausing import change_unpause
 from engine.account.plans import Errors, Exists, check_margin, check_steps, read_steps, read_triggers, read_windows
 from engine.account.publishing import PUBLISH_INPUTS, WRITTEN_BY_PUBLISHING
-from engine.account.subscriptions import check_triggers, events, trigger_fields
+from engine.account.subscriptions import check_triggers, events, hook_timeout, trigger_fields
 from engine.account.teams import TEAM, lead_filters, permissions, user_email, users_emails
 from engine.account.teams import check_references as check_team_references
 from engine.account.unblock_jobs import check_bounds
@@ -104,6 +104,8 @@ _PARSERS: dict[tuple[str, str], Any] = {
     ("user", "time_zone"): optional(parse_zone),
     ("user", "password_hash"): optional(password_hash),
     ("user", "second_factor_salt"): optional(second_factor_salt),
+    ("subscription", "on_error"): choice("deny", "allow"),
+    ("subscription", "timeout_seconds"): hook_timeout,
 }
 
 

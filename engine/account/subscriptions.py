@@ -5,19 +5,29 @@ from typing import Any
 
 from engine.account.did_you_mean import did_you_mean
 from engine.account.plans import Errors, Exists
-from engine.submission.fields import FieldError, is_blank, parse_boolean, parse_id
-from engine.subscriptions.events import EVENT_NAMES
-from schemas.records import TriggerFields
+from engine.submission.fields import FieldError, is_blank, parse_boolean, parse_id, parse_integer
+from engine.subscriptions.events import EVENT_NAMES, HOOKS
+from schemas.records import Subscription, TriggerFields
+
+ASKED_FOR: tuple[str, ...] = (*EVENT_NAMES, *HOOKS)
+
+TIMEOUT_SECONDS_MAX = 10
+"""As an outgoing webhook has: a lead that is due waits meanwhile."""
+
+
+def hook_timeout(value: Any) -> int:
+    """Return how many seconds a hook has for its answer."""
+    return parse_integer(value, least=1, most=TIMEOUT_SECONDS_MAX)
 
 
 def events(value: Any) -> tuple[str, ...]:
     """Return the names of events, each once."""
     if isinstance(value, str | bytes) or not isinstance(value, list | tuple) or not value:
-        raise FieldError(f"must be a list of events; those are {', '.join(EVENT_NAMES)}")
+        raise FieldError(f"must be a list of events; those are {', '.join(ASKED_FOR)}")
     for name in value:
-        if name not in EVENT_NAMES:
+        if name not in ASKED_FOR:
             shown = str(name)[:100]
-            raise FieldError(f"names {shown!r}{did_you_mean(shown, EVENT_NAMES)}; the events are {', '.join(EVENT_NAMES)}")
+            raise FieldError(f"names {shown!r}{did_you_mean(shown, ASKED_FOR)}; the events are {', '.join(ASKED_FOR)}")
     return tuple(dict.fromkeys(value))
 
 
@@ -64,7 +74,11 @@ def named_by_triggers(fields: TriggerFields) -> Iterator[tuple[str, int]]:
 
 
 def check_triggers(values: Mapping[str, Any], given: Mapping[str, Any], errors: Errors, exists: Exists) -> None:
-    """Check that given trigger fields name records of the company."""
+    """Check that given trigger fields name records of the company, and that what is said of hooks has a hook."""
+    asks = any(name in HOOKS for name in values.get("events", ()))
+    for name, default in (("on_error", Subscription.on_error), ("timeout_seconds", Subscription.timeout_seconds)):
+        if name in given and values.get(name) != default and not asks:
+            errors.setdefault(name, []).append(f"goes with {' or '.join(HOOKS)} among the events")
     if "trigger_fields" not in given:
         return
     for record_type, record_id in named_by_triggers(values.get("trigger_fields", TriggerFields())):

@@ -105,6 +105,14 @@ OF_FACT: Mapping[str, EventName] = {
 
 EVENT_NAMES: tuple[str, ...] = get_args(EventName)
 
+HOOKS: Mapping[str, str] = {
+    "before_call": "a call of a step is due and allowed: its answer allows or denies it",
+    "before_sms": "the same of a text",
+}
+"""What a subscription is asked, beside the events that it is told of -> when."""
+
+HOOK_OF_CHANNEL: Mapping[str, str] = {"call": "before_call", "sms": "before_sms"}
+
 OPTED_OUT = "opt_out"
 
 

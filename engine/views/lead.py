@@ -96,6 +96,8 @@ def human_status(row: Row, now: Instant, law: CompiledRulePack | None = None) ->
         return SENTENCES[status]
     if status == "running":
         flight = row["flight"] or {}
+        if flight.get("asks") is not None:
+            return f"Running: {describe_wait('veto_asked')}"
         return f"Running: {ACTIONS.get(flight.get('kind', ''), 'an action')} is on its way"
     if status == "waiting":
         return f"Waiting: {_cause(row, law)}{_when(row, now, 'next try')}"

@@ -121,9 +121,11 @@ class _Ahead(AnswerBuilder):
 
 def _as_it_is(lead: Lead, found: LeadState) -> LeadState:
     """Return the state of a lead from its entity; the facts say what it rests on."""
-    about: dict[str, Any] = {"fact": found.fact, "plan": found.plan, "flight": found.flight}
+    about: dict[str, Any] = {"fact": found.fact, "plan": found.plan, "flight": found.flight, "denied": found.denied}
     if lead.status not in LIVE_STATUSES:
         return LeadState(kind="ended", status=lead.status, **about)
+    if lead.flight is not None and lead.flight.asks is not None:
+        return LeadState(kind="held", reason="veto_asked", **about)
     if lead.flight is not None:
         flight = found.flight or LeadFact(
             at=lead.flight.emitted_at,

@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import msgspec
+
 from engine.calendar import constraint, is_open, window_set
 from engine.contact.commands.emission import CALL_NOW
 from engine.contact.schedule.cadence import Cadence, cadence_of, channel_of, home_zone
@@ -77,6 +79,15 @@ class AnswerBuilder:
 
     def state_answer(self, found: LeadState, lead: Lead | None) -> Explanation:
         """Return the explanation where nothing is emitted; `lead` is its state at that instant, where known."""
+        answer = self._state_answer(found, lead)
+        if found.denied is None:
+            return answer
+        text = lower_first(reason_texts.REASON_TEXTS["veto_denied"].sentence)
+        step_id, skipped_at = found.denied.data.get("step_id"), self.clock(found.denied.at)
+        sentence = f"{answer.sentence} Step {step_id} was skipped at {skipped_at}: {text}."
+        return msgspec.structs.replace(answer, sentence=sentence)
+
+    def _state_answer(self, found: LeadState, lead: Lead | None) -> Explanation:
         match found.kind:
             case "absent":
                 return self._absent()

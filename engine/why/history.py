@@ -35,7 +35,10 @@ class LeadFact(Struct, frozen=True, kw_only=True):
 
 
 class LeadState(Struct, kw_only=True):
-    """The state of a lead and the facts behind it: the last change, its plan, its command in flight."""
+    """The state of a lead and the facts behind it: the last change, its plan, its command in flight.
+
+    `denied` is the step that a veto hook denied since the last action.
+    """
 
     kind: Literal["absent", "queued", "planned", "held", "running", "ending", "ended", "gone"] = "absent"
     fact: LeadFact | None = None
@@ -43,6 +46,7 @@ class LeadState(Struct, kw_only=True):
     flight: LeadFact | None = None
     status: str | None = None
     reason: str | None = None
+    denied: LeadFact | None = None
 
 
 def state_at(facts: Iterable[LeadFact], at: Instant) -> LeadState:
@@ -51,6 +55,8 @@ def state_at(facts: Iterable[LeadFact], at: Instant) -> LeadState:
     for fact in facts:
         if fact.at > at:
             break
+        if fact.type == "step.skipped" and fact.data.get("reason") == "veto_denied":
+            found.denied = fact
         _apply(found, fact)
     return found
 
@@ -63,6 +69,10 @@ def first_action_within(facts: Iterable[LeadFact], at: Instant) -> LeadFact | No
 def next_action_after(facts: Iterable[LeadFact], at: Instant) -> LeadFact | None:
     """Return the first action that was emitted after an instant, or None."""
     return next((fact for fact in facts if fact.at > at and is_action(fact)), None)
+
+
+_HELD_BY = {"veto.asked": "veto_asked", **dict.fromkeys(("slot.requested", "slot.awaited"), "concurrency_cap")}
+"""Fact that holds a lead -> the code of what it waits for."""
 
 
 def is_action(fact: LeadFact) -> bool:
@@ -81,10 +91,10 @@ def _apply(found: LeadState, fact: LeadFact) -> None:  # noqa: C901 - one line p
         found.kind, found.plan, found.flight, found.reason = "planned", fact, None, None
     elif kind == "lead.waiting":
         found.kind, found.reason = "held", data.get("reason")
-    elif kind in {"slot.requested", "slot.awaited"}:
-        found.kind, found.reason = "held", "concurrency_cap"
+    elif kind in _HELD_BY:
+        found.kind, found.reason = "held", _HELD_BY[kind]
     elif is_action(fact):
-        found.kind, found.plan, found.flight, found.reason = "running", None, fact, None
+        found.kind, found.plan, found.flight, found.reason, found.denied = "running", None, fact, None, None
     elif kind in _RETURNED and not data.get("late"):
         found.kind, found.flight = "queued", None
     elif kind == "lead.ending":

@@ -124,6 +124,15 @@ REASON_TEXTS: dict[str, ReasonText] = {
         "it loops through steps or schedules",
         "The lead went through too many steps or schedules at once and is held back; look for a loop",
     ),
+    "veto_asked": ReasonText(
+        "another system is asked whether it may go on",
+        "Another system is asked by its subscription whether this action may be taken",
+    ),
+    "veto_unanswered": ReasonText(
+        "the system that is asked first does not answer",
+        "The system that a subscription asks first did not answer, and nothing is done without it",
+    ),
+    "veto_denied": ReasonText("another system denied it", "The system that a subscription asks first denied this action"),
     "manual_hold": ReasonText("it is held by hand", "This lead is held by hand"),
     "decision_failed": ReasonText(
         "deciding on it failed", "Deciding on this lead failed; it is tried again, and a dead letter says what happened"

@@ -18,7 +18,7 @@ from engine.preview.partition import VirtualPartition, commands_of
 from engine.preview.trial import GOOD
 from engine.rules import Rules
 from engine.why.history import LeadFact
-from schemas.commands import COMMAND_KINDS, Command, PlaceCall
+from schemas.commands import COMMAND_KINDS, Command, PlaceCall, PostWebhook
 from schemas.contact import LIVE_STATUSES, Flight, Head, Lead
 from schemas.decisions import Decision, Fact
 from schemas.instant import Instant
@@ -161,6 +161,7 @@ def _good_outcome_of(command: Command, now: Instant) -> OutcomeRecorded:
         outcome=good_outcome(command),
         occurred_at=now,
         buyer_id=command.buyer_id if isinstance(command, PlaceCall) else None,
+        allows=True if isinstance(command, PostWebhook) and command.subscription_id is not None else None,
     )
 
 
@@ -175,6 +176,7 @@ def _good_outcome_in_flight(lead: Lead, flight: Flight, rules: Rules, now: Insta
         outcome="connected_buyer" if _has_buyers(lead, flight, rules) else GOOD[flight.kind],
         occurred_at=now,
         reached=flight.reached_by,
+        allows=None if flight.asks is None else True,
     )
 
 

@@ -193,7 +193,9 @@ _OF_TYPE: Mapping[str, Mapping[str, str]] = {
     },
     "subscription": {
         "url": "where events are posted to",
-        "events": "names of events; the page on subscriptions says when each happens",
+        "events": "names of events; the page on subscriptions says when each happens, and what before_call asks",
+        "on_error": "what holds where before_call or before_sms is not answered: deny, the default, or allow",
+        "timeout_seconds": "seconds for the answer to before_call or before_sms: 1 to 10, default 2",
         "trigger_fields": "values that the call, else the lead, of an event must have, such as an offer_id; none: all",
         "secret_generation": "1 with the first secret, one more with each new one",
         "secret_rotated_at": "when the secret was made; for a day from then events are signed with the one before, too",

@@ -388,6 +388,7 @@ def _dispatch(person: Person, lead: Lead, command: Command, flight: Flight, sour
     lead.first_action_at = lead.first_action_at or now
     lead.last_action_at = now
     lead.recheck_at = lead.held_at = None
+    lead.allowed_by = ()
     if not flight.callback:  # a callback or manual call is no step of the schedule
         lead.requested_next_action_at = None
     if lead.heard and flight.kind != "webhook":

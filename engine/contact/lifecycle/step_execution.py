@@ -2,7 +2,7 @@
 
 from typing import assert_never
 
-from engine.contact.commands import backpressure, buyers, emission, slots
+from engine.contact.commands import backpressure, buyers, emission, slots, veto_hooks
 from engine.contact.consent import opt_in
 from engine.contact.facts import ledger
 from engine.contact.facts.person import Person
@@ -157,6 +157,10 @@ def _emit(person: Person, lead: Lead, cadence: Cadence, step: ReachingStep, gran
     channel = channel_of(step)
     if not backpressure.has_place(person, lead, channel, grant):
         backpressure.wait_for_place(person, lead, channel)
+        return False
+    hook = veto_hooks.next_hook(person, lead, channel)
+    if hook is not None:
+        veto_hooks.ask(person, lead, step.id, channel, hook)
         return False
     match step:
         case CallStep():

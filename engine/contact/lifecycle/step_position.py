@@ -21,7 +21,7 @@ def enter_step(lead: Lead, step: Step | None, base: Instant) -> None:
     lead.retries = {}
     lead.base_at = base
     lead.planned_at = lead.next_action_at = lead.recheck_at = lead.held_at = lead.disposition_due_at = None
-    lead.reasons = ()
+    lead.reasons = lead.allowed_by = ()
 
 
 def leave_step(person: Person, lead: Lead, cadence: Cadence, base: Instant) -> None:

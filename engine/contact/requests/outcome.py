@@ -10,7 +10,7 @@ from engine.contact.facts.call_record import copy_handling, mark_repeat_caller, 
 from engine.contact.facts.clock_skew import skew_mark
 from engine.contact.facts.ledger import counts_legally, row_of
 from engine.contact.facts.person import Person, bounded_batch
-from engine.contact.lifecycle import callbacks, triggers
+from engine.contact.lifecycle import callbacks, triggers, vetoes
 from engine.contact.lifecycle.moving import forward
 from engine.contact.lifecycle.retrying import close_channel, retry_or_leave
 from engine.contact.lifecycle.stop import opt_out
@@ -32,6 +32,9 @@ GATE_BACKOFF_MAX = HOUR
 GATE_DROPS_MAX = 20
 """A command that a gate dropped is planned again with exponential backoff; after this many drops (some 14 hours) the lead
 leaves the step: a gate that drops everything must neither spin a lead nor hold it for ever."""
+
+ACCEPTED = "accepted"
+"""The outcome of a question that was answered."""
 
 DROPPED = "(dropped)"
 """Counts the drops of a step, beside its retries; in brackets, so that it is no outcome's name."""
@@ -70,6 +73,11 @@ def record(person: Person, request: OutcomeRecorded) -> None:
             about: dict[str, Any] = {"command_id": request.command_id, "kind": request.kind, "outcome": request.outcome}
             about |= cost
             person.draft.fact("outcome.recorded", lead_id=None, call_id=request.call_id, **about)
+        return
+    flight = lead.flight
+    if flight is not None and flight.asks is not None and flight.command_id == request.command_id:
+        allows = request.allows if request.outcome == ACCEPTED else None
+        vetoes.take_answer(person, lead, flight, allows=allows, detail=request.detail)
         return
     _update_lead(person, lead, request, row)
     if replaced not in {None, "unknown", request.outcome}:
@@ -188,6 +196,9 @@ def _wait_for_release(person: Person, lead: Lead, flight: Flight, until: Instant
 
 def time_out(person: Person, lead: Lead, flight: Flight) -> None:
     """Time out a command: its outcome is unknown, and its attempt counts unless a gateway reports a drop later."""
+    if flight.asks is not None:
+        vetoes.take_answer(person, lead, flight, allows=None)
+        return
     row = OUTCOMES[flight.kind]["unknown"]
     call = person.call(flight.call_id)
     if call is not None and call.outcome is None:

@@ -22,6 +22,12 @@ FIELDS: dict[str, Any] = {"name": "CRM", "url": "https://crm.example.com/x", "ev
         ({"trigger_fields": {"offer_id": "x"}}, "trigger_fields", "offer_id must be"),
         ({"trigger_fields": {"buyer_converted": 7}}, "trigger_fields", "buyer_converted must be"),
         ({"url": "ftp://x"}, "url", "must be an address"),
+        ({"events": ["before_calls"]}, "events", "before_call"),
+        ({"events": ["before_call"], "on_error": "maybe"}, "on_error", "must be one of"),
+        ({"events": ["before_call"], "timeout_seconds": 0}, "timeout_seconds", "1"),
+        ({"events": ["before_sms"], "timeout_seconds": 11}, "timeout_seconds", "10"),
+        ({"on_error": "allow"}, "on_error", "goes with before_call or before_sms"),
+        ({"timeout_seconds": 3}, "timeout_seconds", "goes with before_call or before_sms"),
     ],
 )
 def test_a_bad_field_is_refused_by_name(account: AccountWorld, fields: dict[str, Any], bad: str, says: str) -> None:
@@ -54,3 +60,14 @@ def test_trigger_fields_name_records_of_the_company_which_cannot_be_deleted_mean
     assert account.change("delete", "offer", ours).code == "record_in_use"
     account.update("subscription", made, trigger_fields={})
     assert account.change("delete", "offer", ours).status == 200
+
+
+def test_a_hook_denies_and_has_two_seconds_unless_it_says_otherwise(account: AccountWorld) -> None:
+    made = account.create("subscription", **{**FIELDS, "events": ["before_call", "lead_ended"]})
+    other = account.create("subscription", **{**FIELDS, "events": ["before_sms"]}, on_error="allow", timeout_seconds="5")
+
+    bodies = [account.body("subscription", one) for one in (made, other)]
+    assert [(body.on_error, body.timeout_seconds) for body in bodies if isinstance(body, Subscription)] == [
+        ("deny", 2),
+        ("allow", 5),
+    ]

@@ -11,7 +11,7 @@ from engine.preview import preview, read_trial
 from engine.why.model import Explanation, shown
 from schemas.contact import LIVE_STATUSES
 from schemas.instant import DAY, EPOCH, HOUR, MINUTE, SECOND, Instant, to_rfc3339
-from schemas.records import Buyer, BuyerGroup, Schedule
+from schemas.records import Buyer, BuyerGroup, Schedule, Subscription
 from schemas.requests import CallStartRequested, SlotAnswered
 from tests.engine.contact.world import KEY, NEW_YORK, NOON, at
 from tests.engine.why.explained_world import TOPIC, ExplainedWorld
@@ -540,3 +540,45 @@ def _let_happen(data: st.DataObject, world: ExplainedWorld, steps: list[dict[str
             world.update(lead_priority=5.0)
         case _:
             world.wait(61)
+
+
+# -- veto hooks --------------------------------------------------------------------------------------------------------
+
+HOOK = Subscription(name="CRM", url="https://crm.example.com/x", events=("before_call",))
+
+
+def test_a_lead_whose_hook_is_asked_or_does_not_answer_is_held_and_the_future_assumes_that_it_allows() -> None:
+    world = asked(CALL)
+    world.add("subscription", 31, HOOK)
+    world.submit()
+    assert (world.why().verdict, [reason.code for reason in world.why().reasons]) == ("held", ["veto_asked"])
+    while world.lead().flight is not None or (world.lead().recheck_at or EPOCH) < world.now + 2 * MINUTE:
+        if world.lead().flight is not None:
+            world.outcome("failed")
+        else:
+            world.wait_until(world.lead().recheck_at or EPOCH)
+    answer = world.why()
+    assert (answer.verdict, [reason.code for reason in answer.reasons]) == ("held", ["veto_unanswered"])
+    assert "did not answer, and nothing is done without it" in answer.sentence
+    assert world.why(world.lead().recheck_at).verdict == "would_act"
+
+
+def test_a_step_that_a_hook_denied_is_named_until_the_lead_acts_again() -> None:
+    world = asked(CALL, wait("1h"), TEXT)
+    world.add("subscription", 31, HOOK)
+    world.submit()
+    world.outcome("accepted", allows=False)
+    said = "Step call-1 was skipped at Wed 12:00: the system that a subscription asks first denied this action."
+    assert world.why().sentence.endswith(said)
+    world.wait_until(world.now + 2 * HOUR)
+    assert said not in world.why().sentence
+
+
+def test_a_lead_that_ended_because_a_hook_denied_its_last_step_says_so() -> None:
+    world = asked(CALL)
+    world.add("subscription", 31, HOOK)
+    world.submit()
+    world.outcome("accepted", allows=False)
+    answer = world.why()
+    assert answer.verdict == "ended"
+    assert "denied this action" in answer.sentence

@@ -1,0 +1,52 @@
+"""What does the answer of a veto hook do? Allowed, the lead goes on as if it were due now; denied, its step is skipped.
+
+A hook that does not answer allows or denies as its subscription says (`on_error`). Where it denies, the lead is held and the
+hook is asked again with backoff: an outage of its system skips no step.
+"""
+
+from typing import Any
+
+from engine.contact.facts.person import Person
+from engine.contact.lifecycle.step_position import skip_step
+from engine.contact.lifecycle.walk import advance
+from engine.contact.schedule.cadence import cadence_for
+from engine.contact.timing.plan import hold
+from schemas.contact import LIVE_STATUSES, Flight, Lead
+from schemas.records import Subscription
+
+DENIED, UNANSWERED = "veto_denied", "veto_unanswered"
+
+
+def take_answer(person: Person, lead: Lead, flight: Flight, *, allows: bool | None, detail: str | None = None) -> None:
+    """Take the answer to an open question, None where there was none, and let the lead go on."""
+    assert flight.asks is not None  # noqa: S101 - the caller asked for a question
+    hook = person.rules.body(Subscription, "subscription", flight.asks)
+    answered = "unanswered" if allows is None else "allowed" if allows else "denied"
+    about: dict[str, Any] = {"subscription_id": flight.asks, "command_id": flight.command_id, "step_id": flight.step_id}
+    about |= {} if detail is None else {"detail": detail}
+    person.draft.fact("veto.answered", lead_id=lead.id, **about, answer=answered)
+    lead.flight = None
+    person.save(lead)
+    if lead.status not in LIVE_STATUSES:
+        return
+    lead.status, lead.status_wait = "queue", None
+    is_own = flight.enrolment == lead.enrolment and flight.step_id == lead.step
+    is_allowed = (hook is None or hook.on_error == "allow") if allows is None else allows
+    if is_own and is_allowed:
+        lead.allowed_by = (*lead.allowed_by, flight.asks)
+    elif is_own and allows is None and not lead.ending and not _has_expired(lead, person):
+        hold(person, lead, UNANSWERED)
+        return
+    elif is_own:
+        _skip(person, lead, DENIED if allows is False else UNANSWERED)
+    advance(person, lead)
+
+
+def _skip(person: Person, lead: Lead, reason: str) -> None:
+    cadence = cadence_for(person, lead)
+    lead.requested_next_action_at, lead.base_at = None, person.now
+    skip_step(person, lead, cadence, cadence.step(lead.step or ""), reason)
+
+
+def _has_expired(lead: Lead, person: Person) -> bool:
+    return lead.expires_at is not None and lead.expires_at <= person.now
