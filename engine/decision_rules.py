@@ -65,7 +65,8 @@ VERSIONS: Mapping[int, Version] = {
         "conversions; agents whose pages are silent go offline; steps connect calls to agents; "
         "calls are routed by tier, revenue or EPC; buyers and groups have a spacing; "
         "users are records, and the last superuser of a company stays; "
-        "veto hooks are asked before calls and texts",
+        "veto hooks are asked before calls and texts; "
+        "a fact says that a cap is used up",
         decided_by="leadclock 0.1.0",
     ),
 }

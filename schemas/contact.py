@@ -118,8 +118,8 @@ class Flight(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     `enrolment` is the run that it belongs to: an outcome of an earlier run is recorded and moves nothing. `slot_id` is
     the slot to release, `reached_by` the contact that was asked to emit it, `callback` says that it is no step. `buyer_ids`
-    are several buyers that are rung at once, until one of them answers. `agent_id` is the agent who is reserved for it. `asks`
-    is the subscription whose veto hook is asked.
+    are several buyers that are rung at once, until one of them answers. `agent_id` is the agent who is reserved for it.
+    `asks` is the subscription whose veto hook is asked.
     """
 
     command_id: str

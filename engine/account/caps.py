@@ -154,6 +154,12 @@ def blocking_caps(tallies: Tallies, body: Capped, now: Instant) -> CapBlock | No
     return CapBlock(tuple(full), first_reset(tallies, body, full, now), may_be_freed=True) if full else None
 
 
+def reached_caps(tallies: Tallies, body: Capped, now: Instant) -> dict[str, float]:
+    """Return the caps that are used up by what is confirmed, each with the amount; one of 0 is never reached."""
+    found = ((cap, used) for cap, used, _ in _caps(tallies, body, now) if body.caps[cap] > 0)
+    return {cap: used for cap, used in found if is_reached(body, cap, used)}
+
+
 def is_reached(body: Capped, cap: str, amount: float) -> bool:
     """Return whether a cap is reached; whole metrics round the limit down."""
     limit = body.caps[cap]

@@ -7,9 +7,10 @@ helps, the request is refused until then.
 """
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from hashlib import blake2b
+from typing import Any
 
 from msgspec import Struct, structs
 
@@ -156,9 +157,11 @@ def _end_hold(draft: Draft, claim: Claim, hold: Hold, ended: caps.Ended) -> list
     slots = _slots_of(draft, claim.company_id, hold.resource)
     slots.in_use -= 1
     is_connected = claim.buyer_id is not None or bool(claim.buyer_ids)
+    before = _reached(draft, slots)
     caps.settle_reservation(slots, hold.number, ended, is_connected=is_connected)
     if claim.is_by_epc and ended == "connected" and claim.granted_at is not None and hold.resource in _rung_resources(claim):
         epc.add_call(slots, claim.granted_at, draft.now)
+    _report_reached(draft, slots, before)
     _put_slots(draft, slots)
     return [slots.resource, *slots.wanted_by]
 
@@ -173,6 +176,25 @@ def _queues_for(draft: Draft, company_id: int, resources: Iterable[str]) -> list
     return [queue for resource in resources for queue in _slots_of(draft, company_id, resource).wanted_by]
 
 
+def _reached(draft: Draft, slots: Slots) -> dict[str, float]:
+    """Return the caps of a resource that are used up, with the amounts."""
+    body = _capped(draft, slots.company_id, slots.resource) if slots.tallies else None
+    return {} if body is None else caps.reached_caps(slots.tallies, body, draft.now)
+
+
+def _report_reached(draft: Draft, slots: Slots, before: Mapping[str, float]) -> None:
+    """State each cap that this decision has used up."""
+    record_type, _, record_id = slots.resource.partition("/")
+    body = _capped(draft, slots.company_id, slots.resource)
+    if body is None:
+        return
+    for cap, used in _reached(draft, slots).items():
+        if cap not in before:
+            resets_at = caps.resets_at(slots.tallies, body, cap, draft.now)
+            about: dict[str, Any] = {"record_type": record_type, "record_id": int(record_id), "cap": cap}
+            draft.fact("cap.reached", **about, limit=body.caps[cap], used=used, resets_at=resets_at)
+
+
 def count_earned(draft: Draft, request: CallEarned) -> None:
     """Count what a call earned against the caps of its buyer, group and traffic source."""
     draft.answer = Answer(status=200)
@@ -184,7 +206,9 @@ def count_earned(draft: Draft, request: CallEarned) -> None:
         slots = _slots_of(draft, request.company_id, resource)
         caps.roll_periods(slots, body, draft.now)
         if slots.tallies:
+            before = _reached(draft, slots)
             caps.add_amounts(slots, request.at, amounts)
+            _report_reached(draft, slots, before)
             changed += [resource, *slots.wanted_by]
         is_epc = request.routed_by_epc and isinstance(body, Buyer)
         if is_epc:

@@ -37,6 +37,7 @@ EventName = Literal[
     "record_created",
     "record_changed",
     "record_deleted",
+    "cap_reached",
 ]
 
 EVENTS: Mapping[str, str] = {
@@ -68,6 +69,7 @@ EVENTS: Mapping[str, str] = {
     "record_created": "an account record was made; `details` names its type and id",
     "record_changed": "an account record was changed; `details.fields` names what",
     "record_deleted": "an account record was deleted",
+    "cap_reached": "a cap of a buyer, group or traffic source was used up; `details` names it, and when it is reset",
 }
 """Event -> when it happens."""
 
@@ -100,6 +102,7 @@ OF_FACT: Mapping[str, EventName] = {
     "record.created": "record_created",
     "record.updated": "record_changed",
     "record.deleted": "record_deleted",
+    "cap.reached": "cap_reached",
 }
 """Type of a recorded fact -> its event; `lead_opted_out` is a `lead.ended` besides."""
 
@@ -109,7 +112,7 @@ HOOKS: Mapping[str, str] = {
     "before_call": "a call of a step is due and allowed: its answer allows or denies it",
     "before_sms": "the same of a text",
 }
-"""What a subscription is asked, beside the events that it is told of -> when."""
+"""What a subscription is asked, beside the events that are posted to it -> when."""
 
 HOOK_OF_CHANNEL: Mapping[str, str] = {"call": "before_call", "sms": "before_sms"}
 

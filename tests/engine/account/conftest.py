@@ -10,7 +10,7 @@ from engine.partition.ports import LogRecord
 from engine.partition.state import State
 from engine.rules import Rules
 from schemas.account import Slots
-from schemas.decisions import Answer, Position
+from schemas.decisions import Answer, Fact, Position
 from schemas.envelope import Envelope, to_headers
 from schemas.instant import Instant
 from schemas.records import Body, Record, body_of
@@ -37,6 +37,7 @@ class AccountWorld:
         self.state = State()
         self.now = NOW
         self.asked = 0
+        self.facts: list[Fact] = []
         self.decider = Decider(AccountAggregate(), 0, self.state, Rules(), Position())
         self.create("company", company_id=1, name="Sunny")
 
@@ -48,6 +49,7 @@ class AccountWorld:
         record = LogRecord("accounts.requests", 0, self.asked, key, to_json(request), to_headers(envelope), self.now)
         sealed = self.decider.request(record, self.now)
         self.state.commit()
+        self.facts += sealed.decision.facts
         return sealed
 
     def change(
