@@ -6,12 +6,14 @@ from typing import Any
 import msgspec
 import pytest
 
+from adapters.gateway.channels import webhook_channel
 from adapters.gateway.ports import DeliveryResult
 from adapters.gateway.signing import shown_secret, signing_key
 from schemas.records import Record, Subscription
+from schemas.requests import OutcomeRecorded
 from tests.adapters.gateway.receiver import Receiver
 from tests.adapters.gateway.test_webhook import SECRET, Book, Local
-from tests.adapters.gateway.world import NOON, command_of
+from tests.adapters.gateway.world import NOON, MemoryDeliveries, command_of, running, town
 
 HOOK_KEY = signing_key(SECRET, "subscription", 1, 31, 1)
 
@@ -78,6 +80,16 @@ async def test_only_a_clear_answer_is_one(
     assert (result.outcome, result.allows) == ("failed" if allows is None else "accepted", allows)
     assert (result.detail or "").startswith(detail or "")
     assert len(local.receiver.received) == 1  # nothing is asked twice
+
+
+async def test_the_answer_reaches_the_contact_through_the_log(local: Local) -> None:
+    local.receiver.body = b'{"allow": false}'
+    sender = local.with_book(Book(subscription_of(local.url)))
+    async with town("webhook") as place, running(place, webhook_channel(sender), MemoryDeliveries()):
+        await place.append(command_of("webhook", outgoing_webhook_id=0, subscription_id=31))
+        await place.outcome()
+        (outcome,) = [said for said in await place.said() if isinstance(said, OutcomeRecorded)]
+    assert (outcome.command_id, outcome.outcome, outcome.allows) == ("command-1", "accepted", False)
 
 
 async def test_a_hook_that_takes_longer_than_its_time_has_not_answered(local: Local) -> None:
