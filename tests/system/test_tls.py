@@ -1,0 +1,146 @@
+"""Does a deployment work whose broker wants TLS and a login by SCRAM? With certificates made here."""
+
+import asyncio
+import os
+import subprocess
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import msgspec
+import pytest
+from click.testing import CliRunner
+
+from adapters.cli.main import cli, main
+from adapters.doctor.findings import Finding
+from adapters.kafka.cluster_metadata import ClusterMetadata
+from adapters.local.jars import find_jars, find_java
+from adapters.local.kafka import ManagedKafka, port_is_open
+from adapters.local.process import LOCALHOST, free_port, run_to_end
+from adapters.roles.broker import connection_of
+from adapters.settings import load
+from deploy.proof.processes import ProcessGroup
+from engine.partition.ports import LogError
+
+pytestmark = pytest.mark.system
+
+USER, PASSWORD = "leadclock", "hunter-2-hunter"
+DAYS = 365
+
+
+class Certificates:
+    """An authority, and a server's key and certificate for 127.0.0.1 that it has signed."""
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir()
+        self.authority, self.key, self.certificate = folder / "ca.pem", folder / "key.pem", folder / "certificate.pem"
+        new_key = ["-newkey", "rsa:2048", "-nodes", "-days", str(DAYS)]
+        openssl("req", "-x509", *new_key, "-subj", "/CN=authority", "-keyout", folder / "ca.key", "-out", self.authority)
+        signing: list[str | Path] = [
+            "-CA",
+            self.authority,
+            "-CAkey",
+            folder / "ca.key",
+            "-addext",
+            f"subjectAltName=IP:{LOCALHOST}",
+        ]
+        openssl("req", "-x509", *new_key, "-subj", "/CN=server", *signing, "-keyout", self.key, "-out", self.certificate)
+
+
+def openssl(*arguments: str | Path) -> None:
+    done = subprocess.run(["openssl", *map(str, arguments)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+class SecureKafka(ManagedKafka):
+    """A broker whose clients come by SASL_SSL; it speaks with itself over a listener of its own."""
+
+    def __init__(self, folder: Path, certificates: Certificates) -> None:
+        super().__init__(folder, java=find_java(os.environ), jars=find_jars(os.environ))
+        self._certificates = certificates
+        self._own_port = free_port()
+
+    def _settings(self) -> dict[str, str]:
+        clients, controller = self.ports
+        own = f"{LOCALHOST}:{self._own_port}"
+        store = self._folder / "server.pem"
+        store.write_text(self._certificates.key.read_text() + self._certificates.certificate.read_text())
+        login = "org.apache.kafka.common.security.scram.ScramLoginModule required"
+        return super()._settings() | {
+            "listeners": f"SASL_SSL://{LOCALHOST}:{clients},OWN://{own},CONTROLLER://{LOCALHOST}:{controller}",
+            "advertised.listeners": f"SASL_SSL://{LOCALHOST}:{clients},OWN://{own}",
+            "listener.security.protocol.map": "SASL_SSL:SASL_SSL,OWN:PLAINTEXT,CONTROLLER:PLAINTEXT",
+            "inter.broker.listener.name": "OWN",
+            "sasl.enabled.mechanisms": "SCRAM-SHA-512",
+            "listener.name.sasl_ssl.scram-sha-512.sasl.jaas.config": f"{login};",
+            "ssl.keystore.type": "PEM",
+            "ssl.keystore.location": str(store),
+        }
+
+    async def _format(self) -> None:
+        command = self._command("kafka.tools.StorageTool", "format", "--cluster-id", self._cluster_id())
+        command += ["--config", str(self._properties), "--add-scram"]
+        await run_to_end([*command, f"SCRAM-SHA-512=[name={USER},password={PASSWORD}]"], seconds=60, cwd=self._folder)
+
+    async def _answers(self) -> bool:
+        return await port_is_open(*self.bootstrap.split(":")) and await port_is_open(LOCALHOST, self._own_port)
+
+
+@pytest.fixture
+def certificates(tmp_path: Path) -> Certificates:
+    return Certificates(tmp_path / "certificates")
+
+
+@pytest.fixture
+async def broker(tmp_path: Path, certificates: Certificates) -> AsyncIterator[str]:
+    kafka = SecureKafka(tmp_path / "kafka", certificates)
+    await kafka.start()
+    yield kafka.bootstrap
+    await kafka.stop()
+
+
+async def examined() -> tuple[int, dict[str, Finding]]:
+    result = await asyncio.to_thread(CliRunner().invoke, cli, ["doctor", "--json"])
+    findings = msgspec.convert(msgspec.json.decode(result.stdout)["findings"], list[Finding])
+    return result.exit_code, {finding.check: finding for finding in findings}
+
+
+async def test_a_deployment_runs_on_a_broker_that_wants_tls_and_a_login(
+    broker: str, database: str, certificates: Certificates, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    values = {
+        "KAFKA_BOOTSTRAP": broker,
+        "KAFKA_SECURITY": "SASL_SSL",
+        "KAFKA_MECHANISM": "SCRAM-SHA-512",
+        "KAFKA_USERNAME": USER,
+        "KAFKA_PASSWORD": PASSWORD,
+        "KAFKA_CA_FILE": str(certificates.authority),
+        "POSTGRES_DSN": database,
+        "SECRET_KEY": "0123456789abcdef0123456789abcdef",
+        "PARTITIONS": "1",
+        "STATE_DIR": str(tmp_path),
+        "CHANNELS": "webhook",
+    }
+    for name, value in values.items():
+        monkeypatch.setenv(f"LEADCLOCK_{name}", value)
+    assert await asyncio.to_thread(main, ["topics", "create"]) == 0
+    assert await asyncio.to_thread(main, ["db", "migrate"]) == 0
+    group = ProcessGroup(tmp_path, load())
+    roles = [group.add(role) for role in ("accounts", "scheduler", "intake", "projector", "deliverer", "gateway", "api")]
+    try:
+        for role in roles:
+            await role.until_ready()
+        status, found = await examined()
+    finally:
+        for role in roles:
+            role.stop()
+    assert status == 0, found
+    assert found["Kafka TLS"].found.startswith(f"{broker}: TLSv1.3, its certificate holds for {DAYS - 1} days")
+    assert "the same in 3 running processes and of these settings" in found["secret keys"].found
+
+    monkeypatch.setenv("LEADCLOCK_KAFKA_PASSWORD", "wrong")
+    metadata = ClusterMetadata(connection_of(load()))
+    with pytest.raises(LogError):
+        await metadata.brokers()
+    await metadata.close()
+    status, found = await examined()
+    assert (status, found["broker"].level) == (1, "failure")
