@@ -66,7 +66,7 @@ VERSIONS: Mapping[int, Version] = {
         "calls are routed by tier, revenue or EPC; buyers and groups have a spacing; "
         "users are records, and the last superuser of a company stays; "
         "veto hooks are asked before calls and texts; "
-        "a fact says that a cap is used up",
+        "a fact says that a cap is used up; keys name origins of pages",
         decided_by="leadclock 0.1.0",
     ),
 }

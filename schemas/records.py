@@ -264,7 +264,8 @@ class OutgoingWebhook(Body, frozen=True, kw_only=True):
 class ApiKey(Body, frozen=True, kw_only=True):
     """Credentials for HTTP Basic: only the SHA-256 of the private key is ever stored.
 
-    With a `user_email` the key acts for that person: the person's teams limit what it may do.
+    With a `user_email` the key acts for that person: the person's teams limit what it may do. With `origins`, pages of these
+    origins may post impressions with the public half alone, which everybody can read there.
     """
 
     name: str
@@ -275,6 +276,7 @@ class ApiKey(Body, frozen=True, kw_only=True):
     expires_at: Instant | None = None
     revoked_at: Instant | None = None
     user_email: str | None = None
+    origins: tuple[str, ...] = ()
 
 
 class Permission(Struct, frozen=True, kw_only=True, omit_defaults=True):

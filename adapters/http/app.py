@@ -10,6 +10,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import Any, cast
+from urllib.parse import parse_qs
 
 import structlog
 from litestar import Litestar, Response
@@ -31,7 +32,7 @@ from litestar.types import (
 
 from adapters.http import operations
 from adapters.http.document import documents
-from adapters.http.exchange.access import Authenticator, forwarded_for
+from adapters.http.exchange.access import PUBLISHABLE, Authenticator, forwarded_for
 from adapters.http.exchange.active_companies import ActiveCompanies
 from adapters.http.exchange.binding import CLOSE_CONNECTION
 from adapters.http.exchange.connections import RequestsInFlight
@@ -50,6 +51,7 @@ from adapters.http.exchange.request_metrics import RequestMetrics
 from adapters.http.exchange.sending import NO_CONTENT, EncodedResponse, build_asgi_response, build_response, request_id_of
 from adapters.http.exchange.settings import HttpSettings
 from adapters.http.exchange.unknown_keys import UnknownKeyLimiter
+from adapters.http.impressions.impressions import PAGE_PATH, allow_origin
 from adapters.observability.metrics import Metrics
 from adapters.reads.ports import (
     Heartbeats,
@@ -66,6 +68,16 @@ from schemas.instant import Instant
 STALL_SECONDS = 30.0
 """Longest time to send one part of a long answer. A client that reads nothing for so long is gone, and would hold some
 megabytes of rows."""
+
+QUERY_LENGTH_MAX = 1_000
+"""Characters of the query of a preflight that are read: a key has about 30."""
+
+PREFLIGHT: Mapping[str, str] = {
+    "Access-Control-Allow-Methods": "POST",
+    "Access-Control-Allow-Headers": "Content-Type",
+    "Access-Control-Max-Age": "600",
+}
+"""A page may post, and send JSON. Ten minutes later its browser asks again: the key may have been revoked."""
 
 NOSNIFF = (b"x-content-type-options", b"nosniff")
 """On every answer: a browser must not run an export, which holds text of senders, as a page or script."""
@@ -223,9 +235,21 @@ class Api(Litestar):
     async def _dispatch(self, scope: HTTPScope, receive: Receive, send: Send, request_id: str) -> None:
         allowed = methods_of(scope["path"]) if scope["method"] == "OPTIONS" else ()
         if allowed:
-            await _send_methods(send, allowed, request_id)
+            await _send_methods(send, allowed, request_id, self._preflight_headers(scope))
         else:
             await super().__call__(scope, receive, send)
+
+    def _preflight_headers(self, scope: HTTPScope) -> Mapping[str, str]:
+        """Return what a browser asks before a page posts impressions: whether the key in the address has its origin."""
+        if scope["path"] != PAGE_PATH:
+            return {}
+        headers = dict(scope["headers"])
+        origin = headers.get(b"origin", b"").decode("latin-1").lower()
+        query = parse_qs(scope["query_string"].decode("latin-1")[:QUERY_LENGTH_MAX])
+        (public, *_) = query.get(PUBLISHABLE, [""])
+        if self._services.authenticator.find_page_access(public, origin, self._services.now()) is None:
+            return {}
+        return {**allow_origin(origin), **PREFLIGHT}
 
     def _address(self, scope: HTTPScope) -> str:
         client = scope["client"]
@@ -274,8 +298,9 @@ _PATHS = tuple(
 """Pattern of a path, how many placeholders it has (if several patterns match, the fewest win), and its methods."""
 
 
-async def _send_methods(send: Send, methods: tuple[str, ...], request_id: str) -> None:
+async def _send_methods(send: Send, methods: tuple[str, ...], request_id: str, more: Mapping[str, str]) -> None:
     headers = [(b"allow", ", ".join(methods).encode()), (b"x-request-id", request_id.encode())]
+    headers += [(name.lower().encode(), value.encode("latin-1")) for name, value in more.items()]
     await send({"type": "http.response.start", "status": NO_CONTENT, "headers": headers})
     await send({"type": "http.response.body", "body": b"", "more_body": False})
 

@@ -32,7 +32,7 @@ from engine.account.teams import TEAM, lead_filters, permissions, user_email, us
 from engine.account.teams import check_references as check_team_references
 from engine.account.unblock_jobs import check_bounds
 from engine.account.users import check_user, password_hash, second_factor_salt
-from engine.account.values import PARSERS, Parser, agent_message_content, choice, ids, number_or_sip, optional
+from engine.account.values import PARSERS, Parser, agent_message_content, choice, ids, number_or_sip, optional, origins
 from engine.partition.draft import RefusedError
 from engine.submission.fields import FieldError, is_blank, parse_boolean, parse_id, parse_zone
 from schemas.instant import EPOCH, Instant
@@ -90,6 +90,7 @@ _PARSERS: dict[tuple[str, str], Any] = {
     (TEAM, "superuser"): parse_boolean,
     (TEAM, "permissions"): permissions,
     (TEAM, "lead_filters"): optional(lead_filters),
+    ("api_key", "origins"): origins,
     **dict.fromkeys((("api_key", "user_email"), ("agent", "user_email")), optional(user_email)),
     ("agent_status", "key"): choice(*get_args(AgentStatusKey)),
     ("agent", "call_center_id"): optional(parse_id),

@@ -115,6 +115,14 @@ _OUR_HEADERS = frozenset({"host", "content-length", "transfer-encoding", "connec
 Parser = Callable[[Any], Any]
 
 
+ORIGINS_MAX = 20
+"""Origins of one key: the sites of one campaign; more sites have keys of their own, which can be revoked alone."""
+
+_ORIGIN = re.compile(
+    r"(?:https://[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?|http://(?:localhost|127[.]0[.]0[.]1))(?::[0-9]{1,5})?"
+)
+
+
 def required_text(value: Any) -> str:
     """Return text with something in it."""
     if is_blank(value):
@@ -491,3 +499,21 @@ PARSERS: dict[str, Parser] = {
     "last_contact_id": optional(partial(parse_text, most=CONTACT_ID_LENGTH_MAX)),
 }
 """By field; exceptions of single types are in `engine.account.bodies`."""
+
+
+def origins(value: Any) -> tuple[str, ...]:
+    """Return the origins of pages as browsers send them: scheme, host and port, in lower case, without the usual port."""
+    if is_blank(value):
+        return ()
+    if not isinstance(value, list | tuple) or len(value) > ORIGINS_MAX:
+        raise FieldError(f"must be a list of at most {ORIGINS_MAX} origins")
+    found = []
+    for one in value:
+        text = parse_text(one).lower().removesuffix("/")
+        match = _ORIGIN.fullmatch(text)
+        if match is None:
+            raise FieldError(
+                "must have origins such as https://www.example.com, without a path (http:// for localhost alone)"
+            )
+        found.append(text.removesuffix(":443" if text.startswith("https:") else ":80"))
+    return tuple(dict.fromkeys(found))

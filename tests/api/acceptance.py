@@ -60,6 +60,7 @@ SENTENCES: Mapping[str, str] = {
     r"must be token:value": "two parameters together: with token_key the value stands alone",
     r"must be given, or an email|must be given: (the|an) object": "one of two fields is enough",
     r"must be given, or its counterpart": "one of three fields is enough",
+    r"names no valid key that has the Origin": "which origin the page has, and which keys are for it",
     r"must be given, or impressions|cannot stand beside": "one impression by its fields, or several",
     r"is that of impressions": "two impressions together",
     r"bytes as JSON": "how long it is when written out",

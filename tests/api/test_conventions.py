@@ -13,7 +13,7 @@ import httpx
 import pytest
 import pytest_asyncio
 
-from adapters.http.document.examples import EXAMPLES
+from adapters.http.document.examples import EXAMPLES, PAGE_ORIGIN
 from adapters.http.exchange.exchange import BODY_METHODS
 from adapters.http.operations import documented_operations
 from adapters.http.server import serving
@@ -103,6 +103,7 @@ async def test_every_operation_that_writes_is_understood_by_curl_and_by_fetch(to
                 headers, body = await as_user(town, company, operation, body)
             if form == "query" and {"password", "current_password", "code"} & body.keys():  # addresses are logged
                 form = "form"  # noqa: PLW2901 - the next best
+            headers = {"Origin": PAGE_ORIGIN, **headers}
             ask = fetch if client == "fetch" else curl
             answered = await ask(f"{address}{path}", method, form, {**example.query, **body}, headers)
             assert answered["status"] in {200, 201}, (operation.name, method, client, form, answered["text"])

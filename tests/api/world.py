@@ -22,6 +22,8 @@ from adapters.http.document.examples import (
     NUMBER,
     OFFER_CONVERSION,
     OFFER_TOKEN,
+    PAGE_KEY,
+    PAGE_ORIGIN,
     PASSWORD,
     RECORDS,
     REQUEST,
@@ -51,6 +53,7 @@ PLACES: tuple[str, ...] = (
     BUYER_CONVERSION,
     OFFER_CONVERSION,
     WEBHOOK_LOG,
+    PAGE_KEY,
     *RECORDS.values(),
 )
 """What stands for something real in the examples: each is replaced, wherever it occurs, by the real one's."""
@@ -116,6 +119,9 @@ async def make_places(town: Town, company: Company, *examples: Example) -> Place
             found[place] = str((await company.record(collection, {**fields, **own}))["id"])
     if COMPANY_NUMBER in mentioned:
         found[COMPANY_NUMBER] = (await company.record("numbers", {"number": _own_number(town)}))["number"]
+    if PAGE_KEY in mentioned:
+        key = {"name": "P", "scopes": ["impression:create"], "origins": [PAGE_ORIGIN]}
+        found[PAGE_KEY] = (await company.record("keys", key))["public_key"]
     if OFFER_TOKEN in mentioned:
         offer = await company.record("offers", {"name": "O"})
         found[OFFER_TOKEN] = offer["lead_token"]
@@ -238,7 +244,7 @@ async def send(town: Town, company: Company, operation: Operation, method: str, 
     # Those that a lead token is enough for are asked without a key.
     if operation.access == "token" and not operation.safe:
         return await town.client.request(method, path, **given)
-    return await company.send(method, path, **given)
+    return await company.send(method, path, headers={"Origin": PAGE_ORIGIN}, **given)
 
 
 OK = 200

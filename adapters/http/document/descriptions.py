@@ -134,6 +134,11 @@ BY_NAME: Mapping[str, str] = {
         "Says that the page of an agent is open. After the first one, an agent whose page is silent for 30 s goes offline: "
         "that is logged as a change of status. A heartbeat never sets a status; setting one counts as a heartbeat."
     ),
+    "record_impressions_of_page": (
+        "Stores impressions that a browser posts from a page of yours, with the public half of a key whose `origins` have "
+        "the origin of the page. Browsers of other origins are refused, by the preflight already. `ip` and `user_agent` "
+        "are those of the request."
+    ),
     "follow_agent": (
         "Tells what changes for an agent: the agent's status, messages for the agent, and which of them were acknowledged. "
         "With `Accept: text/event-stream` the answer is a stream of server-sent events that stays open; it resumes behind "

@@ -48,6 +48,10 @@ NUMBER = "+13055550123"
 COMPANY_NUMBER = "+12125550188"
 """A number that the company calls from and is called on."""
 LEAD = "70001"
+PAGE_KEY = "pk_exampleOfAPage"
+PAGE_ORIGIN = "https://roofs.example.com"
+"""The key of the examples that pages use, and the origin of these pages."""
+
 MANUAL_FIRE = "70030"
 DELIVERY = "70031"
 BUYER_CONVERSION = "70032"
@@ -294,6 +298,10 @@ EXAMPLES: Mapping[str, Example] = {
         path={"id": RECORDS["agent_message"]}, body={"collaborator_id": int(RECORDS["agent"])}
     ),
     "list_impressions": Example(query={"per_page": "100", "columns": "id,uuid,created_at,visitor_id,page_url"}),
+    "record_impressions_of_page": Example(
+        query={"publishable_key": PAGE_KEY},
+        body={"visitor_id": "v-8c1f", "page_url": f"{PAGE_ORIGIN}/solar", "utm_source": "search"},
+    ),
     "record_impressions": Example(
         body={
             "visitor_id": "v-8c1f",

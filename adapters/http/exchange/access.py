@@ -31,6 +31,13 @@ CHALLENGE = 'Basic realm="leadclock", charset="UTF-8"'
 
 NO_VALID_KEY = "Send a valid key: public:private with HTTP Basic, or public.private with Bearer."
 
+PAGE_SCOPE = "impression:create"
+"""All that the public half of a key gives to a page: everybody who reads the page can send it."""
+
+PUBLISHABLE = "publishable_key"
+
+NO_PAGE_KEY = "names no valid key that has the Origin of this page among its origins"
+
 CREDENTIALS_LENGTH_MAX = 1_000
 """Characters of an Authorization header; our keys have about 100."""
 
@@ -220,6 +227,33 @@ class Authenticator:
             return None
         return structs.replace(access, teams=self._source.rules.teams_of(access.company_id, found[1].email))
 
+    def find_page_access(self, public: str, origin: str, now: Instant) -> Access | None:
+        """Return what the public half of a key gives to a page of an origin: impressions, and nothing else; or None."""
+        found = self._source.rules.api_key(public) if origin else None
+        if found is None or not _is_valid(found[1], now) or origin not in found[1].origins:
+            return None
+        record, key = found
+        teams = () if key.user_email is None else self._source.rules.teams_of(record.company_id, key.user_email)
+        whole = Access(record.company_id, record.id, key.scopes, key.user_email, teams)
+        if not whole.has_scope(PAGE_SCOPE):
+            return None
+        return Access(record.company_id, record.id, (PAGE_SCOPE,), key.user_email, teams)
+
+    async def authenticate_page(self, public: str, origin: str, *, address: str, now: Instant) -> Access:
+        """Return what a page may do. Raises `ProblemError`: the same for a wrong key and a wrong origin."""
+        found = self.find_page_access(public, origin, now)
+        if found is None:
+            await self._unknown_key_limiter.take(address)
+            mark = f"{public}@{origin}"
+            if 0 < len(mark) <= CREDENTIALS_LENGTH_MAX and not self.unknown.contains(mark):
+                await self.refresh()
+                found = self.find_page_access(public, origin, now)
+                if found is None:
+                    self.unknown.add(mark)
+        if found is None:
+            raise no_page_key()
+        return found
+
     async def target(self, lead_token: str, *, address: str | None) -> TokenTarget | None:
         """Return the offer or schedule of a lead token, or None if no company has this token.
 
@@ -313,6 +347,11 @@ def read_credentials(authorization: str, auth_token: str) -> tuple[str, str]:
 
 def _is_bearer(authorization: str) -> bool:
     return authorization.strip().lower().startswith("bearer ")
+
+
+def no_page_key() -> ProblemError:
+    """Return the refusal of a page: one text, whether the key is unknown or is not for its origin."""
+    return ProblemError("validation_failed", "Send a key that is for this page.", {PUBLISHABLE: [NO_PAGE_KEY]})
 
 
 def _split_token(text: str) -> tuple[str, str]:

@@ -2,11 +2,14 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
 import structlog
+from msgspec import structs
 
+from adapters.http.exchange.access import PUBLISHABLE, no_page_key
 from adapters.http.exchange.answers import (
     CURSOR_PER_PAGE_MAX,
     PAGING_PARAMETERS,
@@ -30,6 +33,7 @@ from engine.submission.impressions import (
     BATCH_MAX,
     CLICK_ID_LENGTH_MAX,
     DEVICE_LENGTH_MAX,
+    PARSERS,
     PLACE_LENGTH_MAX,
     TOKENS_BYTES_MAX,
     TOKENS_MAX,
@@ -52,6 +56,11 @@ PERHAPS_STORED = (
     "The log did not acknowledge all of them. Resend the same, with their uuids or the same Idempotency-Key: those that are "
     "stored already stay one row each."
 )
+
+PAGE_PATH = "/api/v1/impressions/from_page"
+
+SEEN_BY_SERVER = ("ip", "user_agent")
+TAKEN = "is taken from the request of the browser; leave it out"
 
 SLICE = 25
 """Impressions that are read at once, in about a millisecond; then the event loop serves other requests."""
@@ -114,6 +123,10 @@ _ONE: Schema = {
     "properties": {name: {**_TYPES[name], "description": sentence} for name, sentence in FIELDS.items()},
     "additionalProperties": False,
 }
+_ONE_OF_PAGE: Schema = {
+    **_ONE,
+    "properties": {name: schema for name, schema in _ONE["properties"].items() if name not in SEEN_BY_SERVER},
+}
 _STORED: Schema = {
     "type": "object",
     "required": ["uuid"],
@@ -122,14 +135,62 @@ _STORED: Schema = {
 }
 
 
+async def record_from_page(exchange: Exchange) -> Reply:
+    """Store impressions that a browser posts, with the public half of a key that has the origin of its page."""
+    origin = exchange.request.headers.get("origin", "").lower()
+    public = exchange.fields.get(PUBLISHABLE, "")
+    access = await exchange.services.authenticator.authenticate_page(
+        public if isinstance(public, str) else "", origin, address=exchange.address, now=exchange.now
+    )
+    if exchange.host_company_id not in {None, access.company_id}:
+        raise no_page_key()
+    exchange.access = access
+    exchange.headers.update(allow_origin(origin))  # from here on the page may read what is wrong
+    exchange.enforce_address_limit()
+    exchange.limit(access.company_id)
+    return await record(exchange)
+
+
+def allow_origin(origin: str) -> dict[str, str]:
+    """Return the headers by which a page of an origin may read an answer."""
+    return {"Access-Control-Allow-Origin": origin, "Vary": "Origin"}
+
+
+def _seen_by_server(exchange: Exchange) -> dict[str, str]:
+    """Return the fields that a browser does not know or can invent, as its request shows them."""
+    seen = {"ip": exchange.address, "user_agent": exchange.request.headers.get("user-agent", "")}
+    found = {}
+    for name, value in seen.items():
+        with suppress(FieldError):  # no address of a network, as on a socket of the machine
+            found[name] = PARSERS[name](value)
+    return found
+
+
+def _check_page_fields(raw: Mapping[str, Any] | Sequence[Any]) -> None:
+    """Refuse fields that are taken from the request of the browser. Raises `ProblemError`."""
+    several = enumerate(()) if isinstance(raw, Mapping) else enumerate(raw)
+    named = [("", raw), *((f"impressions[{index}].", one) for index, one in several)]
+    faults = {
+        f"{prefix}{name}": [TAKEN]
+        for prefix, one in named
+        if isinstance(one, Mapping)
+        for name in SEEN_BY_SERVER
+        if name in one
+    }
+    if faults:
+        raise _refused(faults)
+
+
 async def record(exchange: Exchange) -> Reply:
     """Store impressions: all of them, or none if one is bad."""
     is_bare = wants_bare(exchange)  # refuse a bad `root` before anything is stored
     known = exchange.operation.parameters
+    is_from_page = PUBLISHABLE in known
     fields = {
         name: value
         for name, value in exchange.fields.items()
-        if name != ROOT and (name in known or name not in exchange.query)  # an unknown one of the query is ignored here
+        # An unknown one of the query is ignored here.
+        if name not in {ROOT, PUBLISHABLE} and (name in known or name not in exchange.query)
     }
     try:
         batch = batch_of(fields)
@@ -138,10 +199,15 @@ async def record(exchange: Exchange) -> Reply:
     if batch is not None:
         exchange.limit(exchange.company_id, len(batch) - 1)  # the request itself has taken one
     raw = fields if batch is None else batch
+    if is_from_page:
+        _check_page_fields(raw)
     impressions = await _read(exchange, raw, exchange.request_id)
     claim = await claim_key(exchange, exchange.company_id)
     if claim is not None and claim.request_id != exchange.request_id:
         impressions = await _read(exchange, raw, claim.request_id)  # a repeat: with the uuids that it had
+    if is_from_page:
+        seen = _seen_by_server(exchange)
+        impressions = [structs.replace(impression, **seen) for impression in impressions]
     try:
         await exchange.services.impressions.append(impressions)
     except TooManyAppendsError as error:
@@ -234,6 +300,33 @@ OPERATIONS: tuple[Operation, ...] = (
         answer=one_of("impressions", {"type": "array", "items": _STORED}),
         created=True,
         has_result=False,
+    ),
+    Operation(
+        name="record_impressions_of_page",
+        methods=("POST",),
+        path=PAGE_PATH,
+        summary="Record impressions from a page itself",
+        handler=record_from_page,
+        access="open",
+        rate="impression",
+        safe=False,
+        body_bytes_max=BATCH_BYTES_MAX,
+        extra="checked_by_handler",
+        parameters={
+            PUBLISHABLE: "the public half of a key with the origin of the page; for JSON in the address",
+            **{name: sentence for name, sentence in FIELDS.items() if name not in SEEN_BY_SERVER},
+            "impressions": f"up to {BATCH_MAX} impressions, in place of the fields of one; as JSON",
+        },
+        types={
+            PUBLISHABLE: {"type": "string", "maxLength": 100},
+            **{name: schema for name, schema in _TYPES.items() if name not in SEEN_BY_SERVER},
+            "impressions": {"type": "array", "items": _ONE_OF_PAGE, "minItems": 1, "maxItems": BATCH_MAX},
+        },
+        required=(PUBLISHABLE,),
+        answer=one_of("impressions", {"type": "array", "items": _STORED}),
+        created=True,
+        has_result=False,
+        problems=("reads_unavailable", "events_unavailable"),
     ),
     Operation(
         name="list_impressions",

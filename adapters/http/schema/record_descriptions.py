@@ -218,6 +218,7 @@ _OF_TYPE: Mapping[str, Mapping[str, str]] = {
         "ip_allow_list": "addresses and networks from which the key is taken; none: from anywhere",
         "expires_at": "until when it is good; null: for ever",
         "revoked_at": "any moment takes the key out of use at once, null brings it back",
+        "origins": "origins of pages, such as https://www.example.com, that may post impressions with the public half alone",
         "user_email": "person for whom the key acts: a team of that person must grant what it does; null: no team limits it",
     },
     "user": {
