@@ -153,6 +153,16 @@ RATES: Mapping[str, SettingDescription] = {
 }
 
 GATEWAYS: Mapping[str, SettingDescription] = {
+    "public_url": SettingDescription(
+        ("api", "gateway"),
+        "https://leads.example.com",
+        "Where vendors of calls and texts reach the API. Their signatures are checked against it, not against the request.",
+    ),
+    "providers": SettingDescription(
+        ("gateway",),
+        "twilio",
+        "Installed [providers](providers.md) for calls and texts; each company configures accounts with them.",
+    ),
     "channels": SettingDescription(
         ("gateway",), "email,webhook", "Channels that this process serves; each needs a provider."
     ),

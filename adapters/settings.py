@@ -65,6 +65,9 @@ ClockInstant = Annotated[Instant, Meta(ge=0, description="milliseconds since 197
 TopicPrefix = Annotated[
     str, Meta(pattern=r"^[A-Za-z0-9._-]{0,100}$", description="up to 100 of A-Z a-z 0-9 . _ -, or nothing")
 ]
+PublicUrl = Annotated[
+    str, Meta(pattern=r"^(|https?://[^\s/?#@]+)$", description="https://host, or https://host:port, without a path")
+]
 App = Annotated[str, Meta(pattern=r"^[A-Za-z0-9._-]{1,100}$", description="1 to 100 of A-Z a-z 0-9 . _ -")]
 ChannelName = Literal["call", "sms", "email", "webhook"]
 SandboxChannel = Literal["call", "sms"]
@@ -75,6 +78,10 @@ Channels = Annotated[
     tuple[ChannelName, ...], Meta(min_length=1, description=f"one or more of {','.join(CHANNELS)}, with commas")
 ]
 Sandboxed = Annotated[tuple[SandboxChannel, ...], Meta(description=f"some of {','.join(SANDBOX_CHANNELS)}, with commas")]
+ProviderNames = Annotated[
+    tuple[Annotated[str, Meta(pattern=r"^[a-z][a-z0-9_]{0,63}$")], ...],
+    Meta(description="names of installed providers such as twilio, with commas"),
+]
 Networks = Annotated[
     tuple[str, ...], Meta(description="networks such as 10.0.0.0/8,fd12::/32 (no bit set behind the prefix)")
 ]
@@ -134,6 +141,11 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Networks (CIDR) whose X-Forwarded-For names the client; list here every proxy in front of the API."""
     hosts: Hosts = ()
     """Host names of companies (`acme.example.com=7`): a host then serves its company alone, and no other host answers."""
+    public_url: PublicUrl = ""
+    """Where vendors of calls and texts reach this deployment's API: https://leads.example.com, with nothing behind it. Their
+    signatures are checked against it, never against what a request says."""
+    providers: ProviderNames = ()
+    """Installed providers that a gateway may use, such as `twilio`; companies configure accounts with them."""
     channels: Channels = CHANNELS
     """Channels that a gateway serves; each needs a provider."""
     sandbox: Sandboxed = ()
@@ -280,7 +292,7 @@ def allowed_values(kind: Any) -> Iterator[str]:
             yield from () if part is NoneType else allowed_values(part)
 
 
-_LISTS = (Networks, Hosts, Ports, Channels, Sandboxed)
+_LISTS = (Networks, Hosts, Ports, Channels, Sandboxed, ProviderNames)
 """Lists; a variable separates their values by commas."""
 
 _WORDS: dict[Any, str] = {str: "text", bool: "true or false", int: "a whole number", float: "a number"}

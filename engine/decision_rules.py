@@ -66,7 +66,8 @@ VERSIONS: Mapping[int, Version] = {
         "calls are routed by tier, revenue or EPC; buyers and groups have a spacing; "
         "users are records, and the last superuser of a company stays; "
         "veto hooks are asked before calls and texts; "
-        "a fact says that a cap is used up; keys name origins of pages",
+        "a fact says that a cap is used up; keys name origins of pages; "
+        "provider configurations are records, which sentences that list the types of records name",
         decided_by="leadclock 0.1.0",
     ),
 }

@@ -2,7 +2,7 @@
 
 A record is an envelope (`Record`) around a body of its type. It holds no secrets: an API key has the hash of its private
 half, a user that of a password; a webhook's signing secret and a user's second factor are derived from the deployment's own
-key where they are needed.
+key where they are needed; a provider's secrets are encrypted with that key before anything is appended.
 """
 
 from typing import Any, Literal
@@ -49,6 +49,7 @@ RecordType = Literal[
     "agent_message",
     "subscription",
     "user",
+    "provider_configuration",
 ]
 
 
@@ -472,6 +473,29 @@ class User(Body, frozen=True, kw_only=True):
     second_factor_salt: str | None = None
 
 
+ProviderChannel = Literal["call", "sms", "email"]
+
+
+class ProviderConfiguration(Body, frozen=True, kw_only=True):
+    """An account with a provider, which reaches people for the company on one channel.
+
+    `settings` are those of the provider's kind. `sealed_secrets` are encrypted with the deployment's key; a change sets the
+    named ones, and null removes one. It is used for commands from its `number_ids`; without any, for all. Of several the
+    one with the lowest `fallback_order` is asked first. A new `callback_generation` ends the callback URL before.
+    """
+
+    name: str
+    channel: ProviderChannel
+    provider: str
+    settings: dict[str, Any] = {}
+    sealed_secrets: dict[str, str] = {}
+    number_ids: tuple[int, ...] = ()
+    fallback_order: int = 100
+    callback_generation: int = 1
+    paused: bool = False
+    external_record_id: str | None = None
+
+
 RECORD_BODIES: dict[str, type[Body]] = {
     "company": Company,
     "offer": Offer,
@@ -494,6 +518,7 @@ RECORD_BODIES: dict[str, type[Body]] = {
     "agent_message": AgentMessage,
     "subscription": Subscription,
     "user": User,
+    "provider_configuration": ProviderConfiguration,
 }
 
 
@@ -565,6 +590,8 @@ __all__ = [
     "Offer",
     "OutgoingWebhook",
     "Permission",
+    "ProviderChannel",
+    "ProviderConfiguration",
     "Record",
     "RecordType",
     "RulePack",

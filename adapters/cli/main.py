@@ -24,6 +24,7 @@ COMMANDS: Table = {
     "schedules": ("adapters.cli.schedules", "List, show, preview and publish the schedules of a company."),
     "offers": ("adapters.cli.records", "List and show the offers of a company."),
     "buyers": ("adapters.cli.records", "List and show the buyers of a company."),
+    "providers": ("adapters.cli.providers", "List installed providers, or test the accounts with one."),
     "company": ("adapters.cli.company", "Write a company's records to a file, compare them with one, or apply one."),
     "mail": ("adapters.cli.mail", "Read the e-mails that the local mail server kept."),
     "explain": ("adapters.cli.explain", "Say why a lead is contacted when it is, and not sooner."),

@@ -41,7 +41,20 @@ class ChannelNames(click.ParamType[tuple[str, ...]]):
         return names
 
 
+class ProviderNames(click.ParamType[tuple[str, ...]]):
+    """Names of providers, separated by commas; the gateway refuses those that are not installed."""
+
+    name = "names"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, ...]:  # noqa: ARG002
+        """Return the names."""
+        return tuple(dict.fromkeys(name.strip() for name in str(value).split(",") if name.strip()))
+
+
 CHANNEL_OPTIONS = [
+    click.option(
+        "--providers", type=ProviderNames(), help="Installed providers to use for calls and texts. [LEADCLOCK_PROVIDERS]",
+    ),
     click.option(
         "--channels", type=ChannelNames(CHANNELS), is_flag=False, flag_value="",
         help="What this process serves; each channel needs a provider.  [default: all] [LEADCLOCK_CHANNELS]",

@@ -35,6 +35,7 @@ TYPES: Mapping[str, str] = {
     "buyer_group": "buyer_groups",
     "offer": "offers",
     "number": "numbers",
+    "provider_configuration": "provider_configurations",
     "action_group": "action_groups",
     "schedule": "schedules",
     "call_disposition": "call_dispositions",

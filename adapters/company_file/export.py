@@ -21,6 +21,7 @@ DRAFT = "draft"
 NOT_IN_FILE: Mapping[str, frozenset[str]] = {
     "outgoing_webhook": frozenset({"headers", "secret_generation"}),
     "subscription": frozenset({"secret_generation", "secret_rotated_at"}),
+    "provider_configuration": frozenset({"sealed_secrets", "callback_generation"}),
     "schedule": frozenset({"lead_token", "migrate", "draft_fields", "unpublished", "published_at"}),
     "offer": frozenset({"lead_token"}),
     "call_disposition": frozenset({"system"}),

@@ -3,9 +3,10 @@
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from adapters.gateway.circuit import Endpoint
+from adapters.gateway.configured import ConfiguredProviders
 from adapters.gateway.ports import (
     DeliveryResult,
     EmailProvider,
@@ -38,6 +39,8 @@ class Channel(Struct, frozen=True, kw_only=True):
     """One channel with its provider. `never_twice`: a command whose outcome is unknown is not repeated.
 
     `press` presses keys or hangs up: it acts on a call in progress and overtakes the commands behind that call.
+    `was_given` says whether a command that an earlier gateway left may have reached a provider, `resume` what became of it;
+    without them nobody can say.
     `endpoint_of` names the receiver where companies choose it, so that one endpoint can fail alone.
     """
 
@@ -47,6 +50,8 @@ class Channel(Struct, frozen=True, kw_only=True):
     concurrent_max: int
     never_twice: bool
     press: Press | None = None
+    was_given: Callable[[Command], Awaitable[bool]] | None = None
+    resume: Callable[[Command], Awaitable[DeliveryResult | None]] | None = None
     endpoint_of: Callable[[Command], Endpoint] | None = None
 
     @property
@@ -55,6 +60,30 @@ class Channel(Struct, frozen=True, kw_only=True):
         return (
             COMMAND_TYPES[self.kind] | Fence if self.press is None else COMMAND_TYPES[self.kind] | PressKeys | HangUp | Fence
         )
+
+
+def configured_call_channel(provider: ConfiguredProviders) -> Channel:
+    """Return the channel of calls by the companies' own provider configurations."""
+    return structs.replace(call_channel(provider), was_given=_was_given(provider), resume=_resume(provider))
+
+
+def configured_sms_channel(provider: ConfiguredProviders) -> Channel:
+    """Return the channel of texts by the companies' own provider configurations."""
+    return structs.replace(sms_channel(provider), was_given=_was_given(provider), resume=_resume(provider))
+
+
+def _was_given(provider: ConfiguredProviders) -> Callable[[Command], Awaitable[bool]]:
+    return lambda command: provider.was_given(_as_order(command))
+
+
+def _resume(provider: ConfiguredProviders) -> Callable[[Command], Awaitable[DeliveryResult | None]]:
+    return lambda command: provider.resume(_as_order(command))
+
+
+def _as_order(command: Command) -> PlaceCall | SendSms | SendEmail:
+    if not isinstance(command, PlaceCall | SendSms | SendEmail):
+        raise NotPlacedError(f"{type(command).__name__} is no command to reach a person")
+    return command
 
 
 def call_channel(provider: VoiceProvider, *, concurrent_max: int = CONCURRENT_MAX["call"]) -> Channel:

@@ -57,6 +57,8 @@ class ClaimedCommand(Struct, frozen=True, kw_only=True):
     claim: CommandClaim
     lease: Lease
     refusal: DeliveryResult | None = None
+    is_resumed: bool = False
+    """An earlier gateway may have given it to a provider: that is asked what became of it."""
 
 
 class FinishedCommand(Struct, frozen=True, kw_only=True):
@@ -120,6 +122,8 @@ class CommandDelivery:
                 return None
             if claim.state in {"recorded", "posted"}:
                 return ClaimedCommand(claim=claim, lease=lease)
+            if await self._was_given(taken.command, claim):
+                return ClaimedCommand(claim=claim, lease=lease, is_resumed=True)
             return ClaimedCommand(claim=claim, lease=lease, refusal=await self._refusal(taken, claim))
         except (PartitionLostError, asyncio.CancelledError):
             self._release_soon(lease, claiming)
@@ -135,12 +139,12 @@ class CommandDelivery:
         claim, lease = claim_and_check.claim, claim_and_check.lease
         if claim.state in {"recorded", "posted"}:
             return FinishedCommand(claim=claim, lease=lease)
-        if claim_and_check.refusal is not None:
-            return FinishedCommand(claim=claim, lease=lease, result=claim_and_check.refusal)
-        if skip_reason is not None:
-            return FinishedCommand(
-                claim=claim, lease=lease, result=DeliveryResult(outcome="failed", rang=False, detail=skip_reason)
-            )
+        if claim_and_check.is_resumed:
+            return FinishedCommand(claim=claim, lease=lease, result=await self._resume(taken.command))
+        skipped = None if skip_reason is None else DeliveryResult(outcome="failed", rang=False, detail=skip_reason)
+        refusal = claim_and_check.refusal or skipped
+        if refusal is not None:
+            return FinishedCommand(claim=claim, lease=lease, result=refusal)
         try:
             lease.check()
         except LeaseLostError as error:  # this process was suspended: the window may have closed too
@@ -210,7 +214,7 @@ class CommandDelivery:
     async def _refusal(self, taken: TakenCommand, claim: CommandClaim) -> DeliveryResult | None:
         """Return why a claimed command must not be given to the provider, or None where it may."""
         command = taken.command
-        if self._channel.never_twice and claim.state == "taken_over":
+        if self._channel.never_twice and claim.state == "taken_over" and self._channel.was_given is None:
             return DeliveryResult(
                 outcome="unknown", detail="a gateway ended between asking the provider and recording the answer"
             )
@@ -226,6 +230,18 @@ class CommandDelivery:
             return DeliveryResult(outcome="expired", rang=False, detail="not_after has passed")
         self._metrics.dispatch_lateness.labels(self._channel.kind).observe((now - command.not_before) / SECOND)
         return None
+
+    async def _was_given(self, command: Command, claim: CommandClaim) -> bool:
+        """Return whether an earlier gateway may have given a command to a provider that can say what became of it."""
+        ask = self._channel.was_given
+        if ask is None or claim.state != "taken_over":
+            return False
+        return await self._outages.retry(DATABASE, lambda: ask(command))
+
+    async def _resume(self, command: Command) -> DeliveryResult | None:
+        resume = self._channel.resume
+        assert resume is not None  # noqa: S101 - a channel has both or none
+        return await self._outages.retry(DATABASE, lambda: resume(command))
 
     async def _call_provider(self, taken: TakenCommand, lease: Lease) -> DeliveryResult | None:
         async def report(progress: CallProgress) -> None:

@@ -77,6 +77,22 @@ class GuardedClient:
 
         Raises one of `REFUSED_TARGETS`, `httpx.HTTPError` or `OSError`; the caller sets the timeout of the whole.
         """
+        status, body = await self.fetch(
+            method, url, headers=headers, content=content, before=before, bytes_max=RESPONSE_BYTES_MAX
+        )
+        return status, _excerpt(body, excerpt_bytes)
+
+    async def fetch(
+        self,
+        method: str,
+        url: str,
+        *,
+        headers: Mapping[str, str],
+        content: bytes,
+        bytes_max: int,
+        before: Callable[[], None] = lambda: None,
+    ) -> tuple[int, bytes]:
+        """Send a request as `send` does; return the status and the answer, cut off once it has `bytes_max` bytes."""
         target = await self._target(url)
         request = self._client.build_request(
             method,
@@ -88,7 +104,7 @@ class GuardedClient:
         before()
         response = await self._client.send(request, stream=True)
         try:
-            return response.status_code, await _read_excerpt(response, excerpt_bytes)
+            return response.status_code, await _read(response, bytes_max)
         finally:
             await response.aclose()
 
@@ -102,11 +118,15 @@ class GuardedClient:
         return _Target(url=url.copy_with(host=str(address)), host_header=url.netloc.decode("ascii"), server_name=name)
 
 
-async def _read_excerpt(response: httpx.Response, excerpt_bytes: int) -> str:
-    """Return the start of an answer, for people to read."""
+async def _read(response: httpx.Response, bytes_max: int) -> bytes:
     read = bytearray()
     async for chunk in response.aiter_raw():
         read += chunk
-        if len(read) >= RESPONSE_BYTES_MAX:
+        if len(read) >= bytes_max:
             break
-    return " ".join(bytes(read[:excerpt_bytes]).decode("utf-8", "replace").split())
+    return bytes(read[:bytes_max])
+
+
+def _excerpt(body: bytes, excerpt_bytes: int) -> str:
+    """Return the start of an answer, for people to read."""
+    return " ".join(body[:excerpt_bytes].decode("utf-8", "replace").split())

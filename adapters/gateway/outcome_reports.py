@@ -7,18 +7,16 @@ from typing import Literal
 
 from adapters.gateway.channels import Channel
 from adapters.gateway.outages import Outages
+from adapters.gateway.outcome_requests import outcome_of
 from adapters.gateway.ports import CallProgress, DeliveryResult
 from engine.partition.ports import Appender, LogRecord, Outgoing
 from engine.partition.runner import TopicNames
-from schemas.commands import Command, PlaceCall, PostWebhook, SendSms
+from schemas.commands import Command, PlaceCall, SendSms
 from schemas.envelope import Envelope, to_headers
 from schemas.instant import Instant
 from schemas.requests import REQUEST_TYPES, CallProgressed, CallReceived, ContactRequest, OutcomeRecorded, SmsReceived
 from schemas.topics import CONTACTS_REQUESTS
 from schemas.wire import to_json
-
-DETAIL_LENGTH_MAX = 500
-"""In characters, of a provider's own words: people read them, programs do not."""
 
 PROGRESS_ATTEMPTS = 5
 """Progress is of use only while the call lasts; the outcome alone must arrive."""
@@ -40,35 +38,7 @@ class OutcomeReports:
 
     def outcome(self, command: Command, result: DeliveryResult, *, occurred_at: Instant) -> OutcomeRecorded:
         """Return the request that reports the outcome of a command."""
-        return OutcomeRecorded(
-            company_id=command.company_id,
-            contact_key=command.contact_key,
-            lead_id=command.lead_id,
-            command_id=command.command_id,
-            kind=self._channel.kind,
-            outcome=result.outcome,
-            occurred_at=occurred_at,
-            call_id=command.call_id if isinstance(command, PlaceCall | PostWebhook) else None,
-            fire_id=command.fire_id if isinstance(command, PostWebhook) else None,
-            rang=result.rang,
-            provider=self._channel.provider,
-            provider_ref=result.provider_ref,
-            answered_by=result.answered_by,
-            buyer_id=_buyer_of(command, result) if isinstance(command, PlaceCall) else None,
-            ringing_at=result.ringing_at,
-            answered_at=result.answered_at,
-            buyer_answered_at=result.buyer_answered_at,
-            talk_seconds=result.talk_seconds,
-            hung_up_by=result.hung_up_by,
-            hangup_cause=None if result.hangup_cause is None else result.hangup_cause[:DETAIL_LENGTH_MAX],
-            cost=result.cost,
-            recording_url=result.recording_url,
-            detail=None if result.detail is None else result.detail[:DETAIL_LENGTH_MAX],
-            agent_id=result.agent_id,
-            provider_configuration_id=result.provider_configuration_id,
-            transcription_status=result.transcription_status,
-            allows=result.allows,
-        )
+        return outcome_of(command, self._channel.kind, result, provider=self._channel.provider, occurred_at=occurred_at)
 
     async def post(self, record: LogRecord, outcome: OutcomeRecorded) -> None:
         """Post an outcome; returns when the log has it, however long that takes."""
@@ -87,7 +57,7 @@ class OutcomeReports:
             state=progress.state,
             occurred_at=occurred_at,
             call_id=command.call_id if isinstance(command, PlaceCall) else None,
-            provider=self._channel.provider,
+            provider=progress.provider or self._channel.provider,
             provider_ref=progress.provider_ref,
             buyer_id=progress.buyer_id,
         )
@@ -145,13 +115,6 @@ class OutcomeReports:
             traceparent=_traceparent(record),
         )
         return Outgoing(self._topic, message.contact_key.encode(), to_json(message), to_headers(envelope))
-
-
-def _buyer_of(command: PlaceCall, result: DeliveryResult) -> int | None:
-    """Return the buyer of a call: of several, the one that answered; the first, where a provider rings but that one."""
-    if result.buyer_id is not None or (command.buyer_legs and result.outcome != "connected_buyer"):
-        return result.buyer_id
-    return command.buyer_id
 
 
 def _traceparent(record: LogRecord) -> str | None:

@@ -143,6 +143,7 @@ class CallProgress(Struct, frozen=True, kw_only=True):
     state: Literal["initiated", "ringing", "established", "on-hold", "resumed"]
     provider_ref: str | None = None
     buyer_id: int | None = None
+    provider: str | None = None
 
 
 Report = Callable[[CallProgress], Awaitable[None]]
@@ -186,6 +187,8 @@ class DeliveryResult(Struct, frozen=True, kw_only=True):
     calls_back: PersonCallsBack | None = None
     buyer_id: int | None = None
     allows: bool | None = None
+    provider: str | None = None
+    """Who carried it out, where that is not the channel's own provider."""
 
 
 class NotPlacedError(DependencyError):

@@ -1,14 +1,21 @@
-"""Which provider carries out the commands of each channel? The one that the operator set; a channel without one is an error.
+"""Which provider carries out the commands of each channel? What the operator set; a channel without one is an error.
+
+Calls and texts go by the provider configurations of each company, with the installed providers that the operator names.
 
 The sandbox is never a default: in a deployment that should call, it would report conversations that never took place.
 """
 
 from collections.abc import Iterable, Mapping
+from typing import Literal
 
 from adapters.gateway.ports import Kind
+from adapters.providers.registry import UnknownProviderError, find_provider
 from adapters.settings import SANDBOX_CHANNELS, Settings, SettingsError
 
 SANDBOX = "sandbox"
+
+CONFIGURED: tuple[Literal["call", "sms"], ...] = ("call", "sms")
+"""Channels that go by the provider configurations of each company."""
 
 
 def providers(settings: Settings) -> Mapping[Kind, str]:
@@ -22,6 +29,7 @@ def providers(settings: Settings) -> Mapping[Kind, str]:
             f"the sandbox names {_and(idle)}, which this gateway does not serve: "
             "add it to --channels (LEADCLOCK_CHANNELS), or leave it out of --sandbox (LEADCLOCK_SANDBOX)"
         )
+    _check_names(settings)
     found = {channel: provider for channel in settings.channels if (provider := _provider(settings, channel))}
     missing = [channel for channel in settings.channels if channel not in found]
     if missing:
@@ -29,9 +37,30 @@ def providers(settings: Settings) -> Mapping[Kind, str]:
     return found
 
 
+def provider_names(settings: Settings, channel: str) -> tuple[str, ...]:
+    """Return the providers that the operator names and that serve a channel."""
+    return tuple(name for name in settings.providers if channel in find_provider(name).channels)
+
+
+def _check_names(settings: Settings) -> None:
+    """Raise `SettingsError` for a provider that cannot be used, or that a vendor could not report to."""
+    for name in settings.providers:
+        try:
+            find_provider(name)
+        except UnknownProviderError as error:
+            raise SettingsError(f"--providers (LEADCLOCK_PROVIDERS): {name} {error}") from error
+    if settings.providers and not settings.public_url:
+        raise SettingsError(
+            "providers report to this deployment's API: set LEADCLOCK_PUBLIC_URL to where vendors reach it, "
+            "such as https://leads.example.com"
+        )
+
+
 def _provider(settings: Settings, channel: Kind) -> str | None:
     if channel in settings.sandbox:
         return SANDBOX
+    if channel in CONFIGURED and (names := provider_names(settings, channel)):
+        return ",".join(names)
     if channel == "email":
         return "smtp" if settings.smtp_host else None
     return "webhook" if channel == "webhook" else None
@@ -43,8 +72,8 @@ def _unserved(missing: list[Kind], others: Iterable[Kind]) -> str:
     voiceless = [channel for channel in missing if channel in SANDBOX_CHANNELS]
     if voiceless:
         parts.append(
-            f"this release has only the sandbox for {_and(voiceless)}, which reaches no real person and must be named "
-            f"(--sandbox {','.join(voiceless)}, or LEADCLOCK_SANDBOX)"
+            f"{_and(voiceless)} needs an installed provider (--providers twilio, or LEADCLOCK_PROVIDERS), or the sandbox, "
+            f"which reaches no real person and must be named (--sandbox {','.join(voiceless)}, or LEADCLOCK_SANDBOX)"
         )
     if "email" in missing:
         parts.append("email needs LEADCLOCK_SMTP_HOST, the host of your mail server")

@@ -45,6 +45,7 @@ from adapters.http.exchange.operator_access import OperatorAuthenticator
 from adapters.http.exchange.passwords import Passwords
 from adapters.http.exchange.ports import DeploymentReads, Impressions, Requests, RulesSource
 from adapters.http.exchange.problems import ProblemError
+from adapters.http.exchange.provider_services import ProviderServices
 from adapters.http.exchange.rates import Limiter
 from adapters.http.exchange.report_slots import COOLDOWN_SHARE, EngineThread, ReportSlots, hold_with_cooldown
 from adapters.http.exchange.request_metrics import RequestMetrics
@@ -111,6 +112,7 @@ def build_app(
     heartbeats: Heartbeats,
     sign_ins: SignIns,
     webhook_logs: WebhookLogReads,
+    providers: ProviderServices,
     settings: HttpSettings,
     now: Callable[[], Instant],
     ready: Callable[[], Awaitable[Mapping[str, str]]] = _ready,
@@ -138,6 +140,7 @@ def build_app(
         heartbeats=heartbeats,
         sign_ins=sign_ins,
         webhook_logs=webhook_logs,
+        providers=providers,
         settings=settings,
         authenticator=Authenticator(
             source, sign_ins=sign_ins, trusted_proxies=settings.trusted_proxies, unknown_key_limiter=unknown_keys

@@ -8,6 +8,7 @@ from adapters.http.exchange.exchange import Operation
 from adapters.http.impressions import impressions
 from adapters.http.leads import callers, lead_changes, leads, submissions, why
 from adapters.http.operator import dead_letters, operator
+from adapters.http.providers import callbacks
 from adapters.http.records import audit_logs, company, conversions, previews, records, schedule_versions
 from adapters.http.reports import reports
 from adapters.http.sign_in import sessions
@@ -42,6 +43,7 @@ OPERATIONS: tuple[Operation, ...] = (
     *operator.OPERATIONS,
     *dead_letters.OPERATIONS,
     *sessions.OPERATIONS,
+    *callbacks.OPERATIONS,
     *system.OPERATIONS,
 )
 

@@ -3,7 +3,7 @@
 Times are of the database's clock, so that the clocks of processes do not matter.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from adapters.errors import StoreError
 from adapters.gateway.ports import Kind
@@ -11,6 +11,7 @@ from adapters.gateway.providers import SANDBOX
 from adapters.postgres.database_errors import convert_read_errors
 from adapters.postgres.pool import FAILURES, Pool
 from adapters.postgres.sql import Schemas, queries
+from adapters.providers.registry import installed
 from adapters.reads.ports import Serving
 
 RENEW_SECONDS = 15.0
@@ -71,5 +72,11 @@ class PostgresServing:
         self._last = Serving(
             channels=frozenset(row["channel"] for row in rows),
             sandbox=tuple(sorted(row["channel"] for row in rows if SANDBOX in row["providers"])),
+            configured=frozenset(row["channel"] for row in rows if _is_configured(row["providers"])),
         )
         return self._last
+
+
+def _is_configured(served_by: Sequence[str]) -> bool:
+    """Return whether all gateways of a channel go by installed providers, which companies configure."""
+    return all(set(names.split(",")) <= installed().keys() for names in served_by)

@@ -530,10 +530,14 @@ class SubscriptionReads(Protocol):
 
 
 class Serving(Struct, frozen=True, kw_only=True):
-    """Which channels (call, sms, email, webhook) gateways serve, and which by the sandbox, which reaches no person."""
+    """Which channels (call, sms, email, webhook) gateways serve, and which by the sandbox, which reaches no person.
+
+    `configured` are those that go by the provider configurations of each company, and by nothing else.
+    """
 
     channels: frozenset[str] = frozenset()
     sandbox: tuple[str, ...] = ()
+    configured: frozenset[str] = frozenset()
 
 
 class ServedChannels(Protocol):

@@ -12,6 +12,7 @@ from adapters.http.agents.silence import SilenceReports
 from adapters.http.app import Api, build_app
 from adapters.http.exchange.hosts import read_hosts
 from adapters.http.exchange.impression_log import LogImpressions
+from adapters.http.exchange.provider_services import ProviderServices
 from adapters.http.exchange.requests import LogRequests
 from adapters.http.exchange.settings import RATES, HttpSettings, Rate, read_rate
 from adapters.http.server import serving
@@ -23,17 +24,21 @@ from adapters.postgres.heartbeats import PostgresHeartbeats
 from adapters.postgres.idempotency import PostgresIdempotencyKeys
 from adapters.postgres.operators import PostgresOperators
 from adapters.postgres.pool import Pool, open_pool
+from adapters.postgres.provider_orders import PostgresOrders
 from adapters.postgres.reads import PostgresReads
 from adapters.postgres.results import ResultWaiter
 from adapters.postgres.retention import Purge
 from adapters.postgres.sign_ins import PostgresSignIns
 from adapters.postgres.subscriptions import PostgresSubscriptionReads
 from adapters.postgres.webhook_logs import PostgresWebhookLogReads
+from adapters.providers.provider_http import GuardedProviderHttp
+from adapters.providers.reports import ProviderReports
 from adapters.reads.ports import ReadsUnavailableError
 from adapters.retry import Backoff, retry_until_stopped
 from adapters.roles.broker import describe
 from adapters.roles.context import Context
 from adapters.roles.periodic_jobs import PeriodicJobs
+from adapters.roles.provider_connections import provider_connections, provider_http
 from adapters.settings import PREFIX, SettingsError
 from adapters.settings import Settings as Deployment
 from engine.partition.ports import LogError
@@ -90,12 +95,13 @@ class ApiRole:
         jobs.start()
         watching = asyncio.create_task(self._watch_database(reads), name="watch the database")
         served = PostgresServing(pool)
+        vendors = provider_http(context)
         silence = SilenceReports(PostgresHeartbeats(pool), reads, requests)
         reporting = asyncio.create_task(silence.run(), name="report silent agents")
         refreshing = asyncio.create_task(_refresh_serving(served), name="refresh serving")
         try:
             await self._read_first_rules(stop)
-            app = self._app(pool, requests, impressions, reads, results, served)
+            app = self._app(pool, requests, impressions, reads, results, served, vendors)
             serve = serving(
                 app,
                 host=settings.http_host,
@@ -119,6 +125,7 @@ class ApiRole:
             await impressions.close()
             await impression_appender.close()
             await results.close()
+            await vendors.close()
             await pool.close()
 
     def _app(  # noqa: PLR0917 - what the process opened
@@ -129,8 +136,9 @@ class ApiRole:
         reads: PostgresReads,
         results: ResultWaiter,
         served: PostgresServing,
+        vendors: GuardedProviderHttp,
     ) -> Api:
-        context = self._context
+        context, orders = self._context, PostgresOrders(pool)
         return build_app(
             requests=requests,
             impressions=impressions,
@@ -142,6 +150,11 @@ class ApiRole:
             operators=PostgresOperators(pool),
             deployment=LogDeployment(context, pool),
             announcements=results,
+            providers=ProviderServices(
+                connections=provider_connections(context, vendors),
+                orders=orders,
+                reports=ProviderReports(requests, orders, context.clock.now),
+            ),
             heartbeats=PostgresHeartbeats(pool),
             sign_ins=PostgresSignIns(pool),
             webhook_logs=PostgresWebhookLogReads(pool),
@@ -201,6 +214,7 @@ def _http_settings(context: Context) -> HttpSettings:
         hosts=_hosts(settings),
         connections_per_address=settings.http_connections_per_address,
         speed=settings.clock_speed,
+        public_url=settings.public_url,
         webhook_networks=networks(settings.webhook_private_networks),
         own_ports=context.own_ports,
         reports_max=max(1, settings.postgres_pool // CONNECTIONS_PER_REPORT),

@@ -4,31 +4,48 @@ import asyncio
 import os
 import socket
 import uuid
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
 
 import structlog
 
 from adapters.errors import StoreError
 from adapters.gateway.addresses import networks
-from adapters.gateway.channels import Channel, call_channel, email_channel, sms_channel, webhook_channel
+from adapters.gateway.channels import (
+    Channel,
+    call_channel,
+    configured_call_channel,
+    configured_sms_channel,
+    email_channel,
+    sms_channel,
+    webhook_channel,
+)
+from adapters.gateway.configured import ConfiguredProviders
 from adapters.gateway.delivery import SHUTDOWN_SECONDS
 from adapters.gateway.gateway import Gateway
 from adapters.gateway.ports import GatewayRegistry, Kind
-from adapters.gateway.providers import SANDBOX, providers
+from adapters.gateway.providers import CONFIGURED, SANDBOX, provider_names, providers
 from adapters.gateway.sandbox import SandboxSms, SandboxVoice
 from adapters.gateway.smtp import SmtpEmail, SmtpSettings
 from adapters.gateway.webhook import SignedWebhooks
+from adapters.http.exchange.requests import LogRequests
 from adapters.observability.metrics import Metrics
 from adapters.postgres.deliveries import PostgresDeliveries
 from adapters.postgres.gateways import RENEW_SECONDS, PostgresGateways
 from adapters.postgres.pool import open_pool
+from adapters.postgres.provider_orders import PostgresOrders
 from adapters.postgres.webhook_logs import PostgresWebhookLog
+from adapters.providers.checks import OrderChecks
+from adapters.providers.connections import Connections
+from adapters.providers.orders import Orders
+from adapters.providers.reports import ProviderReports
 from adapters.roles.context import Context
 from adapters.roles.group_membership import GroupMembership
 from adapters.roles.periodic_jobs import PeriodicJobs
+from adapters.roles.provider_connections import provider_connections, provider_http
 from adapters.settings import Settings
-from schemas.instant import DAY
+from schemas.instant import DAY, SECOND
+from schemas.records import ProviderChannel
 from schemas.topics import COMMAND_TOPICS
 
 logger = structlog.get_logger(__name__)
@@ -65,19 +82,24 @@ class GatewayRole:
         register = PostgresGateways(pool)
         webhook_log = PostgresWebhookLog(pool)
         webhooks = self._webhooks(webhook_log)
+        orders, vendors = PostgresOrders(pool), provider_http(context)
         jobs = PeriodicJobs()
         jobs.add("forget claims", lambda: deliveries.forget(context.clock.now() - CLAIMS_RETENTION), minutes=FORGET_MINUTES)
         jobs.add("purge webhook logs", lambda: webhook_log.purge(context.clock.now()), minutes=FORGET_MINUTES)
         jobs.add("forget gateways", register.forget, minutes=FORGET_MINUTES)
+        jobs.add("forget orders", lambda: orders.forget(CLAIMS_RETENTION / SECOND), minutes=FORGET_MINUTES)
         jobs.start()
         if SANDBOX in self._providers.values():
             channels = [channel for channel, provider in self._providers.items() if provider == SANDBOX]
             await logger.awarning("sandbox.enabled", channels=channels)
-        self._gateways = [self._gateway(channel, deliveries) for channel in self._channels(webhooks)]
+        connections = provider_connections(context, vendors)
+        built = self._channels(webhooks, lambda kind: self._configured(kind, orders, connections))
+        self._gateways = [self._gateway(channel, deliveries) for channel in built]
         self._memberships = [self._membership(gateway) for gateway in self._gateways]
         registering = asyncio.create_task(self._register(register), name="register")
         try:
-            await self._carry_out(stop)
+            async with self._checking(orders, connections):
+                await self._carry_out(stop)
         finally:
             jobs.stop()
             registering.cancel()
@@ -86,6 +108,7 @@ class GatewayRole:
                 async with asyncio.timeout(SHUTDOWN_SECONDS):
                     await register.stop(self._process)
             await webhooks.close()
+            await vendors.close()
             await pool.close()
 
     async def _register(self, register: GatewayRegistry) -> None:
@@ -161,15 +184,68 @@ class GatewayRole:
             log=log,
         )
 
-    def _channels(self, webhooks: SignedWebhooks) -> list[Channel]:
+    def _configured(self, kind: ProviderChannel, orders: Orders, connections: Connections) -> ConfiguredProviders:
+        context = self._context
+        return ConfiguredProviders(
+            kind,
+            provider_names(context.settings, kind),
+            rules=context.rules,
+            orders=orders,
+            connections=connections,
+            clock=context.clock,
+        )
+
+    @asynccontextmanager
+    async def _checking(self, orders: Orders, connections: Connections) -> AsyncIterator[None]:
+        """Look up open orders meanwhile, on the channels that go by provider configurations."""
+        context = self._context
+        kinds: list[ProviderChannel] = [kind for kind in CONFIGURED if self._providers.get(kind, SANDBOX) != SANDBOX]
+        if not kinds:
+            yield
+            return
+        appender = await context.log.appender()
+        requests = LogRequests(
+            context.log, names=context.names, appender=appender, rules=context.rules, now=context.clock.now, wait=_no_result
+        )
+        reports = ProviderReports(requests, orders, context.clock.now)
+        tasks = [asyncio.create_task(self._checks(kind, orders, connections, reports).run()) for kind in kinds]
+        try:
+            yield
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            await requests.close()
+            await appender.close()
+
+    def _checks(
+        self, kind: ProviderChannel, orders: Orders, connections: Connections, reports: ProviderReports
+    ) -> OrderChecks:
+        return OrderChecks(kind, orders=orders, connections=connections, reports=reports, rules=self._context.rules.rules)
+
+    def _channels(
+        self, webhooks: SignedWebhooks, configured: Callable[[ProviderChannel], ConfiguredProviders]
+    ) -> list[Channel]:
         clock = self._context.clock
         built: Mapping[Kind, Callable[[], Channel]] = {
-            "call": lambda: call_channel(SandboxVoice(clock)),
-            "sms": lambda: sms_channel(SandboxSms(clock)),
+            "call": lambda: (
+                call_channel(SandboxVoice(clock))
+                if self._providers["call"] == SANDBOX
+                else configured_call_channel(configured("call"))
+            ),
+            "sms": lambda: (
+                sms_channel(SandboxSms(clock))
+                if self._providers["sms"] == SANDBOX
+                else configured_sms_channel(configured("sms"))
+            ),
             "email": lambda: email_channel(SmtpEmail(_smtp(self._context.settings), clock)),
             "webhook": lambda: webhook_channel(webhooks),
         }
         return [built[kind]() for kind in self._providers]
+
+
+async def _no_result(_request_id: str, _timeout_seconds: float) -> None:
+    """Wait for no result: nobody asks for those of reports."""
 
 
 def _smtp(settings: Settings) -> SmtpSettings:

@@ -5,6 +5,7 @@ misspelt name is not silently ignored.
 """
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, get_args
 
 from msgspec import Struct
@@ -26,15 +27,31 @@ from engine.account.groups import (
 from engine.account.law import LAW_FIELDS, read_rule_pack
 from engine.account.pausing import change_unpause
 from engine.account.plans import Errors, Exists, check_margin, check_steps, read_steps, read_triggers, read_windows
+from engine.account.provider_configurations import (
+    FALLBACK_ORDER_MAX,
+    merge_secrets,
+    provider_name,
+    provider_settings,
+)
 from engine.account.publishing import PUBLISH_INPUTS, WRITTEN_BY_PUBLISHING
 from engine.account.subscriptions import check_triggers, events, hook_timeout, trigger_fields
 from engine.account.teams import TEAM, lead_filters, permissions, user_email, users_emails
 from engine.account.teams import check_references as check_team_references
 from engine.account.unblock_jobs import check_bounds
 from engine.account.users import check_user, password_hash, second_factor_salt
-from engine.account.values import PARSERS, Parser, agent_message_content, choice, ids, number_or_sip, optional, origins
+from engine.account.values import (
+    GENERATION_MAX,
+    PARSERS,
+    Parser,
+    agent_message_content,
+    choice,
+    ids,
+    number_or_sip,
+    optional,
+    origins,
+)
 from engine.partition.draft import RefusedError
-from engine.submission.fields import FieldError, is_blank, parse_boolean, parse_id, parse_zone
+from engine.submission.fields import FieldError, is_blank, parse_boolean, parse_id, parse_integer, parse_zone
 from schemas.instant import EPOCH, Instant
 from schemas.records import (
     RECORD_BODIES,
@@ -45,6 +62,8 @@ from schemas.records import (
     Body,
     Buyer,
     BuyerGroup,
+    ProviderChannel,
+    ProviderConfiguration,
     RulePack,
     Schedule,
     Subscription,
@@ -64,6 +83,7 @@ _READ_TOGETHER: dict[str, frozenset[str]] = {
     "schedule": _PLAN_FIELDS,
     "action_group": frozenset({"steps"}),
     "rule_pack": LAW_FIELDS,
+    "provider_configuration": frozenset({"sealed_secrets"}),
 }
 
 # Written by the account itself, or only ever read one way.
@@ -77,6 +97,7 @@ _NOT_GIVEN: dict[str, frozenset[str]] = {
 _FIXED: dict[str, frozenset[str]] = {
     "api_key": frozenset({"public_key"}),
     "unblock_contact_job": frozenset(UnblockContactJob.__struct_fields__),
+    "provider_configuration": frozenset({"channel", "provider"}),
 }
 _EXTRA: dict[str, frozenset[str]] = {
     "company": frozenset({"id"}),
@@ -107,8 +128,17 @@ _PARSERS: dict[tuple[str, str], Any] = {
     ("user", "second_factor_salt"): optional(second_factor_salt),
     ("subscription", "on_error"): choice("deny", "allow"),
     ("subscription", "timeout_seconds"): hook_timeout,
+    ("provider_configuration", "channel"): choice(*get_args(ProviderChannel)),
+    ("provider_configuration", "provider"): provider_name,
+    ("provider_configuration", "settings"): provider_settings,
+    ("provider_configuration", "number_ids"): ids,
+    ("provider_configuration", "fallback_order"): partial(parse_integer, least=0, most=FALLBACK_ORDER_MAX),
+    ("provider_configuration", "callback_generation"): partial(parse_integer, least=1, most=GENERATION_MAX),
 }
 
+
+_OWN_READERS: Mapping[type[Body], Any] = {RulePack: read_rule_pack, ProviderConfiguration: merge_secrets}
+"""What reads the fields of a type that are read together."""
 
 _OWN_REFERENCES: Mapping[type[Body], Any] = {AccessControlList: check_team_references, Subscription: check_triggers}
 """What looks up the references that a type has in fields of its own."""
@@ -146,8 +176,8 @@ def read_body(
         _read_plan(given, values, errors, exists, group_of, fleet_named=fleet_named)
     if kind is ActionGroup:
         _read_group(given, values, errors, exists, fleet_named)
-    if kind is RulePack:
-        read_rule_pack(given, values, errors)
+    if kind in _OWN_READERS:
+        _OWN_READERS[kind](given, values, errors)
     if current is None:
         _check_new(kind, values, errors, now=now)
     _check_required(kind, values, errors)
@@ -290,6 +320,7 @@ _LIST_REFERENCES = {
     "buyer_group_ids": "buyer_group",
     "buyer_fleet_ids": "buyer_fleet",
     "call_center_ids": "call_center",
+    "number_ids": "number",
 }
 _REFERENCES = {
     "offer_id": "offer",

@@ -18,6 +18,7 @@ NAMING_FIELDS: Mapping[str, str] = {
     "buyer_fleet_ids": "buyer_fleet",
     "traffic_source_id": "traffic_source",
     "number_id": "number",
+    "number_ids": "number",
     "traffic_source_ids": "traffic_source",
     "outgoing_webhook_id": "outgoing_webhook",
     "action_group_id": "action_group",

@@ -19,6 +19,7 @@ from schemas.records import (
     CallDisposition,
     Number,
     Offer,
+    ProviderConfiguration,
     Record,
     Schedule,
     Subscription,
@@ -69,6 +70,8 @@ def references_of(body: Body) -> set[Reference]:
 def _references(body: Body) -> Iterator[Reference]:
     if isinstance(body, Schedule | Number) and body.offer_id is not None:
         yield "offer", body.offer_id
+    if isinstance(body, ProviderConfiguration):
+        yield from (("number", number_id) for number_id in body.number_ids)
     if isinstance(body, Offer | BuyerGroup | Agent | AgentMessage):
         yield from (("buyer", buyer_id) for buyer_id in body.buyer_ids)
     if isinstance(body, Buyer):
@@ -77,15 +80,20 @@ def _references(body: Body) -> Iterator[Reference]:
         yield from _agent_references(body)
     if isinstance(body, Offer | AgentMessage):
         yield from (("buyer_group", group_id) for group_id in body.buyer_group_ids)
-    if isinstance(body, Schedule):
-        yield from _reaction_references(body)
-        yield from _step_references((*body.steps, *body.end_steps))
-    elif isinstance(body, ActionGroup):
-        yield from _step_references(body.steps)
+    if isinstance(body, Schedule | ActionGroup):
+        yield from _plan_references(body)
     elif isinstance(body, Subscription):
         yield from named_by_triggers(body.trigger_fields)
     elif isinstance(body, CallDisposition) and body.action_group_id is not None:
         yield "action_group", body.action_group_id
+
+
+def _plan_references(body: Schedule | ActionGroup) -> Iterator[Reference]:
+    if isinstance(body, Schedule):
+        yield from _reaction_references(body)
+        yield from _step_references((*body.steps, *body.end_steps))
+    else:
+        yield from _step_references(body.steps)
 
 
 def _reaction_references(body: Schedule) -> Iterator[Reference]:

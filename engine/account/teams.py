@@ -35,6 +35,7 @@ PERMISSIONS: Mapping[str, tuple[str, ...]] = {
     **{record_type: _EVERY_RECORD for record_type in RECORD_BODIES if record_type not in {"company", TEAM}},
     "outgoing_webhook": (*_EVERY_RECORD, "secret", "fire"),
     "subscription": (*_EVERY_RECORD, "secret", "replay", "enable"),
+    "provider_configuration": (*_EVERY_RECORD, "secret"),
     "unblock_contact_job": ("read", "create", "delete"),
     "agent_status": (*_EVERY_RECORD, "set"),
     "agent_message": (*_EVERY_RECORD, "acknowledge"),

@@ -97,6 +97,9 @@ CONFIRMATION_LENGTH_MAX = 320
 CONTACT_ID_LENGTH_MAX = 64
 """Ours have 16 digits at most; a sender's own may be a uuid."""
 
+GENERATION_MAX = 1_000_000
+"""Of secrets and callback URLs: a new one each minute for two years."""
+
 SCOPES_MAX = 50
 NETWORKS_MAX = 100
 
@@ -473,7 +476,7 @@ PARSERS: dict[str, Parser] = {
     "method": choice("POST", "PUT"),
     "headers": headers,
     "body_template": optional(body_template),
-    "secret_generation": partial(parse_integer, least=1, most=1_000_000),
+    "secret_generation": partial(parse_integer, least=1, most=GENERATION_MAX),
     "secret_rotated_at": optional(moment),
     "public_key": public_key,
     "private_key_sha256": sha256,

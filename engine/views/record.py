@@ -20,6 +20,7 @@ from schemas.records import (
     BuyerFleet,
     BuyerGroup,
     Offer,
+    ProviderConfiguration,
     TrafficSource,
     UnblockContactJob,
     User,
@@ -36,6 +37,7 @@ FLEET_TYPE = "buyer_fleet"
 HIDDEN_FIELDS: dict[str, frozenset[str]] = {
     "api_key": frozenset({"private_key_sha256"}),
     "user": frozenset({"password_hash", "second_factor_salt"}),
+    "provider_configuration": frozenset({"sealed_secrets"}),
     **dict.fromkeys(CAPS_OF, frozenset({"caps"})),
 }
 
@@ -61,6 +63,7 @@ TYPE_NAMES: dict[str, str] = {
     "agent_message": "AgentMessage",
     "subscription": "Subscription",
     "user": "User",
+    "provider_configuration": "ProviderConfiguration",
 }
 
 PROJECTED_COLUMNS: dict[str, dict[str, Any]] = {
@@ -165,6 +168,8 @@ def _derived(record_type: str, body: Body, slots_held: int, used: Used, members:
         shown |= {"buyers_count": len(members), "buyer_ids": list(members)}
     if isinstance(body, User):
         shown |= {"has_password": body.password_hash is not None, "has_second_factor": body.second_factor_salt is not None}
+    if isinstance(body, ProviderConfiguration):
+        shown["secret_names"] = sorted(body.sealed_secrets)
     if isinstance(body, Offer | BuyerGroup):
         shown["buyers_count"] = len(body.buyer_ids)
     if isinstance(body, Buyer | BuyerGroup | TrafficSource):
@@ -181,12 +186,19 @@ def counted_columns(record_type: str) -> frozenset[str]:
     return derived if record_type == FLEET_TYPE else derived - {"buyers_count", *CAPS_OF.get(record_type, ())}
 
 
+_OF_SECRETS: Mapping[str, tuple[str, ...]] = {
+    "user": ("has_password", "has_second_factor"),
+    "provider_configuration": ("secret_names",),
+}
+"""Columns that say which secrets are set."""
+
+
 def _derived_names(record_type: str) -> tuple[str, ...]:
     """Return the columns that follow from others."""
     if record_type == "unblock_contact_job":
         return JOB_COLUMNS
-    if record_type == "user":
-        return ("has_password", "has_second_factor")
+    if record_type in _OF_SECRETS:
+        return _OF_SECRETS[record_type]
     if record_type in PROJECTED_COLUMNS:
         return tuple(PROJECTED_COLUMNS[record_type])
     counted = ("buyers_count",) if record_type in {"offer", "buyer_group", FLEET_TYPE} else ()

@@ -36,11 +36,11 @@ LANGUAGES = frozenset(
     {
         "steps", "end_steps", "triggers", "windows", "on_reply", "on_inbound_connected", "on_conversion", "min_spacing",
         "pauses", "rules", "holiday_sets", "id", "schedule", "outcomes", "history", "lead",
-        "filters",
+        "filters", "settings", "secrets", "provider",
     }
 )  # fmt: skip
 """Fields whose parts are a language of their own, of schedules or of rules of law: the document tells their types, the
-account what they may say together."""
+account what they may say together. Settings and secrets are those of an installed provider."""
 
 SENTENCES: Mapping[str, str] = {
     r"a (valid )?telephone number|must be a number such as": "which numbers exist is no pattern",

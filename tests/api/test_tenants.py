@@ -89,6 +89,7 @@ OF_FIELD: Mapping[str, tuple[str, ...]] = {
     "number_id": (RECORDS["number"],),
     "call_center_id": (RECORDS["call_center"],),
     "call_center_ids": (RECORDS["call_center"],),
+    "number_ids": (RECORDS["number"],),
     "agent_status_id": (RECORDS["agent_status"],),
     "record_id": (RECORDS["buyer"],),
     "key_id": (RECORDS["api_key"],),
@@ -102,7 +103,7 @@ OF_FIELD: Mapping[str, tuple[str, ...]] = {
 
 NAMES_NOTHING = frozenset(
     {
-        *("ring_pool_id", "provider_configuration_id", "agent_id"),  # of the gateway's own world: there are no such records
+        *("ring_pool_id", "provider_configuration_id", "agent_id"),  # as a gateway of the company itself reports them
         # What a company calls its own.
         *("user_buyer_id", "user_fleet_id", "user_traffic_source_id", "external_record_id", "sub_id"),
         "lead_import_id",

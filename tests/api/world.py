@@ -83,6 +83,10 @@ MADE: dict[str, tuple[str, dict[str, Any]]] = {
         {"name": "S", "url": "https://crm.example.com/x", "events": ["lead_created"]},
     ),
     "user": ("users", {"name": "U"}),
+    "provider_configuration": (
+        "provider_configurations",
+        {"name": "P", "channel": "sms", "provider": "twilio", "settings": {"account_sid": "AC0"}},
+    ),
     "unblock_contact_job": ("unblock_contact_jobs", {"blocked_at_to": "2020-01-01T00:00:00Z"}),
 }
 

@@ -16,6 +16,10 @@ SUITES = {
         "EmailProvider": "tests/adapters/gateway/email_contract.py",
         "WebhookSender": "tests/adapters/gateway/webhook_contract.py",
     },
+    "adapters.providers.ports": {
+        "Connection": "adapters/providers/testing.py",
+        "Provider": "adapters/providers/testing.py",
+    },
     "adapters.intake.adopted": {"Checkpoints": "tests/adapters/assignment_contract.py"},
     "adapters.partitions.host": {"Assignment": "tests/adapters/assignment_contract.py"},
     "adapters.projector.store": {"ProjectionStore": "tests/adapters/projector/test_stores.py"},

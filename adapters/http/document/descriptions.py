@@ -151,6 +151,10 @@ BY_NAME: Mapping[str, str] = {
         "Asks for events: each is posted to `url`, signed as Standard Webhooks say. A URL that leads to a private address "
         "is refused, unless the operator allows its network."
     ),
+    "create_provider_configuration": (
+        "Says by which account with a provider calls, texts or e-mails are carried out. Its settings are checked; its "
+        "secrets are encrypted before they are stored, and no answer shows them."
+    ),
     "list_subscription_deliveries": "Lists the last 30 days' events of a subscription, the newest first, with their state.",
     "show_subscription_delivery": "Returns one event as it is sent, with every attempt and what the receiver answered.",
     "replay_subscription": (

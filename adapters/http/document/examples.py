@@ -84,6 +84,7 @@ RECORDS: Mapping[str, str] = {
     "agent_message": "70025",
     "subscription": "70026",
     "user": "70027",
+    "provider_configuration": "70028",
 }
 CALL = "70010"
 
@@ -163,6 +164,14 @@ _CREATED: Mapping[str, Mapping[str, Any]] = {
         "trigger_fields": {"offer_id": int(RECORDS["offer"])},
     },
     "user": {"name": "Grace", "email": NEW_EMAIL, "time_zone": "America/New_York"},
+    "provider_configuration": {
+        "name": "Twilio, calls",
+        "channel": "call",
+        "provider": "twilio",
+        "settings": {"account_sid": "AC0123456789abcdef0123456789abcdef"},
+        "secrets": {"auth_token": "the token of that account"},
+        "number_ids": [int(RECORDS["number"])],
+    },
 }
 _CHANGED: Mapping[str, Mapping[str, Any]] = {
     "schedule": {"paused": True},
@@ -184,6 +193,7 @@ _CHANGED: Mapping[str, Mapping[str, Any]] = {
     "agent_message": {"content": "New script from one o'clock on."},
     "subscription": {"events": ["lead_ended"], "paused": True},
     "user": {"password": PASSWORD},
+    "provider_configuration": {"fallback_order": 200, "secrets": {"auth_token": "a newer token"}},
 }
 _LISTED = {"number": "id", "unblock_contact_job": "id,state,unblock_count", "agent_message": "id,content"}
 _ROOTS = {"api_key": ("key", "keys"), "agent_status": ("agent_status", "agent_statuses")}

@@ -49,6 +49,7 @@ from adapters.http.exchange.parameters import read_id, unknown_parameters
 from adapters.http.exchange.passwords import Passwords
 from adapters.http.exchange.ports import DeploymentReads, Impressions, Requests, RulesSource
 from adapters.http.exchange.problems import ProblemError, not_found
+from adapters.http.exchange.provider_services import ProviderServices
 from adapters.http.exchange.rates import Limiter
 from adapters.http.exchange.report_slots import EngineThread, ReportSlots
 from adapters.http.exchange.settings import HttpSettings
@@ -124,6 +125,7 @@ class Services(Struct, frozen=True, kw_only=True):
     heartbeats: Heartbeats
     sign_ins: SignIns
     webhook_logs: WebhookLogReads
+    providers: ProviderServices
     settings: HttpSettings
     authenticator: Authenticator
     operator_authenticator: OperatorAuthenticator

@@ -42,9 +42,13 @@ def read_number_field(exchange: Exchange, parameters: Parameters, field: str) ->
     return found
 
 
-def location_fields(exchange: Exchange, number: ParsedNumber) -> dict[str, Any]:
-    """Return country, time zones and states that a number suggests, as fields of a request that may create a lead."""
-    country = number.country or country_of(exchange.services.source.rules, exchange.company_id)
+def location_fields(exchange: Exchange, number: ParsedNumber, *, company_id: int | None = None) -> dict[str, Any]:
+    """Return country, time zones and states that a number suggests, as fields of a request that may create a lead.
+
+    `company_id` is that of the key, unless it is given.
+    """
+    owner = exchange.company_id if company_id is None else company_id
+    country = number.country or country_of(exchange.services.source.rules, owner)
     place = Reading({}, exchange.now).place(country, number)
     columns = {} if number.country is None else {"country": number.country}
     return {"columns": columns, "zones": place.zones, "zone_source": place.source, "states": place.states}

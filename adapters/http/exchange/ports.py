@@ -25,13 +25,21 @@ class Requests(Protocol):
     """
 
     async def submit(
-        self, topic: str, key: str, message: Message, *, request_id: str, company_id: int, actor: str | None = None
+        self,
+        topic: str,
+        key: str,
+        message: Message,
+        *,
+        request_id: str,
+        company_id: int,
+        actor: str | None = None,
+        source: str = "/api",
     ) -> None:
         """Append a request and return when it is durable.
 
-        `request_id` becomes its `ce_id`: a repeat with the same id changes nothing. `actor` becomes its `ce_actor`.
-        `ce_rules` says how far this process has read the rules of the company. Raises `EventsUnavailableError`; raises
-        `RecordRefusedError` if the record is too large: it was not stored, and a repeat does not help.
+        `request_id` becomes its `ce_id`, `source` its `ce_source`: a repeat with both changes nothing. `actor` becomes its
+        `ce_actor`. `ce_rules` says how far this process has read the rules of the company. Raises `EventsUnavailableError`,
+        and `RecordRefusedError` if the record is too large: it was not stored, and a repeat does not help.
         """
         ...
 

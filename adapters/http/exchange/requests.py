@@ -56,12 +56,21 @@ class LogRequests(AppendQueue):
         self._wait = wait
 
     async def submit(
-        self, topic: str, key: str, message: Message, *, request_id: str, company_id: int, actor: str | None = None
+        self,
+        topic: str,
+        key: str,
+        message: Message,
+        *,
+        request_id: str,
+        company_id: int,
+        actor: str | None = None,
+        source: str = SOURCE,
     ) -> None:
         """Append a request; see the port."""
         if self._waiting_count >= WAITING_MAX:
             raise EventsUnavailableError(f"{WAITING_MAX} requests wait for the log")
-        record = self._record(topic, key, message, request_id=request_id, company_id=company_id, actor=actor)
+        envelope = self._envelope(message, request_id=request_id, company_id=company_id, actor=actor, source=source)
+        record = Outgoing(self._names.of(topic), key.encode(), to_json(message), to_headers(envelope))
         size = record_bytes(record)
         if size > RECORD_BYTES_MAX:
             raise RecordRefusedError(f"the request would be a record of {size} bytes", index=0)
@@ -82,17 +91,14 @@ class LogRequests(AppendQueue):
         """Return the result of a request; see the port."""
         return await self._wait(request_id, timeout_seconds)
 
-    def _record(
-        self, topic: str, key: str, message: Message, *, request_id: str, company_id: int, actor: str | None
-    ) -> Outgoing:
+    def _envelope(self, message: Message, *, request_id: str, company_id: int, actor: str | None, source: str) -> Envelope:
         partition, sequence = self._rules.seen(company_id)
-        envelope = Envelope(
+        return Envelope(
             id=request_id,
             type=REQUEST_TYPES[type(message)],
-            source=SOURCE,
+            source=source,
             time=self._now(),
             rules_partition=partition,
             rules_sequence=sequence,
             actor=actor,
         )
-        return Outgoing(self._names.of(topic), key.encode(), to_json(message), to_headers(envelope))

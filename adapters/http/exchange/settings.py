@@ -64,6 +64,7 @@ class HttpSettings(Struct, frozen=True, kw_only=True):
     - `speed`: above 1, domain time runs faster than wall time; the answers say so in `Leadclock-Speed`.
     - `connections_per_address`: also limits requests in flight. Behind a trusted proxy it counts the forwarded address.
     - `webhook_networks`, `own_ports`: a webhook's host must be public, or be in these networks on a port not of our own.
+    - `public_url`: the address at which vendors reach this deployment; empty: none can.
     - `reports_max`: reports, forecasts and previews at once (`adapters.http.exchange.report_slots`).
     """
 
@@ -77,3 +78,4 @@ class HttpSettings(Struct, frozen=True, kw_only=True):
     webhook_networks: tuple[IPv4Network | IPv6Network, ...] = ()
     own_ports: Collection[int] = ()
     reports_max: int = REPORTS_MAX
+    public_url: str = ""

@@ -37,6 +37,7 @@ GIVEN_BY_US: Mapping[str, frozenset[str]] = {
     "outgoing_webhook": frozenset({"secret_generation", "secret"}),
     "subscription": frozenset({"secret_generation", "secret_rotated_at", "secret"}),
     "user": frozenset({"password_hash", "second_factor_salt", "has_password", "has_second_factor"}),
+    "provider_configuration": frozenset({"sealed_secrets", "callback_generation", "callback_url"}),
     "buyer": CAP_FIELDS,
     "buyer_group": frozenset({*CAP_FIELDS, "paused_at", "unpaused_at", "paused_by_user_id"}),
     "traffic_source": CAP_FIELDS,
@@ -48,6 +49,7 @@ ACTIONS: Mapping[str, tuple[str, ...]] = {
     "schedule": ("rotate_lead_token",),
     **dict.fromkeys(("outgoing_webhook", "subscription"), ("rotate_secret",)),
     "user": ("remove_second_factor",),
+    "provider_configuration": ("rotate_callback_url",),
 }
 """Booleans that request a new token or secret, or that one is removed."""
 
@@ -55,7 +57,7 @@ _LISTS = frozenset(
     {
         "buyer_ids", "buyer_group_ids", "add_buyer_ids", "remove_buyer_ids", "add_user_buyer_ids", "remove_user_buyer_ids",
         "buyer_fleet_ids", "filters", "scopes", "ip_allow_list", "users_emails",
-        "call_center_ids", "events",
+        "call_center_ids", "events", "number_ids",
     }
 )  # fmt: skip
 """Lists. In a form or query: comma-separated, or JSON as in an export."""
@@ -64,6 +66,7 @@ _STRUCTURES = frozenset(
     {
         "steps", "end_steps", "triggers", "windows", "headers", "pauses", "min_spacing", "rules", "holiday_sets", "on_reply",
         "on_inbound_connected", "on_conversion", "business_hours", "permissions", "lead_filters", "trigger_fields",
+        "settings", "secrets",
     }
 )  # fmt: skip
 """In a form, as JSON."""
@@ -86,6 +89,7 @@ _BESIDE: Mapping[str, frozenset[str]] = {
     "buyer_group": GROUP_INPUTS,
     "schedule": PUBLISH_INPUTS,
     "user": frozenset({_SECRET}),
+    "provider_configuration": frozenset({"secrets"}),
 }
 
 
@@ -117,7 +121,7 @@ def read_record_fields(exchange: Exchange, record_type: str, shown: Mapping[str,
         elif not (name in moved or _is_as_shown(value, shown[name])):
             faults[name] = [_unwritable(record_type, name, is_new=body is None)]
     if faults:
-        others = _other_faults(exchange, record_type, fields, body)
+        others = other_faults(exchange, record_type, fields, body)
         detail = f"Correct {', '.join(list(faults)[:NAMED_MAX])} and resend; nothing was changed."
         raise ProblemError("validation_failed", detail, {**others, **faults})
     return fields
@@ -154,6 +158,7 @@ _RENEWED_BY: Mapping[str, str] = {
     "secret": "rotate_secret",
     "secret_generation": "rotate_secret",
     "secret_rotated_at": "rotate_secret",
+    **dict.fromkeys(("callback_url", "callback_generation"), "rotate_callback_url"),
 }
 
 
@@ -195,7 +200,7 @@ def _is_same(value: Any, known: Any) -> bool:
     return bool(value == known)
 
 
-def _other_faults(exchange: Exchange, record_type: str, fields: Mapping[str, Any], body: Body | None) -> Faults:
+def other_faults(exchange: Exchange, record_type: str, fields: Mapping[str, Any], body: Body | None) -> Faults:
     """Return the faults that the account would find in the other fields, so that one answer lists every bad field."""
     rules, company_id = exchange.services.source.rules, exchange.company_id
 
@@ -217,7 +222,7 @@ def _other_faults(exchange: Exchange, record_type: str, fields: Mapping[str, Any
     return {}
 
 
-_NOT_OF_ACCOUNT = frozenset({"add_user_buyer_ids", "remove_user_buyer_ids", _SECRET})
+_NOT_OF_ACCOUNT = frozenset({"add_user_buyer_ids", "remove_user_buyer_ids", "secrets", _SECRET})
 """References to buyers, which only the account can resolve, and what never gets there."""
 
 

@@ -32,6 +32,12 @@ from adapters.http.exchange.problems import ProblemError, not_found, require_row
 from adapters.http.exchange.references import is_known
 from adapters.http.exchange.writes import read_if_match, submit_change
 from adapters.http.records.counted_columns import GROUP, Counted, read_in_order
+from adapters.http.records.provider_fields import (
+    PROVIDER_CONFIGURATION,
+    callback_url_of,
+    next_generation,
+    read_provider_fields,
+)
 from adapters.http.records.record_fields import ACTIONS, read_record_fields, settable
 from adapters.http.records.served_channels import refuse_unserved
 from adapters.http.schema.inputs import choice, record_inputs
@@ -46,7 +52,7 @@ from engine.views.caps import LIST_ORDERS
 from engine.views.cells import spelled_out
 from engine.views.record import FLEET_TYPE, TYPE_NAMES, record_columns, record_view, shown_fields
 from schemas.instant import to_rfc3339
-from schemas.records import CAPPED_TYPES, RECORD_BODIES, Body, Company, User, called
+from schemas.records import CAPPED_TYPES, RECORD_BODIES, Body, Company, ProviderConfiguration, User, called
 from schemas.requests import RecordChangeRequested
 
 UNSORTABLE = frozenset({"body_template", "private_key_sha256", "password_hash", "second_factor_salt"})
@@ -110,6 +116,7 @@ KINDS: tuple[Kind, ...] = (
     Kind("agent_message", "agent_messages", "agent_message"),
     Kind("subscription", "subscriptions", "subscription"),
     Kind("user", "users", "user"),
+    Kind(PROVIDER_CONFIGURATION, "provider_configurations", "provider_configuration"),
 )
 KINDS_BY_TYPE: Mapping[str, Kind] = {kind.type: kind for kind in KINDS}
 
@@ -202,6 +209,8 @@ async def create(exchange: Exchange, *, kind: Kind) -> Reply:
     fields = read_record_fields(exchange, kind.type, await _copied(exchange, kind), None)
     await refuse_unserved(exchange, kind.type, fields)
     _check_target(exchange, kind, fields)
+    if kind.type == PROVIDER_CONFIGURATION:
+        fields = read_provider_fields(exchange, fields, None)
     private_key = ""
     await _hash_password(exchange, fields, None)
     if kind.type in {"offer", "schedule"}:
@@ -228,6 +237,8 @@ async def update(exchange: Exchange, *, kind: Kind) -> Reply:
     fields = read_record_fields(exchange, kind.type, await _sent_back(exchange, kind, row), body)
     await refuse_unserved(exchange, kind.type, fields, row)
     _check_target(exchange, kind, fields)
+    if isinstance(body, ProviderConfiguration):
+        fields = read_provider_fields(exchange, fields, body)
     if kind.type == "api_key":
         _check_scopes(exchange, fields)
         _check_person(exchange, fields)
@@ -237,6 +248,8 @@ async def update(exchange: Exchange, *, kind: Kind) -> Reply:
         fields["second_factor_salt"] = None
     if "rotate_lead_token" in actions:
         fields["lead_token"] = new_lead_token()
+    if "rotate_callback_url" in actions:
+        fields["callback_generation"] = next_generation(row)
     if "rotate_secret" in actions:
         fields["secret_generation"] = row["body"].get("secret_generation", 1) + 1
         if kind.type == "subscription":
@@ -288,6 +301,8 @@ async def _sent_back(exchange: Exchange, kind: Kind, row: Row) -> Mapping[str, A
     shown = record_view(kind.type, row, kind.path, **counted.of(row))
     if kind.type in SIGNED_TYPES:
         shown["secret"] = _secret_of(exchange, kind, shown)
+    if kind.type == PROVIDER_CONFIGURATION:
+        shown["callback_url"] = callback_url_of(exchange, shown)
     private_key = exchange.fields.get("private_key")
     if kind.type == "api_key" and isinstance(private_key, str):
         is_it = compare_digest(hash_private_key(private_key), row["body"]["private_key_sha256"])
@@ -337,14 +352,31 @@ def _revealed(exchange: Exchange, kind: Kind, reply: Reply, private_keys: Mappin
     `private_keys` are what was made for this request, by public key. Of a repeat under an Idempotency-Key another one was
     made, whose hash nobody stored: it is not shown.
     """
-    if kind.type not in {"api_key", *SIGNED_TYPES} or reply.status == ACCEPTED:
+    if kind.type not in _REVEALING or reply.status == ACCEPTED:
         return reply
     content = msgspec.json.decode(reply.content) if isinstance(reply.content, bytes) else dict(reply.content)
     shown = content.get(kind.root, content)
-    found = _private(shown, private_keys) if kind.type == "api_key" else _secret(exchange, kind, shown)
+    if kind.type == "api_key":
+        found = _private(shown, private_keys)
+    elif kind.type == PROVIDER_CONFIGURATION:
+        found = _callback(exchange, shown)
+    else:
+        found = _secret(exchange, kind, shown)
     content = {**content, kind.root: {**shown, **found}} if kind.root in content else {**content, **found}
     unkept = {"Cache-Control": "no-store"} if found else {}
     return structs.replace(reply, content=content, headers={**reply.headers, **unkept})
+
+
+_REVEALING = frozenset({"api_key", PROVIDER_CONFIGURATION, *SIGNED_TYPES})
+"""Types of which an answer shows to some keys what is not stored for repeats."""
+
+
+def _callback(exchange: Exchange, shown: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the callback URL of a provider configuration for a key that may see it: it lets the vendor report to us."""
+    access = exchange.access
+    if access is None or not access.has_scope(f"{PROVIDER_CONFIGURATION}:secret"):
+        return {}
+    return {"callback_url": callback_url_of(exchange, shown)}
 
 
 def _private(shown: Mapping[str, Any], private_keys: Mapping[str, str]) -> dict[str, str]:

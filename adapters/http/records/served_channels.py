@@ -15,7 +15,7 @@ from adapters.http.exchange.problems import ProblemError
 from adapters.reads.ports import ReadsUnavailableError, Row, Serving
 from engine.account.publishing import DRAFT
 from engine.submission.fields import FieldError, parse_boolean, parse_id
-from schemas.records import ActionGroup
+from schemas.records import ActionGroup, ProviderConfiguration
 from schemas.schedule import KIND_OF_STEP
 
 CHANNEL_OF_KIND: Mapping[str, str] = {
@@ -53,10 +53,37 @@ async def refuse_unserved(exchange: Exchange, record_type: str, fields: Mapping[
     needs = list(_needs(exchange, _published(fields, row)))
     if not needs:
         return
-    served = (await _serving(exchange)).channels
-    missing = [need for need in needs if need.channel not in served]
+    serving = await _serving(exchange)
+    missing = [need for need in needs if need.channel not in serving.channels]
     if missing:
         raise _refusal(missing, can_wait=record_type == "schedule")
+    bare = [need for need in needs if need.channel in serving.configured and not _is_configured(exchange, need.channel)]
+    if bare:
+        raise _unconfigured(bare)
+
+
+def _is_configured(exchange: Exchange, channel: str) -> bool:
+    """Return whether the company has a provider configuration of a channel that is not paused."""
+    rules, record_type = exchange.services.source.rules, "provider_configuration"
+    bodies = (
+        rules.body(ProviderConfiguration, record_type, record.id)
+        for record in rules.records(record_type, exchange.company_id)
+    )
+    return any(body is not None and body.channel == channel and not body.paused for body in bodies)
+
+
+def _unconfigured(bare: list[Need]) -> ProblemError:
+    channels = ", ".join(dict.fromkeys(need.channel for need in bare))
+    steps = ", ".join(need.step for need in bare[:NAMED_MAX]) + (", …" if len(bare) > NAMED_MAX else "")
+    return ProblemError(
+        "invalid_schedule",
+        f"The company has no account to reach anybody by {channels}, so nothing would come of {steps}. "
+        "Create a provider configuration first.",
+        {
+            need.field: [f"needs a provider configuration for {need.channel}, and the company has none that is not paused"]
+            for need in bare[:FIELDS_SHOWN_MAX]
+        },
+    )
 
 
 def _refusal(missing: list[Need], *, can_wait: bool) -> ProblemError:

@@ -11,6 +11,7 @@ from adapters.http.exchange.answers import CURSOR_PER_PAGE_MAX
 from adapters.http.exchange.passwords import PASSWORD_LENGTH_MAX, PASSWORD_LENGTH_MIN
 from adapters.http.schema.record_descriptions import sentence_of
 from engine.account import teams, values
+from engine.account.provider_configurations import FALLBACK_ORDER_MAX, SETTINGS_MAX
 from engine.account.steps import GRACE_MINUTES_MAX
 from engine.calendar.rails_names import RAILS_NAMES
 from engine.calendar.windows import WINDOW_ROWS_MAX
@@ -183,6 +184,7 @@ _NAMES: Mapping[str, Schema] = {
     expire_existing delete_existing update_only restart_schedule auto_format_nested_fields schedule_start schedule_stop
     buyer_converted offer_converted either_converted has_next_action root paused rotate_lead_token rotate_secret
     remove_second_factor
+    rotate_callback_url
     offer_repeat_caller buyer_repeat_caller in_progress placed_on_hold has_recording buyer_conversion_duplicated_call
     offer_conversion_duplicated_call no_buyer manual_transcribe reset_total_caps force connected
     resume_on_unblock keep_callback hangup_live opted_out suppressed
@@ -248,6 +250,12 @@ PASSWORD: Schema = {
     "maxLength": PASSWORD_LENGTH_MAX,
     "pattern": "^[!-~]*$",
 }
+_SETTING_NAME = "^[a-z][a-z0-9_]{0,63}$"
+
+
+def _or_null(schema: Schema) -> Schema:
+    return {"anyOf": [*schema.get("anyOf", [schema]), {"type": "null"}]}
+
 
 _INPUTS_BESIDE: Mapping[str, Schema] = {
     "add_buyer_ids": IDS,
@@ -257,11 +265,14 @@ _INPUTS_BESIDE: Mapping[str, Schema] = {
     "reset_total_caps": BOOLEAN,
     "draft": BOOLEAN,
     "password": PASSWORD,
+    "secrets": _or_null(
+        {
+            "type": "object",
+            "propertyNames": {"pattern": _SETTING_NAME},
+            "additionalProperties": {"type": ["string", "null"], "maxLength": 8_000},
+        }
+    ),
 }
-
-
-def _or_null(schema: Schema) -> Schema:
-    return {"anyOf": [*schema.get("anyOf", [schema]), {"type": "null"}]}
 
 
 _CLOCK = "([01][0-9]|2[0-3]):[0-5][0-9]"
@@ -308,7 +319,17 @@ _RECORD_INPUTS: Mapping[str, Schema] = {
         BOOLEAN,
     ),
     **dict.fromkeys(("offer_id", "action_group_id", "call_center_id", "agent_status_id"), _or_null(ID)),
-    **dict.fromkeys(("buyer_ids", "buyer_group_ids", "call_center_ids"), IDS),
+    **dict.fromkeys(("buyer_ids", "buyer_group_ids", "call_center_ids", "number_ids"), IDS),
+    "provider": {"type": "string", "pattern": _SETTING_NAME, "examples": ["twilio"]},
+    "settings": _or_null(
+        {
+            "type": "object",
+            "maxProperties": SETTINGS_MAX,
+            "propertyNames": {"pattern": _SETTING_NAME},
+            "additionalProperties": {"type": ["string", "number", "boolean", "null"]},
+        }
+    ),
+    "fallback_order": whole(0, FALLBACK_ORDER_MAX),
     "content": text(values.DESCRIPTION_LENGTH_MAX),
     "buyer_fleet_ids": {**IDS, "maxItems": values.FLEETS_MAX},
     "dtmf_tones": _or_null({"type": "string", "pattern": f"^[0-9*#A-Da-dwW]{{1,{values.DTMF_TONES_MAX}}}$"}),

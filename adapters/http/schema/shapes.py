@@ -191,6 +191,7 @@ _BASE_TYPES: Mapping[str, Schema] = {
     **dict.fromkeys(("last_delivered_at", "failing_since", "disabled_at", "dropped_since"), MOMENT_SHOWN),
     "disabled_reason": nullable("string"),
     **{name: {"type": "boolean"} for name in ("has_password", "has_second_factor")},
+    "secret_names": {"type": "array", "items": {"type": "string"}},
 }
 
 
@@ -378,6 +379,7 @@ def _record(record_type: str, structs: Mapping[str, Any]) -> dict[str, Any]:
         found["buyer_ids"] = {"type": "array", "items": ID_SHOWN}
     found |= {"private_key": {"type": "string"}} if record_type == "api_key" else {}
     found |= {"secret": {"type": "string"}} if record_type in SIGNED_TYPES else {}
+    found |= {"callback_url": nullable("string")} if record_type == "provider_configuration" else {}
     found = {name: {**schema, "description": sentence_of(record_type, name)} for name, schema in found.items()}
     return columned(called(record_type).replace("a", "A", 1), found)
 

@@ -5,6 +5,7 @@ import contextlib
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from adapters.gateway.channels import Channel, call_channel, email_channel, sms_channel, webhook_channel
 from adapters.gateway.gateway import READING_PROGRESS
@@ -468,6 +469,61 @@ async def test_a_killed_gateway_that_had_only_claimed_leaves_unknown_because_nob
             assert await place.outcome() == [("command-1", "unknown")]
 
     assert voice.asked == []
+
+
+@pytest.mark.parametrize(
+    ("was_given", "remembered", "expected", "asked"),
+    [
+        (True, DeliveryResult(outcome="busy"), [("command-1", "busy")], []),
+        (False, None, [("command-1", "connected_human")], ["command-1"]),
+    ],
+    ids=["the provider remembers it", "it was never given to a provider"],
+)
+async def test_a_gateway_that_takes_over_asks_a_provider_that_remembers(
+    was_given: bool, remembered: DeliveryResult | None, expected: list[tuple[str, str]], asked: list[str]
+) -> None:
+    voice, deliveries = Voice(), MemoryDeliveries()
+
+    async def given(_: Command) -> bool:
+        return was_given
+
+    async def resume(_: Command) -> DeliveryResult | None:
+        return remembered
+
+    channel = structs.replace(call_channel(voice), was_given=given, resume=resume)
+    async with town("call") as place:
+        dying = MortalDeliveries(deliveries, "claim", after=True)
+        async with running(place, channel, dying):
+            await place.append(command_of("call"))
+            await asyncio.wait_for(dying.dead.wait(), 60)
+        deliveries.wall += 31
+        async with running(place, channel, deliveries):
+            assert await place.outcome() == expected
+
+    assert voice.asked == asked
+
+
+async def test_a_taken_over_command_that_is_under_way_is_left_to_its_reports() -> None:
+    voice, deliveries = Voice(), MemoryDeliveries()
+
+    async def given(_: Command) -> bool:
+        return True
+
+    async def resume(_: Command) -> DeliveryResult | None:
+        return None
+
+    channel = structs.replace(call_channel(voice), was_given=given, resume=resume)
+    async with town("call") as place:
+        dying = MortalDeliveries(deliveries, "claim", after=True)
+        async with running(place, channel, dying):
+            await place.append(command_of("call"))
+            await asyncio.wait_for(dying.dead.wait(), 60)
+        deliveries.wall += 31
+        async with running(place, channel, deliveries):
+            await place.append(command_of("call", 2))
+            assert await place.outcome() == [("command-2", "connected_human")]
+
+    assert voice.asked == ["command-2"]
 
 
 async def test_a_gateway_that_is_stopped_finishes_the_call_that_it_is_in() -> None:

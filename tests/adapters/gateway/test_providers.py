@@ -49,6 +49,7 @@ async def test_a_gateway_without_a_provider_refuses_to_start_and_names_channel_s
         ({"channels": ("webhook",)}, {"webhook": "webhook"}),
         ({"channels": ("email",), "smtp_host": "mail"}, {"email": "smtp"}),
         ({"channels": ("sms",), "sandbox": ("sms",)}, {"sms": "sandbox"}),
+        ({"channels": ("call",), "providers": ("twilio",), "public_url": "https://x.example"}, {"call": "twilio"}),
         (
             {"sandbox": ("call", "sms"), "smtp_host": "mail"},
             {"call": "sandbox", "sms": "sandbox", "email": "smtp", "webhook": "webhook"},
@@ -107,3 +108,13 @@ def test_a_flag_without_channels_names_those_there_are(
 ) -> None:
     assert main(["gateway", *arguments]) == 2
     assert f"name channels, of {known}\n" in capsys.readouterr().err
+
+
+def test_a_provider_that_is_not_installed_is_refused_with_the_nearest_name() -> None:
+    said = refusal(channels=("call",), providers=("twillio",), public_url="https://x.example")
+
+    assert "did you mean twilio?" in said
+
+
+def test_a_provider_without_a_public_address_is_refused() -> None:
+    assert "LEADCLOCK_PUBLIC_URL" in refusal(channels=("call",), providers=("twilio",))

@@ -21,6 +21,7 @@ from adapters.embedded.log import EmbeddedLog
 from adapters.http.app import Api, build_app
 from adapters.http.exchange.identity import hash_private_key
 from adapters.http.exchange.impression_log import LogImpressions
+from adapters.http.exchange.provider_services import ProviderServices
 from adapters.http.exchange.requests import LogRequests
 from adapters.http.exchange.settings import HttpSettings
 from adapters.observability.metrics import Metrics
@@ -31,11 +32,15 @@ from adapters.postgres.idempotency import PostgresIdempotencyKeys
 from adapters.postgres.migrate import migrate
 from adapters.postgres.operators import PostgresOperators
 from adapters.postgres.pool import open_pool
+from adapters.postgres.provider_orders import PostgresOrders
 from adapters.postgres.reads import PostgresReads
 from adapters.postgres.results import ResultWaiter
 from adapters.postgres.sign_ins import PostgresSignIns
 from adapters.postgres.subscriptions import PostgresSubscriptionReads
 from adapters.postgres.webhook_logs import PostgresWebhookLogReads
+from adapters.providers.connections import Connections
+from adapters.providers.provider_http import GuardedProviderHttp
+from adapters.providers.reports import ProviderReports
 from adapters.roles.context import Context, open_context, prepare
 from adapters.roles.deciders import accounts, scheduler
 from adapters.roles.identity import establish, establish_database
@@ -53,7 +58,7 @@ PARTITIONS = 2
 WAIT_SECONDS = 30.0
 """Longer than a busy machine takes for anything."""
 
-UNLIMITED = HttpSettings(secret_key=SECRET_KEY, wait_seconds=WAIT_SECONDS, rates={})
+UNLIMITED = HttpSettings(secret_key=SECRET_KEY, wait_seconds=WAIT_SECONDS, rates={}, public_url="https://leads.example.com")
 """Rates off, as a test of rates says otherwise; a slow machine must not turn a 201 into a 202."""
 
 BEGUN_AT = Instant(1_781_715_600_000)
@@ -183,6 +188,8 @@ async def deployed(dsn: str, http_settings: HttpSettings) -> AsyncIterator[Town]
         stack.push_async_callback(requests.close)
         impressions = LogImpressions(log, names=context.names, appender=await log.appender())
         stack.push_async_callback(impressions.close)
+        vendors = GuardedProviderHttp()
+        stack.push_async_callback(vendors.close)
         metrics = Metrics()
         await PostgresGateways(pool).renew(GATEWAY, dict.fromkeys(CHANNELS, "test"))
         app = build_app(
@@ -199,6 +206,13 @@ async def deployed(dsn: str, http_settings: HttpSettings) -> AsyncIterator[Town]
             heartbeats=PostgresHeartbeats(pool),
             sign_ins=PostgresSignIns(pool),
             webhook_logs=PostgresWebhookLogReads(pool),
+            providers=ProviderServices(
+                connections=Connections(
+                    http=vendors, deployment_secret=SECRET_KEY, public_url=http_settings.public_url, now=wall_now
+                ),
+                orders=PostgresOrders(pool),
+                reports=ProviderReports(requests, PostgresOrders(pool), context.clock.now),
+            ),
             settings=http_settings,
             now=context.clock.now,
             metrics=metrics,

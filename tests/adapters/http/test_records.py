@@ -348,6 +348,8 @@ GIVEN_BY_US = {
     "secret_generation": 9,
     "secret_rotated_at": "2026-01-01T00:00:00Z",
     "secret": "whsec_chosen",
+    "callback_generation": 9,
+    "callback_url": "https://elsewhere.example/x",
     "private_key": "sk_chosen",
     "paused_at": "2026-01-01T00:00:00Z",
     "paused_by_user_id": 9,
@@ -371,6 +373,10 @@ EVERY_TYPE = COLLECTIONS | {
     "agent_messages": ({"content": "New script."}, {"content": "Newer script."}),
     "users": ({"name": "Ada", "email": "ada@example.com"}, {"time_zone": "America/New_York"}),
     "subscriptions": ({"name": "CRM", "url": "https://example.com/x", "events": ["lead_ended"]}, {"paused": True}),
+    "provider_configurations": (
+        {"name": "P", "channel": "sms", "provider": "twilio", "settings": {"account_sid": "AC0"}},
+        {"fallback_order": 7},
+    ),
 }
 
 

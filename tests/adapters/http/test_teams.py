@@ -41,7 +41,10 @@ async def test_a_team_can_grant_each_scope_that_an_operation_needs() -> None:
     needed = {operation.scope for operation in documented_operations() if operation.scope}
     grantable = {f"{model}:{action}" for model, actions in PERMISSIONS.items() for action in actions}
     assert needed - grantable == SUPERUSERS_ONLY | PROVIDERS_ONLY
-    assert grantable - needed == {FORCE_SCOPE, LAW_SCOPE, "outgoing_webhook:secret", "subscription:secret"}
+    assert grantable - needed == {
+        *(FORCE_SCOPE, LAW_SCOPE, "outgoing_webhook:secret", "subscription:secret"),
+        "provider_configuration:secret",
+    }
 
 
 async def team(company: Any, **fields: Any) -> dict[str, Any]:

@@ -213,3 +213,24 @@ async def test_without_a_gateway_that_runs_the_last_one_counts(town: Town) -> No
     await pass_by(town, "10 minutes")
 
     assert (await PostgresServing(town.pool).read()).sandbox == ()
+
+
+async def test_a_channel_that_goes_by_accounts_needs_one_of_the_company(town: Town, company: Company) -> None:
+    await gateways(town, carrier={"sms": "twilio"})
+    account = {"name": "T", "channel": "sms", "provider": "twilio", "settings": {"account_sid": "AC0"}}
+
+    refused = await post(company, "schedules", steps=[TEXT])
+    made = await company.record("provider_configurations", account)
+    taken = await post(company, "schedules", steps=[TEXT])
+    await company.send("PUT", f"/api/v1/provider_configurations/{made['id']}", json={"paused": True})
+    paused = await post(company, "schedules", steps=[TEXT])
+
+    sentence = "needs a provider configuration for sms, and the company has none that is not paused"
+    assert refused.json()["errors"] == paused.json()["errors"] == {"steps[0].kind": [sentence]}
+    assert taken.status_code == 201
+
+
+async def test_a_channel_that_the_sandbox_serves_as_well_needs_no_account(town: Town, company: Company) -> None:
+    await gateways(town, carrier={"sms": "twilio"}, play={"sms": "sandbox"})
+
+    assert (await post(company, "schedules", steps=[TEXT])).status_code == 201

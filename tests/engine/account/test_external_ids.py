@@ -28,6 +28,7 @@ MADE_WITH: dict[str, dict[str, Any]] = {
     "agent": {"name": "Ada"},
     "user": {"name": "Ada", "email": "ada-{}@example.com"},
     "subscription": {"name": "CRM", "url": "https://crm.example/{}", "events": ["lead_ended"]},
+    "provider_configuration": {"name": "Twilio", "channel": "call", "provider": "twilio"},
 }
 TYPES = sorted(MADE_WITH)
 

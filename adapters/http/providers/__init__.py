@@ -1,0 +1,1 @@
+"""How do vendors report to us over HTTP?"""

@@ -1,0 +1,211 @@
+"""How does a vendor report calls and texts? By a POST to the callback URL of a provider configuration.
+
+The token in the path names company and configuration; the vendor's signature is checked against the deployment's public
+URL, whatever Host the request has. A callback is answered once what it says is appended: a vendor that repeats what failed
+loses nothing. An order is found by our command id, which the URL carries: a callback may come to any process, and before the
+answer to the order itself.
+"""
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import parse_qsl
+
+import structlog
+
+from adapters.errors import StoreError
+from adapters.http.exchange.exchange import Exchange, Operation, Reply
+from adapters.http.exchange.people import location_fields
+from adapters.http.exchange.ports import EventsUnavailableError
+from adapters.http.exchange.problems import ProblemError, not_found
+from adapters.providers.callback_tokens import NamedConfiguration, callback_url, find_configuration
+from adapters.providers.connections import Opened, UnusableConfigurationError
+from adapters.providers.ports import (
+    Callback,
+    ForgedCallbackError,
+    InboundCallReport,
+    InboundRoute,
+    OrderReport,
+    ProviderReply,
+    TextReport,
+)
+from engine.submission.numbers import read_number
+from engine.views.call_route import route_of
+
+PATH = "/providers/{name}/callback/{token}"
+
+BODY_BYTES_MAX = 64 * 1024
+"""Of a callback: vendors send some kilobytes; an inbound text has at most 1,600 characters."""
+
+ASKED_MAX = 5
+"""How often an inbound call asks for its route, once a second; then it gets what is said when no buyer takes it."""
+
+ANSWER_SECONDS = 10.0
+"""Vendors wait 15 s for an answer."""
+
+logger = structlog.get_logger(__name__)
+
+
+async def receive(exchange: Exchange) -> Reply:
+    """Take what a vendor reports."""
+    name, token = exchange.path["name"], exchange.path["token"]
+    exchange.headers["Cache-Control"] = "no-store"
+    configuration = await _configuration(exchange, name, token)
+    try:
+        opened = exchange.services.providers.connections.open(configuration)
+    except UnusableConfigurationError as error:
+        raise ProblemError("unavailable", str(error)) from error
+    callback = _callback(exchange, name, token)
+    try:
+        reading = opened.connection.read_callback(callback)
+    except ForgedCallbackError as error:
+        exchange.enforce_address_limit()
+        logger.warning("callback.forged", provider=name, configuration_id=opened.id, address=exchange.address)
+        raise ProblemError("forbidden", str(error)) from error
+    try:
+        async with asyncio.timeout(ANSWER_SECONDS):
+            return await _take(exchange, opened, callback, reading)
+    except (StoreError, TimeoutError) as error:
+        raise EventsUnavailableError(str(error) or "not stored in time") from error
+
+
+async def _take(
+    exchange: Exchange, opened: Opened, callback: Callback, reading: OrderReport | TextReport | InboundCallReport | None
+) -> Reply:
+    match reading:
+        case OrderReport():
+            return await _take_order(exchange, opened, callback, reading)
+        case TextReport():
+            await _take_text(exchange, opened, reading)
+        case InboundCallReport():
+            return await _take_call(exchange, opened, callback, reading)
+        case None:
+            logger.info("callback.ignored", provider=opened.provider.name, configuration_id=opened.id)
+    return _reply(opened.connection.reply_to(callback, None))
+
+
+async def _take_order(exchange: Exchange, opened: Opened, callback: Callback, report: OrderReport) -> Reply:
+    """Add what a report says to its order, and report what follows. Raises `ProblemError` not_found for another's order."""
+    providers = exchange.services.providers
+    order = await providers.orders.add_facts(
+        opened.configuration.record.company_id,
+        opened.id,
+        report.command_id,
+        facts=report.facts,
+        provider_ref=report.provider_ref,
+        check_after_seconds=report.check_after_seconds,
+    )
+    if order is None:
+        exchange.enforce_address_limit()
+        raise not_found("order")
+    await providers.reports.progress(opened, order, report)
+    await providers.reports.settle(opened, order)
+    return _reply(opened.connection.reply_to(callback, order.order()))
+
+
+async def _take_text(exchange: Exchange, opened: Opened, report: TextReport) -> None:
+    if _is_ours(exchange, opened, report.to_number) and _is_number(report.from_number):
+        await exchange.services.providers.reports.text(opened, report)
+
+
+async def _take_call(exchange: Exchange, opened: Opened, callback: Callback, report: InboundCallReport) -> Reply:
+    """Report an inbound call; where the vendor asks what to do with it, say so, or let it ask again in a second."""
+    company_id = opened.configuration.record.company_id
+    person = read_number(report.from_number, "US")
+    is_known = report.state == "connected" or _is_ours(exchange, opened, report.to_number)
+    if person is None or not is_known:
+        return _reply(opened.connection.reply_with_route(callback, report, InboundRoute(action="reject")))
+    if report.asked_before:
+        request_id = f"{opened.id}/{report.event_id}"
+    else:
+        place = location_fields(exchange, person, company_id=company_id)
+        request_id = await exchange.services.providers.reports.inbound(opened, report, place)
+    if not report.asks:
+        return _reply(opened.connection.reply_to(callback, None))
+    route = await _route(exchange, company_id, request_id, report)
+    return _reply(opened.connection.reply_with_route(callback, report, route))
+
+
+async def _route(exchange: Exchange, company_id: int, request_id: str, report: InboundCallReport) -> InboundRoute:
+    """Return where a call goes, as far as it is decided."""
+    result = await exchange.services.requests.wait(request_id, 0)
+    call_id = None if result is None or result.answer is None or result.company_id != company_id else result.answer.record_id
+    found = None
+    if call_id is not None:
+        found = route_of(await exchange.services.reads.call_history(company_id, call_id))
+        if found is None:
+            return InboundRoute(action="voicemail")  # a call that nobody routes
+    if found is None or found["action"] == "pending":
+        return InboundRoute(action="wait" if report.asked_before < ASKED_MAX else "voicemail")
+    return InboundRoute(
+        action=found["action"],
+        **{
+            name: found[name]
+            for name in ("buyer_id", "buyer_number", "buyer_timeout_seconds", "buyer_dtmf_tones", "message")
+        },
+    )
+
+
+def _is_ours(exchange: Exchange, opened: Opened, number: str) -> bool:
+    company_id = opened.configuration.record.company_id
+    return exchange.services.source.rules.number(company_id, number) is not None
+
+
+def _is_number(text: str) -> bool:
+    return read_number(text, "US") is not None
+
+
+async def _configuration(exchange: Exchange, name: str, token: str) -> NamedConfiguration:
+    """Return the configuration that a token names. Raises `ProblemError` not_found."""
+    settings, source = exchange.services.settings, exchange.services.source
+    found = find_configuration(source.rules, settings.secret_key, name, token)
+    if found is None:
+        exchange.enforce_address_limit()
+        await source.refresh()  # it may just have been made
+        found = find_configuration(source.rules, settings.secret_key, name, token)
+    if found is None:
+        raise not_found("callback")
+    return found
+
+
+def _callback(exchange: Exchange, name: str, token: str) -> Callback:
+    """Return the request as the vendor sent it to the public URL."""
+    request = exchange.request
+    query_text = request.scope["query_string"].decode("ascii", "replace")
+    url = callback_url(exchange.services.settings.public_url, name, token)
+    is_form = request.headers.get("content-type", "").startswith("application/x-www-form-urlencoded")
+    return Callback(
+        url=f"{url}?{query_text}" if query_text else url,
+        headers={header.lower(): value for header, value in request.headers.items()},
+        query=_fields(query_text),
+        form=_fields(exchange.body.decode("utf-8", "replace")) if is_form else {},
+        body=exchange.body,
+    )
+
+
+def _fields(text: str) -> Mapping[str, str]:
+    return dict(parse_qsl(text, keep_blank_values=True))
+
+
+def _reply(reply: ProviderReply) -> Reply:
+    return Reply(content=reply.body, media_type=reply.content_type)
+
+
+_ANSWER: dict[str, Any] = {"type": "string"}
+
+OPERATIONS: tuple[Operation, ...] = (
+    Operation(
+        name="receive_provider_callback",
+        methods=("POST",),
+        path=PATH,
+        summary="Take what a vendor reports",
+        handler=receive,
+        access="open",
+        rate="unknown_key",
+        safe=False,
+        extra="tokens",
+        body_bytes_max=BODY_BYTES_MAX,
+        has_result=False,
+        problems=("not_found", "forbidden"),
+    ),
+)

@@ -1,0 +1,69 @@
+-- begin --
+-- Write down that a provider configuration is about to be asked. Another configuration than before starts without facts; for
+-- the same one the row stays: a suspended gateway must not erase what another one has learnt since.
+INSERT INTO {work}.provider_orders AS known
+       (command_id, company_id, provider_configuration_id, channel, command, check_at)
+VALUES ($1, $2, $3, $4, $5, clock_timestamp() + $6 * interval '1 second')
+    ON CONFLICT (command_id) DO UPDATE
+   SET provider_configuration_id = excluded.provider_configuration_id,
+       provider_ref = NULL,
+       facts = '{}',
+       asked_at = clock_timestamp(),
+       check_at = excluded.check_at,
+       checks = 0,
+       outcome = NULL,
+       ended_at = NULL
+ WHERE known.company_id = excluded.company_id
+   AND known.provider_configuration_id <> excluded.provider_configuration_id;
+
+-- placed --
+UPDATE {work}.provider_orders SET provider_ref = $3
+ WHERE command_id = $1 AND provider_configuration_id = $2;
+
+-- find --
+SELECT * FROM {work}.provider_orders WHERE company_id = $1 AND command_id = $2;
+
+-- add_facts --
+-- Add what a provider said, and look again within $6 seconds (null: as planned). Facts of a name are replaced.
+UPDATE {work}.provider_orders
+   SET facts = facts || $5::jsonb,
+       provider_ref = COALESCE($4, provider_ref),
+       check_at = LEAST(check_at, clock_timestamp() + $6 * interval '1 second')
+ WHERE company_id = $1 AND provider_configuration_id = $2 AND command_id = $3
+RETURNING *;
+
+-- end --
+-- A later outcome replaces the one before.
+UPDATE {work}.provider_orders SET outcome = $3, ended_at = COALESCE(ended_at, clock_timestamp())
+ WHERE company_id = $1 AND command_id = $2;
+
+-- due --
+-- Take open orders that are due for a look-up, the longest due first, and plan the next one: each waits twice as long.
+  WITH due AS (
+      SELECT command_id FROM {work}.provider_orders
+       WHERE ended_at IS NULL AND channel = $1 AND check_at <= clock_timestamp()
+       ORDER BY check_at LIMIT $2 FOR UPDATE SKIP LOCKED
+  )
+UPDATE {work}.provider_orders AS known
+   SET checks = known.checks + 1,
+       check_at = clock_timestamp() + LEAST($4, $3 * 2 ^ LEAST(known.checks, 10)) * interval '1 second'
+  FROM due
+ WHERE known.command_id = due.command_id
+RETURNING known.*;
+
+-- references --
+-- References of other orders of a configuration since an instant.
+SELECT provider_ref FROM {work}.provider_orders
+ WHERE provider_configuration_id = $1 AND provider_ref IS NOT NULL AND asked_at >= $2 AND command_id <> $3;
+
+-- abandon --
+-- End open orders that were given so long ago that nobody waits for them.
+UPDATE {work}.provider_orders SET ended_at = clock_timestamp()
+ WHERE ended_at IS NULL AND channel = $1 AND asked_at < clock_timestamp() - $2 * interval '1 second';
+
+-- forget --
+DELETE FROM {work}.provider_orders
+ WHERE ctid = ANY (ARRAY(
+     SELECT ctid FROM {work}.provider_orders WHERE asked_at < clock_timestamp() - $1 * interval '1 second'
+      ORDER BY asked_at LIMIT $2 FOR UPDATE SKIP LOCKED
+ ));

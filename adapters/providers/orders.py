@@ -1,0 +1,80 @@
+"""Which orders are with which provider? A row for each, written before the provider is asked."""
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from msgspec import Struct
+
+from adapters.gateway.ports import DeliveryResult
+from adapters.providers.ports import Order, OrderCommand
+from schemas.instant import Instant
+from schemas.records import ProviderChannel
+
+
+class StoredOrder(Struct, frozen=True, kw_only=True):
+    """An order as it is stored. Times are of the database's clock."""
+
+    command: OrderCommand
+    company_id: int
+    configuration_id: int
+    channel: ProviderChannel
+    asked_at: Instant
+    provider_ref: str | None = None
+    facts: Mapping[str, str] = {}
+    result: DeliveryResult | None = None
+    has_ended: bool = False
+
+    def order(self, known_refs: frozenset[str] = frozenset()) -> Order:
+        """Return what a connection needs of it."""
+        return Order(
+            command=self.command,
+            asked_at=self.asked_at,
+            provider_ref=self.provider_ref,
+            facts=self.facts,
+            known_refs=known_refs,
+        )
+
+
+class Orders(Protocol):
+    """Stores orders in the `work` schema. Every method raises `StoreError` and nothing else.
+
+    No contract suite: one adapter (`adapters.postgres.provider_orders.PostgresOrders`), tested on a real database in
+    tests/adapters/providers/test_orders.py.
+    """
+
+    async def begin(self, command: OrderCommand, channel: ProviderChannel, configuration_id: int) -> None:
+        """Store that a configuration is about to be asked; what another one said before is dropped."""
+        ...
+
+    async def placed(self, command_id: str, configuration_id: int, provider_ref: str) -> None:
+        """Store the vendor's reference of an order."""
+        ...
+
+    async def find(self, company_id: int, command_id: str) -> StoredOrder | None:
+        """Return an order of a company."""
+        ...
+
+    async def add_facts(
+        self,
+        company_id: int,
+        configuration_id: int,
+        command_id: str,
+        *,
+        facts: Mapping[str, str],
+        provider_ref: str | None = None,
+        check_after_seconds: float | None = None,
+    ) -> StoredOrder | None:
+        """Add facts and return the order with them; None where that configuration of that company has no such order."""
+        ...
+
+    async def end(self, company_id: int, command_id: str, result: DeliveryResult) -> None:
+        """Store what came of an order; it is looked up no more."""
+        ...
+
+    async def due(self, channel: ProviderChannel, limit: int) -> Sequence[StoredOrder]:
+        """Take open orders that are due for a look-up."""
+        ...
+
+    async def references(self, order: StoredOrder) -> frozenset[str]:
+        """Return the references of the other orders of its configuration since it was given."""
+        ...

@@ -1,0 +1,254 @@
+"""What must a provider do? Place and send, say what became of an order, and read the callbacks of its vendor.
+
+A provider is an object that an entry point of the group `leadclock.providers` names. It promises what
+`adapters.gateway.ports` says of every provider, and:
+
+* `connect` does no I/O. A connection may be used by many tasks at once.
+* Every request of a connection goes through `ProviderAccount.http`, which checks the address and the lease.
+* It raises `NotPlacedError` only if the vendor certainly did nothing. `RefusedOrderError` says besides whether another
+  provider may do better. Any other error means that nobody knows: the order is not given to another provider.
+* A callback is trusted only after its signature was checked; `read_callback` raises `ForgedCallbackError`.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal, Protocol
+
+from msgspec import Struct
+
+from adapters.gateway.ports import DeliveryResult, NotPlacedError
+from schemas.commands import PlaceCall, SendEmail, SendSms
+from schemas.errors import DependencyError, SenderError
+from schemas.instant import Instant
+from schemas.records import ProviderChannel
+
+OrderCommand = PlaceCall | SendSms | SendEmail
+
+ResumeKind = Literal["exact", "search", "none"]
+"""How surely a provider says what became of an order whose answer was lost.
+
+`exact`   it looks the order up by our own command id: where it knows none, nothing was placed.
+`search`  it looks for an order that fits: where it finds none or several, the outcome stays unknown.
+`none`    it cannot say.
+"""
+
+CallState = Literal["initiated", "ringing", "established"]
+
+
+class RefusedOrderError(NotPlacedError):
+    """The vendor refused an order and did nothing; with `tries_next`, another provider may carry it out."""
+
+    def __init__(self, reason: str, *, tries_next: bool) -> None:
+        super().__init__(reason)
+        self.tries_next = tries_next
+
+
+class ProviderFailedError(DependencyError):
+    """The vendor answered nothing that says what became of a request: it may have been carried out."""
+
+
+class ForgedCallbackError(SenderError):
+    """The signature of a callback is not the vendor's."""
+
+
+class HttpAnswer(Struct, frozen=True):
+    """What a vendor answered."""
+
+    status: int
+    body: bytes
+
+
+class ProviderHttp(Protocol):
+    """Sends requests to a vendor: to public addresses, without redirects, in bounded time, while the lease runs.
+
+    No contract suite: one adapter (`adapters.providers.provider_http.GuardedProviderHttp`), tested against real sockets in
+    tests/adapters/providers/test_provider_http.py.
+    """
+
+    async def send(self, method: str, url: str, *, headers: Mapping[str, str], content: bytes = b"") -> HttpAnswer:
+        """Return the answer to a request, whatever its status.
+
+        Raises `NotPlacedError` where nothing was sent, `ProviderFailedError` where something may have arrived.
+        """
+        ...
+
+
+class ProviderAccount(Struct, frozen=True, kw_only=True):
+    """A provider configuration, opened: what a connection is made of. `callback_url` is where the vendor may call us.
+
+    `now` is wall time, as the vendor's clock.
+    """
+
+    company_id: int
+    configuration_id: int
+    channel: ProviderChannel
+    settings: Any
+    secrets: Mapping[str, str]
+    callback_url: str | None
+    http: ProviderHttp
+    now: Callable[[], Instant]
+
+
+class Placed(Struct, frozen=True, kw_only=True):
+    """The vendor took an order; its outcome comes by callback, or is found by `resume`."""
+
+    provider_ref: str
+
+
+class Order(Struct, frozen=True, kw_only=True):
+    """An order as we know it: `facts` are what callbacks and answers of the vendor said, the newest of each name."""
+
+    command: OrderCommand
+    asked_at: Instant
+    provider_ref: str | None = None
+    facts: Mapping[str, str] = {}
+    known_refs: frozenset[str] = frozenset()
+    """References of other orders of this configuration since then: none of them is this one."""
+
+
+class FoundOrder(Struct, frozen=True, kw_only=True):
+    """What the vendor knows of an order: its reference, and facts as its callbacks would say them."""
+
+    provider_ref: str
+    facts: Mapping[str, str]
+
+
+class Callback(Struct, frozen=True, kw_only=True):
+    """A request of a vendor. `url` is the one that we gave it, with its query; `form` is a decoded form body."""
+
+    url: str
+    headers: Mapping[str, str]
+    query: Mapping[str, str]
+    form: Mapping[str, str]
+    body: bytes
+
+
+class ProviderReply(Struct, frozen=True, kw_only=True):
+    """What a vendor is answered."""
+
+    body: bytes = b""
+    content_type: str = "text/plain"
+
+
+class OrderReport(Struct, frozen=True, kw_only=True):
+    """A callback about an order of ours: `facts` are added to those of the order.
+
+    `event_id` is the vendor's own name of the event, the same in each repetition. `state` is how far a call is.
+    """
+
+    command_id: str
+    event_id: str
+    provider_ref: str
+    facts: Mapping[str, str]
+    state: CallState | None = None
+    buyer_id: int | None = None
+    """Of several buyers that ring at once, the one that has answered."""
+    check_after_seconds: float | None = None
+    """When the vendor is to be asked, if nothing else is reported until then."""
+
+
+class TextReport(Struct, frozen=True, kw_only=True):
+    """A text of a person to one of the company's numbers."""
+
+    event_id: str
+    from_number: str
+    to_number: str
+    body: str
+
+
+class InboundCallReport(Struct, frozen=True, kw_only=True):
+    """A call of a person to one of the company's numbers; `call_ref` names it in every report.
+
+    `asks` says that the vendor waits for what to do with the call.
+    """
+
+    call_ref: str
+    event_id: str
+    from_number: str
+    to_number: str
+    state: Literal["ringing", "connected", "ended"]
+    asks: bool = False
+    asked_before: int = 0
+    """How often it was sent back to ask again."""
+
+    report: Mapping[str, Any] = {}
+    """Fields of `CallReceived` that are known, such as `talk_seconds`."""
+
+
+Reading = OrderReport | TextReport | InboundCallReport
+
+
+class InboundRoute(Struct, frozen=True, kw_only=True):
+    """What is to be done with an inbound call; `action` is one of those of the API, or `wait`: ask again."""
+
+    action: str
+    buyer_id: int | None = None
+    buyer_number: str | None = None
+    buyer_timeout_seconds: int | None = None
+    buyer_dtmf_tones: str | None = None
+    message: str | None = None
+
+
+class Connection(Protocol):
+    """One account with a vendor. Contract: `adapters.providers.testing.ProviderContract`."""
+
+    async def place(self, command: PlaceCall) -> Placed | DeliveryResult:
+        """Ask the vendor to call, once."""
+        ...
+
+    async def send(self, command: SendSms | SendEmail) -> Placed | DeliveryResult:
+        """Ask the vendor to send, once."""
+        ...
+
+    async def press(self, provider_ref: str, digits: str) -> bool:
+        """Press keys on a call in progress; False where that is over, or cannot be done."""
+        ...
+
+    async def hang_up(self, provider_ref: str) -> bool:
+        """End a call; False where it has ended."""
+        ...
+
+    async def find(self, order: Order) -> FoundOrder | None:
+        """Return what the vendor knows of an order. Raises `NotPlacedError` or `ProviderFailedError` where it is away."""
+        ...
+
+    def conclude(self, order: Order) -> DeliveryResult | None:
+        """Return the outcome that the facts of an order say, or None while they say none."""
+        ...
+
+    def read_callback(self, callback: Callback) -> Reading | None:
+        """Return what a callback says; None for what is of no use. Raises `ForgedCallbackError`."""
+        ...
+
+    def reply_to(self, callback: Callback, order: Order | None) -> ProviderReply:
+        """Return the answer to a callback that was taken: instructions where the vendor asks for some."""
+        ...
+
+    def reply_with_route(self, callback: Callback, report: InboundCallReport, route: InboundRoute) -> ProviderReply:
+        """Return the instructions for an inbound call."""
+        ...
+
+    async def test(self) -> str:
+        """Make a harmless request that needs the account's secrets; return what the vendor says about the account."""
+        ...
+
+
+class Provider(Protocol):
+    """A kind of provider. `settings` is a struct that forbids unknown fields; every name of `secrets` must be set."""
+
+    name: str
+    channels: frozenset[str]
+    resume: ResumeKind
+
+    @property
+    def settings(self) -> type[Struct]:
+        """Return the struct of an account's settings."""
+        ...
+
+    @property
+    def secrets(self) -> Sequence[str]:
+        """Return the names of an account's secrets."""
+        ...
+
+    def connect(self, account: ProviderAccount) -> Connection:
+        """Return a connection. Raises `ValueError` where settings contradict each other."""
+        ...

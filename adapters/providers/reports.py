@@ -1,0 +1,125 @@
+"""How does a contact learn what a provider reports by itself? By the requests that a gateway would send, under the same ids.
+
+An outcome has the id that the gateway gives it. So it arrives once, from the gateway that placed the order, a callback or a
+look-up, in any process. Texts and inbound calls are known by the vendor's own id of the event.
+"""
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from adapters.gateway.outcome_requests import outcome_of
+from adapters.gateway.ports import DeliveryResult
+from adapters.providers.connections import Opened
+from adapters.providers.orders import Orders, StoredOrder
+from adapters.providers.ports import InboundCallReport, OrderReport, TextReport
+from engine.identity import contact_key
+from schemas.commands import PlaceCall
+from schemas.instant import Instant
+from schemas.requests import CallProgressed, CallReceived, ContactRequest, SmsReceived
+from schemas.topics import CONTACTS_REQUESTS
+from schemas.wire import Message, digest
+
+ID_LENGTH_MAX = 200
+"""In characters, of a request's id; a longer one of a vendor is hashed."""
+
+
+class Submits(Protocol):
+    """Appends requests to the log.
+
+    No contract suite: one adapter (`adapters.http.exchange.requests.LogRequests`); the tests of callbacks run it.
+    """
+
+    async def submit(self, topic: str, key: str, message: Message, *, request_id: str, company_id: int, source: str) -> None:
+        """Append a request and return when it is durable; a repeat with the same id and source changes nothing."""
+        ...
+
+
+class ProviderReports:
+    """Appends what providers report to `contacts.requests`; each method returns once that is durable."""
+
+    def __init__(self, requests: Submits, orders: Orders, now: Callable[[], Instant]) -> None:
+        self._requests = requests
+        self._orders = orders
+        self._now = now
+
+    async def settle(self, opened: Opened, order: StoredOrder) -> DeliveryResult | None:
+        """Report the outcome of an order, if what is known says one; then store that it has ended."""
+        result = opened.connection.conclude(order.order())
+        if result is None:
+            return None
+        result = opened.named(result)
+        if order.result != result:
+            message = outcome_of(
+                order.command, order.channel, result, provider=opened.provider.name, occurred_at=self._now()
+            )
+            # What a call costs is known some minutes after its outcome, which it must not hold up.
+            name = result.outcome if result.cost is None else f"{result.outcome}/{result.cost}"
+            await self._submit(message, f"{order.command.command_id}/{name}", order.channel)
+        await self._orders.end(order.company_id, order.command.command_id, result)
+        return result
+
+    async def progress(self, opened: Opened, order: StoredOrder, report: OrderReport) -> None:
+        """Report how far a call is."""
+        command = order.command
+        if report.state is None or not isinstance(command, PlaceCall):
+            return
+        message = CallProgressed(
+            company_id=command.company_id,
+            contact_key=command.contact_key,
+            lead_id=command.lead_id,
+            command_id=command.command_id,
+            state=report.state,
+            occurred_at=self._now(),
+            call_id=command.call_id,
+            provider=opened.provider.name,
+            provider_ref=report.provider_ref,
+            buyer_id=report.buyer_id,
+        )
+        what = report.state if report.buyer_id is None else f"{report.state}/{report.buyer_id}"
+        await self._submit(message, f"{command.command_id}/{what}", order.channel)
+
+    async def text(self, opened: Opened, report: TextReport) -> None:
+        """Report a text of a person."""
+        company_id = opened.configuration.record.company_id
+        message = SmsReceived(
+            company_id=company_id,
+            contact_key=contact_key(company_id, report.from_number, None) or "",
+            body=report.body,
+            received_at=self._now(),
+            to_number=report.to_number,
+            provider=opened.provider.name,
+            provider_ref=report.event_id,
+        )
+        await self._submit(message, f"{opened.id}/{report.event_id}", "sms")
+
+    async def inbound(self, opened: Opened, report: InboundCallReport, place: dict[str, Any]) -> str:
+        """Report a call of a person; return the id of the request. `place` is where its number says the person is."""
+        company_id = opened.configuration.record.company_id
+        message = CallReceived(
+            company_id=company_id,
+            contact_key=contact_key(company_id, report.from_number, None) or "",
+            gateway_ref=report.call_ref,
+            state=report.state,
+            from_number=report.from_number,
+            number_called=report.to_number,
+            occurred_at=self._now(),
+            provider=opened.provider.name,
+            provider_ref=report.call_ref,
+            provider_configuration_id=opened.id,
+            wants_route=report.asks,
+            **report.report,
+            **place,
+        )
+        return await self._submit(message, f"{opened.id}/{report.event_id}", "call")
+
+    async def _submit(self, message: ContactRequest, name: str, channel: str) -> str:
+        request_id = name if len(name) <= ID_LENGTH_MAX else digest(name.encode())
+        await self._requests.submit(
+            CONTACTS_REQUESTS.name,
+            message.contact_key,
+            message,
+            request_id=request_id,
+            company_id=message.company_id,
+            source=f"/gateway/{channel}",
+        )
+        return request_id

@@ -1,0 +1,180 @@
+"""What does a request of Twilio say? About an order of ours by `command_id`; else an inbound text or call."""
+
+from collections.abc import Mapping
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+from adapters.clock import wall_now
+from adapters.providers.ports import (
+    Callback,
+    CallState,
+    ForgedCallbackError,
+    InboundCallReport,
+    OrderReport,
+    Reading,
+    TextReport,
+)
+from adapters.providers.twilio.outcomes import CALL_ENDS
+from adapters.providers.twilio.signature import HEADER, is_signed
+from schemas.instant import from_datetime
+
+STATES: Mapping[str, CallState] = {"initiated": "initiated", "ringing": "ringing", "in-progress": "established"}
+
+ASK_AFTER_SECONDS = 25.0
+"""When Twilio is asked about a call that has ended while the report about the buyer's leg is missing."""
+
+ASK_AFTER_SENT_SECONDS = 310.0
+"""When a text without a receipt is settled."""
+
+CALLERS = frozenset({"inbound"})
+
+
+class CallbackReader:
+    """Reads what one account reports. `url` is the one that Twilio was given."""
+
+    def __init__(self, auth_token: str, url: str | None) -> None:
+        self._auth_token = auth_token
+        self._url = url
+
+    def read(self, callback: Callback) -> Reading | None:
+        """Return what a callback says, None for what is of no use. Raises `ForgedCallbackError`."""
+        signature = callback.headers.get(HEADER, "")
+        if not is_signed(self._auth_token, callback.url, callback.form, signature):
+            raise ForgedCallbackError(
+                "X-Twilio-Signature is not that of this account, or LEADCLOCK_PUBLIC_URL is another one"
+            )
+        if "command_id" in callback.query:
+            return _order_report(callback)
+        if "MessageSid" in callback.form and "Body" in callback.form:
+            return _text(callback.form)
+        return _inbound(callback) if "CallSid" in callback.form else None
+
+
+def _order_report(callback: Callback) -> OrderReport | None:
+    form, event = callback.form, callback.query.get("event")
+    about: dict[str, Any] = {"command_id": callback.query["command_id"]}
+    if event == "message":
+        return _receipt(form, about)
+    sid = form.get("CallSid", "")
+    if not sid:
+        return None
+    stamp = _stamp(form)
+    if event == "answer":
+        facts = {"status.in-progress": stamp, **_named(form, {"AnsweredBy": "answered_by"})}
+        if not form.get("AnsweredBy", "").startswith(("machine", "fax")):
+            facts["dial"] = "1"
+        return OrderReport(**about, event_id=f"{sid}.answer", provider_ref=sid, facts=facts, state="established")
+    if event == "buyer":
+        return _buyer(callback, about, stamp)
+    if event == "dial":
+        state = form.get("DialCallStatus", "")
+        facts = {"dial": "1", f"dial.{state}": stamp, **_named(form, {"DialCallDuration": "dial.seconds"})}
+        return OrderReport(**about, event_id=f"{sid}.dial.{state}", provider_ref=sid, facts=facts)
+    return _status(form, about, sid, stamp)
+
+
+def _buyer(callback: Callback, about: Mapping[str, Any], stamp: str) -> OrderReport | None:
+    """Return which of several buyers has answered; the request is about that buyer's leg."""
+    form, named = callback.form, callback.query.get("buyer_id", "")
+    parent = form.get("ParentCallSid", "")
+    if not named.isdigit() or not parent:
+        return None
+    return OrderReport(
+        command_id=about["command_id"],
+        event_id=f"{form.get('CallSid')}.answered",
+        provider_ref=parent,
+        facts={"dial": "1", "buyer": named, "buyer.answered": stamp},
+        state="established",
+        buyer_id=int(named),
+    )
+
+
+def _status(form: Mapping[str, str], about: Mapping[str, Any], sid: str, stamp: str) -> OrderReport:
+    state = form.get("CallStatus", "")
+    named = {"CallDuration": "seconds", "SipResponseCode": "sip", "ErrorCode": "error", "AnsweredBy": "answered_by"}
+    return OrderReport(
+        command_id=about["command_id"],
+        event_id=f"{sid}.{state}",
+        provider_ref=sid,
+        facts={f"status.{state}": stamp, **_named(form, named)},
+        state=STATES.get(state),
+        check_after_seconds=ASK_AFTER_SECONDS if state == "completed" else None,
+    )
+
+
+def _receipt(form: Mapping[str, str], about: Mapping[str, Any]) -> OrderReport | None:
+    sid, state = form.get("MessageSid", ""), form.get("MessageStatus", "")
+    if not sid or not state:
+        return None
+    return OrderReport(
+        command_id=about["command_id"],
+        event_id=f"{sid}.{state}",
+        provider_ref=sid,
+        facts={f"status.{state}": _stamp(form), **_named(form, {"ErrorCode": "error"})},
+        check_after_seconds=ASK_AFTER_SENT_SECONDS if state == "sent" else None,
+    )
+
+
+def _text(form: Mapping[str, str]) -> TextReport:
+    return TextReport(
+        event_id=form["MessageSid"], from_number=form.get("From", ""), to_number=form.get("To", ""), body=form["Body"]
+    )
+
+
+def _inbound(callback: Callback) -> InboundCallReport | None:
+    """Return what a request about a call of a person says; those about legs that we dialled carry its reference."""
+    form, query = callback.form, callback.query
+    event, status = query.get("event"), form.get("CallStatus", "")
+    call_ref = query.get("call_ref") or form["CallSid"]
+    about: dict[str, Any] = {"call_ref": call_ref, "from_number": form.get("From", ""), "to_number": form.get("To", "")}
+    buyer_id = int(query["buyer_id"]) if query.get("buyer_id", "").isdigit() else None
+    match event:
+        case "route":
+            asked = int(query["asked"]) if query.get("asked", "").isdigit() else 1
+            return InboundCallReport(**about, event_id=f"{call_ref}.ringing", state="ringing", asks=True, asked_before=asked)
+        case "connected":
+            # The request is about the buyer's leg: its numbers are those of that leg.
+            report = {"buyer_id": buyer_id, "buyer_answered_at": int(_stamp(form))}
+            return InboundCallReport(**about, event_id=f"{call_ref}.connected", state="connected", report=report)
+        case "routed":
+            return _after_buyer(form, about, buyer_id)
+        case _ if form.get("Direction") not in CALLERS:
+            return None
+        case _ if status in CALL_ENDS:
+            return InboundCallReport(**about, event_id=f"{call_ref}.ended", state="ended", report=_end(status))
+        case _:
+            return InboundCallReport(**about, event_id=f"{call_ref}.ringing", state="ringing", asks=True)
+
+
+def _after_buyer(form: Mapping[str, str], about: dict[str, Any], buyer_id: int | None) -> InboundCallReport:
+    """Return what the end of the buyer's leg says: the call ends, or asks for another buyer."""
+    state = form.get("DialCallStatus", "")
+    if state == "completed":
+        seconds = form.get("DialCallDuration", "")
+        report = {"talk_seconds": int(seconds) if seconds.isdigit() else 0, "hangup_cause": "completed"}
+        return InboundCallReport(**about, event_id=f"{about['call_ref']}.ended", state="ended", report=report)
+    if state == "canceled" or buyer_id is None:
+        return InboundCallReport(**about, event_id=f"{about['call_ref']}.ended", state="ended", report=_end(state))
+    return InboundCallReport(
+        **about,
+        event_id=f"{about['call_ref']}.unanswered.{buyer_id}",
+        state="ringing",
+        asks=True,
+        report={"unanswered_buyer_id": buyer_id},
+    )
+
+
+def _end(status: str) -> dict[str, Any]:
+    return {"hangup_cause": status, "hung_up_by": "caller"}
+
+
+def _named(form: Mapping[str, str], names: Mapping[str, str]) -> dict[str, str]:
+    return {fact: form[name] for name, fact in names.items() if form.get(name)}
+
+
+def _stamp(form: Mapping[str, str]) -> str:
+    """Return when something happened, in milliseconds: as Twilio says, else now."""
+    try:
+        return str(from_datetime(parsedate_to_datetime(form["Timestamp"])))
+    except (KeyError, ValueError):
+        return str(wall_now())

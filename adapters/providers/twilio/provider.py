@@ -1,0 +1,295 @@
+"""What does Twilio have to do for us? Place a call, send a text, say what became of either; and read what it reports.
+
+A call is one leg to the person. When that answers, Twilio asks us (`answer`), and we name the buyer to dial; when that leg
+ends it reports (`dial`); the `status` reports follow the first leg. All carry our command id in their URL.
+Reports come in any order and twice: facts are only added, and the outcome is computed from all of them.
+
+Twilio knows no name of ours for an order, so one whose answer was lost is searched by numbers, text and time.
+"""
+
+import base64
+from collections.abc import Mapping
+from typing import Annotated, Any
+from urllib.parse import quote, urlencode
+
+import msgspec
+from msgspec import Meta, Struct
+
+from adapters.gateway.ports import DeliveryResult
+from adapters.providers.ports import (
+    Callback,
+    Connection,
+    FoundOrder,
+    HttpAnswer,
+    InboundCallReport,
+    InboundRoute,
+    Order,
+    Placed,
+    ProviderAccount,
+    ProviderFailedError,
+    ProviderReply,
+    Reading,
+    RefusedOrderError,
+    ResumeKind,
+)
+from adapters.providers.twilio import twiml
+from adapters.providers.twilio.callbacks import CallbackReader
+from adapters.providers.twilio.errors import ORDER_ERRORS
+from adapters.providers.twilio.outcomes import call_outcome, facts_of_call, facts_of_text, find_match, text_outcome
+from schemas.commands import BuyerLeg, PlaceCall, SendEmail, SendSms
+
+FORM = "application/x-www-form-urlencoded"
+
+SEARCHED_MAX = 50
+"""Calls or texts between two numbers that are looked through, newest first: those of minutes."""
+
+MULTIPLE_OF_HUNDRED = 100
+CLIENT_ERROR, SERVER_ERROR = 4, 5
+NOT_FOUND, TOO_MANY = 404, 429
+
+UNANSWERED_BUYER_SECONDS = 30
+
+Number = Annotated[str, Meta(pattern=r"^\+[1-9][0-9]{6,14}$", description="a number such as +12125550123")]
+Target = Annotated[str, Meta(pattern=r"^(\+[1-9][0-9]{6,14}|sips?:[^\s<>]{3,250})$", description="a number, or sip:…")]
+ServiceSid = Annotated[str, Meta(pattern=r"^MG[0-9a-fA-F]{32}$", description="MG and 32 characters")]
+
+
+class TwilioSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Settings of an account. `base_url` is that of a carrier with Twilio's API.
+
+    `agent_number` takes answered calls of steps that name no buyer. `messaging_service_sid` chooses the number to text from.
+    """
+
+    account_sid: Annotated[str, Meta(pattern=r"^[A-Za-z0-9_-]{1,64}$", description="AC and 32 characters")]
+    base_url: Annotated[str, Meta(pattern=r"^https?://[^\s?#]+$", description="https://host")] = "https://api.twilio.com"
+    from_number: Number | None = None
+    messaging_service_sid: (
+        Annotated[str, Meta(pattern=r"^MG[0-9a-fA-F]{32}$", description="MG and 32 characters")] | None
+    ) = None
+    agent_number: Target | None = None
+
+
+class TwilioProvider:
+    """The provider `twilio`."""
+
+    name = "twilio"
+    channels = frozenset({"call", "sms"})
+    settings = TwilioSettings
+    secrets = ("auth_token",)
+    resume: ResumeKind = "search"
+
+    def connect(self, account: ProviderAccount) -> Connection:
+        """Return a connection."""
+        return TwilioConnection(account)
+
+
+class TwilioConnection:
+    """A `Connection`."""
+
+    def __init__(self, account: ProviderAccount) -> None:
+        settings: TwilioSettings = account.settings
+        self._account = account
+        self._settings = settings
+        self._url = f"{settings.base_url.rstrip('/')}/2010-04-01/Accounts/{quote(settings.account_sid, safe='')}"
+        credentials = f"{settings.account_sid}:{account.secrets['auth_token']}".encode()
+        self._headers = {"authorization": f"Basic {base64.b64encode(credentials).decode()}", "accept": "application/json"}
+        self._callbacks = CallbackReader(account.secrets["auth_token"], account.callback_url)
+
+    async def place(self, command: PlaceCall) -> Placed | DeliveryResult:
+        """Ask for a call; Twilio asks what to do once it is answered."""
+        target = command.buyer_number or self._settings.agent_number
+        if target is None:
+            raise RefusedOrderError("nobody would talk: let the step connect a buyer, or set agent_number", tries_next=True)
+        if command.machine == "voicemail_drop":
+            raise RefusedOrderError("it leaves no messages: set machine of the step to hangup", tries_next=True)
+        fields = {
+            "To": command.to,
+            "From": self._from(command.from_number),
+            "Url": self._callback(command.command_id, "answer"),
+            "StatusCallback": self._callback(command.command_id, "status"),
+            "Timeout": str(command.ring_timeout_seconds),
+        }
+        if command.machine == "hangup":
+            fields["MachineDetection"] = "Enable"
+        events = [("StatusCallbackEvent", event) for event in ("initiated", "ringing", "answered", "completed")]
+        return await self._order("Calls", [*fields.items(), *events], known=("invalid_number",))
+
+    async def send(self, command: SendSms | SendEmail) -> Placed | DeliveryResult:
+        """Ask for a text."""
+        if not isinstance(command, SendSms):
+            raise RefusedOrderError("it sends no e-mails", tries_next=True)
+        fields = {"To": command.to, "Body": command.body, "StatusCallback": self._callback(command.command_id, "message")}
+        if command.from_number is None and self._settings.messaging_service_sid is not None:
+            fields["MessagingServiceSid"] = self._settings.messaging_service_sid
+        else:
+            fields["From"] = self._from(command.from_number)
+        return await self._order("Messages", list(fields.items()), known=("invalid_number", "opted_out"))
+
+    async def press(self, provider_ref: str, digits: str) -> bool:  # noqa: ARG002
+        """Press no keys: a command to a live call ends its connection with the buyer."""
+        return False
+
+    async def hang_up(self, provider_ref: str) -> bool:
+        """End a call."""
+        answer = await self._send("POST", f"Calls/{quote(provider_ref, safe='')}.json", [("Status", "completed")])
+        return answer.status < CLIENT_ERROR * MULTIPLE_OF_HUNDRED
+
+    async def find(self, order: Order) -> FoundOrder | None:
+        """Return what Twilio knows of an order: by its reference, else the one call or text that fits."""
+        is_call = isinstance(order.command, PlaceCall)
+        collection = "Calls" if is_call else "Messages"
+        if order.provider_ref is not None:
+            found: Mapping[str, Any] | None = await self._read(
+                f"{collection}/{quote(order.provider_ref, safe='')}.json", missing={}
+            )
+        else:
+            query = urlencode({**self._searched(order), "PageSize": SEARCHED_MAX})
+            page = await self._read(f"{collection}.json?{query}", missing={})
+            found = find_match(page.get(collection.lower(), []), order)
+        if not found:
+            return None
+        if not is_call:
+            return FoundOrder(provider_ref=str(found["sid"]), facts=facts_of_text(found))
+        children = await self._read(f"Calls.json?{urlencode({'ParentCallSid': found['sid']})}", missing={})
+        legs = order.command.buyer_legs if isinstance(order.command, PlaceCall) else ()
+        facts = facts_of_call(found, children.get("calls", []), {leg.number: leg.buyer_id for leg in legs})
+        return FoundOrder(provider_ref=str(found["sid"]), facts=facts)
+
+    def conclude(self, order: Order) -> DeliveryResult | None:
+        """Return the outcome that all reports together say."""
+        if isinstance(order.command, PlaceCall):
+            return call_outcome(order, now=self._account.now())
+        return text_outcome(order, now=self._account.now())
+
+    def read_callback(self, callback: Callback) -> Reading | None:
+        """Return what a callback says. Raises `ForgedCallbackError`."""
+        return self._callbacks.read(callback)
+
+    def reply_to(self, callback: Callback, order: Order | None) -> ProviderReply:
+        """Return what is to be done with an answered call; nothing for other callbacks."""
+        body = twiml.nothing()
+        event = callback.query.get("event")
+        if event == "answer" and order is not None and isinstance(order.command, PlaceCall):
+            body = self._answered(order.command, callback.form)
+        elif event in {"dial", "routed"}:
+            body = twiml.hang_up()
+        return ProviderReply(body=body, content_type=twiml.CONTENT_TYPE)
+
+    def _answered(self, command: PlaceCall, form: Mapping[str, str]) -> bytes:
+        is_machine = form.get("AnsweredBy", "").startswith(("machine", "fax"))
+        target = command.buyer_number or self._settings.agent_number
+        if target is None or (is_machine and command.machine == "hangup"):
+            return twiml.hang_up()
+        legs = [self._leg(command.command_id, leg) for leg in command.buyer_legs]
+        seconds = max((leg.timeout_seconds for leg in command.buyer_legs), default=command.buyer_timeout_seconds)
+        return twiml.dial(
+            legs or [twiml.Leg(target, command.buyer_dtmf_tones)],
+            timeout_seconds=seconds or UNANSWERED_BUYER_SECONDS,
+            caller_id=command.from_number or self._settings.from_number,
+            action=self._callback(command.command_id, "dial"),
+        )
+
+    def _leg(self, command_id: str, leg: BuyerLeg) -> twiml.Leg:
+        """Return one of several buyers to ring at once; Twilio says which one answered."""
+        fields = {"command_id": command_id, "event": "buyer", "buyer_id": str(leg.buyer_id)}
+        return twiml.Leg(leg.number, leg.dtmf_tones, twiml.with_query(self._public(), fields))
+
+    def reply_with_route(self, callback: Callback, report: InboundCallReport, route: InboundRoute) -> ProviderReply:
+        """Return what is to be done with an inbound call."""
+        return ProviderReply(body=self._routed(callback, report, route), content_type=twiml.CONTENT_TYPE)
+
+    def _routed(self, callback: Callback, report: InboundCallReport, route: InboundRoute) -> bytes:
+        match route.action:
+            case "wait":
+                return twiml.ask_again(self._inbound("route", asked=str(report.asked_before + 1)))
+            case "connect" if route.buyer_number is not None:
+                buyer = {} if route.buyer_id is None else {"buyer_id": str(route.buyer_id)}
+                answered = self._inbound("connected", call_ref=report.call_ref, **buyer)
+                return twiml.dial(
+                    [twiml.Leg(route.buyer_number, route.buyer_dtmf_tones, answered)],
+                    timeout_seconds=route.buyer_timeout_seconds or UNANSWERED_BUYER_SECONDS,
+                    caller_id=callback.form.get("From"),
+                    action=self._inbound("routed", **buyer),
+                )
+            case "voicemail":
+                return twiml.record(route.message)
+            case "message" | "callback":
+                return twiml.say(route.message or "Nobody can take your call now. Goodbye.")
+            case "reject":
+                return twiml.reject()
+            case _:
+                return twiml.hang_up()
+
+    async def test(self) -> str:
+        """Read the account."""
+        about = await self._read(".json", missing={}, whole=True)
+        return f"account {about.get('friendly_name')} is {about.get('status')}"
+
+    def _from(self, number: str | None) -> str:
+        found = number or self._settings.from_number
+        if found is None:
+            raise RefusedOrderError(
+                "no number to call or text from: give the company one, or set from_number", tries_next=True
+            )
+        return found
+
+    def _searched(self, order: Order) -> dict[str, str]:
+        command = order.command
+        assert not isinstance(command, SendEmail)  # noqa: S101 - `send` refuses them
+        number = command.from_number or self._settings.from_number
+        return {"To": command.to, **({} if number is None else {"From": number})}
+
+    def _callback(self, command_id: str, event: str) -> str:
+        return twiml.with_query(self._public(), {"command_id": command_id, "event": event})
+
+    def _inbound(self, event: str, **fields: str) -> str:
+        return twiml.with_query(self._public(), {"event": event, **fields})
+
+    def _public(self) -> str:
+        if self._account.callback_url is None:
+            raise RefusedOrderError("Twilio must be able to report to us: set LEADCLOCK_PUBLIC_URL", tries_next=True)
+        return self._account.callback_url
+
+    async def _order(
+        self, collection: str, fields: list[tuple[str, str]], *, known: tuple[str, ...]
+    ) -> Placed | DeliveryResult:
+        """Give an order. Raises `RefusedOrderError` where Twilio refuses it without having done anything."""
+        answer = await self._send("POST", f"{collection}.json", fields)
+        said = _object(answer)
+        if answer.status // MULTIPLE_OF_HUNDRED == CLIENT_ERROR:
+            return self._refused(answer.status, said, known)
+        if answer.status >= SERVER_ERROR * MULTIPLE_OF_HUNDRED or not isinstance(said.get("sid"), str):
+            raise ProviderFailedError(f"Twilio answered {answer.status}")
+        return Placed(provider_ref=said["sid"])
+
+    def _refused(self, status: int, said: Mapping[str, Any], known: tuple[str, ...]) -> DeliveryResult:
+        code = said.get("code")
+        meaning = ORDER_ERRORS.get(code) if isinstance(code, int) else None
+        detail = f"Twilio {status} {code}: {said.get('message') or (meaning.says if meaning else 'refused')}"
+        if meaning is not None and meaning.outcome in known:
+            return DeliveryResult(outcome=meaning.outcome, rang=False, detail=detail, hangup_cause=str(code))
+        raise RefusedOrderError(detail, tries_next=status == TOO_MANY or (meaning is not None and meaning.tries_next))
+
+    async def _read(self, path: str, *, missing: dict[str, Any], whole: bool = False) -> dict[str, Any]:
+        """Return an object of the API, or `missing` where there is none. Raises `ProviderFailedError`."""
+        answer = await self._send("GET", path, [], whole=whole)
+        if answer.status == NOT_FOUND:
+            return missing
+        said = _object(answer)
+        if answer.status // MULTIPLE_OF_HUNDRED != 2:  # noqa: PLR2004 - 2xx
+            raise ProviderFailedError(f"Twilio answered {answer.status}: {said.get('message')}")
+        return said
+
+    async def _send(self, method: str, path: str, fields: list[tuple[str, str]], *, whole: bool = False) -> HttpAnswer:
+        url = f"{self._url}{path}" if whole else f"{self._url}/{path}"
+        headers = {**self._headers, "content-type": FORM} if fields else self._headers
+        return await self._account.http.send(method, url, headers=headers, content=urlencode(fields).encode())
+
+
+def _object(answer: HttpAnswer) -> dict[str, Any]:
+    """Return the JSON object of an answer, empty where it is none."""
+    try:
+        found = msgspec.json.decode(answer.body)
+    except msgspec.DecodeError:
+        return {}
+    return found if isinstance(found, dict) else {}

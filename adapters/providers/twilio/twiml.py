@@ -1,0 +1,89 @@
+"""What does Twilio do with a call? What TwiML says: connect a telephone, wait and ask again, say a text, or hang up."""
+
+from collections.abc import Mapping, Sequence
+from urllib.parse import urlencode
+from xml.etree import ElementTree as ET
+
+from msgspec import Struct
+
+CONTENT_TYPE = "text/xml"
+
+ASK_AGAIN_SECONDS = 1
+"""A caller hears ringing meanwhile."""
+
+VOICEMAIL_SECONDS_MAX = 120
+
+
+def hang_up() -> bytes:
+    """Return the instruction to end the call."""
+    return _document(ET.Element("Hangup"))
+
+
+def nothing() -> bytes:
+    """Return an answer without an instruction."""
+    return _document()
+
+
+def ask_again(url: str) -> bytes:
+    """Return the instruction to wait a second and ask again."""
+    redirect = ET.Element("Redirect", {"method": "POST"})
+    redirect.text = url
+    return _document(ET.Element("Pause", {"length": str(ASK_AGAIN_SECONDS)}), redirect)
+
+
+def say(text: str) -> bytes:
+    """Return the instruction to say a text and hang up."""
+    said = ET.Element("Say")
+    said.text = text
+    return _document(said, ET.Element("Hangup"))
+
+
+def record(text: str | None) -> bytes:
+    """Return the instruction to take a message."""
+    said = ET.Element("Say")
+    said.text = text or "Please leave a message after the tone."
+    return _document(said, ET.Element("Record", {"maxLength": str(VOICEMAIL_SECONDS_MAX), "playBeep": "true"}))
+
+
+def reject() -> bytes:
+    """Return the instruction not to answer the call."""
+    return _document(ET.Element("Reject"))
+
+
+class Leg(Struct, frozen=True):
+    """A telephone or SIP address to ring; `answered` is called when it answers, `digits` are pressed then."""
+
+    target: str
+    digits: str | None = None
+    answered: str | None = None
+
+
+def dial(legs: Sequence[Leg], *, timeout_seconds: int, caller_id: str | None, action: str) -> bytes:
+    """Return the instruction to ring these at once and connect the first that answers."""
+    about = {"timeout": str(timeout_seconds), "action": action, "method": "POST", "answerOnBridge": "true"}
+    if caller_id is not None:
+        about["callerId"] = caller_id
+    element = ET.Element("Dial", about)
+    for leg in legs:
+        is_sip = leg.target.lower().startswith("sip")
+        element_of_leg = ET.SubElement(element, "Sip" if is_sip else "Number")
+        element_of_leg.text = leg.target
+        if leg.digits and not is_sip:
+            element_of_leg.set("sendDigits", leg.digits)
+        if leg.answered is not None:
+            element_of_leg.set("statusCallback", leg.answered)
+            element_of_leg.set("statusCallbackEvent", "answered")
+            element_of_leg.set("statusCallbackMethod", "POST")
+    return _document(element)
+
+
+def with_query(url: str, fields: Mapping[str, str]) -> str:
+    """Return a URL with fields."""
+    return f"{url}?{urlencode(fields)}"
+
+
+def _document(*instructions: ET.Element) -> bytes:
+    response = ET.Element("Response")
+    response.extend(instructions)
+    found: bytes = ET.tostring(response, encoding="utf-8", xml_declaration=True)
+    return found
