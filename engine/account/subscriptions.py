@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from msgspec import structs
+
 from engine.account.did_you_mean import did_you_mean
 from engine.account.plans import Errors, Exists
 from engine.submission.fields import FieldError, is_blank, parse_boolean, parse_id, parse_integer
@@ -10,6 +12,11 @@ from engine.subscriptions.events import EVENT_NAMES, HOOKS
 from schemas.records import Subscription, TriggerFields
 
 ASKED_FOR: tuple[str, ...] = (*EVENT_NAMES, *HOOKS)
+
+HOOK_FIELDS = ("on_error", "timeout_seconds")
+"""Fields that say something about hooks alone; a record that is sent back as it was read has their defaults."""
+
+_DEFAULTS: Mapping[str, Any] = {field.name: field.default for field in structs.fields(Subscription)}
 
 TIMEOUT_SECONDS_MAX = 10
 """As an outgoing webhook has: a lead that is due waits meanwhile."""
@@ -76,8 +83,8 @@ def named_by_triggers(fields: TriggerFields) -> Iterator[tuple[str, int]]:
 def check_triggers(values: Mapping[str, Any], given: Mapping[str, Any], errors: Errors, exists: Exists) -> None:
     """Check that given trigger fields name records of the company, and that what is said of hooks has a hook."""
     asks = any(name in HOOKS for name in values.get("events", ()))
-    for name, default in (("on_error", Subscription.on_error), ("timeout_seconds", Subscription.timeout_seconds)):
-        if name in given and values.get(name) != default and not asks:
+    for name in HOOK_FIELDS:
+        if name in given and values.get(name) != _DEFAULTS[name] and not asks:
             errors.setdefault(name, []).append(f"goes with {' or '.join(HOOKS)} among the events")
     if "trigger_fields" not in given:
         return

@@ -21,9 +21,11 @@ from adapters.postgres.idempotency import PostgresIdempotencyKeys
 from adapters.postgres.pool import open_pool
 from adapters.postgres.reads import PostgresReads
 from adapters.postgres.results import ResultWaiter
+from adapters.postgres.sign_ins import PostgresSignIns
+from adapters.postgres.webhook_logs import PostgresWebhookLogReads
 from engine.rules import Rules
 from tests.adapters.http.conftest import UNLIMITED, Company, Town, deployed
-from tests.api.world import Places, make_places, placed, send
+from tests.api.world import Places, make_places, placed, send, sign_in
 
 SERVICE_UNAVAILABLE = 503
 
@@ -66,6 +68,7 @@ def assert_tells_an_outage(name: str, answer: httpx.Response, code: str) -> None
 async def test_every_route_without_the_database_is_503_or_stores_what_was_sent(town: Town) -> None:
     company = await town.company()
     places = await make_places(town, company, *EXAMPLES.values())
+    await sign_in(town, company)
     services: Services = town.app._services
     away = await open_pool(f"postgresql://leadclock:word@{LOCALHOST}:{free_port()}/leadclock")
     reads = PostgresReads(away)
@@ -85,6 +88,8 @@ async def test_every_route_without_the_database_is_503_or_stores_what_was_sent(t
             reads=reads,
             claims=PostgresIdempotencyKeys(away),
             heartbeats=PostgresHeartbeats(away),
+            sign_ins=PostgresSignIns(away),
+            webhook_logs=PostgresWebhookLogReads(away),
             requests=requests,
             settings=settings,
         ),
@@ -120,13 +125,17 @@ class Unreachable:
         await self._log.partition_count(self._topic)
 
 
-WITHOUT_THE_BROKER = {"replay_subscription", "enable_subscription", "send_agent_heartbeat"}
-"""They change what is stored beside the log: which events are sent again, and which pages are open."""
+WITHOUT_THE_BROKER = {
+    *("replay_subscription", "enable_subscription", "send_agent_heartbeat"),
+    *("create_session", "delete_session", "begin_second_factor"),
+}
+"""They change what is stored beside the log: which events are sent again, which pages are open, and who is signed in."""
 
 
 async def test_every_route_that_writes_is_503_without_the_broker_and_reads_go_on(town: Town) -> None:
     company = await town.company()
     places = await make_places(town, company, *EXAMPLES.values())
+    await sign_in(town, company)
     services: Services = town.app._services
     log = KafkaLog(f"{LOCALHOST}:{free_port()}", deadline_seconds=1.0)
     rules = Unreachable(town.context.rules, log, town.context.names.of("accounts.rules"))

@@ -251,7 +251,7 @@ async def send(town: Town, company: Company, operation: Operation, method: str, 
     return await company.send(method, path, headers={"Origin": PAGE_ORIGIN}, **given)
 
 
-OK = 200
+UNAUTHENTICATED = 401
 SESSIONS = "/api/v1/sessions"
 """Where users sign in: operations that are asked with no key."""
 
@@ -260,26 +260,36 @@ async def as_user(
     town: Town, company: Company, operation: Operation, body: Mapping[str, Any]
 ) -> tuple[dict[str, str], dict[str, Any]]:
     """Return with which headers and body a user asks an operation about sign-in; values of the example become real ones."""
-    email, headers = await _signed_in(town, company)
+    email, headers = await sign_in(town, company)
     real = {"email": email, "company_id": company.id, "code": "000000"}
     if operation.name == "finish_second_factor" and body.get("code") == EXAMPLES[operation.name].body["code"]:
         path, own = f"{SESSIONS}/current/second_factor", {"current_password": PASSWORD}
         begun = await town.client.post(path, headers=headers, json=own)
-        real["code"] = TOTP(begun.json()["second_factor"]["seed"]).now()
+        if begun.is_success:  # not while a server is away
+            real["code"] = TOTP(begun.json()["second_factor"]["seed"]).now()
     given = EXAMPLES[operation.name].body
     same = {name for name in real if name in body and repr(body[name]) == repr(given.get(name))}  # True equals 1
     return {} if operation.access == "open" else headers, {**body, **{name: real[name] for name in same}}
 
 
-async def _signed_in(town: Town, company: Company) -> tuple[str, dict[str, str]]:
-    """Return the address of a user of a company, and the headers of a session: those of before while it lasts."""
+async def sign_in(town: Town, company: Company) -> tuple[str, dict[str, str]]:
+    """Return the address of a user of a company, and the headers of a session: those of before until it has ended."""
     await town.pool.execute("DELETE FROM work.sign_in_attempts")  # all tests come from one address
     known = town.users.get(company.id)
-    if known is not None and (await town.client.get(f"{SESSIONS}/current", headers=known[1])).status_code == OK:
+    if known is not None and (await town.client.get(f"{SESSIONS}/current", headers=known[1])).status_code != UNAUTHENTICATED:
         return known
+    if known is not None and (again := await _session(town, company, known[0])).is_success:  # signed out, and not changed
+        return _remember(town, company, known[0], again)
     email = _own_email(town)
     await company.record("users", {"name": "Ada", "email": email, "password": PASSWORD})
-    made = await town.client.post(SESSIONS, json={"email": email, "password": PASSWORD, "company_id": company.id})
+    return _remember(town, company, email, await _session(town, company, email))
+
+
+async def _session(town: Town, company: Company, email: str) -> httpx.Response:
+    return await town.client.post(SESSIONS, json={"email": email, "password": PASSWORD, "company_id": company.id})
+
+
+def _remember(town: Town, company: Company, email: str, made: httpx.Response) -> tuple[str, dict[str, str]]:
     town.users[company.id] = (email, {"Authorization": f"Bearer {made.json()['session']['token']}"})
     return town.users[company.id]
 
