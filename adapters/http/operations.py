@@ -11,7 +11,7 @@ from adapters.http.operator import dead_letters, operator
 from adapters.http.providers import callbacks
 from adapters.http.records import audit_logs, company, conversions, previews, records, schedule_versions
 from adapters.http.reports import reports
-from adapters.http.sign_in import sessions
+from adapters.http.sign_in import access_tokens, sessions
 from adapters.http.webhooks import deliveries, manual_fires, webhook_logs
 
 OPERATIONS: tuple[Operation, ...] = (
@@ -44,6 +44,7 @@ OPERATIONS: tuple[Operation, ...] = (
     *dead_letters.OPERATIONS,
     *sessions.OPERATIONS,
     *callbacks.OPERATIONS,
+    *access_tokens.OPERATIONS,
     *system.OPERATIONS,
 )
 

@@ -1,10 +1,12 @@
 """Who is signed in, and who has tried to? Rows in the `work` schema: none of it is a decision, and no rebuild touches it."""
 
+from collections.abc import Mapping, Sequence
+
 from adapters.postgres.database_errors import convert_read_errors
 from adapters.postgres.pool import Pool
 from adapters.postgres.sql import Schemas, queries
 from adapters.reads.ports import SESSION_IDLE, SESSION_LONGEST, SIGN_IN_LIMITS, StoredSession, UserSession
-from schemas.instant import SECOND, from_datetime
+from schemas.instant import SECOND, Instant, from_datetime
 
 SEEN_EVERY_SECONDS = 60.0
 """How exactly it is known when a session was used last: a write a minute, whatever it asks."""
@@ -74,6 +76,16 @@ class PostgresSignIns:
     async def take_attempt_back(self, subject: str) -> None:
         """Do not count an attempt from an address that was right."""
         await self._execute("take_attempt_back", subject)
+
+    async def note_use(self, company_id: int, key_id: int) -> None:
+        """Note that a key of a person is used."""
+        await self._execute("note_use", company_id, key_id)
+
+    async def uses(self, company_id: int, key_ids: Sequence[int]) -> Mapping[int, Instant]:
+        """Return when keys were used last."""
+        async with convert_read_errors():
+            rows = await self._pool.fetch(self._sql["uses"], company_id, list(key_ids))
+        return {row["key_id"]: from_datetime(row["last_used_at"]) for row in rows}
 
     async def use_code(self, company_id: int, user_id: int, step: int) -> bool:
         """Use a code of a second factor; False where it was used before."""

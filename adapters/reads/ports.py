@@ -648,6 +648,14 @@ class SignIns(Protocol):
         """Do not count an attempt from an address that was right."""
         ...
 
+    async def note_use(self, company_id: int, key_id: int) -> None:
+        """Note that a key of a person is used."""
+        ...
+
+    async def uses(self, company_id: int, key_ids: Sequence[int]) -> Mapping[int, Instant]:
+        """Return when keys were used last; those that were not are left out."""
+        ...
+
     async def use_code(self, company_id: int, user_id: int, step: int) -> bool:
         """Use a code of a second factor; False where it was used before."""
         ...

@@ -60,7 +60,8 @@ async def _state(company: Any) -> list[Any]:
     found = []
     for collection in ("leads", "schedules", "offers", "buyers", "buyer_groups", "traffic_sources", "numbers", "keys"):
         listed = await company.send("GET", f"/api/v1/{collection}", params={"per_page": "100", "root": "false"})
-        found.append(listed.json())
+        # A key of a person is made beside these requests, so that there is one to ask for.
+        found.append([row for row in listed.json() if not row.get("user_email")])
     return [[{name: value for name, value in row.items() if name != "expires_in"} for row in rows] for rows in found]
 
 
@@ -217,7 +218,7 @@ UNKNOWN_CODES = {"not_found", "unknown_lead_token", "validation_failed"}
 
 async def test_an_id_that_nobody_has_is_not_found(company: Any) -> None:
     for operation in documented_operations():
-        if "{id}" not in operation.path or operation.name.startswith("caller_"):
+        if "{id}" not in operation.path or operation.name.startswith("caller_") or operation.access == "session":
             continue
         for method in _methods(operation):
             for unknown in UNKNOWN:

@@ -22,6 +22,7 @@ from adapters.http.document.examples import (
     NUMBER,
     OFFER_CONVERSION,
     OFFER_TOKEN,
+    OWN_KEY,
     PAGE_KEY,
     PAGE_ORIGIN,
     PASSWORD,
@@ -239,8 +240,9 @@ async def send(town: Town, company: Company, operation: Operation, method: str, 
         given = {"params": {**example.query, **example.body}}
     elif example.body:
         given["json"] = example.body
-    if operation.path.startswith(SESSIONS):
+    if is_of_user(operation):
         headers, body = await as_user(town, company, operation, example.body)
+        path = await with_own_key(town, operation, path, headers)
         more: dict[str, Any] = {"json": body} if body else {}
         if method == "GET":
             more = {"params": {**example.query, **body}}
@@ -254,6 +256,20 @@ async def send(town: Town, company: Company, operation: Operation, method: str, 
 UNAUTHENTICATED = 401
 SESSIONS = "/api/v1/sessions"
 """Where users sign in: operations that are asked with no key."""
+
+
+def is_of_user(operation: Operation) -> bool:
+    """Return whether an operation is about sign-in: no key of the company is good for it."""
+    return operation.access == "session" or operation.path == SESSIONS
+
+
+async def with_own_key(town: Town, operation: Operation, path: str, headers: dict[str, str]) -> str:
+    """Return a path with a token of the user where the example has one."""
+    if operation.name not in {"list_access_tokens", "delete_access_token"}:
+        return path
+    fields = {"name": "Old", "expires_at": "2026-12-31 00:00:00 +0000"}
+    made = await town.client.post("/api/v1/access_tokens", headers=headers, json=fields)
+    return path.replace(OWN_KEY, str(made.json()["access_token"]["id"]))
 
 
 async def as_user(

@@ -123,6 +123,12 @@ BY_NAME: Mapping[str, str] = {
         "Returns the seed for an authenticator app, once. Nothing changes until a code of it is sent with `PUT`; until then "
         "a second `POST` gives another seed."
     ),
+    "list_access_tokens": "Lists the keys that act for the user, with when each was used last.",
+    "create_access_token": (
+        "Makes a token that acts with the teams of the user, for programs of the user's own. Send it as `Authorization: "
+        "Bearer`. It is shown once, ends in a year at most, and is out of use while the user is disabled."
+    ),
+    "delete_access_token": "Deletes a token of the user; it is out of use at once.",
     "finish_second_factor": "Asks for a code at each sign-in from now on. All sessions of the user end: sign in again.",
     "list_audit_logs": "Lists the changes of account records, the newest first: who made each, with which key, from where.",
     "list_agent_status_timestamps": "Lists when each agent had which status, the newest first.",

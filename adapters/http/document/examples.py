@@ -60,6 +60,8 @@ WEBHOOK_LOG = "70034"
 REQUEST = "01934b1e-0000-8000-8000-00000000000a"
 NEW_EMAIL = "grace@example.com"
 """The address of the user that is created."""
+OWN_KEY = "70039"
+"""The token of the user who is signed in."""
 OWN_EMAIL = "ada@example.com"
 """The address of the user who signs in."""
 PASSWORD = "correct horse battery staple"  # noqa: S105 - of an example
@@ -275,6 +277,9 @@ EXAMPLES: Mapping[str, Example] = {
     "delete_session": Example(),
     "change_own_password": Example(body={"current_password": PASSWORD, "password": "a better one, and longer"}),
     "begin_second_factor": Example(body={"current_password": PASSWORD}),
+    "list_access_tokens": Example(),
+    "create_access_token": Example(body={"name": "Laptop", "expires_at": "2026-12-31 00:00:00 +0000"}),
+    "delete_access_token": Example(path={"id": OWN_KEY}),
     "finish_second_factor": Example(body={"code": "492039"}),
     "list_webhook_logs": Example(
         query={

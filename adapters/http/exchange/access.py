@@ -16,6 +16,7 @@ from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 
 from msgspec import Struct, structs
 
+from adapters.http.exchange.key_uses import KeyUses
 from adapters.http.exchange.ports import RulesSource
 from adapters.http.exchange.problems import ProblemError
 from adapters.http.exchange.rates import Limiter
@@ -152,6 +153,7 @@ class Authenticator:
     ) -> None:
         self._source = source
         self._sign_ins = sign_ins
+        self._uses = None if sign_ins is None else KeyUses(sign_ins, monotonic)
         self._trusted_proxies = trusted_proxies
         self._unknown_key_limiter = unknown_key_limiter or UnknownKeyLimiter(Limiter({}), monotonic)
         self.unknown = UnknownCredentials(lambda: sum(source.rules.positions.values()), monotonic)
@@ -184,6 +186,8 @@ class Authenticator:
             raise unauthenticated("This key may not be used from this network address.")
         if not authorization and not self._takes_auth_token(record.company_id):
             raise unauthenticated("This company takes keys in the Authorization header only, not as auth_token.")
+        if key.user_email is not None and self._uses is not None:
+            await self._uses.note(record.company_id, record.id)
         teams = () if key.user_email is None else self._source.rules.teams_of(record.company_id, key.user_email)
         return Access(record.company_id, record.id, key.scopes, key.user_email, teams)
 

@@ -59,3 +59,10 @@ WHERE ctid = ANY (ARRAY (SELECT ctid FROM {work}.sessions WHERE seen_at < clock_
 -- purge_attempts --
 DELETE FROM {work}.sign_in_attempts WHERE ctid = ANY (ARRAY (
     SELECT ctid FROM {work}.sign_in_attempts WHERE last_at < clock_timestamp() - make_interval(secs => $1) LIMIT $2))
+
+-- note_use --
+INSERT INTO {work}.key_uses (company_id, key_id, last_used_at) VALUES ($1, $2, clock_timestamp())
+ON CONFLICT (company_id, key_id) DO UPDATE SET last_used_at = excluded.last_used_at
+
+-- uses --
+SELECT key_id, last_used_at FROM {work}.key_uses WHERE company_id = $1 AND key_id = ANY ($2::bigint[])
