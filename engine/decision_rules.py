@@ -67,7 +67,8 @@ VERSIONS: Mapping[int, Version] = {
         "users are records, and the last superuser of a company stays; "
         "veto hooks are asked before calls and texts; "
         "a fact says that a cap is used up; keys name origins of pages; "
-        "provider configurations are records, which sentences that list the types of records name",
+        "provider configurations are records, which sentences that list the types of records name; "
+        "a new group may bring a team with it",
         decided_by="leadclock 0.1.0",
     ),
 }

@@ -7,6 +7,7 @@ from msgspec import structs
 
 from engine.account import publishing
 from engine.account.bodies import read_body
+from engine.account.group_team import team_of
 from engine.account.pausing import ends_at, unpaused
 from engine.account.references import (
     buyer_named,
@@ -17,12 +18,25 @@ from engine.account.references import (
     refuse_in_use,
     refuse_renaming_in_use,
 )
+from engine.account.teams import TEAM
 from engine.account.users import has_superuser, is_of_superusers, list_superuser_team
 from engine.identity import uuid_of
 from engine.partition.draft import Draft, RefusedError
 from engine.submission.fields import FieldError, is_blank, parse_id
 from schemas.decisions import Answer
-from schemas.records import CAPPED_TYPES, RECORD_BODIES, ActionGroup, Body, Company, Record, Schedule, body_of, plain
+from schemas.records import (
+    CAPPED_TYPES,
+    RECORD_BODIES,
+    AccessControlList,
+    ActionGroup,
+    Body,
+    BuyerGroup,
+    Company,
+    Record,
+    Schedule,
+    body_of,
+    plain,
+)
 from schemas.requests import RecordChangeRequested
 from schemas.state import record_key
 from schemas.wire import to_json
@@ -79,7 +93,20 @@ def _create(draft: Draft, request: RecordChangeRequested) -> Record:
     record.uuid = uuid_of(record.type, record.id)
     _put_record(draft, record, None, body)
     _answer(draft, record, CREATED, "created")
+    if isinstance(body, BuyerGroup):
+        _create_team(draft, record, team_of(request.fields, record.id, body))
     return record
+
+
+def _create_team(draft: Draft, group: Record, team: AccessControlList | None) -> None:
+    """Create the team that a new group brings with it, in the same decision."""
+    if team is None:
+        return
+    record = structs.replace(group, type=TEAM, id=draft.next_id(), body={})
+    record.uuid = uuid_of(record.type, record.id)
+    _put_record(draft, record, None, team)
+    about: dict[str, Any] = {"record_type": record.type, "record_id": record.id, "version": record.version}
+    draft.fact("record.created", **about, generated_by=f"{group.type}/{group.id}")
 
 
 def _update(draft: Draft, request: RecordChangeRequested, record: Record) -> Record:

@@ -7,6 +7,7 @@ callers need no coordination.
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from engine.account.group_team import TEAM_INPUTS, check_team
 from engine.account.plans import Errors, Exists
 from engine.account.values import REFERENCES_MAX, ids, texts
 from engine.submission.fields import FieldError, is_blank, parse_boolean, parse_decimal
@@ -40,7 +41,11 @@ CAP_FIELDS = frozenset({"caps", "total_caps_reset_at"})
 """Stored fields that these inputs write."""
 
 GROUP_INPUTS: frozenset[str] = frozenset(
-    {*CAPS, "add_buyer_ids", "remove_buyer_ids", "add_user_buyer_ids", "remove_user_buyer_ids", "reset_total_caps"}
+    {
+        *CAPS,
+        *TEAM_INPUTS,
+        *("add_buyer_ids", "remove_buyer_ids", "add_user_buyer_ids", "remove_user_buyer_ids", "reset_total_caps"),
+    }
 )
 """Inputs that are not stored under their own names."""
 
@@ -69,6 +74,7 @@ def change_group(
         _check_buyers(given, errors, exists)
     if len(values["buyer_ids"]) > REFERENCES_MAX:
         errors.setdefault("buyer_ids", []).append(f"must have at most {REFERENCES_MAX} entries")
+    check_team(given, values["buyer_ids"], errors, exists, is_new=current is None)
     was_paused = isinstance(current, BuyerGroup) and current.paused
     if values.get("paused", False) != was_paused:
         values["unpaused_at" if was_paused else "paused_at"] = now

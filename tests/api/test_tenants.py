@@ -75,6 +75,7 @@ OF_FIELD: Mapping[str, tuple[str, ...]] = {
     "buyer_ids": (RECORDS["buyer"],),
     "buyer_fleet_ids": (RECORDS["buyer_fleet"],),
     "add_buyer_ids": (RECORDS["buyer"],),
+    "team_offer_ids": (RECORDS["offer"],),
     "remove_buyer_ids": (RECORDS["buyer"],),
     "add_user_buyer_ids": (BUYER,),
     "remove_user_buyer_ids": (BUYER,),

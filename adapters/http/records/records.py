@@ -45,6 +45,7 @@ from adapters.http.schema.record_descriptions import sentence_of
 from adapters.http.schema.shapes import many_of, record_answer, view_name
 from adapters.reads.ports import Page, Paging, RecordFilter, Result, Row
 from engine.account.bodies import parser_of
+from engine.account.group_team import TEAM_INPUTS
 from engine.account.users import is_of_superusers
 from engine.identity import uuid_of
 from engine.submission.fields import is_blank
@@ -215,6 +216,8 @@ async def create(exchange: Exchange, *, kind: Kind) -> Reply:
     await _hash_password(exchange, fields, None)
     if kind.type in {"offer", "schedule"}:
         fields["lead_token"] = new_lead_token()
+    if kind.type == GROUP:
+        _check_team(exchange, fields)
     if kind.type == "api_key":
         _check_scopes(exchange, fields)
         _check_person(exchange, fields)
@@ -438,6 +441,15 @@ def _check_person(exchange: Exchange, fields: Mapping[str, Any]) -> None:
     if not isinstance(email, str) or email.strip().lower() != access.user_email:
         fault = {"user_email": [f"must be {access.user_email}"]}
         raise ProblemError("forbidden", "A person can make keys for that person alone.", fault)
+
+
+def _check_team(exchange: Exchange, fields: Mapping[str, Any]) -> None:
+    """Refuse to make a team along with a group to who may not make teams."""
+    access = exchange.key
+    asked = [name for name in TEAM_INPUTS if not is_blank(fields.get(name))]
+    if asked and not (access.is_superuser and access.has_scope("access_control_list:create")):
+        fault = "takes a key with access_control_list:create that no team limits"
+        raise ProblemError("forbidden", "This key cannot make teams.", {name: [fault] for name in asked})
 
 
 def _check_target(exchange: Exchange, kind: Kind, fields: Mapping[str, Any]) -> None:

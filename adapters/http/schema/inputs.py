@@ -263,6 +263,9 @@ _INPUTS_BESIDE: Mapping[str, Schema] = {
     "add_user_buyer_ids": WORDS,
     "remove_user_buyer_ids": WORDS,
     "reset_total_caps": BOOLEAN,
+    "generate_team": BOOLEAN,
+    "team_users_emails": {"type": "array", "maxItems": teams.MEMBERS_MAX, "items": {"type": "string", "allOf": [EMAIL]}},
+    "team_offer_ids": IDS,
     "draft": BOOLEAN,
     "password": PASSWORD,
     "secrets": _or_null(

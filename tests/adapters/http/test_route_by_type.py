@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from schemas.instant import SECOND, from_datetime
+from tests.adapters.http.conftest import basic
 from tests.adapters.http.test_inbound_routing import offered, report
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -44,3 +45,24 @@ async def test_an_offer_and_a_step_name_how_their_buyers_compete(company: Any) -
     answer = await company.send("POST", "/api/v1/schedules", json={"name": "x", "steps": bad})
     assert (answer.status_code, answer.json()["code"]) == (422, "invalid_schedule")
     assert any("route_by_type" in name for name in answer.json()["errors"]), answer.text
+
+
+async def test_a_group_brings_its_team_with_it_for_who_may_make_teams(company: Any) -> None:
+    buyer = await company.record("buyers", {"name": "Ann", "number": "+12125550160"})
+    asked = {
+        "name": "Roofers",
+        "buyer_ids": [buyer["id"]],
+        "generate_team": True,
+        "team_users_emails": ["ada@example.com"],
+    }
+    group = await company.record("buyer_groups", asked)
+    (team,) = (await company.send("GET", "/api/v1/access_control_lists")).json()["access_control_lists"]
+    assert (team["name"], team["users_emails"]) == ("Roofers", ["ada@example.com"])
+    assert team["lead_filters"]["buyer_ids"] == [buyer["id"]]
+    assert team["permissions"]["buyer_group"]["scope"] == [group["id"]]
+    key = await company.record("keys", {"name": "groups", "scopes": ["buyer_group:*", "buyer:read"]})
+    headers = basic(key["public_key"], key["private_key"])
+    refused = await company.send("POST", "/api/v1/buyer_groups", json=asked, headers=headers)
+    assert (refused.status_code, set(refused.json()["errors"])) == (403, {"generate_team", "team_users_emails"})
+    plain = {"name": "Roofers 2", "buyer_ids": [buyer["id"]]}
+    assert (await company.send("POST", "/api/v1/buyer_groups", json=plain, headers=headers)).status_code == 201
