@@ -90,13 +90,15 @@ def test_what_is_kept_of_an_entity_takes_no_more_room_than_its_bytes() -> None:
         for size in range(400)
     ]
     to_pack(entities[0])  # makes what packs them
-    tracemalloc.start()
-    try:
-        kept = [to_pack(entity) for entity in entities]
-        taken, _ = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
-    assert taken <= sum(map(sys.getsizeof, [kept, *kept])) * 1.02
+    taken = []
+    for _ in range(3):  # threads of earlier tests may allocate meanwhile; the least is what packing itself takes
+        tracemalloc.start()
+        try:
+            kept = [to_pack(entity) for entity in entities]
+            taken.append(tracemalloc.get_traced_memory()[0])
+        finally:
+            tracemalloc.stop()
+    assert min(taken) <= sum(map(sys.getsizeof, [kept, *kept])) * 1.02
 
 
 def test_no_file_is_of_a_struct_that_is_gone() -> None:
