@@ -65,10 +65,10 @@ VERSIONS: Mapping[int, Version] = {
         "conversions; agents whose pages are silent go offline; steps connect calls to agents; "
         "calls are routed by tier, revenue or EPC; buyers and groups have a spacing; "
         "users are records, and the last superuser of a company stays; "
-        "veto hooks are asked before calls and texts; "
-        "a fact says that a cap is used up; keys name origins of pages; "
-        "provider configurations are records, which sentences that list the types of records name; "
-        "a new group may bring a team with it",
+        "veto hooks are asked before calls and texts; a fact says that a cap is used up; keys name origins of pages; "
+        "provider configurations are records; suppression lists are records, contacts are on them, and they end leads and "
+        "leave out buyers; doubtful texts are decided by request; sentences that list the types of records and their fields "
+        "name those; a new group may bring a team with it",
         decided_by="leadclock 0.1.0",
     ),
 }

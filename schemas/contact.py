@@ -85,6 +85,7 @@ class Head(Entity, kw_only=True):
     `opt_outs` are those with less than the whole company as their scope: `offer/7`, `channel/sms`. `opted_in_at`: they
     texted a word that carriers accept as consent. `opted_out_by_text`: the scope of an opt-out by text alone, `company` or
     `channel/sms`. `deleted_refs` are hashes of the gateways' names of deleted calls: later reports about them make no call.
+    `suppressed_by` are the suppression lists that the person is on (`Suppression`).
     """
 
     company_id: int
@@ -111,6 +112,7 @@ class Head(Entity, kw_only=True):
     attempts_before: dict[str, tuple[Millis, ...]] = {}
     relays: int = 0
     opted_out_by_text: str | None = None
+    suppressed_by: tuple[int, ...] = ()
 
 
 class Flight(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -489,3 +491,16 @@ class UnblockSweep(Entity, kw_only=True):
     last_unblocked_at: Instant | None = None
     ended_at: Instant | None = None
     canceled_at: Instant | None = None
+
+
+class Suppression(Entity, kw_only=True):
+    """A contact on a suppression list: who says so (`source`), and until when; without `expires_at` for good."""
+
+    company_id: int
+    list_id: int
+    contact_key: str
+    version: int = 1
+    created_at: Instant
+    updated_at: Instant
+    source: str | None = None
+    expires_at: Instant | None = None

@@ -50,6 +50,7 @@ RecordType = Literal[
     "subscription",
     "user",
     "provider_configuration",
+    "suppression_list",
 ]
 
 
@@ -73,6 +74,8 @@ class Company(Body, frozen=True, kw_only=True):
 
     `unknown_parameters` says what is done about a request that names a parameter which its operation does not know: a
     mistyped filter that is ignored gives away every row.
+
+    Who is on one of its suppression lists is not contacted for any lead.
     """
 
     name: str
@@ -83,13 +86,14 @@ class Company(Body, frozen=True, kw_only=True):
     optout_scope: OptOutScope = "company"
     allow_auth_token: bool = True
     unknown_parameters: Literal["refuse", "ignore"] = "refuse"
+    suppression_list_ids: tuple[int, ...] = ()
 
 
 class Offer(Body, frozen=True, kw_only=True):
     """What is being sold; leads sent to its token wait for an inbound call.
 
     `no_buyer_action` says what a gateway does with an inbound call that no buyer of the offer takes, `route_by_type` how its
-    buyers of one tier compete.
+    buyers of one tier compete. Who is on one of its suppression lists is not contacted for its leads.
     """
 
     name: str
@@ -106,6 +110,7 @@ class Offer(Body, frozen=True, kw_only=True):
     no_buyer_action: Literal["voicemail", "message", "callback", "hang_up"] = "voicemail"
     no_buyer_message: str | None = None
     route_by_type: RouteBy = "tier"
+    suppression_list_ids: tuple[int, ...] = ()
 
 
 class Schedule(Body, frozen=True, kw_only=True):
@@ -118,7 +123,8 @@ class Schedule(Body, frozen=True, kw_only=True):
     `migrate` is said of one version: leads on earlier ones go over to it, at the step of the same id.
 
     `draft_fields` wait for the next publishing; `unpublished` is a schedule that was never published: no token finds it.
-    `end_steps_may_contact` lets the end steps call and text a lead that has expired.
+    `end_steps_may_contact` lets the end steps call and text a lead that has expired. Its suppression lists are those of its
+    present version, for leads on any.
     """
 
     name: str
@@ -153,6 +159,7 @@ class Schedule(Body, frozen=True, kw_only=True):
     end_steps: tuple[Step, ...] = ()
     triggers: tuple[Trigger, ...] = ()
     external_record_id: str | None = None
+    suppression_list_ids: tuple[int, ...] = ()
 
 
 class Buyer(Body, frozen=True, kw_only=True):
@@ -161,7 +168,8 @@ class Buyer(Body, frozen=True, kw_only=True):
     `caps` and `total_caps_reset_at` are as those of a `BuyerGroup`. `buyer_fleet_ids` are the fleets that it belongs to.
     It takes calls of those leads alone for which all its `filters` hold. A pause ends by itself at `unpause_at`.
     `dtmf_tones` are sent to its telephone as soon as it answers. `bid_price` is what it pays for a call, by which calls are
-    routed where `route_by_type` is `revenue`. Between two of its calls lie `spacing_seconds` at least.
+    routed where `route_by_type` is `revenue`. Between two of its calls lie `spacing_seconds` at least. It takes no call of a
+    person on one of its suppression lists.
     """
 
     name: str
@@ -183,6 +191,7 @@ class Buyer(Body, frozen=True, kw_only=True):
     dtmf_tones: str | None = None
     bid_price: float | None = None
     spacing_seconds: int = 0
+    suppression_list_ids: tuple[int, ...] = ()
 
 
 class BuyerGroup(Body, frozen=True, kw_only=True):
@@ -496,6 +505,17 @@ class ProviderConfiguration(Body, frozen=True, kw_only=True):
     external_record_id: str | None = None
 
 
+class SuppressionList(Body, frozen=True, kw_only=True):
+    """People who are not contacted for the company, the offers and the schedules, or by the buyers, that name the list.
+
+    Who is on it, is a fact of each contact; the list itself is but the name.
+    """
+
+    name: str
+    description: str | None = None
+    external_record_id: str | None = None
+
+
 RECORD_BODIES: dict[str, type[Body]] = {
     "company": Company,
     "offer": Offer,
@@ -519,6 +539,7 @@ RECORD_BODIES: dict[str, type[Body]] = {
     "subscription": Subscription,
     "user": User,
     "provider_configuration": ProviderConfiguration,
+    "suppression_list": SuppressionList,
 }
 
 
@@ -597,6 +618,7 @@ __all__ = [
     "RulePack",
     "Schedule",
     "Subscription",
+    "SuppressionList",
     "TokenFilter",
     "TrafficSource",
     "TriggerFields",

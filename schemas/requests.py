@@ -276,6 +276,21 @@ class ContactBlockRequested(ContactRequest, frozen=True, kw_only=True):
     hangup_live: bool = False
 
 
+class SuppressionChangeRequested(ContactRequest, frozen=True, kw_only=True):
+    """A caller of the API puts the person on a suppression list, or on it with other terms, or takes them off it."""
+
+    list_id: int
+    listed: bool
+    source: str | None = None
+    expires_at: Instant | None = None
+
+
+class OptOutReviewed(ContactRequest, frozen=True, kw_only=True):
+    """Somebody has read a doubtful text of the person, and says whether it is an opt-out."""
+
+    opt_out: bool
+
+
 class CallReceived(ContactRequest, frozen=True, kw_only=True):
     """A gateway saw a call of the person to one of the company's numbers begin, move on or end.
 
@@ -329,7 +344,7 @@ class ReachRequested(ContactRequest, frozen=True, kw_only=True):
 
     `command` is the whole command as it will be emitted; the answer goes to `reply_to` (a contact key). `states`,
     `countries` and `purpose` choose the caps of the law, which are kept by the contact that is reached. `offer_id` is what
-    an opt-out of the person may be about.
+    an opt-out of the person may be about; the lists of `schedule_id` may suppress them.
     """
 
     lead_id: int
@@ -340,6 +355,7 @@ class ReachRequested(ContactRequest, frozen=True, kw_only=True):
     countries: tuple[str, ...] = ()
     purpose: Purpose = "telemarketing"
     offer_id: int | None = None
+    schedule_id: int | None = None
 
 
 class ReachWithdrawn(ContactRequest, frozen=True, kw_only=True):
@@ -512,6 +528,8 @@ CONTACT_REQUESTS: dict[str, type[ContactRequest]] = {
     "call.received": CallReceived,
     "webhook.fire_requested": WebhookFireRequested,
     "contact.block_requested": ContactBlockRequested,
+    "suppression.change_requested": SuppressionChangeRequested,
+    "contact.optout_review_decided": OptOutReviewed,
     "sms.received": SmsReceived,
     "reach.requested": ReachRequested,
     "reach.answered": ReachAnswered,

@@ -1,7 +1,7 @@
 """Under which key is a value of state stored? The key names the type; keys with `__` belong to the runner."""
 
 from schemas.account import AgentState, Claim, Referrers, Seen, Slots, Taken
-from schemas.contact import Call, Head, Lead, OpenSlotRequests, Part, Relay, Replan, UnblockSweep
+from schemas.contact import Call, Head, Lead, OpenSlotRequests, Part, Relay, Replan, Suppression, UnblockSweep
 from schemas.instant import EPOCH, Instant
 from schemas.records import Record
 from schemas.wire import Entity
@@ -29,6 +29,7 @@ ENTITIES: dict[str, type[Entity]] = {
     "relay": Relay,
     "replan": Replan,
     "unblock": UnblockSweep,
+    "suppression": Suppression,
     "asking": OpenSlotRequests,
     "record": Record,
     "slots": Slots,
@@ -76,6 +77,11 @@ def replan_key(subject: str) -> str:
 def unblock_key(job_id: int) -> str:
     """Return the key of a partition's sweep for an unblock contact job."""
     return f"unblock/{job_id}"
+
+
+def suppression_key(list_id: int, contact_key: str) -> str:
+    """Return the key of a contact on a suppression list."""
+    return f"suppression/{list_id}/{contact_key}"
 
 
 def asking_key(company_id: int) -> str:

@@ -28,7 +28,7 @@ async def apply(api: CompanyApi, found: FileDifference, company: Row, known: Kno
     for change in found.changes:
         of_type = change.record_type
         if of_type == COMPANY:
-            await api.update_company(company, _emptied(change))
+            await api.update_company(company, with_ids(_emptied(change), ids))
         elif of_type == SCHEDULE and change.name in bare:
             await _update(api, change, bare[change.name], ids)
         elif change.before is None:

@@ -7,8 +7,8 @@ from typing import Any
 from msgspec import Struct
 
 from adapters.company_file.api import Row
-from adapters.company_file.document import COMPANY, TYPES, CompanyFileError, Document, Fields
-from adapters.company_file.export import DRAFT, EXTERNAL_ID, Known, exported, fields_of
+from adapters.company_file.document import AFTER_COMPANY, COMPANY, TYPES, CompanyFileError, Document, Fields
+from adapters.company_file.export import DRAFT, EXTERNAL_ID, Known, exported, exported_company, fields_of
 from engine.account.named_records import replace_references
 
 FAULTS_NAMED = 20
@@ -60,13 +60,20 @@ def difference(document: Document, company: Row, known: Known) -> FileDifference
 
 
 def _pairs(document: Document, company: Row, known: Known) -> Iterator[FileChange]:
-    if document.company:
-        yield FileChange(COMPANY, "", fields_of(COMPANY, company), document.company)
     for record_type in TYPES:
+        if document.company and record_type == AFTER_COMPANY:
+            yield FileChange(COMPANY, "", _exported_company(company, known), document.company)
         ids = known.ids[record_type]
         for name, after in sorted(document.records[record_type].items()):
             row = known.rows[record_type][ids[name]] if name in ids else None
             yield FileChange(record_type, name, None if row is None else _exported(record_type, row, known), after)
+
+
+def _exported_company(company: Row, known: Known) -> Fields:
+    try:
+        return exported_company(company, known)
+    except CompanyFileError:
+        return fields_of(COMPANY, company)
 
 
 def _exported(record_type: str, row: Row, known: Known) -> Fields:
@@ -91,6 +98,7 @@ def _check_references(document: Document, known: Known) -> None:
             )
         return name
 
+    replace_references(document.company, partial(check, COMPANY))
     for record_type, records in document.records.items():
         for name, fields in records.items():
             replace_references(fields, partial(check, f"{TYPES[record_type]}/{name}"))

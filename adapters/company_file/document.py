@@ -25,6 +25,7 @@ DEPTH_MAX = 40
 COMPANY = "company"
 
 TYPES: Mapping[str, str] = {
+    "suppression_list": "suppression_lists",
     "buyer_fleet": "buyer_fleets",
     "call_center": "call_centers",
     "agent_status": "agent_statuses",
@@ -45,6 +46,9 @@ TYPES: Mapping[str, str] = {
 }
 """Type -> its collection, in the file and in the API. A record may name those of the types before its own; action groups
 and schedules may name schedules too."""
+
+AFTER_COMPANY = "buyer_fleet"
+"""Type before which the company's own fields are applied: they name suppression lists."""
 
 Fields = dict[str, Any]
 

@@ -77,7 +77,12 @@ def export(company: Row, known: Known) -> Document:
         record_type: {str(row[EXTERNAL_ID]): exported(record_type, row, known) for row in of_type.values()}
         for record_type, of_type in known.rows.items()
     }
-    return Document(fields_of(COMPANY, company), records)
+    return Document(exported_company(company, known), records)
+
+
+def exported_company(company: Row, known: Known) -> Fields:
+    """Return the company's own fields as they stand in the file."""
+    return _named(fields_of(COMPANY, company), COMPANY, known)
 
 
 def exported(record_type: str, row: Row, known: Known) -> Fields:
@@ -86,6 +91,11 @@ def exported(record_type: str, row: Row, known: Known) -> Fields:
     if record_type == "schedule":
         fields = _with_draft(row, fields)
     record = f"{TYPES[record_type]}/{row[EXTERNAL_ID]}"
+    return _named(fields, record, known)
+
+
+def _named(fields: Fields, record: str, known: Known) -> Fields:
+    """Return fields with names in place of ids."""
     named: Fields = replace_references(fields, lambda of_type, one, place: known.name_of(of_type, one, f"{record}: {place}"))
     return named
 

@@ -3,7 +3,7 @@
 from adapters.http import system
 from adapters.http.agents import agents, events
 from adapters.http.calls import call_changes, call_lists, call_reports, call_starts, calls, texts
-from adapters.http.contacts import contacts
+from adapters.http.contacts import contacts, suppressions
 from adapters.http.exchange.exchange import Operation
 from adapters.http.impressions import impressions
 from adapters.http.leads import callers, lead_changes, leads, submissions, why
@@ -20,6 +20,7 @@ OPERATIONS: tuple[Operation, ...] = (
     *lead_changes.OPERATIONS,
     *callers.OPERATIONS,
     *contacts.OPERATIONS,
+    *suppressions.OPERATIONS,
     *call_lists.OPERATIONS,
     *reports.OPERATIONS,
     *call_starts.OPERATIONS,

@@ -17,6 +17,7 @@ from adapters.reads.ports import (
     LeadFilter,
     ManualFireFilter,
     RecordFilter,
+    SuppressionFilter,
     WebhookLogFilter,
 )
 from schemas.instant import DAY, to_datetime
@@ -163,6 +164,7 @@ CONTACT_FLAGS: dict[str, str] = {
     "opted_out": "(opted_out_at IS NOT NULL OR rest ? 'opt_outs')",
     "blocked": "(blocked_at IS NOT NULL)",
     "suppressed": "(rest ? 'suppressed_at')",
+    "in_review": "(rest ? 'review_until')",
 }
 CONVERSION_PIECES: dict[str, str] = {
     "side": "side = ?",
@@ -182,6 +184,12 @@ CALL_OF_CONVERSION = "EXISTS (SELECT 1 FROM {read}.calls AS s WHERE s.company_id
 LEAD_OF_CONVERSION = "EXISTS (SELECT 1 FROM {read}.leads AS s WHERE s.company_id = $1 AND s.id = c.lead_id"
 """What converted, to be continued by a condition and a parenthesis."""
 
+SUPPRESSION_PIECES: dict[str, str] = {
+    "keys": "contact_key = ANY (?::text[])",
+    "source": "source = ?",
+    "expires_from": "expires_at >= ?",
+    "expires_to": "expires_at < ?",
+}
 DELIVERY_PIECES: dict[str, str] = {
     "ids": "id = ANY (?::bigint[])",
     "subscription_id": "subscription_id = ?",
@@ -205,7 +213,18 @@ RECORD_PIECES: dict[str, str] = {
     "fulltext": "strpos(lower(concat_ws(' ', name, body->>'description', body->>'number', body->>'external_record_id',"
     " body->>'content', body->>'user_email', body->>'users_emails', body->>'email')), lower(?)) > 0",
 }
-INSTANTS = frozenset({"created_from", "created_to", "next_action_from", "next_action_to", "ended_from", "ended_to"})
+INSTANTS = frozenset(
+    {
+        "created_from",
+        "created_to",
+        "next_action_from",
+        "next_action_to",
+        "ended_from",
+        "ended_to",
+        "expires_from",
+        "expires_to",
+    }
+)
 
 
 TAG_LENGTH = 200
@@ -301,6 +320,11 @@ def add_conversion_conditions(wanted: ConversionFilter, statement: Statement) ->
 def add_webhook_log_conditions(wanted: WebhookLogFilter, statement: Statement) -> None:
     """Add the conditions of a filter of attempts to post outgoing webhooks."""
     _add_conditions(statement, WEBHOOK_LOG_PIECES, {"accepted": "accepted"}, asdict(wanted))
+
+
+def add_suppression_conditions(wanted: SuppressionFilter, statement: Statement) -> None:
+    """Add the conditions of a filter of the entries of a suppression list."""
+    _add_conditions(statement, SUPPRESSION_PIECES, {}, asdict(wanted))
 
 
 def add_delivery_conditions(wanted: DeliveryFilter, statement: Statement) -> None:

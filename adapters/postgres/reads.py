@@ -20,6 +20,7 @@ from adapters.postgres.conditions import (
     add_lead_conditions,
     add_manual_fire_conditions,
     add_record_conditions,
+    add_suppression_conditions,
     is_storable,
     tag_query,
 )
@@ -48,6 +49,7 @@ from adapters.reads.ports import (
     RecordFilter,
     Result,
     Row,
+    SuppressionFilter,
 )
 from engine.views.lead import OF_REST, ROW_COLUMNS
 from engine.views.report import Group, Grouping
@@ -235,6 +237,18 @@ class PostgresReads:
         statement = Statement(company_id)
         add_contact_conditions(wanted, statement)
         return await self._lists.page("contacts", statement, paging, "id")
+
+    async def reviews(self, company_id: int, paging: Paging) -> Page:
+        """Return the contacts of which a doubtful text waits for a review, each with the newest such text."""
+        statement = Statement(company_id)
+        add_contact_conditions(ContactFilter(in_review=True), statement)
+        return await self._lists.page("reviews", statement, paging, "id")
+
+    async def suppressions(self, company_id: int, list_id: int, wanted: SuppressionFilter, paging: Paging) -> Page:
+        """Return the entries of a suppression list by descending `contact_id`."""
+        statement = Statement(company_id, list_id)
+        add_suppression_conditions(wanted, statement)
+        return await self._lists.page("suppressions", statement, paging, "id")
 
     async def contact_history(self, company_id: int, contact_key: str) -> Sequence[Row]:
         """Return the newest facts about a contact itself, newest first."""

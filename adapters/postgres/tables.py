@@ -115,7 +115,17 @@ UNBLOCK_SWEEPS = Table(
     key=3,
     version_at=3,
 )
-TABLES = (LEADS, CALLS, CONTACTS, RECORDS, SLOTS, UNBLOCK_SWEEPS)
+SUPPRESSIONS = Table(
+    "suppressions",
+    "suppression_row",
+    (
+        *("company_id", "list_id", "contact_key", "contact_id", "version", "partition", "sequence"),
+        *("created_at", "updated_at", "source", "expires_at"),
+    ),
+    key=3,
+    version_at=4,
+)
+TABLES = (LEADS, CALLS, CONTACTS, RECORDS, SLOTS, UNBLOCK_SWEEPS, SUPPRESSIONS)
 """In the order in which a batch writes them: all writers lock in the same order, which prevents deadlocks."""
 
 IMPRESSION_FIELDS = (

@@ -336,6 +336,9 @@ def _removed_key(key: str, company_id: int | None) -> tuple[int | str, ...]:
     kind, _, rest = key.partition("/")
     if kind == "head":
         return (rest,)
+    if kind == "suppression":
+        list_id, _, contact_key = rest.partition("/")
+        return (int(contact_key.partition("|")[0]), int(list_id), contact_key)
     if kind == "slots":
         company, _, resource = rest.partition("/")
         return (int(company), resource)

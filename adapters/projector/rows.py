@@ -22,6 +22,7 @@ from adapters.postgres.tables import (
     SLOTS,
     SUBMITTED_COLUMNS,
     SUBMITTED_TEXT_COLUMNS,
+    SUPPRESSIONS,
     UNBLOCK_SWEEPS,
     Table,
 )
@@ -37,7 +38,7 @@ from engine.views.call import (
     talk_seconds,
     total_seconds,
 )
-from schemas.contact import LIVE_STATUSES, Call, Head, Lead, UnblockSweep
+from schemas.contact import LIVE_STATUSES, Call, Head, Lead, Suppression, UnblockSweep
 from schemas.instant import Instant
 from schemas.records import Record
 from schemas.wire import to_json
@@ -203,6 +204,15 @@ def unblock_sweep_row(sweep: UnblockSweep, partition: int, sequence: int) -> Row
     )
 
 
+def suppression_row(entry: Suppression, partition: int, sequence: int) -> Row:
+    """Return the row of a contact on a suppression list."""
+    return (
+        *(entry.company_id, entry.list_id, entry.contact_key, contact_id(entry.contact_key)),
+        *(entry.version, partition, sequence),
+        *(entry.created_at, entry.updated_at, entry.source, entry.expires_at),
+    )
+
+
 def _rest(kind: type[Struct], shown: Container[str]) -> Callable[[Any], str]:
     """Return a function that writes the fields without a column, if not at their defaults, as one JSON object.
 
@@ -254,6 +264,7 @@ SHAPES: dict[str, Shape] = {
     "record": _shape(RECORDS, RawRecord, record_row),
     "slots": _shape(SLOTS, CountedSlots, slots_row),
     "unblock": _shape(UNBLOCK_SWEEPS, UnblockSweep, unblock_sweep_row),
+    "suppression": _shape(SUPPRESSIONS, Suppression, suppression_row),
 }
 """First part of a state key -> shape; other keys (relays, tokens, streams) are not projected."""
 

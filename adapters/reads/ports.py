@@ -189,6 +189,7 @@ class ContactFilter(Struct, frozen=True, kw_only=True):
     opted_out: bool | None = None
     blocked: bool | None = None
     suppressed: bool | None = None
+    in_review: bool | None = None
 
 
 class WebhookLogFilter(Struct, frozen=True, kw_only=True):
@@ -221,6 +222,15 @@ class ConversionFilter(Struct, frozen=True, kw_only=True):
     traffic_source_id: int | None = None
     taken_back: bool | None = None
     visible: tuple[LeadFilters, ...] | None = None
+
+
+class SuppressionFilter(Struct, frozen=True, kw_only=True):
+    """Which entries of a suppression list: every field that is set must match; bounds exclude their upper instant."""
+
+    keys: tuple[str, ...] | None = None
+    source: str | None = None
+    expires_from: Instant | None = None
+    expires_to: Instant | None = None
 
 
 class DeliveryFilter(Struct, frozen=True, kw_only=True):
@@ -379,6 +389,14 @@ class Reads(LimitableReads, DueLeadReads, Protocol):
 
     async def listed_contacts(self, company_id: int, wanted: ContactFilter, paging: Paging) -> Page:
         """Return contacts by descending id, each with `time_zones` of its leads and the `opted_out_source`."""
+        ...
+
+    async def reviews(self, company_id: int, paging: Paging) -> Page:
+        """Return the contacts of which a doubtful text waits for a review, each with the newest such text."""
+        ...
+
+    async def suppressions(self, company_id: int, list_id: int, wanted: SuppressionFilter, paging: Paging) -> Page:
+        """Return the entries of a suppression list by descending `contact_id`."""
         ...
 
     async def contact_history(self, company_id: int, contact_key: str) -> Sequence[Row]:

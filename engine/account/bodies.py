@@ -321,6 +321,7 @@ _LIST_REFERENCES = {
     "buyer_fleet_ids": "buyer_fleet",
     "call_center_ids": "call_center",
     "number_ids": "number",
+    "suppression_list_ids": "suppression_list",
 }
 _REFERENCES = {
     "offer_id": "offer",

@@ -17,6 +17,7 @@ from schemas.records import (
     BuyerFleet,
     BuyerGroup,
     CallDisposition,
+    Company,
     Number,
     Offer,
     ProviderConfiguration,
@@ -64,7 +65,8 @@ def live_record(draft: Draft, company_id: int, record_type: str, record_id: int)
 
 def references_of(body: Body) -> set[Reference]:
     """Return the records that a body names."""
-    return set(_references(body))
+    lists = body.suppression_list_ids if isinstance(body, Company | Offer | Schedule | Buyer) else ()
+    return {*_references(body), *(("suppression_list", list_id) for list_id in lists)}
 
 
 def _references(body: Body) -> Iterator[Reference]:

@@ -28,7 +28,7 @@ _EVERY_RECORD = ("read", "create", "update", "delete")
 PERMISSIONS: Mapping[str, tuple[str, ...]] = {
     "lead": ("read", "create", "update", "delete"),
     "call": ("read", "start", "update", "delete", "key_press", "override_window", "override_legal"),
-    "contact": ("read", "block"),
+    "contact": ("read", "block", "review"),
     "conversion": ("read",),
     "impression": ("read", "create"),
     "company": ("read", "update"),
@@ -39,6 +39,7 @@ PERMISSIONS: Mapping[str, tuple[str, ...]] = {
     "unblock_contact_job": ("read", "create", "delete"),
     "agent_status": (*_EVERY_RECORD, "set"),
     "agent_message": (*_EVERY_RECORD, "acknowledge"),
+    "suppression_list": (*_EVERY_RECORD, "add", "remove"),
     TEAM: ("read",),
     "user": ("read",),
     "audit_log": ("read",),

@@ -42,6 +42,9 @@ REFERENCES_MAX = 500
 FLEETS_MAX = 50
 """Fleets that one buyer belongs to: each is looked up where a filter names a fleet."""
 
+SUPPRESSION_LISTS_MAX = 20
+"""Lists of one company, offer, schedule or buyer: each is compared with those of a person at every step."""
+
 DTMF_TONES_MAX = 64
 """As many as one request may press on a call."""
 
@@ -456,6 +459,7 @@ PARSERS: dict[str, Parser] = {
     "user_buyer_id": optional(parse_text),
     "user_fleet_id": user_fleet_id,
     "buyer_fleet_ids": partial(ids, most=FLEETS_MAX),
+    "suppression_list_ids": partial(ids, most=SUPPRESSION_LISTS_MAX),
     "filters": buyer_filters,
     "dtmf_tones": optional(dtmf_tones),
     "user_traffic_source_id": optional(parse_text),

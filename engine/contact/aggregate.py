@@ -5,7 +5,7 @@ from typing import Any, cast
 
 from engine.contact.commands import buyers, slots
 from engine.contact.facts.person import Person
-from engine.contact.lifecycle import failed_timers, replan, stop, unblocking
+from engine.contact.lifecycle import failed_timers, replan, stop, suppressing, unblocking
 from engine.contact.lifecycle.moving import forward, move_in
 from engine.contact.lifecycle.walk import advance, asks_filtered_buyers
 from engine.contact.requests import (
@@ -31,7 +31,7 @@ from engine.contact.timing.plan import hold
 from engine.partition.aggregate import Adoption, Timer
 from engine.partition.draft import Draft, RefusedError
 from engine.partition.places import PlaceClaim, gate_key
-from schemas.contact import LIVE_STATUSES, Call, Head, Lead, Relay, Replan, UnblockSweep
+from schemas.contact import LIVE_STATUSES, Call, Head, Lead, Relay, Replan, Suppression, UnblockSweep
 from schemas.envelope import Envelope
 from schemas.instant import EPOCH, Instant
 from schemas.requests import (
@@ -49,12 +49,14 @@ from schemas.requests import (
     LeadMoved,
     LeadSubmitted,
     LeadUpdateRequested,
+    OptOutReviewed,
     OutcomeRecorded,
     ReachAnswered,
     ReachRequested,
     ReachWithdrawn,
     SlotAnswered,
     SmsReceived,
+    SuppressionChangeRequested,
     WebhookFireRequested,
 )
 from schemas.schedule import CallStep
@@ -74,6 +76,8 @@ REQUESTS_WITH_ID = (
     CallReceived,
     WebhookFireRequested,
     ContactBlockRequested,
+    SuppressionChangeRequested,
+    OptOutReviewed,
 )
 """Requests with an id of their sender, which is remembered; the others are deduplicated by stream number."""
 
@@ -99,6 +103,7 @@ class ContactAggregate:
         "head": "sweep_at",
         "call": "give_up_at",
         "unblock": "due_at",
+        "suppression": "expires_at",
         "stream": None,
         "seen": None,
         "part": None,
@@ -159,6 +164,10 @@ class ContactAggregate:
                 person = Person(draft, entity.company_id, entity.contact_key)
                 contact_relay.close_relay(person, entity.command_id)
                 person.put()
+            case Suppression():
+                person = Person(draft, entity.company_id, entity.contact_key)
+                suppressing.expire(person, entity)
+                person.put()
             case Replan():
                 replan.sweep(draft, key, entity)
             case UnblockSweep():
@@ -199,6 +208,9 @@ class ContactAggregate:
             return Timer(entity.expires_at, UPKEEP_CLASS, 0.0, entity.lead_id, key, company_id=entity.company_id)
         if isinstance(entity, Replan):
             return Timer(entity.due_at, REPLAN_CLASS, 0.0, 0, key, company_id=entity.company_id or 0)
+        if isinstance(entity, Suppression):
+            due_at, company_id = entity.expires_at, entity.company_id
+            return None if due_at is None else Timer(due_at, UPKEEP_CLASS, 0.0, entity.list_id, key, company_id=company_id)
         if isinstance(entity, UnblockSweep):
             due_at, company_id = entity.due_at, entity.company_id
             return None if due_at is None else Timer(due_at, REPLAN_CLASS, 0.0, entity.job_id, key, company_id=company_id)
@@ -306,6 +318,8 @@ _DECIDERS: Mapping[type[Message], Callable[[Person, Any], None]] = {
     CallReceived: inbound.receive,
     WebhookFireRequested: webhook_fires.fire,
     ContactBlockRequested: contact_changes.change_block,
+    SuppressionChangeRequested: contact_changes.change_suppression,
+    OptOutReviewed: replies.decide_review,
     ReachRequested: contact_relay.answer_request,
     ReachAnswered: _take_relay_answer,
     ReachWithdrawn: contact_relay.withdraw,

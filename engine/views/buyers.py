@@ -49,13 +49,17 @@ def _source(row: Row) -> str | None:
 
 
 class Capacity(Struct, frozen=True):
-    """What is known of buyers at an instant: their records, and by resource the slots held, the caps used, the last call."""
+    """What is known of buyers at an instant: their records, and by resource the slots held, the caps used, the last call.
+
+    `suppressed_by` are the suppression lists that the person is on.
+    """
 
     rules: Rules
     held: Held
     tallies: Mapping[str, Tallies]
     now: Instant
     granted: Mapping[str, Instant] = {}
+    suppressed_by: Sequence[int] = ()
 
     def is_full(self, limit: int | None, resource: str) -> bool:
         """Return whether all slots of a resource are held."""
@@ -136,7 +140,7 @@ def _obstacle(row: Row, capacity: Capacity, group_id: int | None, buyer_id: int)
     """Return what blocks a call to a buyer now, or None."""
     rules, now = capacity.rules, capacity.now
     buyer, group = rules.body(Buyer, "buyer", buyer_id), rules.body(BuyerGroup, "buyer_group", group_id)
-    if row["opt_out"] or row["blocked"] or row["status"] == "dnc" or buyer is None:
+    if buyer is None or _is_stopped(row) or not set(capacity.suppressed_by).isdisjoint(buyer.suppression_list_ids):
         return Obstacle("paused" if buyer is None else "suppressed")
     along = {f"buyer_group/{group_id}": group, f"buyer/{buyer_id}": buyer}
     bodies = [body for body in along.values() if body is not None]
@@ -157,6 +161,10 @@ def _obstacle(row: Row, capacity: Capacity, group_id: int | None, buyer_id: int)
         return Obstacle(f"{hit[0].caps[0].rpartition('_')[2]}_cap", until)
     held = "concurrency" if is_busy else "spacing" if spaced_until is not None else None
     return None if held is None else Obstacle(held, until)
+
+
+def _is_stopped(row: Row) -> bool:
+    return bool(row["opt_out"] or row["blocked"] or row["status"] == "dnc")
 
 
 def _in_use(row: Row, capacity: Capacity, along: Mapping[str, Buyer | BuyerGroup | None]) -> tuple[bool, list[CapBlock]]:

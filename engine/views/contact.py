@@ -69,6 +69,7 @@ _FILLED: Mapping[Column, Callable[[Row], Any]] = {
     Column("blocked", "boolean", "blocked by the company"): lambda row: row["blocked_at"] is not None,
     Column("blocked_at", "date-time", "when the company blocked the person"): _whole("blocked_at"),
     Column("suppressed_at", "date-time", "since when on the company's do-not-call list"): _moment("suppressed_at"),
+    Column("suppression_list_ids", "array", "suppression lists that the person is on"): _rest("suppressed_by", []),
     Column("opted_in_at", "date-time", "when the person texted a word of consent"): _moment("opted_in_at"),
     Column("review_until", "date-time", "no contact before: a text of theirs waits for review"): _moment("review_until"),
     Column("time_zones", "array", "time zones in which the person may be, by their leads"): _whole("time_zones"),
@@ -91,6 +92,43 @@ CONTACT_COLUMNS: tuple[str, ...] = tuple(_FILLS)
 def contact_view(row: Row, columns: Sequence[str] | None = None) -> dict[str, Any]:
     """Return a contact as the API shows it: all columns, or the given ones in their order."""
     return {name: cell(_FILLS[name](row)) for name in columns or CONTACT_COLUMNS}
+
+
+SUPPRESSION_COLUMNS: tuple[Column, ...] = (
+    Column("id", "integer", "internal id of the contact"),
+    Column("caller_id", "string", "telephone number; null of an e-mail address"),
+    Column("email", "string", "e-mail address"),
+    Column("source", "string", "where the entry comes from, as its sender said"),
+    Column("created_at", "date-time", "when the contact was put on the list"),
+    Column("updated_at", "date-time", "when the terms of the entry last changed"),
+    Column("expires_at", "date-time", "when the contact comes off the list by itself; null: never"),
+)
+"""Columns of an entry of a suppression list."""
+
+REVIEW_COLUMNS: tuple[Column, ...] = (
+    Column("id", "integer", "internal id of the contact"),
+    Column("caller_id", "string", "telephone number that the text came from"),
+    Column("body", "string", "the newest text of theirs that may be an opt-out"),
+    Column("received_at", "date-time", "when it was decided to hold it"),
+    Column("review_until", "date-time", "nothing is sent before; once this has passed, contact has gone on"),
+    Column("lead_id", "integer", "the lead that the text was about"),
+)
+"""Columns of a text that waits for a review."""
+
+
+def review_view(row: Row, columns: Sequence[str] | None = None) -> dict[str, Any]:
+    """Return a text that waits for a review as the API shows it: all columns, or the given ones in their order."""
+    shown = {**row, "caller_id": _caller_id(row), "review_until": _instant(row["rest"]["review_until"])}
+    return {name: cell(shown[name]) for name in columns or tuple(column.name for column in REVIEW_COLUMNS)}
+
+
+_ADDRESSES = {"caller_id": _caller_id, "email": _email}
+
+
+def suppression_view(row: Row, columns: Sequence[str] | None = None) -> dict[str, Any]:
+    """Return an entry of a suppression list as the API shows it: all columns, or the given ones in their order."""
+    names = columns or tuple(column.name for column in SUPPRESSION_COLUMNS)
+    return {name: cell(_ADDRESSES[name](row) if name in _ADDRESSES else row[name]) for name in names}
 
 
 def history_view(row: Row) -> dict[str, Any]:

@@ -64,6 +64,7 @@ TYPE_NAMES: dict[str, str] = {
     "subscription": "Subscription",
     "user": "User",
     "provider_configuration": "ProviderConfiguration",
+    "suppression_list": "SuppressionList",
 }
 
 PROJECTED_COLUMNS: dict[str, dict[str, Any]] = {

@@ -25,6 +25,7 @@ ANYTHING = frozenset(
     {
         *product(("list_leads", "report_leads"), ("number", "email", "status_wait")),
         *product(("list_contacts",), ("number", "email")),
+        ("list_suppression_entries", "number"),
         *product(("list_leads", "report_leads", "list_calls", "report_calls", "stats_of_calls"), ("states",)),
     }
 )

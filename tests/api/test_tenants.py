@@ -49,7 +49,7 @@ OF_PATH: Mapping[str, str] = {
 
 BY_NUMBER = (
     *("caller_opt_out", "caller_remove", "caller_move_to_end_of_schedule", "update_calls_by_caller_id"),
-    *("show_contact", "caller_block", "caller_unblock"),
+    *("show_contact", "caller_block", "caller_unblock", "decide_opt_out_review"),
 )
 """Operations whose `{id}` is a person's number."""
 
@@ -91,6 +91,7 @@ OF_FIELD: Mapping[str, tuple[str, ...]] = {
     "call_center_id": (RECORDS["call_center"],),
     "call_center_ids": (RECORDS["call_center"],),
     "number_ids": (RECORDS["number"],),
+    "suppression_list_ids": (RECORDS["suppression_list"],),
     "agent_status_id": (RECORDS["agent_status"],),
     "record_id": (RECORDS["buyer"],),
     "key_id": (RECORDS["api_key"],),

@@ -15,6 +15,7 @@ from adapters.http.document.examples import (
     CALL,
     COMPANY_NUMBER,
     DELIVERY,
+    DOUBTER,
     EXAMPLES,
     LEAD,
     MANUAL_FIRE,
@@ -50,6 +51,7 @@ PLACES: tuple[str, ...] = (
     REQUEST,
     CALL,
     MANUAL_FIRE,
+    DOUBTER,
     DELIVERY,
     BUYER_CONVERSION,
     OFFER_CONVERSION,
@@ -88,6 +90,7 @@ MADE: dict[str, tuple[str, dict[str, Any]]] = {
         "provider_configurations",
         {"name": "P", "channel": "sms", "provider": "twilio", "settings": {"account_sid": "AC0"}},
     ),
+    "suppression_list": ("suppression_lists", {"name": "S"}),
     "unblock_contact_job": ("unblock_contact_jobs", {"blocked_at_to": "2020-01-01T00:00:00Z"}),
 }
 
@@ -135,6 +138,8 @@ async def make_places(town: Town, company: Company, *examples: Example) -> Place
     if {SCHEDULE_TOKEN, LEAD, REQUEST, NUMBER} & mentioned:
         found |= await _submitted(town, company, found[NUMBER])
     found |= await _made_of_calls(town, company, mentioned)
+    if DOUBTER in mentioned:
+        found[DOUBTER] = await _doubted(town, company)
     if DELIVERY in mentioned:
         found[DELIVERY] = await _stored(town, company, int(found[RECORDS["subscription"]]))
     return found
@@ -192,6 +197,17 @@ async def _fired(town: Town, company: Company) -> str:
     answer = await company.send("POST", "/api/v1/webhook_manual_fires", json=given)
     assert answer.status_code == 201, answer.text
     return str(answer.json()["webhook_manual_fire"]["id"])
+
+
+async def _doubted(town: Town, company: Company) -> str:
+    """Let somebody text what may be an opt-out; return the number."""
+    town.numbers += 1
+    number = f"+1917559{town.numbers % 10_000:04d}"
+    own = (await company.record("numbers", {"number": _own_number(town), "sms": True}))["number"]
+    text = {"from": number, "to": own, "text_ref": f"doubt-{town.numbers}", "body": "Stop by tomorrow?"}
+    answer = await company.send("POST", "/api/v1/texts/received", json=text)
+    assert answer.json()["text"]["meaning"] == "unclear", answer.text
+    return number
 
 
 async def _stored(town: Town, company: Company, subscription_id: int) -> str:

@@ -23,9 +23,9 @@ from adapters.reads.ports import ContactFilter, LeadFilter, Paging, Result, Row
 from engine.identity import contact_key, contact_of_uuid
 from engine.submission.fields import FieldError, parse_email
 from engine.submission.numbers import read_number
-from engine.views.contact import CONTACT_COLUMNS, contact_view, history_view
+from engine.views.contact import CONTACT_COLUMNS, REVIEW_COLUMNS, contact_view, history_view, review_view
 from schemas.contact import LIVE_STATUSES
-from schemas.requests import ContactBlockRequested
+from schemas.requests import ContactBlockRequested, OptOutReviewed
 
 _ONE_ROW = Paging(per_page=1, counted=False)
 
@@ -37,7 +37,7 @@ async def index(exchange: Exchange) -> Reply:
     columns = read_columns(parameters, CONTACT_COLUMNS)
     wanted = ContactFilter(
         ids=parameters.ids("ids"),
-        keys=_keys_of_number(exchange, parameters),
+        keys=keys_of_number(exchange, parameters),
         email=parameters.text("email"),
         opted_out=parameters.flag("opted_out"),
         blocked=parameters.flag("blocked"),
@@ -55,7 +55,7 @@ async def index(exchange: Exchange) -> Reply:
     )
 
 
-def _keys_of_number(exchange: Exchange, parameters: Parameters) -> tuple[str, ...] | None:
+def keys_of_number(exchange: Exchange, parameters: Parameters) -> tuple[str, ...] | None:
     """Return the key of a number to filter by; an invalid one matches no contact rather than all."""
     text = parameters.text("number")
     if text is None:
@@ -78,6 +78,34 @@ async def change_block(exchange: Exchange, *, blocked: bool) -> Reply:
     message = ContactBlockRequested(
         company_id=exchange.company_id, contact_key=key, blocked=blocked, hangup_live=bool(hangs_up)
     )
+    return await submit_change(exchange, message, partial(_render, contact_key=key))
+
+
+async def reviews(exchange: Exchange) -> Reply:
+    """Answer with the texts that wait for somebody to read them."""
+    parameters = Parameters(exchange.query)
+    paging = read_paging(parameters, ())
+    columns = read_columns(parameters, _REVIEW_COLUMNS)
+    parameters.finish()
+    return await reply_with_list(
+        exchange,
+        "opt_out_reviews",
+        parameters,
+        paging=paging,
+        columns=columns or _REVIEW_COLUMNS,
+        read=partial(exchange.services.reads.reviews, exchange.company_id),
+        view=lambda row: review_view(row, columns),
+    )
+
+
+async def decide_review(exchange: Exchange) -> Reply:
+    """Say whether the text of a person is an opt-out."""
+    parameters = Parameters(exchange.fields)
+    is_opt_out = parameters.flag("opt_out")
+    parameters.require("opt_out")
+    parameters.finish()
+    key = await find_key(exchange)
+    message = OptOutReviewed(company_id=exchange.company_id, contact_key=key, opt_out=bool(is_opt_out))
     return await submit_change(exchange, message, partial(_render, contact_key=key))
 
 
@@ -133,6 +161,7 @@ async def _shown(exchange: Exchange, key: str) -> Reply:
 
 
 _PATH = "/api/v1/contacts"
+_REVIEW_COLUMNS = tuple(column.name for column in REVIEW_COLUMNS)
 _ONE = one_of("contact", "ContactWithHistory")
 _SHARED = ("page", "per_page", "cursor", "ids", "columns", "root")
 
@@ -179,6 +208,30 @@ OPERATIONS: tuple[Operation, ...] = (
         handler=show,
         scope="contact:read",
         parameters={"root": "false: the bare record"},
+        answer=_ONE,
+    ),
+    Operation(
+        name="list_opt_out_reviews",
+        methods=("GET",),
+        path="/api/v1/opt_out_reviews",
+        summary="List texts that may be opt-outs and wait for a review",
+        handler=reviews,
+        scope="contact:read",
+        parameters={name: PAGING_PARAMETERS[name] for name in ("page", "per_page", "cursor", "columns", "root")},
+        answer=many_of("opt_out_reviews", "OptOutReview"),
+        suffixes=("", ".csv", ".json"),
+    ),
+    Operation(
+        name="decide_opt_out_review",
+        methods=("POST",),
+        path=f"{_PATH}/{{id}}/opt_out_review",
+        summary="Say whether a person's text is an opt-out",
+        handler=decide_review,
+        scope="contact:review",
+        rate="write",
+        safe=False,
+        parameters={"opt_out": "true: it is an opt-out; false: it is not, and contact goes on"},
+        required=("opt_out",),
         answer=_ONE,
     ),
     _change("caller_block", True, "Block a person"),

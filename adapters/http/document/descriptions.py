@@ -106,6 +106,14 @@ BY_NAME: Mapping[str, str] = {
         "Returns one contact by number, e-mail address, uuid or id, with what was decided about it. Its leads and calls are "
         "listed by `contact_id`."
     ),
+    "list_opt_out_reviews": (
+        "Lists the people of whom a text may be an opt-out, with the text. Nothing is sent to them for a day, or until "
+        "somebody has decided."
+    ),
+    "decide_opt_out_review": (
+        "Decides what a doubtful text is: an opt-out acts as any other and ends live leads; else contact goes on at once. "
+        "The history of the contact says who decided."
+    ),
     "caller_block": (
         "Blocks a person, whether they have leads or not: live leads end as `blocked`, later ones are stored with that "
         "status, and calls from them are refused. A repeat changes nothing."
@@ -130,6 +138,16 @@ BY_NAME: Mapping[str, str] = {
     ),
     "delete_access_token": "Deletes a token of the user; it is out of use at once.",
     "finish_second_factor": "Asks for a code at each sign-in from now on. All sessions of the user end: sign in again.",
+    "list_suppression_entries": (
+        "Lists who is on a suppression list, with the source and expiry of each entry, by descending id. A CSV file has all."
+    ),
+    "add_suppression_entries": (
+        "Puts up to 500 numbers or addresses on a suppression list, or changes the terms of those that are on it. One bad "
+        "entry, and none is stored. `decided_count` of the `accepted_count` hold already; the others do in a moment."
+    ),
+    "remove_suppression_entries": (
+        "Takes up to 500 numbers or addresses off a suppression list. Nothing resumes: later submissions are accepted again."
+    ),
     "list_audit_logs": "Lists the changes of account records, the newest first: who made each, with which key, from where.",
     "list_agent_status_timestamps": "Lists when each agent had which status, the newest first.",
     "set_agent_status": "Sets the status of an agent and logs it. A status that the agent has already changes nothing.",

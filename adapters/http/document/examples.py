@@ -47,6 +47,8 @@ OFFER_TOKEN = "lt_exampleOfOneOffer"  # noqa: S105 - opens nothing
 NUMBER = "+13055550123"
 COMPANY_NUMBER = "+12125550188"
 """A number that the company calls from and is called on."""
+DOUBTER = "+13055550166"
+"""A person whose text waits for a review."""
 LEAD = "70001"
 PAGE_KEY = "pk_exampleOfAPage"
 PAGE_ORIGIN = "https://roofs.example.com"
@@ -87,6 +89,7 @@ RECORDS: Mapping[str, str] = {
     "subscription": "70026",
     "user": "70027",
     "provider_configuration": "70028",
+    "suppression_list": "70029",
 }
 CALL = "70010"
 
@@ -174,6 +177,7 @@ _CREATED: Mapping[str, Mapping[str, Any]] = {
         "secrets": {"auth_token": "the token of that account"},
         "number_ids": [int(RECORDS["number"])],
     },
+    "suppression_list": {"name": "Complained", "description": "Who wrote to us or to the regulator"},
 }
 _CHANGED: Mapping[str, Mapping[str, Any]] = {
     "schedule": {"paused": True},
@@ -196,6 +200,7 @@ _CHANGED: Mapping[str, Mapping[str, Any]] = {
     "subscription": {"events": ["lead_ended"], "paused": True},
     "user": {"password": PASSWORD},
     "provider_configuration": {"fallback_order": 200, "secrets": {"auth_token": "a newer token"}},
+    "suppression_list": {"name": "Complained in 2026"},
 }
 _LISTED = {"number": "id", "unblock_contact_job": "id,state,unblock_count", "agent_message": "id,content"}
 _ROOTS = {"api_key": ("key", "keys"), "agent_status": ("agent_status", "agent_statuses")}
@@ -233,8 +238,20 @@ EXAMPLES: Mapping[str, Example] = {
     "caller_move_to_end_of_schedule": Example(path={"id": NUMBER}, body={"lead_token": SCHEDULE_TOKEN}),
     "list_contacts": Example(query={"opted_out": "false", "columns": "id,uuid,caller_id,opted_out,blocked"}),
     "show_contact": Example(path={"id": NUMBER}),
+    "list_opt_out_reviews": Example(query={"columns": "id,caller_id,body,review_until"}),
+    "decide_opt_out_review": Example(path={"id": DOUBTER}, body={"opt_out": True}),
     "caller_block": Example(path={"id": NUMBER}, body={"hangup_live": True}),
     "caller_unblock": Example(path={"id": NUMBER}),
+    "list_suppression_entries": Example(
+        path={"id": RECORDS["suppression_list"]}, query={"columns": "caller_id,source,expires_at"}
+    ),
+    "add_suppression_entries": Example(
+        path={"id": RECORDS["suppression_list"]},
+        body={"entries": [{"caller_id": NUMBER, "source": "regulator", "expires_at": "2099-01-01T00:00:00Z"}]},
+    ),
+    "remove_suppression_entries": Example(
+        path={"id": RECORDS["suppression_list"]}, body={"entries": [{"caller_id": NUMBER}]}
+    ),
     "forecast_leads": Example(query={"hours": "24", "limit": "500"}),
     "why_lead": Example(path={"id": LEAD}, query={"at": "2026-11-26 08:00:00 -0500"}),
     "publish_schedule": Example(path={"id": RECORDS["schedule"]}, body={"migrate": "by_step_id"}),

@@ -96,7 +96,9 @@ async def buyer_is_available(exchange: Exchange) -> Reply:
     held = await reads.slots(exchange.company_id, names)
     tallies = await reads.tallies(exchange.company_id, names)
     granted = await reads.last_grants(exchange.company_id, names)
-    answer = availability(row, found, Capacity(rules, held, tallies, exchange.now, granted))
+    contact = await reads.contact(exchange.company_id, row["contact_key"])
+    suppressed_by = () if contact is None else contact["rest"].get("suppressed_by", ())
+    answer = availability(row, found, Capacity(rules, held, tallies, exchange.now, granted, suppressed_by))
     return Reply(content={"status": 200, "errors": {}, **answer})
 
 

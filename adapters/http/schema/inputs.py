@@ -335,6 +335,7 @@ _RECORD_INPUTS: Mapping[str, Schema] = {
     "fallback_order": whole(0, FALLBACK_ORDER_MAX),
     "content": text(values.DESCRIPTION_LENGTH_MAX),
     "buyer_fleet_ids": {**IDS, "maxItems": values.FLEETS_MAX},
+    "suppression_list_ids": {**IDS, "maxItems": values.SUPPRESSION_LISTS_MAX},
     "dtmf_tones": _or_null({"type": "string", "pattern": f"^[0-9*#A-Da-dwW]{{1,{values.DTMF_TONES_MAX}}}$"}),
     "filters": _or_null(
         {

@@ -75,6 +75,7 @@ def _caps(record_type: str) -> Mapping[str, str]:
 
 _OF_TYPE: Mapping[str, Mapping[str, str]] = {
     "company": {
+        "suppression_list_ids": "lists of people who are not contacted at all; a new list of ids replaces the old one",
         "time_zone": "zone of dates without an offset and of days, weeks and months, where a request names no time_zone",
         "country": "where national numbers are read as being of, unless an offer says another",
         "paused": "true: nothing is done for any lead; they wait as company_paused",
@@ -84,6 +85,7 @@ _OF_TYPE: Mapping[str, Mapping[str, str]] = {
         "unknown_parameters": "ignore: a parameter that an operation does not know is ignored; refuse: it is answered 422",
     },
     "offer": {
+        "suppression_list_ids": "lists of people who are not contacted for its leads; a new list replaces the old one",
         "time_zone": "zone of calls to its leads that are on no schedule and whose zone and country are unknown",
         "country": "where national numbers of its leads are read as being of",
         "paused": "true: nothing is done for its leads; they wait as offer_paused",
@@ -96,6 +98,7 @@ _OF_TYPE: Mapping[str, Mapping[str, str]] = {
         "rotate_lead_token": "true: give a new lead token; the old one is unknown from then on",
     },
     "schedule": {
+        "suppression_list_ids": "lists of people who are not contacted by it; a new list of ids replaces the old one",
         "offer_id": "offer that its leads are of",
         "paused": "true: nothing is done for its leads; they wait as schedule_paused",
         "duplicate_policy": "what a submission does for a person who has a live lead here, where it does not say so itself",
@@ -127,6 +130,7 @@ _OF_TYPE: Mapping[str, Mapping[str, str]] = {
         "rotate_lead_token": "true: give a new lead token; the old one is unknown from then on",
     },
     "buyer": {
+        "suppression_list_ids": "lists of people whose calls it does not get; a new list of ids replaces the old one",
         "number": "telephone number or sip: address that is called",
         "user_buyer_id": "its id in a system of yours, of no other buyer",
         "timeout_seconds": "how long its telephone rings before the call is given up",

@@ -17,6 +17,7 @@ from engine.views.agent_status_timestamp import COLUMNS as AGENT_STATUS_TIMESTAM
 from engine.views.audit_log import COLUMNS as AUDIT_LOG_TABLE
 from engine.views.call import COLUMNS as CALL_TABLE
 from engine.views.contact import COLUMNS as CONTACT_TABLE
+from engine.views.contact import REVIEW_COLUMNS, SUPPRESSION_COLUMNS
 from engine.views.conversion import COLUMNS as CONVERSION_TABLES
 from engine.views.delivery import COLUMNS as DELIVERY_TABLE
 from engine.views.delivery import STATES as DELIVERY_STATES
@@ -85,10 +86,31 @@ CONTACT_TYPES: Mapping[str, Schema] = {
     **{column.name: _CELLS[column.type] for column in CONTACT_TABLE if column.type != "array"},
     "id": ID_SHOWN,
     "time_zones": {"type": "array", "items": {"type": "string"}},
-    **{name: {"type": "array", "items": ID_SHOWN} for name in ("lead_ids", "call_ids")},
+    **{name: {"type": "array", "items": ID_SHOWN} for name in ("lead_ids", "call_ids", "suppression_list_ids")},
     **dict.fromkeys(("opt_outs", "disabled_until"), _MOMENTS_SHOWN),
 }
 """Column of a contact -> its schema."""
+
+SUPPRESSION_TYPES: Mapping[str, Schema] = {
+    **{column.name: _CELLS[column.type] for column in SUPPRESSION_COLUMNS},
+    "id": ID_SHOWN,
+}
+"""Column of an entry of a suppression list -> its schema."""
+
+REVIEW_TYPES: Mapping[str, Schema] = {
+    **{column.name: _CELLS[column.type] for column in REVIEW_COLUMNS},
+    "id": ID_SHOWN,
+}
+"""Column of a text that waits for a review -> its schema."""
+
+SUPPRESSION_BATCH: Schema = {
+    "type": "object",
+    "required": ["accepted_count", "decided_count", "not_found_count", "refused_count"],
+    "properties": {
+        name: {"type": "integer", "minimum": 0}
+        for name in ("accepted_count", "decided_count", "not_found_count", "refused_count")
+    },
+}
 
 _CONTACT_FACT: Schema = {
     "type": "object",
@@ -210,6 +232,9 @@ def components() -> dict[str, Any]:
         "NewWebhookManualFire": _unborn(columned("A webhook fired by hand", MANUAL_FIRE_TYPES)),
         "Contact": columned("A contact", CONTACT_TYPES),
         "ContactWithHistory": columned("A contact with its history", _CONTACT_DETAIL),
+        "OptOutReview": columned("A text that may be an opt-out", REVIEW_TYPES),
+        "SuppressionEntry": columned("An entry of a suppression list", SUPPRESSION_TYPES),
+        "SuppressionBatch": SUPPRESSION_BATCH,
         "Delivery": columned("A delivery to a subscription", DELIVERY_TYPES),
         "DeliveryWithAttempts": columned("A delivery with what it sends and its attempts", _DELIVERY_DETAIL),
         "Replay": REPLAY,

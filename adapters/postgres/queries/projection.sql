@@ -43,6 +43,13 @@ DELETE FROM {read}.contacts AS t
 USING unnest($2::text[], $3::bigint[], $4::bigint[]) AS u (contact_key, sequence, at)
 WHERE t.contact_key = u.contact_key AND t.partition = $1 AND t.sequence < u.sequence
 
+-- remove_suppressions --
+DELETE FROM {read}.suppressions AS t
+USING unnest($2::bigint[], $3::bigint[], $4::text[], $5::bigint[], $6::bigint[])
+    AS u (company_id, list_id, contact_key, sequence, at)
+WHERE t.company_id = u.company_id AND t.list_id = u.list_id AND t.contact_key = u.contact_key
+    AND t.partition = $1 AND t.sequence < u.sequence
+
 -- remove_records --
 DELETE FROM {read}.records AS t
 USING unnest($2::bigint[], $3::text[], $4::bigint[], $5::bigint[], $6::bigint[])

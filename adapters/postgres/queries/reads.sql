@@ -293,6 +293,33 @@ SELECT count(*) FROM (
     WHERE company_id = $1{where} ORDER BY id DESC LIMIT {limit}
 ) AS found
 
+-- reviews --
+SELECT c.contact_key, c.id, c.rest, {ordered} AS ordered_by, t.at AS received_at, t.lead_id, t.data ->> 'body' AS body
+FROM (SELECT *, contact_id AS id FROM {read}.contacts) AS c
+LEFT JOIN LATERAL (
+    SELECT h.at, h.lead_id, h.data FROM {read}.history AS h
+    WHERE h.company_id = $1 AND h.contact_key = c.contact_key AND h.type = 'sms.received'
+        AND h.data ->> 'meaning' = 'unclear'
+    ORDER BY h.at DESC, h.sequence DESC, h.ordinal DESC LIMIT 1
+) AS t ON true
+WHERE company_id = $1{where} ORDER BY {order} LIMIT {limit}
+
+-- reviews_count --
+SELECT count(*) FROM (
+    SELECT 1 FROM (SELECT *, contact_id AS id FROM {read}.contacts) AS c
+    WHERE company_id = $1{where} ORDER BY id DESC LIMIT {limit}
+) AS found
+
+-- suppressions --
+SELECT s.*, {ordered} AS ordered_by FROM (SELECT *, contact_id AS id FROM {read}.suppressions) AS s
+WHERE company_id = $1 AND list_id = $2{where} ORDER BY {order} LIMIT {limit}
+
+-- suppressions_count --
+SELECT count(*) FROM (
+    SELECT 1 FROM (SELECT *, contact_id AS id FROM {read}.suppressions) AS s
+    WHERE company_id = $1 AND list_id = $2{where} ORDER BY id DESC LIMIT {limit}
+) AS found
+
 -- contact_history --
 -- The newest facts about a contact itself.
 SELECT at, type, lead_id, data FROM {read}.history

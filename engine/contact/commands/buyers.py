@@ -116,14 +116,14 @@ def excluded_buyers(person: Person, lead: Lead, choice: BuyerChoice) -> tuple[in
     return tuple(
         buyer_id
         for buyer_id, buyer in known
-        if buyer_id in choice.tried_buyer_ids or (buyer is not None and not all_hold(buyer.filters, lookup))
+        if buyer_id in choice.tried_buyer_ids or (buyer is not None and not _takes_lead(person, buyer, lookup))
     )
 
 
 def has_filters(person: Person, choice: BuyerChoice) -> bool:
-    """Return whether a buyer of a choice has filters."""
+    """Return whether a buyer of a choice has filters, or suppression lists."""
     known = (_buyer(person, buyer_id) for buyer_id in _named(person, choice))
-    return any(buyer is not None and buyer.filters for buyer in known)
+    return any(buyer is not None and (buyer.filters or buyer.suppression_list_ids) for buyer in known)
 
 
 def _named(person: Person, choice: BuyerChoice) -> set[int]:
@@ -237,7 +237,7 @@ def _usable_weights(weights: list[int]) -> list[int]:
 def _granted(person: Person, lead: Lead, grant: SlotAnswered) -> BuyerConnection | None:
     buyer = person.rules.body(Buyer, "buyer", grant.buyer_id)
     # The lead or the filters may have changed since the request.
-    if buyer is None or not all_hold(buyer.filters, lookup_of_lead(partial(getattr, lead))):
+    if buyer is None or not _takes_lead(person, buyer, lookup_of_lead(partial(getattr, lead))):
         return None
     return _connection(grant.buyer_id, grant.buyer_group_id, buyer, grant.request_id)
 
@@ -246,7 +246,7 @@ def _granted_several(person: Person, lead: Lead, grant: SlotAnswered) -> BuyerCo
     """Return the buyers of a slot that are rung at once, or None where one of them does not take the call any more."""
     lookup = lookup_of_lead(partial(getattr, lead))
     found = [(buyer_id, _buyer(person, buyer_id)) for buyer_id in grant.buyer_ids]
-    buyers = [(buyer_id, buyer) for buyer_id, buyer in found if buyer is not None and all_hold(buyer.filters, lookup)]
+    buyers = [(buyer_id, buyer) for buyer_id, buyer in found if buyer is not None and _takes_lead(person, buyer, lookup)]
     return _several(buyers, grant.buyer_group_id, grant.request_id) if len(buyers) == len(found) else None
 
 
@@ -297,7 +297,13 @@ def _available(person: Person, lookup: Lookup, buyer_ids: Sequence[int], choice:
     """Return the buyers that take calls now, were not tried yet, and whose filters hold for the lead."""
     found = ((buyer_id, _buyer(person, buyer_id)) for buyer_id in buyer_ids if buyer_id not in choice.tried_buyer_ids)
     taking = ((buyer_id, buyer) for buyer_id, buyer in found if buyer is not None and _takes_calls(person, buyer))
-    return [(buyer_id, buyer) for buyer_id, buyer in taking if all_hold(buyer.filters, lookup)]
+    return [(buyer_id, buyer) for buyer_id, buyer in taking if _takes_lead(person, buyer, lookup)]
+
+
+def _takes_lead(person: Person, buyer: Buyer, lookup: Lookup) -> bool:
+    """Return whether all filters of a buyer hold for a lead, and none of its suppression lists has the person."""
+    is_listed = person.head.suppressed_by and not set(person.head.suppressed_by).isdisjoint(buyer.suppression_list_ids)
+    return not is_listed and all_hold(buyer.filters, lookup)
 
 
 def _takes_calls(person: Person, body: Buyer | BuyerGroup) -> bool:

@@ -421,6 +421,7 @@ def _relay_request(person: Person, lead: Lead, command: Command, flight: Flight)
         countries=countries_of(lead),
         purpose=CALLBACK_PURPOSE if flight.callback else purpose_of(person.rules, lead),
         offer_id=lead.offer_id,
+        schedule_id=lead.schedule_id if person.rules.has_any(person.company_id, "suppression_list") else None,
     )
 
 

@@ -89,10 +89,10 @@ def _replans_of(change: RuleChange, now: Instant) -> Iterator[Replan]:
         if kind is not None:
             setattr(replan, kind, after.id)
         body = body_of(after)
-        if after.type == "schedule" and after.deleted_at is not None:
-            yield replan
-        elif isinstance(body, Schedule) and body.migrate == "by_step_id":
+        if isinstance(body, Schedule) and body.migrate == "by_step_id" and after.deleted_at is None:
             replan.version = after.version
+            yield replan
+        elif _may_end_leads(before, after):
             yield replan
         elif _is_paused(before) and not _is_paused(after):
             replan.waits = (f"{after.type}_paused",)
@@ -102,6 +102,12 @@ def _replans_of(change: RuleChange, now: Instant) -> Iterator[Replan]:
             yield replan
     elif after.type in CAPPED_TYPES and before is not None and before.body != after.body:
         yield Replan(cause=cause, due_at=now, company_id=company_id, waits=CAPS_USED_UP)
+
+
+def _may_end_leads(before: Record, after: Record) -> bool:
+    """Return whether leads may have to end: their schedule was deleted, or other suppression lists hold for them."""
+    is_gone = after.type == "schedule" and after.deleted_at is not None
+    return is_gone or before.body.get("suppression_list_ids") != after.body.get("suppression_list_ids")
 
 
 def _buyers(offer: Record) -> object:

@@ -10,6 +10,7 @@ from typing import Any
 
 from engine.contact.facts.person import Person, bounded_batch
 from engine.contact.lifecycle.ending import emit_end_webhooks, end, remove_excess_tokens
+from engine.contact.timing.suppression import is_suppressed
 from schemas.commands import Fence
 from schemas.contact import LIVE_STATUSES, Head, Lead, LeadStatus
 from schemas.records import Company
@@ -37,6 +38,11 @@ def stop_reason(head: Head, offer_id: int | None = None) -> LeadStatus | None:
     if head.blocked_at is not None:
         return "blocked"
     return "dnc" if head.suppressed_at is not None else None
+
+
+def end_reason(person: Person, offer_id: int | None, schedule_id: int | None) -> LeadStatus | None:
+    """Return the status in which every live lead of this offer and schedule must end, by suppression lists too, or None."""
+    return stop_reason(person.head, offer_id) or ("dnc" if is_suppressed(person, offer_id, schedule_id) else None)
 
 
 def is_opted_out_of(head: Head, channel: str) -> bool:
@@ -84,7 +90,7 @@ def opt_out(
     head.opt_outs = {**head.opt_outs, reached: person.now}
     person.draft.fact("contact.opted_out", source=source, scope=reached)
     if reached == _offer_scope(offer_id):
-        _stop_some(person, [lead for lead in person.leads() if lead.offer_id == offer_id])
+        stop_some(person, [lead for lead in person.leads() if lead.offer_id == offer_id], "opt_out")
     else:
         _close(person, channel or "")
     return True
@@ -112,11 +118,11 @@ def _channel_scope(channel: str) -> str:
     return f"channel/{channel}"
 
 
-def _stop_some(person: Person, leads: list[Lead]) -> None:
+def stop_some(person: Person, leads: list[Lead], reason: LeadStatus) -> None:
     """Fence the open commands of these leads, and end the live ones."""
     flown = [lead.id for lead in leads if lead.flight is not None]
     if flown:
-        fence(person, "opt_out", *flown)
+        fence(person, reason, *flown)
     _end_leads(person)
 
 
@@ -244,7 +250,7 @@ def sweep(person: Person) -> None:
     head = person.head
     last = None
     for lead in bounded_batch(_stopped_from(person, head.sweep_from)):
-        stop(person, lead, stop_reason(head, lead.offer_id) or "opt_out")
+        stop(person, lead, end_reason(person, lead.offer_id, lead.schedule_id) or "opt_out")
         last = lead.id
     left = None if last is None else next(_stopped_from(person, head.lead_ids.index(last) + 1), None)
     head.sweep_from = 0 if left is None else head.lead_ids.index(left.id)
@@ -257,7 +263,7 @@ def _stopped_from(person: Person, index: int) -> Iterator[Lead]:
     """Iterate over the live leads, from an index of the list on, that must end."""
     found = (person.lead(lead_id) for lead_id in person.head.lead_ids[index:])
     live = (lead for lead in found if lead is not None and lead.status in LIVE_STATUSES)
-    return (lead for lead in live if stop_reason(person.head, lead.offer_id) is not None)
+    return (lead for lead in live if end_reason(person, lead.offer_id, lead.schedule_id) is not None)
 
 
 def fence(person: Person, reason: str, *lead_ids: int) -> None:

@@ -11,7 +11,7 @@ from engine.contact.lifecycle.callbacks import is_callback_first, wait_for_callb
 from engine.contact.lifecycle.ending import begin_end, end
 from engine.contact.lifecycle.step_execution import execute
 from engine.contact.lifecycle.step_position import enter_step, leave_step, skip_step
-from engine.contact.lifecycle.stop import is_closed, stop, stop_reason
+from engine.contact.lifecycle.stop import end_reason, is_closed, stop
 from engine.contact.schedule.branching import branch_goto, has_happened, split_goto
 from engine.contact.schedule.cadence import Cadence, cadence_for, duration
 from engine.contact.schedule.filters import lookup_for
@@ -88,7 +88,7 @@ def _advance_once(person: Person, lead: Lead, grant: SlotAnswered | None) -> boo
     """Take one step; return whether the lead must be looked at again at once."""
     if lead.status not in LIVE_STATUSES or lead.flight is not None:
         return False
-    reason = stop_reason(person.head, lead.offer_id)
+    reason = end_reason(person, lead.offer_id, lead.schedule_id)
     if reason is not None:
         stop(person, lead, reason)
         return False

@@ -18,6 +18,7 @@ from engine.contact.schedule.cadence import Cadence, cadence_for
 from engine.contact.timing.contact_hours import is_zone_unknown, limits, opening
 from engine.contact.timing.earliest import OPTOUT_REVIEW
 from engine.contact.timing.plan import pause_reason
+from engine.contact.timing.suppression import is_suppressed
 from engine.law.caps import last_release
 from engine.partition.draft import RefusedError
 from schemas.contact import LIVE_STATUSES, Lead
@@ -40,7 +41,7 @@ def start(person: Person, request: CallStartRequested) -> None:
     lead = _find_lead(person, request)
     schedule = _schedule(person, request, lead)
     _check_active(person, lead, schedule, request)
-    _check_person(person, _offer_id(person, request) if lead is None else lead.offer_id)
+    _check_person(person, _offer_id(person, request) if lead is None else lead.offer_id, _schedule_id(request, lead))
     is_new = lead is None
     lead = lead or _create_lead(person, request, schedule)
     if request.override_reason is None:
@@ -131,7 +132,11 @@ def _check_active(person: Person, lead: Lead | None, schedule: Record | None, re
         raise RefusedError("schedule_inactive", f"No call is placed: {reason.replace('_', ' is ')}.")
 
 
-def _check_person(person: Person, offer_id: int | None) -> None:
+def _schedule_id(request: CallStartRequested, lead: Lead | None) -> int | None:
+    return request.schedule_id if lead is None else lead.schedule_id
+
+
+def _check_person(person: Person, offer_id: int | None, schedule_id: int | None) -> None:
     until = person.head.disabled_until.get("call")
     if until is not None and until > person.now:
         raise RefusedError(
@@ -146,6 +151,9 @@ def _check_person(person: Person, offer_id: int | None) -> None:
             reason, reason
         )
         raise RefusedError("suppressed_contact", f"This person {state_text} and is not called.", extra={"reason": reason})
+    if is_suppressed(person, offer_id, schedule_id):
+        detail = "This person is on a suppression list and is not called."
+        raise RefusedError("suppressed_contact", detail, extra={"reason": "dnc"})
     review_until = person.head.review_until
     if review_until is not None and review_until > person.now:
         raise RefusedError(

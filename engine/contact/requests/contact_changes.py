@@ -1,12 +1,13 @@
-"""How is a contact itself changed by request? A company blocks a person, also one without leads, or lifts the block."""
+"""How is a contact itself changed by request? It is blocked, unblocked, or put on a suppression list or taken off it."""
 
 from engine.contact.commands.hanging_up import hang_up_all
 from engine.contact.facts.person import Person
 from engine.contact.lifecycle.stop import block, unblock
+from engine.contact.lifecycle.suppressing import add, remove
 from engine.identity import contact_id
 from engine.partition.draft import RefusedError
 from schemas.decisions import Answer
-from schemas.requests import ContactBlockRequested
+from schemas.requests import ContactBlockRequested, SuppressionChangeRequested
 
 BLOCKED_BY_REQUEST = "contact_block"
 """The source of a block by this request."""
@@ -25,6 +26,19 @@ def change_block(person: Person, request: ContactBlockRequested) -> None:
         raise RefusedError("not_found", "There is no such contact.")
     else:
         unblock(person)
+    answer_with_contact(person)
+
+
+def change_suppression(person: Person, request: SuppressionChangeRequested) -> None:
+    """Put the person on a suppression list or take them off it, and answer with the contact.
+
+    Whether the list is there is looked up where the request is made: an entry of one that is not suppresses nothing.
+    Raises `RefusedError` where the list has not got them, or where they are on too many.
+    """
+    if request.listed:
+        add(person, request.list_id, source=request.source, expires_at=request.expires_at)
+    elif not remove(person, request.list_id):
+        raise RefusedError("not_found", "This suppression list does not have the contact.")
     answer_with_contact(person)
 
 

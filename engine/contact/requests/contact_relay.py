@@ -4,7 +4,7 @@ import msgspec
 
 from engine.contact.facts import ledger
 from engine.contact.facts.person import Person
-from engine.contact.lifecycle.stop import fence, is_opted_out_of, stop_reason
+from engine.contact.lifecycle.stop import end_reason, fence, is_opted_out_of
 from engine.contact.timing.earliest import INBOUND_PAUSE, OPTOUT_REVIEW
 from engine.law.caps import FREQUENCY_CAP_CODE, last_release
 from engine.partition.draft import RefusedError
@@ -109,7 +109,7 @@ def _refusal(person: Person, command: RelayedCommand, request: ReachRequested) -
 
 def _stop_code(person: Person, command: RelayedCommand, request: ReachRequested) -> str | None:  # noqa: PLR0911 - reason by reason
     kind = request.kind
-    stopped = stop_reason(person.head, request.offer_id)
+    stopped = end_reason(person, request.offer_id, request.schedule_id)
     if stopped is not None:
         return stopped
     if is_opted_out_of(person.head, kind):

@@ -16,9 +16,9 @@ from engine.contact.facts.ledger import compact, row_of
 from engine.contact.facts.person import Person
 from engine.contact.lifecycle.removal import delete
 from engine.contact.lifecycle.stop import block, opt_out
-from engine.contact.requests.contact_changes import change_block
+from engine.contact.requests.contact_changes import change_block, change_suppression
 from engine.contact.requests.dispositions import apply_group_stops, apply_stops
-from engine.contact.requests.replies import receive
+from engine.contact.requests.replies import decide_review, receive
 from engine.contact.requests.submission import matches
 from engine.limits import RECORD_BYTES_MAX
 from schemas.contact import LIVE_STATUSES
@@ -33,8 +33,10 @@ from schemas.requests import (
     LeadMoved,
     LeadSubmitted,
     LeadUpdateRequested,
+    OptOutReviewed,
     OutcomeRecorded,
     SmsReceived,
+    SuppressionChangeRequested,
 )
 from schemas.wire import to_json
 
@@ -158,6 +160,18 @@ def _of_block(person: Person, request: ContactBlockRequested) -> bool:
     return request.blocked
 
 
+def _of_suppression(person: Person, request: SuppressionChangeRequested) -> bool:
+    if request.listed:
+        change_suppression(person, request)
+    return request.listed
+
+
+def _of_review(person: Person, request: OptOutReviewed) -> bool:
+    if request.opt_out:
+        decide_review(person, request)
+    return request.opt_out
+
+
 def _answer(person: Person, lead_id: int) -> None:
     person.draft.answer = Answer(status=200, record_type="lead", record_id=lead_id, record_ids=(lead_id,))
 
@@ -172,4 +186,6 @@ _RULES: Mapping[type[ContactRequest], Callable[[Person, Any], bool]] = {
     CallUpdateRequested: _of_disposition,
     LeadDeleteRequested: _of_deletion,
     ContactBlockRequested: _of_block,
+    SuppressionChangeRequested: _of_suppression,
+    OptOutReviewed: _of_review,
 }

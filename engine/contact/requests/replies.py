@@ -17,16 +17,19 @@ from engine.contact.schedule.cadence import cadence_for, duration
 from engine.contact.timing.contact_hours import after
 from engine.contact.timing.earliest import OPTOUT_REVIEW, REPLY_PAUSE
 from engine.identity import command_id, contact_id
-from engine.partition.draft import RepeatedError
+from engine.partition.draft import RefusedError, RepeatedError
 from schemas.commands import SendSms
 from schemas.contact import ContactPause, Lead
 from schemas.decisions import Answer
 from schemas.instant import DAY, MINUTE
 from schemas.records import Company, Number
-from schemas.requests import SmsReceived
+from schemas.requests import OptOutReviewed, SmsReceived
 
 REPLY_EVENT = "sms.received"
 """The event of a `wait_for` step."""
+
+REVIEWED = "review"
+"""The source of an opt-out that somebody found in a text; START does not lift it."""
 
 REVIEW_FOR = DAY
 """How long nothing goes out after a doubtful opt-out: time for a person to read it."""
@@ -155,6 +158,25 @@ def _review(person: Person, lead: Lead | None) -> None:
     person.save_head()
     person.draft.fact("contact.optout_review", lead_id=None if lead is None else lead.id, until=person.head.review_until)
     cancel_pending(person, OPTOUT_REVIEW)
+    for other in bounded_batch([other for other in person.live_leads() if other.flight is None]):
+        advance(person, other)
+
+
+def decide_review(person: Person, request: OptOutReviewed) -> None:
+    """Opt the person out, or let the schedule go on, as somebody who read the text says; answer with the contact.
+
+    A review may be decided after its day is over, too. Raises `RefusedError` where nothing waits for one.
+    """
+    if person.head.review_until is None:
+        raise RefusedError("not_found", "No text of this contact waits for a review.")
+    lead = next(person.live_leads(), None) or next(person.leads(), None)
+    person.head.review_until = None
+    person.save_head()
+    person.draft.fact("contact.optout_reviewed", lead_id=None if lead is None else lead.id, opted_out=request.opt_out)
+    person.draft.answer = Answer(status=200, record_type="contact", record_id=contact_id(person.key))
+    if request.opt_out:
+        opt_out(person, REVIEWED, offer_id=None if lead is None else lead.offer_id, channel="sms")
+        return
     for other in bounded_batch([other for other in person.live_leads() if other.flight is None]):
         advance(person, other)
 

@@ -12,7 +12,7 @@ from engine.contact.lifecycle import callbacks
 from engine.contact.lifecycle.ending import begin_end, end
 from engine.contact.lifecycle.enrolment import enrol, expiry, new_lead, schedule_of
 from engine.contact.lifecycle.removal import delete
-from engine.contact.lifecycle.stop import block, mark, stop_reason, unblock
+from engine.contact.lifecycle.stop import block, end_reason, mark, unblock
 from engine.contact.lifecycle.walk import advance, plan_inputs, replan_lead
 from engine.partition.draft import RefusedError
 from engine.tokens import FEW_TOKENS, LEAD_BYTES_MAX, check_tokens
@@ -176,7 +176,7 @@ def _schedule_to_restart(person: Person, request: LeadSubmitted, target: Target,
     """Return the schedule to restart for an existing lead: the token's, or the one that the lead is on."""
     if not request.restart_schedule or not leads:
         return None
-    if stop_reason(person.head, _chosen(request, leads).offer_id) is not None:
+    if end_reason(person, _chosen(request, leads).offer_id, _chosen(request, leads).schedule_id) is not None:
         return None
     record, _ = target
     schedule_id = _chosen(request, leads).schedule_id
@@ -234,7 +234,7 @@ def _create(person: Person, request: LeadSubmitted, target: Target, action: str,
     person.draft.fact("lead.created", lead_id=lead.id, offer_id=lead.offer_id, schedule_id=lead.schedule_id)
     if request.assign_svc_number or request.assign_sms_number:
         _assign_numbers(person, request, lead)
-    reason = stop_reason(person.head, lead.offer_id)
+    reason = end_reason(person, lead.offer_id, lead.schedule_id)
     if reason is not None:
         mark(person, lead, reason)
         end(person, lead, reason)

@@ -13,11 +13,12 @@ from engine.contact.lifecycle.enrolment import enrol, schedule_of
 from engine.contact.lifecycle.moving import forward, move_out
 from engine.contact.lifecycle.removal import delete, remove
 from engine.contact.lifecycle.step_position import enter_step
-from engine.contact.lifecycle.stop import AT_ITS_END, block, mark, opt_in, opt_out, stop, stop_reason, unblock
+from engine.contact.lifecycle.stop import AT_ITS_END, block, end_reason, mark, opt_in, opt_out, stop, stop_reason, unblock
 from engine.contact.lifecycle.walk import advance, plan_inputs, replan_lead
 from engine.contact.requests.reactions import apply_conversion
 from engine.contact.requests.submission import check_ahead, check_callback, merge_fields
 from engine.contact.schedule.cadence import cadence_for
+from engine.contact.timing.suppression import is_suppressed
 from engine.partition.draft import RefusedError
 from schemas.contact import LIVE_STATUSES, Lead
 from schemas.decisions import Answer
@@ -26,6 +27,9 @@ from schemas.requests import LeadDeleteRequested, LeadUpdateRequested
 
 RESUMABLE = frozenset({"blocked", "opt_out", "dnc"})
 """Statuses of ended leads that may resume once the stop of their person is lifted."""
+
+_STOPPED = "The person opted out or is blocked; lift that first."
+_LISTED = "The person is on a suppression list; take them off it first."
 
 CONVERSIONS = {"buyer_converted": "call_buyer_conversion_id", "offer_converted": "call_offer_conversion_id"}
 """Conversion flag of a lead or call -> field of the lead that names the call."""
@@ -42,7 +46,7 @@ def update(person: Person, request: LeadUpdateRequested) -> None:
     before = plan_inputs(lead)
     _change_fields(person, lead, request)
     _stop_or_lift(person, lead, request)
-    if target is not None and stop_reason(person.head, lead.offer_id) is None:
+    if target is not None and end_reason(person, lead.offer_id, target.id) is None:
         enrol(person, lead, target)
     _change_plan(person, lead, request)
     if contact_key != person.key:
@@ -94,8 +98,9 @@ def _check(person: Person, lead: Lead, request: LeadUpdateRequested) -> Record |
     is_out = stop_reason(person.head, lead.offer_id) == "opt_out" or person.head.suppressed_at is not None
     stays_out = is_out and request.opt_out is not False
     stays_blocked = person.head.blocked_at is not None and request.blocked is not False
-    if target is not None and (stays_out or stays_blocked):
-        raise RefusedError("suppressed_contact", "The person opted out or is blocked; lift that first.")
+    is_listed = target is not None and is_suppressed(person, lead.offer_id, target.id)
+    if target is not None and (stays_out or stays_blocked or is_listed):
+        raise RefusedError("suppressed_contact", _LISTED if is_listed else _STOPPED)
     return target
 
 
@@ -116,7 +121,7 @@ def _check_owner(person: Person, request: LeadUpdateRequested) -> None:
 def _may_resume(person: Person, lead: Lead) -> bool:
     """Return whether a lead was ended by a stop of its person before its end, and the stop is lifted."""
     is_stopped = lead.status in RESUMABLE and lead.stopped_before != AT_ITS_END
-    return is_stopped and stop_reason(person.head, lead.offer_id) is None
+    return is_stopped and end_reason(person, lead.offer_id, lead.schedule_id) is None
 
 
 def resume(person: Person, lead: Lead) -> None:

@@ -60,13 +60,23 @@ async def furnish(company: Any) -> dict[str, Any]:  # noqa: F811
         made[name] = await company.record(collection, {"name": name, "external_record_id": name, **fields})
         return int(made[name]["id"])
 
+    complained = await make("suppression_lists", "complained")
     fleet = await make("buyer_fleets", "vip", user_fleet_id="vip")
     center = await make("call_centers", "tampa", description="Second floor: yes")
     await make("agent_statuses", "lunch", key="lunch")
     source_id = await make("traffic_sources", "ads", connection_daily_limit=7)
     hook = await make("outgoing_webhooks", "crm", url="https://crm.example.com/x", headers={"X-Key": "secret-of-the-crm"})
     await make("rule_packs", "counsel")
-    buyer = await make("buyers", "sunny", number="+12125550140", buyer_fleet_ids=[fleet], filters=["state:FL|GA"])
+    suppressed = {"suppression_list_ids": [complained]}
+    assert (await company.send("PUT", "/api/v1/company", json=suppressed)).status_code == 200
+    buyer = await make(
+        "buyers",
+        "sunny",
+        number="+12125550140",
+        buyer_fleet_ids=[fleet],
+        filters=["state:FL|GA"],
+        **suppressed,
+    )
     group = await make("buyer_groups", "roofers", buyer_ids=[buyer], attempt_daily_limit=200, time_zone="America/Denver")
     offer = await make("offers", "solar", buyer_group_ids=[group], buyer_ids=[buyer], hours_to_expire=48)
     await company.record("numbers", {"number": "+13055550188", "offer_id": offer, "external_record_id": "main number"})
@@ -164,16 +174,16 @@ async def test_the_commands_export_compare_and_apply_as_typed(
         warned = "outgoing_webhooks/crm: its headers are not in the file, they may hold secrets\n"
         assert await typed("export", "-o", str(file)) == (0, "", warned)
         assert await typed("export") == (0, file.read_text(), warned)
-        assert await typed("diff", str(file)) == (0, "0 to change, 18 alike, 0 not in the file\n", "")
+        assert await typed("diff", str(file)) == (0, "0 to change, 19 alike, 0 not in the file\n", "")
         file.write_text(file.read_text().replace("name: sunny", "name: Sunny Roofs"))
-        changed = '~ buyers/sunny\n    name: "sunny" -> "Sunny Roofs"\n1 to change, 17 alike, 0 not in the file\n'
+        changed = '~ buyers/sunny\n    name: "sunny" -> "Sunny Roofs"\n1 to change, 18 alike, 0 not in the file\n'
         assert await typed("diff", str(file)) == (1, changed, "")
         code, output, asked = await typed("apply", str(file), answer="n\n")
         assert (code, output, asked.startswith("Make these 1 changes?")) == (130, changed, True)
         assert await typed("diff", str(file)) == (1, changed, "")
         code, output, asked = await typed("apply", str(file), answer="y\n")
         assert (code, output, asked.endswith("written: buyers/sunny\n1 changes made\n")) == (0, changed, True)
-        alike = "0 to change, 18 alike, 0 not in the file\n"
+        alike = "0 to change, 19 alike, 0 not in the file\n"
         assert await typed("apply", str(file), "--yes") == (0, alike, "nothing to change\n")
         missing = await typed("diff", str(tmp_path / "none.yaml"))
         assert (missing[0], "none.yaml cannot be read" in missing[2]) == (1, True)

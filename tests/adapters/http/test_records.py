@@ -372,6 +372,7 @@ EVERY_TYPE = COLLECTIONS | {
     "agents": ({"name": "Ada"}, {"name": "Grace"}),
     "agent_messages": ({"content": "New script."}, {"content": "Newer script."}),
     "users": ({"name": "Ada", "email": "ada@example.com"}, {"time_zone": "America/New_York"}),
+    "suppression_lists": ({"name": "Complained"}, {"description": "Who wrote to the regulator"}),
     "subscriptions": ({"name": "CRM", "url": "https://example.com/x", "events": ["lead_ended"]}, {"paused": True}),
     "provider_configurations": (
         {"name": "P", "channel": "sms", "provider": "twilio", "settings": {"account_sid": "AC0"}},

@@ -27,6 +27,7 @@ MADE_WITH: dict[str, dict[str, Any]] = {
     "agent_status": {"name": "At lunch", "key": "lunch"},
     "agent": {"name": "Ada"},
     "user": {"name": "Ada", "email": "ada-{}@example.com"},
+    "suppression_list": {"name": "Complained"},
     "subscription": {"name": "CRM", "url": "https://crm.example/{}", "events": ["lead_ended"]},
     "provider_configuration": {"name": "Twilio", "channel": "call", "provider": "twilio"},
 }
