@@ -250,6 +250,9 @@ PASSWORD: Schema = {
     "maxLength": PASSWORD_LENGTH_MAX,
     "pattern": "^[!-~]*$",
 }
+GIVEN_PASSWORD: Schema = {"type": "string", "minLength": 1, "maxLength": PASSWORD_LENGTH_MAX, "pattern": "[!-~]"}
+"""A password that is compared, not chosen: it may be older than the rules for new ones."""
+
 _SETTING_NAME = "^[a-z][a-z0-9_]{0,63}$"
 
 

@@ -19,7 +19,7 @@ from adapters.http.exchange.second_factor import new_salt, seed_of, step_of, uri
 from adapters.http.exchange.session_tokens import new_session
 from adapters.http.exchange.writes import submit_change
 from adapters.http.records.records import render
-from adapters.http.schema.inputs import EMAIL, ID, PASSWORD, TEXT
+from adapters.http.schema.inputs import EMAIL, GIVEN_PASSWORD, ID, PASSWORD, TEXT
 from adapters.http.schema.shapes import ID_SHOWN, MOMENT_SHOWN, one_of, record_answer
 from adapters.reads.ports import SESSION_IDLE, SESSION_LONGEST, StoredSession
 from engine.account.teams import user_email
@@ -264,7 +264,7 @@ OPERATIONS: tuple[Operation, ...] = (
             "company_id": "the company; may be left out where the host serves one company",
             **_ROOT,
         },
-        types={"email": EMAIL, "password": TEXT, "code": TEXT, "company_id": ID},
+        types={"email": EMAIL, "password": GIVEN_PASSWORD, "code": TEXT, "company_id": ID},
         required=("email", "password"),
         answer=one_of("session", _SESSION),
         created=True,
@@ -304,7 +304,7 @@ OPERATIONS: tuple[Operation, ...] = (
         summary="Change the password of the user who is signed in",
         handler=change_password,
         parameters={"current_password": _OWN_PASSWORD, "password": "the new one, of at least 12 characters"},
-        types={"current_password": TEXT, "password": PASSWORD},
+        types={"current_password": GIVEN_PASSWORD, "password": PASSWORD},
         required=("current_password", "password"),
         answer=record_answer("user", "user"),
         **_WRITES,
@@ -317,7 +317,7 @@ OPERATIONS: tuple[Operation, ...] = (
         summary="Begin to set up an authenticator app for the user who is signed in",
         handler=begin_second_factor,
         parameters={"current_password": _OWN_PASSWORD, **_ROOT},
-        types={"current_password": TEXT},
+        types={"current_password": GIVEN_PASSWORD},
         required=("current_password",),
         answer=one_of("second_factor", _SECOND_FACTOR),
         has_result=False,

@@ -64,11 +64,13 @@ NEEDS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "projection rebuild": ("", (KAFKA, POSTGRES)),
     "deadletter list": ("", (KAFKA,)),
     "deadletter redrive": ("0:0", (KAFKA,)),
+    "providers test": ("twilio", (KAFKA,)),
 }
 """Command -> its arguments, and the servers that it cannot do without."""
 
 NEEDS_NEITHER = {
     "topics list": "it prints a table of this release",
+    "providers list": "it reads which packages are installed",
     "preview": "it tries a schedule on paper",
     "mail": "it reads the files of an `up`, which it refuses to miss",
     "schedules publish": "it speaks with the API",
