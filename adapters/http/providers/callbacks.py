@@ -104,8 +104,13 @@ async def _take_order(exchange: Exchange, opened: Opened, callback: Callback, re
 
 
 async def _take_text(exchange: Exchange, opened: Opened, report: TextReport) -> None:
-    if _is_ours(exchange, opened, report.to_number) and _is_number(report.from_number):
-        await exchange.services.providers.reports.text(opened, report)
+    """Report a text, whichever number it went to: it may be a STOP, and the account is the company's."""
+    if not _is_number(report.from_number):
+        logger.info("callback.ignored", provider=opened.provider.name, configuration_id=opened.id)
+        return
+    if not _is_ours(exchange, opened, report.to_number):
+        logger.warning("text.number_unknown", provider=opened.provider.name, configuration_id=opened.id)
+    await exchange.services.providers.reports.text(opened, report)
 
 
 async def _take_call(exchange: Exchange, opened: Opened, callback: Callback, report: InboundCallReport) -> Reply:

@@ -218,12 +218,24 @@ async def test_a_text_of_a_person_opts_out_once(carrier: Carrier) -> None:
     await carrier.lead(opt_out=True)
 
 
-async def test_a_text_to_a_number_that_is_not_the_companys_is_ignored(carrier: Carrier) -> None:
+async def test_a_stop_to_a_number_that_the_company_has_not_entered_opts_out(carrier: Carrier) -> None:
     made = await carrier.configure("sms")
     command = await carrier.command("sms")
 
     answer = await carrier.twilio.report(
         made["callback_url"], {"MessageSid": "SM2", "From": command.to, "To": "+12125550100", "Body": "STOP"}
+    )
+
+    assert answer.status_code == 200
+    await carrier.lead(opt_out=True)
+
+
+async def test_a_text_from_no_telephone_number_is_confirmed_and_ignored(carrier: Carrier) -> None:
+    made = await carrier.configure("sms")
+    await carrier.command("sms")
+
+    answer = await carrier.twilio.report(
+        made["callback_url"], {"MessageSid": "SM3", "From": "32665", "To": NUMBER, "Body": "STOP"}
     )
 
     assert answer.status_code == 200
