@@ -134,7 +134,7 @@ class Anything:
 
 def an_opt_out_is_not_looked_at(patch: Patch) -> None:
     for module in (walk, contact_relay, submission):
-        patch.setattr(module, "stop_reason", lambda *_: None)
+        patch.setattr(module, "end_reason", lambda *_: None)
 
 
 def one_attempt_more_than_allowed(patch: Patch) -> None:

@@ -128,6 +128,7 @@ class Town:
         self.numbers = 0
         self.companies = 0
         self.users: dict[int, tuple[str, dict[str, str]]] = {}
+        self.own_key = 0
         self.outage = Outage()
         self.pool: Any = None
         self.metrics = Metrics()

@@ -106,6 +106,9 @@ SCOPES: dict[str, str] = {
     "subscription:read": "list_subscription_deliveries show_subscription_delivery",
     "subscription:replay": "replay_subscription",
     "subscription:enable": "enable_subscription",
+    "contact:review": "decide_opt_out_review",
+    "suppression_list:add": "add_suppression_entries",
+    "suppression_list:remove": "remove_suppression_entries",
 }
 """Which keys may do what: who gave one out relies on it, so it is said here once more, word by word."""
 
