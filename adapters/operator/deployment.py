@@ -87,7 +87,7 @@ class LogDeployment:
             return await self._letters.newest(limit, partition=partition, before=before)
 
     async def dead_letter(self, partition: int, offset: int) -> Mapping[str, Any] | None:
-        """Return everything that is kept of one dead letter."""
+        """Return one dead letter in full."""
         async with self._one_at_a_time():
             found = await self._letters.one(partition, offset)
         return None if found is None else whole_row_of(found)

@@ -245,7 +245,7 @@ class GatewayRole:
 
 
 async def _no_result(_request_id: str, _timeout_seconds: float) -> None:
-    """Wait for no result: nobody asks for those of reports."""
+    """Return at once: no caller reads the result of a report."""
 
 
 def _smtp(settings: Settings) -> SmtpSettings:

@@ -116,7 +116,7 @@ class DeploymentReads(Protocol):
         ...
 
     async def dead_letter(self, partition: int, offset: int) -> Mapping[str, Any] | None:
-        """Return everything that is kept of one dead letter, or None."""
+        """Return one dead letter in full, or None."""
         ...
 
     async def redrive(self, partition: int, offset: int, value: Any) -> tuple[str, int] | None:

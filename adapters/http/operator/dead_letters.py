@@ -34,7 +34,7 @@ async def index(exchange: Exchange) -> Reply:
 
 
 async def show(exchange: Exchange) -> Reply:
-    """Answer with everything that is kept of one dead letter."""
+    """Answer with one dead letter in full."""
     found = await exchange.services.deployment.dead_letter(*_place(exchange))
     if found is None:
         raise not_found("dead letter")
@@ -109,7 +109,7 @@ OPERATIONS: tuple[Operation, ...] = (
         name="operator_dead_letter",
         methods=("GET",),
         path=f"{_PATH}/{{place}}",
-        summary="Show what is kept of a dead letter",
+        summary="Show a dead letter in full",
         handler=show,
         access="operator",
         leads="none",
