@@ -124,9 +124,8 @@ Parser = Callable[[Any], Any]
 ORIGINS_MAX = 20
 """Origins of one key: the sites of one campaign; more sites have keys of their own, which can be revoked alone."""
 
-_ORIGIN = re.compile(
-    r"(?:https://[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?|http://(?:localhost|127[.]0[.]0[.]1))(?::[0-9]{1,5})?"
-)
+ORIGIN_PATTERN = r"(?:https://[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?|http://(?:localhost|127[.]0[.]0[.]1))(?::[0-9]{1,5})?"
+_ORIGIN = re.compile(ORIGIN_PATTERN)
 
 
 def required_text(value: Any) -> str:

@@ -473,6 +473,12 @@ _RECORD_INPUTS: Mapping[str, Schema] = {
         "maxItems": values.NETWORKS_MAX,
         "examples": [["192.0.2.0/24", "2001:db8::7"]],
     },
+    "origins": {
+        "type": "array",
+        "items": {"type": "string", "pattern": f"^{values.ORIGIN_PATTERN}$"},
+        "maxItems": values.ORIGINS_MAX,
+        "examples": [["https://www.example.com"]],
+    },
 }
 """Types that the account accepts (`engine.account.values`) and the struct does not express."""
 

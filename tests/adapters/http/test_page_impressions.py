@@ -142,6 +142,12 @@ async def test_origins_are_stored_as_browsers_send_them(company: Any, given: lis
     assert (await key_of(company, origins=given))["origins"] == kept
 
 
+async def test_a_form_that_repeats_origins_loses_none_of_them(company: Any) -> None:
+    given = ["https://a.example.com", "https://b.example.com"]
+    made = await company.send("POST", "/api/v1/keys", data={"name": "page", "origins": given})
+    assert (made.status_code, made.json()["key"]["origins"]) == (201, given)
+
+
 @pytest.mark.parametrize(
     "bad",
     [
