@@ -17,6 +17,7 @@ from engine.contact.commands.emission import BuyerConnection
 from engine.contact.facts.person import Person
 from engine.contact.schedule.filters import Lookup, all_hold, lookup_of_lead
 from engine.contact.schedule.round_robin import pick_index
+from engine.contact.timing.suppression import is_on
 from schemas.commands import BUYER_LEGS_MAX, BuyerLeg
 from schemas.contact import Lead
 from schemas.records import Agent, Buyer, BuyerGroup, Offer, Schedule, TrafficSource
@@ -302,8 +303,7 @@ def _available(person: Person, lookup: Lookup, buyer_ids: Sequence[int], choice:
 
 def _takes_lead(person: Person, buyer: Buyer, lookup: Lookup) -> bool:
     """Return whether all filters of a buyer hold for a lead, and none of its suppression lists has the person."""
-    is_listed = person.head.suppressed_by and not set(person.head.suppressed_by).isdisjoint(buyer.suppression_list_ids)
-    return not is_listed and all_hold(buyer.filters, lookup)
+    return not is_on(person, buyer.suppression_list_ids) and all_hold(buyer.filters, lookup)
 
 
 def _takes_calls(person: Person, body: Buyer | BuyerGroup) -> bool:
