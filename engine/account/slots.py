@@ -184,15 +184,15 @@ def _reached(draft: Draft, slots: Slots) -> dict[str, float]:
 
 def _report_reached(draft: Draft, slots: Slots, before: Mapping[str, float]) -> None:
     """State each cap that this decision has used up."""
-    record_type, _, record_id = slots.resource.partition("/")
-    body = _capped(draft, slots.company_id, slots.resource)
+    newly = {cap: used for cap, used in _reached(draft, slots).items() if cap not in before}
+    body = _capped(draft, slots.company_id, slots.resource) if newly else None
     if body is None:
         return
-    for cap, used in _reached(draft, slots).items():
-        if cap not in before:
-            resets_at = caps.resets_at(slots.tallies, body, cap, draft.now)
-            about: dict[str, Any] = {"record_type": record_type, "record_id": int(record_id), "cap": cap}
-            draft.fact("cap.reached", **about, limit=body.caps[cap], used=used, resets_at=resets_at)
+    record_type, _, record_id = slots.resource.partition("/")
+    for cap, used in newly.items():
+        resets_at = caps.resets_at(slots.tallies, body, cap, draft.now)
+        about: dict[str, Any] = {"record_type": record_type, "record_id": int(record_id), "cap": cap}
+        draft.fact("cap.reached", **about, limit=body.caps[cap], used=used, resets_at=resets_at)
 
 
 def count_earned(draft: Draft, request: CallEarned) -> None:
@@ -446,15 +446,15 @@ def _choose(draft: Draft, slots: Slots, request_id: str, most: int = BUYER_LEGS_
     if not _group_ids(slots) and not slots.buyer_ids:
         return None if slots.traffic_source_id is None else Choice()
     free = [way for way in _routes(draft, slots) if way.obstacle is None]
+    buyers_of = _candidates(draft, slots, free)
     groups = {way.buyer_group_id: way.group for way in free if way.group is not None}
     group_id: int | None = next(iter(groups), None)
     if len(groups) > 1:
         among = [
-            Candidate(found or 0, group.tier, group.weight, best_value(_candidates(draft, slots, free, found)))
-            for found, group in groups.items()
+            Candidate(found or 0, group.tier, group.weight, best_value(buyers_of[found])) for found, group in groups.items()
         ]
         group_id = choose_buyer(among, f"{request_id}/group")
-    buyers = _candidates(draft, slots, free, group_id)
+    buyers = buyers_of.get(group_id, [])
     group = groups.get(group_id)
     if group is not None and group.dial_buyers_type == "simultaneously":
         several = choose_several(buyers, request_id, most)
@@ -464,13 +464,13 @@ def _choose(draft: Draft, slots: Slots, request_id: str, most: int = BUYER_LEGS_
     return None if buyer_id is None else Choice(group_id, buyer_id)
 
 
-def _candidates(draft: Draft, slots: Slots, free: Iterable[_Route], group_id: int | None) -> list[Candidate]:
-    """Return the free buyers of a group, or those named without one, with what they pay."""
-    return [
-        Candidate(way.buyer_id, way.buyer.tier, way.buyer.weight, _value(draft, slots, way))
-        for way in free
-        if way.buyer_group_id == group_id
-    ]
+def _candidates(draft: Draft, slots: Slots, free: Iterable[_Route]) -> dict[int | None, list[Candidate]]:
+    """Return the free buyers by group (those named without one under None), with what they pay."""
+    found: dict[int | None, list[Candidate]] = {}
+    for way in free:
+        candidate = Candidate(way.buyer_id, way.buyer.tier, way.buyer.weight, _value(draft, slots, way))
+        found.setdefault(way.buyer_group_id, []).append(candidate)
+    return found
 
 
 def _value(draft: Draft, slots: Slots, way: _Route) -> float:
