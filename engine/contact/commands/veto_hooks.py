@@ -5,6 +5,7 @@ Meanwhile the lead awaits it as it awaits the outcome of any command. A slot is 
 action, and everything is checked again then.
 """
 
+from collections.abc import Iterator
 from typing import Any
 
 from msgspec import json
@@ -35,12 +36,19 @@ def next_hook(person: Person, lead: Lead, channel: str) -> HookRecord | None:
     name = HOOK_OF_CHANNEL.get(channel)
     if name is None or not person.rules.has_any(person.company_id, "subscription"):
         return None
+    hooks = [hook for hook in _hooks(person, name) if hook[0].id not in lead.allowed_by]
+    if not hooks:  # so in companies that subscribe to other events only
+        return None
     shown = _shown(person, lead, name, channel)
+    return next((hook for hook in hooks if is_wanted(hook[1], shown)), None)
+
+
+def _hooks(person: Person, name: str) -> Iterator[HookRecord]:
+    """Yield the hooks of a company that take questions of this name."""
     for record in person.rules.records("subscription", person.company_id):
         body = person.rules.body(Subscription, "subscription", record.id)
-        if record.id not in lead.allowed_by and body is not None and not body.paused and is_wanted(body, shown):
-            return record, body
-    return None
+        if body is not None and not body.paused and name in body.events:
+            yield record, body
 
 
 def ask(person: Person, lead: Lead, step_id: str, channel: str, hook: HookRecord) -> None:
