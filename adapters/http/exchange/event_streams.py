@@ -112,6 +112,7 @@ class EventStreams:
         """Company with a stream -> id of the newest event that its streams have."""
         self._counts: Counter[int] = Counter()
         self._task: asyncio.Task[None] | None = None
+        self._is_closed = False
         gauge.set_function(self._counts.total)
 
     @property
@@ -137,7 +138,8 @@ class EventStreams:
             self._leave(company_id, stream)
 
     def close(self) -> None:
-        """End every stream and stop asking."""
+        """End every stream, admit no other and stop asking."""
+        self._is_closed = True
         for stream in [one for streams in self._streams.values() for one in streams]:
             stream.close()
         if self._task is not None:
@@ -146,6 +148,8 @@ class EventStreams:
 
     def _admit(self, company_id: int) -> None:
         headers = {"Retry-After": str(RETRY_AFTER_SECONDS)}
+        if self._is_closed:  # a stream that opened now would hold up the stop
+            raise ProblemError("streams_busy", "This process stops. Open the stream again.", headers=headers)
         if self._counts[company_id] >= COMPANY_STREAMS_MAX:
             detail = f"This company has {COMPANY_STREAMS_MAX} event streams open here. Close some."
             raise ProblemError("rate_limited", detail, headers=headers)

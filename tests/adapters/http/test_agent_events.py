@@ -58,12 +58,20 @@ async def heard(town: Any, sender: Any, agent_id: int, after: int | None = None)
     await town.context.rules.refresh()
     given = {**STREAM, **sender.headers, **({} if after is None else {"Last-Event-ID": str(after)})}
     async with (
-        serving(town.app, host="127.0.0.1", port=0) as port,
+        streaming(town) as port,
         httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", headers=given, timeout=WAIT_SECONDS) as client,
         client.stream("GET", f"/api/v1/agents/{agent_id}/events") as answer,
     ):
         assert answer.status_code == 200, (await answer.aread(), answer.status_code)
         yield Heard(answer)
+
+
+@asynccontextmanager
+async def streaming(town: Any) -> AsyncIterator[int]:
+    """Serve the town for the block; no stream is left when it ends, as a server that stops does not see clients go."""
+    async with serving(town.app, host="127.0.0.1", port=0) as port:
+        yield port
+        await all_closed(town)
 
 
 async def all_closed(town: Any) -> None:
@@ -258,7 +266,7 @@ async def test_streams_are_limited_by_company_and_in_all(
     hers = await agent(third)
     await town.context.rules.refresh()
     async with (
-        serving(town.app, host="127.0.0.1", port=0) as port,
+        streaming(town) as port,
         httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", headers=STREAM, timeout=WAIT_SECONDS) as client,
     ):
         async with client.stream("GET", path_of(ada), headers=company.headers) as first:
@@ -281,7 +289,7 @@ async def test_a_client_that_goes_away_frees_its_stream(town: Any, company: Any,
     monkeypatch.setattr(event_streams, "COMPANY_STREAMS_MAX", 1)
     ada = await agent(company)
     await town.context.rules.refresh()
-    async with serving(town.app, host="127.0.0.1", port=0) as port, asyncio.timeout(WAIT_SECONDS):
+    async with streaming(town) as port:
         lines = "".join(f"{name}: {value}\r\n" for name, value in {**company.headers, **STREAM}.items())
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(f"GET {path_of(ada)} HTTP/1.1\r\nHost: x\r\n{lines}\r\n".encode())
@@ -304,7 +312,7 @@ async def test_all_streams_cost_one_query_for_a_change(town: Any, company: Any, 
     monkeypatch.setattr(streams.reads, "agent_events", counted)
     await town.context.rules.refresh()
     async with (
-        serving(town.app, host="127.0.0.1", port=0) as port,
+        streaming(town) as port,
         httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", headers={**company.headers, **STREAM}) as client,
         AsyncExitStack() as stack,
     ):
@@ -341,3 +349,5 @@ async def test_open_streams_end_when_the_process_stops(database: str) -> None:
             await page.next()
             town.app.end_streams()
             await page.end()
+        late = await company.send("GET", path_of(ada), headers=STREAM)
+        assert (late.status_code, late.json()["code"], late.headers["retry-after"]) == (503, "streams_busy", "10")
