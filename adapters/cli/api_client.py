@@ -30,19 +30,23 @@ class KeyFile(Struct, frozen=True):
     private_key: str
 
 
+key_option = click.option(
+    "--key",
+    "key_file",
+    type=click.Path(path_type=Path, dir_okay=False, exists=True),
+    help="What `leadclock keys create --json` wrote.  [default: the demo company's]",
+)
+"""Adds `--key` to a command that speaks with the API of an `up`."""
+
+
 def api_option(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add `--api` and `--key` to a command that speaks with the API."""
-    command = click.option(
-        "--key",
-        "key_file",
-        type=click.Path(path_type=Path, dir_okay=False, exists=True),
-        help="What `leadclock keys create --json` wrote.  [default: the demo company's]",
-    )(command)
-    return click.option("--api", "api_url", help="Address of the API, with --key.  [default: that of the `up`]")(command)
+    api_url = click.option("--api", "api_url", help="Address of the API, with --key.  [default: that of the `up`]")
+    return api_url(key_option(command))
 
 
 def ask_api(
-    ask: Callable[[httpx.AsyncClient], Awaitable[T]], *, api_url: str | None, key_file: Path | None, data_dir: Path
+    ask: Callable[[httpx.AsyncClient], Awaitable[T]], *, api_url: str | None = None, key_file: Path | None, data_dir: Path
 ) -> T:
     """Return what `ask` does with a client of the API. Raises `click.ClickException` where the API does not answer."""
     if api_url is not None and key_file is None:

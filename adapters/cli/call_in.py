@@ -1,4 +1,8 @@
-"""How does the demo simulate an inbound call or text? It sends the reports that a gateway would send."""
+"""How is an inbound call or text tried? These commands send the reports that a gateway would send.
+
+They speak with an `up` that runs here, never with an address that was typed: a report is believed, so that at a deployment a
+text of STOP would opt somebody out.
+"""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping
@@ -11,18 +15,17 @@ import click
 import httpx
 import msgspec
 
-from adapters.cli.deployment import find_running, option
+from adapters.cli.api_client import ask_api, key_option
+from adapters.cli.deployment import option
 from adapters.cli.failures import report_errors
 from adapters.problem_sentence import refusal_sentence
 from adapters.up.demo import NUMBERS
-from adapters.up.folder import load_keys
 
 PATH = "/api/v1/calls/received"
 TEXTS_PATH = "/api/v1/texts/received"
 RINGS_SECONDS = 4
 TALKS_SECONDS = 20
 LONGEST_SECONDS = 3_600
-TIMEOUT_SECONDS = 10.0
 
 Pause = Callable[[float], Awaitable[None]]
 
@@ -33,16 +36,23 @@ Pause = Callable[[float], Awaitable[None]]
 @click.option("--rings", type=click.IntRange(0, LONGEST_SECONDS), default=RINGS_SECONDS, show_default=True, help="Seconds.")
 @click.option("--talks", type=click.IntRange(0, LONGEST_SECONDS), default=TALKS_SECONDS, show_default=True, help="Seconds.")
 @click.option("--missed", is_flag=True, help="The call is not answered.")
+@key_option
 @option
 @report_errors
 def call_in(  # noqa: PLR0917 - one argument per option
-    number: str, called: str, rings: int, talks: int, missed: bool, data_dir: Path, as_json: bool
+    number: str,
+    called: str,
+    rings: int,
+    talks: int,
+    missed: bool,
+    key_file: Path | None,
+    data_dir: Path,
+    as_json: bool,
 ) -> None:
-    """Simulate a call from NUMBER to a number of the demo company."""
+    """Simulate a call from NUMBER to a number of the company of the key."""
     talked = None if missed else talks
-    call = _send_report(
-        data_dir, partial(play, person=number, called=called, rings=rings, talks=talked, pause=asyncio.sleep)
-    )
+    playing = partial(play, person=number, called=called, rings=rings, talks=talked, pause=asyncio.sleep)
+    call = ask_api(playing, key_file=key_file, data_dir=data_dir)
     if as_json:
         click.echo(msgspec.json.encode(call))
     else:
@@ -56,33 +66,20 @@ def call_in(  # noqa: PLR0917 - one argument per option
 @click.argument("number")
 @click.argument("body")
 @click.option("--to", "texted", default=NUMBERS[0], show_default=True, help="The company's number that is texted.")
+@key_option
 @option
 @report_errors
-def text_in(number: str, body: str, texted: str, data_dir: Path, as_json: bool) -> None:
-    """Simulate a text with BODY from NUMBER to a number of the demo company."""
-    text = _send_report(data_dir, partial(send_text, person=number, texted=texted, body=body))
+def text_in(  # noqa: PLR0917 - one argument per option
+    number: str, body: str, texted: str, key_file: Path | None, data_dir: Path, as_json: bool
+) -> None:
+    """Simulate a text with BODY from NUMBER to a number of the company of the key."""
+    texting = partial(send_text, person=number, texted=texted, body=body)
+    text = ask_api(texting, key_file=key_file, data_dir=data_dir)
     if as_json:
         click.echo(msgspec.json.encode(text))
     else:
         lead = "no lead" if text["lead_id"] is None else f"lead {text['lead_id']}"
         click.echo(f"text to {texted} of {lead}: understood as {text['meaning']}")
-
-
-def _send_report(data_dir: Path, send: Callable[[httpx.AsyncClient], Awaitable[dict[str, Any]]]) -> dict[str, Any]:
-    """Send reports to the `up` that runs here, with the demo company's keys; return its answer."""
-    running = find_running(data_dir)
-    keys = load_keys(data_dir)
-
-    async def sending() -> dict[str, Any]:
-        async with httpx.AsyncClient(
-            base_url=running.api_url, auth=(keys.public_key, keys.private_key), timeout=TIMEOUT_SECONDS
-        ) as client:
-            return await send(client)
-
-    try:
-        return asyncio.run(sending())
-    except httpx.HTTPError as error:
-        raise click.ClickException(f"{running.api_url} does not answer: {error}") from error
 
 
 async def send_text(client: httpx.AsyncClient, person: str, texted: str, body: str) -> dict[str, Any]:

@@ -11,8 +11,8 @@ COMMANDS: Table = {
     "forecast": ("adapters.cli.lead_commands", "Show per hour what will be due."),
     "send": ("adapters.cli.lead_commands", "Put a submission on an inbox."),
     "import": ("adapters.cli.lead_import", "Put the leads of a file on the inbox for imports."),
-    "call-in": ("adapters.cli.call_in", "Simulate a call to the demo company."),
-    "text-in": ("adapters.cli.call_in", "Simulate a text to the demo company."),
+    "call-in": ("adapters.cli.call_in", "Simulate a call of a person."),
+    "text-in": ("adapters.cli.call_in", "Simulate a text of a person."),
 }
 
 

@@ -61,7 +61,8 @@ def test_the_page_leads_from_an_empty_company_to_a_report(up: UpProcess) -> None
     assert "connected_buyer" in reports
     assert "caller_id,status,human_status" in reports
     assert "lead.ended" in paste("6", "6")[1]
-    proved = paste("8", "8")[0]
+    assert re.fullmatch(r"call \d+ of lead \d+: connected_buyer, 2\d s \(connect, \d+\)", paste("8", "8")[0])
+    proved = paste("9", "9")[0]
     assert "verified" in proved
     assert "DIFFERS" not in proved
 
