@@ -33,7 +33,7 @@ class KeyFile(Struct, frozen=True):
 key_option = click.option(
     "--key",
     "key_file",
-    type=click.Path(path_type=Path, dir_okay=False, exists=True),
+    type=click.Path(path_type=Path, dir_okay=False),
     help="What `leadclock keys create --json` wrote.  [default: the demo company's]",
 )
 """Adds `--key` to a command that speaks with the API of an `up`."""
@@ -73,6 +73,6 @@ def _read_key(key_file: Path) -> tuple[str, str]:
     try:
         key = msgspec.json.decode(key_file.read_bytes(), type=KeyFile)
     except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
-        sentence = "holds no key; write it with `leadclock keys create --json`"
+        sentence = f"{key_file} holds no key; write it with `leadclock keys create --json`"
         raise click.BadParameter(sentence, param_hint="--key") from error
     return key.public_key, key.private_key
