@@ -1,5 +1,6 @@
 """Can one call be shown, reported, changed, given keys and deleted over HTTP, and do bad requests change nothing?"""
 
+from datetime import datetime
 from typing import Any
 
 import click
@@ -79,9 +80,8 @@ async def test_the_events_of_a_call_are_listed_oldest_first(company: Any) -> Non
         ("Leg", "call.inbound_ended"),
         ("CallRecording", "call.recorded"),
     ]
-    assert [event["created_at"] for event in answered["events"]] == sorted(
-        event["created_at"] for event in answered["events"]
-    )
+    moments = [datetime.fromisoformat(event["created_at"]) for event in answered["events"]]
+    assert moments == sorted(moments)
     assert len({event["id"] for event in answered["events"]}) == len(answered["events"])
 
 
