@@ -36,6 +36,8 @@ POLL_SECONDS = 1.0
 
 RETRY_AFTER_SECONDS = 10
 
+_RETRY_LATER = {"Retry-After": str(RETRY_AFTER_SECONDS)}
+
 logger = structlog.get_logger(__name__)
 
 
@@ -128,6 +130,8 @@ class EventStreams:
         stream = None
         try:
             newest = await self._reads.newest_agent_event(company_id)
+            if self._is_closed:  # also by a stop during the read; a stream that opened now would hold that up
+                raise ProblemError("streams_busy", "This process stops. Open the stream again.", headers=_RETRY_LATER)
             self._positions.setdefault(company_id, newest)
             stream = EventStream(company_id, newest)
             self._streams.setdefault(company_id, set()).add(stream)
@@ -147,15 +151,12 @@ class EventStreams:
             self._task = None
 
     def _admit(self, company_id: int) -> None:
-        headers = {"Retry-After": str(RETRY_AFTER_SECONDS)}
-        if self._is_closed:  # a stream that opened now would hold up the stop
-            raise ProblemError("streams_busy", "This process stops. Open the stream again.", headers=headers)
         if self._counts[company_id] >= COMPANY_STREAMS_MAX:
             detail = f"This company has {COMPANY_STREAMS_MAX} event streams open here. Close some."
-            raise ProblemError("rate_limited", detail, headers=headers)
+            raise ProblemError("rate_limited", detail, headers=_RETRY_LATER)
         if self._counts.total() >= STREAMS_MAX:
             detail = "Other companies have all event streams open. Try again soon."
-            raise ProblemError("streams_busy", detail, headers=headers)
+            raise ProblemError("streams_busy", detail, headers=_RETRY_LATER)
 
     def _leave(self, company_id: int, stream: EventStream | None) -> None:
         self._counts[company_id] -= 1

@@ -177,4 +177,6 @@ async def test_a_key_is_read_from_its_file_and_an_api_that_is_down_is_one_senten
     assert "needs --key" in (await invoked("1", "--api", url))[1]
     code, output = await invoked("1", "--api", url, "--key", str(text))
     assert (code, "holds no key" in output, "sk_1" in output) == (2, True, False), output
+    code, output = await invoked("1", "--api", url, "--key", str(tmp_path / "none.json"))
+    assert (code, "holds no key" in output) == (2, True), output
     assert "neither an id nor a uuid" in (await invoked("Solar", "--api", url, "--key", str(key)))[1]

@@ -289,7 +289,7 @@ async def test_a_client_that_goes_away_frees_its_stream(town: Any, company: Any,
     monkeypatch.setattr(event_streams, "COMPANY_STREAMS_MAX", 1)
     ada = await agent(company)
     await town.context.rules.refresh()
-    async with streaming(town) as port:
+    async with streaming(town) as port, asyncio.timeout(WAIT_SECONDS):
         lines = "".join(f"{name}: {value}\r\n" for name, value in {**company.headers, **STREAM}.items())
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(f"GET {path_of(ada)} HTTP/1.1\r\nHost: x\r\n{lines}\r\n".encode())
@@ -351,3 +351,23 @@ async def test_open_streams_end_when_the_process_stops(database: str) -> None:
             await page.end()
         late = await company.send("GET", path_of(ada), headers=STREAM)
         assert (late.status_code, late.json()["code"], late.headers["retry-after"]) == (503, "streams_busy", "10")
+
+
+async def test_a_stream_that_opens_while_the_process_stops_is_refused(
+    database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with deployed(database, UNLIMITED) as town:
+        company = await town.company()
+        ada = await agent(company)
+        reads = town.app._services.streams.reads
+        read = reads.newest_agent_event
+
+        async def stopped_meanwhile(company_id: int) -> Any:
+            town.app.end_streams()
+            return await read(company_id)
+
+        monkeypatch.setattr(reads, "newest_agent_event", stopped_meanwhile)
+        async with asyncio.timeout(WAIT_SECONDS):
+            late = await company.send("GET", path_of(ada), headers=STREAM)
+        assert (late.status_code, late.json()["code"], late.headers["retry-after"]) == (503, "streams_busy", "10")
+        await all_closed(town)
