@@ -46,7 +46,7 @@ bench: install  ## Measure against bare baselines in the same run (ONLY=name run
 bench-large: install  ## Measure lists and reports at 2 million leads and 5 million calls; the data set is kept in .leadclock/bench-large.
 	@$(BIN)/leadclock bench --large
 
-planted: install  ## Plant each known defect in a clone and run the tests that should find it (ARGS="fences-move-back" chooses).
+planted: install  ## Plant each known defect in a clone, run the tests that should find it, report survivors (ARGS="--resume", "fences-move-back").
 	@$(BIN)/python -m tests.planted $(ARGS)
 
 prove: install  ## Post 100,000 leads, kill -9 two schedulers three times under load, and check that nothing is lost or doubled (ARGS="--submissions 5000").

@@ -1,193 +1,132 @@
-"""Would the tests find each planted defect? Apply each to a clone of this checkout and run the tests that should.
+"""Would the tests find each planted defect? Plant all of them, one by one, and print what came of each as a table.
 
-`python -m tests.planted [NAME …]`: all patches of this folder, or those. The clone holds what git would commit, uncommitted
-changes too. A defect is found where every test that its header names fails, says the words of the header, and passes once
-the defect is taken out again. Exit status 1: a defect survived, or one of these could not be shown.
+`python -m tests.planted [NAME …]`: all patches of this folder, or those; some at once, each in a clone of its own. What was
+found is kept, so that `--resume` tries only the rest. Exit status 1: a defect survived, or one of these could not be shown.
 """
 
-import os
-import shutil
-import subprocess
 import sys
 import tempfile
+import threading
 import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
-from xml.etree import ElementTree as ET
+from queue import SimpleQueue
 
+import click
 from msgspec import Struct
 
-from tests.planted.patch import ROOT, Finder, Patch, apply, patches
+from tests.planted.found import KEPT, FoundDefects
+from tests.planted.patch import ROOT, Patch, patches
+from tests.planted.trial import PlantedTrial, check_imports, copy
 
-SIMULATION = "tests/simulation/"
-SEEDS = ("0-10", "10-50", "50-100", "100-150", "150-200")
-"""Simulated runs in which a defect must show, portion by portion: most show in the first ten."""
+WORKERS = 2
+"""As many as the cores of a small machine: a test that waits for a broker leaves its core to the other."""
 
-TEST_SECONDS_MAX = 1_800.0
-"""Of one named test: the slowest takes two minutes on an idle machine."""
+MINUTES = 120.0
+"""All fifty defects take half of it on two idle cores."""
 
-PASSED = 0
-FAILED = 1
-"""Exit statuses of pytest: with another one it has run no test, or not to its end."""
-
-IGNORED = ("LEADCLOCK_SEED", "PYTEST_ADDOPTS")
-"""Variables that would run other tests, or other seeds, than those that are asked for."""
-
-PACKAGES = ("adapters", "engine", "schemas", "tests")
+NOT_TRIED = "not tried: the time is over, --resume goes on"
 
 
-class Ran(Struct, frozen=True):
-    """How pytest ended, and the message of each test that failed (an error of collection or of a fixture is none)."""
+class TrialResult(Struct, frozen=True):
+    """What came of one defect: None where it was found; `was_kept` where an earlier run found it."""
 
-    status: int
-    failures: tuple[str, ...]
+    patch: Patch
+    problem: str | None
+    seconds: float = 0.0
+    was_kept: bool = False
+
+    @property
+    def words(self) -> str:
+        """Return the first line of what is said of it."""
+        return ("found" if self.problem is None else self.problem.partition("\n")[0]) + (" before" if self.was_kept else "")
 
 
-class PlantedTrial:
-    """Plants defects in one clone, one after the other."""
+class PlantedTrials:
+    """Tries defects in several clones at once, until the monotonic clock shows `ends_at`."""
 
-    def __init__(self, clone: Path) -> None:
-        self.clone = clone
-        self._sound: dict[tuple[str, str], str] = {}
+    def __init__(self, trials: Sequence[PlantedTrial], ends_at: float) -> None:
+        self._workers = len(trials)
+        self._ends_at = ends_at
+        self._free: SimpleQueue[PlantedTrial] = SimpleQueue()
+        self._over = threading.Event()
+        for trial in trials:
+            self._free.put(trial)
 
-    def attempt(self, patch: Patch) -> str | None:
-        """Plant a defect and take it out again; return what is wrong, None where each of its tests finds it."""
-        if not patch.finders:
-            return "names no test"
-        for finder in patch.finders:
-            if not finder.words:
-                return f"does not say by which words {finder.test} shows it"
-            seeds, problem = self._planted(patch, finder)
-            problem = problem or self._without(finder.test, seeds)
-            if problem:
-                return problem
-        return None
+    def run(self, chosen: Sequence[Patch], found: FoundDefects) -> list[TrialResult]:
+        """Try each patch; print a line for each as it ends, and keep what was found."""
+        results = []
+        with ThreadPoolExecutor(self._workers) as threads:
+            tried = [threads.submit(self._try, patch) for patch in chosen]
+            try:
+                for done in as_completed(tried):
+                    results.append(done.result())
+                    _say(results[-1])
+                    if results[-1].problem is None:
+                        found.keep(results[-1].patch)
+            except BaseException:
+                self._over.set()
+                raise
+        return results
 
-    def _planted(self, patch: Patch, finder: Finder) -> tuple[str, str]:
-        """Run a test with the defect; return the seeds that show it and no problem, or a problem."""
-        refusal = apply(patch, self.clone)
-        if refusal:
-            return "", f"no longer applies: {refusal}"
+    def _try(self, patch: Patch) -> TrialResult:
+        if self._over.is_set() or time.monotonic() > self._ends_at:
+            return TrialResult(patch, NOT_TRIED)
+        began, trial = time.monotonic(), self._free.get()
         try:
-            return self._find(finder) if changed(self.clone) else ("", "changes nothing in the clone")
+            return TrialResult(patch, trial.attempt(patch), time.monotonic() - began)
         finally:
-            taken_out = apply(patch, self.clone, "--reverse")
-            assert not taken_out, taken_out
-            assert not changed(self.clone), changed(self.clone)
-
-    def _find(self, finder: Finder) -> tuple[str, str]:
-        others: tuple[str, ...] = ()
-        for seeds in SEEDS if finder.test.startswith(SIMULATION) else SEEDS[:1]:
-            ran = run(finder.test, self.clone, seeds=seeds)
-            if ran.status == PASSED:
-                continue
-            if ran.status != FAILED or not ran.failures:
-                return "", f"NOT PROVEN: {finder.test} could not be run: pytest ends with {ran.status}"
-            if any(finder.words in message for message in ran.failures):
-                return seeds, ""
-            others = others or ran.failures
-        if others:
-            return "", f"NOT PROVEN: {finder.test} fails without the words `{finder.words}`:\n{others[0][:1_500]}"
-        return "", f"SURVIVED {finder.test}"
-
-    def _without(self, test: str, seeds: str) -> str:
-        """Return what is wrong where the same test, with the same seeds, does not pass without any defect."""
-        if (test, seeds) not in self._sound:
-            ran = run(test, self.clone, seeds=seeds)
-            wrong = f"NOT PROVEN: {test} does not pass without the defect either (pytest ends with {ran.status})"
-            self._sound[test, seeds] = "" if ran.status == PASSED else "\n".join([wrong, *ran.failures])[:1_500]
-        return self._sound[test, seeds]
+            self._free.put(trial)
 
 
-def main(names: list[str]) -> int:
-    """Try each patch; print a line for each, and then what is wrong."""
-    chosen, problems = patches(names), []
-    with tempfile.TemporaryDirectory(prefix="leadclock-planted-") as folder:
-        clone = Path(folder).resolve() / "clone"
+def _say(result: TrialResult) -> None:
+    click.echo(f"{result.patch.name}: {result.words} ({result.seconds:.0f} s)")
+
+
+def clones(folder: Path, count: int) -> list[PlantedTrial]:
+    """Copy the checkout so often; the clones share which tests pass without a defect."""
+    passing: dict[tuple[str, str], str] = {}
+    made = [folder / str(number) / "clone" for number in range(count)]
+    for clone in made:
         copy(clone)
         check_imports(clone)
-        trial = PlantedTrial(clone)
-        for patch in chosen:
-            began = time.monotonic()
-            problem = trial.attempt(patch)
-            print(f"{patch.name}: {problem or 'found'} ({time.monotonic() - began:.0f} s)", flush=True)  # noqa: T201
-            if problem is not None:
-                problems.append(f"{patch.name}: {problem}\n    {patch.defect}")
-    if problems:
-        print("\n" + "\n".join(problems))  # noqa: T201
-        return 1
-    print(f"\nAll of {len(chosen)} planted defects were found.")  # noqa: T201
-    return 0
+    return [PlantedTrial(clone, passing) for clone in made]
 
 
-def copy(clone: Path) -> None:
-    """Copy what belongs to the checkout, as it is now, into a repository of its own; `.venv` is the checkout's."""
-    listed = subprocess.run(
-        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
-        cwd=ROOT,
-        capture_output=True,
-        check=True,
-    )
-    for name in filter(None, listed.stdout.decode().split("\0")):
-        if (ROOT / name).is_file():
-            (clone / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(ROOT / name, clone / name)
-    for command in (["git", "init", "-q"], ["git", "add", "-A"]):  # tests ask git which files there are
-        subprocess.run(command, cwd=clone, check=True)
-    (clone / ".venv").symlink_to(ROOT / ".venv")
+@click.command()
+@click.argument("names", nargs=-1)
+@click.option("--workers", type=click.IntRange(1, 64), default=WORKERS, show_default=True, help="Defects at once.")
+@click.option("--minutes", type=click.FloatRange(0.0), default=MINUTES, show_default=True, help="No defect begins later.")
+@click.option("--resume", is_flag=True, help="Leave out what an earlier run found in the same files.")
+def main(names: Sequence[str], workers: int, minutes: float, *, resume: bool) -> None:
+    """Plant defects, run the tests that should find them, and report survivors."""
+    ends_at = time.monotonic() + 60.0 * minutes
+    chosen = patches(list(names))
+    with tempfile.TemporaryDirectory(prefix="leadclock-planted-") as folder:
+        trials = clones(Path(folder).resolve(), min(workers, len(chosen)))
+        found = FoundDefects(ROOT / KEPT, trials[0].clone)
+        before = [patch for patch in chosen if resume and found.has(patch)]
+        rest = [patch for patch in chosen if patch not in before]
+        results = PlantedTrials(trials, ends_at).run(rest, found)
+    sys.exit(report([*(TrialResult(patch, None, was_kept=True) for patch in before), *results]))
 
 
-def changed(clone: Path) -> str:
-    """Return which files of the clone differ from what was copied."""
-    done = subprocess.run(["git", "diff", "--name-only"], cwd=clone, capture_output=True, text=True, check=True)
-    return done.stdout
-
-
-def check_imports(clone: Path) -> None:
-    """Raise `RuntimeError` where tests in the clone would import the code of the checkout, which has no defect."""
-    program = f"import {', '.join(PACKAGES)}; print({', '.join(f'{name}.__path__[0]' for name in PACKAGES)}, sep='\\n')"
-    done = subprocess.run(
-        [python(), "-c", program], cwd=clone, env=environment(clone), capture_output=True, text=True, check=True
-    )
-    strays = [path for path in done.stdout.splitlines() if not Path(path).is_relative_to(clone)]
-    if strays:
-        raise RuntimeError(f"Python imports from {strays[0]} instead of the clone: no defect there would be met.")
-
-
-def run(test: str, clone: Path, *, seeds: str) -> Ran:
-    """Run a test in the clone, up to its first case that fails."""
-    report = clone.parent / "report.xml"
-    report.unlink(missing_ok=True)
-    command = [python(), "-m", "pytest", "-q", "-x", "-n", "0", "-p", "no:cacheprovider", f"--junitxml={report}", test]
-    given = environment(clone) | {"LEADCLOCK_SEEDS": seeds}
-    try:
-        done = subprocess.run(
-            command, cwd=clone, env=given, capture_output=True, text=True, timeout=TEST_SECONDS_MAX, check=False
-        )
-    except subprocess.TimeoutExpired:
-        return Ran(FAILED, ())
-    failures = _failures(report) if report.exists() else ()
-    if done.returncode != PASSED and not failures:
-        print(done.stdout[-3_000:], done.stderr[-3_000:])  # noqa: T201
-    return Ran(done.returncode, failures)
-
-
-def _failures(report: Path) -> tuple[str, ...]:
-    """Return what each failure says: of its text, which quotes the test too, the lines of the exception."""
-    cases = ET.parse(report).iter("failure")  # noqa: S314 - pytest has just written it
-    texts = [(case.text or "").splitlines() for case in cases]
-    return tuple("\n".join(line[1:].strip() for line in lines if line.startswith("E ")) for lines in texts)
-
-
-def python() -> str:
-    """Return the interpreter of the checkout."""
-    return str(ROOT / ".venv/bin/python")
-
-
-def environment(clone: Path) -> dict[str, str]:
-    """Return the environment in which Python imports from the clone."""
-    kept = {name: value for name, value in os.environ.items() if name not in IGNORED}
-    return kept | {"PYTHONPATH": str(clone), "PYTHONDONTWRITEBYTECODE": "1"}
+def report(results: Sequence[TrialResult]) -> int:
+    """Print a table of all, then at length what is wrong; return the exit status."""
+    in_order = sorted(results, key=lambda result: result.patch.name)
+    width = max(len(result.patch.name) for result in in_order)
+    click.echo(f"\n{'defect':<{width}} {'seconds':>7}  result")
+    for result in in_order:
+        click.echo(f"{result.patch.name:<{width}} {result.seconds:>7.0f}  {result.words}")
+    wrong = [result for result in in_order if result.problem is not None]
+    for result in wrong:
+        click.echo(f"\n{result.patch.name}: {result.problem}\n    {result.patch.defect}")
+    count = len(in_order)
+    found = f"All of {count} planted defects were found."
+    click.echo(f"\n{len(wrong)} of {count} planted defects were NOT found." if wrong else f"\n{found}")
+    return 1 if wrong else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    main()
