@@ -14,21 +14,27 @@ from adapters.cli.database import open_database
 from adapters.cli.deployment import ID, option, resolve_settings, run
 from adapters.cli.failures import report_errors
 from adapters.cli.identity_check import open_checked
+from adapters.cli.picture_files import write_picture
+from adapters.cli.preview import SVG_FILE
 from adapters.cli.progress import bars
 from adapters.cli.tail import describe_data
 from adapters.http.exchange.parameters import read_id
 from adapters.partitions.routing import partition_of
+from adapters.pictures.forecast import draw_forecast
+from adapters.pictures.picture import stacked, to_page, to_svg
 from adapters.postgres.reads import PostgresReads
 from adapters.reads.ports import LeadFilter, Page, Paging, Row
 from adapters.roles.context import Context, open_context
 from adapters.settings import Settings, require
 from adapters.why.outlook import outlook_of
+from engine.calendar import is_zone
 from engine.partition.ports import LogError, Outgoing
 from engine.submission.numbers import read_number
 from engine.views.lead import CSS_STATUSES
 from engine.why.outlook import HOURS_MAX
 from engine.why.reason_texts import describe_wait
 from schemas.envelope import Envelope, to_headers
+from schemas.records import Company
 from schemas.topics import Topic, inbox_of
 from schemas.wire import digest
 
@@ -102,17 +108,36 @@ def show(lead: str, company_id: int, data_dir: Path, as_json: bool) -> None:
 @click.option(
     "--limit", type=click.IntRange(1, FORECAST_MAX), default=10_000, show_default=True, help="Leads, soonest first."
 )
+@click.option(
+    "--svg", "svg_file", type=SVG_FILE, help="Also draw heat maps of the hours, by day and by state, into this file."
+)
+@click.option("--html", "html_file", type=SVG_FILE, help="Also write them as a page, with tables of the numbers.")
+@click.option("--zone", "zone_name", help="Whose clock the heat maps show.  [default: that of the company]")
 @click.option("--company", "company_id", type=ID, default=1, show_default=True)
 @option
 @report_errors
-def forecast(*, hours: int, limit: int, company_id: int, data_dir: Path, as_json: bool) -> None:
+def forecast(
+    *,
+    hours: int,
+    limit: int,
+    svg_file: Path | None,
+    html_file: Path | None,
+    zone_name: str | None,
+    company_id: int,
+    data_dir: Path,
+    as_json: bool,
+) -> None:
     """Show per hour what will be due, which leads will expire before they may be contacted, and which caps delay leads.
 
     The code that decides simulates every lead; nothing is stored.
     """
     settings = resolve_settings(data_dir)
     require(settings, "postgres_dsn")
-    found = run(_forecast(settings, company_id, hours=hours, limit=limit))
+    if zone_name is not None and svg_file is None and html_file is None:
+        raise click.UsageError("--zone is for the heat maps; add --svg or --html")
+    zone = None if zone_name is None else _zone(zone_name)
+    company_zone, found = run(_forecast(settings, company_id, hours=hours, limit=limit))
+    _write_heat_maps(found, zone or company_zone, svg_file, html_file)
     if as_json:
         click.echo(msgspec.json.encode({"forecast": found}))
     else:
@@ -139,14 +164,14 @@ def send(submission: str, *, is_bulk: bool, data_dir: Path, as_json: bool) -> No
         click.echo(f"{inbox.name}[{partition}] at offset {offset}; `leadclock leads tail` shows what comes of it")
 
 
-async def _forecast(settings: Settings, company_id: int, *, hours: int, limit: int) -> dict[str, Any]:
+async def _forecast(settings: Settings, company_id: int, *, hours: int, limit: int) -> tuple[str, dict[str, Any]]:
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     async with open_context(settings) as context:
         await context.rules.refresh()
         async with open_database(settings) as pool:
             with bars(*columns) as progress:
                 task = progress.add_task("leads", total=limit)
-                return await outlook_of(
+                found = await outlook_of(
                     PostgresReads(pool),
                     context.rules.rules,
                     company_id,
@@ -155,6 +180,25 @@ async def _forecast(settings: Settings, company_id: int, *, hours: int, limit: i
                     limit=limit,
                     progress=lambda count: progress.advance(task, count),
                 )
+    company = context.rules.rules.body(Company, "company", company_id)
+    return ("UTC" if company is None else company.time_zone), found
+
+
+def _zone(name: str) -> str:
+    if not is_zone(name):
+        raise click.BadParameter("must be an IANA name such as America/New_York", param_hint="--zone")
+    return name
+
+
+def _write_heat_maps(found: Mapping[str, Any], zone: str, svg_file: Path | None, html_file: Path | None) -> None:
+    if svg_file is None and html_file is None:
+        return
+    pictures, title = draw_forecast(found, zone=zone), "Forecast"
+    if svg_file is not None:
+        write_picture(svg_file, to_svg(stacked(title, pictures)))
+    if html_file is not None:
+        assumed = f"From {found['from']} to {found['to']}. Assumed: {'; '.join(found['assumed'])}."
+        write_picture(html_file, to_page(title, assumed, pictures))
 
 
 def _show_forecast(found: Mapping[str, Any]) -> None:

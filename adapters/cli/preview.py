@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Mapping
 from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -23,6 +24,8 @@ INPUT_BYTES_MAX = 256 * 1024
 
 COUNTRY = "US"
 """Of telephone numbers without a country, where the lead names none."""
+
+SVG_FILE = click.Path(path_type=Path, dir_okay=False)
 
 WIDTH_MIN = 100
 """Columns that the table needs where the output is no terminal."""
@@ -55,8 +58,9 @@ class RefusedPreview(click.ClickException):
 
 @click.command()
 @click.argument("file", type=click.File("rb"))
+@click.option("--svg", "svg_file", type=SVG_FILE, help="Also draw the plan on the days of its weeks, into this file.")
 @click.option("--json", "as_json", is_flag=True, help="Machine-readable output.")
-def preview(file: Any, as_json: bool) -> None:
+def preview(file: Any, svg_file: Path | None, as_json: bool) -> None:
     """Show what a schedule does to a lead: every action, when, and why then.
 
     FILE (- is standard input) holds one JSON object: schedule and lead, and if wanted at, outcomes, history and limit.
@@ -66,9 +70,13 @@ def preview(file: Any, as_json: bool) -> None:
     from engine.preview import read_trial, shown  # noqa: PLC0415
 
     try:
-        found = shown(foresee(read_trial(read_question(file), now=Instant(time.time_ns() // 1_000_000)), country=COUNTRY))
+        question = with_hours(read_question(file), is_drawn=svg_file is not None)
+        trial = read_trial(question, now=Instant(time.time_ns() // 1_000_000))
+        found = shown(foresee(trial, country=COUNTRY))
     except RefusedError as refusal:
         raise RefusedPreview(refusal, as_json=as_json) from refusal
+    if svg_file is not None:
+        write_preview_picture(svg_file, found, title="What the schedule does to a lead", begins_at=trial.at)
     if as_json:
         click.echo(msgspec.json.encode({"preview": found}))
     else:
@@ -84,6 +92,20 @@ def read_question(file: Any) -> Any:
         return msgspec.json.decode(text)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise click.BadParameter(f"holds no JSON: {error}", param_hint="FILE") from error
+
+
+def with_hours(question: Any, *, is_drawn: bool) -> Any:
+    """Return the question, so that its answer has the closed hours which a picture shades."""
+    return {**question, "closed_hours": True} if is_drawn and isinstance(question, Mapping) else question
+
+
+def write_preview_picture(path: Path, found: Mapping[str, Any], *, title: str, begins_at: Instant) -> None:
+    """Write the picture of a preview. Raises `click.ClickException`."""
+    from adapters.cli.picture_files import write_picture  # noqa: PLC0415 - only who asks for a picture waits for it
+    from adapters.pictures.picture import to_svg  # noqa: PLC0415
+    from adapters.pictures.preview import draw_preview  # noqa: PLC0415
+
+    write_picture(path, to_svg(draw_preview(found, title=title, begins_at=begins_at, end=_end(found))))
 
 
 def show_forecast(found: Mapping[str, Any]) -> None:

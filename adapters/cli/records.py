@@ -3,7 +3,7 @@
 Read from `accounts.rules`, so that it needs neither a key nor the database. The API alone shows what calls count up.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +12,15 @@ import msgspec
 
 from adapters.cli.deployment import ID, option, resolve_settings, run
 from adapters.cli.failures import report_errors
+from adapters.cli.picture_files import write_picture
 from adapters.http.exchange.parameters import read_id
+from adapters.pictures.picture import to_svg
 from adapters.roles.context import open_context
 from adapters.settings import Settings
 from engine.account.references import unique_values
 from engine.views.record import counted_columns, record_columns, record_view
 from schemas.instant import Instant, to_datetime
-from schemas.records import Record, RecordType, body_of, called
+from schemas.records import Record, RecordType, Schedule, body_of, called
 
 INSTANTS = ("created_at", "updated_at", "user_updated_at", "deleted_at")
 
@@ -43,14 +45,17 @@ def _group(record_type: RecordType, collection: str) -> click.Group:
             click.echo(_line(record))
 
     @click.command(help=f"Show {a_record} (id or uuid) with every field.")
+    @_drawing_option(record_type)
     @click.argument("reference")
     @click.option("--company", "company_id", type=ID, default=1, show_default=True)
     @option
     @report_errors
-    def show(reference: str, company_id: int, data_dir: Path, as_json: bool) -> None:
+    def show(reference: str, company_id: int, data_dir: Path, as_json: bool, svg_file: Path | None = None) -> None:
         found = find_record(run(_read(resolve_settings(data_dir), company_id, record_type)), reference)
         if found is None:
             raise click.ClickException(missing(record_type, company_id, reference))
+        if svg_file is not None:
+            _draw_schedule(svg_file, found)
         shown = shown_record(found, collection)
         if as_json:
             click.echo(msgspec.json.encode({record_type: shown}))
@@ -59,6 +64,22 @@ def _group(record_type: RecordType, collection: str) -> click.Group:
             click.echo(f"{name:24} {_text(value)}".rstrip())
 
     return click.Group(collection, commands=[list_, show], help=f"List and show the {collection} of a company.")
+
+
+def _drawing_option(record_type: RecordType) -> Callable[[Any], Any]:
+    """Return the option that draws a record, for schedules: no other record flows."""
+    if record_type != "schedule":
+        return lambda command: command
+    is_file = click.Path(path_type=Path, dir_okay=False)
+    return click.option("--svg", "svg_file", type=is_file, help="Also draw its steps as a flow diagram, into this file.")
+
+
+def _draw_schedule(path: Path, record: Record) -> None:
+    from adapters.pictures.flow import draw_flow  # noqa: PLC0415 - lists of records do without
+
+    body = body_of(record)
+    assert isinstance(body, Schedule)  # noqa: S101 - only schedules have the option
+    write_picture(path, to_svg(draw_flow(body)))
 
 
 def find_record(records: Iterable[Record], reference: str) -> Record | None:

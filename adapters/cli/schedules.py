@@ -16,7 +16,7 @@ import msgspec
 from adapters.cli.api_client import api_option, ask_api
 from adapters.cli.deployment import ID, option, resolve_settings, run
 from adapters.cli.failures import report_errors
-from adapters.cli.preview import RefusedPreview, read_question, show_forecast
+from adapters.cli.preview import SVG_FILE, RefusedPreview, read_question, show_forecast, with_hours, write_preview_picture
 from adapters.cli.records import find_record, missing, schedules, shown_record
 from adapters.http.exchange.parameters import read_id
 from adapters.http.exchange.people import country_of
@@ -24,8 +24,8 @@ from adapters.problem_sentence import refusal_sentence
 from adapters.roles.context import open_context
 from adapters.settings import Settings
 from engine.partition.draft import RefusedError
+from engine.preview import Trial, read_trial, shown
 from engine.preview import preview as foresee
-from engine.preview import read_trial, shown
 from engine.rules import Rules
 from schemas.records import ActionGroup, Record, Schedule, body_of
 
@@ -36,11 +36,12 @@ PATH = "/api/v1/schedules"
 @click.argument("reference", metavar="ID")
 @click.argument("file", type=click.File("rb"))
 @click.option("--draft", "of_draft", is_flag=True, help="As it would be once its draft is published.")
+@click.option("--svg", "svg_file", type=SVG_FILE, help="Also draw the plan on the days of its weeks, into this file.")
 @click.option("--company", "company_id", type=ID, default=1, show_default=True)
 @option
 @report_errors
 def preview(  # noqa: PLR0917 - one parameter per option, given by name
-    reference: str, file: Any, of_draft: bool, company_id: int, data_dir: Path, as_json: bool
+    reference: str, file: Any, of_draft: bool, svg_file: Path | None, company_id: int, data_dir: Path, as_json: bool
 ) -> None:
     """Show what the schedule ID (or uuid) does to a lead: every action, when, and why then.
 
@@ -49,17 +50,22 @@ def preview(  # noqa: PLR0917 - one parameter per option, given by name
     question = read_question(file)
     if isinstance(question, Mapping) and "schedule" in question:
         raise click.BadParameter("names a schedule itself; leave it out, or use `leadclock preview`", param_hint="FILE")
+    question = with_hours(question, is_drawn=svg_file is not None)
     try:
-        found = run(_foreseen(resolve_settings(data_dir), company_id, reference, question, of_draft=of_draft))
+        trial, found = run(_foreseen(resolve_settings(data_dir), company_id, reference, question, of_draft=of_draft))
     except RefusedError as refusal:
         raise RefusedPreview(refusal, as_json=as_json) from refusal
+    if svg_file is not None:
+        write_preview_picture(svg_file, found, title=f"What {trial.schedule.name} does to a lead", begins_at=trial.at)
     if as_json:
         click.echo(msgspec.json.encode({"preview": found}))
     else:
         show_forecast(found)
 
 
-async def _foreseen(settings: Settings, company_id: int, reference: str, question: Any, *, of_draft: bool) -> dict[str, Any]:
+async def _foreseen(
+    settings: Settings, company_id: int, reference: str, question: Any, *, of_draft: bool
+) -> tuple[Trial, dict[str, Any]]:
     async with open_context(settings) as context:
         await context.rules.refresh()
         rules = context.rules.rules
@@ -72,7 +78,7 @@ async def _foreseen(settings: Settings, company_id: int, reference: str, questio
         group_of = partial(_group, rules, company_id)
         trial = read_trial(question, now=context.clock.now(), published=published, group_of=group_of)
         country, packs = country_of(rules, company_id), rules.rule_packs(company_id)
-        return shown(foresee(trial, country=country, rule_packs=packs))
+        return trial, shown(foresee(trial, country=country, rule_packs=packs))
 
 
 def _published(record: Record) -> tuple[int, Schedule]:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from engine.calendar import local_datetime
 from engine.contact.commands.emission import CALLBACK
@@ -12,6 +12,7 @@ from engine.identity import share_of
 from engine.partition.decider import Sealed
 from engine.partition.draft import RefusedError
 from engine.preview import preview_rules
+from engine.preview.hours import PreviewedHours, previewed_hours
 from engine.preview.partition import VirtualPartition, commands_of
 from engine.preview.reasons import ActionReason, PlanHistory
 from engine.preview.trial import CALLBACK as CALLBACK_KIND
@@ -56,12 +57,13 @@ class Action(Struct, frozen=True, kw_only=True):
 
 
 class Forecast(Struct, frozen=True, kw_only=True):
-    """All actions and the end; without an end, `status_wait` says why the preview stopped."""
+    """All actions and the end; without an end, `status_wait` says why it stopped. `hours` where they are asked for."""
 
     actions: tuple[Action, ...]
     end_status: str | None = None
     ended_at: Instant | None = None
     status_wait: str | None = None
+    hours: tuple[PreviewedHours, ...] = ()
 
 
 def preview(trial: Trial, *, country: str = "US", rule_packs: Sequence[RulePack] = ()) -> Forecast:
@@ -76,18 +78,28 @@ def preview(trial: Trial, *, country: str = "US", rule_packs: Sequence[RulePack]
     run = _PreviewRun(trial, VirtualPartition(rules, trial.at, ids))
     run.replay_history(request)
     run.run(request)
-    return run.forecast()
+    found, lead = run.forecast(), run.last_seen
+    if not trial.closed_hours or lead is None:
+        return found
+    actions_at = [action.at for action in found.actions]
+    return structs.replace(found, hours=previewed_hours(rules, trial.schedule, lead, trial.at, actions_at))
 
 
 def shown(forecast: Forecast) -> dict[str, Any]:
     """Return a forecast as the API shows it: RFC 3339 in UTC, and with the offset of the action's zone."""
     ended_at = forecast.ended_at
-    return {
+    found = {
         "actions": [_shown(action) for action in forecast.actions],
         "end_status": forecast.end_status,
         "ended_at": None if ended_at is None else to_rfc3339(ended_at),
         "status_wait": forecast.status_wait,
     }
+    if forecast.hours:
+        found["closed_hours"] = [
+            {"channel": one.channel, "from": to_rfc3339(one.begins_at), "to": to_rfc3339(one.ends_at), "by": one.by}
+            for one in forecast.hours
+        ]
+    return found
 
 
 def _shown(action: Action) -> dict[str, Any]:
@@ -130,6 +142,7 @@ class _PreviewRun:
         self._plans = PlanHistory(cadence_of(trial.schedule))
         self._lead_id = 0
         self._lead: Lead | None = None
+        self.last_seen: Lead | None = None
         self._whys: dict[str, ActionReason] = {}
         self._actions: list[Action] = []
         self._stopped_at: str | None = None
@@ -189,7 +202,7 @@ class _PreviewRun:
         before, lead = self._lead, self._partition.lead(self._lead_id)
         if lead is not None:
             self._note_why(before or lead, lead)
-        self._lead = lead
+        self._lead, self.last_seen = lead, lead or self.last_seen
         commands = {command.command_id: command for command in commands_of(sealed)}
         for fact in sealed.decision.facts:
             if fact.type == "step.applied":

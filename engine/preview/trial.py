@@ -15,7 +15,7 @@ from engine.contact.facts.ledger import row_of
 from engine.contact.schedule.cadence import channel_of
 from engine.partition.draft import RefusedError
 from engine.preview.preview_rules import UNPUBLISHED_ID
-from engine.submission.fields import FieldError, is_blank, parse_id, parse_integer, parse_moment
+from engine.submission.fields import FieldError, is_blank, parse_boolean, parse_id, parse_integer, parse_moment
 from engine.views.record import record_columns
 from schemas.instant import DAY, EPOCH, Instant
 from schemas.outcomes import OUTCOMES
@@ -23,7 +23,7 @@ from schemas.records import Schedule
 
 T = TypeVar("T")
 
-FIELDS = ("schedule", "lead", "at", "outcomes", "history", "limit")
+FIELDS = ("schedule", "lead", "at", "outcomes", "history", "limit", "closed_hours")
 
 LIMIT_DEFAULT = 20
 LIMIT_MAX = 1_000
@@ -68,6 +68,7 @@ class Trial(Struct, frozen=True, kw_only=True):
     outcomes: Mapping[str, str] = {}
     history: tuple[Past, ...] = ()
     limit: int = LIMIT_DEFAULT
+    closed_hours: bool = False
 
     def outcome_of(self, step_id: str | None, kind: str) -> str | None:
         """Return the given outcome of an action, or None; `kind` is `callback` for a callback."""
@@ -94,6 +95,7 @@ def read_trial(
     at = _parsed("at", raw.get("at"), _parse_at, errors, now)
     history = _read_history(raw.get("history"), at, errors)
     limit = _parsed("limit", raw.get("limit"), _parse_limit, errors, LIMIT_DEFAULT)
+    closed = _parsed("closed_hours", raw.get("closed_hours"), parse_boolean, errors, False)
     schedule_id, schedule = published or _read_schedule(raw.get("schedule"), errors, group_of)
     if published is not None and not is_blank(raw.get("schedule")):
         _add(errors, "schedule", "must be left out where schedule_id is given")
@@ -108,6 +110,7 @@ def read_trial(
         outcomes=outcomes,
         history=history,
         limit=limit,
+        closed_hours=closed,
     )
 
 

@@ -102,6 +102,10 @@ _BODY = {
             },
         },
         "limit": {**whole(1, LIMIT_MAX), "description": "actions to show; default: 20"},
+        "closed_hours": {
+            "type": "boolean",
+            "description": "also show when calls and texts are closed by law and by the schedule; default: false",
+        },
     },
 }
 
@@ -129,6 +133,20 @@ _ANSWER = {
         "end_status": nullable("string"),
         "ended_at": MOMENT_SHOWN,
         "status_wait": nullable("string"),
+        "closed_hours": {
+            "type": "array",
+            "description": "where it is asked for: spans around the plan, of two months at most",
+            "items": {
+                "type": "object",
+                "required": ["channel", "from", "to", "by"],
+                "properties": {
+                    "channel": {"type": "string", "enum": ["call", "sms"]},
+                    "from": {"type": "string", "format": "date-time"},
+                    "to": {"type": "string", "format": "date-time"},
+                    "by": {"type": "string", "enum": ["law", "schedule"]},
+                },
+            },
+        },
     },
 }
 

@@ -57,34 +57,34 @@ def limits(law: CompiledRulePack, lead: Lead, channel: str, at: Instant, purpose
 
 def opening(law: CompiledRulePack, lead: Lead, cadence: Cadence, channel: str, base: Instant) -> Opening | None:
     """Return the first instant >= base within all hours of the channel, or None where they never open."""
-    rules, changes_at = _rules(law, lead, cadence, channel, base)
+    rules, changes_at = constraints_at(law, lead, cadence, channel, base)
     if changes_at is None:
         return first_open(base, rules) if rules else Opening(base)
-    return first_allowed(base, lambda at: _rules(law, lead, cadence, channel, at))
+    return first_allowed(base, lambda at: constraints_at(law, lead, cadence, channel, at))
 
 
 def hours_unchanged_until(law: CompiledRulePack, lead: Lead, cadence: Cadence, channel: str, base: Instant) -> Instant:
     """Return until when nothing opens or closes on the channel: the opening stays as it is at base."""
-    rules, changes_at = _rules(law, lead, cadence, channel, base)
+    rules, changes_at = constraints_at(law, lead, cadence, channel, base)
     until = same_until(base, rules)
     return until if changes_at is None else min(until, changes_at)
 
 
 def legal_opening(law: CompiledRulePack, lead: Lead, cadence: Cadence, channel: str, base: Instant) -> Opening | None:
     """As `opening`, by the law alone: preferred hours and pauses do not apply to a callback."""
-    return first_allowed(base, lambda at: _rules(law, lead, cadence, channel, at, promised=True))
+    return first_allowed(base, lambda at: constraints_at(law, lead, cadence, channel, at, promised=True))
 
 
 def same_time_opening(law: CompiledRulePack, lead: Lead, cadence: Cadence, channel: str, base: Instant) -> Opening | None:
     """As `opening`; outside the hours, the same wall time of the first later day that allows it."""
-    return same_time_allowed(base, home_zone(lead, cadence), lambda at: _rules(law, lead, cadence, channel, at))
+    return same_time_allowed(base, home_zone(lead, cadence), lambda at: constraints_at(law, lead, cadence, channel, at))
 
 
 def closing(
     law: CompiledRulePack, lead: Lead, cadence: Cadence, channel: str, now: Instant, *, preferred: bool = True
 ) -> Instant | None:
     """Return when the hours that are open now close, or None for never."""
-    rules, changes_at = _rules(law, lead, cadence, channel, now, promised=not preferred)
+    rules, changes_at = constraints_at(law, lead, cadence, channel, now, promised=not preferred)
     closes = _closes_at(now, rules)
     if closes is None or changes_at is None:
         return changes_at if closes is None else closes
@@ -107,7 +107,7 @@ def local_time(lead: Lead, cadence: Cadence, until: Until, base: Instant) -> Ins
     return next_local_time(base, until.time, until.days, zone, if_passed=until.if_passed, on_date=until.date)
 
 
-def _rules(
+def constraints_at(
     law: CompiledRulePack, lead: Lead, cadence: Cadence, channel: str, at: Instant, *, promised: bool = False
 ) -> tuple[tuple[Constraint, ...], Instant | None]:
     """Return the hours that apply at an instant, and when the law behind them changes (None: no change known)."""

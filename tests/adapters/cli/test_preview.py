@@ -41,6 +41,28 @@ def test_people_get_local_times_and_the_reason_in_words(file: Path, capsys: pyte
     assert "Completed: the lead was connected (Sun 8 Mar 2026 08:00 America/New_York)" in output
 
 
+def test_the_plan_is_drawn_within_the_hours_of_the_law(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file.write_text(json.dumps(ASKED))
+    drawn = file.with_name("plan.svg")
+
+    assert main(["preview", str(file), "--svg", str(drawn), "--json"]) == 0
+
+    spans = json.loads(capsys.readouterr().out)["preview"]["closed_hours"]
+    assert {"channel": "call", "from": "2026-03-08T01:00:00Z", "to": "2026-03-08T12:00:00Z", "by": "law"} in spans
+    svg = drawn.read_text("utf-8")
+    assert "1. Sun 8 Mar 08:00 · Call · [red]call-1" in svg
+    assert "Completed: the lead was connected" in svg
+    assert [path.name for path in file.parent.iterdir() if path.suffix not in {".json", ".svg"}] == []
+
+
+def test_a_picture_that_cannot_be_written_is_an_error(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file.write_text(json.dumps(ASKED))
+
+    assert main(["preview", str(file), "--svg", str(file.with_name("away") / "plan.svg")]) == 1
+
+    assert "plan.svg cannot be written: No such file or directory" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("more", "sentence"),
     [

@@ -23,6 +23,7 @@ AT = "2026-06-17 13:00:00 -0400"
 QUESTION = {"lead": {"caller_id": "+13055550123"}, "at": AT}
 WAIT = {"id": "pause", "kind": "wait", "duration": "1h"}
 CALL = {"id": "call-1", "kind": "call"}
+MAIL = {"id": "mail-1", "kind": "email", "subject": "Hi", "template": "x"}
 TEXT = {"id": "text-1", "kind": "sms", "template": "Hi {{first_name}}"}
 
 
@@ -66,6 +67,33 @@ async def test_a_preview_of_a_schedule_is_that_of_the_api(company: Any, ask: Any
         assert (code, msgspec.json.decode(output)) == (0, {"preview": answer.json()["preview"]})
     code, output = await ask("schedules preview", str(made["id"]), question)
     assert (code, "Wed 17 Jun 2026 14:00" in output) == (0, True), output
+
+
+async def test_a_schedule_and_what_it_does_are_drawn(company: Any, ask: Any, question: str, tmp_path: Path) -> None:  # noqa: F811
+    made = await company.schedule(steps=[WAIT, CALL])
+    plan, flow = tmp_path / "plan.svg", tmp_path / "flow.svg"
+
+    code, output = await ask(f"schedules preview --svg {plan}", str(made["id"]), question)
+    assert (code, "1. Wed 17 Jun 14:00 · Call · call-1" in plan.read_text("utf-8")) == (0, True), output
+    code, output = await ask(f"schedules show --svg {flow}", str(made["id"]))
+    assert (code, "Wait 1h. pause" in flow.read_text("utf-8")) == (0, True), output
+
+
+async def test_a_forecast_is_drawn_as_heat_maps(company: Any, ask: Any, tmp_path: Path) -> None:  # noqa: F811
+    made = await company.schedule(steps=[WAIT, MAIL])
+    lead = {"lead_token": made["lead_token"], "email": "ada@example.com", "state": "NY"}
+    answer = await company.send("POST", "/api/v1/leads", json=lead)
+    assert answer.status_code < 300, answer.text
+    svg, html = tmp_path / "forecast.svg", tmp_path / "forecast.html"
+
+    code, output = await ask(f"leads forecast --svg {svg} --html {html} --zone Asia/Kathmandu")
+
+    assert code == 0, output
+    assert "1 e-mails of 1 leads" in svg.read_text("utf-8")
+    assert "<td>NY</td>" in html.read_text("utf-8")
+    for flags, sentence in (("--zone UTC", "add --svg or --html"), (f"--svg {svg} --zone Mars", "must be an IANA name")):
+        code, output = await ask(f"leads forecast {flags}")
+        assert (code, sentence in output) == (2, True), output
 
 
 async def test_a_draft_is_previewed_before_it_is_published(company: Any, ask: Any, question: str) -> None:  # noqa: F811

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from engine.partition.draft import RefusedError
 from engine.preview import preview, read_trial, shown
 from engine.submission.normalise import normalise
 from schemas.commands import COMMAND_KINDS
@@ -429,3 +430,24 @@ def test_a_rule_of_a_country_holds_for_its_numbers_where_no_country_is_stated(
     (action,) = preview(read_trial(asked, now=EPOCH), rule_packs=packs).actions
 
     assert (action.at > at("2026-07-16 00:00")) == is_held
+
+
+# -- the closed hours ---------------------------------------------------------------------------------------------------
+
+
+def test_closed_hours_are_shown_where_they_are_asked_for_and_say_who_closes_them() -> None:
+    assert "closed_hours" not in seen(CALL, fields={"windows": OFFICE})
+
+    found = seen(CALL, TEXT, fields={"windows": OFFICE}, closed_hours=True)["closed_hours"]
+
+    assert {"channel": "call", "from": "2026-03-08T01:00:00Z", "to": "2026-03-08T12:00:00Z", "by": "law"} in found
+    # The office opens again on Monday; on that night the clock goes forward.
+    assert {"channel": "call", "from": "2026-03-07T05:00:00Z", "to": "2026-03-09T13:00:00Z", "by": "schedule"} in found
+    assert {row["channel"] for row in found} == {"call", "sms"}
+    assert {row["by"] for row in found if row["channel"] == "sms"} == {"law"}
+
+
+def test_closed_hours_must_be_asked_for_with_yes_or_no() -> None:
+    with pytest.raises(RefusedError) as refused:
+        seen(CALL, closed_hours="perhaps")
+    assert list(refused.value.errors) == ["closed_hours"]
