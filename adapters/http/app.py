@@ -8,7 +8,6 @@ import asyncio
 import re
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from functools import partial
 from typing import Any, cast
 from urllib.parse import parse_qs
 
@@ -31,6 +30,7 @@ from litestar.types import (
 )
 
 from adapters.http import operations
+from adapters.http.console.routes import console_routes
 from adapters.http.document import documents
 from adapters.http.exchange.access import PUBLISHABLE, Authenticator, forwarded_for
 from adapters.http.exchange.active_companies import ActiveCompanies
@@ -47,8 +47,9 @@ from adapters.http.exchange.ports import DeploymentReads, Impressions, Requests,
 from adapters.http.exchange.problems import ProblemError
 from adapters.http.exchange.provider_services import ProviderServices
 from adapters.http.exchange.rates import Limiter
-from adapters.http.exchange.report_slots import COOLDOWN_SHARE, EngineThread, ReportSlots, hold_with_cooldown
+from adapters.http.exchange.report_slots import EngineThread, ReportSlots
 from adapters.http.exchange.request_metrics import RequestMetrics
+from adapters.http.exchange.running import run_operation
 from adapters.http.exchange.sending import NO_CONTENT, EncodedResponse, build_asgi_response, build_response, request_id_of
 from adapters.http.exchange.settings import HttpSettings
 from adapters.http.exchange.unknown_keys import UnknownKeyLimiter
@@ -170,7 +171,7 @@ class Api(Litestar):
         self._watch = watch
         self._in_flight = RequestsInFlight(services.settings.connections_per_address)
         super().__init__(
-            route_handlers=[_route(services, operation) for operation in OPERATIONS],
+            route_handlers=[*(_route(services, operation) for operation in OPERATIONS), *console_routes(services)],
             openapi_config=None,
             exception_handlers={HTTPException: self._refuse, Exception: self._fail},
             request_max_body_size=None,  # adapters.http.exchange.binding applies the limit and words the error
@@ -330,30 +331,15 @@ async def _answer(services: Services, operation: Operation, request: HttpRequest
     state = request.scope["state"]
     state["operation"] = operation.name
     exchange = Exchange(services, operation, request, request_id_of(request))
-    try:
-        if not operation.safe and _is_prefetch(request):
-            reply = Reply(status=NO_CONTENT)
-        else:
-            await exchange.read()
-            reply = await _run_handler(services, exchange)
-    except Exception as error:  # noqa: BLE001 - the sender gets an answer to any error, the log gets the trace
-        reply = problem_from_exception(error, exchange.request_id)
+    if not operation.safe and _is_prefetch(request):
+        reply = Reply(status=NO_CONTENT)
+    else:
+        reply = await run_operation(exchange)
     if exchange.access is not None:
         state["company_id"] = exchange.access.company_id
     if services.settings.speed != 1.0:
         exchange.headers["Leadclock-Speed"] = f"{services.settings.speed:g}"
     return build_asgi_response(reply, request, exchange.headers)
-
-
-async def _run_handler(services: Services, exchange: Exchange) -> Reply:
-    """Return the answer of the operation's handler; reports and forecasts wait for a slot. Raises `ProblemError`."""
-    operation = exchange.operation
-    if operation.rate != "report":
-        return await operation.handler(exchange)
-    company_id = exchange.company_id
-    is_shared = partial(services.active.has_others, company_id)
-    async with hold_with_cooldown(services.reports.acquire(company_id), COOLDOWN_SHARE, is_shared):
-        return await operation.handler(exchange)
 
 
 def _is_prefetch(request: HttpRequest) -> bool:

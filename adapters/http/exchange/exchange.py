@@ -64,6 +64,7 @@ from adapters.reads.ports import (
     SubscriptionReads,
     WebhookLogReads,
 )
+from engine.rules import Rules
 from schemas.instant import Instant
 from schemas.records import Company
 
@@ -206,9 +207,20 @@ class Operation(Struct, frozen=True, kw_only=True):
 
 
 class Exchange:
-    """One request: path, query and merged fields as they were sent, and the access of its sender."""
+    """One request: path, query and merged fields as they were sent, and the access of its sender.
 
-    def __init__(self, services: Services, operation: Operation, request: HttpRequest, request_id: str) -> None:
+    `sender` is who sends it where that is known already: the console authenticates once for all that a page asks for.
+    """
+
+    def __init__(
+        self,
+        services: Services,
+        operation: Operation,
+        request: HttpRequest,
+        request_id: str,
+        *,
+        sender: Access | OperatorAccess | None = None,
+    ) -> None:
         self.services = services
         self.operation = operation
         self.request = request
@@ -219,6 +231,7 @@ class Exchange:
         self.body = b""
         self.access: Access | None = None
         self._operator: OperatorAccess | None = None
+        self._sender = sender
         self.headers: dict[str, str] = {}
         self.now = services.now()
         self.wait_started = services.monotonic()
@@ -260,12 +273,7 @@ class Exchange:
     @property
     def time_zone(self) -> str:
         """Return the person's time zone, or the company's: the default for dates without an offset."""
-        rules, email = self.services.source.rules, self.key.user_email
-        found = None if email is None else rules.user_named(self.company_id, email)
-        if found is not None and found[1].time_zone is not None:
-            return found[1].time_zone
-        company = rules.body(Company, "company", self.company_id)
-        return Company.time_zone if company is None else company.time_zone
+        return zone_of(self.services.source.rules, self.key)
 
     @property
     def address(self) -> str:
@@ -289,7 +297,7 @@ class Exchange:
             self.host_company_id = company_of_host(self._header(b"host"), self.services.settings.hosts)
         # Authenticate before reading the body, unless the key may be in a field of the body.
         early = operation.access in {"key", "session", "operator"} and (
-            not operation.auth_token or self._header(b"authorization") != ""
+            self._sender is not None or not operation.auth_token or self._header(b"authorization") != ""
         )
         if early:
             await self._authenticate("")
@@ -397,6 +405,12 @@ class Exchange:
         return company is not None and company.unknown_parameters == "ignore"
 
     async def _authenticate(self, auth_token: str) -> None:
+        if isinstance(self._sender, OperatorAccess):
+            self._admit_operator(self._sender)
+            return
+        if self._sender is not None:
+            self._admit(self._sender)
+            return
         authorization = self._header(b"authorization")
         if not authorization and not auth_token and self.operation.access == "token":
             return
@@ -405,34 +419,55 @@ class Exchange:
             await self._authenticate_operator(public, private)
             return
         authenticator = self.services.authenticator
-        self.access = await authenticator.authenticate(authorization, auth_token, address=self.address, now=self.now)
-        if self.host_company_id not in {None, self.access.company_id}:
+        self._admit(await authenticator.authenticate(authorization, auth_token, address=self.address, now=self.now))
+
+    def _admit(self, access: Access) -> None:
+        """Take an authenticated sender. Raises `ProblemError` where the operation is not for it."""
+        self.access = access
+        if self.host_company_id not in {None, access.company_id}:
             raise unauthenticated(NO_VALID_KEY)  # as if there were no such key: a host says nothing of other companies
         if self.operation.access == "operator":
             raise ProblemError("forbidden", "This is the operator's; the key of a company does not reach it.")
         if self.operation.scope:
-            self._check_access(self.access)
-        self.limit(self.access.company_id)
+            check_granted(self.operation, access)
+        self.limit(access.company_id)
 
     async def _authenticate_operator(self, public: str, private: str) -> None:
         # Before the database is asked: it knows these keys alone, and anybody may invent one.
         self.enforce_address_limit()
-        found = await self.services.operator_authenticator.authenticate(public, private, address=self.address)
+        self._admit_operator(await self.services.operator_authenticator.authenticate(public, private, address=self.address))
+
+    def _admit_operator(self, found: OperatorAccess) -> None:
+        """Take an authenticated operator. Raises `ProblemError` where the operation is not for operators."""
         if self.operation.access != "operator":
             raise ProblemError("forbidden", "An operator key reaches the operator's routes only; send a key of the company.")
         self._operator = found
         self._limit(self.services.limiter, f"operator/{found.key_id}")
 
-    def _check_access(self, access: Access) -> None:
-        """Refuse an operation that the key or the teams do not grant, or that reaches more than the teams show."""
-        access.require(self.operation.scope)
-        visibility = access.visibility(self.operation.scope)
-        if self.operation.leads == "all" and visibility.leads is not None:
-            detail = f"The teams of {access.user_email} show some leads; this operation cannot leave out the others yet."
-            raise ProblemError("forbidden", detail)
-        if self.operation.records == "all" and visibility.record_ids is not None:
-            detail = f"The teams of {access.user_email} name some records; this operation cannot leave out the others yet."
-            raise ProblemError("forbidden", detail)
+
+def zone_of(rules: Rules, access: Access) -> str:
+    """Return the time zone of the person of an access, or of the company."""
+    email = access.user_email
+    found = None if email is None else rules.user_named(access.company_id, email)
+    if found is not None and found[1].time_zone is not None:
+        return found[1].time_zone
+    company = rules.body(Company, "company", access.company_id)
+    return Company.time_zone if company is None else company.time_zone
+
+
+def check_granted(operation: Operation, access: Access) -> None:
+    """Refuse an operation that the key or the teams do not grant, or that reaches more than the teams show.
+
+    Raises `ProblemError` forbidden.
+    """
+    access.require(operation.scope)
+    visibility = access.visibility(operation.scope)
+    if operation.leads == "all" and visibility.leads is not None:
+        detail = f"The teams of {access.user_email} show some leads; this operation cannot leave out the others yet."
+        raise ProblemError("forbidden", detail)
+    if operation.records == "all" and visibility.record_ids is not None:
+        detail = f"The teams of {access.user_email} name some records; this operation cannot leave out the others yet."
+        raise ProblemError("forbidden", detail)
 
 
 def _text(value: Any) -> str:

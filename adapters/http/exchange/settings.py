@@ -54,6 +54,14 @@ def read_rate(text: str) -> Rate | None:
     return rate
 
 
+class DemoSignIn(Struct, frozen=True):
+    """Whom one click signs in to the console of `leadclock up`; `operator_key` is `public.private`, or empty."""
+
+    company_id: int
+    email: str
+    operator_key: str = ""
+
+
 class HttpSettings(Struct, frozen=True, kw_only=True):
     """The settings of one API process.
 
@@ -66,6 +74,7 @@ class HttpSettings(Struct, frozen=True, kw_only=True):
     - `webhook_networks`, `own_ports`: a webhook's host must be public, or be in these networks on a port not of our own.
     - `public_url`: the address at which vendors reach this deployment; empty: none can.
     - `reports_max`: reports, forecasts and previews at once (`adapters.http.exchange.report_slots`).
+    - `demo`: whom one click signs in, on this machine only; None but under `leadclock up` with a demo company.
     """
 
     secret_key: str
@@ -79,3 +88,4 @@ class HttpSettings(Struct, frozen=True, kw_only=True):
     own_ports: Collection[int] = ()
     reports_max: int = REPORTS_MAX
     public_url: str = ""
+    demo: DemoSignIn | None = None

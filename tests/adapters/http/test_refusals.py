@@ -176,7 +176,7 @@ async def test_a_key_is_only_good_in_its_time_and_from_its_networks(town: Any, c
 
 
 async def test_unknown_paths_and_methods_are_problems_too(town: Any) -> None:
-    for path in ("/", "/api/v1/unicorns", "/api/v1/leads/1/2/3/4", "/api/v1/leads/%2e%2e/x/y/z"):
+    for path in ("/unicorns", "/api/v1/unicorns", "/api/v1/leads/1/2/3/4", "/api/v1/leads/%2e%2e/x/y/z"):
         assert _is_problem(await town.client.get(path))["code"] == "not_found"
     answer = await town.client.delete("/api/v1/leads")
     assert _is_problem(answer)["code"] == "method_not_allowed"

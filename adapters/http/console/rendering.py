@@ -1,0 +1,117 @@
+"""How does a page become HTML? By Jinja2 templates that escape every value, with filters for instants and counts.
+
+No template has a script or a style of its own: the content security policy of every page forbids them.
+"""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from functools import cache
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from jinja2 import Environment, PackageLoader, StrictUndefined, pass_context
+from jinja2.runtime import Context
+from markupsafe import Markup
+
+from adapters.http.console.assets import url_of
+from schemas.instant import DAY, HOUR, MINUTE, SECOND, Instant, from_datetime
+
+HTML = "text/html; charset=utf-8"
+
+HEADERS: Mapping[str, str] = {
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+        "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+    ),
+    "Referrer-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+"""Of every page: it runs our own files only, is in no frame, and stays in no cache. With `no-referrer` a browser would send
+`Origin: null` with a form, and the form would be refused."""
+
+NONE = "-"
+"""Shown where there is no value."""
+
+UNITS = ((DAY, "d"), (HOUR, "h"), (MINUTE, "min"), (SECOND, "s"))
+
+
+@cache
+def environment() -> Environment:
+    """Return the templates of the console."""
+    made = Environment(
+        loader=PackageLoader("adapters.http.console"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        auto_reload=False,
+    )
+    made.globals["asset"] = url_of
+    made.filters |= {"moment": show_moment, "clock": show_clock, "away": show_away, "count": show_count, "words": show_words}
+    return made
+
+
+def render(template: str, values: Mapping[str, Any]) -> bytes:
+    """Return a template filled with values."""
+    return environment().get_template(template).render(values).encode()
+
+
+def instant_of(value: Any) -> Instant | None:
+    """Return an instant as the API shows it, or None."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return Instant(value)
+    return from_datetime(datetime.fromisoformat(value)) if isinstance(value, str) and value else None
+
+
+@pass_context
+def show_moment(context: Context, value: Any) -> Markup | str:
+    """Return an instant as a `time` element with date and time of day in the reader's zone; a dash where there is none."""
+    return _element(context, value, "%-d %b %Y, %H:%M")
+
+
+@pass_context
+def show_clock(context: Context, value: Any) -> Markup | str:
+    """Return an instant as a `time` element with the time of day."""
+    return _element(context, value, "%H:%M:%S")
+
+
+def _element(context: Context, value: Any, form: str) -> Markup | str:
+    at = instant_of(value)
+    if at is None:
+        return NONE
+    zone = context["zone"]
+    local = datetime.fromtimestamp(at / SECOND, UTC).astimezone(ZoneInfo(zone))
+    shown, full = local.strftime(form), local.strftime("%A %-d %B %Y, %H:%M:%S ")
+    return Markup('<time datetime="{}" title="{}">{}</time>').format(local.isoformat(), full + zone, shown)
+
+
+@pass_context
+def show_away(context: Context, value: Any) -> str:
+    """Return how far an instant is from now: `in 5 min`, `3 h ago`."""
+    at = instant_of(value)
+    if at is None:
+        return NONE
+    span = at - context["now"]
+    shown = show_span(abs(span))
+    return "now" if abs(span) < SECOND else f"in {shown}" if span > 0 else f"{shown} ago"
+
+
+def show_span(milliseconds: int) -> str:
+    """Return a span in its two largest units: `2 h 5 min`."""
+    for place, (unit, name) in enumerate(UNITS):
+        if milliseconds >= unit:
+            rest, smaller = milliseconds % unit, UNITS[place + 1 : place + 2]
+            more = [f"{rest // size} {label}" for size, label in smaller if rest >= size and unit > MINUTE]
+            return " ".join([f"{milliseconds // unit} {name}", *more])
+    return "0 s"
+
+
+def show_count(value: Any) -> str:
+    """Return a count with thousands apart, a dash where it is not known."""
+    return NONE if value is None else f"{value:,}"
+
+
+def show_words(value: Any) -> str:
+    """Return a name such as `quiet_hours_state` as words."""
+    return str(value).replace("_", " ")

@@ -1,0 +1,63 @@
+"""How much do fifty open pages cost? As much as one: visitors with the same rights share an answer for a few seconds.
+
+A page that shows what is happening asks again every few seconds. The first to ask runs the operation; who asks meanwhile
+waits for it, and who asks soon after gets the same answer.
+"""
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Mapping
+from hashlib import sha256
+from typing import Any
+
+from msgspec import Struct
+
+from adapters.http.console.api_calls import ApiAnswer
+from adapters.http.exchange.access import Access
+from adapters.http.exchange.exchange import JSON
+from adapters.http.exchange.operator_access import OperatorAccess
+
+SHARED_SECONDS = 4.0
+"""How old a shared answer may be: less than the time between two questions of one page."""
+
+ANSWERS_MAX = 2_000
+"""Answers that are held; each has some KB, and the oldest is dropped first."""
+
+
+class _Shared(Struct):
+    until: float
+    task: "asyncio.Task[ApiAnswer]"
+
+
+class SharedAnswers:
+    """Answers of operations that change nothing, by who may see them."""
+
+    def __init__(self, monotonic: Callable[[], float]) -> None:
+        self._monotonic = monotonic
+        self._held: OrderedDict[str, _Shared] = OrderedDict()
+
+    async def get(self, key: str, ask: Callable[[], Awaitable[ApiAnswer]]) -> ApiAnswer:
+        """Return the answer of a key, asking where there is none or it is too old. Refusals are shared too."""
+        held = self._held.get(key)
+        if held is None or (held.task.done() and self._monotonic() >= held.until):
+            held = self._held[key] = _Shared(self._monotonic() + SHARED_SECONDS, asyncio.ensure_future(_run(ask)))
+            self._held.move_to_end(key)
+            while len(self._held) > ANSWERS_MAX:
+                self._held.popitem(last=False)
+        return await asyncio.shield(held.task)  # a visitor who leaves must not end it for the others
+
+
+async def _run(ask: Callable[[], Awaitable[ApiAnswer]]) -> ApiAnswer:
+    return await ask()
+
+
+def sharing_key(
+    name: str, fields: Mapping[str, Any], sender: Access | OperatorAccess | None, *, host: str, zone: str
+) -> str:
+    """Return what two questions must have in common to get one answer: the rights, the zone of days, and the question."""
+    who: tuple[Any, ...] = ()
+    if isinstance(sender, OperatorAccess):
+        who = ("operator", sender.key_id)
+    elif sender is not None:
+        who = ("company", sender.company_id, sender.scopes, sender.teams, sender.user_email is None)
+    return sha256(JSON.encode((name, dict(fields), who, host, zone))).hexdigest()

@@ -1,0 +1,114 @@
+"""How does a person get into the console, and out? By password and code as a user, or by an operator key.
+
+A session that has ended brings the person here, and back to the page that was asked for.
+"""
+
+import re
+
+from adapters.http.console.cookies import OPERATOR, SESSION, seal_operator, write_cookie
+from adapters.http.console.origins import check_encrypted, is_loopback
+from adapters.http.console.visits import ConsolePage, Visit
+from adapters.http.exchange.access import read_credentials
+from adapters.http.exchange.exchange import Reply
+from adapters.http.exchange.problems import ProblemError
+from adapters.http.exchange.session_tokens import new_session
+
+HOME = "/console"
+SIGN_IN = f"{HOME}/sign-in"
+
+_OWN_PATH = re.compile(r"/console(?:/[\w.%-]+)*(?:\?[\w.%&=+:,\[\]-]*)?", re.ASCII)
+"""Where a sign-in may lead back to: nowhere but to our own pages."""
+
+OPERATOR_KEY_WRONG = "This is no operator key of this deployment, or it was revoked."
+FIELDS = ("email", "company_id")
+"""What is shown again after a sign-in that failed."""
+
+
+def safe_path(text: str) -> str:
+    """Return a path of the console, or the first page for anything else."""
+    return text if _OWN_PATH.fullmatch(text) and not text.startswith(SIGN_IN) else HOME
+
+
+async def show(visit: Visit) -> Reply:
+    """Show the form."""
+    return _form(visit, 200, {})
+
+
+async def sign_in(visit: Visit) -> Reply:
+    """Sign a user in; wrong ones see the form again with what they typed, but for the secrets."""
+    check_encrypted(visit.request)
+    given = {name: visit.form.get(name, "") for name in (*FIELDS, "password", "code")}
+    fields = {name: value for name, value in given.items() if value != ""}
+    answer = await visit.call("create_session", fields)
+    if answer.is_refused:
+        visit.headers |= {"Retry-After": "30"} if answer.status == 429 else {}  # noqa: PLR2004 - a status by its number
+        return _form(visit, answer.status, {"problem": answer.content})
+    visit.cookies.append(write_cookie(visit.request, SESSION, answer.content["session"]["token"]))
+    return visit.go_to(safe_path(visit.form.get("next", "")))
+
+
+async def sign_in_as_operator(visit: Visit) -> Reply:
+    """Let an operator in by a key, which the browser holds encrypted."""
+    check_encrypted(visit.request)
+    public, private = read_credentials("", visit.form.get("operator_key", "").strip())
+    services, address = visit.services, visit.address
+    try:
+        await services.operator_authenticator.authenticate(public, private, address=address)
+    except ProblemError as error:
+        if error.code != "unauthenticated":
+            raise
+        return _form(visit, 401, {"operator_problem": OPERATOR_KEY_WRONG})
+    sealed = seal_operator(services.settings.secret_key, public, private)
+    visit.cookies.append(write_cookie(visit.request, OPERATOR, sealed))
+    return visit.go_to(safe_path(visit.form.get("next", "")))
+
+
+async def sign_in_with_one_click(visit: Visit) -> Reply:
+    """Sign in to the demo company of `leadclock up`, from the machine that it runs on. Raises `ProblemError` elsewhere."""
+    demo = visit.services.settings.demo
+    if demo is None or not is_loopback(visit.request):
+        raise ProblemError("not_found", "There is no such page.")
+    await visit.services.authenticator.refresh()
+    found = visit.services.source.rules.user_named(demo.company_id, demo.email)
+    if found is None:
+        raise ProblemError("not_found", "The demo company has no demo user any more.")
+    session, token = new_session(*found)
+    await visit.services.sign_ins.open(session)
+    visit.cookies.append(write_cookie(visit.request, SESSION, token))
+    if demo.operator_key:
+        public, private = read_credentials("", demo.operator_key)
+        sealed = seal_operator(visit.services.settings.secret_key, public, private)
+        visit.cookies.append(write_cookie(visit.request, OPERATOR, sealed))
+    return visit.go_to(safe_path(visit.form.get("next", "")))
+
+
+async def sign_out(visit: Visit) -> Reply:
+    """End the session, and forget the operator key."""
+    if visit.access is not None:
+        await visit.call("delete_session")
+    visit.cookies += [write_cookie(visit.request, name, "") for name in (SESSION, OPERATOR)]
+    return visit.go_to(SIGN_IN)
+
+
+def _form(visit: Visit, status: int, more: dict[str, object]) -> Reply:
+    settings = visit.services.settings
+    given = visit.form or visit.query
+    values = {
+        "next": safe_path(given.get("next", "")),
+        "typed": {name: visit.form.get(name, "") for name in FIELDS},
+        "is_demo": settings.demo is not None and is_loopback(visit.request),
+        "needs_company": not settings.hosts,
+        "problem": None,
+        "operator_problem": "",
+        "wants_operator": "operator" in given.get("for", ""),
+    }
+    return visit.page("sign_in.html", status=status, **{**values, **more})
+
+
+PAGES: tuple[ConsolePage, ...] = (
+    ConsolePage(path=SIGN_IN, handler=show, access="open"),
+    ConsolePage(path=SIGN_IN, handler=sign_in, access="open", method="POST"),
+    ConsolePage(path=f"{SIGN_IN}/operator", handler=sign_in_as_operator, access="open", method="POST"),
+    ConsolePage(path=f"{SIGN_IN}/demo", handler=sign_in_with_one_click, access="open", method="POST"),
+    ConsolePage(path=f"{HOME}/sign-out", handler=sign_out, access="either", method="POST"),
+)

@@ -1,0 +1,168 @@
+"""What is happening now, what is wrong, and since when? The first page, which goes on by itself.
+
+First the sentences that need somebody, then the counts, then what waits longest and why. Everything is what the API answers.
+"""
+
+import asyncio
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from msgspec import Struct
+
+from adapters.http.console.cap_bars import CapBar, bars_of
+from adapters.http.console.visits import ConsolePage, Visit, rows_of
+from adapters.http.exchange.exchange import Reply
+from schemas.instant import DAY, HOUR, MINUTE, Instant, to_rfc3339
+
+PATH = "/console"
+PART = f"{PATH}/today"
+
+LATE = 5 * MINUTE
+"""After this a due action is late: a call that is due at once goes out within seconds where nothing holds it."""
+
+LAG_MAX = 1_000
+"""Records behind which a role is reported: some ten seconds of work at full load."""
+
+CAPS_SHOWN = 6
+CHANGES_SHOWN = 8
+NAMES_SHOWN = 3
+RECORDS_READ = 100
+"""Rows of a list that are read to find what is paused or full; the page of the records shows the others."""
+
+
+class Alarm(Struct, frozen=True):
+    """A sentence about something that needs somebody."""
+
+    level: str
+    sentence: str
+    path: str = ""
+    link: str = ""
+
+
+async def show(visit: Visit) -> Reply:
+    """Show the page."""
+    return visit.page("today.html", title="Today", **await _found(visit))
+
+
+async def show_part(visit: Visit) -> Reply:
+    """Show the part that changes, for the open page."""
+    return visit.page("today_part.html", **await _found(visit))
+
+
+async def _found(visit: Visit) -> dict[str, Any]:
+    """Return all that the page shows; None stands for what the visitor's teams do not grant."""
+    now = Instant(visit.now // MINUTE * MINUTE)  # by the minute, so that open pages ask the same
+    due = {"status": "scheduled", "order": "next_action_at", "order_dir": "asc", "per_page": 1, "serializer": "lead_grid"}
+    one = {"page": 1, "per_page": 1}
+    hour_ago, day_ago = to_rfc3339(now - HOUR), to_rfc3339(now - DAY)
+    questions: dict[str, tuple[str, dict[str, Any]]] = {
+        "due": ("list_leads", {**due, "next_action_at_to": to_rfc3339(now)}),
+        "late": ("list_leads", {**due, "next_action_at_to": to_rfc3339(now - LATE)}),
+        "waiting": ("list_leads", {**due, "has_next_action": "true"}),
+        "submitted": ("list_leads", {**one, "created_at_from": hour_ago, "serializer": "lead_grid"}),
+        "live": ("list_live_calls", {"per_page": 1, "page": 1}),
+        "calls": ("list_calls", {**one, "created_at_from": hour_ago}),
+        "outcomes": ("report_calls", {"category": "outcome", "created_at_from": day_ago}),
+        "statuses": ("report_leads", {"category": "status", "created_at_from": day_ago}),
+        "buyers": ("list_buyers", {"per_page": RECORDS_READ}),
+        "groups": ("list_buyer_groups", {"per_page": RECORDS_READ}),
+        "schedules": ("list_schedules", {"per_page": RECORDS_READ, "columns": "id,name,paused"}),
+        "own_company": ("show_company", {}),
+        "changes": ("list_audit_logs", {"created_at_from": hour_ago, "per_page": CHANGES_SHOWN}),
+        "reviews": ("list_opt_out_reviews", {**one}),
+        "lags": ("operator_lags", {}),
+        "gateways": ("operator_gateways", {}),
+    }
+    answers = await asyncio.gather(*(visit.look(name, fields) for name, fields in questions.values()))
+    found: dict[str, Any] = dict(zip(questions, answers, strict=True))
+    caps = sorted((*_bars(found, "buyers"), *_bars(found, "groups")), key=lambda bar: -bar.share)[:CAPS_SHOWN]
+    oldest = _first(found["late"]) or _first(found["due"])
+    why = None if oldest is None else await visit.look("why_lead", path={"id": oldest["id"]})
+    return {
+        **found,
+        "counts": {
+            name: _count(found[name]) for name in ("due", "late", "waiting", "submitted", "live", "calls", "reviews")
+        },
+        "caps": caps,
+        "oldest": oldest,
+        "why": None if why is None else why["why"],
+        "next": _first(found["waiting"]),
+        "alarms": list(_alarms(found, caps)),
+        "is_new": _is_new(found),
+        "is_granted_nothing": all(answer is None for answer in answers),
+        "hour_ago": hour_ago,
+        "now_text": to_rfc3339(now),
+        "late_text": to_rfc3339(now - LATE),
+        "late_minutes": LATE // MINUTE,
+    }
+
+
+def _bars(found: Mapping[str, Any], name: str) -> Iterator[CapBar]:
+    for row in () if found[name] is None else rows_of(found[name]):
+        yield from bars_of(row)
+
+
+def _alarms(found: Mapping[str, Any], caps: list[CapBar]) -> Iterator[Alarm]:
+    """Yield what needs somebody, the worst first."""
+    company = found["own_company"]
+    if company is not None and company["company"].get("paused"):
+        yield Alarm("bad", "The company is paused: no lead of it is called, texted or mailed.")
+    late = _count(found["late"])
+    if late:
+        minutes = LATE // MINUTE
+        yield Alarm(
+            "bad", f"{late:,} leads are late: due for more than {minutes} minutes and not acted on.", "late", "See them"
+        )
+    if late is None and found["late"] is not None:
+        yield Alarm("bad", "More than 10,000 leads are late.", "late", "See them")
+    schedules = [] if found["schedules"] is None else rows_of(found["schedules"])
+    paused = [row["name"] for row in schedules if row["paused"]]
+    if paused:
+        yield Alarm("warn", f"Paused: {_names(paused)}. Leads on {_it(paused)} wait until somebody resumes {_it(paused)}.")
+    buyers = [] if found["buyers"] is None else rows_of(found["buyers"])
+    free = [row for row in buyers if not row["paused"] and not row["maxed_out"]]
+    if buyers and not free:
+        yield Alarm("bad", "No buyer can take a call: each is paused or has used up a cap.")
+    full = [bar.owner for bar in caps if bar.share >= 1]
+    if full and free:
+        yield Alarm("warn", f"Full: {_names(list(dict.fromkeys(full)))}. Calls go to the others until the cap resets.")
+    if reviews := _count(found["reviews"]):
+        yield Alarm(
+            "warn", f"{reviews:,} texts wait for a decision: is it an opt-out? Their senders are not contacted meanwhile."
+        )
+    for row in () if found["lags"] is None else found["lags"]["lags"]:
+        if (row.get("lag") or 0) > LAG_MAX:
+            yield Alarm("bad", f"The {row['role']} role is {row['lag']:,} records behind on {row['topic']}.")
+
+
+def _names(names: list[str]) -> str:
+    more = len(names) - NAMES_SHOWN
+    return ", ".join(names[:NAMES_SHOWN]) + (f" and {more} more" if more > 0 else "")
+
+
+def _it(names: list[str]) -> str:
+    return "it" if len(names) == 1 else "them"
+
+
+def _count(answer: Mapping[str, Any] | None) -> int | None:
+    """Return how many rows a list has; None where that is not known."""
+    if answer is None:
+        return None
+    count: int | None = answer["metadata"].get("total_count")
+    return count
+
+
+def _first(answer: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    return next(iter(rows_of(answer)), None) if answer is not None else None
+
+
+def _is_new(found: Mapping[str, Any]) -> bool:
+    """Return whether there is nothing to show yet: no schedule, and no lead."""
+    schedules = found["schedules"]
+    return schedules is not None and not rows_of(schedules) and not _count(found["waiting"])
+
+
+PAGES: tuple[ConsolePage, ...] = (
+    ConsolePage(path=PATH, handler=show, label="Today", access="user"),
+    ConsolePage(path=PART, handler=show_part),
+)

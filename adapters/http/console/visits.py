@@ -1,0 +1,206 @@
+"""What does the code of a page see? A `Visit`: who is signed in, what the browser sent, the API's operations, and templates.
+
+A `ConsolePage` is one row of the console: its path, its name in the navigation, and the operations that it needs. Who may
+not call one of these does not see the page, and its path answers as if it were not there.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, Literal, cast
+
+from msgspec import Struct
+
+from adapters.http.console.api_calls import ApiAnswer, ApiCalls, decode, is_granted_to
+from adapters.http.console.origins import csrf_token
+from adapters.http.console.rendering import HEADERS, HTML, render
+from adapters.http.console.shared_answers import SharedAnswers, sharing_key
+from adapters.http.exchange.access import Access, forwarded_for
+from adapters.http.exchange.exchange import HttpRequest, Reply, Services, zone_of
+from adapters.http.exchange.operator_access import OperatorAccess
+from adapters.http.exchange.problems import ProblemError
+from schemas.errors import SenderError
+from schemas.records import Company
+
+SEE_OTHER = 303
+
+Fields = Mapping[str, Any]
+
+
+class ConsolePage(Struct, frozen=True, kw_only=True):
+    """One route of the console.
+
+    - `label`: its name in the navigation; empty: it is a part of a page, or is reached by a link.
+    - `needs`: operations that the visitor must be granted.
+    - `access`: who must be signed in: a user, an operator, either, or no one.
+    """
+
+    path: str
+    handler: "PageHandler"
+    label: str = ""
+    needs: tuple[str, ...] = ()
+    access: Literal["user", "operator", "either", "open"] = "user"
+    method: Literal["GET", "POST"] = "GET"
+
+    def is_shown_to(self, access: Access | None, operator: OperatorAccess | None) -> bool:
+        """Return whether somebody with these rights may open the page."""
+        return all(is_granted_to(name, access, operator) for name in self.needs)
+
+
+class ApiRefusedError(SenderError):
+    """An operation that a page rests on was refused; the page shows the problem instead."""
+
+    def __init__(self, reply: Reply) -> None:
+        super().__init__(f"status {reply.status}")
+        self.reply = reply
+
+
+class Visit:
+    """One request of a browser to the console."""
+
+    def __init__(
+        self,
+        services: Services,
+        request: HttpRequest,
+        request_id: str,
+        *,
+        pages: Sequence[ConsolePage],
+        shared: SharedAnswers,
+    ) -> None:
+        self.services = services
+        self.request = request
+        self.request_id = request_id
+        self.access: Access | None = None
+        self.operator: OperatorAccess | None = None
+        self.credential = ""
+        """The cookie that the visitor is known by."""
+        self.query: Fields = {}
+        self.form: Fields = {}
+        self.headers: dict[str, str] = {}
+        self.cookies: list[str] = []
+        self.now = services.now()
+        self._calls = ApiCalls(services, request, request_id)
+        self._pages = pages
+        self._shared = shared
+
+    @property
+    def csrf(self) -> str:
+        """Return the token that every change from a page of this visitor carries."""
+        return csrf_token(self.services.settings.secret_key, self.credential)
+
+    @property
+    def address(self) -> str:
+        """Return the visitor's network address."""
+        client = self.request.scope["client"]
+        forwarded = forwarded_for(self.request.scope["headers"])
+        return self.services.authenticator.address(client[0] if client else "", forwarded)
+
+    @property
+    def is_part(self) -> bool:
+        """Return whether htmx asks, which puts the answer into a page that is open."""
+        return self.request.headers.get("hx-request") == "true"
+
+    @property
+    def zone(self) -> str:
+        """Return the time zone in which instants are shown."""
+        return "UTC" if self.access is None else zone_of(self.services.source.rules, self.access)
+
+    def may(self, name: str) -> bool:
+        """Return whether the visitor may call an operation: what it may not is not shown."""
+        return is_granted_to(name, self.access, self.operator)
+
+    async def call(
+        self, name: str, fields: Fields | None = None, *, path: Fields | None = None, method: str = ""
+    ) -> ApiAnswer:
+        """Return what an operation answers, also where it refuses; its name is that of the OpenAPI document."""
+        return decode(await self._run(name, fields, path, method))
+
+    async def fetch(
+        self, name: str, fields: Fields | None = None, *, path: Fields | None = None, method: str = ""
+    ) -> Mapping[str, Any]:
+        """Return what an operation answers. Raises `ApiRefusedError`, which becomes a page that says so."""
+        reply = await self._run(name, fields, path, method)
+        answer = decode(reply)
+        if answer.is_refused:
+            raise ApiRefusedError(reply)
+        return answer.content
+
+    async def look(self, name: str, fields: Fields | None = None, *, path: Fields | None = None) -> Mapping[str, Any] | None:
+        """Return what an operation that changes nothing answered a moment ago; None where it refuses or is not granted.
+
+        For pages that ask again and again: visitors with the same rights share the answer.
+        """
+        if not self.may(name):
+            return None
+        sender, given = self._sender_of(name), fields or {}
+        host = self.request.headers.get("host", "")
+        key = sharing_key(name, {**given, **(path or {})}, sender, host=host, zone=self.zone)
+        self._calls.note(name, path or {}, given)
+        answer = await self._shared.get(key, partial(self._ask, name, given, path))
+        return None if answer.is_refused else answer.content
+
+    async def _ask(self, name: str, fields: Fields, path: Fields | None) -> ApiAnswer:
+        quiet = ApiCalls(self.services, self.request, self.request_id)
+        return decode(await quiet.run(name, sender=self._sender_of(name), path=path or {}, fields=fields))
+
+    async def pass_on(self, name: str, fields: Fields | None = None, *, path: Fields | None = None, suffix: str) -> Reply:
+        """Return the answer of an operation as it is, such as a list as CSV."""
+        return await self._calls.run(name, sender=self._sender_of(name), path=path or {}, fields=fields or {}, suffix=suffix)
+
+    def page(self, template: str, *, status: int = 200, **values: Any) -> Reply:
+        """Return a page, or a part of one, made by a template."""
+        content = render(template, {**self._common(), **values})
+        return Reply(status=status, content=content, media_type=HTML, headers={**HEADERS, **self.headers})
+
+    def go_to(self, path: str) -> Reply:
+        """Return the answer that makes the browser load a page of the console."""
+        if self.is_part:
+            return Reply(content=b"", media_type=HTML, headers={**HEADERS, **self.headers, "HX-Redirect": path})
+        return Reply(status=SEE_OTHER, headers={**HEADERS, **self.headers, "Location": path})
+
+    async def _run(self, name: str, fields: Fields | None, path: Fields | None, method: str) -> Reply:
+        return await self._calls.run(name, sender=self._sender_of(name), path=path or {}, fields=fields or {}, method=method)
+
+    def _sender_of(self, name: str) -> Access | OperatorAccess | None:
+        return self.operator if name.startswith("operator_") else self.access
+
+    def _common(self) -> dict[str, Any]:
+        """Return what every template may use."""
+        services = self.services
+        company = None if self.access is None else services.source.rules.body(Company, "company", self.access.company_id)
+        path = self.request.scope["path"]
+        return {
+            "visit": self,
+            "may": self.may,
+            "now": self.now,
+            "zone": self.zone,
+            "speed": services.settings.speed,
+            "company": company,
+            "user_email": None if self.access is None else self.access.user_email,
+            "operator_name": None if self.operator is None else self.operator.name,
+            "csrf": self.csrf,
+            "api_calls": self._calls.made,
+            "sandbox": services.served.last.sandbox,
+            "navigation": [
+                {"label": page.label, "path": page.path, "is_current": path == page.path or path.startswith(f"{page.path}/")}
+                for page in self._pages
+                if page.label and self._is_reachable(page)
+            ],
+        }
+
+    def _is_reachable(self, page: ConsolePage) -> bool:
+        signed_in = {"user": self.access, "operator": self.operator, "either": self.access or self.operator, "open": True}
+        return bool(signed_in[page.access]) and page.is_shown_to(self.access, self.operator)
+
+
+PageHandler = Callable[[Visit], Awaitable[Reply]]
+
+
+def require_page(page: ConsolePage, visit: Visit) -> None:
+    """Raise `ProblemError` not_found where the visitor's teams do not grant what a page needs."""
+    if not page.is_shown_to(visit.access, visit.operator):
+        raise ProblemError("not_found", "There is no such page, or no team of yours grants what it shows.")
+
+
+def rows_of(content: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the rows of a list as an operation answers with it."""
+    return cast("list[dict[str, Any]]", content[content["metadata"]["root"]])

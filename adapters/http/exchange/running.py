@@ -1,0 +1,27 @@
+"""How does an operation run? It reads the request, then its handler answers; an error of any kind becomes a problem."""
+
+from functools import partial
+
+from adapters.http.exchange.exchange import Exchange, Reply
+from adapters.http.exchange.failures import problem_from_exception
+from adapters.http.exchange.report_slots import COOLDOWN_SHARE, hold_with_cooldown
+
+
+async def run_operation(exchange: Exchange) -> Reply:
+    """Return the answer to a request, also where it is refused or fails."""
+    try:
+        await exchange.read()
+        return await _run_handler(exchange)
+    except Exception as error:  # noqa: BLE001 - the sender gets an answer to any error, the log gets the trace
+        return problem_from_exception(error, exchange.request_id)
+
+
+async def _run_handler(exchange: Exchange) -> Reply:
+    """Return the answer of the operation's handler; reports and forecasts wait for a slot. Raises `ProblemError`."""
+    operation, services = exchange.operation, exchange.services
+    if operation.rate != "report":
+        return await operation.handler(exchange)
+    company_id = exchange.company_id
+    is_shared = partial(services.active.has_others, company_id)
+    async with hold_with_cooldown(services.reports.acquire(company_id), COOLDOWN_SHARE, is_shared):
+        return await operation.handler(exchange)
