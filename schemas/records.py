@@ -387,6 +387,7 @@ class UnblockContactJob(Body, frozen=True, kw_only=True):
     confirm_all: bool = False
     request_ip: str | None = None
     last_contact_id: str | None = None
+    user_id: int | None = None
 
 
 class CallCenter(Body, frozen=True, kw_only=True):
@@ -428,6 +429,7 @@ class AgentMessage(Body, frozen=True, kw_only=True):
     buyer_ids: tuple[int, ...] = ()
     buyer_group_ids: tuple[int, ...] = ()
     call_center_ids: tuple[int, ...] = ()
+    user_id: int | None = None
 
 
 class TriggerFields(Body, frozen=True, kw_only=True):

@@ -24,8 +24,11 @@ ACKNOWLEDGED_MAX = 200
 older message is recorded once more, which changes no count."""
 
 
-def set_status(draft: Draft, request: AgentStatusChangeRequested) -> None:
-    """Set the status of an agent and log it; one that the agent has already changes nothing. Raises `RefusedError`."""
+def set_status(draft: Draft, request: AgentStatusChangeRequested, user_id: int | None = None) -> None:
+    """Set the status of an agent and log it, with the user who asked; one that the agent has already changes nothing.
+
+    Raises `RefusedError`.
+    """
     company_id = request.company_id
     _live_body(draft, company_id, "agent", request.agent_id)
     status = _live_body(draft, company_id, "agent_status", request.agent_status_id)
@@ -36,7 +39,8 @@ def set_status(draft: Draft, request: AgentStatusChangeRequested) -> None:
     if (state.agent_status_id, state.agent_widget_id) == wanted:
         return
     state.agent_widget_id = request.agent_widget_id
-    change_status(draft, request.agent_id, state, status.key, request.agent_status_id)
+    by = {} if user_id is None else {"user_id": user_id}
+    change_status(draft, request.agent_id, state, status.key, request.agent_status_id, **by)
 
 
 def report_silence(draft: Draft, request: AgentSilenceReported) -> None:

@@ -6,6 +6,7 @@ from hashlib import blake2b
 from engine.account.agents import acknowledge, forget_deleted, report_silence, set_status
 from engine.account.changes import change_record, end_pause
 from engine.account.slots import apply_record_change, count_earned, grant_to_agent, release_slot, request_slot, wake
+from engine.account.users import acting_user_id
 from engine.partition.aggregate import Adoption, Timer
 from engine.partition.draft import Draft, RepeatedError
 from engine.partition.places import PlaceClaim
@@ -87,7 +88,7 @@ class AccountAggregate:
             case CallEarned():
                 count_earned(draft, request)
             case AgentStatusChangeRequested():
-                set_status(draft, request)
+                set_status(draft, request, acting_user_id(draft, request.company_id, envelope.actor))
                 grant_to_agent(draft, request.company_id, request.agent_id)
             case AgentMessageAcknowledged():
                 acknowledge(draft, request)
@@ -134,7 +135,7 @@ class AccountAggregate:
     def _change(self, draft: Draft, request: RecordChangeRequested, envelope: Envelope) -> None:
         if envelope.stream is None:  # a numbered stream has its high-water mark against repeats
             _refuse_repeat(draft, request.company_id, envelope)
-        record = change_record(draft, request)
+        record = change_record(draft, request, acting_user_id(draft, request.company_id, envelope.actor))
         apply_record_change(draft, record)
         forget_deleted(draft, record)
 

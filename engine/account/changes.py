@@ -19,7 +19,7 @@ from engine.account.references import (
     refuse_renaming_in_use,
 )
 from engine.account.teams import TEAM
-from engine.account.users import has_superuser, is_of_superusers, list_superuser_team
+from engine.account.users import has_superuser, is_of_superusers, list_superuser_team, with_user
 from engine.identity import uuid_of
 from engine.partition.draft import Draft, RefusedError
 from engine.submission.fields import FieldError, is_blank, parse_id
@@ -47,8 +47,8 @@ BODY_BYTES_MAX = 256 * 1024
 """Of one record: the most that one request may bring, and a quarter of a decision."""
 
 
-def change_record(draft: Draft, request: RecordChangeRequested) -> Record:
-    """Carry out a change, answer it, and return the record as it now is. Raises `RefusedError`."""
+def change_record(draft: Draft, request: RecordChangeRequested, user_id: int | None = None) -> Record:
+    """Carry out a change, answer it, and return the record as it now is; `user_id` is who asks. Raises `RefusedError`."""
     if request.type not in RECORD_BODIES:
         raise RefusedError(
             "validation_failed", f"The record types are {', '.join(RECORD_BODIES)}.", {"type": ["is not known"]}
@@ -56,27 +56,27 @@ def change_record(draft: Draft, request: RecordChangeRequested) -> Record:
     if request.type != "company":
         _require_company(draft, request.company_id)
     if not is_of_superusers(request.type):
-        return _change(draft, request)
+        return _change(draft, request, user_id)
     had_superuser = has_superuser(draft, request.company_id)
-    record = _change(draft, request)
+    record = _change(draft, request, user_id)
     if had_superuser and not has_superuser(draft, request.company_id):
         detail = "No active user would be left who is in a team of superusers; make another one first."
         raise RefusedError("last_superuser", detail)
     return record
 
 
-def _change(draft: Draft, request: RecordChangeRequested) -> Record:
+def _change(draft: Draft, request: RecordChangeRequested, user_id: int | None) -> Record:
     if request.operation == "create":
-        return _create(draft, request)
+        return _create(draft, request, user_id)
     record = _existing_record(draft, request)
     if request.operation == "publish" and request.type != "schedule":
         raise RefusedError("validation_failed", "Only a schedule is published.", {"type": ["must be schedule"]})
     if request.operation == "delete":
         return _delete(draft, record)
-    return _update(draft, request, record)
+    return _update(draft, request, record, user_id)
 
 
-def _create(draft: Draft, request: RecordChangeRequested) -> Record:
+def _create(draft: Draft, request: RecordChangeRequested, user_id: int | None) -> Record:
     record = Record(
         type=request.type,
         id=0,
@@ -88,7 +88,7 @@ def _create(draft: Draft, request: RecordChangeRequested) -> Record:
         user_updated_at=draft.now,
         body={},
     )
-    body = _read_change(draft, request, record, None)
+    body = with_user(_read_change(draft, request, record, None), None, user_id)
     record.id = _new_company(draft, request) if request.type == "company" else draft.next_id()
     record.uuid = uuid_of(record.type, record.id)
     _put_record(draft, record, None, body)
@@ -109,11 +109,11 @@ def _create_team(draft: Draft, group: Record, team: AccessControlList | None) ->
     draft.fact("record.created", **about, generated_by=f"{group.type}/{group.id}")
 
 
-def _update(draft: Draft, request: RecordChangeRequested, record: Record) -> Record:
+def _update(draft: Draft, request: RecordChangeRequested, record: Record, user_id: int | None) -> Record:
     if request.type == "company":
         _check_company_id(request)
     before = body_of(record)
-    body = _read_change(draft, request, record, before)
+    body = with_user(_read_change(draft, request, record, before), before, user_id)
     if body == before:  # no new version for schedulers to adopt and leads to be pinned to
         draft.answer = _answer_of(record, DONE)
         return record

@@ -1,4 +1,4 @@
-"""Who may sign in for a company, and why does it keep a superuser? Users are account records; a superuser of it stays.
+"""Who may sign in for a company, who asks, and why does it keep a superuser? Users are account records; one superuser stays.
 
 A superuser is an active user whose address is in a team of superusers. Without one, users could change users and teams no
 more: the last one is neither deleted, disabled nor taken out of the teams. A company that has had none may have none.
@@ -8,12 +8,14 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from msgspec import structs
+
 from engine.account.plans import Errors
 from engine.account.teams import TEAM
 from engine.partition.draft import Draft, RefusedError
 from engine.submission.fields import FieldError
 from schemas.account import Referrers, Taken
-from schemas.records import AccessControlList, Body, Record, User, body_of
+from schemas.records import AccessControlList, AgentMessage, Body, BuyerGroup, Record, UnblockContactJob, User, body_of
 from schemas.state import record_key, referrers_key, taken_key
 
 USER = "user"
@@ -55,6 +57,23 @@ def check_user(values: Mapping[str, Any], errors: Errors) -> None:
     """Refuse an active user who could not sign in."""
     if values.get("state") == "active" and values.get("password_hash") is None:
         errors.setdefault("state", []).append("cannot be active before the user has a password")
+
+
+def acting_user_id(draft: Draft, company_id: int, actor: str | None) -> int | None:
+    """Return the id of the user who sent a request, as its `ce_actor` says; None where a key of nobody's did."""
+    email = (actor or "").partition(";")[2].rpartition(";")[0]
+    taken = draft.get(taken_key(company_id, "user_email", email), Taken) if email else None
+    return None if taken is None else taken.record_id
+
+
+def with_user(body: Body, before: Body | None, user_id: int | None) -> Body:
+    """Return a changed body that says who made the record, or who paused it; None where a key of nobody's did."""
+    match body:
+        case UnblockContactJob() | AgentMessage() if before is None:
+            return structs.replace(body, user_id=user_id)
+        case BuyerGroup(paused=True) if not (isinstance(before, BuyerGroup) and before.paused):
+            return structs.replace(body, paused_by_user_id=user_id)
+    return body
 
 
 def is_of_superusers(record_type: str) -> bool:

@@ -9,7 +9,7 @@ from engine.views.column import Column
 COLUMNS: tuple[Column, ...] = (
     Column("id", "integer", "internal id, rising with each change of a company"),
     Column("company_id", "integer", "the company that it belongs to"),
-    Column("user_id", "integer", "always null: people do not sign in yet"),
+    Column("user_id", "integer", "the user who set it; null where a key of no user did, or it was set by itself"),
     Column("collaborator_id", "integer", "the agent"),
     Column("agent_widget_id", "integer", "the page of the agent where the status was set, as its program numbers it"),
     Column("agent_status_id", "integer", "the status that the agent has from then on; null where no record has its key"),

@@ -69,7 +69,7 @@ TYPE_NAMES: dict[str, str] = {
 
 PROJECTED_COLUMNS: dict[str, dict[str, Any]] = {
     "agent": {"agent_status_id": None, "agent_status_key": None, "agent_widget_id": None, "status_changed_at": None},
-    "agent_message": {"user_id": None, "agent_widget_count": 0},
+    "agent_message": {"agent_widget_count": 0},
     "subscription": {
         "waiting_count": 0,
         "failed_count": 0,

@@ -9,7 +9,7 @@ from schemas.records import UnblockContactJob
 
 JOB_STATES = ("pending", "running", "succeeded", "failed", "canceled")
 
-JOB_COLUMNS = ("user_id", "state", "unblock_count", "failed_count", "succeeded_at")
+JOB_COLUMNS = ("state", "unblock_count", "failed_count", "succeeded_at")
 """Columns that follow from the sweeps; `last_contact_id` is the sender's until a contact has been unblocked."""
 
 
@@ -45,7 +45,6 @@ def job_columns(body: UnblockContactJob, progress: UnblockProgress, *, is_delete
     state = job_state(progress, is_deleted=is_deleted)
     ended_at, last = progress.ended_at, progress.last_contact_id
     return {
-        "user_id": None,
         "state": state,
         "unblock_count": progress.unblock_count,
         "failed_count": progress.failed_count,

@@ -169,7 +169,7 @@ _OF_TYPE: Mapping[str, Mapping[str, str]] = {
         "unpause_at": "when its pause ends by itself",
         "paused_at": "when it was paused last",
         "unpaused_at": "when its last pause ended",
-        "paused_by_user_id": "always null: keys pause, no users",
+        "paused_by_user_id": "the user who paused it last; null where a key of no user did",
         **_caps("buyer_group"),
     },
     "traffic_source": {
@@ -275,7 +275,7 @@ _OF_TYPE: Mapping[str, Mapping[str, str]] = {
         "confirm_all": "true: lift every block of the company; needed where neither bound is given",
         "request_ip": "address of whom you act for; kept and shown, never taken for that of the sender",
         "last_contact_id": "contact unblocked last; until there is one, what the sender gave",
-        "user_id": "always null: keys make jobs, no users",
+        "user_id": "the user who made it; null where a key of no user did",
         "state": "pending until a partition has begun; running; succeeded, or failed where a block could not be lifted; "
         "canceled where it was deleted before its end",
         "unblock_count": "contacts unblocked so far",
@@ -309,7 +309,7 @@ _OF_TYPE: Mapping[str, Mapping[str, str]] = {
         "buyer_ids": "for agents of these buyers",
         "buyer_group_ids": "for agents of the buyers of these groups",
         "call_center_ids": "for agents of these call centers; without buyers, groups and call centers: for all agents",
-        "user_id": "always null: keys write messages, no users",
+        "user_id": "the user who wrote it; null where a key of no user did",
         "agent_widget_count": "how many agents have acknowledged it",
     },
     "action_group": {"steps": "what stands in a schedule in the place of the group"},

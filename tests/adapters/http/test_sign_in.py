@@ -321,3 +321,26 @@ async def test_passwords_in_line_are_bounded_and_spelt_in_one_way() -> None:
     refused = [one for one in found if isinstance(one, ProblemError)]
     assert {one.code for one in refused} == {"rate_limited"}
     assert 0 < len(refused) < len(found)
+
+
+async def test_answers_name_the_user_who_asked(town: Any, company: Any) -> None:
+    ada = await user(company)
+    await superusers(company, ADA)
+    headers = await session(town, company)
+
+    async def made(collection: str, name: str, **fields: Any) -> dict[str, Any]:
+        answer = await town.client.post(f"/api/v1/{collection}", headers=headers, json=fields)
+        assert answer.status_code in {200, 201}, answer.text
+        shown: dict[str, Any] = answer.json()[name]
+        return shown
+
+    assert (await made("agent_messages", "agent_message", content="Hello"))["user_id"] == ada["id"]
+    assert (await made("unblock_contact_jobs", "unblock_contact_job", confirm_all=True))["user_id"] == ada["id"]
+    assert (await made("buyer_groups", "buyer_group", name="Closers", paused=True))["paused_by_user_id"] == ada["id"]
+    agent = await made("agents", "agent", name="Grace")
+    status = await made("agent_statuses", "agent_status", name="Available", key="available")
+    await made("agent_statuses/set", "agent", collaborator_id=agent["id"], agent_status_id=status["id"])
+    listed = await get(town, headers, "/api/v1/agent_status_timestamps")
+    assert [row["user_id"] for row in listed.json()["agent_status_timestamps"]] == [ada["id"]]
+    logged = await get(town, headers, "/api/v1/audit_logs?per_page=1")
+    assert logged.json()["audit_logs"][0]["user_email"] == ADA

@@ -6,7 +6,8 @@ import pytest
 
 from engine.account.users import SUPERUSER_TEAMS_MAX
 from engine.rules import Rules
-from schemas.records import User
+from schemas.records import AgentMessage, BuyerGroup, UnblockContactJob, User
+from schemas.requests import AgentStatusChangeRequested, RecordChangeRequested
 from tests.engine.account.conftest import AccountWorld
 
 HASH = "$argon2id$v=19$m=65536,t=3,p=4$YkeYLqRsc+5GLMjti5BEmA$5y72BLOO6DqcBAgJXZ0jlR8eYXwk7aAL+ECac4icpfo"
@@ -130,3 +131,53 @@ def test_a_person_is_shut_out_while_disabled_deleted_or_under_another_address(ac
     account.delete("user", ada)
     adopt()
     assert rules.is_shut_out(1, ADA)
+
+
+def test_records_name_the_user_who_asked(account: AccountWorld) -> None:
+    ada, grace = _user(account, ADA), _user(account, GRACE)
+
+    def change(email: str, operation: Any, record_type: str, record_id: int | None = None, **fields: Any) -> Any:
+        request = RecordChangeRequested(company_id=1, type=record_type, operation=operation, id=record_id, fields=fields)
+        sealed = account.ask(request, actor=f"key/7;{email};192.0.2.1")
+        assert sealed.decision.answer is not None
+        assert sealed.decision.verdict == "done", sealed.decision
+        return account.body(record_type, sealed.decision.answer.record_id or 0), sealed.decision.answer.record_id
+
+    def paused_by(body: Any) -> tuple[bool, int | None]:
+        assert isinstance(body, BuyerGroup)
+        return body.paused, body.paused_by_user_id
+
+    message, message_id = change(ADA, "create", "agent_message", content="Hello")
+    assert isinstance(message, AgentMessage)
+    assert message.user_id == ada
+    changed, _ = change(GRACE, "update", "agent_message", message_id, content="Hello again")
+    assert changed == AgentMessage(content="Hello again", user_id=ada)  # who wrote it
+    job, _ = change(GRACE, "create", "unblock_contact_job", confirm_all=True)
+    assert isinstance(job, UnblockContactJob)
+    assert job.user_id == grace
+    group, group_id = change(ADA, "create", "buyer_group", name="Closers", paused=True)
+    assert paused_by(group) == (True, ada)
+    assert paused_by(change(GRACE, "update", "buyer_group", group_id, name="Openers")[0]) == (True, ada)
+    assert paused_by(change(GRACE, "update", "buyer_group", group_id, paused=False)[0]) == (False, ada)
+    assert paused_by(change(GRACE, "update", "buyer_group", group_id, paused=True)[0]) == (True, grace)
+    change(ADA, "update", "buyer_group", group_id, paused=False)
+    assert paused_by(change("nobody@example.com", "update", "buyer_group", group_id, paused=True)[0]) == (True, None)
+    account.create("company", company_id=2, name="Shady")
+    other = account.create("agent_message", company_id=2, content="Hello")
+    assert account.body("agent_message", other) == AgentMessage(content="Hello")
+
+
+def test_no_sender_says_which_user_asked(account: AccountWorld) -> None:
+    for record_type, fields in (("agent_message", {"content": "Hello"}), ("unblock_contact_job", {"confirm_all": True})):
+        answer = account.change("create", record_type, **fields, user_id=7)
+        assert (answer.code, list(answer.errors)) == ("validation_failed", ["user_id"])
+
+
+def test_the_log_of_statuses_names_the_user_who_set_one(account: AccountWorld) -> None:
+    ada, agent = _user(account, ADA), account.create("agent", name="Grace")
+    status = account.create("agent_status", name="Available", key="available")
+    request = AgentStatusChangeRequested(company_id=1, agent_id=agent, agent_status_id=status)
+    account.ask(request, actor=f"session;{ADA};192.0.2.1")
+    account.ask(AgentStatusChangeRequested(company_id=1, agent_id=agent, agent_status_id=status, agent_widget_id=7))
+    facts = [fact.data.get("user_id") for fact in account.facts if fact.type == "agent.status_changed"]
+    assert facts == [ada, None]
