@@ -290,10 +290,14 @@ class ApiKey(Body, frozen=True, kw_only=True):
 
 
 class Permission(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a team may do with records of one model; `scope` are the ids of the records that it may do it with."""
+    """What a team may do with records of one model; `scope` are the ids of the records that it may do it with.
+
+    `fields`: columns that its members do not see (`none`), or see and do not change (`read`).
+    """
 
     actions: tuple[str, ...]
     scope: tuple[int, ...] | Literal["all"] = "all"
+    fields: dict[str, Literal["none", "read"]] = {}
 
 
 class TokenFilter(Struct, frozen=True):

@@ -255,6 +255,7 @@ class WebhookFireRequested(ContactRequest, frozen=True, kw_only=True):
 
     `created_at` and `updated_at` are shown of the firing in place of when it happened; nothing else goes by them.
     `buyer_conversion_id` and `offer_conversion_id` name conversions of that lead or call, which the webhook then describes.
+    `hidden`: model -> fields that the teams of the sender hide, which the webhook leaves out.
     """
 
     outgoing_webhook_id: int
@@ -264,6 +265,7 @@ class WebhookFireRequested(ContactRequest, frozen=True, kw_only=True):
     updated_at: Instant | None = None
     buyer_conversion_id: int | None = None
     offer_conversion_id: int | None = None
+    hidden: dict[str, tuple[str, ...]] = {}
 
 
 class ContactBlockRequested(ContactRequest, frozen=True, kw_only=True):

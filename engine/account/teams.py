@@ -4,9 +4,10 @@ A team is an account record (`access_control_list`). A key with a `user_email` a
 do what its scopes say and one of the person's teams grants. A key without a `user_email` is the company's own.
 """
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Collection, Mapping, Sequence
 from itertools import chain
-from typing import Any
+from typing import Any, Literal
 
 from msgspec import Struct
 
@@ -46,7 +47,13 @@ PERMISSIONS: Mapping[str, tuple[str, ...]] = {
 }
 """Model -> what a team may grant. Who may change teams or users could become anybody: that takes a superuser."""
 
-_NOT_YET = {"fields": "are not hidden yet; leave it out"}
+FIELDS_MAX = 100
+"""Restricted fields of one model in a team: more than any model has columns that can be hidden."""
+
+FIELD_MODES = ("none", "read", "update")
+"""Not seen; seen and not changed; no restriction, which is not stored."""
+
+_FIELD = re.compile(r"[a-z][a-z0-9_]{0,62}", re.ASCII)
 
 _FILTERED = {"offer_ids": "offer", "schedule_ids": "schedule", "buyer_ids": "buyer", "traffic_source_ids": "traffic_source"}
 
@@ -77,6 +84,15 @@ def visibility_of(teams: Sequence[AccessControlList], scope: str) -> Visibility:
         leads=None if len(filters) < len(granting) else tuple(filters),
         record_ids=None if len(listed) < len(granting) else tuple(dict.fromkeys(chain.from_iterable(listed))),
     )
+
+
+def restricted_fields(teams: Sequence[AccessControlList], model: str, modes: Collection[str]) -> frozenset[str]:
+    """Return the fields of a model that every team which grants anything of it restricts in one of the modes."""
+    if any(team.superuser for team in teams):
+        return frozenset()
+    granting = [team.permissions[model].fields for team in teams if model in team.permissions]
+    restricted = [{name for name, mode in fields.items() if mode in modes} for fields in granting]
+    return frozenset(set.intersection(*restricted)) if restricted else frozenset()
 
 
 def _grants(team: AccessControlList, scope: str) -> bool:
@@ -123,18 +139,16 @@ def _known_model(model: Any) -> str:
 def _permission(model: str, given: Any) -> Permission:
     if isinstance(given, Permission):
         return given
-    if not isinstance(given, Mapping) or not given.keys() <= {"actions", "scope", *_NOT_YET}:
-        raise FieldError(f"must give {model} as an object with actions and, if it is limited to some records, scope")
-    for name, why in _NOT_YET.items():
-        if not is_blank(given.get(name)):
-            raise FieldError(f"has {name} of {model}: fields {why}")
+    if not isinstance(given, Mapping) or not given.keys() <= {"actions", "scope", "fields"}:
+        raise FieldError(f"must give {model} as an object with actions and, if it is limited, scope and fields")
+    fields = _fields(model, given.get("fields"))
     actions = given.get("actions")
     known = PERMISSIONS[model]
     if not isinstance(actions, list | tuple) or not actions or any(action not in known for action in actions):
         raise FieldError(f"must give {model} a list of actions; those are {', '.join(known)}")
     scope = given.get("scope", "all")
     if scope == "all":
-        return Permission(actions=tuple(dict.fromkeys(actions)))
+        return Permission(actions=tuple(dict.fromkeys(actions)), fields=fields)
     if model not in RECORD_BODIES or model == "company":
         raise FieldError(f"cannot limit {model} by ids; lead_filters limit leads and calls")
     found = ids(scope)
@@ -142,7 +156,21 @@ def _permission(model: str, given: Any) -> Permission:
         raise FieldError(f'must give the scope of {model} as "all" or as a list of ids')
     if "create" in actions:
         raise FieldError(f"cannot let a team create {called(model)} and limit it to some ids; choose one of both")
-    return Permission(actions=tuple(dict.fromkeys(actions)), scope=found)
+    return Permission(actions=tuple(dict.fromkeys(actions)), scope=found, fields=fields)
+
+
+def _fields(model: str, given: Any) -> dict[str, Literal["none", "read"]]:
+    """Return the restricted fields of a model. Which columns it has is checked where they are shown."""
+    if is_blank(given):
+        return {}
+    if not isinstance(given, Mapping) or len(given) > FIELDS_MAX:
+        raise FieldError(
+            f'must give the fields of {model} as an object such as {{"email": "none"}}, of at most {FIELDS_MAX}'
+        )
+    for name, mode in given.items():
+        if not isinstance(name, str) or _FIELD.fullmatch(name) is None or mode not in FIELD_MODES:
+            raise FieldError(f"must give each of the fields of {model} one of {', '.join(FIELD_MODES)}")
+    return {name: mode for name, mode in sorted(given.items()) if mode != "update"}
 
 
 def lead_filters(value: Any) -> LeadFilters:

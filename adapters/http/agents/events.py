@@ -13,6 +13,7 @@ from adapters.http.exchange.access import Access
 from adapters.http.exchange.answers import wants_bare
 from adapters.http.exchange.event_streams import BATCH_ROWS, EventStream
 from adapters.http.exchange.exchange import JSON, Exchange, Operation, Reply
+from adapters.http.exchange.hidden_fields import without_hidden
 from adapters.http.exchange.parameters import Parameters
 from adapters.http.exchange.problems import not_found
 from adapters.http.records.records import live_row
@@ -42,6 +43,9 @@ READ_MAX = BATCH_ROWS
 
 HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 """No cache or proxy holds events back."""
+
+EVENT_MODELS = ("agent_message", "agent", "agent_status")
+"""What the events of a page show."""
 
 STATUS_SCOPE, MESSAGE_SCOPE = "agent_status:read", "agent_message:read"
 
@@ -119,7 +123,7 @@ class _Page:
             if row["type"] == "agent.status_changed" and row["data"]["agent_id"] == self._agent_id:
                 self._status_id = row["data"]["agent_status_id"]  # messages may be for agents in a status
             if event is not None:
-                found.append(event)
+                found.append({**event, "data": without_hidden(self._access, EVENT_MODELS, event["data"])})
         return found
 
     def _watched(self) -> Watched:

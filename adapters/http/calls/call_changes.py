@@ -13,6 +13,7 @@ from adapters.http.calls.call_lists import LIST_TYPES, SERIALIZER, SERIALIZERS
 from adapters.http.calls.calls import CALL_ANSWER, live_call, read_tokens, render
 from adapters.http.exchange.answers import PAGING_PARAMETERS, read_columns_of_serializer
 from adapters.http.exchange.exchange import Exchange, Operation, Reply
+from adapters.http.exchange.hidden_fields import sees_whole_leads
 from adapters.http.exchange.parameters import Parameters, read_id
 from adapters.http.exchange.people import find_contact_key
 from adapters.http.exchange.problems import ProblemError
@@ -180,6 +181,9 @@ def _webhooks(exchange: Exchange, parameters: Parameters) -> tuple[int, ...]:
         parameters.refuse(name, f"names no outgoing webhook: {', '.join(map(str, missing[:FIRED_MAX]))}")
     if len(found) > FIRED_MAX:
         parameters.refuse(name, f"must name at most {FIRED_MAX}")
+    if found and not sees_whole_leads(exchange):
+        detail = "Your teams hide fields of leads or calls; POST /api/v1/webhook_manual_fires leaves them out."
+        raise ProblemError("forbidden", detail, {name: ["would post what your teams hide"]})
     return found
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from adapters.http.calls.call_lists import LIST_TYPES, SERIALIZER, SERIALIZERS
 from adapters.http.exchange.answers import PAGING_PARAMETERS, read_columns_of_serializer, reply_with_record
 from adapters.http.exchange.exchange import Exchange, Operation, Reply
+from adapters.http.exchange.hidden_fields import cut_facts
 from adapters.http.exchange.parameters import Parameters
 from adapters.http.exchange.problems import not_found, require_row
 from adapters.http.exchange.writes import submit_change
@@ -23,6 +24,9 @@ from schemas.requests import CallDeleteRequested, CallKeysRequested
 
 DIGITS_LENGTH_MAX = 64
 """Most keys of one request: no phone menu takes more."""
+
+EVENT_KEPT = ("type", "id", "created_at", "event")
+"""What stays of an event for who does not see all of a lead or call."""
 
 _DIGITS = re.compile(f"[0-9*#A-Da-dwW]{{1,{DIGITS_LENGTH_MAX}}}", re.ASCII)
 
@@ -52,7 +56,7 @@ async def events(exchange: Exchange) -> Reply:
         "id": row["id"],
         "uuid": str(row["uuid"]),
         "created_at": moment(row["created_at"]),
-        "events": call_events(row, facts),
+        "events": cut_facts(exchange, "call", call_events(row, facts), EVENT_KEPT),
     }
     return reply_with_record(exchange, "call", shown)
 

@@ -14,6 +14,7 @@ from adapters.http.exchange.answers import (
     reply_with_record,
 )
 from adapters.http.exchange.exchange import Exchange, Operation, Reply
+from adapters.http.exchange.hidden_fields import cut_facts
 from adapters.http.exchange.parameters import Parameters, read_id
 from adapters.http.exchange.people import NEWEST_LOOKED_AT, country_of
 from adapters.http.exchange.problems import ProblemError, not_found
@@ -157,7 +158,8 @@ async def _shown(exchange: Exchange, key: str) -> Reply:
         raise not_found("contact")
     row: Row = page.rows[0]
     history = [history_view(fact) for fact in await reads.contact_history(company_id, key)]
-    return reply_with_record(exchange, "contact", {**contact_view(row), "history": history})
+    shown = cut_facts(exchange, "contact", history, ("at", "type", "lead_id"))
+    return reply_with_record(exchange, "contact", {**contact_view(row), "history": shown})
 
 
 _PATH = "/api/v1/contacts"

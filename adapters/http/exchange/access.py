@@ -23,7 +23,7 @@ from adapters.http.exchange.rates import Limiter
 from adapters.http.exchange.session_tokens import SESSION_PREFIX, user_of
 from adapters.http.exchange.unknown_keys import UnknownCredentials, UnknownKeyLimiter
 from adapters.reads.ports import SignIns, UserSession
-from engine.account.teams import Visibility, is_granted, visibility_of
+from engine.account.teams import Visibility, is_granted, restricted_fields, visibility_of
 from engine.rules import LeadTokenTarget
 from schemas.instant import Instant
 from schemas.records import AccessControlList, ApiKey, Company, Offer, Record, Schedule
@@ -87,6 +87,10 @@ class Access(Struct, frozen=True):
     def visibility(self, scope: str) -> Visibility:
         """Return what may be reached under a granted scope."""
         return ALL_OF_COMPANY if self.user_email is None else visibility_of(self.teams, scope)
+
+    def restricted(self, model: str, *modes: str) -> frozenset[str]:
+        """Return the fields of a model that the teams restrict in one of the modes (`none`, `read`)."""
+        return frozenset() if self.user_email is None else restricted_fields(self.teams, model, modes)
 
     def _is_in_scopes(self, scope: str) -> bool:
         if "*" in self.scopes or scope in self.scopes:

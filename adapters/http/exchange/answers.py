@@ -10,6 +10,7 @@ from msgspec import structs
 
 from adapters.http.exchange.exchange import JSON, ROOT, Exchange, Reply
 from adapters.http.exchange.exports import CSV, show_rows, stream_csv, wants_csv, write_csv
+from adapters.http.exchange.hidden_fields import shown_columns
 from adapters.http.exchange.parameters import Parameters
 from adapters.http.exchange.report_slots import in_slices
 from adapters.reads.ports import Page, Paging, Row
@@ -114,6 +115,7 @@ async def reply_with_list(
 ) -> Reply:
     """Read a page and return the answer with it. CSV has the whole list, unless the request names a page."""
     wants_bare(exchange)  # refuse a bad `root`, also for CSV, which has none
+    columns = shown_columns(exchange, columns) if wants_csv(exchange) else columns
     if wants_csv(exchange) and not any(exchange.query.get(given) for given in ("page", "per_page", "cursor")):
         return await stream_csv(exchange, read, paging, columns, view)
     if paging.cursor is not None and not (wants_bare(exchange) or wants_csv(exchange)):
@@ -180,6 +182,7 @@ def reply_with_rows(
     CSV line of a row.
     """
     is_bare = wants_bare(exchange)
+    columns = shown_columns(exchange, columns)
     line = flat or (lambda row: row)
     if wants_csv(exchange) and per_page is None and "page" not in exchange.query:
         return Reply(content=write_csv(columns, in_slices(map(line, rows))), media_type=CSV)

@@ -1,9 +1,10 @@
-"""How does an operation run? It reads the request, then its handler answers; an error of any kind becomes a problem."""
+"""How does an operation run? Its handler answers what was read, without hidden fields; an error becomes a problem."""
 
 from functools import partial
 
 from adapters.http.exchange.exchange import Exchange, Reply
 from adapters.http.exchange.failures import problem_from_exception
+from adapters.http.exchange.hidden_fields import hide, refuse_restricted
 from adapters.http.exchange.report_slots import COOLDOWN_SHARE, hold_with_cooldown
 
 
@@ -11,7 +12,8 @@ async def run_operation(exchange: Exchange) -> Reply:
     """Return the answer to a request, also where it is refused or fails."""
     try:
         await exchange.read()
-        return await _run_handler(exchange)
+        refuse_restricted(exchange)
+        return hide(exchange, await _run_handler(exchange))
     except Exception as error:  # noqa: BLE001 - the sender gets an answer to any error, the log gets the trace
         return problem_from_exception(error, exchange.request_id)
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from adapters.http.exchange.answers import PAGING_PARAMETERS, reply_with_record
 from adapters.http.exchange.exchange import Exchange, Operation, Reply
+from adapters.http.exchange.hidden_fields import cut_explanation
 from adapters.http.exchange.parameters import Parameters
 from adapters.http.exchange.problems import not_found
 from adapters.http.schema.inputs import whole
@@ -38,7 +39,7 @@ async def why(exchange: Exchange) -> Reply:
     history = await read_lead_history(services.reads, services.source.rules, row, at=asked, now=now)
     # In the engine thread: simulating a year of a lead takes some tenths of a second.
     answer = await services.engine.run(exchange.company_id, explain, history, asked, now)
-    return reply_with_record(exchange, "why", shown(answer, history.known.lead))
+    return reply_with_record(exchange, "why", cut_explanation(exchange, shown(answer, history.known.lead)))
 
 
 async def forecast(exchange: Exchange) -> Reply:

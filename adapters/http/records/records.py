@@ -18,6 +18,7 @@ from msgspec.structs import fields as struct_fields
 from adapters.gateway.signing import SIGNED_TYPES, shown_secret, signing_key
 from adapters.gateway.targets import refusal_of
 from adapters.http.exchange.answers import (
+    COLUMNS_SHOWN,
     PAGING_PARAMETERS,
     add_etag,
     read_columns,
@@ -46,11 +47,13 @@ from adapters.http.schema.shapes import many_of, record_answer, view_name
 from adapters.reads.ports import Page, Paging, RecordFilter, Result, Row
 from engine.account.bodies import parser_of
 from engine.account.group_team import TEAM_INPUTS
+from engine.account.teams import TEAM
 from engine.account.users import is_of_superusers
 from engine.identity import uuid_of
 from engine.submission.fields import is_blank
 from engine.views.caps import LIST_ORDERS
 from engine.views.cells import spelled_out
+from engine.views.hidden_fields import HIDEABLE
 from engine.views.record import FLEET_TYPE, TYPE_NAMES, record_columns, record_view, shown_fields
 from schemas.instant import to_rfc3339
 from schemas.records import CAPPED_TYPES, RECORD_BODIES, Body, Company, ProviderConfiguration, User, called
@@ -219,6 +222,8 @@ async def create(exchange: Exchange, *, kind: Kind) -> Reply:
         fields["lead_token"] = new_lead_token()
     if kind.type == GROUP:
         _check_team(exchange, fields)
+    if kind.type == TEAM:
+        _check_columns(fields)
     if kind.type == "api_key":
         _check_scopes(exchange, fields)
         _check_person(exchange, fields)
@@ -243,6 +248,8 @@ async def update(exchange: Exchange, *, kind: Kind) -> Reply:
     _check_target(exchange, kind, fields)
     if isinstance(body, ProviderConfiguration):
         fields = read_provider_fields(exchange, fields, body)
+    if kind.type == TEAM:
+        _check_columns(fields)
     if kind.type == "api_key":
         _check_scopes(exchange, fields)
         _check_person(exchange, fields)
@@ -442,6 +449,22 @@ def _check_person(exchange: Exchange, fields: Mapping[str, Any]) -> None:
     if not isinstance(email, str) or email.strip().lower() != access.user_email:
         fault = {"user_email": [f"must be {access.user_email}"]}
         raise ProblemError("forbidden", "A person can make keys for that person alone.", fault)
+
+
+def _check_columns(fields: Mapping[str, Any]) -> None:
+    """Refuse a team that hides what no record of the model shows. The account has read the rest of it."""
+    given = fields.get("permissions")
+    permissions = given if isinstance(given, Mapping) else {}
+    named = {model: one.get("fields") for model, one in permissions.items() if isinstance(one, Mapping)}
+    unknown = [
+        f"{model}.{name}"
+        for model, names in named.items()
+        for name in (names if isinstance(names, Mapping) else ())
+        if name not in HIDEABLE.get(model, ())
+    ]
+    if unknown:
+        fault = f"has fields that are no columns, or cannot be hidden: {', '.join(unknown[:COLUMNS_SHOWN])}"
+        raise ProblemError("validation_failed", "Correct permissions and resend.", {"permissions": [fault]})
 
 
 def _check_team(exchange: Exchange, fields: Mapping[str, Any]) -> None:

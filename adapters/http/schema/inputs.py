@@ -23,6 +23,7 @@ from engine.submission.normalise import CONTACT_ATTEMPTS_MAX, HOURS_TO_EXPIRE_MA
 from engine.submission.numbers import NUMBER_LENGTH_MAX, REGIONS
 from engine.submission.reading import AHEAD_MAX, TOKEN_NAME_LENGTH_MAX, TOKENS_MAX
 from engine.subscriptions.events import EVENT_NAMES
+from engine.views.hidden_fields import HIDEABLE
 from engine.views.record import RECORD_INSTANTS
 from schemas.contact import LeadStatus
 from schemas.instant import SECOND
@@ -303,10 +304,16 @@ _NAMED_BY_ID = RECORD_BODIES.keys() - {"company"}
 def _permission(model: str, actions: Sequence[str]) -> Schema:
     """Return the schema of what a team may do with records of a model; of account records it may name some by id."""
     scope = {"anyOf": [choice(("all",)), {**IDS, "minItems": 1}]} if model in _NAMED_BY_ID else choice(("all",))
+    hidden = {name: choice(teams.FIELD_MODES) for name in sorted(HIDEABLE.get(model, ()))}
+    fields = {"type": "object", "properties": hidden, "additionalProperties": False}
     return {
         "type": "object",
         "required": ["actions"],
-        "properties": {"actions": {"type": "array", "minItems": 1, "items": choice(actions)}, "scope": scope},
+        "properties": {
+            "actions": {"type": "array", "minItems": 1, "items": choice(actions)},
+            "scope": scope,
+            "fields": fields,
+        },
         "additionalProperties": False,
     }
 

@@ -14,6 +14,7 @@ from adapters.http.exchange.answers import (
     reply_with_record,
 )
 from adapters.http.exchange.exchange import Exchange, Operation, Reply
+from adapters.http.exchange.hidden_fields import hidden_for_webhooks
 from adapters.http.exchange.parameters import Parameters, parse_local_moment
 from adapters.http.exchange.problems import not_found
 from adapters.http.exchange.references import is_known
@@ -100,6 +101,7 @@ async def create(exchange: Exchange) -> Reply:
     elif is_blank(exchange.fields.get("call_id")):
         parameters.require("lead_id", sentence="must be given, or its counterpart call_id, or a conversion")
     parameters.finish()
+    about["hidden"] = hidden_for_webhooks(exchange)
     message = WebhookFireRequested(company_id=exchange.company_id, outgoing_webhook_id=webhook_id or 0, **about)
     return await submit_change(exchange, message, _render)
 

@@ -3,6 +3,7 @@
 A firing is a fact of the contact's history and no entity: a state that kept every firing would grow for ever.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 from msgspec import structs
@@ -40,6 +41,7 @@ def fire(person: Person, request: WebhookFireRequested) -> None:
     identity = command_id(uuid, 0, 1, FIRED_BY_HAND, 1)
     command = structs.replace(_command(person, request, call, identity), fire_id=fire_id)
     command.payload["data"] |= conversions
+    _leave_out(command.payload["data"], request.hidden)
     person.draft.emit(command)
     about = {"command_id": identity, "outgoing_webhook_id": request.outgoing_webhook_id}
     call_id = None if call is None else call.id
@@ -51,6 +53,17 @@ def fire(person: Person, request: WebhookFireRequested) -> None:
         "webhook.fired_by_hand", lead_id=lead_id, call_id=call_id, fire_id=fire_id, uuid=uuid, **about, **given
     )
     person.draft.answer = Answer(status=CREATED, record_type="webhook_manual_fire", record_id=fire_id, extra={"uuid": uuid})
+
+
+def _leave_out(data: dict[str, Any], hidden: Mapping[str, tuple[str, ...]]) -> None:
+    """Take the fields out of a payload that the teams of the sender hide."""
+    for name, model in _PAYLOAD_MODELS.items():
+        if isinstance(data.get(name), dict):
+            data[name] = {field: value for field, value in data[name].items() if field not in hidden.get(model, ())}
+
+
+_PAYLOAD_MODELS = {"lead": "lead", "call": "call", **{f"{side}_conversion": "conversion" for side in SIDES}}
+"""Part of a payload -> the model that its fields are of."""
 
 
 def _call(person: Person, request: WebhookFireRequested) -> Call | None:

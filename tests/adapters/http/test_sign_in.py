@@ -328,10 +328,10 @@ async def test_answers_name_the_user_who_asked(town: Any, company: Any) -> None:
     await superusers(company, ADA)
     headers = await session(town, company)
 
-    async def made(collection: str, name: str, **fields: Any) -> dict[str, Any]:
+    async def made(collection: str, root: str, **fields: Any) -> dict[str, Any]:
         answer = await town.client.post(f"/api/v1/{collection}", headers=headers, json=fields)
         assert answer.status_code in {200, 201}, answer.text
-        shown: dict[str, Any] = answer.json()[name]
+        shown: dict[str, Any] = answer.json()[root]
         return shown
 
     assert (await made("agent_messages", "agent_message", content="Hello"))["user_id"] == ada["id"]

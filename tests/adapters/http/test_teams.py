@@ -77,7 +77,7 @@ async def test_a_team_is_made_shown_changed_listed_and_deleted(company: Any, oth
         "name": "Agents 2",
         "users_emails": [ADA],
         "superuser": True,
-        "permissions": {"lead": {"actions": ["read"], "scope": "all"}},
+        "permissions": {"lead": {"actions": ["read"], "scope": "all", "fields": {}}},
         "lead_filters": {"token_filters": [{"key": "roof", "value": "flat"}]},
     }
     for name, value in changes.items():
@@ -121,7 +121,7 @@ async def test_every_parameter_of_the_list_of_teams_takes_effect(company: Any) -
         ({"permissions": {"lead": {"actions": []}}}, "permissions"),
         ({"permissions": {"lead": {"actions": ["fly"]}}}, "permissions"),
         ({"permissions": {"lead": {"actions": ["read"], "scope": [1]}}}, "permissions"),
-        ({"permissions": {"lead": {"actions": ["read"], "fields": {"email": "none"}}}}, "permissions"),
+        ({"permissions": {"lead": {"actions": ["read"], "fields": {"email": "never"}}}}, "permissions"),
         ({"permissions": {"lead": {"actions": ["read"], "enabled": True}}}, "permissions"),
         ({"permissions": {"buyer": {"actions": ["read"], "scope": [1]}}}, "permissions.buyer.scope"),
         ({"permissions": {"buyer": {"actions": ["create"], "scope": [1]}}}, "permissions"),

@@ -44,6 +44,23 @@ def test_a_firing_for_a_lead_orders_one_delivery_and_moves_nothing(world: World)
     assert (answer.status, answer.record_type) == (201, "webhook_manual_fire")
 
 
+def test_a_firing_leaves_out_what_the_teams_of_its_sender_hide(world: World) -> None:
+    world.schedule({"id": "call", "kind": "call"}, record_id=2)
+    lead = world.submit(schedule_id=2, data={"roof": "flat"})
+    call_id = lead.flight.call_id if lead.flight else 0
+    hidden = {"lead": ("caller_id", "data"), "call": ("number_called", "token_values")}
+    fire(world, call_id=call_id, hidden=hidden)
+    command = world.commands[-1]
+    assert isinstance(command, PostWebhook)
+    for model, names in hidden.items():
+        assert command.payload["data"][model].keys().isdisjoint(names)
+        assert command.payload["data"][model]["id"]
+    fire(world, call_id=call_id)
+    whole = world.commands[-1]
+    assert isinstance(whole, PostWebhook)
+    assert whole.payload["data"]["lead"]["caller_id"] == lead.caller_id
+
+
 def test_each_firing_is_a_delivery_of_its_own(world: World) -> None:
     lead = world.submit()
     answers = [fire(world, lead_id=lead.id) for _ in range(3)]
