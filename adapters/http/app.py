@@ -52,6 +52,7 @@ from adapters.http.exchange.request_metrics import RequestMetrics
 from adapters.http.exchange.running import run_operation
 from adapters.http.exchange.sending import NO_CONTENT, EncodedResponse, build_asgi_response, build_response, request_id_of
 from adapters.http.exchange.settings import HttpSettings
+from adapters.http.exchange.short_requests import ShortRequests
 from adapters.http.exchange.unknown_keys import UnknownKeyLimiter
 from adapters.http.impressions.impressions import PAGE_PATH, allow_origin
 from adapters.observability.metrics import Metrics
@@ -128,6 +129,7 @@ def build_app(
     addresses = Limiter(settings.rates)
     unknown_keys = UnknownKeyLimiter(addresses, time.monotonic)
     active = ActiveCompanies(time.monotonic)
+    short_requests = ShortRequests()
     services = Services(
         requests=requests,
         impressions=impressions,
@@ -155,7 +157,8 @@ def build_app(
         active=active,
         exports=ExportSlots(active),
         streams=EventStreams(reads, announcements, watch.event_streams),
-        engine=EngineThread(),
+        engine=EngineThread(short_requests.are_waiting),
+        short_requests=short_requests,
         now=now,
         monotonic=time.monotonic,
         ready=ready,
@@ -198,6 +201,7 @@ class Api(Litestar):
         request_id = self._services.ids.new(self._services.now())
         state: dict[str, Any] = scope.setdefault("state", {})
         state["request_id"] = request_id
+        self._services.short_requests.begin(request_id)
         status = 0
 
         async def answer(message: Message) -> None:
@@ -224,6 +228,7 @@ class Api(Litestar):
             logger.warning("response.aborted", request_id=request_id, exc_info=error)
             raise
         finally:
+            self._services.short_requests.end(request_id)
             if "held" in state:
                 await state["held"].aclose()
             self._watch.record_answer(
@@ -335,6 +340,8 @@ async def _answer(services: Services, operation: Operation, request: HttpRequest
         reply = Reply(status=NO_CONTENT)
     else:
         reply = await run_operation(exchange)
+    if reply.stream is not None:
+        exchange.count_as_long()  # it is sent as its reader takes it
     if exchange.access is not None:
         state["company_id"] = exchange.access.company_id
     if services.settings.speed != 1.0:

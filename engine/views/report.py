@@ -6,7 +6,9 @@ are instants computed here, so that the database's zone tables do not matter. A 
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
+from functools import lru_cache
+from operator import itemgetter
 from typing import Any
 
 from msgspec import Struct
@@ -24,6 +26,12 @@ CELLS_MAX = 100_000
 FIVE_MINUTES = 5 * MINUTE
 MONTHS_A_YEAR = 12
 AMOUNT_DIGITS = 4
+
+LOCAL_TIMES_MAX = 16
+"""Local times remembered: a bucket asks for those of its edges several times, then never again."""
+
+ADDED_AT_ONCE = 2_000
+"""Groups of which one column is added up without a break: 0.1 ms, during which no other thread runs."""
 
 Key = str | int | float | bool | None
 Sums = Mapping[str, float]
@@ -185,9 +193,10 @@ def grouping(name: str, since: Instant | None, until: Instant | None, zone_name:
     if name not in TIME_UNITS or since is None or until is None:
         return Grouping(name)
     try:
-        edges = tuple(_edges(name, since, until, zone_name))
+        named = [(edge, _name(name, edge, zone_name)) for edge in _edges(name, since, until, zone_name)]
+        edges, names = zip(*named, strict=True)
         to_datetime(edges[-1])
-        return Grouping(name, edges, tuple(_name(name, edge, zone_name) for edge in edges[:-1]))
+        return Grouping(name, edges, names[:-1])
     except TooManyBucketsError:
         raise
     except (OverflowError, ValueError):
@@ -213,8 +222,13 @@ def _edges(unit: str, since: Instant, until: Instant, zone_name: str) -> Iterabl
         yield edge
 
 
+@lru_cache(maxsize=LOCAL_TIMES_MAX)
+def _local(at: Instant, zone_name: str) -> datetime:
+    return local_datetime(at, zone_name)
+
+
 def _start(unit: str, at: Instant, zone_name: str) -> Instant:
-    local = local_datetime(at, zone_name)
+    local = _local(at, zone_name)
     if unit in {"created_at_hour", "created_at_five_minutes"}:
         into = (local.minute * 60 + local.second) * 1000 + at % 1000
         start = at - into % (HOUR if unit == "created_at_hour" else FIVE_MINUTES)
@@ -224,14 +238,14 @@ def _start(unit: str, at: Instant, zone_name: str) -> Instant:
 
 def _after_change(start: Instant, zone_name: str) -> Instant:
     """Return the start of an hour that would begin within another: the clock changed by half an hour since."""
-    minute = local_datetime(start, zone_name).minute
+    minute = _local(start, zone_name).minute
     return _next("created_at_hour", start - minute * MINUTE, zone_name) if minute else start
 
 
 def _next(unit: str, edge: Instant, zone_name: str) -> Instant:
     if unit == "created_at_five_minutes":
         return edge + FIVE_MINUTES
-    local = local_datetime(edge, zone_name)
+    local = _local(edge, zone_name)
     if unit == "created_at_hour":
         return _next_hour(edge, edge + HOUR - local.minute * MINUTE, zone_name)
     day = _first_day(unit, local.date())
@@ -245,8 +259,8 @@ def _next(unit: str, edge: Instant, zone_name: str) -> Instant:
 
 def _next_hour(edge: Instant, due: Instant, zone_name: str) -> Instant:
     """Return when the hour from `edge` ends: at `due`, or earlier where the clock jumped from half past to a full hour."""
-    jumped_at = due - local_datetime(due, zone_name).minute * MINUTE
-    is_full_hour = local_datetime(jumped_at, zone_name).minute == 0
+    jumped_at = due - _local(due, zone_name).minute * MINUTE
+    is_full_hour = _local(jumped_at, zone_name).minute == 0
     return jumped_at if edge < jumped_at and is_full_hour else due
 
 
@@ -257,7 +271,7 @@ def _first_day(unit: str, day: date) -> date:
 
 
 def _name(unit: str, edge: Instant, zone_name: str) -> str:
-    local = local_datetime(edge, zone_name)
+    local = _local(edge, zone_name)
     if unit in {"created_at_hour", "created_at_five_minutes"}:
         return local.isoformat(timespec="minutes")  # with its offset: 01:00 may come twice
     return local.strftime("%Y-%m" if unit == "created_at_month" else "%Y-%m-%d")
@@ -286,7 +300,6 @@ def report(groups: Sequence[Group], measure: Measure, category: Grouping, pivot:
     ordered = sorted(by_category, key=lambda key: (-by_category[key][first], _sort_key(key)))
     categories = tuple(range(1, count + 1)) if category.names else tuple(ordered)
     pivots = tuple(range(1, len(pivot.names) + 1)) if pivot.names else tuple(sorted(by_pivot, key=_sort_key))
-    overall = {name: sum(group.sums[name] for group in groups) for name in measure.sums}
     return Report(
         categories=tuple(category.key(key) for key in categories),
         pivots=tuple(pivot.key(key) for key in pivots),
@@ -299,7 +312,7 @@ def report(groups: Sequence[Group], measure: Measure, category: Grouping, pivot:
             measure,
         ),
         totals=LazyMetrics({category.key(key): sums for key, sums in by_category.items() if category.has(key)}, measure),
-        overall=metrics(overall, measure),
+        overall=metrics(_added_up(groups, measure), measure),
     )
 
 
@@ -318,6 +331,16 @@ def _sums_by(groups: Sequence[Group], measure: Measure, key: Callable[[Group], A
         sums = found.setdefault(key(group), dict.fromkeys(measure.sums, 0))
         for name in measure.sums:
             sums[name] += group.sums[name]
+    return found
+
+
+def _added_up(groups: Sequence[Group], measure: Measure) -> Sums:
+    """Return the sums of all groups, column by column: several times faster than group by group."""
+    found: Sums = dict.fromkeys(measure.sums, 0)
+    waiting = [group.sums for group in groups]
+    for start in range(0, len(waiting), ADDED_AT_ONCE):
+        some = waiting[start : start + ADDED_AT_ONCE]
+        found = {name: sum(map(itemgetter(name), some), found[name]) for name in measure.sums}
     return found
 
 

@@ -124,6 +124,7 @@ async def reply_with_list(
         return reply_with_page(
             exchange, name, await fetch_page(parameters, paging, read), paging=paging, columns=columns, view=view
         )
+    exchange.count_as_long()
     async with exchange.services.exports.acquire_batch(exchange.company_id):  # as much work as several batches of an export
         page = await read(paging)
         shown = partial(reply_with_page, exchange, name, page, paging=paging, columns=columns, view=view, pace=in_slices)

@@ -53,6 +53,7 @@ from adapters.http.exchange.provider_services import ProviderServices
 from adapters.http.exchange.rates import Limiter
 from adapters.http.exchange.report_slots import EngineThread, ReportSlots
 from adapters.http.exchange.settings import HttpSettings
+from adapters.http.exchange.short_requests import ShortRequests
 from adapters.reads.ports import (
     Heartbeats,
     IdempotencyKeys,
@@ -139,6 +140,7 @@ class Services(Struct, frozen=True, kw_only=True):
     exports: ExportSlots
     streams: EventStreams
     engine: EngineThread
+    short_requests: ShortRequests
     now: Callable[[], Instant]
     monotonic: Callable[[], float]
     ready: Callable[[], Awaitable[Mapping[str, str]]]
@@ -340,6 +342,10 @@ class Exchange:
         """Enter a context that is left when the answer ends, whether sent or aborted. Raises what entering raises."""
         held: AsyncExitStack = self.request.scope["state"].setdefault("held", AsyncExitStack())
         return await held.enter_async_context(block)
+
+    def count_as_long(self) -> None:
+        """Let the engine thread compute without pauses for this request: it is a report, an export or a stream itself."""
+        self.services.short_requests.end(self.request_id)
 
     async def release_held(self) -> None:
         """Leave the held contexts now: the server may report the end of an answer late."""

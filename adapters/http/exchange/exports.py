@@ -68,6 +68,7 @@ async def stream_csv(exchange: Exchange, read: Read, paging: Paging, columns: Se
     The first rows are read before the answer begins, so that an unavailable database still gives a problem. An export slot
     is held until the answer has ended. Raises `ProblemError` if no slot is free.
     """
+    exchange.count_as_long()
     await exchange.hold_until_answered(exchange.services.exports.acquire_export(exchange.company_id))
     paging = Paging(per_page=BATCH_ROWS, order=paging.order, descending=paging.descending, counted=False)
     read_batch = partial(_read_batch, exchange, read, columns, view)

@@ -23,6 +23,7 @@ async def _run_handler(exchange: Exchange) -> Reply:
     operation, services = exchange.operation, exchange.services
     if operation.rate != "report":
         return await operation.handler(exchange)
+    exchange.count_as_long()
     company_id = exchange.company_id
     is_shared = partial(services.active.has_others, company_id)
     async with hold_with_cooldown(services.reports.acquire(company_id), COOLDOWN_SHARE, is_shared):

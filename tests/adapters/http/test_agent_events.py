@@ -371,3 +371,9 @@ async def test_a_stream_that_opens_while_the_process_stops_is_refused(
             late = await company.send("GET", path_of(ada), headers=STREAM)
         assert (late.status_code, late.json()["code"], late.headers["retry-after"]) == (503, "streams_busy", "10")
         await all_closed(town)
+
+
+async def test_an_open_stream_slows_no_report_down(town: Any, company: Any) -> None:
+    async with heard(town, company, await agent(company)) as page:
+        assert (await page.next())[1] == "ready"
+        assert not town.app._services.short_requests.are_waiting()

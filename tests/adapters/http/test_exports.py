@@ -219,3 +219,43 @@ async def test_a_report_with_too_many_groups_is_refused_before_it_is_computed(
     monkeypatch.setattr("adapters.postgres.reports.GROUPS_MAX", 0)
     refused = await company.send("GET", "/api/v1/leads/reports", params={"category": "zip_postal_code"})
     assert (refused.status_code, list(refused.json()["errors"])) == (422, ["category"]), refused.text
+
+
+@pytest.mark.parametrize(
+    ("path", "is_short"),
+    [
+        ("/api/v1/leads", True),
+        ("/api/v1/leads?cursor=-1&per_page=100", True),
+        ("/api/v1/leads?cursor=-1&per_page=1000", False),
+        ("/api/v1/leads.csv", False),
+        ("/api/v1/leads/reports?category=status", False),
+    ],
+)
+async def test_the_thread_that_computes_pauses_for_pages_but_not_for_reports_and_exports(
+    town: Town, company: Company, monkeypatch: pytest.MonkeyPatch, path: str, is_short: bool
+) -> None:
+    await with_leads(company, 1)
+    services = town.app._services
+    seen: list[bool] = []
+
+    def look(name: str) -> None:
+        real = getattr(services.reads, name)
+
+        async def read(*arguments: Any, **more: Any) -> Any:
+            seen.append(services.short_requests.are_waiting())
+            return await real(*arguments, **more)
+
+        monkeypatch.setattr(services.reads, name, read)
+
+    look("leads")
+    look("sums")
+    assert (await company.send("GET", path)).status_code == 200
+    assert seen
+    assert set(seen) == {is_short}
+    assert not services.short_requests.are_waiting()
+
+
+async def test_a_request_that_fails_is_no_longer_waited_for(town: Town, company: Company) -> None:
+    assert (await company.send("GET", "/api/v1/leads?no_such=1")).status_code == 422
+    assert (await company.send("GET", "/no/such/path")).status_code == 404
+    assert not town.app._services.short_requests.are_waiting()

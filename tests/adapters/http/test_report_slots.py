@@ -3,13 +3,23 @@
 import asyncio
 import threading
 import time
+from collections.abc import Callable, Iterable, Sequence
 
 import pytest
 
 from adapters.http.exchange import report_slots
 from adapters.http.exchange.active_companies import COMPANIES_MAX, ActiveCompanies
 from adapters.http.exchange.problems import ProblemError
-from adapters.http.exchange.report_slots import WAITING_MAX, EngineThread, ReportSlots, hold_with_cooldown
+from adapters.http.exchange.report_slots import (
+    SMALL_ITEMS,
+    WAITING_MAX,
+    EngineThread,
+    ReportSlots,
+    SlicedSequence,
+    hold_with_cooldown,
+    in_slices,
+)
+from adapters.http.exchange.short_requests import ShortRequests
 
 HANG_SECONDS = 60.0
 
@@ -101,7 +111,7 @@ def test_companies_that_are_remembered_are_bounded() -> None:
 
 
 async def test_companies_take_turns_for_the_thread_that_computes() -> None:
-    engine, order, first = EngineThread(), list[int](), threading.Event()
+    engine, order, first = EngineThread(lambda: False), list[int](), threading.Event()
 
     def compute(company_id: int) -> None:
         first.wait(60)
@@ -115,3 +125,34 @@ async def test_companies_take_turns_for_the_thread_that_computes() -> None:
     await asyncio.gather(*long, short)
 
     assert order == [1, 1, 2, *[1] * 18]  # the second of the flood waited before the other company came
+
+
+@pytest.mark.parametrize(("slicing", "count"), [(in_slices, 5), (SlicedSequence, 5 * SMALL_ITEMS)])
+async def test_the_thread_that_computes_pauses_only_while_a_short_request_waits(
+    monkeypatch: pytest.MonkeyPatch, slicing: Callable[[Sequence[int]], Iterable[int]], count: int
+) -> None:
+    monkeypatch.setattr(report_slots, "SLICE_SECONDS", -1.0)  # each look at the clock ends a slice
+    pauses: list[float] = []
+    monkeypatch.setattr(time, "sleep", pauses.append)
+    requests = ShortRequests()
+    engine, items = EngineThread(requests.are_waiting), list(range(count))
+
+    def compute() -> list[int]:
+        return list(slicing(items))
+
+    assert await engine.run(1, compute) == items
+    assert pauses == []
+    requests.begin("short")
+    assert await engine.run(1, compute) == items
+    assert pauses == [report_slots.PAUSE_SECONDS] * 5
+    requests.end("short")
+    assert await engine.run(1, compute) == items
+    assert len(pauses) == 5
+
+
+def test_other_threads_that_compute_always_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(report_slots, "SLICE_SECONDS", -1.0)
+    pauses: list[float] = []
+    monkeypatch.setattr(time, "sleep", pauses.append)
+    assert list(in_slices(range(3))) == [0, 1, 2]
+    assert len(pauses) == 3
