@@ -8,10 +8,10 @@ ONLY ?=
 MINUTES ?= 60
 
 .DEFAULT_GOAL := help
-.PHONY: help install up test test-kit test-api lint format bench bench-large planted prove prove-caps prove-fair faults lock
+.PHONY: help install up test test-kit test-api lint format bench bench-large planted prove prove-caps prove-fair prove-texts prove-clocks faults lock
 
 help:  ## List the targets.
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-11s  %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s  %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 install:  ## Create .venv with the pinned dependencies (PYTHON=python3.12 chooses) and fetch Kafka's jars where Java and Maven are.
 	@deploy/install.sh "$(PYTHON)"
@@ -57,6 +57,12 @@ prove-caps: install  ## Let 10,000 leads compete for few calls, kill -9 schedule
 
 prove-fair: install  ## Measure one company's submissions beside another that misbehaves in seven ways (ARGS="--way wrong-keys --seconds 60").
 	@$(BIN)/python -m deploy.proof.neighbours $(ARGS)
+
+prove-texts: install  ## Post 33,000 texts of one company and ten of another, and count what was late or dropped (ARGS="--one-inbox").
+	@$(BIN)/python -m deploy.proof.texts $(ARGS)
+
+prove-clocks: install  ## Set the clock of each role a day wrong by libfaketime, at its start and while it runs (ARGS="--role gateway").
+	@$(BIN)/python -m deploy.proof.clocks $(ARGS)
 
 faults: install  ## Strike three brokers, every role and the database at random under load, and check that nothing is lost or doubled (MINUTES=10, ARGS="--seed 7").
 	@$(BIN)/python -m deploy.proof.faults --minutes $(MINUTES) $(ARGS)

@@ -7,6 +7,7 @@ it; it sends an e-mail or webhook again with the same id.
 
 import asyncio
 import uuid
+from collections.abc import Callable
 
 import structlog
 from msgspec import Struct
@@ -22,6 +23,7 @@ from adapters.observability.event_counter import EventCounter
 from adapters.observability.metrics import Metrics
 from engine.partition.ports import Clock, LogError, LogRecord
 from schemas.commands import Command, PlaceCall, SendSms
+from schemas.errors import DependencyError
 from schemas.instant import SECOND, Instant
 from schemas.outcomes import GATE_OUTCOMES, OUTCOME_TIMEOUT, OUTCOMES
 from schemas.requests import OutcomeRecorded
@@ -61,6 +63,10 @@ class ClaimedCommand(Struct, frozen=True, kw_only=True):
     """An earlier gateway may have given it to a provider: that is asked what became of it."""
 
 
+class WrongClockError(DependencyError):
+    """This machine's clock is not the database's: nobody knows what is late, or may go already."""
+
+
 class FinishedCommand(Struct, frozen=True, kw_only=True):
     """A claim whose command is finished; `result` is the outcome where it is not recorded yet."""
 
@@ -82,6 +88,7 @@ class CommandDelivery:
         outages: Outages,
         clock: Clock,
         metrics: Metrics,
+        clock_problem: Callable[[], str | None] = lambda: None,
     ) -> None:
         self._channel = channel
         self._claimant = claimant
@@ -89,6 +96,7 @@ class CommandDelivery:
         self._reports = reports
         self._outages = outages
         self._clock = clock
+        self._clock_problem = clock_problem
         self._metrics = metrics
         self._incarnation: Instant | None = None
         self._tally = EventCounter("commands.ended", kind=channel.kind)
@@ -125,6 +133,9 @@ class CommandDelivery:
             if await self._was_given(taken.command, claim):
                 return ClaimedCommand(claim=claim, lease=lease, is_resumed=True)
             return ClaimedCommand(claim=claim, lease=lease, refusal=await self._refusal(taken, claim))
+        except WrongClockError as error:
+            self._give_up(taken, lease, error)
+            return None
         except (PartitionLostError, asyncio.CancelledError):
             self._release_soon(lease, claiming)
             raise
@@ -146,10 +157,10 @@ class CommandDelivery:
         if refusal is not None:
             return FinishedCommand(claim=claim, lease=lease, result=refusal)
         try:
+            self._check_clock()
             lease.check()
-        except LeaseLostError as error:  # this process was suspended: the window may have closed too
-            logger.warning("lease.lost", kind=self._channel.kind, command_id=taken.command.command_id, reason=str(error))
-            self._release_soon(lease)
+        except (WrongClockError, LeaseLostError) as error:  # this process was suspended: the window may have closed too
+            self._give_up(taken, lease, error)
             return None
         try:
             return FinishedCommand(claim=claim, lease=lease, result=await self._call_provider(taken, lease))
@@ -171,6 +182,16 @@ class CommandDelivery:
                 await self._record(taken, finished)
         finally:
             self.leases.end(finished.lease)
+
+    def _check_clock(self) -> None:
+        if (problem := self._clock_problem()) is not None:
+            raise WrongClockError(f"the clock of this machine {problem}")
+
+    def _give_up(self, taken: TakenCommand, lease: Lease, error: LeaseLostError | WrongClockError) -> None:
+        """Release a claim under which the provider was not called: the command is claimed again."""
+        event = "lease.lost" if isinstance(error, LeaseLostError) else "clock.wrong"
+        logger.warning(event, kind=self._channel.kind, command_id=taken.command.command_id, reason=str(error))
+        self._release_soon(lease)
 
     async def _claim(self, command: Command, lease: Lease) -> CommandClaim:
         async def claim() -> CommandClaim:
@@ -223,6 +244,7 @@ class CommandDelivery:
                 outcome="unknown", detail="sent before the record of deliveries was lost and created again"
             )
         await taken.progress.wait_for_end()
+        self._check_clock()  # with nothing awaited before `now` is taken: a clock may be set at any moment
         now = self._clock.now()
         if taken.progress.fences.blocks(command, taken.record.offset):
             return DeliveryResult(outcome="rejected_at_gate", rang=False, detail="a later fence recalls this command")

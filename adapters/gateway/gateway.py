@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import uuid
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
@@ -83,7 +83,8 @@ class _ForeignCommandError(SenderError):
 class Gateway:
     """One channel in one process. `assign` sets its partitions, at any time; `run` works until `stop`.
 
-    `drain_seconds` bounds how long `run` waits after `stop` for its provider.
+    `drain_seconds` bounds how long `run` waits after `stop` for its provider. While there is a `clock_problem`, nothing
+    is given to a provider, and nothing is dropped as late.
     """
 
     def __init__(
@@ -97,6 +98,7 @@ class Gateway:
         names: TopicNames = TopicNames(),  # noqa: B008 - frozen
         queued_max: int = QUEUED_MAX,
         drain_seconds: float = DRAIN_SECONDS,
+        clock_problem: Callable[[], str | None] = lambda: None,
     ) -> None:
         self.channel = channel
         self.outages = Outages()
@@ -116,6 +118,7 @@ class Gateway:
         self._saved: dict[int, int] = {}
         self._contacts: dict[str, deque[TakenCommand]] = {}
         self._drain_seconds = drain_seconds
+        self._clock_problem = clock_problem
         self._stopping = asyncio.Event()
         self._serving: dict[asyncio.Task[None], None] = {}
         """In the order of their start: they are cancelled in that order, so that a simulated run is the same each time."""
@@ -164,6 +167,7 @@ class Gateway:
             outages=self.outages,
             clock=self._clock,
             metrics=self._metrics,
+            clock_problem=self._clock_problem,
         )
         try:
             async with asyncio.TaskGroup() as tasks:
@@ -387,11 +391,10 @@ class Gateway:
 
         The slot covers what must not wait between claim and provider; the outcome is recorded without one.
         """
-        if not taken.progress.revoked:
-            await sleep_until(self._clock, taken.command.not_before)
         while not taken.progress.revoked:
+            await sleep_until(self._clock, taken.command.not_before)  # each time: the clock may have been set meanwhile
             try:
-                finished = await self._claim_and_execute(taken, delivery)
+                finished = await self._claim_and_execute(taken, delivery) if self._clock_problem() is None else None
                 if finished is not None:
                     await delivery.record_and_post(taken, finished)
                     return True

@@ -109,8 +109,11 @@ class GatewayRegistry(Protocol):
     tests/adapters/http/test_unserved.py on a real database.
     """
 
-    async def renew(self, process: str, providers: Mapping[Kind, str]) -> None:
-        """Register that a process serves these channels by these providers now; renewed every few seconds."""
+    async def renew(self, process: str, providers: Mapping[Kind, str]) -> Instant:
+        """Register that a process serves these channels by these providers; renewed every few seconds.
+
+        Return the database's time (wall time).
+        """
         ...
 
     async def stop(self, process: str) -> None:

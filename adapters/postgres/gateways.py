@@ -3,7 +3,8 @@
 Times are of the database's clock, so that the clocks of processes do not matter.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
+from typing import TypeVar
 
 from adapters.errors import StoreError
 from adapters.gateway.ports import Kind
@@ -13,6 +14,9 @@ from adapters.postgres.pool import FAILURES, Pool
 from adapters.postgres.sql import Schemas, queries
 from adapters.providers.registry import installed
 from adapters.reads.ports import Serving
+from schemas.instant import Instant, from_datetime
+
+T = TypeVar("T")
 
 RENEW_SECONDS = 15.0
 
@@ -33,9 +37,10 @@ class PostgresGateways:
         self._pool = pool
         self._sql = queries("gateways", schemas)
 
-    async def renew(self, process: str, providers: Mapping[Kind, str]) -> None:
-        """Store that a process serves these channels now."""
+    async def renew(self, process: str, providers: Mapping[Kind, str]) -> Instant:
+        """Store that a process serves these channels, and return the database's time."""
         await self._execute("renew", process, list(providers), list(providers.values()))
+        return from_datetime(await self._run(self._pool.fetchval(self._sql["time"])))
 
     async def stop(self, process: str) -> None:
         """Store that a process has stopped."""
@@ -46,8 +51,12 @@ class PostgresGateways:
         await self._execute("forget", RETENTION_SECONDS)
 
     async def _execute(self, name: str, *values: object) -> None:
+        await self._run(self._pool.execute(self._sql[name], *values))
+
+    @staticmethod
+    async def _run(query: Awaitable[T]) -> T:
         try:
-            await self._pool.execute(self._sql[name], *values)
+            return await query
         except FAILURES as error:
             raise StoreError(f"{type(error).__name__}: {error}") from error
 

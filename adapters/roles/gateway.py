@@ -20,6 +20,7 @@ from adapters.gateway.channels import (
     sms_channel,
     webhook_channel,
 )
+from adapters.gateway.compared_clock import ComparedClock
 from adapters.gateway.configured import ConfiguredProviders
 from adapters.gateway.delivery import SHUTDOWN_SECONDS
 from adapters.gateway.gateway import Gateway
@@ -73,6 +74,7 @@ class GatewayRole:
         self._memberships: list[GroupMembership] = []
         self._process = f"{socket.gethostname()}/{os.getpid()}/{uuid.uuid4()}"
         self._unregistered: str | None = "not registered yet"
+        self._compared = ComparedClock(context.clock)
 
     async def run(self, stop: asyncio.Event) -> None:
         """Carry out commands until `stop` is set."""
@@ -112,10 +114,10 @@ class GatewayRole:
             await pool.close()
 
     async def _register(self, register: GatewayRegistry) -> None:
-        """Renew the registration of the served channels until cancelled."""
+        """Renew the registration of the served channels, and compare the clocks, until cancelled."""
         while True:
             try:
-                await register.renew(self._process, self._providers)
+                await self._compared.compare(lambda: register.renew(self._process, self._providers))
                 self._unregistered = None
             except StoreError as error:
                 self._unregistered = str(error)
@@ -150,6 +152,8 @@ class GatewayRole:
         if not self._memberships:
             return {"gateway": "starting"}
         found = {} if self._unregistered is None else {"database": self._unregistered}
+        if self._unregistered is None and self._compared.problem is not None:
+            found["clock"] = f"the clock of this machine {self._compared.problem}"
         for gateway, membership in zip(self._gateways, self._memberships, strict=True):
             problems = gateway.problems()
             if membership.problem is not None:
@@ -167,6 +171,7 @@ class GatewayRole:
             metrics=self._metrics,
             names=context.names,
             drain_seconds=context.settings.drain_seconds,
+            clock_problem=lambda: self._compared.problem,
         )
 
     def _membership(self, gateway: Gateway) -> GroupMembership:

@@ -7,6 +7,9 @@ SELECT $1, served.channel, served.provider, clock_timestamp()
     ON CONFLICT (process, channel) DO UPDATE
    SET provider = excluded.provider, renewed_at = excluded.renewed_at, stopped_at = NULL;
 
+-- time --
+SELECT clock_timestamp();
+
 -- stop --
 UPDATE {work}.gateways SET stopped_at = clock_timestamp() WHERE process = $1;
 

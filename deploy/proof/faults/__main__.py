@@ -30,7 +30,7 @@ from engine.partition.ports import LogError
 @click.option("--minutes", type=click.FloatRange(0.1, 1_440.0), default=60.0, show_default=True, help="Of faults.")
 @click.option("--per-second", type=click.FloatRange(1.0, 200.0), default=40.0, show_default=True, help="Submissions.")
 @click.option("--seed", type=int, help="Of the faults and their moments.  [random; printed]")
-@click.option("--only", multiple=True, help="Only faults with these words: broker, killed, 'gateway paused', …")
+@click.option("--only", multiple=True, help="Only faults with these words: broker, killed, 'gateways rolled', …")
 @click.option("--keep", type=click.Path(path_type=Path), help="Work in this folder and leave it.")
 def main(minutes: float, per_second: float, seed: int | None, only: tuple[str, ...], keep: Path | None) -> None:
     """Strike a deployment at random, and judge what is left."""

@@ -140,7 +140,7 @@ async def _strike(plan: StrikePlan, striker: Striker, trickle: Trickle, rng: ran
     while time.monotonic() - begun < plan.seconds:
         await asyncio.sleep(rng.uniform(*CALM_SECONDS))
         if not bag:
-            bag = [one for one in striker.bag() if not plan.only or any(words in one.row for words in plan.only)]
+            bag = _chosen(striker, plan.only)
         if time.monotonic() - rolled_at >= ROLL_SECONDS:
             rolled_at = time.monotonic()
             strike = striker.rolling()
@@ -148,6 +148,13 @@ async def _strike(plan: StrikePlan, striker: Striker, trickle: Trickle, rng: ran
             strike = bag.pop()
         recoveries.append(await _recovery(strike, trickle, say))
     return recoveries
+
+
+def _chosen(striker: Striker, only: Sequence[str]) -> list[Strike]:
+    """Return the strikes with these words; without words all but the rolling of gateways, which has its own time."""
+    if not only:
+        return striker.bag()
+    return [one for one in (*striker.bag(), striker.rolling()) if any(words in one.row for words in only)]
 
 
 async def _recovery(strike: Strike, trickle: Trickle, say: Say) -> Recovery:

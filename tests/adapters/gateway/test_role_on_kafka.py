@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 import pytest
 from msgspec.structs import replace
 
+from adapters import clock as clock_module
 from adapters.clock import wall_now
 from adapters.gateway.ports import DeliveryResult, Report
 from adapters.observability.metrics import Metrics
@@ -20,7 +21,7 @@ from adapters.roles.gateway import GatewayRole
 from adapters.roles.group_membership import GroupMembership
 from adapters.settings import ChannelName, Settings
 from schemas.commands import HangUp, PlaceCall, PressKeys, SendSms
-from schemas.instant import DAY
+from schemas.instant import DAY, HOUR
 from tests.adapters.gateway.world import Town, command_of, until
 
 PARTITIONS = 3
@@ -166,3 +167,32 @@ async def test_a_graceful_stop_waits_for_what_every_channel_has_given_to_its_pro
 
     assert len(outcomes) == len(dict(outcomes)) == 20
     assert sorted(dict(outcomes).values()) == ["busy"] * 10 + ["delivered"] * 10
+
+
+@pytest.mark.parametrize("hours", [2, -2], ids=["ahead", "behind"])
+async def test_a_role_on_a_wrong_clock_is_not_ready_and_drops_nothing_as_late(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, hours: int
+) -> None:
+    let_go, stop = asyncio.Event(), asyncio.Event()
+    let_go.set()
+    asked: set[str] = set()
+    monkeypatch.setattr(gateway_role, "SandboxSms", lambda _: HeldCarrier(asked, let_go))
+    offsets = [hours * HOUR]
+    monkeypatch.setattr(clock_module, "wall_now", lambda: wall_now() + offsets[0])
+    async with open_context(replace(settings, channels=("sms",), sandbox=("sms",))) as context:
+        await prepare(context)
+        texts = Town(context.log, "sms", PARTITIONS, context.names)
+        window = {"not_before": 0, "not_after": wall_now() + HOUR, "decided_at": wall_now() + DAY}
+        await texts.append(command_of("sms", 1, **window))
+        role = GatewayRole(context, Metrics())
+        working = asyncio.create_task(role.run(stop))
+        try:
+            said = await until(lambda: role.problems().get("clock", ""), lambda words: "the database's. " in words)
+            assert (" s ahead of the" if hours > 0 else " s behind the") in said
+            assert (await texts.outcomes(), asked) == ([], set())
+            offsets[0] = 0
+            assert await texts.outcome() == [("command-1", "delivered")]
+            assert "clock" not in role.problems()
+        finally:
+            stop.set()
+            await working

@@ -8,6 +8,7 @@ import pytest
 from adapters.gateway.ports import Kind
 from adapters.postgres.gateways import PostgresGateways, PostgresServing
 from adapters.reads.ports import ReadsUnavailableError, Serving
+from schemas.instant import from_datetime
 from tests.adapters.http.conftest import STEPS, Company, Town
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -52,6 +53,14 @@ async def test_a_step_on_a_channel_that_nobody_serves_is_refused_with_the_step_a
     }
     assert "No gateway serves sms,call, so nothing would come of step text-1, step later." in problem["detail"]
     assert "--channels sms,call" in problem["detail"]
+
+
+async def test_a_gateway_that_registers_learns_the_time_of_the_database(town: Town) -> None:
+    before = from_datetime(await town.pool.fetchval("SELECT clock_timestamp()"))
+    time = await PostgresGateways(town.pool).renew("timed", {"email": "smtp"})
+    after = from_datetime(await town.pool.fetchval("SELECT clock_timestamp()"))
+
+    assert before <= time <= after
 
 
 async def test_what_asks_for_served_channels_or_for_none_is_published(town: Town, company: Company) -> None:
