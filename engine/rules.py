@@ -122,6 +122,11 @@ class Rules:
         body = self._live.get((record_type, record_id))
         return body if isinstance(body, kind) else None
 
+    def last_body(self, kind: type[B], record_type: str, record_id: int) -> B | None:
+        """Return the newest body of a record of a type, deleted or not."""
+        body = self._bodies.get((record_type, record_id))
+        return body if isinstance(body, kind) else None
+
     def schedule(self, schedule_id: int | None, version: int | None) -> Schedule | None:
         """Return a schedule as it was at a version, deleted or not."""
         return self._schedules.get((schedule_id, version))

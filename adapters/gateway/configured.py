@@ -41,6 +41,10 @@ logger = structlog.get_logger(__name__)
 Ask = Callable[[Connection], Awaitable[Placed | DeliveryResult]]
 
 
+class UnwrittenOrderError(NotPlacedError):
+    """The database is away: no provider was asked, and none may be asked."""
+
+
 class ConfiguredProviders:
     """A `VoiceProvider`, `SmsProvider` and `EmailProvider` of one channel. `names` are the providers that may be used."""
 
@@ -100,6 +104,9 @@ class ConfiguredProviders:
             try:
                 opened = self._connections.open(configuration)
                 answer = await self._ask(opened, command, ask)
+            except UnwrittenOrderError as error:  # our fault: it says nothing of the account, nor would another do better
+                reasons.append(str(error))
+                break
             except RefusedOrderError as error:
                 endpoint.succeeded()
                 reasons.append(f"{configuration.body.name}: {error}")
@@ -126,12 +133,12 @@ class ConfiguredProviders:
         return self._endpoints.of(company_id, f"{CONFIGURATION} {configuration_id}")
 
     async def _ask(self, opened: Opened, command: OrderCommand, ask: Ask) -> Placed | DeliveryResult:
-        """Write the order down, then give it to a provider."""
+        """Write the order down, then give it to a provider. Raises `UnwrittenOrderError` where the database is away."""
         check_lease()
         try:
             await self._orders.begin(command, self._channel, opened.id)
         except StoreError as error:
-            raise NotPlacedError(f"the order could not be written down: {error}") from error
+            raise UnwrittenOrderError(f"the order could not be written down: {error}") from error
         check_lease()
         return await ask(opened.connection)
 

@@ -23,6 +23,18 @@ class NamedConfiguration(Struct, frozen=True):
     record: Record
     body: ProviderConfiguration
 
+    @property
+    def is_deleted(self) -> bool:
+        """Return whether it serves no more than the orders that it was given."""
+        return self.record.deleted_at is not None
+
+
+def last_configuration(rules: Rules, configuration_id: int) -> NamedConfiguration | None:
+    """Return a provider configuration, deleted or not: its orders outlive it."""
+    record = rules.record("provider_configuration", configuration_id)
+    body = rules.last_body(ProviderConfiguration, "provider_configuration", configuration_id)
+    return None if record is None or body is None else NamedConfiguration(record, body)
+
 
 def callback_token(deployment_secret: str, company_id: int, configuration_id: int, generation: int) -> str:
     """Return the token of one generation of a provider configuration."""
@@ -36,14 +48,13 @@ def callback_url(public_url: str, provider: str, token: str) -> str:
 
 
 def find_configuration(rules: Rules, deployment_secret: str, provider: str, token: str) -> NamedConfiguration | None:
-    """Return the live configuration that a token of a URL names, or None where it names none of that provider."""
+    """Return the configuration that a token of a URL names, deleted or not; None where it names none of that provider."""
     match = _TOKEN.fullmatch(token)
     if match is None:
         return None
-    configuration_id = int(match[1])
-    body = rules.body(ProviderConfiguration, "provider_configuration", configuration_id)
-    record = rules.record("provider_configuration", configuration_id)
-    if body is None or record is None or body.provider != provider:
+    found = last_configuration(rules, int(match[1]))
+    if found is None or found.body.provider != provider:
         return None
-    expected = callback_token(deployment_secret, record.company_id, configuration_id, body.callback_generation)
-    return NamedConfiguration(record, body) if compare_digest(expected, token) else None
+    record, body = found.record, found.body
+    expected = callback_token(deployment_secret, record.company_id, record.id, body.callback_generation)
+    return found if compare_digest(expected, token) else None

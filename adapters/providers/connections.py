@@ -7,14 +7,13 @@ import msgspec
 from msgspec import Struct, structs
 
 from adapters.gateway.ports import DeliveryResult, NotPlacedError
-from adapters.providers.callback_tokens import NamedConfiguration, callback_token, callback_url
+from adapters.providers.callback_tokens import NamedConfiguration, callback_token, callback_url, last_configuration
 from adapters.providers.orders import Orders, StoredOrder
 from adapters.providers.ports import Connection, Provider, ProviderAccount, ProviderHttp
 from adapters.providers.registry import UnknownProviderError, find_provider, read_settings
 from adapters.providers.sealing import UnreadableSecretError, unseal
 from engine.rules import Rules
 from schemas.instant import Instant
-from schemas.records import ProviderConfiguration
 
 CONNECTIONS_MAX = 10_000
 """The least recently used one is forgotten beyond this; it is opened again in microseconds."""
@@ -63,12 +62,11 @@ class Connections:
         return opened
 
     def open_stored(self, rules: Rules, order: StoredOrder) -> Opened:
-        """Return the connection of an order. Raises `UnusableConfigurationError`."""
-        record = rules.record("provider_configuration", order.configuration_id)
-        body = rules.body(ProviderConfiguration, "provider_configuration", order.configuration_id)
-        if record is None or body is None or record.company_id != order.company_id:
-            raise UnusableConfigurationError(f"provider configuration {order.configuration_id} was deleted")
-        return self.open(NamedConfiguration(record, body))
+        """Return the connection of an order, whose configuration may be deleted. Raises `UnusableConfigurationError`."""
+        configuration = last_configuration(rules, order.configuration_id)
+        if configuration is None or configuration.record.company_id != order.company_id:
+            raise UnusableConfigurationError(f"provider configuration {order.configuration_id} is unknown")
+        return self.open(configuration)
 
     def _open(self, configuration: NamedConfiguration) -> Opened:
         record, body = configuration.record, configuration.body

@@ -9,7 +9,7 @@ from adapters.http.calls.calls import render
 from adapters.http.exchange.exchange import Exchange, Operation, Reply
 from adapters.http.exchange.parameters import Parameters
 from adapters.http.exchange.people import location_fields, read_number_field
-from adapters.http.exchange.references import is_known
+from adapters.http.exchange.references import has_been_own, is_known
 from adapters.http.exchange.writes import submit_change
 from adapters.http.schema.inputs import BOOLEAN, ID, MOMENT, MONEY, MONEY_MAX, TEXT, choice, text, whole
 from adapters.http.schema.shapes import nullable, one_of
@@ -135,6 +135,10 @@ async def _told(exchange: Exchange, parameters: Parameters) -> dict[str, Any]:
     for field, buyer_id in buyers.items():
         if buyer_id is not None and not await is_known(exchange, "buyer", buyer_id):
             parameters.refuse(field, f"names no buyer: {buyer_id}")
+    configuration_id = parameters.id("provider_configuration_id")
+    # A call outlives its account: one that was deleted meanwhile is still named.
+    if configuration_id is not None and not await has_been_own(exchange, "provider_configuration", configuration_id):
+        parameters.refuse("provider_configuration_id", f"names no provider configuration: {configuration_id}")
     return {
         **buyers,
         "buyer_answered_at": parameters.read("buyer_answered_at", parse_moment, code="bad_date"),
@@ -145,7 +149,8 @@ async def _told(exchange: Exchange, parameters: Parameters) -> dict[str, Any]:
         "recording_url": parameters.read("recording_url", partial(parse_text, most=2_000)),
         "provider": parameters.text("provider"),
         "provider_ref": parameters.text("provider_sid"),
-        **{name: parameters.id(name) for name in ("agent_id", "ring_pool_id", "provider_configuration_id")},
+        **{name: parameters.id(name) for name in ("agent_id", "ring_pool_id")},
+        "provider_configuration_id": configuration_id,
         "transcription_status": parameters.choice("transcription_status", TRANSCRIPTION_STATUSES),
         "detail": parameters.read("detail", partial(parse_text, most=DETAIL_LENGTH_MAX)),
     }

@@ -25,6 +25,19 @@ async def is_known(exchange: Exchange, record_type: str, record_id: int) -> bool
     return is_own(exchange, record_type, record_id)
 
 
+async def has_been_own(exchange: Exchange, record_type: str, record_id: int) -> bool:
+    """Return whether the company has or had a record; read the rules to their current end before False."""
+    if _was_own(exchange, record_type, record_id):
+        return True
+    await exchange.services.authenticator.refresh()
+    return _was_own(exchange, record_type, record_id)
+
+
+def _was_own(exchange: Exchange, record_type: str, record_id: int) -> bool:
+    record = exchange.services.source.rules.record(record_type, record_id)
+    return record is not None and record.company_id == exchange.company_id
+
+
 async def read_with_references(exchange: Exchange, read: Callable[[Parameters], T]) -> T:
     """Read the fields and return the result; if a record is unknown, read the rules to their current end and try again."""
     parameters = Parameters(exchange.fields)

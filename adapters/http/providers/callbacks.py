@@ -78,6 +78,8 @@ async def _take(
         case TextReport():
             await _take_text(exchange, opened, reading)
         case InboundCallReport():
+            if opened.configuration.is_deleted:
+                raise not_found("callback")  # a deleted account takes no calls; a text to it may be a STOP
             return await _take_call(exchange, opened, callback, reading)
         case None:
             logger.info("callback.ignored", provider=opened.provider.name, configuration_id=opened.id)

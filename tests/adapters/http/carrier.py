@@ -1,8 +1,9 @@
 """A company whose calls and texts go through a fake of Twilio: the gateway's side, the vendor's, and the API between."""
 
-from collections.abc import AsyncIterator, Mapping
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 from adapters.clock import wall_now
 from adapters.gateway.addresses import networks
@@ -13,11 +14,14 @@ from adapters.providers.connections import Connections
 from adapters.providers.provider_http import GuardedProviderHttp
 from schemas.commands import PlaceCall, SendSms
 from schemas.wire import from_json
-from tests.adapters.http.conftest import SECRET_KEY
+from tests.adapters.http.conftest import SECRET_KEY, WAIT_SECONDS
 from tests.adapters.providers.fake_twilio import ACCOUNT, TOKEN, FakeTwilio
 
 PUBLIC = "https://leads.example.com"
 NUMBER = "+12125550199"
+LOOK_SECONDS = 0.01
+
+T = TypeVar("T")
 
 
 class Carrier:
@@ -78,11 +82,14 @@ class Carrier:
         assert answer.status_code == 201, answer.text
         self.lead_id = answer.json()["lead"]["id"]
         command_type: Any = PlaceCall if kind == "call" else SendSms
-        for _ in range(200):
+
+        async def look() -> Any:
             async for command in self._commands(f"commands.{kind}", command_type):
                 if command.lead_id == self.lead_id:
                     return command
-        raise AssertionError("no command came")
+            return None
+
+        return await seen_in_time(look, lambda command: command is not None)
 
     async def _commands(self, topic: str, command_type: Any) -> AsyncIterator[Any]:
         log = self.town.context.log
@@ -103,29 +110,37 @@ class Carrier:
         return command, next(iter(self.twilio.calls.values()))
 
     async def lead(self, **until: Any) -> dict[str, Any]:
-        found: dict[str, Any] = {}
-        for _ in range(200):
-            found = (await self.company.send("GET", f"/api/v1/leads/{self.lead_id}")).json()["lead"]
-            if all(found[name] == value for name, value in until.items()):
-                return found
-        raise AssertionError({name: found[name] for name in until})
+        return await self._shown(f"/api/v1/leads/{self.lead_id}", "lead", until)
 
     async def inbound(self, reference: str, **until: Any) -> dict[str, Any]:
-        found: dict[str, Any] = {}
-        for _ in range(200):
+        async def look() -> dict[str, Any]:
             calls = (await self.company.send("GET", "/api/v1/calls")).json()["calls"]
-            found = next((call for call in calls if call["provider_sid"] == reference), {})
-            if found and all(found[name] == value for name, value in until.items()):
-                return found
-        raise AssertionError(found)
+            return next((call for call in calls if call["provider_sid"] == reference), {})
+
+        return await seen_in_time(look, lambda found: bool(found) and has(found, until))
 
     async def call(self, command: PlaceCall, **until: Any) -> dict[str, Any]:
-        found: dict[str, Any] = {}
-        for _ in range(200):
-            found = (await self.company.send("GET", f"/api/v1/calls/{command.call_id}")).json()["call"]
-            if all(found[name] == value for name, value in until.items()):
-                return found
-        raise AssertionError({name: found[name] for name in until})
+        return await self._shown(f"/api/v1/calls/{command.call_id}", "call", until)
+
+    async def _shown(self, path: str, root: str, until: Mapping[str, Any]) -> dict[str, Any]:
+        async def look() -> dict[str, Any]:
+            found: dict[str, Any] = (await self.company.send("GET", path)).json()[root]
+            return found
+
+        return await seen_in_time(look, lambda found: has(found, until))
+
+
+def has(found: Mapping[str, Any], until: Mapping[str, Any]) -> bool:
+    return all(found[name] == value for name, value in until.items())
+
+
+async def seen_in_time(look: Callable[[], Awaitable[T]], is_good: Callable[[T], bool]) -> T:
+    """Return what is seen once it is good. Fails after a while with what was seen last."""
+    deadline = asyncio.get_running_loop().time() + WAIT_SECONDS
+    while not is_good(seen := await look()):
+        assert asyncio.get_running_loop().time() < deadline, seen
+        await asyncio.sleep(LOOK_SECONDS)
+    return seen
 
 
 @asynccontextmanager

@@ -362,6 +362,24 @@ async def test_a_report_of_a_call_that_cannot_be_is_refused(company: Any) -> Non
         assert (answer.status_code, list(answer.json()["errors"])) == (status, named), answer.text
 
 
+async def test_a_report_names_a_provider_configuration_of_the_company_also_a_deleted_one(company: Any, other: Any) -> None:
+    fields = {"name": "Twilio", "channel": "call", "provider": "twilio", "settings": {"account_sid": "AC1"}}
+    mine = await company.record("provider_configurations", fields)
+    theirs = await other.record("provider_configurations", fields)
+    good = {"from": "+13055550123", "to": OURS, "call_ref": "pbx-1", "state": "ringing"}
+
+    for foreign in (theirs["id"], 999_999_999):
+        report = {**good, "provider_configuration_id": foreign}
+        answer = await company.send("POST", "/api/v1/calls/received", json=report)
+        assert (answer.status_code, list(answer.json()["errors"])) == (422, ["provider_configuration_id"]), answer.text
+    assert (await company.send("GET", "/api/v1/calls")).json()["calls"] == []
+    assert (await received(company, provider_configuration_id=mine["id"]))["provider_configuration_id"] == mine["id"]
+
+    await company.send("DELETE", f"/api/v1/provider_configurations/{mine['id']}")
+    ended = await received(company, state="ended", provider_configuration_id=mine["id"])
+    assert (ended["ended_at"] is None, ended["provider_configuration_id"]) == (False, mine["id"])
+
+
 @pytest.mark.parametrize("ahead", [HOUR // 2, 2 * HOUR, 1_000 * DAY])
 async def test_a_call_that_a_gateway_says_is_still_to_come_is_taken_as_of_now_and_marked(company: Any, ahead: int) -> None:
     call = await received(company, occurred_at=to_rfc3339(company.town.context.clock.now() + ahead))

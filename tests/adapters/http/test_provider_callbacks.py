@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
+from msgspec import structs
 
 from adapters.gateway.addresses import networks
+from adapters.gateway.ports import NotPlacedError
 from adapters.providers.provider_http import GuardedProviderHttp
 from tests.adapters.http.carrier import NUMBER, PUBLIC, Carrier, carried
 from tests.adapters.providers.fake_twilio import ACCOUNT
@@ -228,6 +230,37 @@ async def test_a_stop_to_a_number_that_the_company_has_not_entered_opts_out(carr
 
     assert answer.status_code == 200
     await carrier.lead(opt_out=True)
+
+
+async def test_a_deleted_configuration_takes_reports_of_its_orders_and_texts_and_no_calls(carrier: Carrier) -> None:
+    command, call = await carrier.place()
+    made = (await carrier.configurations())[0]
+    path = f"/api/v1/provider_configurations/{made['id']}"
+    assert (await carrier.company.send("DELETE", path)).status_code == 200
+
+    callback_url = call["status_callback"].partition("?")[0]
+    text = {"MessageSid": "SM9", "From": command.to, "To": NUMBER, "Body": "STOP"}
+    stop = await carrier.twilio.report(callback_url, text)
+    await carrier.lead(opt_out=True)
+    rings = await carrier.twilio.report(callback_url, inbound("CAin9", NUMBER))
+    ended = await carrier.twilio.status(call["sid"], "busy")
+
+    assert (stop.status_code, rings.status_code, ended.status_code) == (200, 404, 200)
+    await carrier.call(command, outcome="busy")
+
+
+async def test_a_deleted_configuration_is_asked_about_its_orders_and_given_no_more(carrier: Carrier) -> None:
+    command, call = await carrier.place()
+    made = (await carrier.configurations())[0]
+    await carrier.company.send("DELETE", f"/api/v1/provider_configurations/{made['id']}")
+    call["status"] = "busy"
+
+    resumed = await carrier.providers("call").resume(command)
+    with pytest.raises(NotPlacedError, match="no provider configuration"):
+        await carrier.providers("call").place(structs.replace(command, command_id=f"{command.command_id}/2"), carrier.report)
+
+    assert resumed is not None
+    assert (resumed.outcome, len(carrier.twilio.calls)) == ("busy", 1)
 
 
 async def test_a_text_from_no_telephone_number_is_confirmed_and_ignored(carrier: Carrier) -> None:

@@ -7,6 +7,7 @@ import pytest
 import pytest_asyncio
 from msgspec import structs
 
+from adapters.errors import StoreError
 from adapters.gateway.configured import ConfiguredProviders
 from adapters.gateway.ports import DeliveryResult, NotPlacedError
 from adapters.providers.checks import OrderChecks
@@ -143,6 +144,23 @@ async def test_a_dead_account_is_spared_after_some_failures_and_the_fallback_tak
 
     assert len(second.twilio.calls) == 8
     assert not providers.endpoint_of(command.company_id, (await carrier.configurations())[0]["id"]).begin("probe")
+
+
+async def test_an_outage_of_our_database_counts_as_no_failure_of_an_account(carrier: Carrier, second: Carrier) -> None:
+    command, providers = await both(carrier, second), carrier.providers("call")
+    begin = providers._orders.begin
+
+    async def fail(*_: Any) -> None:
+        raise StoreError("the database is away")
+
+    providers._orders.begin = fail  # type: ignore[method-assign,assignment]
+    for place in range(8):
+        with pytest.raises(NotPlacedError, match="could not be written down"):
+            await providers.place(structs.replace(command, command_id=f"{command.command_id}/{place}"), carrier.report)
+    providers._orders.begin = begin  # type: ignore[method-assign]
+
+    assert await providers.place(command, carrier.report) is None
+    assert (len(carrier.twilio.calls), len(second.twilio.requests)) == (1, 0)
 
 
 class Crash(Exception):  # noqa: N818 - the process ends

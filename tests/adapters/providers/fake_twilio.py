@@ -71,6 +71,9 @@ class FakeTwilio:
         await self._server.wait_closed()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if not await self.accept():
+            writer.transport.abort()
+            return
         head = (await reader.readuntil(b"\r\n\r\n")).decode()
         method, target, _ = head.split("\r\n", 1)[0].split(" ")
         headers = dict(_header(line) for line in head.split("\r\n")[1:-2])
@@ -85,11 +88,18 @@ class FakeTwilio:
             writer.transport.abort()  # a reset: the client cannot know what was done
             return
         content = json.dumps(answer[1]).encode()
-        writer.write(
-            f"HTTP/1.1 {answer[0]} X\r\nContent-Length: {len(content)}\r\nConnection: close\r\n\r\n".encode() + content
-        )
-        await writer.drain()
+        lines = f"HTTP/1.1 {answer[0]} X\r\nContent-Length: {len(content)}\r\nConnection: close\r\n\r\n"
+        await self.write(writer, lines.encode() + content)
         writer.close()
+
+    async def accept(self) -> bool:
+        """Return whether a connection is read from; it may take a while."""
+        return True
+
+    async def write(self, writer: asyncio.StreamWriter, answer: bytes) -> None:
+        """Send an answer."""
+        writer.write(answer)
+        await writer.drain()
 
     async def _answer(
         self, method: str, target: str, headers: Mapping[str, str], body: str
