@@ -176,6 +176,8 @@ class ConfiguredProviders:
         except NotPlacedError as error:
             return DeliveryResult(outcome="unknown", detail=str(error))
         found, said = await self._find(opened, order)
+        if found is not None and found.has_ended:
+            return found.result
         if found is not None:
             result = opened.connection.conclude(found.order())
             return None if result is None else opened.named(result)
@@ -184,12 +186,15 @@ class ConfiguredProviders:
         return opened.named(DeliveryResult(outcome=outcome, rang=outcome == "unknown", detail=said))
 
     async def _find(self, opened: Opened, order: StoredOrder) -> tuple[StoredOrder | None, str]:
-        """Return an order with what its vendor knows, or None and why."""
-        if opened.provider.resume == "none" and order.provider_ref is None:
-            return None, "the provider cannot say what became of it"
-        said = ""
+        """Return an order with what its vendor knows or has reported, or None and why."""
+        said = "the provider cannot say what became of it"
         for seconds in self._find_delays_seconds:
             await self._clock.sleep(seconds)
+            order = await self._orders.find(order.company_id, order.command.command_id) or order  # it may have been reported
+            if order.has_ended:
+                return order, ""
+            if opened.provider.resume == "none" and order.provider_ref is None:
+                continue
             try:
                 found = await look_up(opened, order, self._orders)
             except (NotPlacedError, ProviderFailedError) as error:

@@ -170,6 +170,9 @@ class InboundCallReport(Struct, frozen=True, kw_only=True):
     asked_before: int = 0
     """How often it was sent back to ask again."""
 
+    asks_again: bool = True
+    """Whether the vendor can ask again; else its callback is answered once the route is decided."""
+
     report: Mapping[str, Any] = {}
     """Fields of `CallReceived` that are known, such as `talk_seconds`."""
 
@@ -219,11 +222,15 @@ class Connection(Protocol):
         """Return what a callback says; None for what is of no use. Raises `ForgedCallbackError`."""
         ...
 
-    def reply_to(self, callback: Callback, order: Order | None) -> ProviderReply:
-        """Return the answer to a callback that was taken: instructions where the vendor asks for some."""
+    async def reply_to(self, callback: Callback, order: Order | None) -> ProviderReply:
+        """Return the answer to a callback that was taken: instructions where the vendor asks for some.
+
+        A vendor that takes instructions as requests is sent them here; each must do no harm when its callback comes again.
+        Raises `NotPlacedError` or `ProviderFailedError` where the vendor is away: then the callback is not confirmed.
+        """
         ...
 
-    def reply_with_route(self, callback: Callback, report: InboundCallReport, route: InboundRoute) -> ProviderReply:
+    async def reply_with_route(self, callback: Callback, report: InboundCallReport, route: InboundRoute) -> ProviderReply:
         """Return the instructions for an inbound call."""
         ...
 

@@ -14,6 +14,7 @@ from urllib.parse import parse_qsl
 import structlog
 
 from adapters.errors import StoreError
+from adapters.gateway.ports import NotPlacedError
 from adapters.http.exchange.exchange import Exchange, Operation, Reply
 from adapters.http.exchange.people import location_fields
 from adapters.http.exchange.ports import EventsUnavailableError
@@ -26,6 +27,7 @@ from adapters.providers.ports import (
     InboundCallReport,
     InboundRoute,
     OrderReport,
+    ProviderFailedError,
     ProviderReply,
     TextReport,
 )
@@ -39,6 +41,11 @@ BODY_BYTES_MAX = 64 * 1024
 
 ASKED_MAX = 5
 """How often an inbound call asks for its route, once a second; then it gets what is said when no buyer takes it."""
+
+ROUTE_WAIT_SECONDS = 5.0
+"""How long a call whose vendor cannot ask again waits for its route: so long others ask, once a second."""
+
+ROUTE_POLL_SECONDS = 0.05
 
 ANSWER_SECONDS = 10.0
 """Vendors wait 15 s for an answer."""
@@ -65,7 +72,7 @@ async def receive(exchange: Exchange) -> Reply:
     try:
         async with asyncio.timeout(ANSWER_SECONDS):
             return await _take(exchange, opened, callback, reading)
-    except (StoreError, TimeoutError) as error:
+    except (StoreError, NotPlacedError, ProviderFailedError, TimeoutError) as error:
         raise EventsUnavailableError(str(error) or "not stored in time") from error
 
 
@@ -83,7 +90,7 @@ async def _take(
             return await _take_call(exchange, opened, callback, reading)
         case None:
             logger.info("callback.ignored", provider=opened.provider.name, configuration_id=opened.id)
-    return _reply(opened.connection.reply_to(callback, None))
+    return _reply(await opened.connection.reply_to(callback, None))
 
 
 async def _take_order(exchange: Exchange, opened: Opened, callback: Callback, report: OrderReport) -> Reply:
@@ -102,7 +109,7 @@ async def _take_order(exchange: Exchange, opened: Opened, callback: Callback, re
         raise not_found("order")
     await providers.reports.progress(opened, order, report)
     await providers.reports.settle(opened, order)
-    return _reply(opened.connection.reply_to(callback, order.order()))
+    return _reply(await opened.connection.reply_to(callback, order.order()))
 
 
 async def _take_text(exchange: Exchange, opened: Opened, report: TextReport) -> None:
@@ -121,20 +128,34 @@ async def _take_call(exchange: Exchange, opened: Opened, callback: Callback, rep
     person = read_number(report.from_number, "US")
     is_known = report.state == "connected" or _is_ours(exchange, opened, report.to_number)
     if person is None or not is_known:
-        return _reply(opened.connection.reply_with_route(callback, report, InboundRoute(action="reject")))
+        return _reply(await opened.connection.reply_with_route(callback, report, InboundRoute(action="reject")))
     if report.asked_before:
         request_id = f"{opened.id}/{report.event_id}"
     else:
         place = location_fields(exchange, person, company_id=company_id)
         request_id = await exchange.services.providers.reports.inbound(opened, report, place)
     if not report.asks:
-        return _reply(opened.connection.reply_to(callback, None))
+        return _reply(await opened.connection.reply_to(callback, None))
     route = await _route(exchange, company_id, request_id, report)
-    return _reply(opened.connection.reply_with_route(callback, report, route))
+    return _reply(await opened.connection.reply_with_route(callback, report, route))
 
 
 async def _route(exchange: Exchange, company_id: int, request_id: str, report: InboundCallReport) -> InboundRoute:
-    """Return where a call goes, as far as it is decided."""
+    """Return where a call goes, as far as it is decided; wait for that where the vendor cannot ask again."""
+    monotonic = exchange.services.monotonic
+    ends_at = monotonic() + (0 if report.asks_again else ROUTE_WAIT_SECONDS)
+    while True:
+        found = await _decided(exchange, company_id, request_id)
+        if found is not None:
+            return found
+        if monotonic() >= ends_at:
+            break
+        await asyncio.sleep(ROUTE_POLL_SECONDS)
+    return InboundRoute(action="wait" if report.asks_again and report.asked_before < ASKED_MAX else "voicemail")
+
+
+async def _decided(exchange: Exchange, company_id: int, request_id: str) -> InboundRoute | None:
+    """Return where a call goes, None while that is not decided."""
     result = await exchange.services.requests.wait(request_id, 0)
     call_id = None if result is None or result.answer is None or result.company_id != company_id else result.answer.record_id
     found = None
@@ -143,7 +164,7 @@ async def _route(exchange: Exchange, company_id: int, request_id: str, report: I
         if found is None:
             return InboundRoute(action="voicemail")  # a call that nobody routes
     if found is None or found["action"] == "pending":
-        return InboundRoute(action="wait" if report.asked_before < ASKED_MAX else "voicemail")
+        return None
     return InboundRoute(
         action=found["action"],
         **{

@@ -1,20 +1,11 @@
 """What does an error code of Twilio mean for a lead? A code that is not in the table refuses an order for good.
 
-Source of the codes: https://www.twilio.com/docs/api/errors. `tries_next`: another provider configuration may do better.
+Source of the codes: https://www.twilio.com/docs/api/errors.
 """
 
 from collections.abc import Mapping
 
-from msgspec import Struct
-
-
-class ErrorMeaning(Struct, frozen=True, kw_only=True):
-    """The outcome of a code (`not_placed`: nobody was reached), and what it says."""
-
-    outcome: str
-    says: str
-    tries_next: bool = False
-
+from adapters.providers.error_meanings import ErrorMeaning
 
 ORDER_ERRORS: Mapping[int, ErrorMeaning] = {
     20003: ErrorMeaning(outcome="not_placed", tries_next=True, says="the account's credentials are wrong"),

@@ -165,7 +165,7 @@ class TwilioConnection:
         """Return what a callback says. Raises `ForgedCallbackError`."""
         return self._callbacks.read(callback)
 
-    def reply_to(self, callback: Callback, order: Order | None) -> ProviderReply:
+    async def reply_to(self, callback: Callback, order: Order | None) -> ProviderReply:
         """Return what is to be done with an answered call; nothing for other callbacks."""
         body = twiml.nothing()
         event = callback.query.get("event")
@@ -194,7 +194,7 @@ class TwilioConnection:
         fields = {"command_id": command_id, "event": "buyer", "buyer_id": str(leg.buyer_id)}
         return twiml.Leg(leg.number, leg.dtmf_tones, twiml.with_query(self._public(), fields))
 
-    def reply_with_route(self, callback: Callback, report: InboundCallReport, route: InboundRoute) -> ProviderReply:
+    async def reply_with_route(self, callback: Callback, report: InboundCallReport, route: InboundRoute) -> ProviderReply:
         """Return what is to be done with an inbound call."""
         return ProviderReply(body=self._routed(callback, report, route), content_type=twiml.CONTENT_TYPE)
 

@@ -27,6 +27,8 @@ T = TypeVar("T")
 class Carrier:
     """One company with a fake carrier, and the gateway's side of it."""
 
+    provider_name = "twilio"
+
     def __init__(self, town: Any, company: Any, twilio: FakeTwilio, http: GuardedProviderHttp) -> None:
         self.town, self.company, self.twilio = town, company, twilio
         self.orders = PostgresOrders(town.pool)
@@ -56,7 +58,7 @@ class Carrier:
         context = self.town.context
         return ConfiguredProviders(
             channel,
-            ("twilio",),
+            (self.provider_name,),
             rules=context.rules,
             orders=self.orders,
             connections=self.connections,

@@ -18,6 +18,7 @@ import pytest_asyncio
 from adapters.clock import wall_now
 from adapters.embedded.faults import FaultPoint
 from adapters.embedded.log import EmbeddedLog
+from adapters.gateway.addresses import networks
 from adapters.http.app import Api, build_app
 from adapters.http.exchange.identity import hash_private_key
 from adapters.http.exchange.impression_log import LogImpressions
@@ -189,7 +190,7 @@ async def deployed(dsn: str, http_settings: HttpSettings) -> AsyncIterator[Town]
         stack.push_async_callback(requests.close)
         impressions = LogImpressions(log, names=context.names, appender=await log.appender())
         stack.push_async_callback(impressions.close)
-        vendors = GuardedProviderHttp()
+        vendors = GuardedProviderHttp(allowed=networks(["127.0.0.1"]))  # the vendors of tests are on this machine
         stack.push_async_callback(vendors.close)
         metrics = Metrics()
         await PostgresGateways(pool).renew(GATEWAY, dict.fromkeys(CHANNELS, "test"))

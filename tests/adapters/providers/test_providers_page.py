@@ -4,31 +4,53 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from adapters.providers.twilio.errors import ORDER_ERRORS, RECEIPT_ERRORS
+from adapters.providers.telnyx import errors as telnyx_errors
+from adapters.providers.telnyx.outcomes import UNANSWERED
+from adapters.providers.telnyx.provider import TelnyxSettings
+from adapters.providers.twilio import errors as twilio_errors
 from adapters.providers.twilio.provider import TwilioSettings
 
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "deploy/docs/providers.md").read_text("utf-8")
 
 
-def test_the_page_has_every_code_of_the_tables_and_no_other() -> None:
-    orders = {
-        int(code): rest for code, rest in re.findall(r"^\| (\d{5}) \| (.* \| (?:yes|no) \| .*) \|$", PAGE, re.MULTILINE)
+def section(title: str) -> str:
+    """The part of the page below a heading."""
+    found: str = re.split(r"^## ", PAGE.partition(f"\n## {title}\n")[2], maxsplit=1, flags=re.MULTILINE)[0]
+    return found
+
+
+@pytest.mark.parametrize(("vendor", "tables"), [("Twilio", twilio_errors), ("Telnyx", telnyx_errors)])
+def test_the_page_has_every_code_of_the_tables_and_no_other(vendor: str, tables: Any) -> None:
+    rows = re.findall(r"^\| (\d{5}) \| (.* \| (?:yes|no) \| .*) \|$", section(vendor), re.MULTILINE)
+    receipts = re.findall(r"^\| (\d{5}) \| (`\w+` \| (?!yes|no)[^|]*) \|$", section(vendor), re.MULTILINE)
+
+    assert dict(rows) == {
+        str(code): f"`{row.outcome}` | {'yes' if row.tries_next else 'no'} | {row.says}"
+        for code, row in tables.ORDER_ERRORS.items()
     }
-    receipts = dict(re.findall(r"^\| (\d{5}) \| (`\w+` \| (?!yes|no)[^|]*) \|$", PAGE, re.MULTILINE))
-
-    assert orders == {
-        code: f"`{row.outcome}` | {'yes' if row.tries_next else 'no'} | {row.says}" for code, row in ORDER_ERRORS.items()
-    }
-    assert receipts == {str(code): f"`{row.outcome}` | {row.says}" for code, row in RECEIPT_ERRORS.items()}
+    assert dict(receipts) == {str(code): f"`{row.outcome}` | {row.says}" for code, row in tables.RECEIPT_ERRORS.items()}
+    assert (len(rows), len(receipts)) == (len(tables.ORDER_ERRORS), len(tables.RECEIPT_ERRORS))
 
 
-@pytest.mark.parametrize("name", TwilioSettings.__struct_fields__)
-def test_the_page_describes_every_setting_of_twilio(name: str) -> None:
-    assert f"| `{name}` |" in PAGE
+@pytest.mark.parametrize(
+    ("vendor", "name"),
+    [
+        *(("Twilio", name) for name in TwilioSettings.__struct_fields__),
+        *(("Telnyx", name) for name in TelnyxSettings.__struct_fields__),
+    ],
+)
+def test_the_page_describes_every_setting(vendor: str, name: str) -> None:
+    assert f"| `{name}` |" in section(vendor)
+
+
+@pytest.mark.parametrize("cause", UNANSWERED)
+def test_the_page_says_what_each_cause_of_telnyx_means(cause: str) -> None:
+    assert f"`{cause}`" in section("Telnyx")
 
 
 def test_the_pages_provider_passes_the_contract_suite_in_a_folder_of_its_own(tmp_path: Path) -> None:

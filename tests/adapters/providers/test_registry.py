@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from msgspec import Struct
 
+from adapters.providers import telnyx
 from adapters.providers.registry import (
     UnknownProviderError,
     Unusable,
@@ -22,8 +23,9 @@ class Loose(Struct):
     x: int = 1
 
 
-def test_the_shipped_provider_is_installed() -> None:
+def test_the_shipped_providers_are_installed() -> None:
     assert installed()["twilio"] is PROVIDER
+    assert installed()["telnyx"] is telnyx.PROVIDER
     assert find_provider("twilio") is PROVIDER
 
 
