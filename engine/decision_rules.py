@@ -68,8 +68,11 @@ VERSIONS: Mapping[int, Version] = {
         "veto hooks are asked before calls and texts; a fact says that a cap is used up; keys name origins of pages; "
         "provider configurations are records; suppression lists are records, contacts are on them, and they end leads and "
         "leave out buyers; doubtful texts are decided by request; sentences that list the types of records and their fields "
-        "name those; a new group may bring a team with it; records and facts name the user who asked; "
-        "teams restrict fields, which webhooks fired by hand leave out",
+        "name those; a new group may bring a team with it",
+        decided_by="the development version 0.1.0 at commit 45df17e",
+    ),
+    8: Version(
+        changed="records and facts name the user who asked; teams restrict fields, which webhooks fired by hand leave out",
         decided_by="leadclock 0.1.0",
     ),
 }

@@ -32,6 +32,9 @@ FIFTH_RULES = FOLDER / "44a45ee.jsonl.xz"
 SIXTH_RULES = FOLDER / "ae4c449.jsonl.xz"
 """Recorded at commit ae4c449, which decides by version 6."""
 
+SEVENTH_RULES = FOLDER / "45df17e.jsonl.xz"
+"""Recorded at commit 45df17e, which decides by version 7."""
+
 
 async def log_of(path: Path, now: Callable[[], Instant]) -> EmbeddedLog:
     """Return a log in memory that holds a history and can be written on."""

@@ -53,6 +53,7 @@ RUNS = {
     "1390c62": Run(seed=50, asked=130, left_open=40, large_share=0.1),
     "b6317d7": Run(seed=11, asked=90, left_open=30, large_share=0.5),
     "65662b1": Run(seed=11, asked=90, left_open=30, large_share=0.5),
+    "45df17e": Run(seed=16, asked=90, left_open=30, large_share=0.5),
     "44a45ee": Run(seed=16, asked=90, left_open=30, large_share=0.5),
     "ae4c449": Run(seed=16, asked=90, left_open=30, large_share=0.5),
     "e5f0855": Run(seed=16, asked=90, left_open=30, large_share=0.5),

@@ -36,6 +36,7 @@ from tests.histories.history import (
     FIRST_RULES,
     FOURTH_RULES,
     SECOND_RULES,
+    SEVENTH_RULES,
     SIXTH_RULES,
     THIRD_RULES,
     last_append,
@@ -134,7 +135,7 @@ async def deployment() -> AsyncIterator[Deployment]:
     await deployment.close()
 
 
-HISTORIES = [(FIRST_RULES, 1), (SECOND_RULES, 2), (THIRD_RULES, 3), (FOURTH_RULES, 4), (FIFTH_RULES, 5), (SIXTH_RULES, 6)]
+HISTORIES = [(FIRST_RULES, 1), (SECOND_RULES, 2), (THIRD_RULES, 3), (FOURTH_RULES, 4), (FIFTH_RULES, 5), (SIXTH_RULES, 6), (SEVENTH_RULES, 7)]
 
 
 @pytest.fixture(params=HISTORIES, ids=[f"rules {version}" for _, version in HISTORIES])
