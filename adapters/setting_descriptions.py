@@ -175,16 +175,18 @@ GATEWAYS: Mapping[str, SettingDescription] = {
         "Seconds that a stopped process waits for what its providers work on. Give it 30 s more before it is killed.",
     ),
     "smtp_host": SettingDescription(
-        ("gateway",), "mail.example.com", "Mail server that e-mails are handed to. The channel `email` needs it."
+        ("gateway", "api"),
+        "mail.example.com",
+        "Mail server for e-mails: the channel `email` needs it, and the API sends invitations.",
     ),
-    "smtp_port": SettingDescription(("gateway",), "587", "Its port."),
-    "smtp_username": SettingDescription(("gateway",), "leadclock", "User of the login there; unset: no login."),
-    "smtp_password": SettingDescription(("gateway",), "correct horse battery staple", "Password of that login."),
+    "smtp_port": SettingDescription(("gateway", "api"), "587", "Its port."),
+    "smtp_username": SettingDescription(("gateway", "api"), "leadclock", "User of the login there; unset: no login."),
+    "smtp_password": SettingDescription(("gateway", "api"), "correct horse battery staple", "Password of that login."),
     "smtp_starttls": SettingDescription(
-        ("gateway",), "true", "`true` demands TLS, `false` forbids it. Unset: where the server offers it."
+        ("gateway", "api"), "true", "`true` demands TLS, `false` forbids it. Unset: where the server offers it."
     ),
     "email_from": SettingDescription(
-        ("gateway",), "leads@example.com", "Sender where a step names none: an address that your server may send for."
+        ("gateway", "api"), "leads@example.com", "Sender where a step names none: an address that your server may send for."
     ),
 }
 

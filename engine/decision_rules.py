@@ -72,7 +72,8 @@ VERSIONS: Mapping[int, Version] = {
         decided_by="the development version 0.1.0 at commit 45df17e",
     ),
     8: Version(
-        changed="records and facts name the user who asked; teams restrict fields, which webhooks fired by hand leave out",
+        changed="records and facts name the user who asked; teams restrict fields, which webhooks fired by hand leave out; "
+        "users have invitations, which a password uses up",
         decided_by="leadclock 0.1.0",
     ),
 }

@@ -476,7 +476,8 @@ class User(Body, frozen=True, kw_only=True):
     """Somebody who signs in; teams and keys know the person by the `email`, in lower case.
 
     `password_hash` is argon2id's. The seed of the second factor is derived from the deployment's own key and
-    `second_factor_salt`; there is none where that is None. Without a `time_zone` the company's counts.
+    `second_factor_salt`; there is none where that is None. Without a `time_zone` the company's counts. The token of an open
+    invitation is good until `invitation_expires_at`, once; only its hash is stored.
     """
 
     name: str
@@ -486,6 +487,8 @@ class User(Body, frozen=True, kw_only=True):
     external_record_id: str | None = None
     password_hash: str | None = None
     second_factor_salt: str | None = None
+    invitation_sha256: str | None = None
+    invitation_expires_at: Instant | None = None
 
 
 ProviderChannel = Literal["call", "sms", "email"]

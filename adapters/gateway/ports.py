@@ -198,6 +198,10 @@ class NotPlacedError(DependencyError):
     """The provider certainly did nothing with the command; `str(error)` says why."""
 
 
+class MailError(DependencyError):
+    """The mail server did not take an e-mail of the deployment's own."""
+
+
 class VoiceProvider(Protocol):
     """Places calls. Contract: tests/adapters/gateway/voice_contract.py."""
 

@@ -43,7 +43,7 @@ from adapters.http.exchange.failures import problem_from_exception, problem_from
 from adapters.http.exchange.identity import RequestIds
 from adapters.http.exchange.operator_access import OperatorAuthenticator
 from adapters.http.exchange.passwords import Passwords
-from adapters.http.exchange.ports import DeploymentReads, Impressions, Requests, RulesSource
+from adapters.http.exchange.ports import DeploymentReads, Impressions, Mail, Requests, RulesSource
 from adapters.http.exchange.problems import ProblemError
 from adapters.http.exchange.provider_services import ProviderServices
 from adapters.http.exchange.rates import Limiter
@@ -113,6 +113,7 @@ def build_app(
     announcements: Announcements,
     heartbeats: Heartbeats,
     sign_ins: SignIns,
+    mail: Mail,
     webhook_logs: WebhookLogReads,
     providers: ProviderServices,
     settings: HttpSettings,
@@ -142,6 +143,7 @@ def build_app(
         deployment=deployment,
         heartbeats=heartbeats,
         sign_ins=sign_ins,
+        mail=mail,
         webhook_logs=webhook_logs,
         providers=providers,
         settings=settings,

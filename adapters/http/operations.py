@@ -11,7 +11,7 @@ from adapters.http.operator import dead_letters, operator
 from adapters.http.providers import callbacks
 from adapters.http.records import audit_logs, company, conversions, previews, records, schedule_versions
 from adapters.http.reports import reports
-from adapters.http.sign_in import access_tokens, sessions
+from adapters.http.sign_in import access_tokens, invitation_page, invitations, sessions
 from adapters.http.webhooks import deliveries, manual_fires, webhook_logs
 
 OPERATIONS: tuple[Operation, ...] = (
@@ -46,6 +46,8 @@ OPERATIONS: tuple[Operation, ...] = (
     *sessions.OPERATIONS,
     *callbacks.OPERATIONS,
     *access_tokens.OPERATIONS,
+    *invitations.OPERATIONS,
+    *invitation_page.OPERATIONS,
     *system.OPERATIONS,
 )
 

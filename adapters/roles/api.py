@@ -8,6 +8,7 @@ from ipaddress import IPv4Network, IPv6Network, ip_network
 import structlog
 
 from adapters.gateway.addresses import networks
+from adapters.gateway.own_mail import OwnMail
 from adapters.http.agents.silence import SilenceReports
 from adapters.http.app import Api, build_app
 from adapters.http.exchange.hosts import read_hosts
@@ -37,6 +38,7 @@ from adapters.reads.ports import ReadsUnavailableError
 from adapters.retry import Backoff, retry_until_stopped
 from adapters.roles.broker import describe
 from adapters.roles.context import Context
+from adapters.roles.mail_server import mail_server
 from adapters.roles.periodic_jobs import PeriodicJobs
 from adapters.roles.provider_connections import provider_connections, provider_http
 from adapters.settings import PREFIX, SettingsError
@@ -157,6 +159,7 @@ class ApiRole:
             ),
             heartbeats=PostgresHeartbeats(pool),
             sign_ins=PostgresSignIns(pool),
+            mail=OwnMail(mail_server(context.settings)),
             webhook_logs=PostgresWebhookLogReads(pool),
             settings=_http_settings(context),
             now=context.clock.now,

@@ -27,7 +27,7 @@ from adapters.gateway.gateway import Gateway
 from adapters.gateway.ports import GatewayRegistry, Kind
 from adapters.gateway.providers import CONFIGURED, SANDBOX, provider_names, providers
 from adapters.gateway.sandbox import SandboxSms, SandboxVoice
-from adapters.gateway.smtp import SmtpEmail, SmtpSettings
+from adapters.gateway.smtp import SmtpEmail
 from adapters.gateway.webhook import SignedWebhooks
 from adapters.http.exchange.requests import LogRequests
 from adapters.observability.metrics import Metrics
@@ -42,9 +42,9 @@ from adapters.providers.orders import Orders
 from adapters.providers.reports import ProviderReports
 from adapters.roles.context import Context
 from adapters.roles.group_membership import GroupMembership
+from adapters.roles.mail_server import mail_server
 from adapters.roles.periodic_jobs import PeriodicJobs
 from adapters.roles.provider_connections import provider_connections, provider_http
-from adapters.settings import Settings
 from schemas.instant import DAY, SECOND
 from schemas.records import ProviderChannel
 from schemas.topics import COMMAND_TOPICS
@@ -243,7 +243,7 @@ class GatewayRole:
                 if self._providers["sms"] == SANDBOX
                 else configured_sms_channel(configured("sms"))
             ),
-            "email": lambda: email_channel(SmtpEmail(_smtp(self._context.settings), clock)),
+            "email": lambda: email_channel(SmtpEmail(mail_server(self._context.settings), clock)),
             "webhook": lambda: webhook_channel(webhooks),
         }
         return [built[kind]() for kind in self._providers]
@@ -251,14 +251,3 @@ class GatewayRole:
 
 async def _no_result(_request_id: str, _timeout_seconds: float) -> None:
     """Return at once: no caller reads the result of a report."""
-
-
-def _smtp(settings: Settings) -> SmtpSettings:
-    return SmtpSettings(
-        host=settings.smtp_host or "",
-        port=settings.smtp_port,
-        user=settings.smtp_username,
-        password=settings.smtp_password,
-        starttls=settings.smtp_starttls,
-        sender=settings.email_from,
-    )

@@ -38,7 +38,7 @@ from engine.account.subscriptions import check_triggers, events, hook_timeout, t
 from engine.account.teams import TEAM, lead_filters, permissions, user_email, users_emails
 from engine.account.teams import check_references as check_team_references
 from engine.account.unblock_jobs import check_bounds
-from engine.account.users import check_user, password_hash, second_factor_salt
+from engine.account.users import check_user, invitation_sha256, password_hash, second_factor_salt
 from engine.account.values import (
     GENERATION_MAX,
     PARSERS,
@@ -46,6 +46,7 @@ from engine.account.values import (
     agent_message_content,
     choice,
     ids,
+    moment,
     number_or_sip,
     optional,
     origins,
@@ -128,6 +129,8 @@ _PARSERS: dict[tuple[str, str], Any] = {
     ("user", "time_zone"): optional(parse_zone),
     ("user", "password_hash"): optional(password_hash),
     ("user", "second_factor_salt"): optional(second_factor_salt),
+    ("user", "invitation_sha256"): optional(invitation_sha256),
+    ("user", "invitation_expires_at"): optional(moment),
     ("subscription", "on_error"): choice("deny", "allow"),
     ("subscription", "timeout_seconds"): hook_timeout,
     ("provider_configuration", "channel"): choice(*get_args(ProviderChannel)),

@@ -31,6 +31,7 @@ HASH_THREADS_MAX = 16
 _HASH = re.compile(
     r"\$argon2id\$v=19\$m=(\d{1,9}),t=(\d{1,3}),p=(\d{1,3})\$[A-Za-z0-9+/]{11,64}\$[A-Za-z0-9+/]{22,128}", re.ASCII
 )
+_DIGEST = re.compile(r"[0-9a-f]{64}", re.ASCII)
 _SALT = re.compile(r"[A-Za-z0-9_-]{16,64}", re.ASCII)
 
 _LISTED = "superusers"
@@ -44,6 +45,13 @@ def password_hash(value: Any) -> str:
     if match is None or any(int(cost) > most for cost, most in zip(match.groups(), limits, strict=True)):
         raise FieldError("must be the hash of a password by argon2id, never the password")
     return match[0]
+
+
+def invitation_sha256(value: Any) -> str:
+    """Return the hash of the token of an invitation."""
+    if not isinstance(value, str) or _DIGEST.fullmatch(value) is None:
+        raise FieldError("must be a SHA-256 in hexadecimal digits, never the token itself")
+    return value
 
 
 def second_factor_salt(value: Any) -> str:
@@ -67,13 +75,24 @@ def acting_user_id(draft: Draft, company_id: int, actor: str | None) -> int | No
 
 
 def with_user(body: Body, before: Body | None, user_id: int | None) -> Body:
-    """Return a changed body that says who made the record, or who paused it; None where a key of nobody's did."""
+    """Return a changed body that says who made the record, or who paused it; None where a key of nobody's did.
+
+    A password that is set, and a user who is disabled, use up the user's invitation.
+    """
     match body:
+        case User() if isinstance(before, User) and _ends_invitation(before, body):
+            return structs.replace(body, invitation_sha256=None, invitation_expires_at=None)
         case UnblockContactJob() | AgentMessage() if before is None:
             return structs.replace(body, user_id=user_id)
         case BuyerGroup(paused=True) if not (isinstance(before, BuyerGroup) and before.paused):
             return structs.replace(body, paused_by_user_id=user_id)
     return body
+
+
+def _ends_invitation(before: User, body: User) -> bool:
+    return before.invitation_sha256 == body.invitation_sha256 and (
+        body.password_hash != before.password_hash or body.state == "disabled" or body.email != before.email
+    )
 
 
 def is_of_superusers(record_type: str) -> bool:

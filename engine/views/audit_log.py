@@ -17,7 +17,8 @@ COLUMNS: tuple[Column, ...] = (
     Column(
         "actor",
         "string",
-        "key: a key over HTTP; session: a user; cli: an operator's command; null: the account, as where a pause ends",
+        "key: a key over HTTP; session: a user; invitation: a user who set a password by a link; "
+        "cli: an operator's command; null: the account, as where a pause ends",
     ),
     Column("key_id", "integer", "the key"),
     Column("user_email", "string", "the user, or the person for whom the key acts"),

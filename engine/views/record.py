@@ -36,7 +36,7 @@ FLEET_TYPE = "buyer_fleet"
 
 HIDDEN_FIELDS: dict[str, frozenset[str]] = {
     "api_key": frozenset({"private_key_sha256"}),
-    "user": frozenset({"password_hash", "second_factor_salt"}),
+    "user": frozenset({"password_hash", "second_factor_salt", "invitation_sha256"}),
     "provider_configuration": frozenset({"sealed_secrets"}),
     **dict.fromkeys(CAPS_OF, frozenset({"caps"})),
 }
@@ -94,7 +94,7 @@ BASE_COLUMNS = (
 RECORD_INSTANTS = frozenset(
     {
         *("paused_at", "unpaused_at", "total_caps_reset_at", "expires_at", "revoked_at", "published_at"),
-        *("unpause_at", "secret_rotated_at"),
+        *("unpause_at", "secret_rotated_at", "invitation_expires_at"),
         *("blocked_at_from", "blocked_at_to"),
     }
 )

@@ -32,7 +32,7 @@ _MOMENT = re.compile(r"\b20[0-9]{2}-[01][0-9]-[0-3][0-9]T[0-9:.]+Z")
 _LOCAL_MOMENT = re.compile(r"\b20[0-9]{2}-[01][0-9]-[0-3][0-9]T[0-9:.]+[+-][0-9:]{5}")
 _SECRET = re.compile(
     r"\b(?:whsec_[A-Za-z0-9+/=]+|sk_[A-Za-z0-9_-]{20,}|pk_[A-Za-z0-9_-]{12,}|lt_[A-Za-z0-9_-]{16,}"
-    r"|ss_[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,})"
+    r"|ss_[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}|iv_[0-9]+\.[A-Za-z0-9_-]{43})"
 )
 _SEED = re.compile(r"\b[A-Z2-7]{32}\b")
 _ADDRESS = re.compile(r"\buser-[0-9]{6}(@|%40)example\.com")

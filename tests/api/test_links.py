@@ -24,8 +24,13 @@ NAMED: Mapping[str, tuple[Operation, str]] = {
 MAKERS = [
     (operation, method)
     for operation, method in asked()
-    if operation.created and operation.has_result and operation.access != "session" and method == "POST"
-    # What is only recorded has no id yet; what a user has over a session leads on over a session alone.
+    if operation.created
+    and operation.has_result
+    and operation.access != "session"
+    and method == "POST"
+    and operation.name != "create_invitation"
+    # What is only recorded has no id yet; what a user has over a session leads on over a session alone, and an invitation
+    # by its token alone.
 ]
 
 ENDED = frozenset({"call_ended", "lead_not_live", "call_in_progress", "number_recently_dialed"})

@@ -25,7 +25,7 @@ from adapters.postgres.sign_ins import PostgresSignIns
 from adapters.postgres.webhook_logs import PostgresWebhookLogReads
 from engine.rules import Rules
 from tests.adapters.http.conftest import UNLIMITED, Company, Town, deployed
-from tests.api.world import Places, make_own_key, make_places, placed, send, sign_in
+from tests.api.world import Places, make_invitation, make_own_key, make_places, placed, send, sign_in
 
 SERVICE_UNAVAILABLE = 503
 
@@ -69,6 +69,7 @@ async def test_every_route_without_the_database_is_503_or_stores_what_was_sent(t
     company = await town.company()
     places = await make_places(town, company, *EXAMPLES.values())
     await make_own_key(town, (await sign_in(town, company))[1])
+    await make_invitation(town, company)
     services: Services = town.app._services
     away = await open_pool(f"postgresql://leadclock:word@{LOCALHOST}:{free_port()}/leadclock")
     reads = PostgresReads(away)
@@ -136,6 +137,7 @@ async def test_every_route_that_writes_is_503_without_the_broker_and_reads_go_on
     company = await town.company()
     places = await make_places(town, company, *EXAMPLES.values())
     await make_own_key(town, (await sign_in(town, company))[1])
+    await make_invitation(town, company)
     services: Services = town.app._services
     log = KafkaLog(f"{LOCALHOST}:{free_port()}", deadline_seconds=1.0)
     rules = Unreachable(town.context.rules, log, town.context.names.of("accounts.rules"))

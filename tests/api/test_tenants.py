@@ -112,6 +112,7 @@ NAMES_NOTHING = frozenset(
         "last_event_id",  # a place in the company's own order of events
         "agent_widget_id",  # a page, as the agent's program numbers it
         "last_contact_id",  # of an unblock contact job: shown as it was sent, and nobody is looked up by it
+        "token",  # of an invitation, whose user it names: tests/adapters/http/test_invitations.py
         "caller_id",  # a person, who is another one at every company
         *("visitor_id", "session_id"),  # a visitor, likewise
         "impressions",  # tests/adapters/http/test_impressions.py tries what stands in them

@@ -131,6 +131,15 @@ BY_NAME: Mapping[str, str] = {
         "Returns the seed for an authenticator app, once. Nothing changes until a code of it is sent with `PUT`; until then "
         "a second `POST` gives another seed."
     ),
+    "create_invitation": (
+        "Makes a link with which the person sets a password: a new user becomes active by it, one who is there has another "
+        "password from then on. It is good once, and a further invitation replaces it. It is e-mailed where the deployment "
+        "has a mail server and a public address; else, and where the server does not take it, the answer shows it once."
+    ),
+    "accept_invitation": (
+        "Sets the password of the user of an invitation, whose token the link has behind its `#`. The link is used up; the "
+        "user signs in with `POST /sessions`. Whatever is wrong with a token, the answer is the same."
+    ),
     "list_access_tokens": "Lists the keys that act for the user, with when each was used last.",
     "create_access_token": (
         "Makes a token that acts with the teams of the user, for programs of the user's own. Send it as `Authorization: "

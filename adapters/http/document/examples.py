@@ -66,6 +66,8 @@ OWN_KEY = "70039"
 """The token of the user who is signed in."""
 OWN_EMAIL = "ada@example.com"
 """The address of the user who signs in."""
+INVITATION = f"iv_70042.{'example_only'.ljust(43, '_')}"
+"""The token of an invitation."""
 PASSWORD = "correct horse battery staple"  # noqa: S105 - of an example
 RECORDS: Mapping[str, str] = {
     "schedule": "70002",
@@ -297,6 +299,8 @@ EXAMPLES: Mapping[str, Example] = {
     "list_access_tokens": Example(),
     "create_access_token": Example(body={"name": "Laptop", "expires_at": "2026-12-31 00:00:00 +0000"}),
     "delete_access_token": Example(path={"id": OWN_KEY}),
+    "create_invitation": Example(body={"email": NEW_EMAIL, "name": "Grace", "expires_in_hours": 48}),
+    "accept_invitation": Example(body={"token": INVITATION, "password": PASSWORD}),
     "finish_second_factor": Example(body={"code": "492039"}),
     "list_webhook_logs": Example(
         query={

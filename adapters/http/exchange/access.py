@@ -54,6 +54,7 @@ class Access(Struct, frozen=True):
     """An authenticated key, or session of a user, which acts for one company within its scopes.
 
     `user_email`: the person for whom it acts. `teams` are those of that person; one of them must grant a scope too.
+    `invited`: by an invitation, which sets the password of that user and does nothing else.
     """
 
     company_id: int
@@ -62,6 +63,7 @@ class Access(Struct, frozen=True):
     user_email: str | None = None
     teams: tuple[AccessControlList, ...] = ()
     session: UserSession | None = None
+    invited: bool = False
 
     @property
     def is_superuser(self) -> bool:
@@ -113,6 +115,7 @@ def actor_of(access: Access, address: str) -> str:
     except ValueError:
         sender = ""
     how = "session" if access.key_id is None else f"key/{access.key_id}"
+    how = "invitation" if access.invited else how
     return f"{how};{access.user_email or ''};{sender}"
 
 

@@ -47,7 +47,7 @@ from adapters.http.exchange.limited_reads import LimitedReads
 from adapters.http.exchange.operator_access import OperatorAccess, OperatorAuthenticator, is_operator_key
 from adapters.http.exchange.parameters import read_id, unknown_parameters
 from adapters.http.exchange.passwords import Passwords
-from adapters.http.exchange.ports import DeploymentReads, Impressions, Requests, RulesSource
+from adapters.http.exchange.ports import DeploymentReads, Impressions, Mail, Requests, RulesSource
 from adapters.http.exchange.problems import ProblemError, not_found
 from adapters.http.exchange.provider_services import ProviderServices
 from adapters.http.exchange.rates import Limiter
@@ -126,6 +126,7 @@ class Services(Struct, frozen=True, kw_only=True):
     deployment: DeploymentReads
     heartbeats: Heartbeats
     sign_ins: SignIns
+    mail: Mail
     webhook_logs: WebhookLogReads
     providers: ProviderServices
     settings: HttpSettings

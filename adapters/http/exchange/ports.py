@@ -18,6 +18,23 @@ class TooManyAppendsError(DependencyError):
     """The company has its share of what may wait for the log. Nothing was stored."""
 
 
+class Mail(Protocol):
+    """Sends e-mails of the deployment itself, such as invitations.
+
+    No contract suite: one adapter (`adapters.gateway.own_mail.OwnMail`), tested in tests/adapters/gateway/test_own_mail.py
+    against a real mail server.
+    """
+
+    @property
+    def is_set_up(self) -> bool:
+        """Return whether there is a mail server."""
+        ...
+
+    async def send(self, to: str, subject: str, body: str) -> None:
+        """Send an e-mail, once. Raises `adapters.gateway.ports.MailError` where the server does not take it."""
+        ...
+
+
 class Requests(Protocol):
     """Appends requests to the log: the only way to change anything.
 

@@ -36,7 +36,12 @@ GIVEN_BY_US: Mapping[str, frozenset[str]] = {
     "call_disposition": frozenset({"system"}),
     "outgoing_webhook": frozenset({"secret_generation", "secret"}),
     "subscription": frozenset({"secret_generation", "secret_rotated_at", "secret"}),
-    "user": frozenset({"password_hash", "second_factor_salt", "has_password", "has_second_factor"}),
+    "user": frozenset(
+        {
+            *("password_hash", "second_factor_salt", "has_password", "has_second_factor"),
+            *("invitation_sha256", "invitation_expires_at"),
+        }
+    ),
     "provider_configuration": frozenset({"sealed_secrets", "callback_generation", "callback_url"}),
     "buyer": CAP_FIELDS,
     "buyer_group": frozenset({*CAP_FIELDS, "paused_at", "unpaused_at", "paused_by_user_id"}),

@@ -248,6 +248,7 @@ _OF_TYPE: Mapping[str, Mapping[str, str]] = {
         "password": "at least 12 characters; only its hash is stored, none is shown; an invited user becomes active with it",
         "has_password": "true: the user has a password",
         "has_second_factor": "true: to sign in takes a code of the user's authenticator app, too",
+        "invitation_expires_at": "until when the link of the user's invitation is good; null: there is none that is open",
         "remove_second_factor": "true: to sign in takes no code any more, as where a telephone was lost",
     },
     "call_disposition": {

@@ -153,15 +153,18 @@ def refuse_in_query(exchange: Exchange, parameters: Parameters, *names: str) -> 
 
 async def _count_attempts(exchange: Exchange, company_id: int, email: str) -> dict[str, str]:
     """Count an attempt of a user and an address; return what each is counted under. Raises `ProblemError` rate_limited."""
-    secret = exchange.services.settings.secret_key.encode()
     named = {"user": f"user/{company_id}/{email}", "address": f"address/{client_of(exchange.address)}"}
-    subjects = {kind: hmac.digest(secret, text.encode(), "sha256").hex() for kind, text in named.items()}
-    for kind, subject in subjects.items():
-        seconds = await exchange.services.sign_ins.begin_attempt(kind, subject)
-        if seconds is not None:
-            detail = f"Too many attempts in a row. Try again in {seconds} s."
-            raise ProblemError("rate_limited", detail, headers={"Retry-After": str(seconds)})
-    return subjects
+    return {kind: await count_attempt(exchange, kind, text) for kind, text in named.items()}
+
+
+async def count_attempt(exchange: Exchange, kind: str, text: str) -> str:
+    """Count an attempt; return what it is counted under. Raises `ProblemError` rate_limited where it is too early."""
+    subject = hmac.digest(exchange.services.settings.secret_key.encode(), text.encode(), "sha256").hex()
+    seconds = await exchange.services.sign_ins.begin_attempt(kind, subject)
+    if seconds is not None:
+        detail = f"Too many attempts in a row. Try again in {seconds} s."
+        raise ProblemError("rate_limited", detail, headers={"Retry-After": str(seconds)})
+    return subject
 
 
 async def _user_named(exchange: Exchange, company_id: int, email: str) -> tuple[Record | None, User | None]:

@@ -19,6 +19,7 @@ from adapters.clock import wall_now
 from adapters.embedded.faults import FaultPoint
 from adapters.embedded.log import EmbeddedLog
 from adapters.gateway.addresses import networks
+from adapters.gateway.ports import MailError
 from adapters.http.app import Api, build_app
 from adapters.http.exchange.identity import hash_private_key
 from adapters.http.exchange.impression_log import LogImpressions
@@ -88,6 +89,20 @@ class Outage:
             raise LogError(f"{topic}[{partition}] has no leader")
 
 
+class SentMail:
+    """Stores e-mails in place of a mail server; there is none until a test says so."""
+
+    def __init__(self) -> None:
+        self.is_set_up = False
+        self.is_away = False
+        self.sent: list[tuple[str, str, str]] = []
+
+    async def send(self, to: str, subject: str, body: str) -> None:
+        if self.is_away:
+            raise MailError("away")
+        self.sent.append((to, subject, body))
+
+
 class Company:
     """A company with a key; `client` speaks with it, `record` makes what it needs."""
 
@@ -130,9 +145,11 @@ class Town:
         self.companies = 0
         self.users: dict[int, tuple[str, dict[str, str]]] = {}
         self.own_key = 0
+        self.invitation = ""
         self.outage = Outage()
         self.pool: Any = None
         self.metrics = Metrics()
+        self.mail = SentMail()
         self.client = httpx.AsyncClient(
             timeout=WAIT_SECONDS,
             transport=httpx.ASGITransport(app=app, raise_app_exceptions=False),  # type: ignore[arg-type]
@@ -191,6 +208,7 @@ async def deployed(dsn: str, http_settings: HttpSettings) -> AsyncIterator[Town]
         impressions = LogImpressions(log, names=context.names, appender=await log.appender())
         stack.push_async_callback(impressions.close)
         vendors = GuardedProviderHttp(allowed=networks(["127.0.0.1"]))  # the vendors of tests are on this machine
+        mail = SentMail()
         stack.push_async_callback(vendors.close)
         metrics = Metrics()
         await PostgresGateways(pool).renew(GATEWAY, dict.fromkeys(CHANNELS, "test"))
@@ -207,6 +225,7 @@ async def deployed(dsn: str, http_settings: HttpSettings) -> AsyncIterator[Town]
             announcements=results,
             heartbeats=PostgresHeartbeats(pool),
             sign_ins=PostgresSignIns(pool),
+            mail=mail,
             webhook_logs=PostgresWebhookLogReads(pool),
             providers=ProviderServices(
                 connections=Connections(
@@ -221,7 +240,7 @@ async def deployed(dsn: str, http_settings: HttpSettings) -> AsyncIterator[Town]
         )
         stack.callback(app.end_streams)
         place = Town(context, requests, app, results)
-        place.outage, place.pool, place.metrics = outage, pool, metrics
+        place.outage, place.pool, place.metrics, place.mail = outage, pool, metrics, mail
         stack.push_async_callback(place.client.aclose)
         yield place
 

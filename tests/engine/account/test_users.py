@@ -181,3 +181,34 @@ def test_the_log_of_statuses_names_the_user_who_set_one(account: AccountWorld) -
     account.ask(AgentStatusChangeRequested(company_id=1, agent_id=agent, agent_status_id=status, agent_widget_id=7))
     facts = [fact.data.get("user_id") for fact in account.facts if fact.type == "agent.status_changed"]
     assert facts == [ada, None]
+
+
+INVITATION: dict[str, Any] = {"invitation_sha256": "0" * 64, "invitation_expires_at": "2026-03-09T14:00:00Z"}
+
+
+def _invitation(account: AccountWorld, user_id: int) -> tuple[Any, Any]:
+    user = account.body("user", user_id)
+    assert isinstance(user, User)
+    return user.invitation_sha256, user.invitation_expires_at
+
+
+@pytest.mark.parametrize(
+    "fields", [{"password_hash": HASH, "state": "active"}, {"state": "disabled"}, {"email": "other@example.com"}]
+)
+def test_an_invitation_is_used_up_by_a_password_and_ends_with_its_user(account: AccountWorld, fields: Any) -> None:
+    ada = account.create("user", name="Ada", email=ADA, **INVITATION)
+    account.update("user", ada, name="Ada L.", time_zone="UTC")
+    assert _invitation(account, ada)[0] == INVITATION["invitation_sha256"]
+    account.update("user", ada, **fields)
+    assert _invitation(account, ada) == (None, None)
+
+
+def test_a_further_invitation_replaces_the_one_before(account: AccountWorld) -> None:
+    ada = account.create("user", name="Ada", email=ADA, **INVITATION)
+    account.update("user", ada, **{**INVITATION, "invitation_sha256": "1" * 64})
+    assert _invitation(account, ada)[0] == "1" * 64
+
+
+def test_the_token_of_an_invitation_has_no_place_in_a_record(account: AccountWorld) -> None:
+    answer = account.change("create", "user", name="Ada", email=ADA, invitation_sha256="iv_7.secret")
+    assert (answer.code, list(answer.errors)) == ("validation_failed", ["invitation_sha256"])
