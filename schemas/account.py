@@ -45,7 +45,7 @@ class AgentState(Entity, kw_only=True):
     company has (`offline` by silence, `on_call`, `wrap_up`) has no `agent_status_id`.
 
     From the grant of a slot until its release the agent is reserved for it: `slot_id` names it, `former_status_id` is the
-    status to go back to where no person was reached.
+    status to go back to where no person was reached, or once `wrap_up` ends by itself at `wake_at`.
     """
 
     company_id: int
@@ -56,6 +56,7 @@ class AgentState(Entity, kw_only=True):
     key: str | None = None
     slot_id: str | None = None
     former_status_id: int | None = None
+    wake_at: Instant | None = None
 
 
 class Claim(Entity, kw_only=True):

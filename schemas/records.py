@@ -76,6 +76,8 @@ class Company(Body, frozen=True, kw_only=True):
     mistyped filter that is ignored gives away every row.
 
     Who is on one of its suppression lists is not contacted for any lead.
+
+    `wrap_up_seconds` after a call an agent is available again; None: once the agent says so.
     """
 
     name: str
@@ -87,6 +89,7 @@ class Company(Body, frozen=True, kw_only=True):
     allow_auth_token: bool = True
     unknown_parameters: Literal["refuse", "ignore"] = "refuse"
     suppression_list_ids: tuple[int, ...] = ()
+    wrap_up_seconds: int | None = None
 
 
 class Offer(Body, frozen=True, kw_only=True):

@@ -2,7 +2,7 @@
 
 An agent is reserved with the grant of a slot, before the telephone rings: nobody who answers waits for one. The agent reads
 `on_call` until the slot is released, then `wrap_up` if somebody was reached, else as before. A status that the agent sets
-meanwhile stands.
+meanwhile stands. A `wrap_up` ends by itself after the company's `wrap_up_seconds`, where it has any.
 """
 
 from collections.abc import Iterator
@@ -12,14 +12,15 @@ from engine.account.agents import change_status, key_of, state_of
 from engine.account.references import agents_of, live_record
 from engine.partition.draft import Draft
 from schemas.account import AgentState, Claim, Slots
-from schemas.records import Agent, Record, body_of
-from schemas.state import agent_key
+from schemas.instant import SECOND
+from schemas.records import Agent, Company, Record, body_of
+from schemas.state import agent_key, record_key
 
 AVAILABLE = "available"
 ON_CALL = "on_call"
 WRAP_UP = "wrap_up"
 
-CALL = "call"
+CALL, WRAP_UP_OVER = "call", "wrap_up_over"
 """Why a status changed that nobody set."""
 
 
@@ -69,11 +70,32 @@ def give_back(draft: Draft, claim: Claim, ended: str) -> list[str]:
     about = _about(claim)
     if key_of(draft, state) != ON_CALL or state.agent_status_id is not None:
         draft.put(agent_key(claim.agent_id), state)  # the agent has set another status meanwhile
-    elif ended in {"connected", "unknown"}:
+    elif ended == "unknown":
         change_status(draft, claim.agent_id, state, WRAP_UP, **about)
+    elif ended == "connected":
+        change_status(draft, claim.agent_id, state, WRAP_UP, **about)
+        _end_later(draft, claim.agent_id, state, former)
     else:
         change_status(draft, claim.agent_id, state, AVAILABLE, former, **about)
     return resources_of(draft, claim.company_id, claim.agent_id)
+
+
+def _end_later(draft: Draft, agent_id: int, state: AgentState, former_status_id: int | None) -> None:
+    """Let a `wrap_up` end by itself, if the company says when."""
+    record = draft.get(record_key("company", state.company_id), Record)
+    company = None if record is None else body_of(record)
+    if isinstance(company, Company) and company.wrap_up_seconds is not None:
+        state.former_status_id, state.wake_at = former_status_id, draft.now + company.wrap_up_seconds * SECOND
+        draft.put(agent_key(agent_id), state)
+
+
+def end_wrap_up(draft: Draft, agent_id: int, state: AgentState) -> None:
+    """Make an agent available whose `wrap_up` is over, with the status that the agent had before the call."""
+    former, state.former_status_id, state.wake_at = state.former_status_id, None, None
+    if key_of(draft, state) != WRAP_UP or live_record(draft, state.company_id, "agent", agent_id) is None:
+        draft.put(agent_key(agent_id), state)
+        return
+    change_status(draft, agent_id, state, AVAILABLE, former, reason=WRAP_UP_OVER)
 
 
 def _about(claim: Claim) -> dict[str, Any]:

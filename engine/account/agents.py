@@ -61,8 +61,11 @@ def report_silence(draft: Draft, request: AgentSilenceReported) -> None:
 def change_status(
     draft: Draft, agent_id: int, state: AgentState, key: str, agent_status_id: int | None = None, **more: Any
 ) -> None:
-    """Store a changed status as a new entry of the log; without `agent_status_id`, one that no record has."""
-    state.agent_status_id = agent_status_id
+    """Store a changed status as a new entry of the log; without `agent_status_id`, one that no record has.
+
+    The status that `wake_at` would end is over.
+    """
+    state.agent_status_id, state.wake_at = agent_status_id, None
     state.status_timestamp_id, state.key = draft.next_id(), key
     draft.put(agent_key(agent_id), state)
     draft.fact(

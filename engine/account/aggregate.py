@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 
+from engine.account.agent_calls import end_wrap_up
 from engine.account.agents import acknowledge, forget_deleted, report_silence, set_status
 from engine.account.changes import change_record, end_pause
 from engine.account.slots import apply_record_change, count_earned, grant_to_agent, release_slot, request_slot, wake
@@ -10,7 +11,7 @@ from engine.account.users import acting_user_id
 from engine.partition.aggregate import Adoption, Timer
 from engine.partition.draft import Draft, RepeatedError
 from engine.partition.places import PlaceClaim
-from schemas.account import Seen, Slots
+from schemas.account import AgentState, Seen, Slots
 from schemas.envelope import Envelope
 from schemas.instant import DAY, EPOCH, Instant
 from schemas.records import Record
@@ -58,8 +59,8 @@ class AccountAggregate:
 
     @property
     def timer_fields(self) -> Mapping[str, str | None]:
-        """A queue for slots has a timer, and a record whose pause ends."""
-        return {**dict.fromkeys(ENTITIES), "slots": "wake_at", "record": "wake_at"}
+        """A queue for slots has a timer, a record whose pause ends, and an agent whose wrap-up ends."""
+        return {**dict.fromkeys(ENTITIES), "slots": "wake_at", "record": "wake_at", "agent": "wake_at"}
 
     @property
     def claim_fields(self) -> Mapping[str, Sequence[str]]:
@@ -103,23 +104,30 @@ class AccountAggregate:
         return False
 
     def wake(self, draft: Draft, key: str, due_at: Instant) -> None:
-        """End the pause of a record, or grant what the reset of a cap allows in a queue."""
+        """End the pause of a record or the wrap-up of an agent, or grant what the reset of a cap allows in a queue."""
         match draft.get(key, kind_of(key)):
             case Record() as record:
                 end_pause(draft, record)
                 apply_record_change(draft, record)
             case Slots() as slots:
                 wake(draft, slots)
+            case AgentState() as state:
+                agent_id = int(key.rpartition("/")[2])
+                end_wrap_up(draft, agent_id, state)
+                grant_to_agent(draft, state.company_id, agent_id)
             case _:
                 raise LookupError(f"{key} has no timer at {due_at} (nor at {draft.now})")
 
     def give_up(self, draft: Draft, key: str, reason: str) -> None:
-        """Let a queue whose timer failed wait for the next slot that is released, and a record stay paused."""
+        """Let a queue whose timer failed wait for the next slot, a record stay paused, and an agent in wrap-up."""
         del reason
         entity = draft.get(key, kind_of(key))
         if isinstance(entity, Slots | Record):
             entity.wake_at = None
             entity.version += 1
+            draft.put(key, entity)
+        elif isinstance(entity, AgentState):
+            entity.wake_at = None
             draft.put(key, entity)
 
     def adopt(self, draft: Draft, adoption: Adoption) -> None:
@@ -127,8 +135,8 @@ class AccountAggregate:
         del draft, adoption
 
     def timer(self, key: str, entity: Entity) -> Timer | None:
-        """Return when a pause ends, or a queue is looked at again: at the next reset of a cap that it waits for."""
-        if not isinstance(entity, Slots | Record) or entity.wake_at is None:
+        """Return when a pause or wrap-up ends, or a queue is looked at again: when a cap resets that it waits for."""
+        if not isinstance(entity, Slots | Record | AgentState) or entity.wake_at is None:
             return None
         return Timer(entity.wake_at, 0, 0.0, 0, key, company_id=entity.company_id)
 

@@ -83,6 +83,9 @@ CONCURRENCY_MAX = 100_000
 BID_PRICE_MAX = 1_000_000
 """In the company's currency, for one call: more is a mistake of the decimal point."""
 
+WRAP_UP_SECONDS_MAX = 3_600
+"""An hour: an agent who needs longer sets a status, such as training."""
+
 SPACING_SECONDS_MAX = DAY // SECOND
 """A buyer that takes less than a call a day has a daily cap."""
 
@@ -474,6 +477,7 @@ PARSERS: dict[str, Parser] = {
     "dial_buyers_type": choice("sequentially", "simultaneously"),
     "route_by_type": choice("tier", "revenue", "epc"),
     "bid_price": optional(partial(parse_decimal, least=0, most=BID_PRICE_MAX)),
+    "wrap_up_seconds": optional(partial(parse_integer, least=1, most=WRAP_UP_SECONDS_MAX)),
     "spacing_seconds": partial(parse_integer, least=0, most=SPACING_SECONDS_MAX),
     "url": url,
     "method": choice("POST", "PUT"),

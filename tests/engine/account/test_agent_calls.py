@@ -3,6 +3,7 @@
 import pytest
 
 from schemas.account import AgentState
+from schemas.instant import SECOND
 from schemas.requests import AgentStatusChangeRequested, SlotAnswered, SlotRequested
 from schemas.state import agent_key
 from tests.engine.account.conftest import AccountWorld, answers
@@ -150,3 +151,74 @@ def test_each_change_of_status_says_of_which_call_it_is(account: AccountWorld, s
     assert reserved["key"] == "on_call"
     assert (reserved["agent_widget_id"], reserved["reason"], reserved["command_id"]) == (7, "call", "a")
     assert reserved["for_lead_id"] == 7
+
+
+def wrapped_up(account: AccountWorld, statuses: dict[str, int], center: int, *, seconds: int | None) -> int:
+    """Return an agent after a call, in a company that lets wrap-up end after some seconds."""
+    account.update("company", 1, wrap_up_seconds=seconds)
+    agent = account.create("agent", name="Ada", call_center_id=center)
+    available(account, statuses, agent)
+    assert agent_of(account.want("a", call_center_ids=(center,))) == agent
+    account.release("a", ended="connected")
+    assert key_of(account, agent) == "wrap_up"
+    return agent
+
+
+def test_a_wrap_up_ends_by_itself_and_the_next_call_comes(
+    account: AccountWorld, statuses: dict[str, int], center: int
+) -> None:
+    ada = wrapped_up(account, statuses, center, seconds=30)
+    assert state_of(account, ada).wake_at == account.now + 30 * SECOND
+    assert account.want("b", call_center_ids=(center,)) == []
+    account.now += 30 * SECOND
+    assert agent_of(account.tick(agent_key(ada))) == ada
+    assert key_of(account, ada) == "on_call"
+    account.release("b", ended="attempted")
+    assert (key_of(account, ada), state_of(account, ada).agent_status_id) == ("available", statuses["available"])
+
+
+def test_a_wrap_up_without_a_limit_lasts_until_a_status_is_set(
+    account: AccountWorld, statuses: dict[str, int], center: int
+) -> None:
+    ada = wrapped_up(account, statuses, center, seconds=None)
+    assert state_of(account, ada).wake_at is None
+
+
+@pytest.mark.parametrize("key", ["lunch", "available"])
+def test_a_status_that_is_set_in_wrap_up_stands(
+    account: AccountWorld, statuses: dict[str, int], center: int, key: str
+) -> None:
+    ada = wrapped_up(account, statuses, center, seconds=30)
+    set_status(account, ada, statuses[key])
+    assert (state_of(account, ada).wake_at, key_of(account, ada)) == (None, key)
+
+
+def test_an_agent_whose_page_falls_silent_in_wrap_up_is_not_made_available(
+    account: AccountWorld, statuses: dict[str, int], center: int
+) -> None:
+    ada = wrapped_up(account, statuses, center, seconds=30)
+    report_silence(account, ada, state_of(account, ada).status_timestamp_id)
+    assert (state_of(account, ada).wake_at, key_of(account, ada)) == (None, "offline")
+
+
+def test_a_call_whose_end_was_never_reported_makes_nobody_available(
+    account: AccountWorld, statuses: dict[str, int], center: int
+) -> None:
+    account.update("company", 1, wrap_up_seconds=30)
+    ada = account.create("agent", name="Ada", call_center_id=center)
+    available(account, statuses, ada)
+    account.want("a", call_center_ids=(center,))
+    account.release("a", ended="unknown")
+    assert (key_of(account, ada), state_of(account, ada).wake_at) == ("wrap_up", None)
+
+
+def test_a_deleted_agent_has_no_wrap_up_left(account: AccountWorld, statuses: dict[str, int], center: int) -> None:
+    ada = wrapped_up(account, statuses, center, seconds=30)
+    account.delete("agent", ada)
+    assert account.state.get(agent_key(ada), AgentState) is None
+
+
+@pytest.mark.parametrize("seconds", [0, -1, 3_601, "soon"])
+def test_a_wrap_up_is_a_second_to_an_hour(account: AccountWorld, seconds: object) -> None:
+    answer = account.update("company", 1, wrap_up_seconds=seconds)
+    assert (answer.code, list(answer.errors)) == ("validation_failed", ["wrap_up_seconds"])
