@@ -24,7 +24,7 @@ from adapters.http.schema.inputs import LOCAL_MOMENT, REFERENCE
 from adapters.http.schema.shapes import many_of, one_of
 from adapters.reads.ports import ManualFireFilter, Page, Paging, Result, Row
 from engine.submission.fields import is_blank
-from engine.views.manual_fire import MANUAL_FIRE_COLUMNS, manual_fire_view
+from engine.views.manual_fire import MANUAL_FIRE_COLUMNS, PATH, TYPE_NAME, manual_fire_view
 from schemas.instant import to_rfc3339
 from schemas.requests import WebhookFireRequested
 
@@ -81,6 +81,7 @@ async def build(exchange: Exchange) -> Reply:
     about = await _about(exchange, parameters)
     parameters.finish()
     built: dict[str, Any] = dict.fromkeys(MANUAL_FIRE_COLUMNS)
+    built |= {"type": TYPE_NAME, "company_id": exchange.company_id}
     built |= {name: to_rfc3339(at) for name, at in about.items() if name.endswith("_at") and at is not None}
     built |= {"webhook_log_ids": [], **{name: about[name] for name in ("lead_id", "call_id")}}
     return reply_with_record(exchange, "webhook_manual_fire", built)
@@ -199,7 +200,6 @@ def _shown(exchange: Exchange, row: Row, *, status: int = 200) -> Reply:
 
 
 _ONE = one_of("webhook_manual_fire", "WebhookManualFire")
-_PATH = "/api/v1/webhook_manual_fires"
 _SHARED = (
     "page",
     "per_page",
@@ -217,7 +217,7 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation(
         name="list_webhook_manual_fires",
         methods=("GET",),
-        path=_PATH,
+        path=PATH,
         summary="List webhooks that were fired by hand",
         handler=index,
         scope="outgoing_webhook:read",
@@ -228,7 +228,7 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation(
         name="build_webhook_manual_fire",
         methods=("GET",),
-        path=f"{_PATH}/new",
+        path=f"{PATH}/new",
         summary="Build a firing by hand, without firing",
         handler=build,
         scope="outgoing_webhook:read",
@@ -239,7 +239,7 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation(
         name="create_webhook_manual_fire",
         methods=("POST",),
-        path=_PATH,
+        path=PATH,
         summary="Fire a webhook for a lead or a call",
         handler=create,
         scope="outgoing_webhook:fire",
@@ -258,7 +258,7 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation(
         name="show_webhook_manual_fire",
         methods=("GET",),
-        path=f"{_PATH}/{{id}}",
+        path=f"{PATH}/{{id}}",
         summary="Show a webhook that was fired by hand",
         handler=show,
         scope="outgoing_webhook:read",

@@ -208,7 +208,8 @@ SELECT f.*, {ordered} AS ordered_by, coalesce(
     (SELECT o.data ->> 'outcome' FROM {read}.history AS o
         WHERE o.company_id = $1 AND o.call_id = f.call_id AND o.type = 'outcome.recorded'
             AND o.data ->> 'command_id' = f.command_id ORDER BY o.at DESC LIMIT 1)
-) AS outcome
+) AS outcome, (SELECT w.name FROM {read}.records AS w
+    WHERE w.company_id = $1 AND w.type = 'outgoing_webhook' AND w.id = f.outgoing_webhook_id) AS name
 FROM {read}.manual_fires AS f
 WHERE company_id = $1{where} ORDER BY {order} LIMIT {limit}
 

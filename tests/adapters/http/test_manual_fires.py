@@ -49,6 +49,8 @@ async def test_a_webhook_is_fired_for_a_lead_and_shown_with_the_moments_of_its_s
     assert (made["created_at"], made["updated_at"]) == ("2020-01-02T03:04:05Z", "2020-01-03T00:00:00Z")
     assert made["fired_at"] > "2026"
     assert made["outcome"] is None
+    assert (made["type"], made["company_id"], made["name"]) == ("WebhookManualFire", company.id, "CRM")
+    assert (made["user_updated_at"], made["routes_show_path"]) == (made["fired_at"], f"{PATH}/{made['id']}")
     for reference in (made["id"], made["uuid"]):
         shown = await company.send("GET", f"{PATH}/{reference}")
         assert shown.json()["webhook_manual_fire"] == made, shown.text
@@ -118,6 +120,8 @@ async def test_a_built_firing_has_what_is_given_and_fires_nothing(town: Town, co
         "call_id": call["id"],
         "created_at": "2020-01-02T03:04:05Z",
         "webhook_log_ids": [],
+        "type": "WebhookManualFire",
+        "company_id": company.id,
     }
     assert (await company.send("GET", PATH)).json()["webhook_manual_fires"] == []
 
