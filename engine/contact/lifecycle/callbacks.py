@@ -1,6 +1,7 @@
 """How is a callback scheduled, placed and retried? It is an instant on the lead, with an id that its call names.
 
-It may have an owner, a buyer or a group, with some minutes before others make the call. A callback that reached no one is
+It may have an owner, a buyer or a group, with some minutes before others make the call. Where the call step of the lead
+connects to agents, one of these is the others, and is reserved before the telephone rings. A callback that reached no one is
 retried twice; one that a gate dropped is emitted again.
 """
 
@@ -22,7 +23,7 @@ from schemas.contact import CallbackOwner, Flight, Lead
 from schemas.instant import DAY, HOUR, MINUTE, SECOND, Instant
 from schemas.outcomes import GATE_OUTCOMES, Outcome
 from schemas.requests import SlotAnswered
-from schemas.schedule import Step
+from schemas.schedule import CallStep, Step
 
 OWNER_UNAVAILABLE = "callback_owner_unavailable"
 
@@ -82,11 +83,12 @@ def place_callback(person: Person, lead: Lead, cadence: Cadence, grant: SlotAnsw
     if not backpressure.has_place(person, lead, "call", grant):
         backpressure.wait_for_place(person, lead, "call")
         return
-    if lead.callback_owner is None:
+    agents = _agents_of(lead, cadence)
+    if lead.callback_owner is None and not agents.is_for_agents:
         _emit(person, lead, cadence, BuyerConnection(callback=True))
         return
     lead.callback_due_at = lead.callback_due_at or person.now
-    choice_now, until = _choice_at(lead.callback_owner, lead.callback_due_at, person.now)
+    choice_now, until = _choice_at(lead.callback_owner, lead.callback_due_at, person.now, agents)
     choice = choice_now if choice_now.is_anyone else buyers.with_traffic_source(person, lead, choice_now)
     if grant is None and buyers.is_limited(person, lead, choice):
         _request_slot(person, lead, choice, until)
@@ -130,13 +132,25 @@ def _emit(person: Person, lead: Lead, cadence: Cadence, connection: BuyerConnect
     lead.callback_at = None
 
 
-def _choice_at(owner: CallbackOwner, due_at: Instant, now: Instant) -> tuple[BuyerChoice, Instant | None]:
-    """Return which buyers take the callback now, and until when (None: for good)."""
+def _agents_of(lead: Lead, cadence: Cadence) -> BuyerChoice:
+    """Return the agents of the call step that comes next, or of the first one where none does; any buyer without agents."""
+    calls = [step for step in cadence.contacts_from(lead.step) if isinstance(step, CallStep)]
+    calls += [step for step in cadence.steps if isinstance(step, CallStep)]
+    connect = calls[0].connect if calls else None
+    return ANY_BUYER if connect is None or connect.agents is None else buyers.choice_of_step(connect)
+
+
+def _choice_at(
+    owner: CallbackOwner | None, due_at: Instant, now: Instant, others: BuyerChoice
+) -> tuple[BuyerChoice, Instant | None]:
+    """Return who takes the callback now, and until when (None: for good); `others` do once the owner's minutes are over."""
+    if owner is None:
+        return others, None
     turns = [BuyerChoice(buyer_ids=(owner.buyer_id,))] if owner.buyer_id is not None else []
     turns += [BuyerChoice(buyer_group_ids=(owner.buyer_group_id,))] if owner.buyer_group_id is not None else []
     if not turns or owner.grace_minutes == 0:
-        return (turns or [ANY_BUYER])[0], None
-    turns.append(ANY_BUYER)
+        return (turns or [others])[0], None
+    turns.append(others)
     place_of = min(len(turns) - 1, (now - due_at) // (owner.grace_minutes * MINUTE))
     is_last = place_of == len(turns) - 1
     return turns[place_of], None if is_last else due_at + (place_of + 1) * owner.grace_minutes * MINUTE

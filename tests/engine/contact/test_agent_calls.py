@@ -5,10 +5,12 @@ from typing import Any
 import pytest
 
 from schemas.commands import PlaceCall
-from schemas.records import Agent
+from schemas.contact import CallbackOwner
+from schemas.instant import HOUR, MINUTE, SECOND
+from schemas.records import Agent, Buyer
 from schemas.requests import SlotAnswered, SlotReleased, SlotRequested
 from tests.engine.contact.test_slots import to_account
-from tests.engine.contact.world import KEY, World
+from tests.engine.contact.world import KEY, NOON, World
 
 CALL = {"id": "call", "kind": "call", "connect": {"agents": {"agent_ids": [70], "call_center_ids": [5]}}}
 TEXT = {"id": "text", "kind": "sms", "template": "Hi"}
@@ -92,3 +94,59 @@ def test_a_lead_that_stops_while_it_waits_withdraws_its_request() -> None:
     answer(world)
     assert world.commands == []
     assert releases(world) == ["unused", "unused"]
+
+
+def promised(*, owner: CallbackOwner | None = None, **buyer: Any) -> World:
+    """Return a world in which a call was promised for one o'clock, on a schedule that connects to agents."""
+    world = World()
+    world.add("agent", 70, Agent(name="Ada"))
+    world.add("buyer", 1, Buyer(name="Bob", number="+13055550171", **buyer))
+    world.schedule({"id": "rest", "kind": "wait", "duration": "1d"}, CALL)
+    world.submit()
+    world.update(schedule_callback_at=NOON + HOUR, callback_owner=owner)
+    return world
+
+
+def test_a_callback_waits_until_an_agent_of_its_schedule_is_reserved() -> None:
+    world = promised()
+    world.wait(3600)
+    asked = to_account(world)[-1]
+    assert isinstance(asked, SlotRequested)
+    assert (asked.agent_ids, asked.call_center_ids, world.commands) == ((70,), (5,), [])
+    answer(world)
+    (command,) = world.commands
+    assert isinstance(command, PlaceCall)
+    assert (command.step_id, command.agent_id) == ("(callback)", 70)
+    assert (world.call(command.call_id).origin, world.call(command.call_id).agent_id) == ("callback", 70)
+    world.outcome("connected_human")
+    assert releases(world) == ["connected"]
+
+
+def test_a_callback_of_an_owner_goes_to_agents_once_the_owners_minutes_are_over() -> None:
+    world = promised(owner=CallbackOwner(buyer_id=1), paused=True)
+    world.wait_until(NOON + HOUR + 15 * MINUTE - SECOND)
+    assert (to_account(world), world.commands) == ([], [])
+    world.wait(1)
+    asked = to_account(world)[-1]
+    assert isinstance(asked, SlotRequested)
+    assert asked.agent_ids == (70,)
+    answer(world)
+    (command,) = world.commands
+    assert isinstance(command, PlaceCall)
+    assert (command.agent_id, command.buyer_id) == (70, None)
+
+
+def test_a_callback_of_an_owner_who_is_there_asks_no_agent() -> None:
+    world = promised(owner=CallbackOwner(buyer_id=1))
+    world.wait(3600)
+    (command,) = world.commands
+    assert isinstance(command, PlaceCall)
+    assert (command.buyer_id, command.agent_id, to_account(world)) == (1, None, [])
+
+
+def test_a_callback_that_was_cancelled_gives_its_agent_back() -> None:
+    world = promised()
+    world.wait(3600)
+    world.update(opt_out=True)
+    assert world.commands == []
+    assert [type(message) for message in to_account(world)] == [SlotRequested, SlotReleased]
