@@ -106,6 +106,7 @@ def _welcome(stack: LocalStack) -> None:
         click.echo(f"""
 leadclock is up at {stack.api_url} ({stack.seconds:.0f} s), on the deployment of this shell's settings.
   It was made by others: no demo company was made, and calls, texts and e-mails go where the settings say.
+  Console:         {stack.console_url}
   Documentation:   {stack.api_url}/api/docs/1.0
   Log:             {stack.folder / LOG_FILE}
 
@@ -131,6 +132,7 @@ leadclock is up at {stack.api_url} ({stack.seconds:.0f} s).{speed}
   Webhooks may go to this machine (127.0.0.0/8){exception}.
   Rate limits are off here, but for call starts and requests without a good key or token.
   Keys and tokens: {folder / "keys.json"}
+  Console:         {stack.console_url}
   Documentation:   {stack.api_url}/api/docs/1.0
   Log:             {folder / LOG_FILE}
 

@@ -6,6 +6,7 @@ from contextlib import suppress
 from ipaddress import IPv4Network, IPv6Network, ip_network
 
 import structlog
+from msgspec import structs
 
 from adapters.gateway.addresses import networks
 from adapters.gateway.own_mail import OwnMail
@@ -15,7 +16,7 @@ from adapters.http.exchange.hosts import read_hosts
 from adapters.http.exchange.impression_log import LogImpressions
 from adapters.http.exchange.provider_services import ProviderServices
 from adapters.http.exchange.requests import LogRequests
-from adapters.http.exchange.settings import RATES, HttpSettings, Rate, read_rate
+from adapters.http.exchange.settings import RATES, DemoSignIn, HttpSettings, Rate, read_rate
 from adapters.http.server import serving
 from adapters.observability.metrics import Metrics
 from adapters.operator.deployment import LogDeployment
@@ -61,13 +62,17 @@ logger = structlog.get_logger(__name__)
 
 
 class ApiRole:
-    """Serve HTTP on one port until `stop` is set; `port` is the one that was bound."""
+    """Serve HTTP on one port until `stop` is set; `port` is the one that was bound.
+
+    `demo` is whom one click signs in to the console, on this machine.
+    """
 
     name = "api"
 
-    def __init__(self, context: Context, metrics: Metrics) -> None:
+    def __init__(self, context: Context, metrics: Metrics, *, demo: DemoSignIn | None = None) -> None:
         self._context = context
         self._metrics = metrics
+        self._demo = demo
         self._problems: dict[str, str] = {"http": "starting", "database": "not asked yet"}
         self.port = 0
 
@@ -161,7 +166,7 @@ class ApiRole:
             sign_ins=PostgresSignIns(pool),
             mail=OwnMail(mail_server(context.settings)),
             webhook_logs=PostgresWebhookLogReads(pool),
-            settings=_http_settings(context),
+            settings=structs.replace(_http_settings(context), demo=self._demo),
             now=context.clock.now,
             ready=self._ready,
             metrics=self._metrics,

@@ -4,8 +4,10 @@ It is created by the same requests that an operator sends; records that exist st
 """
 
 import hashlib
+import secrets
 from typing import Any
 
+from argon2 import PasswordHasher
 from msgspec import structs
 
 from adapters.roles.record_client import RecordClient
@@ -15,6 +17,9 @@ COMPANY_ID = 1
 NUMBERS = ("+12125550150", "+12125550151")
 """555-01xx: reserved for fiction, in an area whose state has no calling rules of its own in the pack."""
 
+
+USER_EMAIL = "manager@demo.example"
+"""Of the user whom one click signs in to the console; the domain is reserved for examples (RFC 2606)."""
 
 BUYERS = (
     {"name": "Bright Roofs", "number": "+12125550160", "user_buyer_id": "bright_roofs"},
@@ -102,6 +107,11 @@ def five_day_schedule(buyer_group_id: int) -> dict[str, Any]:
     }
 
 
+def _no_password() -> str:
+    """Return the hash of a password that is written nowhere: the demo user signs in with one click, from this machine."""
+    return PasswordHasher().hash(secrets.token_urlsafe(32))
+
+
 async def make_demo(records: RecordClient, keys: Keys) -> Keys:
     """Create what is missing of the demo company; return the keys with the lead tokens that its records have.
 
@@ -123,6 +133,10 @@ async def make_demo(records: RecordClient, keys: Keys) -> Keys:
     digest = hashlib.sha256(keys.private_key.encode()).hexdigest()
     key = {"name": "Demo key", "public_key": keys.public_key, "private_key_sha256": digest}
     await make("api_key", "public_key", key)
+    await make(
+        "user", "email", {"name": "Demo manager", "email": USER_EMAIL, "state": "active", "password_hash": _no_password()}
+    )
+    await make("access_control_list", "name", {"name": "Demo managers", "users_emails": [USER_EMAIL], "superuser": True})
     return structs.replace(
         keys,
         offer_lead_token=records.fields("offer", offer_id)["lead_token"],

@@ -1,7 +1,7 @@
 """What does the data folder hold? All data of `up`, and what other commands need to find a running one.
 
 up.json     where a running `up` can be reached, and the settings of its roles (mode 0600; gone when it is stopped)
-keys.json   the demo company's keys and tokens, and the deployment's secret key (mode 0600; kept)
+keys.json   the demo company's keys and tokens, an operator key, and the deployment's secret key (mode 0600; kept)
 lock        held by the one `up` that uses the folder
 """
 
@@ -13,9 +13,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, structs
 
-from adapters.http.exchange.identity import new_lead_token, new_private_key, new_public_key
+from adapters.http.exchange.identity import new_lead_token, new_operator_key, new_private_key, new_public_key
 from schemas.errors import DependencyError
 from schemas.instant import Instant
 
@@ -36,6 +36,8 @@ class Keys(Struct, frozen=True, kw_only=True):
     offer_lead_token: str
     quick_lead_token: str
     five_day_lead_token: str
+    operator_public_key: str = ""
+    operator_private_key: str = ""
 
 
 class Running(Struct, frozen=True, kw_only=True):
@@ -69,7 +71,7 @@ def load_keys(folder: Path) -> Keys:
     """Return the keys of a data folder; create them the first time."""
     path = folder / "keys.json"
     if path.exists():
-        return msgspec.json.decode(path.read_bytes(), type=Keys)
+        return _with_operator_key(path, msgspec.json.decode(path.read_bytes(), type=Keys))
     keys = Keys(
         secret_key=secrets.token_urlsafe(48),
         public_key=new_public_key(),
@@ -77,7 +79,18 @@ def load_keys(folder: Path) -> Keys:
         offer_lead_token=new_lead_token(),
         quick_lead_token=new_lead_token(),
         five_day_lead_token=new_lead_token(),
+        operator_public_key=new_operator_key(),
+        operator_private_key=new_private_key(),
     )
+    write_private(path, msgspec.json.format(msgspec.json.encode(keys)))
+    return keys
+
+
+def _with_operator_key(path: Path, keys: Keys) -> Keys:
+    """Return the keys with one of an operator, which folders of older releases lack."""
+    if keys.operator_public_key:
+        return keys
+    keys = structs.replace(keys, operator_public_key=new_operator_key(), operator_private_key=new_private_key())
     write_private(path, msgspec.json.format(msgspec.json.encode(keys)))
     return keys
 

@@ -25,12 +25,16 @@ from adapters.embedded.log import EmbeddedLog
 from adapters.embedded.log_server import serve_log
 from adapters.embedded.remote import EMBEDDED
 from adapters.gateway.mailbox import Mailbox
+from adapters.http.exchange.identity import hash_private_key
+from adapters.http.exchange.settings import DemoSignIn
 from adapters.local.resolution import Broker, Database, broker, database
 from adapters.observability.health import HealthServer
 from adapters.observability.logs import configure_logs
 from adapters.observability.metrics import Metrics
 from adapters.postgres.identity import Presence
 from adapters.postgres.migrate import migrate
+from adapters.postgres.operators import PostgresOperators
+from adapters.postgres.pool import open_pool
 from adapters.roles.api import ApiRole
 from adapters.roles.context import Context, compaction, open_context, prepare
 from adapters.roles.garbage_collection import configure_garbage_collection
@@ -42,7 +46,7 @@ from adapters.roles.role import Role
 from adapters.roles.table import ROLES, build_role
 from adapters.settings import CHANNELS, SANDBOX_CHANNELS, Settings, to_environment
 from adapters.up.attach import attached_settings, refuse_others
-from adapters.up.demo import COMPANY_ID, make_demo
+from adapters.up.demo import COMPANY_ID, USER_EMAIL, make_demo
 from adapters.up.folder import Keys, Ready, Running, load_keys, lock_folder, write_private
 from adapters.up.log_file import LogFile
 from schemas.errors import DependencyError, SenderError
@@ -62,6 +66,9 @@ POSTGRES_PORT = 5432
 
 STOP_SECONDS = 15.0
 POLL_SECONDS = 0.05
+
+OPERATOR_NAME = "leadclock up"
+"""Of the operator key with which one click opens the pages about the deployment."""
 
 Say = Callable[[str], None]
 
@@ -95,6 +102,11 @@ class LocalStack(Struct, frozen=True, kw_only=True):
     health_urls: dict[str, str]
     seconds: float
     is_demo: bool
+
+    @property
+    def console_url(self) -> str:
+        """Return where a browser finds the console."""
+        return f"{self.api_url}/console"
 
 
 class PortTakenError(DependencyError):
@@ -196,7 +208,8 @@ async def _run(options: Options, folder: Path, stop: asyncio.Event, say: Say, we
             await _compact_periodically(resources, compaction(settings, log))
         configure_garbage_collection()
         say("Starting the roles …")
-        roles = await resources.enter_async_context(_running(context))
+        demo = await _demo_sign_in(settings.postgres_dsn, keys) if is_demo else None
+        roles = await resources.enter_async_context(_running(context, demo))
         await _wait_until_ready(roles, stop, servers)
         if is_demo:
             keys = await _demo(context, keys)
@@ -336,10 +349,10 @@ def _as_demo(settings: Settings, smtp_port: int) -> Settings:
 class _Roles:
     """All roles in tasks of this process."""
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: Context, demo: DemoSignIn | None) -> None:
         metrics = {name: Metrics() for name in ROLES}
         context.skipped.count_in(metrics[ApiRole.name])
-        self.api = ApiRole(context, metrics[ApiRole.name])
+        self.api = ApiRole(context, metrics[ApiRole.name], demo=demo)
         self.roles: list[Role] = [build_role(name, context, metrics[name]) for name in ROLES if name != self.api.name]
         self.roles.append(self.api)
         self.health = {
@@ -374,8 +387,8 @@ class _Roles:
 
 
 @contextlib.asynccontextmanager
-async def _running(context: Context) -> AsyncIterator[_Roles]:
-    roles = _Roles(context)
+async def _running(context: Context, demo: DemoSignIn | None) -> AsyncIterator[_Roles]:
+    roles = _Roles(context, demo)
     try:
         for server in roles.health.values():
             await server.start()
@@ -412,6 +425,19 @@ async def _wait_for_stop(roles: _Roles, stop: asyncio.Event, servers: _Servers, 
             await asyncio.wait_for(stop.wait(), 1.0)
 
 
+async def _demo_sign_in(dsn: str, keys: Keys) -> DemoSignIn:
+    """Return whom one click signs in; make the operator key of this folder, where the database does not know it yet."""
+    public, private = keys.operator_public_key, keys.operator_private_key
+    pool = await open_pool(dsn, size=1)
+    try:
+        operators = PostgresOperators(pool)
+        if await operators.key(public) is None:
+            await operators.create(public, hash_private_key(private), OPERATOR_NAME)
+    finally:
+        await pool.close()
+    return DemoSignIn(COMPANY_ID, USER_EMAIL, f"{public}.{private}")
+
+
 async def _demo(context: Context, keys: Keys) -> Keys:
     appender = await context.log.appender()
     try:
@@ -437,7 +463,7 @@ def _announce(stack: LocalStack, mail_folder: Path) -> None:
         return
     ready = Ready(
         api_url=stack.api_url,
-        console_url=None,
+        console_url=stack.console_url,
         public_key=stack.keys.public_key if stack.is_demo else "",
         private_key=stack.keys.private_key if stack.is_demo else "",
         offer_lead_token=stack.keys.offer_lead_token if stack.is_demo else "",

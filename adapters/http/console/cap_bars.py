@@ -25,6 +25,8 @@ class CapBar(Struct, frozen=True):
     name: str
     used: float
     limit: float
+    is_of_lines: bool = False
+    """Calls at once: full for as long as a call takes, which needs nobody."""
 
     @property
     def share(self) -> float:
@@ -42,12 +44,23 @@ class CapBar(Struct, frozen=True):
         return {"bad": "full", "warn": "nearly full", "good": "free"}[self.level]
 
 
+def _name(row: Mapping[str, Any]) -> str:
+    """Return the name of a record, or its id where a team hides the name."""
+    return str(row.get("name") or row["id"])
+
+
 def bars_of(row: Mapping[str, Any]) -> Iterator[CapBar]:
     """Yield the bars of a buyer or group."""
     if row.get("concurrency_cap_limit") is not None:
-        yield CapBar(row["name"], "calls at once", row.get("concurrency_cap_used") or 0, row["concurrency_cap_limit"])
+        yield CapBar(
+            _name(row),
+            "calls at once",
+            row.get("concurrency_cap_used") or 0,
+            row["concurrency_cap_limit"],
+            is_of_lines=True,
+        )
     for measure, measured in MEASURES.items():
         for period, each in PERIODS.items():
             limit = row.get(f"{measure}_{period}_limit")
             if limit is not None:
-                yield CapBar(row["name"], f"{measured} {each}", row.get(f"{measure}_{period}_used") or 0, limit)
+                yield CapBar(_name(row), f"{measured} {each}", row.get(f"{measure}_{period}_used") or 0, limit)

@@ -1,5 +1,7 @@
 """How does a page become HTML? By Jinja2 templates that escape every value, with filters for instants and counts.
 
+A field that a team hides is not in an answer, so a template shows what is missing as nothing.
+
 No template has a script or a style of its own: the content security policy of every page forbids them.
 """
 
@@ -9,12 +11,12 @@ from functools import cache
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from jinja2 import Environment, PackageLoader, StrictUndefined, pass_context
+from jinja2 import Environment, PackageLoader, Undefined, pass_context
 from jinja2.runtime import Context
 from markupsafe import Markup
 
 from adapters.http.console.assets import url_of
-from schemas.instant import DAY, HOUR, MINUTE, SECOND, Instant, from_datetime
+from schemas.instant import DAY, HOUR, MINUTE, SECOND, Instant, from_datetime, to_datetime
 
 HTML = "text/html; charset=utf-8"
 
@@ -42,7 +44,6 @@ def environment() -> Environment:
     made = Environment(
         loader=PackageLoader("adapters.http.console"),
         autoescape=True,
-        undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
         auto_reload=False,
@@ -66,8 +67,10 @@ def instant_of(value: Any) -> Instant | None:
 
 @pass_context
 def show_moment(context: Context, value: Any) -> Markup | str:
-    """Return an instant as a `time` element with date and time of day in the reader's zone; a dash where there is none."""
-    return _element(context, value, "%-d %b %Y, %H:%M")
+    """Return an instant as a `time` element with date and time in the reader's zone, and the year where it is another."""
+    at = instant_of(value)
+    is_this_year = at is not None and to_datetime(at).year == to_datetime(context["now"]).year
+    return _element(context, value, "%-d %b, %H:%M" if is_this_year else "%-d %b %Y, %H:%M")
 
 
 @pass_context
@@ -109,7 +112,7 @@ def show_span(milliseconds: int) -> str:
 
 def show_count(value: Any) -> str:
     """Return a count with thousands apart, a dash where it is not known."""
-    return NONE if value is None else f"{value:,}"
+    return NONE if value is None or isinstance(value, Undefined) else f"{value:,}"
 
 
 def show_words(value: Any) -> str:

@@ -52,13 +52,19 @@ async def show_part(visit: Visit) -> Reply:
 async def _found(visit: Visit) -> dict[str, Any]:
     """Return all that the page shows; None stands for what the visitor's teams do not grant."""
     now = Instant(visit.now // MINUTE * MINUTE)  # by the minute, so that open pages ask the same
-    due = {"status": "scheduled", "order": "next_action_at", "order_dir": "asc", "per_page": 1, "serializer": "lead_grid"}
+    due = {
+        "has_next_action": "true",
+        "order": "next_action_at",
+        "order_dir": "asc",
+        "per_page": 1,
+        "serializer": "lead_grid",
+    }
     one = {"page": 1, "per_page": 1}
     hour_ago, day_ago = to_rfc3339(now - HOUR), to_rfc3339(now - DAY)
     questions: dict[str, tuple[str, dict[str, Any]]] = {
         "due": ("list_leads", {**due, "next_action_at_to": to_rfc3339(now)}),
         "late": ("list_leads", {**due, "next_action_at_to": to_rfc3339(now - LATE)}),
-        "waiting": ("list_leads", {**due, "has_next_action": "true"}),
+        "waiting": ("list_leads", due),
         "submitted": ("list_leads", {**one, "created_at_from": hour_ago, "serializer": "lead_grid"}),
         "live": ("list_live_calls", {"per_page": 1, "page": 1}),
         "calls": ("list_calls", {**one, "created_at_from": hour_ago}),
@@ -88,6 +94,7 @@ async def _found(visit: Visit) -> dict[str, Any]:
         "why": None if why is None else why["why"],
         "next": _first(found["waiting"]),
         "alarms": list(_alarms(found, caps)),
+        "behind": [row for row in ([] if found["lags"] is None else found["lags"]["lags"]) if row["lag"]],
         "is_new": _is_new(found),
         "is_granted_nothing": all(answer is None for answer in answers),
         "hour_ago": hour_ago,
@@ -116,14 +123,14 @@ def _alarms(found: Mapping[str, Any], caps: list[CapBar]) -> Iterator[Alarm]:
     if late is None and found["late"] is not None:
         yield Alarm("bad", "More than 10,000 leads are late.", "late", "See them")
     schedules = [] if found["schedules"] is None else rows_of(found["schedules"])
-    paused = [row["name"] for row in schedules if row["paused"]]
+    paused = [row["name"] for row in schedules if row.get("paused")]
     if paused:
         yield Alarm("warn", f"Paused: {_names(paused)}. Leads on {_it(paused)} wait until somebody resumes {_it(paused)}.")
     buyers = [] if found["buyers"] is None else rows_of(found["buyers"])
-    free = [row for row in buyers if not row["paused"] and not row["maxed_out"]]
+    free = [row for row in buyers if not row.get("paused") and not row.get("maxed_out")]
     if buyers and not free:
         yield Alarm("bad", "No buyer can take a call: each is paused or has used up a cap.")
-    full = [bar.owner for bar in caps if bar.share >= 1]
+    full = [bar.owner for bar in caps if bar.share >= 1 and not bar.is_of_lines]
     if full and free:
         yield Alarm("warn", f"Full: {_names(list(dict.fromkeys(full)))}. Calls go to the others until the cap resets.")
     if reviews := _count(found["reviews"]):

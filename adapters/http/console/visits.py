@@ -10,7 +10,7 @@ from typing import Any, Literal, cast
 
 from msgspec import Struct
 
-from adapters.http.console.api_calls import ApiAnswer, ApiCalls, decode, is_granted_to
+from adapters.http.console.api_calls import REFUSED, ApiAnswer, ApiCalls, decode, is_granted_to
 from adapters.http.console.origins import csrf_token
 from adapters.http.console.rendering import HEADERS, HTML, render
 from adapters.http.console.shared_answers import SharedAnswers, sharing_key
@@ -22,6 +22,9 @@ from schemas.errors import SenderError
 from schemas.records import Company
 
 SEE_OTHER = 303
+
+FIRST = "/console"
+"""The path of the first page, with which every other begins."""
 
 Fields = Mapping[str, Any]
 
@@ -108,6 +111,10 @@ class Visit:
         """Return whether the visitor may call an operation: what it may not is not shown."""
         return is_granted_to(name, self.access, self.operator)
 
+    def has_page(self, beginning: str) -> bool:
+        """Return whether a page that the visitor may open has a path that begins so: what is not built is not linked."""
+        return any(page.path.startswith(beginning) and self._is_reachable(page) for page in self._pages)
+
     async def call(
         self, name: str, fields: Fields | None = None, *, path: Fields | None = None, method: str = ""
     ) -> ApiAnswer:
@@ -146,6 +153,12 @@ class Visit:
         """Return the answer of an operation as it is, such as a list as CSV."""
         return await self._calls.run(name, sender=self._sender_of(name), path=path or {}, fields=fields or {}, suffix=suffix)
 
+    @staticmethod
+    def raise_if_refused(reply: Reply) -> None:
+        """Raise `ApiRefusedError` for the answer of an operation that was passed on and is a problem."""
+        if reply.status >= REFUSED:
+            raise ApiRefusedError(reply)
+
     def page(self, template: str, *, status: int = 200, **values: Any) -> Reply:
         """Return a page, or a part of one, made by a template."""
         content = render(template, {**self._common(), **values})
@@ -181,7 +194,11 @@ class Visit:
             "api_calls": self._calls.made,
             "sandbox": services.served.last.sandbox,
             "navigation": [
-                {"label": page.label, "path": page.path, "is_current": path == page.path or path.startswith(f"{page.path}/")}
+                {
+                    "label": page.label,
+                    "path": page.path,
+                    "is_current": path == page.path or (page.path != FIRST and path.startswith(f"{page.path}/")),
+                }
                 for page in self._pages
                 if page.label and self._is_reachable(page)
             ],

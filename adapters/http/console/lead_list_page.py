@@ -1,0 +1,152 @@
+"""Which leads are there? Search as one types, the filters of the API, pages, and the same list as CSV.
+
+The address of the page is the query of `GET /api/v1/leads`, so every view has a link, and every link names its API call.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+from urllib.parse import urlencode
+
+from msgspec import Struct
+
+from adapters.http.console.rendering import HEADERS
+from adapters.http.console.visits import ConsolePage, Visit, rows_of
+from adapters.http.exchange.exchange import Reply
+from adapters.http.leads.leads import COMPLETED_CALLS, FILTER_PARAMETERS, STATUSES
+from engine.views.periods import LABELS
+
+PATH = "/console/leads"
+ROWS = f"{PATH}/rows"
+CSV = f"{PATH}.csv"
+
+PER_PAGE = 50
+RECORDS_READ = 100
+"""Schedules and offers that a menu of the filter offers; further ones are filtered by their id in the address."""
+
+IN_FORM = (
+    "fulltext",
+    "status",
+    "schedule_id",
+    "offer_id",
+    "created_at_label",
+    "states",
+    "tag",
+    "has_next_action",
+    "opt_out",
+)
+"""Filters with a field of their own; any other one of the API works in the address, and is shown as set."""
+
+SORTED = {
+    "caller_id": "Lead",
+    "status": "Status",
+    "next_action_at": "Next action",
+    "created_at": "Submitted",
+}
+"""Columns that a click sorts by."""
+
+NO_FILTER = frozenset({"page", "per_page", "order", "order_dir"})
+
+
+class Sorting(Struct, frozen=True):
+    """A heading of the table: its link, and whether the rows are sorted by it now."""
+
+    label: str
+    url: str
+    state: str
+
+
+async def show(visit: Visit) -> Reply:
+    """Show the page with its first rows."""
+    found = await _rows(visit)
+    return visit.page("leads.html", title="Leads", **found, **await _menus(visit))
+
+
+async def show_rows(visit: Visit) -> Reply:
+    """Show the rows alone, as somebody types; the browser's address follows."""
+    found = await _rows(visit)
+    visit.headers["HX-Replace-Url"] = found["here"]
+    return visit.page("leads_rows.html", **found)
+
+
+async def show_csv(visit: Visit) -> Reply:
+    """Answer with the whole list as a file."""
+    wanted = {name: value for name, value in _given(visit).items() if name not in {"page", "per_page"}}
+    reply = await visit.pass_on("list_leads", wanted, suffix=".csv")
+    visit.raise_if_refused(reply)
+    named = {"Content-Disposition": 'attachment; filename="leads.csv"'}
+    return Reply(stream=reply.stream, content=reply.content, media_type=reply.media_type, headers={**HEADERS, **named})
+
+
+async def _rows(visit: Visit) -> dict[str, Any]:
+    given = _given(visit)
+    asked = {"per_page": PER_PAGE, "serializer": "lead_grid", **given}
+    answer = await visit.call("list_leads", asked)
+    filters = {name: value for name, value in given.items() if name not in NO_FILTER}
+    page = {} if answer.is_refused else answer.content["metadata"]
+    return {
+        "leads": [] if answer.is_refused else rows_of(answer.content),
+        "problem": answer.content if answer.is_refused else None,
+        "is_away": False,
+        "total": page.get("total_count"),
+        "page_number": page.get("page") or 1,
+        "pages": page.get("total_pages"),
+        "older": _older(given, page),
+        "newer": _url(given, page=page["page"] - 1) if (page.get("page") or 1) > 1 else "",
+        "here": _url(given),
+        "csv": f"{CSV}?{urlencode(filters, doseq=True)}",
+        "filters": filters,
+        "sortings": list(_sortings(given)),
+        "schedule_names": await _names(visit, "list_schedules"),
+    }
+
+
+def _older(given: Mapping[str, Any], page: Mapping[str, Any]) -> str:
+    """Return the link to the next page, or an empty string on the last one."""
+    number, pages = page.get("page") or 1, page.get("total_pages")
+    return _url(given, page=number + 1) if page and (pages is None or number < pages) else ""
+
+
+def _given(visit: Visit) -> dict[str, Any]:
+    """Return the query without what was left empty: a form sends each of its fields."""
+    return {name: value for name, value in visit.query.items() if value != ""}
+
+
+def _url(given: Mapping[str, Any], **changed: Any) -> str:
+    query = urlencode({**given, **changed}, doseq=True)
+    return f"{PATH}?{query}" if query else PATH
+
+
+def _sortings(given: Mapping[str, Any]) -> Iterator[Sorting]:
+    order, direction = given.get("order", "created_at"), given.get("order_dir", "desc")
+    base = {name: value for name, value in given.items() if name not in {"page", "order", "order_dir"}}
+    for name, label in SORTED.items():
+        turned = "asc" if order == name and direction == "desc" else "desc"
+        state = ("ascending" if direction == "asc" else "descending") if order == name else "none"
+        yield Sorting(label, _url(base, order=name, order_dir=turned), state)
+
+
+async def _menus(visit: Visit) -> dict[str, Any]:
+    """Return what the fields of the filter offer."""
+    return {
+        "statuses": (*STATUSES, "waiting_to_dial", *COMPLETED_CALLS),
+        "schedules": await _names(visit, "list_schedules"),
+        "offers": await _names(visit, "list_offers"),
+        "labels": LABELS,
+        "typed": {name: visit.query.get(name, "") for name in IN_FORM},
+        "others": {name: value for name, value in _given(visit).items() if name not in {*IN_FORM, "page"}},
+        "meanings": FILTER_PARAMETERS,
+    }
+
+
+async def _names(visit: Visit, operation: str) -> dict[int, str]:
+    found = await visit.look(operation, {"per_page": RECORDS_READ, "columns": "id,name"})
+    return {} if found is None else {row["id"]: row["name"] for row in rows_of(found)}
+
+
+NEEDS = ("list_leads",)
+
+PAGES: tuple[ConsolePage, ...] = (
+    ConsolePage(path=PATH, handler=show, label="Leads", needs=NEEDS),
+    ConsolePage(path=ROWS, handler=show_rows, needs=NEEDS),
+    ConsolePage(path=CSV, handler=show_csv, needs=NEEDS),
+)
