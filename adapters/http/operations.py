@@ -6,7 +6,7 @@ from adapters.http.calls import call_changes, call_lists, call_reports, call_sta
 from adapters.http.contacts import contacts, suppressions
 from adapters.http.exchange.exchange import Operation
 from adapters.http.impressions import impressions
-from adapters.http.leads import callers, lead_changes, leads, submissions, why
+from adapters.http.leads import callers, lead_changes, lead_events, leads, submissions, why
 from adapters.http.operator import dead_letters, operator
 from adapters.http.providers import callbacks
 from adapters.http.records import audit_logs, company, conversions, previews, records, schedule_versions
@@ -17,6 +17,7 @@ from adapters.http.webhooks import deliveries, manual_fires, webhook_logs
 OPERATIONS: tuple[Operation, ...] = (
     *submissions.OPERATIONS,
     *leads.OPERATIONS,
+    *lead_events.OPERATIONS,
     *lead_changes.OPERATIONS,
     *callers.OPERATIONS,
     *contacts.OPERATIONS,

@@ -232,6 +232,10 @@ BY_NAME: Mapping[str, str] = {
         "Simulates the company's waiting leads on the engine's own code. It returns per hour what will be due, which leads "
         "will expire without contact, and where caps keep leads back. Nothing is stored or contacted."
     ),
+    "list_lead_events": (
+        "Returns what was decided of a lead, oldest first, each with its decision and the rules of law that moved a plan, "
+        "and the hours in which the lead may not be called or texted. It is what a timeline shows."
+    ),
     "preview_schedule": (
         "Simulates a schedule for one made-up lead and returns each action with its time and reasons. Nothing is stored or "
         "contacted."

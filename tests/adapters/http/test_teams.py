@@ -301,6 +301,7 @@ async def test_a_lead_of_another_offer_looks_as_if_it_did_not_exist(town: Any, c
         for method, below, body in (
             ("GET", "", None),
             ("GET", "/why", None),
+            ("GET", "/events", None),
             ("GET", "/buyer_is_available", None),
             ("PUT", "", {"zip": "33101"}),
             ("DELETE", "/id", None),

@@ -61,12 +61,17 @@ def pictures(width: float) -> Iterator[Picture]:
 @pytest.mark.parametrize("wide", WIDTHS)
 def test_pictures_are_those_that_were_looked_at(wide: str) -> None:
     for picture in pictures(WIDTHS[wide]):
-        path, drawn = GOLDEN / f"{picture.name}-{wide}.svg", to_svg(picture)
-        if not path.exists():
-            path.parent.mkdir(exist_ok=True)
-            path.write_text(drawn, "utf-8")
-            pytest.fail(f"{path} is new: look at it, and run the test again")
-        assert drawn == path.read_text("utf-8"), path.name
+        assert_golden(picture, wide)
+
+
+def assert_golden(picture: Picture, wide: str) -> None:
+    """Compare a picture with the file of the one that was looked at."""
+    path, drawn = GOLDEN / f"{picture.name}-{wide}.svg", to_svg(picture)
+    if not path.exists():
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(drawn, "utf-8")
+        pytest.fail(f"{path} is new: look at it, and run the test again")
+    assert drawn == path.read_text("utf-8"), path.name
 
 
 @pytest.mark.parametrize("wide", WIDTHS)
