@@ -43,20 +43,20 @@ class HeatMap(Struct, frozen=True, kw_only=True):
 
 def draw_heat_map(data: HeatMap, *, width: float = 960, name: str = "heat") -> Picture:
     """Return the picture of a heat map."""
-    left = 96.0 if width >= NARROW_BELOW else 68.0
-    total = 52.0
+    left = 96.0 if width >= NARROW_BELOW else 82.0
+    total = 52.0 if width >= NARROW_BELOW else 38.0
     cell = (width - left - total) / max(1, len(data.columns))
     rows = _bounded(data.rows)
     most = max((count for row in rows for count in row.counts if count is not None), default=0)
     body = [*_heading(data, width, left, cell)]
     y = HEAD
     for row in rows:
-        body += _row(data, row, most, left=left, cell=cell, y=y)
+        body += _row(data, row, most, left=left, cell=cell, y=y, end=width)
         y += ROW
     if not rows:
         body.append(element("text", text=f"No {data.unit} are due", x=0, y=y + 16, class_="pic-soft pic-size-m"))
         y += ROW
-    body += _legend(data, most, left, y + 18)
+    body += _legend(data, most, left if width >= NARROW_BELOW else 0.0, y + 18, width=width)
     return Picture(
         name=name,
         title=data.title,
@@ -89,7 +89,7 @@ def _heading(data: HeatMap, width: float, left: float, cell: float) -> Iterator[
     yield element("text", text="sum", x=width, y=HEAD - 8, class_="pic-soft pic-size-s pic-right")
 
 
-def _row(data: HeatMap, row: HeatRow, most: int, *, left: float, cell: float, y: float) -> Iterator[str]:
+def _row(data: HeatMap, row: HeatRow, most: int, *, left: float, cell: float, y: float, end: float) -> Iterator[str]:
     label = element("title", text=row.label)
     yield element("text", label, text=clip_text(row.label, left - 8, 13), x=0, y=y + 18, class_="pic-ink pic-size-m")
     for place, count in enumerate(row.counts):
@@ -104,17 +104,17 @@ def _row(data: HeatMap, row: HeatRow, most: int, *, left: float, cell: float, y:
         if count and cell >= NUMBERS_FROM:
             look = f"pic-on-heat-{shade} pic-size-s pic-middle pic-tabular"
             yield element("text", text=short_count(count), x=x + cell / 2, y=y + 18, class_=look)
-    end = left + len(data.columns) * cell + 52
     yield element("text", text=short_count(_sum(row)), x=end, y=y + 18, class_="pic-ink pic-size-m pic-right pic-tabular")
 
 
-def _legend(data: HeatMap, most: int, left: float, y: float) -> Iterator[str]:
+def _legend(data: HeatMap, most: int, left: float, y: float, *, width: float) -> Iterator[str]:
     """Yield the shades and their counts."""
     yield element("text", text="0", x=left, y=y + 10, class_="pic-soft pic-size-s")
     for shade in range(SHADES + 1):
         yield element("rect", x=left + 14 + shade * 24, y=y, width=22, height=12, rx=3, class_=f"pic-heat-{shade}")
     text = f"{short_count(most)} {data.unit} in an hour"
-    yield element("text", text=text, x=left + 20 + (SHADES + 1) * 24, y=y + 10, class_="pic-soft pic-size-s")
+    x = left + 20 + (SHADES + 1) * 24
+    yield element("text", text=clip_text(text, width - x, 11), x=x, y=y + 10, class_="pic-soft pic-size-s")
 
 
 def _shade(count: int, most: int) -> int:

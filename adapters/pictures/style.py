@@ -78,9 +78,10 @@ def stylesheet() -> str:
     """Return the style of pictures on a page: dark where the reader's system or the page's `data-theme` says so."""
     light, dark = _colours(0), _colours(1)
     texts = "".join(f".pic-{name}{{{rule}}}" for name, rule in TEXTS.items())
+    fits = ".pic-on-narrow{display:none}@media(max-width:640px){.pic-on-narrow{display:block}.pic-on-wide{display:none}}"
     as_system = "".join(f":root:not([data-theme=light]) {rule}" for rule in dark)
     as_page = "".join(f"[data-theme=dark] {rule}" for rule in dark)
-    return f"{BASE}{texts}{''.join(light)}@media (prefers-color-scheme:dark){{{as_system}}}{as_page}"
+    return f"{BASE}{texts}{fits}{''.join(light)}@media (prefers-color-scheme:dark){{{as_system}}}{as_page}"
 
 
 def file_stylesheet() -> str:

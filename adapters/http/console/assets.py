@@ -10,13 +10,19 @@ from importlib.resources import files
 
 from msgspec import Struct
 
+from adapters.pictures.style import stylesheet
+
 PREFIX = "/console/assets"
+
+PICTURES = "pictures.css"
+"""Computed: the colours of pictures are a table of code, which their files have as well."""
 
 MEDIA_TYPES = {
     "console.css": "text/css; charset=utf-8",
     "console.js": "text/javascript; charset=utf-8",
     "htmx-2.0.11.min.js": "text/javascript; charset=utf-8",
     "icon.svg": "image/svg+xml",
+    PICTURES: "text/css; charset=utf-8",
 }
 """Every file that is served, and as what."""
 
@@ -53,7 +59,7 @@ def url_of(name: str) -> str:
 
 
 def _load(name: str, media_type: str) -> Asset:
-    content = files(__package__).joinpath("assets", name).read_bytes()
+    content = stylesheet().encode() if name == PICTURES else files(__package__).joinpath("assets", name).read_bytes()
     digest = sha256(content).hexdigest()[:HASH_LENGTH]
     stem, _, ending = name.rpartition(".")
     return Asset(f"{PREFIX}/{stem}.{digest}.{ending}", media_type, content, gzip.compress(content, mtime=0))

@@ -1,11 +1,23 @@
 """Which pages does the console have? Every route, in the order of the navigation. A page that is not built is not here."""
 
-from adapters.http.console import dialling_page, lead_list_page, operations_page, sign_in_pages, today_page
+from adapters.http.console import (
+    dialling_page,
+    forecast_page,
+    lead_list_page,
+    lead_page,
+    operations_page,
+    schedule_pages,
+    sign_in_pages,
+    today_page,
+)
 from adapters.http.console.visits import ConsolePage
 
 PAGES: tuple[ConsolePage, ...] = (
     *today_page.PAGES,
     *lead_list_page.PAGES,
+    *lead_page.PAGES,
+    *schedule_pages.PAGES,
+    *forecast_page.PAGES,
     *dialling_page.PAGES,
     *operations_page.PAGES,
     *sign_in_pages.PAGES,

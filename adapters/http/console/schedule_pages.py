@@ -1,0 +1,159 @@
+"""What does a schedule do, how many leads are at each step, and what would it do to a lead? A diagram, and a plan."""
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+from msgspec import ValidationError, convert
+
+from adapters.http.console.rendering import instant_of
+from adapters.http.console.shown_pictures import show_picture
+from adapters.http.console.visits import ConsolePage, Visit, rows_of
+from adapters.http.exchange.exchange import Reply
+from adapters.http.exchange.problems import ProblemError
+from adapters.pictures.flow import draw_flow
+from adapters.pictures.picture import Picture
+from adapters.pictures.preview import draw_preview
+from engine.views.lead import SENTENCES
+from engine.views.record import record_columns
+from engine.why.reason_texts import describe_wait, hours_text
+from schemas.instant import Instant
+from schemas.records import Schedule
+
+LIST = "/console/schedules"
+PATH = f"{LIST}/{{schedule:str}}"
+
+LISTED_MAX = 100
+ACTIONS_MAX = 60
+"""Contacts of one preview: three weeks of a busy schedule."""
+
+OUTCOMES = ("no_answer", "busy", "voicemail", "connected_buyer")
+"""What may come of each call in the preview, the usual one first."""
+
+CHANNELS = {"call": "Calls", "sms": "Texts", "email": "E-mails"}
+
+CHANGES: dict[str, tuple[str, str, dict[str, Any]]] = {
+    "pause": ("Pause", "update_schedule", {"paused": True}),
+    "resume": ("Resume", "update_schedule", {"paused": False}),
+    "publish": ("Publish the draft", "publish_schedule", {}),
+    "migrate": ("Publish, and take its leads along", "publish_schedule", {"migrate": "by_step_id"}),
+}
+"""Button -> its label, its operation, and what it sends."""
+
+
+async def show_list(visit: Visit) -> Reply:
+    """Show the schedules of the company."""
+    answer = await visit.fetch("list_schedules", {"per_page": LISTED_MAX})
+    counts = await _live_counts(visit, "schedule_id", {})
+    schedules = [{**dict.fromkeys(record_columns("schedule")), **row} for row in rows_of(answer)]
+    return visit.page("schedules.html", title="Schedules", schedules=schedules, counts=counts, most=LISTED_MAX)
+
+
+async def show(visit: Visit) -> Reply:
+    """Show a schedule."""
+    reference = visit.request.path_params["schedule"]
+    shown = (await visit.fetch("show_schedule", path={"id": reference}))["schedule"]
+    schedule = {**dict.fromkeys(record_columns("schedule")), **shown}  # None where the visitor's teams hide a field
+    counts = await _live_counts(visit, "schedule_action_id", {"schedule_id": schedule["id"]})
+    body = _body_of(schedule)
+    picture = None if body is None else show_picture(partial(_flow, body, counts), "flow")
+    changes = {
+        key: label for key, (label, operation, _) in CHANGES.items() if visit.may(operation) and _applies(key, schedule)
+    }
+    hours = {CHANNELS.get(channel, channel): hours_text(rows) for channel, rows in (body.windows if body else {}).items()}
+    return visit.page(
+        "schedule.html",
+        title=str(schedule["name"] or schedule["id"]),
+        schedule=schedule,
+        shown=shown,
+        picture=picture,
+        counts=counts,
+        changes=changes,
+        hours=hours,
+        outcomes=OUTCOMES,
+        done=CHANGES.get(str(visit.query.get("done", "")), ("",))[0],
+    )
+
+
+async def show_preview(visit: Visit) -> Reply:
+    """Show what the published schedule does to a lead, as a picture of its days."""
+    reference = visit.request.path_params["schedule"]
+    query = {name: str(visit.query.get(name, "")).strip() for name in ("caller_id", "email", "zip", "at", "outcome")}
+    lead = {name: query[name] for name in ("caller_id", "email", "zip") if query[name]}
+    fields: dict[str, Any] = {"schedule_id": reference, "lead": lead, "closed_hours": True, "limit": ACTIONS_MAX}
+    if query["at"]:
+        fields["at"] = query["at"]
+    if query["outcome"] in OUTCOMES:
+        fields["outcomes"] = {"call": query["outcome"]}
+    found = (await visit.fetch("preview_schedule", fields))["preview"]
+    begins_at = _begins_at(visit, query["at"], found)
+    return visit.page("preview_part.html", picture=show_picture(partial(_week, found, begins_at), "plan"))
+
+
+async def change(visit: Visit) -> Reply:
+    """Do what a button says."""
+    reference = visit.request.path_params["schedule"]
+    key = str(visit.form.get("action", ""))
+    if key not in CHANGES or not visit.may(CHANGES[key][1]):
+        raise ProblemError("not_found", "There is no such button, or no team of yours grants it.")
+    _, operation, fields = CHANGES[key]
+    await visit.fetch(operation, fields, path={"id": reference})
+    return visit.go_to(f"{LIST}/{reference}?done={key}")
+
+
+def _applies(key: str, schedule: Mapping[str, Any]) -> bool:
+    """Return whether a button does anything to a schedule as it is."""
+    if key in {"pause", "resume"}:
+        return bool(schedule["paused"]) is (key == "resume")
+    return bool(schedule["draft_fields"] or schedule["unpublished"])
+
+
+async def _live_counts(visit: Visit, category: str, filters: Mapping[str, Any]) -> dict[str, int] | None:
+    """Return the live leads of each group, by its name; None where no team of the visitor counts leads."""
+    answer = await visit.look("report_leads", {"category": category, **filters})
+    if answer is None:
+        return None
+    return {str(row["category"]): int(row["live_count"]) for row in answer["reports"]}
+
+
+def _body_of(schedule: Mapping[str, Any]) -> Schedule | None:
+    """Return the schedule as the engine knows it, or None where this version cannot read it."""
+    given = {name: schedule[name] for name in Schedule.__struct_fields__ if schedule.get(name) is not None}
+    given["published_at"] = instant_of(schedule.get("published_at"))
+    try:
+        return convert(given, Schedule)
+    except ValidationError:
+        return None
+
+
+def _flow(body: Schedule, counts: Mapping[str, int] | None, width: float, name: str) -> Picture:
+    return draw_flow(body, counts=counts, width=width, name=name)
+
+
+def _week(found: Mapping[str, Any], begins_at: Instant, width: float, name: str) -> Picture:
+    return draw_preview(
+        found, title="What it does to this lead", begins_at=begins_at, end=_end(found), width=width, name=name
+    )
+
+
+def _begins_at(visit: Visit, at: str, found: Mapping[str, Any]) -> Instant:
+    first = instant_of(found["actions"][0]["at"]) if found["actions"] else None
+    return visit.now if not at else first or visit.now
+
+
+def _end(found: Mapping[str, Any]) -> str:
+    if found["end_status"] is not None:
+        return str(SENTENCES.get(found["end_status"], found["end_status"]))
+    if found["status_wait"] == "limit":
+        return f"More follows after these {len(found['actions'])} actions"
+    return f"Held: {describe_wait(found['status_wait'])}"
+
+
+_NEEDS = ("show_schedule",)
+
+PAGES: tuple[ConsolePage, ...] = (
+    ConsolePage(path=LIST, handler=show_list, label="Schedules", needs=("list_schedules",)),
+    ConsolePage(path=PATH, handler=show, needs=_NEEDS),
+    ConsolePage(path=f"{PATH}/preview", handler=show_preview, needs=("show_schedule", "preview_schedule")),
+    ConsolePage(path=f"{PATH}/actions", handler=change, needs=_NEEDS, method="POST"),
+)
