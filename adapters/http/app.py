@@ -59,6 +59,7 @@ from adapters.observability.metrics import Metrics
 from adapters.reads.ports import (
     Heartbeats,
     IdempotencyKeys,
+    LeadBulkJobs,
     Operators,
     Reads,
     ServedChannels,
@@ -115,6 +116,7 @@ def build_app(
     sign_ins: SignIns,
     mail: Mail,
     webhook_logs: WebhookLogReads,
+    bulk_jobs: LeadBulkJobs,
     providers: ProviderServices,
     settings: HttpSettings,
     now: Callable[[], Instant],
@@ -145,6 +147,7 @@ def build_app(
         sign_ins=sign_ins,
         mail=mail,
         webhook_logs=webhook_logs,
+        bulk_jobs=bulk_jobs,
         providers=providers,
         settings=settings,
         authenticator=Authenticator(

@@ -14,6 +14,8 @@ from adapters.reads.ports import (
     ConversionFilter,
     DeliveryFilter,
     ImpressionFilter,
+    LeadBulkJobFilter,
+    LeadBulkResultFilter,
     LeadFilter,
     ManualFireFilter,
     RecordFilter,
@@ -180,6 +182,18 @@ WEBHOOK_LOG_PIECES: dict[str, str] = {
     "created_to": "created_at < ?",
     **{name: f"{name} = ?" for name in ("outgoing_webhook_id", "webhook_manual_fire_id", "lead_id", "call_id")},
 }
+LEAD_BULK_JOB_PIECES: dict[str, str] = {
+    "ids": "id = ANY (?::bigint[])",
+    "created_from": "created_at >= ?",
+    "created_to": "created_at < ?",
+    "action": "action = ?",
+    "user_email": "user_email = ?",
+}
+LEAD_BULK_RESULT_PIECES: dict[str, str] = {
+    "job_id": "job_id = ?",
+    "ids": "lead_id = ANY (?::bigint[])",
+    "state": "state = ?",
+}
 CALL_OF_CONVERSION = "EXISTS (SELECT 1 FROM {read}.calls AS s WHERE s.company_id = $1 AND s.id = c.call_id"
 LEAD_OF_CONVERSION = "EXISTS (SELECT 1 FROM {read}.leads AS s WHERE s.company_id = $1 AND s.id = c.lead_id"
 """What converted, to be continued by a condition and a parenthesis."""
@@ -325,6 +339,16 @@ def add_webhook_log_conditions(wanted: WebhookLogFilter, statement: Statement) -
 def add_suppression_conditions(wanted: SuppressionFilter, statement: Statement) -> None:
     """Add the conditions of a filter of the entries of a suppression list."""
     _add_conditions(statement, SUPPRESSION_PIECES, {}, asdict(wanted))
+
+
+def add_lead_bulk_job_conditions(wanted: LeadBulkJobFilter, statement: Statement) -> None:
+    """Add the conditions of a filter of bulk jobs."""
+    _add_conditions(statement, LEAD_BULK_JOB_PIECES, {}, asdict(wanted))
+
+
+def add_lead_bulk_result_conditions(wanted: LeadBulkResultFilter, statement: Statement) -> None:
+    """Add the conditions of a filter of the leads of a bulk job."""
+    _add_conditions(statement, LEAD_BULK_RESULT_PIECES, {}, asdict(wanted))
 
 
 def add_delivery_conditions(wanted: DeliveryFilter, statement: Statement) -> None:

@@ -113,6 +113,14 @@ class PostgresReads:
         """Return leads that are not deleted. Raises `ValueError` for an order that is no column."""
         return await self._list_page(company_id, wanted, paging)
 
+    async def lead_ids(self, company_id: int, wanted: LeadFilter, limit: int) -> Sequence[int]:
+        """Return the ids of the leads of a filter, ascending, at most `limit`."""
+        _, statement = await self._build_filter(company_id, wanted)
+        text = self._sql["lead_ids"].replace("{where}", statement.where).replace("{limit}", statement.bind(limit))
+        async with convert_read_errors():
+            rows = await self._pool.fetch(self._schemas.fill(text), *statement.values)
+        return [row["id"] for row in rows]
+
     async def newest_lead(
         self, company_id: int, contact_key: str, *, offer_id: int | None, schedule_ids: Sequence[int]
     ) -> Row | None:

@@ -5,7 +5,7 @@ Each protocol here has one implementation in `adapters.postgres`.
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from msgspec import Struct
 
@@ -13,7 +13,7 @@ from engine.views.report import Group, Grouping
 from engine.views.unblock_job import UnblockProgress
 from schemas.account import CapUsage
 from schemas.decisions import Answer
-from schemas.errors import DependencyError
+from schemas.errors import DependencyError, SenderError
 from schemas.instant import DAY, HOUR, Instant
 from schemas.records import LeadFilters
 
@@ -205,6 +205,24 @@ class WebhookLogFilter(Struct, frozen=True, kw_only=True):
     accepted: bool | None = None
 
 
+class LeadBulkJobFilter(Struct, frozen=True, kw_only=True):
+    """Which bulk jobs; None means all. `user_email`: only those of a person, who sees no others."""
+
+    ids: tuple[int, ...] | None = None
+    created_from: Instant | None = None
+    created_to: Instant | None = None
+    action: str | None = None
+    user_email: str | None = None
+
+
+class LeadBulkResultFilter(Struct, frozen=True, kw_only=True):
+    """Which leads of one bulk job; None means all."""
+
+    job_id: int
+    ids: tuple[int, ...] | None = None
+    state: str | None = None
+
+
 class ConversionFilter(Struct, frozen=True, kw_only=True):
     """Which conversions of one side, buyer or offer; None means all. `lead_id` includes those of its calls.
 
@@ -316,6 +334,10 @@ class LimitableReads(Protocol):
 
     async def leads(self, company_id: int, wanted: LeadFilter, paging: Paging) -> Page:
         """Return leads that are not deleted."""
+        ...
+
+    async def lead_ids(self, company_id: int, wanted: LeadFilter, limit: int) -> Sequence[int]:
+        """Return the ids of the leads of a filter that are not deleted, ascending, at most `limit`."""
         ...
 
     async def calls(self, company_id: int, wanted: CallFilter, paging: Paging) -> Page:
@@ -511,6 +533,109 @@ class WebhookLogReads(Protocol):
 
     async def ids_of_fires(self, company_id: int, fire_ids: Sequence[int]) -> Mapping[int, Sequence[int]]:
         """Return the newest attempts of each webhook that was fired by hand, oldest first; one without any is left out."""
+        ...
+
+
+class NewLeadBulkJob(Struct, frozen=True, kw_only=True):
+    """A bulk job as it is made: what, by whom and from where. `request_id` names it, so that a repeat makes no other."""
+
+    company_id: int
+    request_id: str
+    created_at: Instant
+    description: str | None
+    action: str
+    move_to_another_schedule_id: int | None
+    filter: Mapping[str, Any]
+    key_id: int | None
+    user_email: str | None
+    address: str
+    actor: str | None
+
+
+class LeadBulkJob(Struct, frozen=True, kw_only=True):
+    """A claimed bulk job: what is sent for each of its leads, and for whom."""
+
+    id: int
+    company_id: int
+    request_id: str
+    action: str
+    move_to_another_schedule_id: int | None
+    key_id: int | None
+    user_email: str | None
+    address: str
+    actor: str | None
+    is_canceled: bool
+
+
+class SentLead(Struct, frozen=True):
+    """A lead of a bulk job, the contact that its request goes to (None: it does not exist any more), and when it went."""
+
+    lead_id: int
+    contact_key: str | None
+    sent_at: Instant | None = None
+
+
+class LeadBulkResult(Struct, frozen=True):
+    """What came of a lead of a bulk job: a state, and why it was refused."""
+
+    lead_id: int
+    state: Literal["done", "refused", "unknown"]
+    code: str | None = None
+    detail: str | None = None
+
+
+class TooManyJobsError(SenderError):
+    """The company has as many bulk jobs that have not ended as it may have. Nothing was stored."""
+
+
+class LeadBulkJobs(Protocol):
+    """Bulk jobs and the results of their leads, in the `work` schema. Raises `ReadsUnavailableError`.
+
+    No contract suite: PostgreSQL alone keeps them; tests/adapters/postgres/test_lead_bulk_jobs.py runs on a real one.
+    """
+
+    async def of_request(self, company_id: int, request_id: str) -> Row | None:
+        """Return the job that a request has made, or None."""
+        ...
+
+    async def create(self, job: NewLeadBulkJob, lead_ids: Sequence[int]) -> Row:
+        """Store a job with its leads, or return the one that its request has made. Raises `TooManyJobsError`."""
+        ...
+
+    async def jobs(self, company_id: int, wanted: LeadBulkJobFilter, paging: Paging) -> Page:
+        """Return jobs, newest first."""
+        ...
+
+    async def results(self, company_id: int, wanted: LeadBulkResultFilter, paging: Paging) -> Page:
+        """Return what came of the leads of a job, the newest lead first."""
+        ...
+
+    async def cancel(self, company_id: int, job_id: int, now: Instant) -> None:
+        """Send no further lead of a job that has not ended; one that has stays as it is."""
+        ...
+
+    async def claim(self, holder: str, lease_seconds: float, now: Instant) -> LeadBulkJob | None:
+        """Claim the next job for a while, or return None where there is none: one a company, and companies take turns."""
+        ...
+
+    async def release(self, job_id: int, holder: str) -> None:
+        """Give a claim back, unless another process has the job by now."""
+        ...
+
+    async def leads(self, job: LeadBulkJob, state: str, limit: int) -> Sequence[SentLead]:
+        """Return the next leads of a job in a state, `waiting` or `sent`, by rising id."""
+        ...
+
+    async def take(self, job_id: int, leads: Sequence[SentLead], now: Instant) -> frozenset[int]:
+        """Note that the changes of waiting leads are being sent; return those that may be: none of a canceled job."""
+        ...
+
+    async def record(self, job_id: int, results: Sequence[LeadBulkResult]) -> None:
+        """Store what came of leads, and count each once."""
+        ...
+
+    async def finish(self, job_id: int, now: Instant, failure: str | None = None) -> None:
+        """End a job; `failure` says why it was broken off."""
         ...
 
 

@@ -12,11 +12,13 @@ from adapters.gateway.addresses import networks
 from adapters.gateway.own_mail import OwnMail
 from adapters.http.agents.silence import SilenceReports
 from adapters.http.app import Api, build_app
+from adapters.http.exchange.access import Authenticator
 from adapters.http.exchange.hosts import read_hosts
 from adapters.http.exchange.impression_log import LogImpressions
 from adapters.http.exchange.provider_services import ProviderServices
 from adapters.http.exchange.requests import LogRequests
 from adapters.http.exchange.settings import RATES, DemoSignIn, HttpSettings, Rate, read_rate
+from adapters.http.leads.bulk_runner import LeadBulkRunner
 from adapters.http.server import serving
 from adapters.observability.metrics import Metrics
 from adapters.operator.deployment import LogDeployment
@@ -24,6 +26,7 @@ from adapters.postgres.database_errors import describe_database_error as describ
 from adapters.postgres.gateways import PostgresServing
 from adapters.postgres.heartbeats import PostgresHeartbeats
 from adapters.postgres.idempotency import PostgresIdempotencyKeys
+from adapters.postgres.lead_bulk_jobs import PostgresLeadBulkJobs
 from adapters.postgres.operators import PostgresOperators
 from adapters.postgres.pool import Pool, open_pool
 from adapters.postgres.provider_orders import PostgresOrders
@@ -99,12 +102,16 @@ class ApiRole:
         jobs = PeriodicJobs()
         jobs.add("purge results", lambda: purge.run(context.clock.now()), minutes=PURGE_MINUTES)
         jobs.add("purge sessions", PostgresSignIns(pool).purge, minutes=PURGE_MINUTES)
+        bulk_jobs = PostgresLeadBulkJobs(pool)
+        jobs.add("purge bulk jobs", lambda: bulk_jobs.purge(context.clock.now()), minutes=PURGE_MINUTES)
         jobs.start()
         watching = asyncio.create_task(self._watch_database(reads), name="watch the database")
         served = PostgresServing(pool)
         vendors = provider_http(context)
         silence = SilenceReports(PostgresHeartbeats(pool), reads, requests)
         reporting = asyncio.create_task(silence.run(), name="report silent agents")
+        bulk_runner = LeadBulkRunner(bulk_jobs, requests, context.rules, Authenticator(context.rules), context.clock.now)
+        changing = asyncio.create_task(bulk_runner.run(), name="advance bulk jobs")
         refreshing = asyncio.create_task(_refresh_serving(served), name="refresh serving")
         try:
             await self._read_first_rules(stop)
@@ -125,6 +132,7 @@ class ApiRole:
         finally:
             watching.cancel()
             refreshing.cancel()
+            changing.cancel()
             reporting.cancel()
             jobs.stop()
             await requests.close()
@@ -166,6 +174,7 @@ class ApiRole:
             sign_ins=PostgresSignIns(pool),
             mail=OwnMail(mail_server(context.settings)),
             webhook_logs=PostgresWebhookLogReads(pool),
+            bulk_jobs=PostgresLeadBulkJobs(pool),
             settings=structs.replace(_http_settings(context), demo=self._demo),
             now=context.clock.now,
             ready=self._ready,

@@ -15,6 +15,7 @@ from adapters.http.document.examples import (
     CALL,
     EXAMPLES,
     LEAD,
+    LEAD_BULK_JOB,
     MANUAL_FIRE,
     NUMBER,
     OFFER_CONVERSION,
@@ -41,6 +42,7 @@ OF_PATH: Mapping[str, str] = {
     "webhook_manual_fires": MANUAL_FIRE,
     "contacts": "contact_id",
     "webhook_logs": WEBHOOK_LOG,
+    "lead_bulk_jobs": LEAD_BULK_JOB,
     "buyer_conversions": BUYER_CONVERSION,
     "offer_conversions": OFFER_CONVERSION,
     **{kind.collection: RECORDS[kind.type] for kind in KINDS},
@@ -119,6 +121,7 @@ NAMES_NOTHING = frozenset(
         "company_id",  # of a sign-in, which says nothing of any company: tests/adapters/http/test_sign_in.py
         "trigger_fields",  # tests/engine/account/test_subscriptions.py tries what stands in them
         *("permissions", "lead_filters"),  # tests/adapters/http/test_teams.py tries what stands in them
+        "filter",  # of a bulk job, which finds leads of its own company alone: tests/adapters/http/test_lead_bulk_jobs.py
         "schedule",  # of a preview, which looks nothing up
         *("rotate_lead_token", "allow_auth_token"),  # yes or no
     }

@@ -19,6 +19,7 @@ from adapters.http.document.examples import (
     EXAMPLES,
     INVITATION,
     LEAD,
+    LEAD_BULK_JOB,
     MANUAL_FIRE,
     NEW_EMAIL,
     NUMBER,
@@ -59,6 +60,7 @@ PLACES: tuple[str, ...] = (
     BUYER_CONVERSION,
     OFFER_CONVERSION,
     WEBHOOK_LOG,
+    LEAD_BULK_JOB,
     PAGE_KEY,
     *RECORDS.values(),
 )
@@ -152,7 +154,7 @@ async def _made_of_calls(town: Town, company: Company, mentioned: set[str]) -> P
     """Make the calls, firings and conversions that are mentioned."""
     found = {
         place: await make(town, company)
-        for place, make in ((CALL, _started), (MANUAL_FIRE, _fired), (WEBHOOK_LOG, _logged))
+        for place, make in ((CALL, _started), (MANUAL_FIRE, _fired), (WEBHOOK_LOG, _logged), (LEAD_BULK_JOB, _bulk_job))
         if place in mentioned
     }
     return found | (await _converted(town, company) if {BUYER_CONVERSION, OFFER_CONVERSION} & mentioned else {})
@@ -189,6 +191,15 @@ async def _logged(town: Town, company: Company) -> str:
     await PostgresWebhookLog(town.pool).add(given)
     page = await PostgresWebhookLogReads(town.pool).logs(company.id, WebhookLogFilter(), Paging(per_page=1))
     return str(page.rows[0]["id"])
+
+
+async def _bulk_job(town: Town, company: Company) -> str:
+    """Make a bulk job for no lead, which nothing advances here, and end those of before; return its id."""
+    await town.pool.execute("UPDATE work.lead_bulk_jobs SET ended_at = now() WHERE company_id = $1", company.id)
+    given = {"action": "stop", "filter": {"tag": "of nobody"}, "leads_max": 1}
+    answer = await company.send("POST", "/api/v1/lead_bulk_jobs", json=given)
+    assert answer.status_code == CREATED, answer.text
+    return str(answer.json()["lead_bulk_job"]["id"])
 
 
 async def _fired(town: Town, company: Company) -> str:

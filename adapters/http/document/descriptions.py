@@ -34,6 +34,22 @@ BY_NAME: Mapping[str, str] = {
         "Changes the fields that are sent and plans the lead again. Conversions, callbacks, blocks and opt-outs are "
         "set here too; any other field becomes a token."
     ),
+    "list_lead_bulk_jobs": (
+        "Lists the bulk jobs of the company, the newest first, until 30 days after their end. A person who sees some leads "
+        "sees only their own jobs."
+    ),
+    "create_lead_bulk_job": (
+        "Changes every lead that matches `filter` now, as `PUT /leads/{id}` changes one: by the rights of its sender, and "
+        "each once however often a process dies. Send `dry_run=true` first, then its `leads_count` as `leads_max`."
+    ),
+    "show_lead_bulk_job": "Returns one bulk job, with how many of its leads are done.",
+    "list_lead_bulk_results": (
+        "Lists the leads of a bulk job with what came of each; `state=refused` gives the refused ones with their reason."
+    ),
+    "cancel_lead_bulk_job": (
+        "Sends no further lead of a bulk job; up to 100 that are on their way are still changed. What was changed stays "
+        "changed."
+    ),
     "delete_lead": (
         "Deletes the lead and recalls commands that were not carried out. Attempts stay in the ledger of its number, "
         "because legal limits count them."

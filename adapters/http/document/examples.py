@@ -59,6 +59,7 @@ DELIVERY = "70031"
 BUYER_CONVERSION = "70032"
 OFFER_CONVERSION = "70033"
 WEBHOOK_LOG = "70034"
+LEAD_BULK_JOB = "70036"
 REQUEST = "01934b1e-0000-8000-8000-00000000000a"
 NEW_EMAIL = "grace@example.com"
 """The address of the user that is created."""
@@ -303,6 +304,18 @@ EXAMPLES: Mapping[str, Example] = {
     "create_invitation": Example(body={"email": NEW_EMAIL, "name": "Grace", "expires_in_hours": 48}),
     "accept_invitation": Example(body={"token": INVITATION, "password": PASSWORD}),
     "finish_second_factor": Example(body={"code": "492039"}),
+    "list_lead_bulk_jobs": Example(query={"columns": "id,created_at,action,state,leads_count,done_count"}),
+    "create_lead_bulk_job": Example(
+        body={
+            "action": "stop",
+            "filter": {"schedule_id": int(RECORDS["schedule"]), "tag": "old"},
+            "leads_max": 250,
+            "description": "Stop what last year's campaign left",
+        }
+    ),
+    "show_lead_bulk_job": Example(path={"id": LEAD_BULK_JOB}),
+    "list_lead_bulk_results": Example(path={"id": LEAD_BULK_JOB}, query={"state": "refused", "columns": "id,code,detail"}),
+    "cancel_lead_bulk_job": Example(path={"id": LEAD_BULK_JOB}),
     "list_webhook_logs": Example(
         query={
             "outgoing_webhook_id": RECORDS["outgoing_webhook"],

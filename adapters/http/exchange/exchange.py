@@ -57,6 +57,7 @@ from adapters.http.exchange.short_requests import ShortRequests
 from adapters.reads.ports import (
     Heartbeats,
     IdempotencyKeys,
+    LeadBulkJobs,
     LimitableReads,
     Operators,
     Reads,
@@ -128,6 +129,7 @@ class Services(Struct, frozen=True, kw_only=True):
     sign_ins: SignIns
     mail: Mail
     webhook_logs: WebhookLogReads
+    bulk_jobs: LeadBulkJobs
     providers: ProviderServices
     settings: HttpSettings
     authenticator: Authenticator

@@ -39,6 +39,10 @@ class LimitedReads:
         """Return visible leads."""
         return await self._reads.leads(company_id, self._narrowed(wanted), paging)
 
+    async def lead_ids(self, company_id: int, wanted: LeadFilter, limit: int) -> Sequence[int]:
+        """Return the ids of the visible leads of a filter, ascending."""
+        return await self._reads.lead_ids(company_id, self._narrowed(wanted), limit)
+
     async def newest_lead(
         self, company_id: int, contact_key: str, *, offer_id: int | None, schedule_ids: Sequence[int]
     ) -> Row | None:

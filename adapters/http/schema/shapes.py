@@ -22,6 +22,11 @@ from engine.views.conversion import COLUMNS as CONVERSION_TABLES
 from engine.views.delivery import COLUMNS as DELIVERY_TABLE
 from engine.views.delivery import STATES as DELIVERY_STATES
 from engine.views.impression import COLUMNS as IMPRESSION_TABLE
+from engine.views.lead_bulk_job import ACTIONS as BULK_ACTIONS
+from engine.views.lead_bulk_job import COLUMNS as LEAD_BULK_JOB_TABLE
+from engine.views.lead_bulk_job import RESULT_COLUMNS as LEAD_BULK_RESULT_TABLE
+from engine.views.lead_bulk_job import RESULT_STATES as BULK_RESULT_STATES
+from engine.views.lead_bulk_job import STATES as BULK_STATES
 from engine.views.lead_columns import COLUMNS as LEAD_TABLE
 from engine.views.manual_fire import COLUMNS as MANUAL_FIRE_TABLE
 from engine.views.record import FLEET_TYPE, MADE_ONCE, RECORD_INSTANTS, TYPE_NAMES, record_columns
@@ -133,6 +138,19 @@ WEBHOOK_LOG_TYPES: Mapping[str, Schema] = {
 }
 """Column of an attempt to post an outgoing webhook -> its schema."""
 
+LEAD_BULK_JOB_TYPES: Mapping[str, Schema] = {
+    **{column.name: _CELLS[column.type] for column in LEAD_BULK_JOB_TABLE},
+    **{f"{name}_count": {"type": "integer", "minimum": 0} for name in ("leads", "waiting", "done", "refused", "unknown")},
+    "action": {"type": "string", "enum": list(BULK_ACTIONS)},
+    "state": {"type": "string", "enum": list(BULK_STATES)},
+}
+LEAD_BULK_RESULT_TYPES: Mapping[str, Schema] = {
+    **{column.name: _CELLS[column.type] for column in LEAD_BULK_RESULT_TABLE},
+    "id": ID_SHOWN,
+    "state": {"type": "string", "enum": list(BULK_RESULT_STATES)},
+}
+"""Column of a bulk job, or of what came of one of its leads -> its schema."""
+
 DELIVERY_TYPES: Mapping[str, Schema] = {
     **{column.name: _CELLS[column.type] for column in DELIVERY_TABLE},
     **dict.fromkeys(("id", "subscription_id"), ID_SHOWN),
@@ -227,6 +245,8 @@ def components() -> dict[str, Any]:
         "Impression": columned("An impression", IMPRESSION_TYPES),
         "BuyerConversion": columned("A conversion of a buyer", CONVERSION_TYPES["buyer"]),
         "OfferConversion": columned("A conversion of an offer", CONVERSION_TYPES["offer"]),
+        "LeadBulkJob": columned("A bulk job", LEAD_BULK_JOB_TYPES),
+        "LeadBulkResult": columned("What came of a lead of a bulk job", LEAD_BULK_RESULT_TYPES),
         "WebhookLog": columned("An attempt to post an outgoing webhook", WEBHOOK_LOG_TYPES),
         "WebhookManualFire": columned("A webhook fired by hand", MANUAL_FIRE_TYPES),
         "NewWebhookManualFire": _unborn(columned("A webhook fired by hand", MANUAL_FIRE_TYPES)),

@@ -32,6 +32,11 @@ LIMIT 1
 SELECT {shown}, {ordered} AS ordered_by FROM {read}.leads
 WHERE company_id = $1 AND deleted_at IS NULL{where} ORDER BY {order} LIMIT {limit}
 
+-- lead_ids --
+SELECT id FROM (
+    SELECT id FROM {read}.leads WHERE company_id = $1 AND deleted_at IS NULL{where} LIMIT {limit}
+) AS found ORDER BY id
+
 -- leads_gathered --
 -- First all ids, which the index of a filter holds beside the creation; then the highest.
 SELECT id FROM (SELECT id FROM {read}.leads WHERE company_id = $1 AND deleted_at IS NULL{where} OFFSET 0) AS found

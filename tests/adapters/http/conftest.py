@@ -31,6 +31,7 @@ from adapters.operator.deployment import LogDeployment
 from adapters.postgres.gateways import PostgresGateways, PostgresServing
 from adapters.postgres.heartbeats import PostgresHeartbeats
 from adapters.postgres.idempotency import PostgresIdempotencyKeys
+from adapters.postgres.lead_bulk_jobs import PostgresLeadBulkJobs
 from adapters.postgres.migrate import migrate
 from adapters.postgres.operators import PostgresOperators
 from adapters.postgres.pool import open_pool
@@ -227,6 +228,7 @@ async def deployed(dsn: str, http_settings: HttpSettings) -> AsyncIterator[Town]
             sign_ins=PostgresSignIns(pool),
             mail=mail,
             webhook_logs=PostgresWebhookLogReads(pool),
+            bulk_jobs=PostgresLeadBulkJobs(pool),
             providers=ProviderServices(
                 connections=Connections(
                     http=vendors, deployment_secret=SECRET_KEY, public_url=http_settings.public_url, now=wall_now

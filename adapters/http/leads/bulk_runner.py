@@ -1,0 +1,195 @@
+"""How does a bulk job reach its leads? Batch by batch, by the requests that an update of one lead sends.
+
+The id of a request names the job and the lead, and its contact remembers ids for a day: a lead whose request was perhaps
+lost with a process is sent again and changed once. What was sent longer ago is not sent again, and counts as unknown. The
+next batch waits for the results of the one before, so a job takes what the schedulers have to spare.
+"""
+
+import asyncio
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import structlog
+
+from adapters.http.exchange.access import Access, Authenticator
+from adapters.http.exchange.ports import EventsUnavailableError, Requests, RulesSource
+from adapters.reads.ports import LeadBulkJob, LeadBulkJobs, LeadBulkResult, ReadsUnavailableError, Result, SentLead
+from engine.partition.ports import LogError
+from schemas.instant import HOUR, Instant
+from schemas.records import LeadFilters
+from schemas.requests import LeadUpdateRequested
+from schemas.topics import CONTACTS_REQUESTS
+
+BULK = "lead:bulk"
+"""The scope that a job needs, when it is made and while it runs."""
+
+BATCH_LEADS = 100
+"""Leads that are sent before their results are awaited: so many requests of a job are open at most."""
+
+RESULT_SECONDS = 10.0
+"""How long the results of a batch are awaited; then they are asked for again, under the same ids."""
+
+LEASE_SECONDS = 120.0
+"""How long a process has a job alone: several times what a batch takes at worst."""
+
+LOOK_SECONDS = 1.0
+"""Between two looks for jobs where there are none."""
+
+RESENT_FOR = 20 * HOUR
+"""How long a request without a result is sent again: contacts remember its id for 24 hours."""
+
+FORBIDDEN = "who made it may not change leads any more"
+
+logger = structlog.get_logger(__name__)
+
+
+class LeadBulkRunner:
+    """Advances the bulk jobs of all companies, from any number of processes."""
+
+    def __init__(
+        self,
+        jobs: LeadBulkJobs,
+        requests: Requests,
+        source: RulesSource,
+        authenticator: Authenticator,
+        now: Callable[[], Instant],
+    ) -> None:
+        self._jobs = jobs
+        self._requests = requests
+        self._source = source
+        self._authenticator = authenticator
+        self._now = now
+        self._holder = uuid.uuid4().hex
+
+    async def run(self) -> None:
+        """Advance jobs until cancelled; whatever one of them meets, the next look goes on."""
+        while True:
+            try:
+                advanced = await self.advance_once()
+            except (ReadsUnavailableError, EventsUnavailableError, LogError) as error:
+                await logger.adebug("bulk_job.delayed", error=str(error))
+                advanced = False
+            except Exception as error:  # noqa: BLE001 - a fault of ours must not end the jobs of all other companies
+                await logger.awarning("job.failed", job="bulk jobs", error=str(error), exc_info=error)
+                advanced = False
+            if not advanced:
+                await asyncio.sleep(LOOK_SECONDS)
+
+    async def advance_once(self) -> bool:
+        """Advance the next job by one batch; return False where there was nothing to do. Raises what the ports raise."""
+        job = await self._jobs.claim(self._holder, LEASE_SECONDS, self._now())
+        if job is None:
+            return False
+        try:
+            return await self._advance(job)
+        finally:
+            await self._jobs.release(job.id, self._holder)
+
+    async def _advance(self, job: LeadBulkJob) -> bool:
+        access = await self._access(job)
+        sent = await self._jobs.leads(job, "sent", BATCH_LEADS)
+        if sent:
+            return await self._settle(job, access, sent)
+        waiting = [] if job.is_canceled else await self._jobs.leads(job, "waiting", BATCH_LEADS)
+        if access is None or not waiting:
+            await self._jobs.finish(job.id, self._now(), FORBIDDEN if waiting else None)
+            return True
+        gone = [one for one in waiting if one.contact_key is None]
+        if gone:
+            await self._jobs.record(job.id, [_refused(one.lead_id, "not_found", "There is no such lead.") for one in gone])
+        there = [one for one in waiting if one.contact_key is not None]
+        taken = await self._jobs.take(job.id, there, self._now()) if there else frozenset()
+        await self._send(job, access, [one for one in there if one.lead_id in taken])
+        return True
+
+    async def _settle(self, job: LeadBulkJob, access: Access | None, sent: Sequence[SentLead]) -> bool:
+        """Store the results of leads that were sent; send again what has none. Return whether there were any results."""
+        known = dict(zip(sent, await asyncio.gather(*(self._result(job, one, 0) for one in sent)), strict=True))
+        found = [_read_result(one.lead_id, result) for one, result in known.items() if result is not None]
+        without = [one for one, result in known.items() if result is None]
+        since = self._now() - RESENT_FOR
+        late = without if access is None else [one for one in without if one.sent_at is None or one.sent_at < since]
+        found += [LeadBulkResult(one.lead_id, "unknown") for one in late]
+        if found:
+            await self._jobs.record(job.id, found)
+            return True
+        return access is not None and await self._send(job, access, without)
+
+    async def _send(self, job: LeadBulkJob, access: Access, leads: Sequence[SentLead]) -> bool:
+        """Send the changes of leads, and store the results that come in time; return whether there were any."""
+        visible = access.visibility(BULK).leads
+        ends = await asyncio.gather(*(self._submit(job, one, visible) for one in leads), return_exceptions=True)
+        failures = [end for end in ends if end is not None]
+        if failures:
+            raise failures[0]  # those that were stored are found by their results, the others are sent again
+        results = await asyncio.gather(*(self._result(job, one, RESULT_SECONDS) for one in leads))
+        found = [_read_result(one.lead_id, result) for one, result in zip(leads, results, strict=True) if result is not None]
+        if found:
+            await self._jobs.record(job.id, found)
+        return bool(found)
+
+    async def _submit(self, job: LeadBulkJob, lead: SentLead, visible: tuple[LeadFilters, ...] | None) -> None:
+        contact_key = lead.contact_key or ""  # those that are sent have one
+        message = LeadUpdateRequested(
+            company_id=job.company_id,
+            contact_key=contact_key,
+            lead_id=lead.lead_id,
+            visible=visible,
+            **_CHANGES[job.action](job),
+        )
+        await self._requests.submit(
+            CONTACTS_REQUESTS.name,
+            contact_key,
+            message,
+            request_id=_request_id(job, lead.lead_id),
+            company_id=job.company_id,
+            actor=job.actor,
+        )
+
+    async def _result(self, job: LeadBulkJob, lead: SentLead, seconds: float) -> Result | None:
+        return await self._requests.wait(_request_id(job, lead.lead_id), seconds)
+
+    async def _access(self, job: LeadBulkJob) -> Access | None:
+        """Return what the maker of a job may do now; None where that is not to change leads any more."""
+        await self._authenticator.refresh()
+        access = Access(job.company_id, job.key_id, (), job.user_email)
+        found = (
+            self._of_user(access)
+            if job.key_id is None
+            else self._authenticator.renew(access, address=job.address, now=self._now())
+        )
+        return found if found is not None and found.has_scope(BULK) else None
+
+    def _of_user(self, access: Access) -> Access | None:
+        """Return what a user may do whose session made a job, whether it has ended or not."""
+        rules, email = self._source.rules, access.user_email or ""
+        if rules.user_named(access.company_id, email) is None or rules.is_shut_out(access.company_id, email):
+            return None
+        return Access(access.company_id, None, ("*",), email, rules.teams_of(access.company_id, email))
+
+
+def _request_id(job: LeadBulkJob, lead_id: int) -> str:
+    return f"{job.request_id}/{lead_id}"
+
+
+def _read_result(lead_id: int, result: Result) -> LeadBulkResult:
+    answer = result.answer
+    if answer is None or (result.verdict == "failed" and answer.code is None):
+        return _refused(lead_id, "decision_failed", "The decision of this request failed; nothing was changed.")
+    if answer.code is not None:
+        return _refused(lead_id, answer.code, answer.detail)
+    return LeadBulkResult(lead_id, "done")
+
+
+def _refused(lead_id: int, code: str, detail: str | None) -> LeadBulkResult:
+    return LeadBulkResult(lead_id, "refused", code, detail)
+
+
+_CHANGES: Mapping[str, Callable[[LeadBulkJob], dict[str, Any]]] = {
+    "stop": lambda _: {"schedule_stop": True},
+    "move": lambda job: {"move_to_another_schedule_id": job.move_to_another_schedule_id},
+    "opt_out": lambda _: {"opt_out": True},
+    "restart": lambda _: {"schedule_start": True},
+}
+"""Action of a job -> fields of the update of one lead."""
