@@ -60,6 +60,7 @@ from adapters.reads.ports import (
     Heartbeats,
     IdempotencyKeys,
     LeadBulkJobs,
+    LeadImports,
     Operators,
     Reads,
     ServedChannels,
@@ -117,6 +118,7 @@ def build_app(
     mail: Mail,
     webhook_logs: WebhookLogReads,
     bulk_jobs: LeadBulkJobs,
+    imports: LeadImports,
     providers: ProviderServices,
     settings: HttpSettings,
     now: Callable[[], Instant],
@@ -148,6 +150,7 @@ def build_app(
         mail=mail,
         webhook_logs=webhook_logs,
         bulk_jobs=bulk_jobs,
+        imports=imports,
         providers=providers,
         settings=settings,
         authenticator=Authenticator(

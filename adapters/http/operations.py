@@ -6,7 +6,7 @@ from adapters.http.calls import call_changes, call_lists, call_reports, call_sta
 from adapters.http.contacts import contacts, suppressions
 from adapters.http.exchange.exchange import Operation
 from adapters.http.impressions import impressions
-from adapters.http.leads import bulk_jobs, callers, lead_changes, lead_events, leads, submissions, why
+from adapters.http.leads import bulk_jobs, callers, imports, lead_changes, lead_events, leads, submissions, why
 from adapters.http.operator import dead_letters, operator
 from adapters.http.providers import callbacks
 from adapters.http.records import audit_logs, company, conversions, previews, records, schedule_versions
@@ -20,6 +20,7 @@ OPERATIONS: tuple[Operation, ...] = (
     *lead_events.OPERATIONS,
     *lead_changes.OPERATIONS,
     *bulk_jobs.OPERATIONS,
+    *imports.OPERATIONS,
     *callers.OPERATIONS,
     *contacts.OPERATIONS,
     *suppressions.OPERATIONS,

@@ -115,13 +115,18 @@ async def import_file(
     """Send every row behind the line that the progress names, and keep the progress. Raises `LogError`."""
     topic = context.names.of(LEADS_INBOX_BULK.name)
     partition = partition_of(progress.id.encode(), await context.log.partition_count(topic))
-    acknowledged = await _last_line(context, topic, partition, stored, progress)
+    if progress.offset is None:
+        progress.offset = await inbox_end(context, topic, partition)
+        stored.save(progress)
+        acknowledged = progress.line
+    else:
+        acknowledged = await find_last_line(context, topic, partition, progress)
     appender = await context.log.appender()
     try:
         todo = (row for row in rows(plan.file) if row.line > progress.line)
         for some in _in_batches(todo):
             checked = check_rows(some, plan, context.rules.rules, context.clock.now(), progress.lead_import_id)
-            fresh = [_outgoing(topic, progress, *one) for one in checked.good if one[0] > acknowledged]
+            fresh = [outgoing(topic, progress, *one) for one in checked.good if one[0] > acknowledged]
             if fresh:
                 progress.offset = (await appender.append(partition, fresh))[-1] + 1
             _note(plan, progress, checked, some[-1].line)
@@ -141,16 +146,21 @@ def _note(plan: ImportPlan, progress: ImportProgress, checked: CheckedRows, line
     progress.line = line
 
 
-async def _last_line(context: Context, topic: str, partition: int, stored: ProgressFile, progress: ImportProgress) -> int:
-    """Return the last line of this import that the inbox has, known to the progress file or not; 0 where it has none."""
+async def inbox_end(context: Context, topic: str, partition: int) -> int:
+    """Return the offset behind the last record of the inbox: no line of an import that begins now is before it."""
+    reader = await context.log.reader(topic, [partition])
+    try:
+        return await reader.end(partition)
+    finally:
+        await reader.close()
+
+
+async def find_last_line(context: Context, topic: str, partition: int, progress: ImportProgress) -> int:
+    """Return the last line of this import that the inbox has, known to the progress or not."""
     prefix, last = f"{progress.id}/{progress.number}/", progress.line
     reader = await context.log.reader(topic, [partition])
     try:
-        if progress.offset is None:
-            progress.offset = await reader.end(partition)
-            stored.save(progress)
-            return last
-        await reader.seek(partition, progress.offset)
+        await reader.seek(partition, progress.offset or 0)
         async for some in batches(reader, partition):
             for record in some:
                 name = dict(record.headers).get("ce_id", b"").decode(errors="replace")
@@ -166,7 +176,8 @@ def _in_batches(some: Iterator[FileRow]) -> Iterator[list[FileRow]]:
         yield batch
 
 
-def _outgoing(topic: str, progress: ImportProgress, line: int, body: bytes) -> Outgoing:
+def outgoing(topic: str, progress: ImportProgress, line: int, body: bytes) -> Outgoing:
+    """Return the record of a line, under the id by which a repeat is known."""
     name = f"{progress.id}/{progress.number}/{line}"
     return Outgoing(topic, progress.id.encode(), body, to_headers(Envelope(id=name, type="lead.submitted", source=SOURCE)))
 

@@ -24,14 +24,15 @@ def sheet_rows(path: Path) -> Iterator[tuple[int, tuple[str, ...]]]:
     """Yield each row that is not blank with its number, without blank cells at its end. Raises `SheetError`, `OSError`."""
     try:
         _refuse_bomb(path)
-        book = load_workbook(path, read_only=True, data_only=True)
-        try:
-            for number, cells in enumerate(book.worksheets[0].iter_rows(values_only=True), start=1):
-                texts = _without_blank_end([_text(cell) for cell in cells])
-                if texts:
-                    yield number, texts
-        finally:
-            book.close()
+        with path.open("rb") as source:  # opened here: of a name, only one with an ending of its own would be taken
+            book = load_workbook(source, read_only=True, data_only=True)
+            try:
+                for number, cells in enumerate(book.worksheets[0].iter_rows(values_only=True), start=1):
+                    texts = _without_blank_end([_text(cell) for cell in cells])
+                    if texts:
+                        yield number, texts
+            finally:
+                book.close()
     except (zipfile.BadZipFile, InvalidFileException, KeyError, IndexError, EOFError, ValueError, SyntaxError) as error:
         raise SheetError(f"is no XLSX file, or was cut off ({type(error).__name__}): save it again, or as CSV") from error
 

@@ -17,6 +17,8 @@ from adapters.reads.ports import (
     LeadBulkJobFilter,
     LeadBulkResultFilter,
     LeadFilter,
+    LeadImportErrorFilter,
+    LeadImportFilter,
     ManualFireFilter,
     RecordFilter,
     SuppressionFilter,
@@ -194,6 +196,13 @@ LEAD_BULK_RESULT_PIECES: dict[str, str] = {
     "ids": "lead_id = ANY (?::bigint[])",
     "state": "state = ?",
 }
+LEAD_IMPORT_PIECES: dict[str, str] = {
+    "ids": "id = ANY (?::bigint[])",
+    "created_from": "created_at >= ?",
+    "created_to": "created_at < ?",
+    "user_email": "user_email = ?",
+}
+LEAD_IMPORT_ERROR_PIECES: dict[str, str] = {"job_id": "job_id = ?"}
 CALL_OF_CONVERSION = "EXISTS (SELECT 1 FROM {read}.calls AS s WHERE s.company_id = $1 AND s.id = c.call_id"
 LEAD_OF_CONVERSION = "EXISTS (SELECT 1 FROM {read}.leads AS s WHERE s.company_id = $1 AND s.id = c.lead_id"
 """What converted, to be continued by a condition and a parenthesis."""
@@ -349,6 +358,16 @@ def add_lead_bulk_job_conditions(wanted: LeadBulkJobFilter, statement: Statement
 def add_lead_bulk_result_conditions(wanted: LeadBulkResultFilter, statement: Statement) -> None:
     """Add the conditions of a filter of the leads of a bulk job."""
     _add_conditions(statement, LEAD_BULK_RESULT_PIECES, {}, asdict(wanted))
+
+
+def add_lead_import_conditions(wanted: LeadImportFilter, statement: Statement) -> None:
+    """Add the conditions of a filter of imports of uploaded files."""
+    _add_conditions(statement, LEAD_IMPORT_PIECES, {"dry_run": "dry_run"}, asdict(wanted))
+
+
+def add_lead_import_error_conditions(wanted: LeadImportErrorFilter, statement: Statement) -> None:
+    """Add the condition that an error is of one import."""
+    _add_conditions(statement, LEAD_IMPORT_ERROR_PIECES, {}, asdict(wanted))
 
 
 def add_delivery_conditions(wanted: DeliveryFilter, statement: Statement) -> None:

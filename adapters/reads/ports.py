@@ -223,6 +223,22 @@ class LeadBulkResultFilter(Struct, frozen=True, kw_only=True):
     state: str | None = None
 
 
+class LeadImportFilter(Struct, frozen=True, kw_only=True):
+    """Which imports of uploaded files; None means all. `user_email`: only those of a person, who sees no others."""
+
+    ids: tuple[int, ...] | None = None
+    created_from: Instant | None = None
+    created_to: Instant | None = None
+    dry_run: bool | None = None
+    user_email: str | None = None
+
+
+class LeadImportErrorFilter(Struct, frozen=True, kw_only=True):
+    """Whose errors: those of one import."""
+
+    job_id: int
+
+
 class ConversionFilter(Struct, frozen=True, kw_only=True):
     """Which conversions of one side, buyer or offer; None means all. `lead_id` includes those of its calls.
 
@@ -636,6 +652,120 @@ class LeadBulkJobs(Protocol):
 
     async def finish(self, job_id: int, now: Instant, failure: str | None = None) -> None:
         """End a job; `failure` says why it was broken off."""
+        ...
+
+
+class NewLeadImport(Struct, frozen=True, kw_only=True):
+    """A file of leads as it is uploaded: how it is read, which column becomes what, for which token, and by whom.
+
+    `digest` names all of that but the sender; `number` is 1, or one more for each time that it is imported again.
+    """
+
+    company_id: int
+    digest: str
+    number: int
+    dry_run: bool
+    created_at: Instant
+    lead_token: str
+    offer_id: int | None
+    schedule_id: int | None
+    format: str
+    encoding: str
+    mapping: Mapping[str, str]
+    columns: Mapping[str, str | None]
+    lead_import_id: int | None
+    file: bytes
+    key_id: int | None
+    user_email: str | None
+    address: str
+
+
+class ImportPosition(Struct, kw_only=True):
+    """How far an import is: the last line that is done, and how many lines were right and wrong up to it.
+
+    `offset` is that of the inbox from which on its next line may be; None before it began.
+    """
+
+    line: int = 0
+    last_line: int | None = None
+    good: int = 0
+    refused: int = 0
+    offset: int | None = None
+
+
+class LineError(Struct, frozen=True):
+    """What is wrong with one field of a line; `field` is empty where the whole line is meant."""
+
+    line: int
+    field: str
+    problem: str
+
+
+class UploadedImport(Struct, frozen=True, kw_only=True):
+    """A claimed import with its file."""
+
+    id: int
+    company_id: int
+    digest: str
+    number: int
+    dry_run: bool
+    lead_token: str
+    format: str
+    encoding: str
+    mapping: Mapping[str, str]
+    file: bytes
+    key_id: int | None
+    user_email: str | None
+    address: str
+    position: ImportPosition
+    is_canceled: bool
+
+
+class LeadImports(Protocol):
+    """Uploaded files of leads and how far their imports are, in the `work` schema. Raises `ReadsUnavailableError`.
+
+    No contract suite: PostgreSQL alone keeps them; tests/adapters/postgres/test_lead_imports.py runs on a real one.
+    """
+
+    async def newest_of(self, company_id: int, digest: str) -> Row | None:
+        """Return the newest import of the same file, mapping and token that is no dry run, with its `number`."""
+        ...
+
+    async def create(self, upload: NewLeadImport) -> Row:
+        """Store an upload, or return the one of this digest and number that there is. Raises `TooManyJobsError`."""
+        ...
+
+    async def imports(self, company_id: int, wanted: LeadImportFilter, paging: Paging) -> Page:
+        """Return imports, newest first."""
+        ...
+
+    async def errors(self, company_id: int, wanted: LeadImportErrorFilter, paging: Paging) -> Page:
+        """Return what is wrong with the lines of an import, the last line first."""
+        ...
+
+    async def cancel(self, company_id: int, job_id: int, now: Instant) -> None:
+        """Send no further line of an import that has not ended; one that has stays as it is."""
+        ...
+
+    async def claim(self, holder: str, lease_seconds: float, now: Instant) -> UploadedImport | None:
+        """Claim the next import, or return None where there is none: one a company at a time."""
+        ...
+
+    async def save(
+        self, job_id: int, holder: str, position: ImportPosition, errors: Sequence[LineError], lease_seconds: float
+    ) -> bool:
+        """Store how far a claimed import is with the errors of the lines, and renew the claim.
+
+        Return False where the import was canceled, or another process has it: send nothing more.
+        """
+        ...
+
+    async def finish(self, job_id: int, holder: str, now: Instant, failure: str | None = None) -> None:
+        """End a claimed import and delete its file; `failure` says why it was broken off."""
+        ...
+
+    async def release(self, job_id: int, holder: str) -> None:
+        """Give a claim back, unless another process has the import by now."""
         ...
 
 

@@ -1,8 +1,9 @@
 """The `api` role: the HTTP interface over the log it writes to and the read schema it reads from."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from contextlib import suppress
+from functools import partial
 from ipaddress import IPv4Network, IPv6Network, ip_network
 
 import structlog
@@ -19,6 +20,8 @@ from adapters.http.exchange.provider_services import ProviderServices
 from adapters.http.exchange.requests import LogRequests
 from adapters.http.exchange.settings import RATES, DemoSignIn, HttpSettings, Rate, read_rate
 from adapters.http.leads.bulk_runner import LeadBulkRunner
+from adapters.http.leads.import_runner import LeadImportRunner
+from adapters.http.leads.job_makers import JobAccess
 from adapters.http.server import serving
 from adapters.observability.metrics import Metrics
 from adapters.operator.deployment import LogDeployment
@@ -27,6 +30,7 @@ from adapters.postgres.gateways import PostgresServing
 from adapters.postgres.heartbeats import PostgresHeartbeats
 from adapters.postgres.idempotency import PostgresIdempotencyKeys
 from adapters.postgres.lead_bulk_jobs import PostgresLeadBulkJobs
+from adapters.postgres.lead_imports import PostgresLeadImports
 from adapters.postgres.operators import PostgresOperators
 from adapters.postgres.pool import Pool, open_pool
 from adapters.postgres.provider_orders import PostgresOrders
@@ -48,6 +52,7 @@ from adapters.roles.provider_connections import provider_connections, provider_h
 from adapters.settings import PREFIX, SettingsError
 from adapters.settings import Settings as Deployment
 from engine.partition.ports import LogError
+from schemas.instant import Instant
 
 SERVING_REFRESH_SECONDS = 2.0
 """How old the header may be that names the channels of the sandbox; the table has a row per gateway and channel."""
@@ -60,6 +65,9 @@ PURGE_MINUTES = 10
 
 DATABASE_CHECK_SECONDS = 2.0
 """How late the health port may report that the database is away, or back."""
+
+RELEASE_SECONDS = 2.0
+"""How long a stopping process waits for its bulk job and import to be given back."""
 
 logger = structlog.get_logger(__name__)
 
@@ -100,18 +108,17 @@ class ApiRole:
         impressions = LogImpressions(context.log, names=context.names, appender=impression_appender)
         purge = Purge(pool)
         jobs = PeriodicJobs()
-        jobs.add("purge results", lambda: purge.run(context.clock.now()), minutes=PURGE_MINUTES)
+        bulk_jobs, imports = PostgresLeadBulkJobs(pool), PostgresLeadImports(pool)
+        for name, purging in (("results", purge.run), ("bulk jobs", bulk_jobs.purge), ("imports", imports.purge)):
+            jobs.add(f"purge {name}", partial(_purge, purging, context), minutes=PURGE_MINUTES)
         jobs.add("purge sessions", PostgresSignIns(pool).purge, minutes=PURGE_MINUTES)
-        bulk_jobs = PostgresLeadBulkJobs(pool)
-        jobs.add("purge bulk jobs", lambda: bulk_jobs.purge(context.clock.now()), minutes=PURGE_MINUTES)
         jobs.start()
         watching = asyncio.create_task(self._watch_database(reads), name="watch the database")
         served = PostgresServing(pool)
         vendors = provider_http(context)
         silence = SilenceReports(PostgresHeartbeats(pool), reads, requests)
         reporting = asyncio.create_task(silence.run(), name="report silent agents")
-        bulk_runner = LeadBulkRunner(bulk_jobs, requests, context.rules, Authenticator(context.rules), context.clock.now)
-        changing = asyncio.create_task(bulk_runner.run(), name="advance bulk jobs")
+        advancing = self._advance_jobs(bulk_jobs, imports, requests)
         refreshing = asyncio.create_task(_refresh_serving(served), name="refresh serving")
         try:
             await self._read_first_rules(stop)
@@ -132,7 +139,7 @@ class ApiRole:
         finally:
             watching.cancel()
             refreshing.cancel()
-            changing.cancel()
+            await _stop_jobs(advancing)
             reporting.cancel()
             jobs.stop()
             await requests.close()
@@ -142,6 +149,19 @@ class ApiRole:
             await results.close()
             await vendors.close()
             await pool.close()
+
+    def _advance_jobs(
+        self, bulk_jobs: PostgresLeadBulkJobs, imports: PostgresLeadImports, requests: LogRequests
+    ) -> tuple[asyncio.Task[None], ...]:
+        """Begin to advance the bulk jobs and imports of all companies."""
+        context = self._context
+        makers = JobAccess(context.rules, Authenticator(context.rules))
+        changing = LeadBulkRunner(bulk_jobs, requests, makers, context.clock.now).run()
+        importing = LeadImportRunner(imports, context, makers).run()
+        return (
+            asyncio.create_task(changing, name="advance bulk jobs"),
+            asyncio.create_task(importing, name="advance imports"),
+        )
 
     def _app(  # noqa: PLR0917 - what the process opened
         self,
@@ -175,6 +195,7 @@ class ApiRole:
             mail=OwnMail(mail_server(context.settings)),
             webhook_logs=PostgresWebhookLogReads(pool),
             bulk_jobs=PostgresLeadBulkJobs(pool),
+            imports=PostgresLeadImports(pool),
             settings=structs.replace(_http_settings(context), demo=self._demo),
             now=context.clock.now,
             ready=self._ready,
@@ -210,6 +231,18 @@ class ApiRole:
     async def _report(self, error: LogError, seconds: float) -> None:
         self._problems["log"] = describe(self._context.settings, error)
         await logger.awarning("log.disconnected", role=self.name, error=self._problems["log"], retry_in_seconds=seconds)
+
+
+async def _purge(purging: Callable[[Instant], Awaitable[int]], context: Context) -> int:
+    """Delete what is expired by now, in domain time."""
+    return await purging(context.clock.now())
+
+
+async def _stop_jobs(tasks: Collection[asyncio.Task[None]]) -> None:
+    """Cancel bulk jobs and imports, and let them give their leases back, so that another process need not wait for these."""
+    for task in tasks:
+        task.cancel()
+    await asyncio.wait(tasks, timeout=RELEASE_SECONDS)
 
 
 async def _refresh_serving(served: PostgresServing) -> None:

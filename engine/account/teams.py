@@ -27,7 +27,7 @@ TEAM = "access_control_list"
 _EVERY_RECORD = ("read", "create", "update", "delete")
 
 PERMISSIONS: Mapping[str, tuple[str, ...]] = {
-    "lead": ("read", "create", "update", "delete", "bulk"),
+    "lead": ("read", "create", "update", "delete", "bulk", "import"),
     "call": ("read", "start", "update", "delete", "key_press", "override_window", "override_legal"),
     "contact": ("read", "block", "review"),
     "conversion": ("read",),

@@ -36,11 +36,12 @@ LANGUAGES = frozenset(
     {
         "steps", "end_steps", "triggers", "windows", "on_reply", "on_inbound_connected", "on_conversion", "min_spacing",
         "pauses", "rules", "holiday_sets", "id", "schedule", "outcomes", "history", "lead",
-        "filters", "settings", "secrets", "provider",
+        "filters", "settings", "secrets", "provider", "filter", "content", "content_base64", "encoding", "mapping",
     }
 )  # fmt: skip
 """Fields whose parts are a language of their own, of schedules or of rules of law: the document tells their types, the
-account what they may say together. Settings and secrets are those of an installed provider."""
+account what they may say together. Settings and secrets are those of an installed provider. A filter is that of a list,
+whose own parameters are asked there; a file, its encoding and its mapping must fit each other."""
 
 SENTENCES: Mapping[str, str] = {
     r"a (valid )?telephone number|must be a number such as": "which numbers exist is no pattern",
@@ -76,6 +77,10 @@ SENTENCES: Mapping[str, str] = {
     r"choose one of both|cannot limit": "two parts of one permission together",
     r"NUL character": "NUL bytes are refused everywhere, as the description says",
     r"at most 64 bits": "longer numbers are refused everywhere, as the description says",
+    r"leads match; nothing was changed": "how many leads there are",
+    r"must be given: the most leads": "two fields together: a dry run needs none",
+    r"does nothing in a dry run": "two fields together",
+    r"cannot be while import": "how far an earlier import is",
     r"or left out where schedule is given": "two parameters together",
 }  # fmt: skip
 """Sentence -> why a value that fits its schema may be refused with it."""

@@ -19,6 +19,7 @@ from adapters.partitions.feed import RulesTopic
 from adapters.postgres.heartbeats import PostgresHeartbeats
 from adapters.postgres.idempotency import PostgresIdempotencyKeys
 from adapters.postgres.lead_bulk_jobs import PostgresLeadBulkJobs
+from adapters.postgres.lead_imports import PostgresLeadImports
 from adapters.postgres.pool import open_pool
 from adapters.postgres.reads import PostgresReads
 from adapters.postgres.results import ResultWaiter
@@ -93,6 +94,7 @@ async def test_every_route_without_the_database_is_503_or_stores_what_was_sent(t
             sign_ins=PostgresSignIns(away),
             webhook_logs=PostgresWebhookLogReads(away),
             bulk_jobs=PostgresLeadBulkJobs(away),
+            imports=PostgresLeadImports(away),
             requests=requests,
             settings=settings,
         ),
@@ -130,7 +132,7 @@ class Unreachable:
 
 WITHOUT_THE_BROKER = {
     *("replay_subscription", "enable_subscription", "send_agent_heartbeat"),
-    *("create_lead_bulk_job", "cancel_lead_bulk_job"),
+    *("create_lead_bulk_job", "cancel_lead_bulk_job", "create_lead_import", "cancel_lead_import"),
     *("create_session", "delete_session", "begin_second_factor"),
 }
 """They change what is stored beside the log: which events are sent again, which pages are open, and who is signed in."""

@@ -20,6 +20,7 @@ from adapters.http.document.examples import (
     INVITATION,
     LEAD,
     LEAD_BULK_JOB,
+    LEAD_IMPORT,
     MANUAL_FIRE,
     NEW_EMAIL,
     NUMBER,
@@ -61,6 +62,7 @@ PLACES: tuple[str, ...] = (
     OFFER_CONVERSION,
     WEBHOOK_LOG,
     LEAD_BULK_JOB,
+    LEAD_IMPORT,
     PAGE_KEY,
     *RECORDS.values(),
 )
@@ -154,7 +156,13 @@ async def _made_of_calls(town: Town, company: Company, mentioned: set[str]) -> P
     """Make the calls, firings and conversions that are mentioned."""
     found = {
         place: await make(town, company)
-        for place, make in ((CALL, _started), (MANUAL_FIRE, _fired), (WEBHOOK_LOG, _logged), (LEAD_BULK_JOB, _bulk_job))
+        for place, make in (
+            (CALL, _started),
+            (MANUAL_FIRE, _fired),
+            (WEBHOOK_LOG, _logged),
+            (LEAD_BULK_JOB, _bulk_job),
+            (LEAD_IMPORT, _uploaded),
+        )
         if place in mentioned
     }
     return found | (await _converted(town, company) if {BUYER_CONVERSION, OFFER_CONVERSION} & mentioned else {})
@@ -200,6 +208,17 @@ async def _bulk_job(town: Town, company: Company) -> str:
     answer = await company.send("POST", "/api/v1/lead_bulk_jobs", json=given)
     assert answer.status_code == CREATED, answer.text
     return str(answer.json()["lead_bulk_job"]["id"])
+
+
+async def _uploaded(town: Town, company: Company) -> str:
+    """Upload a file of leads, which nothing imports here, and end those of before; return the id of its import."""
+    await town.pool.execute("UPDATE work.lead_imports SET ended_at = now() WHERE company_id = $1", company.id)
+    town.numbers += 1
+    token = (await company.schedule())["lead_token"]
+    given = {"lead_token": token, "content": f"caller_id,n\n+13055550123,{town.numbers}\n"}
+    answer = await company.send("POST", "/api/v1/lead_imports", json=given)
+    assert answer.status_code == CREATED, answer.text
+    return str(answer.json()["lead_import"]["id"])
 
 
 async def _fired(town: Town, company: Company) -> str:

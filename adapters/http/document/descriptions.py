@@ -50,6 +50,20 @@ BY_NAME: Mapping[str, str] = {
         "Sends no further lead of a bulk job; up to 100 that are on their way are still changed. What was changed stays "
         "changed."
     ),
+    "list_lead_imports": (
+        "Lists the uploaded files of leads, the newest first, until 30 days after their end. A person who sees some leads "
+        "sees only their own imports."
+    ),
+    "create_lead_import": (
+        "Takes a file of leads as `leadclock leads import` does: each line is checked, and submitted once. `columns` says "
+        "what each column becomes, `first_lead` is the first submission. The same file, mapping and token again is answered "
+        "with the import that there is, and sends nothing."
+    ),
+    "show_lead_import": "Returns one import, with the line that it has come to.",
+    "list_lead_import_errors": (
+        "Lists each bad field of the lines of an import, the last line first. `.csv` gives them as a file."
+    ),
+    "cancel_lead_import": "Sends no further line of an import. What was sent stays sent, and its file is deleted.",
     "delete_lead": (
         "Deletes the lead and recalls commands that were not carried out. Attempts stay in the ledger of its number, "
         "because legal limits count them."

@@ -60,6 +60,7 @@ BUYER_CONVERSION = "70032"
 OFFER_CONVERSION = "70033"
 WEBHOOK_LOG = "70034"
 LEAD_BULK_JOB = "70036"
+LEAD_IMPORT = "70037"
 REQUEST = "01934b1e-0000-8000-8000-00000000000a"
 NEW_EMAIL = "grace@example.com"
 """The address of the user that is created."""
@@ -316,6 +317,17 @@ EXAMPLES: Mapping[str, Example] = {
     "show_lead_bulk_job": Example(path={"id": LEAD_BULK_JOB}),
     "list_lead_bulk_results": Example(path={"id": LEAD_BULK_JOB}, query={"state": "refused", "columns": "id,code,detail"}),
     "cancel_lead_bulk_job": Example(path={"id": LEAD_BULK_JOB}),
+    "list_lead_imports": Example(query={"columns": "id,created_at,state,line,last_line,good_count,refused_count"}),
+    "create_lead_import": Example(
+        body={
+            "lead_token": SCHEDULE_TOKEN,
+            "content": "phone,First Name,roof\n+13055550123,Ada,flat\n",
+            "mapping": {"phone": "caller_id", "roof": None},
+        }
+    ),
+    "show_lead_import": Example(path={"id": LEAD_IMPORT}),
+    "list_lead_import_errors": Example(path={"id": LEAD_IMPORT}, query={"columns": "line,field,problem"}),
+    "cancel_lead_import": Example(path={"id": LEAD_IMPORT}),
     "list_webhook_logs": Example(
         query={
             "outgoing_webhook_id": RECORDS["outgoing_webhook"],

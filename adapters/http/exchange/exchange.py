@@ -58,6 +58,7 @@ from adapters.reads.ports import (
     Heartbeats,
     IdempotencyKeys,
     LeadBulkJobs,
+    LeadImports,
     LimitableReads,
     Operators,
     Reads,
@@ -130,6 +131,7 @@ class Services(Struct, frozen=True, kw_only=True):
     mail: Mail
     webhook_logs: WebhookLogReads
     bulk_jobs: LeadBulkJobs
+    imports: LeadImports
     providers: ProviderServices
     settings: HttpSettings
     authenticator: Authenticator

@@ -72,7 +72,7 @@ async def index(exchange: Exchange) -> Reply:
         created_from=parameters.instant("created_at_from", zone_name),
         created_to=parameters.instant("created_at_to", zone_name),
         action=parameters.choice("action", ACTIONS),
-        user_email=_own(exchange),
+        user_email=own_jobs_of(exchange),
     )
     parameters.finish()
     return await reply_with_list(
@@ -221,7 +221,7 @@ def _unborn(job: NewLeadBulkJob, count: int) -> dict[str, Any]:
     return {**structs.asdict(job), "id": None, **counts, **moments}
 
 
-def _own(exchange: Exchange) -> str | None:
+def own_jobs_of(exchange: Exchange) -> str | None:
     """Return the person who sees only the jobs of their own; None for one who sees every lead."""
     limits = exchange.key.visibility(exchange.operation.scope).leads
     return None if limits is None else exchange.key.user_email
@@ -231,7 +231,7 @@ async def _job(exchange: Exchange) -> Row:
     """Return the job in the path. Raises `ProblemError` not_found."""
     reference = read_id(exchange.path["id"])
     if isinstance(reference, int):
-        wanted = LeadBulkJobFilter(ids=(reference,), user_email=_own(exchange))
+        wanted = LeadBulkJobFilter(ids=(reference,), user_email=own_jobs_of(exchange))
         page = await exchange.services.bulk_jobs.jobs(exchange.company_id, wanted, Paging(per_page=1, counted=False))
         if page.rows:
             return page.rows[0]

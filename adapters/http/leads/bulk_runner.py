@@ -12,8 +12,9 @@ from typing import Any
 
 import structlog
 
-from adapters.http.exchange.access import Access, Authenticator
-from adapters.http.exchange.ports import EventsUnavailableError, Requests, RulesSource
+from adapters.http.exchange.access import Access
+from adapters.http.exchange.ports import EventsUnavailableError, Requests
+from adapters.http.leads.job_makers import FORBIDDEN, JobAccess, JobMaker
 from adapters.reads.ports import LeadBulkJob, LeadBulkJobs, LeadBulkResult, ReadsUnavailableError, Result, SentLead
 from engine.partition.ports import LogError
 from schemas.instant import HOUR, Instant
@@ -39,8 +40,6 @@ LOOK_SECONDS = 1.0
 RESENT_FOR = 20 * HOUR
 """How long a request without a result is sent again: contacts remember its id for 24 hours."""
 
-FORBIDDEN = "who made it may not change leads any more"
-
 logger = structlog.get_logger(__name__)
 
 
@@ -51,14 +50,12 @@ class LeadBulkRunner:
         self,
         jobs: LeadBulkJobs,
         requests: Requests,
-        source: RulesSource,
-        authenticator: Authenticator,
+        makers: JobAccess,
         now: Callable[[], Instant],
     ) -> None:
         self._jobs = jobs
         self._requests = requests
-        self._source = source
-        self._authenticator = authenticator
+        self._makers = makers
         self._now = now
         self._holder = uuid.uuid4().hex
 
@@ -152,21 +149,9 @@ class LeadBulkRunner:
 
     async def _access(self, job: LeadBulkJob) -> Access | None:
         """Return what the maker of a job may do now; None where that is not to change leads any more."""
-        await self._authenticator.refresh()
-        access = Access(job.company_id, job.key_id, (), job.user_email)
-        found = (
-            self._of_user(access)
-            if job.key_id is None
-            else self._authenticator.renew(access, address=job.address, now=self._now())
-        )
-        return found if found is not None and found.has_scope(BULK) else None
-
-    def _of_user(self, access: Access) -> Access | None:
-        """Return what a user may do whose session made a job, whether it has ended or not."""
-        rules, email = self._source.rules, access.user_email or ""
-        if rules.user_named(access.company_id, email) is None or rules.is_shut_out(access.company_id, email):
-            return None
-        return Access(access.company_id, None, ("*",), email, rules.teams_of(access.company_id, email))
+        await self._makers.refresh()
+        maker = JobMaker(job.company_id, job.key_id, job.user_email, job.address)
+        return self._makers.of(maker, BULK, self._now())
 
 
 def _request_id(job: LeadBulkJob, lead_id: int) -> str:

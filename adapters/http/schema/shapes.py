@@ -28,6 +28,8 @@ from engine.views.lead_bulk_job import RESULT_COLUMNS as LEAD_BULK_RESULT_TABLE
 from engine.views.lead_bulk_job import RESULT_STATES as BULK_RESULT_STATES
 from engine.views.lead_bulk_job import STATES as BULK_STATES
 from engine.views.lead_columns import COLUMNS as LEAD_TABLE
+from engine.views.lead_import import COLUMNS as LEAD_IMPORT_TABLE
+from engine.views.lead_import import ERROR_COLUMNS as LEAD_IMPORT_ERROR_TABLE
 from engine.views.manual_fire import COLUMNS as MANUAL_FIRE_TABLE
 from engine.views.record import FLEET_TYPE, MADE_ONCE, RECORD_INSTANTS, TYPE_NAMES, record_columns
 from engine.views.unblock_job import JOB_STATES
@@ -151,6 +153,19 @@ LEAD_BULK_RESULT_TYPES: Mapping[str, Schema] = {
 }
 """Column of a bulk job, or of what came of one of its leads -> its schema."""
 
+LEAD_IMPORT_TYPES: Mapping[str, Schema] = {
+    **{column.name: _CELLS[column.type] for column in LEAD_IMPORT_TABLE},
+    "id": ID_SHOWN,
+    **{name: {"type": "integer", "minimum": 0} for name in ("file_bytes", "line", "good_count", "refused_count")},
+    "columns": {"type": "object", "additionalProperties": nullable("string")},
+    "state": {"type": "string", "enum": list(BULK_STATES)},
+}
+LEAD_IMPORT_ERROR_TYPES: Mapping[str, Schema] = {
+    **{column.name: _CELLS[column.type] for column in LEAD_IMPORT_ERROR_TABLE},
+    "id": ID_SHOWN,
+}
+"""Column of an import, or of what is wrong with a line of it -> its schema."""
+
 DELIVERY_TYPES: Mapping[str, Schema] = {
     **{column.name: _CELLS[column.type] for column in DELIVERY_TABLE},
     **dict.fromkeys(("id", "subscription_id"), ID_SHOWN),
@@ -247,6 +262,8 @@ def components() -> dict[str, Any]:
         "OfferConversion": columned("A conversion of an offer", CONVERSION_TYPES["offer"]),
         "LeadBulkJob": columned("A bulk job", LEAD_BULK_JOB_TYPES),
         "LeadBulkResult": columned("What came of a lead of a bulk job", LEAD_BULK_RESULT_TYPES),
+        "LeadImport": columned("An import of an uploaded file", LEAD_IMPORT_TYPES),
+        "LeadImportError": columned("What is wrong with a line of an import", LEAD_IMPORT_ERROR_TYPES),
         "WebhookLog": columned("An attempt to post an outgoing webhook", WEBHOOK_LOG_TYPES),
         "WebhookManualFire": columned("A webhook fired by hand", MANUAL_FIRE_TYPES),
         "NewWebhookManualFire": _unborn(columned("A webhook fired by hand", MANUAL_FIRE_TYPES)),

@@ -32,6 +32,7 @@ from adapters.postgres.gateways import PostgresGateways, PostgresServing
 from adapters.postgres.heartbeats import PostgresHeartbeats
 from adapters.postgres.idempotency import PostgresIdempotencyKeys
 from adapters.postgres.lead_bulk_jobs import PostgresLeadBulkJobs
+from adapters.postgres.lead_imports import PostgresLeadImports
 from adapters.postgres.migrate import migrate
 from adapters.postgres.operators import PostgresOperators
 from adapters.postgres.pool import open_pool
@@ -229,6 +230,7 @@ async def deployed(dsn: str, http_settings: HttpSettings) -> AsyncIterator[Town]
             mail=mail,
             webhook_logs=PostgresWebhookLogReads(pool),
             bulk_jobs=PostgresLeadBulkJobs(pool),
+            imports=PostgresLeadImports(pool),
             providers=ProviderServices(
                 connections=Connections(
                     http=vendors, deployment_secret=SECRET_KEY, public_url=http_settings.public_url, now=wall_now

@@ -8,6 +8,7 @@ import pytest
 from adapters.http.exchange.access import Authenticator
 from adapters.http.leads import bulk_runner
 from adapters.http.leads.bulk_runner import LeadBulkRunner
+from adapters.http.leads.job_makers import JobAccess
 from adapters.postgres.lead_bulk_jobs import OPEN_JOBS_MAX, PostgresLeadBulkJobs
 from adapters.reads.ports import Result
 from schemas.instant import DAY
@@ -52,8 +53,7 @@ def runner(town: Town, requests: Any = None, *, later: int = 0) -> LeadBulkRunne
     return LeadBulkRunner(
         PostgresLeadBulkJobs(town.pool),
         requests or town.requests,
-        context.rules,
-        Authenticator(context.rules),
+        JobAccess(context.rules, Authenticator(context.rules)),
         lambda: context.clock.now() + later,
     )
 
@@ -237,7 +237,7 @@ async def test_a_job_runs_by_what_its_maker_may_do_now(town: Town, company: Comp
     await run(town)
     ended = await job(company, begun["id"])
     assert counts(ended) == ("failed", 2, 2, 0, 0, 0)
-    assert "may not change leads any more" in ended["failure"]
+    assert "may not do this any more" in ended["failure"]
     assert await statuses(company, ids) == ["scheduled"] * 2
 
 

@@ -1,0 +1,185 @@
+"""How do the lines of an uploaded file become leads? As those of `leadclock leads import`: checked, and sent once each.
+
+One process at a time has an import. How far it is and what is wrong with its lines is stored in one transaction, after the
+lines are on `leads.inbox.bulk`. A process that takes an import over finds on the inbox what the one before had sent.
+"""
+
+import asyncio
+import tempfile
+import uuid
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import cast
+
+import structlog
+from msgspec import Struct
+
+from adapters.http.exchange.ports import EventsUnavailableError
+from adapters.http.leads.job_makers import FORBIDDEN, JobAccess, JobMaker
+from adapters.imports.importing import CheckedRows, ImportPlan, check_rows, find_last_line, inbox_end, outgoing
+from adapters.imports.mapping import FileMapping
+from adapters.imports.progress import ImportProgress
+from adapters.imports.rows import FileRow, Format, ImportFile, ImportFileError, examine, header, rows
+from adapters.partitions.routing import partition_of
+from adapters.reads.ports import LeadImports, LineError, ReadsUnavailableError, UploadedImport
+from adapters.roles.context import Context
+from engine.partition.ports import Appender, LogError
+from schemas.topics import LEADS_INBOX_BULK
+
+IMPORT = "lead:import"
+"""The scope that an import needs, when it is uploaded and while it runs."""
+
+BATCH_LINES = 100
+"""Lines checked and sent together: some 6 ms of checking, during which this process answers nobody."""
+
+LEASE_SECONDS = 60.0
+"""How long a process has an import alone after it has stored a batch; reading a file to its end takes a few seconds."""
+
+LOOK_SECONDS = 1.0
+"""Between two looks for imports where there are none."""
+
+LINES_MAX = 200_000
+"""Lines of an uploaded file, which an API process imports beside its answers; `leadclock leads import` takes any number."""
+
+FILE_NAME = "the file"
+
+_TYPED = ("--map ", "--encoding ", "--delimiter ")
+
+logger = structlog.get_logger(__name__)
+
+
+class Opened(Struct):
+    """An import that is being read: its file, what its columns become, and where on the inbox its lines go."""
+
+    plan: ImportPlan
+    topic: str
+    partition: int
+    acknowledged: int
+
+
+class LeadImportRunner:
+    """Advances the imports of all companies, from any number of processes."""
+
+    def __init__(self, imports: LeadImports, context: Context, makers: JobAccess) -> None:
+        self._imports = imports
+        self._context = context
+        self._makers = makers
+        self._holder = uuid.uuid4().hex
+
+    async def run(self) -> None:
+        """Advance imports until cancelled; whatever one of them meets, the next look goes on."""
+        while True:
+            try:
+                advanced = await self.advance_once()
+            except (ReadsUnavailableError, EventsUnavailableError, LogError) as error:
+                await logger.adebug("import.delayed", error=str(error))
+                advanced = False
+            except Exception as error:  # noqa: BLE001 - a fault of ours must not end the imports of all other companies
+                await logger.awarning("job.failed", job="imports", error=str(error), exc_info=error)
+                advanced = False
+            if not advanced:
+                await asyncio.sleep(LOOK_SECONDS)
+
+    async def advance_once(self) -> bool:
+        """Take the next import to its end; return False where there was none. Raises what the ports raise."""
+        upload = await self._imports.claim(self._holder, LEASE_SECONDS, self._context.clock.now())
+        if upload is None:
+            return False
+        try:
+            await self._makers.refresh()
+            with tempfile.TemporaryDirectory() as folder:
+                failure = None if upload.is_canceled else await self._run(upload, Path(folder))
+            await self._imports.finish(upload.id, self._holder, self._context.clock.now(), failure)
+        finally:
+            await self._imports.release(upload.id, self._holder)
+        return True
+
+    async def _run(self, upload: UploadedImport, folder: Path) -> str | None:
+        """Send what was not sent yet; return why it is broken off, or None."""
+        try:
+            return await self._send_all(upload, await self._open(upload, folder))
+        except ImportFileError as error:
+            return in_words_of_http(error)
+
+    async def _open(self, upload: UploadedImport, folder: Path) -> Opened:
+        """Read the file to its end, so that nothing is sent of one that was cut off. Raises `ImportFileError`."""
+        context, position = self._context, upload.position
+        plan = await asyncio.to_thread(open_upload, folder, upload)
+        if position.last_line is None:
+            position.last_line = (await asyncio.to_thread(examine, plan.file)).last_line
+        if position.last_line > LINES_MAX + 1:
+            raise ImportFileError(f"{FILE_NAME} has {position.last_line} lines; {LINES_MAX} is the most: split it")
+        topic = context.names.of(LEADS_INBOX_BULK.name)
+        partition = partition_of(upload.digest.encode(), await context.log.partition_count(topic))
+        acknowledged = position.line
+        if position.offset is None:
+            position.offset = await inbox_end(context, topic, partition)
+        else:
+            acknowledged = await find_last_line(context, topic, partition, _progress(upload))
+        await self._imports.save(upload.id, self._holder, position, (), LEASE_SECONDS)
+        return Opened(plan, topic, partition, acknowledged)
+
+    async def _send_all(self, upload: UploadedImport, opened: Opened) -> str | None:
+        context, begun_at = self._context, upload.position.line
+        appender = await context.log.appender()
+        try:
+            for some in _in_batches(rows(opened.plan.file)):
+                await asyncio.sleep(0)  # others are answered between two batches
+                todo = [row for row in some if row.line > begun_at]
+                if not todo:
+                    continue
+                if self._makers.of(_maker(upload), IMPORT, context.clock.now()) is None:
+                    return FORBIDDEN
+                if not await self._send(upload, opened, todo, appender):
+                    return None
+        finally:
+            await appender.close()
+        return None
+
+    async def _send(self, upload: UploadedImport, opened: Opened, todo: list[FileRow], appender: Appender) -> bool:
+        """Send a batch and store that; return False where the import is not to go on."""
+        context, position, progress = self._context, upload.position, _progress(upload)
+        checked: CheckedRows = check_rows(
+            todo, opened.plan, context.rules.rules, context.clock.now(), progress.lead_import_id
+        )
+        if not upload.dry_run:
+            fresh = [outgoing(opened.topic, progress, *one) for one in checked.good if one[0] > opened.acknowledged]
+            if fresh:
+                position.offset = (await appender.append(opened.partition, fresh))[-1] + 1
+        position.line, position.good = todo[-1].line, position.good + len(checked.good)
+        position.refused += checked.refused
+        errors = [LineError(one.line, one.field, one.problem) for one in checked.errors]
+        return await self._imports.save(upload.id, self._holder, position, errors, LEASE_SECONDS)
+
+
+def open_upload(folder: Path, upload: UploadedImport) -> ImportPlan:
+    """Write an upload into a folder, and return how it is imported. Raises `ImportFileError`."""
+    path = folder / FILE_NAME
+    path.write_bytes(upload.file)
+    source = ImportFile(path, cast("Format", upload.format), upload.encoding)
+    return ImportPlan(
+        file=source, mapping=FileMapping(header(source), upload.mapping), lead_token=upload.lead_token, errors=path
+    )
+
+
+def in_words_of_http(error: ImportFileError) -> str:
+    """Return what is wrong with a file in the names of the fields, which are those of the command without dashes."""
+    text = str(error).replace("type --map ", "send mapping ").replace("type its --encoding", "send its encoding")
+    for typed in _TYPED:
+        text = text.replace(typed, typed.strip("- ").replace("map", "mapping") + " ")
+    return text
+
+
+def _progress(upload: UploadedImport) -> ImportProgress:
+    position = upload.position
+    return ImportProgress(id=upload.digest, number=upload.number, line=position.line, offset=position.offset)
+
+
+def _maker(upload: UploadedImport) -> JobMaker:
+    return JobMaker(upload.company_id, upload.key_id, upload.user_email, upload.address)
+
+
+def _in_batches(some: Iterator[FileRow]) -> Iterator[list[FileRow]]:
+    while batch := list(islice(some, BATCH_LINES)):
+        yield batch

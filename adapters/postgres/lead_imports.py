@@ -1,0 +1,160 @@
+"""Where are uploaded files of leads, and how far are their imports? In the `work` schema, for 30 days after their end."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from adapters.postgres.conditions import Statement, add_lead_import_conditions, add_lead_import_error_conditions
+from adapters.postgres.database_errors import convert_read_errors
+from adapters.postgres.lists import Lists
+from adapters.postgres.pool import Pool
+from adapters.postgres.sql import Schemas, queries
+from adapters.reads.ports import (
+    ImportPosition,
+    LeadImportErrorFilter,
+    LeadImportFilter,
+    LineError,
+    NewLeadImport,
+    Page,
+    Paging,
+    Row,
+    TooManyJobsError,
+    UploadedImport,
+)
+from engine.views.lead_import import LEAD_IMPORT_COLUMNS
+from schemas.instant import DAY, Instant, to_datetime
+
+RETENTION = 30 * DAY
+"""As long as bulk jobs: who uploaded a file looks at its errors within days."""
+
+PURGED_IMPORTS = 5
+"""Imports of one statement: at most a million errors, a few seconds of deleting."""
+
+OPEN_IMPORTS_MAX = 5
+"""Imports of a company that have not ended, each with its file: they run one after the other."""
+
+_SHOWN = ", ".join(name for name in LEAD_IMPORT_COLUMNS if name != "state")
+
+
+class PostgresLeadImports:
+    """Keeps the promises of `adapters.reads.ports.LeadImports`."""
+
+    def __init__(self, pool: Pool, schemas: Schemas = Schemas()) -> None:  # noqa: B008 - frozen
+        self._pool = pool
+        self._sql = {
+            name: text.replace("{shown}", f"{_SHOWN}, number") for name, text in queries("lead_imports", schemas).items()
+        }
+        self._lists = Lists(pool, schemas, self._sql)
+
+    async def newest_of(self, company_id: int, digest: str) -> Row | None:
+        """Return the newest import of the same file, mapping and token."""
+        async with convert_read_errors():
+            row: Row | None = await self._pool.fetchrow(self._sql["newest_of"], company_id, digest)
+        return row
+
+    async def create(self, upload: NewLeadImport) -> Row:
+        """Store an upload."""
+        async with convert_read_errors(), self._pool.acquire() as connection, connection.transaction():
+            await connection.execute(self._sql["lock_company"], upload.company_id)
+            newest: Row | None = await connection.fetchrow(self._sql["newest_of"], upload.company_id, upload.digest)
+            if not upload.dry_run and newest is not None and newest["number"] >= upload.number:
+                return newest
+            if await connection.fetchval(self._sql["open_count"], upload.company_id) >= OPEN_IMPORTS_MAX:
+                raise TooManyJobsError
+            what = upload.company_id, upload.digest, upload.number, upload.dry_run, to_datetime(upload.created_at)
+            target = upload.lead_token, upload.offer_id, upload.schedule_id
+            read_as = upload.format, upload.encoding, dict(upload.mapping), dict(upload.columns), upload.lead_import_id
+            who = upload.key_id, upload.user_email, upload.address
+            row: Row = await connection.fetchrow(
+                self._sql["create"], *what, *target, *read_as, len(upload.file), upload.file, *who
+            )
+            return row
+
+    async def imports(self, company_id: int, wanted: LeadImportFilter, paging: Paging) -> Page:
+        """Return imports, newest first."""
+        statement = Statement(company_id)
+        add_lead_import_conditions(wanted, statement)
+        return await self._lists.page("lead_imports", statement, paging, "id")
+
+    async def errors(self, company_id: int, wanted: LeadImportErrorFilter, paging: Paging) -> Page:
+        """Return what is wrong with the lines of an import, the last line first."""
+        statement = Statement(company_id)
+        add_lead_import_error_conditions(wanted, statement)
+        return await self._lists.page("lead_import_errors", statement, paging, "id")
+
+    async def cancel(self, company_id: int, job_id: int, now: Instant) -> None:
+        """Send no further line of an import that has not ended."""
+        await self._execute("cancel", company_id, job_id, to_datetime(now))
+
+    async def claim(self, holder: str, lease_seconds: float, now: Instant) -> UploadedImport | None:
+        """Claim the next import, or return None where there is none."""
+        async with convert_read_errors():
+            row = await self._pool.fetchrow(self._sql["claim"], holder, lease_seconds, to_datetime(now))
+        return None if row is None else _uploaded(row)
+
+    async def save(
+        self,
+        job_id: int,
+        holder: str,
+        position: ImportPosition,
+        errors: Sequence[LineError],
+        lease_seconds: float,
+    ) -> bool:
+        """Store how far a claimed import is with the errors of the lines, and renew the claim."""
+        counts = position.line, position.last_line, position.good, position.refused, position.offset
+        async with convert_read_errors(), self._pool.acquire() as connection, connection.transaction():
+            row = await connection.fetchrow(self._sql["save"], job_id, holder, *counts, lease_seconds)
+            if row is None:
+                return False
+            if errors:
+                columns = zip(*((one.line, one.field, one.problem) for one in errors), strict=True)
+                await connection.execute(self._sql["add_errors"], job_id, *map(list, columns))
+        return not row["is_canceled"]
+
+    async def finish(self, job_id: int, holder: str, now: Instant, failure: str | None = None) -> None:
+        """End a claimed import and delete its file."""
+        await self._execute("finish", job_id, holder, to_datetime(now), failure)
+
+    async def release(self, job_id: int, holder: str) -> None:
+        """Give a claim back."""
+        await self._execute("release", job_id, holder)
+
+    async def purge(self, now: Instant) -> int:
+        """Delete imports that ended long ago, with their errors, and return their number."""
+        deleted = 0
+        while True:
+            status = await self._execute("purge", to_datetime(now - RETENTION), PURGED_IMPORTS)
+            count = int(status.rpartition(" ")[2])
+            deleted += count
+            if count < PURGED_IMPORTS:
+                return deleted
+
+    async def _execute(self, name: str, *values: Any) -> str:
+        async with convert_read_errors():
+            status: str = await self._pool.execute(self._sql[name], *values)
+        return status
+
+
+def _uploaded(row: Row) -> UploadedImport:
+    return UploadedImport(
+        id=row["id"],
+        company_id=row["company_id"],
+        digest=row["digest"],
+        number=row["number"],
+        dry_run=row["dry_run"],
+        lead_token=row["lead_token"],
+        format=row["format"],
+        encoding=row["encoding"],
+        mapping=row["mapping"],
+        file=bytes(row["file"]),
+        key_id=row["key_id"],
+        user_email=row["user_email"],
+        address=row["address"],
+        position=ImportPosition(
+            line=row["line"],
+            last_line=row["last_line"],
+            good=row["good_count"],
+            refused=row["refused_count"],
+            offset=row["inbox_offset"],
+        ),
+        is_canceled=row["canceled_at"] is not None,
+    )

@@ -1,0 +1,97 @@
+"""Are uploaded files handed to one process at a time, with each error stored once, and purged? In a real PostgreSQL."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+
+from adapters.postgres.lead_imports import RETENTION, PostgresLeadImports
+from adapters.postgres.migrate import migrate
+from adapters.postgres.pool import Pool, open_pool
+from adapters.reads.ports import ImportPosition, LineError, NewLeadImport
+from schemas.instant import DAY
+from tests.adapters.gateway.world import NOON
+
+LEASE_SECONDS = 600.0
+
+
+@pytest.fixture
+async def pool(database: str) -> AsyncIterator[Pool]:
+    await migrate(database)
+    pool = await open_pool(database)
+    yield pool
+    await pool.close()
+
+
+def new(digest: str = "d1", *, company_id: int = 1, number: int = 1, dry_run: bool = False) -> NewLeadImport:
+    return NewLeadImport(
+        company_id=company_id,
+        digest=digest,
+        number=number,
+        dry_run=dry_run,
+        created_at=NOON,
+        lead_token="lt_x",
+        offer_id=None,
+        schedule_id=2,
+        format="csv",
+        encoding="utf-8",
+        mapping={"phone": "caller_id"},
+        columns={"phone": "caller_id"},
+        lead_import_id=None if dry_run else 77,
+        file=b"phone\n1\n",
+        key_id=7,
+        user_email=None,
+        address="192.0.2.7",
+    )
+
+
+async def test_one_process_has_an_import_and_one_of_a_company_runs(pool: Pool) -> None:
+    imports = PostgresLeadImports(pool)
+    first = await imports.create(new("d1"))
+    await imports.create(new("d2"))
+    other = await imports.create(new("d1", company_id=2))
+    claims = await asyncio.gather(*(imports.claim(f"process {n}", LEASE_SECONDS, NOON) for n in range(6)))
+    assert sorted(one.id for one in claims if one is not None) == [first["id"], other["id"]]
+    assert {one.file for one in claims if one is not None} == {b"phone\n1\n"}
+
+
+async def test_what_a_former_process_stores_does_not_count(pool: Pool) -> None:
+    imports = PostgresLeadImports(pool)
+    made = await imports.create(new())
+    assert await imports.claim("dies", LEASE_SECONDS, NOON) is not None
+    await pool.execute("UPDATE work.lead_imports SET leased_until = now() - interval '1 s'")
+    assert await imports.claim("lives", LEASE_SECONDS, NOON) is not None
+    wrong = [LineError(2, "caller_id", "is no number")]
+    position = ImportPosition(line=2, last_line=2, good=0, refused=1, offset=5)
+    assert not await imports.save(made["id"], "dies", position, wrong, LEASE_SECONDS)
+    await imports.finish(made["id"], "dies", NOON, "broken off")
+    assert await imports.save(made["id"], "lives", position, wrong, LEASE_SECONDS)
+    assert await pool.fetchval("SELECT count(*) FROM work.lead_import_errors") == 1
+    row = await pool.fetchrow("SELECT line, refused_count, inbox_offset, failure FROM work.lead_imports")
+    assert tuple(row) == (2, 1, 5, None)
+
+
+async def test_the_same_file_is_stored_once_but_for_dry_runs(pool: Pool) -> None:
+    imports = PostgresLeadImports(pool)
+    rows = await asyncio.gather(*(imports.create(new()) for _ in range(3)))
+    assert len({row["id"] for row in rows}) == 1
+    checks = [await imports.create(new(dry_run=True)) for _ in range(2)]
+    assert len({row["id"] for row in checks}) == 2
+    again = await imports.create(new(number=2))
+    newest = await imports.newest_of(1, "d1")
+    assert newest is not None
+    assert newest["id"] == again["id"]
+    assert await imports.newest_of(2, "d1") is None
+
+
+async def test_imports_that_ended_long_ago_are_deleted_with_their_errors(pool: Pool) -> None:
+    imports = PostgresLeadImports(pool)
+    made = [await imports.create(new(digest, company_id=number)) for number, digest in enumerate(("a", "b", "c"), start=1)]
+    for one, at in zip(made, (NOON - RETENTION - 1, NOON - RETENTION + DAY), strict=False):
+        claimed = await imports.claim("p", LEASE_SECONDS, NOON)
+        assert claimed is not None
+        await imports.save(one["id"], "p", ImportPosition(line=2), [LineError(2, "", "is blank")], LEASE_SECONDS)
+        await imports.finish(one["id"], "p", at)
+    assert await imports.purge(NOON) == 1
+    rows = await pool.fetch("SELECT job_id FROM work.lead_import_errors")
+    assert [row["job_id"] for row in rows] == [made[1]["id"]]
