@@ -12,7 +12,7 @@ from adapters.reads.ports import (
     ImportPosition,
     LeadImportErrorFilter,
     LeadImportFilter,
-    LineError,
+    LineProblem,
     NewLeadImport,
     Page,
     Paging,
@@ -96,7 +96,7 @@ class PostgresLeadImports:
         job_id: int,
         holder: str,
         position: ImportPosition,
-        errors: Sequence[LineError],
+        errors: Sequence[LineProblem],
         lease_seconds: float,
     ) -> bool:
         """Store how far a claimed import is with the errors of the lines, and renew the claim."""

@@ -16,8 +16,9 @@ SAMPLE_ROWS = (20_000, 2 * GROUPS_MAX)
 """Rows of a filter that are sampled before a report, to detect too many groups: a few milliseconds. If most rows were
 groups of their own, a larger sample: some tenths of a second."""
 
-NOT_ROLLED_UP = frozenset({"lead_import_id"})
-"""Groupings without rollups: reports by import are few, and are about the rows of one."""
+NOT_ROLLED_UP = frozenset({"lead_import_id", "call_center_id"})
+"""Groupings without rollups: reports by import are few, and are about the rows of one. An agent may move to another call
+center, which no mark of a changed lead or call tells."""
 
 MANY_VALUES = frozenset({"token_values_map", "zip_postal_code", "sub_id", "state"})
 """Groupings with free values; others have some dozens per company, and units of time a known number."""
@@ -31,8 +32,19 @@ _CONVERTED_CALL = (
     "(SELECT {expression} FROM {read}.calls AS c WHERE c.company_id = leads.company_id AND c.lead_id = leads.id"
     " AND c.buyer_converted AND c.deleted_at IS NULL ORDER BY c.created_at DESC, c.id DESC LIMIT 1)"
 )
-NEVER_FILLED = "NULL::bigint"
-"""Nothing fills this column: every lead is in the group without a value."""
+CALL_CENTER = (
+    "(SELECT (a.body ->> 'call_center_id')::bigint FROM {read}.records AS a"
+    " WHERE a.company_id = calls.company_id AND a.type = 'agent' AND a.id = calls.agent_id)"
+)
+"""The call center of a call: that of its agent, as it is now."""
+
+LEAD_CALL_CENTER = (
+    "(SELECT (a.body ->> 'call_center_id')::bigint FROM {read}.calls AS c JOIN {read}.records AS a"
+    " ON a.company_id = c.company_id AND a.type = 'agent' AND a.id = c.agent_id"
+    " WHERE c.company_id = leads.company_id AND c.lead_id = leads.id AND c.deleted_at IS NULL"
+    " ORDER BY c.created_at DESC, c.id DESC LIMIT 1)"
+)
+"""The call center of a lead: that of its newest call with an agent."""
 
 LEAD_GROUPINGS: Mapping[str, str] = {
     **{
@@ -53,7 +65,7 @@ LEAD_GROUPINGS: Mapping[str, str] = {
     "inbound_calls_count": "coalesce((rest ->> 'inbound_calls_count')::bigint, 0)",
     "state": LEAD_STATE,
     "lead_import_id": LEAD_IMPORT,
-    "call_center_id": NEVER_FILLED,
+    "call_center_id": LEAD_CALL_CENTER,
     "dial_tier": "(rest ->> 'dial_tier')::bigint",
 }  # fmt: skip
 CALL_GROUPINGS: Mapping[str, str] = {
@@ -66,6 +78,7 @@ CALL_GROUPINGS: Mapping[str, str] = {
     },
     "disposition_id": "call_disposition_id",
     "lead_import_id": CALL_IMPORT,
+    "call_center_id": CALL_CENTER,
     # A zone unknown to the database would raise an error; its calls have no hour.
     "hour_of_day": "CASE WHEN time_zone = ANY ({zones})"
     " THEN date_part('hour', created_at AT TIME ZONE time_zone)::bigint END",

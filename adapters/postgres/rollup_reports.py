@@ -16,7 +16,6 @@ from adapters.postgres.reports import (
     GROUPS_MAX,
     LEAD_GROUPINGS,
     LOCAL_HOUR,
-    NEVER_FILLED,
     NOT_ROLLED_UP,
     TOKENS,
     bucket,
@@ -31,7 +30,7 @@ from engine.views.report import TIME_UNITS, Grouping
 from schemas.instant import HOUR, MINUTE, Instant, to_datetime
 
 ALL = "all"
-"""The category of the rollups of all rows: for reports by time, and by columns that are never filled."""
+"""The category of the rollups of all rows: for reports by time."""
 
 WIDE: Mapping[str, tuple[str, ...]] = {"leads": ("zip_postal_code", "sub_id", TOKENS), "calls": ()}
 """Categories with nearly as many values in a day as rows: they have rollups of months and years only, and no pairs."""
@@ -47,7 +46,7 @@ QUARTER = 15 * MINUTE
 """Of an hour: zones differ by multiples of it."""
 
 _GROUPINGS: Mapping[str, Mapping[str, str]] = {
-    table: {name: value for name, value in groupings.items() if value != NEVER_FILLED and name not in NOT_ROLLED_UP}
+    table: {name: value for name, value in groupings.items() if name not in NOT_ROLLED_UP}
     for table, groupings in (("leads", {**LEAD_GROUPINGS, TOKENS: token("row")}), ("calls", CALL_GROUPINGS))
 }
 PAIRED: Mapping[str, Collection[str]] = {"leads": {*_GROUPINGS["leads"]} - {*WIDE["leads"]}, "calls": HOURLY["calls"]}

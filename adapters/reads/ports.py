@@ -693,7 +693,7 @@ class ImportPosition(Struct, kw_only=True):
     offset: int | None = None
 
 
-class LineError(Struct, frozen=True):
+class LineProblem(Struct, frozen=True):
     """What is wrong with one field of a line; `field` is empty where the whole line is meant."""
 
     line: int
@@ -752,7 +752,7 @@ class LeadImports(Protocol):
         ...
 
     async def save(
-        self, job_id: int, holder: str, position: ImportPosition, errors: Sequence[LineError], lease_seconds: float
+        self, job_id: int, holder: str, position: ImportPosition, errors: Sequence[LineProblem], lease_seconds: float
     ) -> bool:
         """Store how far a claimed import is with the errors of the lines, and renew the claim.
 

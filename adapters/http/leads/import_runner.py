@@ -22,7 +22,7 @@ from adapters.imports.mapping import FileMapping
 from adapters.imports.progress import ImportProgress
 from adapters.imports.rows import FileRow, Format, ImportFile, ImportFileError, examine, header, rows
 from adapters.partitions.routing import partition_of
-from adapters.reads.ports import LeadImports, LineError, ReadsUnavailableError, UploadedImport
+from adapters.reads.ports import LeadImports, LineProblem, ReadsUnavailableError, UploadedImport
 from adapters.roles.context import Context
 from engine.partition.ports import Appender, LogError
 from schemas.topics import LEADS_INBOX_BULK
@@ -49,7 +49,7 @@ _TYPED = ("--map ", "--encoding ", "--delimiter ")
 logger = structlog.get_logger(__name__)
 
 
-class Opened(Struct):
+class OpenedImport(Struct):
     """An import that is being read: its file, what its columns become, and where on the inbox its lines go."""
 
     plan: ImportPlan
@@ -102,7 +102,7 @@ class LeadImportRunner:
         except ImportFileError as error:
             return in_words_of_http(error)
 
-    async def _open(self, upload: UploadedImport, folder: Path) -> Opened:
+    async def _open(self, upload: UploadedImport, folder: Path) -> OpenedImport:
         """Read the file to its end, so that nothing is sent of one that was cut off. Raises `ImportFileError`."""
         context, position = self._context, upload.position
         plan = await asyncio.to_thread(open_upload, folder, upload)
@@ -118,9 +118,9 @@ class LeadImportRunner:
         else:
             acknowledged = await find_last_line(context, topic, partition, _progress(upload))
         await self._imports.save(upload.id, self._holder, position, (), LEASE_SECONDS)
-        return Opened(plan, topic, partition, acknowledged)
+        return OpenedImport(plan, topic, partition, acknowledged)
 
-    async def _send_all(self, upload: UploadedImport, opened: Opened) -> str | None:
+    async def _send_all(self, upload: UploadedImport, opened: OpenedImport) -> str | None:
         context, begun_at = self._context, upload.position.line
         appender = await context.log.appender()
         try:
@@ -137,7 +137,7 @@ class LeadImportRunner:
             await appender.close()
         return None
 
-    async def _send(self, upload: UploadedImport, opened: Opened, todo: list[FileRow], appender: Appender) -> bool:
+    async def _send(self, upload: UploadedImport, opened: OpenedImport, todo: list[FileRow], appender: Appender) -> bool:
         """Send a batch and store that; return False where the import is not to go on."""
         context, position, progress = self._context, upload.position, _progress(upload)
         checked: CheckedRows = check_rows(
@@ -149,7 +149,7 @@ class LeadImportRunner:
                 position.offset = (await appender.append(opened.partition, fresh))[-1] + 1
         position.line, position.good = todo[-1].line, position.good + len(checked.good)
         position.refused += checked.refused
-        errors = [LineError(one.line, one.field, one.problem) for one in checked.errors]
+        errors = [LineProblem(one.line, one.field, one.problem) for one in checked.errors]
         return await self._imports.save(upload.id, self._holder, position, errors, LEASE_SECONDS)
 
 

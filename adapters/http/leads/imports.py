@@ -1,6 +1,6 @@
 """How is a file of leads uploaded? As text or base64 in a field, with a mapping; a dry run checks its lines and sends none.
 
-The same file with the same mapping and lead token is the same import, whoever uploads it: nothing is sent a second time.
+The same file with the same mapping and lead token is the same import: nothing is sent a second time.
 """
 
 import asyncio

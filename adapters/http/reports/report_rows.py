@@ -20,6 +20,7 @@ _RECORDS: Mapping[str, str] = {
     "buyer_group_id": "buyer_group",
     "recent_call_disposition_id": "call_disposition",
     "disposition_id": "call_disposition",
+    "call_center_id": "call_center",
 }
 """Grouping by an account record -> type of the record, whose name is the label."""
 

@@ -56,6 +56,41 @@ async def test_a_lead_waits_for_an_agent_who_then_speaks_to_it_and_wraps_up(
     assert {data["agent_widget_id"] for data in statuses} == {7}
 
 
+async def test_reports_count_calls_and_leads_by_the_call_center_of_their_agent(company: Any, other: Any) -> None:
+    tampa = (await company.record("call_centers", {"name": "Tampa"}))["id"]
+    ada, nobody, theirs = await agent(company, call_center_id=tampa), await agent(company), await agent(other)
+    schedule = await company.schedule()
+    lead_id = await lead_of(company, schedule)
+    number = (await company.record("numbers", {"number": OURS}))["number"]
+    for place, agent_id in enumerate((theirs, nobody, None, ada, ada)):
+        given = {"from": PERSON, "to": number, "call_ref": f"center-{place}", "state": "ended", "provider": "our pbx"}
+        told = given if agent_id is None else {**given, "agent_id": agent_id}
+        answer = await company.send("POST", "/api/v1/calls/received", json=told)
+        assert answer.is_success, answer.text
+    for path, name in (("/api/v1/calls/reports", "calls_count"), ("/api/v1/leads/reports", "leads_count")):
+        answer = await company.send("GET", path, params={"category": "call_center_id"})
+        rows = {row["category"]: (row["category_label"], row[name]) for row in answer.json()["reports"]}
+        assert rows[tampa] == ("Tampa", 2 if name == "calls_count" else 1), rows
+        assert name != "calls_count" or rows[None][1] == 3
+    stats = await company.send(
+        "GET",
+        "/api/v1/calls/stats",
+        params={
+            "group_by": "call_center_id",
+            "stat": "count",
+            "created_at_from": "2026-01-01 00:00:00 +0000",
+            "created_at_to": "2027-01-01 00:00:00 +0000",
+        },
+    )
+    assert {row["key"]: row["value"] for row in stats.json()["stats"]} == {tampa: 2, None: 3}
+    # An agent who moves takes the calls along: no sum of before is shown.
+    orlando = (await company.record("call_centers", {"name": "Orlando"}))["id"]
+    assert (await company.send("PUT", f"/api/v1/agents/{ada}", json={"call_center_id": orlando})).status_code == 200
+    moved = await company.send("GET", "/api/v1/calls/reports", params={"category": "call_center_id"})
+    assert {row["category_label"] for row in moved.json()["reports"]} == {"Orlando", "(none)"}
+    assert lead_id
+
+
 async def test_who_is_named_by_a_step_must_be_an_agent_or_call_center_of_the_company(company: Any, other: Any) -> None:
     ada, theirs = await agent(company), await agent(other)
     center = (await other.record("call_centers", {"name": "Theirs"}))["id"]
