@@ -27,7 +27,9 @@ TEAM = "access_control_list"
 _EVERY_RECORD = ("read", "create", "update", "delete")
 
 PERMISSIONS: Mapping[str, tuple[str, ...]] = {
-    "lead": ("read", "create", "update", "delete", "bulk", "import"),
+    "lead": ("read", "create", "update", "delete"),
+    "lead_bulk_job": ("read", "create", "cancel"),
+    "lead_import": ("read", "create", "cancel"),
     "call": ("read", "start", "update", "delete", "key_press", "override_window", "override_legal"),
     "contact": ("read", "block", "review"),
     "conversion": ("read",),

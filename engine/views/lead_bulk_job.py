@@ -6,8 +6,15 @@ from typing import Any
 from engine.views.cells import cell
 from engine.views.column import Column
 
-ACTIONS = ("stop", "move", "opt_out", "restart")
-"""What a job does to each lead, as an update of one lead does it."""
+CHANGED_BY: Mapping[str, str] = {
+    "stop": "schedule_stop",
+    "move": "move_to_another_schedule_id",
+    "opt_out": "opt_out",
+    "restart": "schedule_start",
+}
+"""What a job does to each lead -> the field of an update of one lead that does it."""
+
+ACTIONS: tuple[str, ...] = tuple(CHANGED_BY)
 
 STATES = ("pending", "running", "succeeded", "failed", "canceled")
 

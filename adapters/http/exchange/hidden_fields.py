@@ -16,6 +16,7 @@ from adapters.http.exchange.parameters import read_id
 from adapters.http.exchange.problems import ProblemError
 from adapters.reads.ports import Row
 from engine.views.hidden_fields import HIDEABLE, is_named, with_following
+from engine.views.lead_bulk_job import CHANGED_BY
 
 NAMING = ("columns", "order", "category", "pivot", "group_by", "stat")
 """Parameters whose values are names of fields."""
@@ -49,9 +50,11 @@ _WITH_WHOLE_LEADS = frozenset(
         *("forecast_leads", "list_subscription_deliveries", "show_subscription_delivery", "replay_subscription"),
         *("create_subscription", "update_subscription", "create_outgoing_webhook", "update_outgoing_webhook"),
         *("list_webhook_logs", "show_webhook_log"),
+        *("create_lead_bulk_job", "list_lead_bulk_jobs", "show_lead_bulk_job", "list_lead_bulk_results"),
+        *("cancel_lead_bulk_job", "list_lead_import_errors"),
     }
 )
-"""Operations that show leads and calls as a whole, or say to whom they are posted."""
+"""Operations that show leads and calls as a whole, find them by anything, or say to whom they are posted."""
 
 _EXPLAINED_BY = (
     "status",
@@ -83,6 +86,8 @@ def refuse_restricted(exchange: Exchange) -> None:
     if operation.name in _WITH_WHOLE_LEADS and _sees_less_of_leads(access):
         detail = f"The teams of {access.user_email} hide fields of leads or calls; this operation cannot leave them out."
         raise ProblemError("forbidden", detail)
+    if operation.name == "create_lead_bulk_job":
+        _refuse_unchangeable(exchange, access)
     modes = ("none",) if operation.safe else ("none", "read")
     kept = _kept_back(access, operation, *modes)
     if operation.scope == "call:read":
@@ -97,6 +102,15 @@ def refuse_restricted(exchange: Exchange) -> None:
             for name, words in faults.items()
         }
         raise ProblemError("forbidden", f"Leave {', '.join(faults)} out and resend.", errors)
+
+
+def _refuse_unchangeable(exchange: Exchange, access: Access) -> None:
+    """Raise `ProblemError` forbidden where a bulk job would change what its maker may not change of one lead."""
+    action = exchange.fields.get("action")
+    word = CHANGED_BY.get(action, "") if isinstance(action, str) else ""
+    if is_named(word, _restricted(access, "lead", "none", "read")):
+        detail = f"The teams of {access.user_email} do not let that person change this."
+        raise ProblemError("forbidden", detail, {"action": [f"changes leads by {word}"]})
 
 
 def hide(exchange: Exchange, reply: Reply) -> Reply:

@@ -153,7 +153,7 @@ def _new_job(exchange: Exchange, parameters: Parameters) -> NewLeadBulkJob:
     parameters.require("action")
     action, schedule_id = parameters.choice("action", ACTIONS), parameters.id(SCHEDULE)
     if action == "move":
-        parameters.require(SCHEDULE)
+        parameters.require(SCHEDULE, sentence="must be given where the action is move")
     elif action is not None and schedule_id is not None:
         parameters.refuse(SCHEDULE, "goes with action move")
     if schedule_id is not None and not exchange.services.source.rules.owns(exchange.company_id, "schedule", schedule_id):
@@ -255,7 +255,7 @@ OPERATIONS: tuple[Operation, ...] = (
         path=_PATH,
         summary="List bulk jobs",
         handler=index,
-        scope="lead:read",
+        scope="lead_bulk_job:read",
         leads="visible",
         parameters={**{name: PAGING_PARAMETERS[name] for name in _SHARED}, "action": "jobs that do this"},
         types={"action": choice(ACTIONS)},
@@ -305,7 +305,7 @@ OPERATIONS: tuple[Operation, ...] = (
         path=f"{_PATH}/{{id}}",
         summary="Show a bulk job and how far it is",
         handler=show,
-        scope="lead:read",
+        scope="lead_bulk_job:read",
         leads="visible",
         parameters=_BARE,
         answer=_ONE,
@@ -316,7 +316,7 @@ OPERATIONS: tuple[Operation, ...] = (
         path=f"{_PATH}/{{id}}/results",
         summary="List what came of each lead of a bulk job",
         handler=results,
-        scope="lead:read",
+        scope="lead_bulk_job:read",
         leads="visible",
         parameters={
             **{name: PAGING_PARAMETERS[name] for name in ("page", "per_page", "cursor", "columns", "root")},
@@ -333,7 +333,7 @@ OPERATIONS: tuple[Operation, ...] = (
         path=f"{_PATH}/{{id}}/cancel",
         summary="Cancel a bulk job",
         handler=cancel,
-        scope=BULK,
+        scope="lead_bulk_job:cancel",
         leads="visible",
         rate="write",
         safe=False,

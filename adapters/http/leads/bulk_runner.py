@@ -7,7 +7,7 @@ next batch waits for the results of the one before, so a job takes what the sche
 
 import asyncio
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import structlog
@@ -17,12 +17,13 @@ from adapters.http.exchange.ports import EventsUnavailableError, Requests
 from adapters.http.leads.job_makers import FORBIDDEN, JobAccess, JobMaker
 from adapters.reads.ports import LeadBulkJob, LeadBulkJobs, LeadBulkResult, ReadsUnavailableError, Result, SentLead
 from engine.partition.ports import LogError
+from engine.views.lead_bulk_job import CHANGED_BY
 from schemas.instant import HOUR, Instant
 from schemas.records import LeadFilters
 from schemas.requests import LeadUpdateRequested
 from schemas.topics import CONTACTS_REQUESTS
 
-BULK = "lead:bulk"
+BULK = "lead_bulk_job:create"
 """The scope that a job needs, when it is made and while it runs."""
 
 BATCH_LEADS = 100
@@ -133,7 +134,7 @@ class LeadBulkRunner:
             contact_key=contact_key,
             lead_id=lead.lead_id,
             visible=visible,
-            **_CHANGES[job.action](job),
+            **_change(job),
         )
         await self._requests.submit(
             CONTACTS_REQUESTS.name,
@@ -171,10 +172,7 @@ def _refused(lead_id: int, code: str, detail: str | None) -> LeadBulkResult:
     return LeadBulkResult(lead_id, "refused", code, detail)
 
 
-_CHANGES: Mapping[str, Callable[[LeadBulkJob], dict[str, Any]]] = {
-    "stop": lambda _: {"schedule_stop": True},
-    "move": lambda job: {"move_to_another_schedule_id": job.move_to_another_schedule_id},
-    "opt_out": lambda _: {"opt_out": True},
-    "restart": lambda _: {"schedule_start": True},
-}
-"""Action of a job -> fields of the update of one lead."""
+def _change(job: LeadBulkJob) -> dict[str, Any]:
+    """Return the field of the update of one lead that does what a job does."""
+    name = CHANGED_BY[job.action]
+    return {name: job.move_to_another_schedule_id if job.action == "move" else True}

@@ -27,7 +27,7 @@ from adapters.roles.context import Context
 from engine.partition.ports import Appender, LogError
 from schemas.topics import LEADS_INBOX_BULK
 
-IMPORT = "lead:import"
+IMPORT = "lead_import:create"
 """The scope that an import needs, when it is uploaded and while it runs."""
 
 BATCH_LINES = 100

@@ -64,8 +64,8 @@ async def test_reports_count_calls_and_leads_by_the_call_center_of_their_agent(c
     number = (await company.record("numbers", {"number": OURS}))["number"]
     for place, agent_id in enumerate((theirs, nobody, None, ada, ada)):
         given = {"from": PERSON, "to": number, "call_ref": f"center-{place}", "state": "ended", "provider": "our pbx"}
-        told = given if agent_id is None else {**given, "agent_id": agent_id}
-        answer = await company.send("POST", "/api/v1/calls/received", json=told)
+        stated = given if agent_id is None else {**given, "agent_id": agent_id}
+        answer = await company.send("POST", "/api/v1/calls/received", json=stated)
         assert answer.is_success, answer.text
     for path, name in (("/api/v1/calls/reports", "calls_count"), ("/api/v1/leads/reports", "leads_count")):
         answer = await company.send("GET", path, params={"category": "call_center_id"})

@@ -266,3 +266,23 @@ async def test_no_restriction_is_not_stored(company: Any) -> None:
         "access_control_lists", {"name": "T", "permissions": {"lead": {"actions": ["read"], "fields": fields}}}
     )
     assert made["permissions"]["lead"]["fields"] == {"caller_id": "read"}
+
+
+async def test_who_sees_less_of_leads_changes_none_by_a_filter_and_who_may_not_change_a_field_no_lead_by_it(
+    town: Any, company: Any
+) -> None:
+    path, given = "/api/v1/lead_bulk_jobs", {"filter": {"email": "ann@example.com"}, "dry_run": True}
+    may: dict[str, dict[str, Any]] = {"lead_bulk_job": {}, "lead_import": {}}
+    blind = await hiding(town, company, {"lead": hidden("email"), **may})
+    for method, place in (("POST", path), ("GET", path), ("GET", f"{path}/1"), ("GET", "/api/v1/lead_imports/1/errors")):
+        fields = {"json": {"action": "stop", **given}} if method == "POST" else {}
+        answer = await blind.send(method, place, **fields)
+        assert (answer.status_code, answer.json()["code"]) == (403, "forbidden"), (method, place, answer.text)
+
+
+async def test_who_may_see_and_not_change_opt_outs_opts_nobody_out_by_a_job(town: Any, company: Any) -> None:
+    path, given = "/api/v1/lead_bulk_jobs", {"filter": {"opt_out": False}, "dry_run": True}
+    grace = await hiding(town, company, {"lead": hidden("opt_out", mode="read"), "lead_bulk_job": {}})
+    refused = await grace.send("POST", path, json={"action": "opt_out", **given})
+    assert (refused.status_code, list(refused.json()["errors"])) == (403, ["action"])
+    assert (await grace.send("POST", path, json={"action": "stop", **given})).status_code == 200

@@ -77,10 +77,9 @@ async def test_elsewhere_a_key_in_a_field_opens_nothing(town: Any, company: Any)
 SCOPES: dict[str, str] = {
     "lead:create": "submit_lead create_or_update_lead",
     "lead:read": "list_leads new_lead show_lead buyer_is_available show_lead_by_caller_number report_leads why_lead"
-    " forecast_leads list_lead_bulk_jobs show_lead_bulk_job list_lead_bulk_results"
-    " list_lead_imports show_lead_import list_lead_import_errors list_lead_events",
-    "lead:import": "create_lead_import cancel_lead_import",
-    "lead:bulk": "create_lead_bulk_job cancel_lead_bulk_job",
+    " forecast_leads list_lead_events",
+    "lead_bulk_job:cancel": "cancel_lead_bulk_job",
+    "lead_import:cancel": "cancel_lead_import",
     "lead:update": "update_lead caller_opt_out caller_remove caller_move_to_end_of_schedule",
     "lead:delete": "delete_lead",
     "call:read": "list_calls list_live_calls list_calls_by_caller_number show_call list_call_events report_calls"

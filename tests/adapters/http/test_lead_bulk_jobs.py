@@ -228,7 +228,7 @@ async def test_a_canceled_job_sends_nothing_more_and_keeps_what_it_changed(
 async def test_a_job_runs_by_what_its_maker_may_do_now(town: Town, company: Company) -> None:
     schedule = await company.schedule()
     ids = await leads_of(town, company, 2, schedule)
-    key = await company.record("keys", {"name": "bulk", "scopes": ["lead:read", "lead:bulk"]})
+    key = await company.record("keys", {"name": "bulk", "scopes": ["lead_bulk_job:create"]})
     headers = basic(key["public_key"], key["private_key"])
     given = {"action": "stop", "filter": {"schedule_id": schedule["id"]}, "leads_max": 2}
     begun = (await town.client.post(PATH, headers=headers, json=given)).json()["lead_bulk_job"]
@@ -246,13 +246,13 @@ async def test_who_may_change_one_lead_may_not_change_all_at_once(town: Town, co
     given = {"action": "stop", "filter": {"tag": "x"}, "dry_run": True}
     answer = await town.client.post(PATH, headers=basic(key["public_key"], key["private_key"]), json=given)
     assert (answer.status_code, answer.json()["code"]) == (403, "forbidden")
-    assert "lead:bulk" in answer.json()["detail"]
+    assert "lead_bulk_job:create" in answer.json()["detail"]
 
 
 async def test_a_person_changes_the_leads_that_a_team_shows_and_sees_no_job_of_others(town: Town, company: Company) -> None:
     schedule, hidden = await company.schedule(), await company.schedule()
     (shown,), (unseen,) = await leads_of(town, company, 1, schedule), await leads_of(town, company, 1, hidden)
-    actions = {"lead": {"actions": ["read", "bulk"]}}
+    actions = {"lead": {"actions": ["read"]}, "lead_bulk_job": {"actions": ["read", "create", "cancel"]}}
     await team(company, permissions=actions, lead_filters={"schedule_ids": [schedule["id"]]})
     ada = await person(town, company)
     theirs = await made(company, filter={"schedule_id": hidden["id"]})

@@ -186,7 +186,7 @@ async def test_a_canceled_import_sends_nothing_more(town: Town, company: Company
 
 async def test_an_import_runs_by_what_its_maker_may_do_now(town: Town, company: Company) -> None:
     schedule = await company.schedule()
-    key = await company.record("keys", {"name": "import", "scopes": ["lead:import"]})
+    key = await company.record("keys", {"name": "import", "scopes": ["lead_import:create"]})
     fields = {"lead_token": schedule["lead_token"], "content": "caller_id\n+12125550113\n"}
     made = await town.client.post(PATH, headers=basic(key["public_key"], key["private_key"]), json=fields)
     job = made.json()["lead_import"]
@@ -316,7 +316,7 @@ async def test_another_companys_token_import_and_errors_are_those_of_nobody(
 
 async def test_a_person_who_sees_some_leads_sees_their_own_imports(town: Town, company: Company) -> None:
     schedule = await company.schedule()
-    actions = {"lead": {"actions": ["read", "import"]}}
+    actions = {"lead_import": {"actions": ["read", "create", "cancel"]}}
     await team(company, permissions=actions, lead_filters={"schedule_ids": [schedule["id"]]})
     ada = await person(town, company)
     theirs = (await upload(company, lead_token=schedule["lead_token"], content=GOOD))["lead_import"]
