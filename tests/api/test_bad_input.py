@@ -183,6 +183,9 @@ BODIES: list[tuple[str, bytes, int]] = [
 ]
 
 
+TOO_LARGE = 413
+
+
 async def test_every_body_that_cannot_be_read_is_refused_by_every_operation_that_takes_one(town: Any, company: Any) -> None:
     places = await make_places(town, company, *EXAMPLES.values())
     before = await _state(company)
@@ -190,7 +193,10 @@ async def test_every_body_that_cannot_be_read_is_refused_by_every_operation_that
         example = placed(EXAMPLES[operation.name], places)
         path = _path(operation, example.path)
         for method in (method for method in _methods(operation) if method in BODY_METHODS):
-            for content_type, body, status in BODIES:
+            for content_type, given, status in BODIES:
+                # Uploads take more than any other operation: theirs is beyond their own limit.
+                is_taken = status == TOO_LARGE and len(given) <= operation.body_bytes_max
+                body = given + b" " * operation.body_bytes_max if is_taken else given
                 headers = {"Content-Type": content_type} if content_type else {}
                 answer = await company.send(method, path, content=body, headers=headers)
                 _problem(operation, answer, (content_type, body[:60]))

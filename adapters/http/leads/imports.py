@@ -152,19 +152,22 @@ async def cancel(exchange: Exchange) -> Reply:
 
 def _file(parameters: Parameters) -> bytes:
     """Return the bytes of the file; faults are added to the parameters."""
-    content, packed = parameters.fields.get("content"), parameters.fields.get("content_base64")
-    if is_blank(content) is is_blank(packed):
+    given = {name: parameters.fields.get(name) for name in ("content", "content_base64")}
+    given = {name: value for name, value in given.items() if not is_blank(value)}
+    for name, value in given.items():
+        if not isinstance(value, str):
+            parameters.refuse(name, "must be text")
+    if len(given) != 1:
         parameters.refuse("content", "must be the text of the file; content_base64 takes its place, such as for XLSX")
-    elif not isinstance(content if is_blank(packed) else packed, str):
-        parameters.refuse("content" if is_blank(packed) else "content_base64", "must be text")
-    elif isinstance(content, str) and is_blank(packed):
-        return content.encode()
-    elif isinstance(packed, str):
-        try:
-            return b64decode(packed, validate=True)
-        except (Base64Error, ValueError):
-            parameters.refuse("content_base64", "must be the file in base64 (RFC 4648, section 4), without line breaks")
-    return b""
+    if parameters.errors.keys() & {"content", "content_base64"}:
+        return b""
+    if "content" in given:
+        return str(given["content"]).encode()
+    try:
+        return b64decode(str(given["content_base64"]), validate=True)
+    except (Base64Error, ValueError):
+        parameters.refuse("content_base64", "must be the file in base64 (RFC 4648, section 4), without line breaks")
+        return b""
 
 
 def _mapping(value: Any) -> dict[str, str]:

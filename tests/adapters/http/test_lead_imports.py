@@ -270,6 +270,7 @@ BAD: list[tuple[dict[str, Any], str, str]] = [
     ({"content": None, "content_base64": "%%%"}, "content_base64", "must be the file in base64"),
     ({"content": None, "content_base64": 7}, "content_base64", "must be text"),
     ({"content": {"a": 1}}, "content", "must be text"),
+    ({"content_base64": {"a": 1}}, "content_base64", "must be text"),
     ({"content": "name\nAnn\n"}, "content", "no column is a telephone number or an e-mail address: send mapping"),
     ({"content": "caller_id,caller_id\n1,2\n"}, "content", "two columns of one name"),
     ({"content": ",".join(f"c{n}" for n in range(3000))}, "content", "3000 columns; 500 is the most"),
