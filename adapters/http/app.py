@@ -134,7 +134,7 @@ def build_app(
     addresses = Limiter(settings.rates)
     unknown_keys = UnknownKeyLimiter(addresses, time.monotonic)
     active = ActiveCompanies(time.monotonic)
-    short_requests = ShortRequests()
+    short_requests = ShortRequests(time.monotonic)
     services = Services(
         requests=requests,
         impressions=impressions,
@@ -165,7 +165,7 @@ def build_app(
         active=active,
         exports=ExportSlots(active),
         streams=EventStreams(reads, announcements, watch.event_streams),
-        engine=EngineThread(short_requests.are_waiting),
+        engine=EngineThread(short_requests.are_expected),
         short_requests=short_requests,
         now=now,
         monotonic=time.monotonic,
@@ -236,7 +236,7 @@ class Api(Litestar):
             logger.warning("response.aborted", request_id=request_id, exc_info=error)
             raise
         finally:
-            self._services.short_requests.end(request_id)
+            self._services.short_requests.answer(request_id)
             if "held" in state:
                 await state["held"].aclose()
             self._watch.record_answer(

@@ -350,7 +350,7 @@ class Exchange:
 
     def count_as_long(self) -> None:
         """Let the engine thread compute without pauses for this request: it is a report, an export or a stream itself."""
-        self.services.short_requests.end(self.request_id)
+        self.services.short_requests.exclude(self.request_id)
 
     async def release_held(self) -> None:
         """Leave the held contexts now: the server may report the end of an answer late."""

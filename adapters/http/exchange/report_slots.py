@@ -40,7 +40,7 @@ SWITCH_SECONDS = 0.001
 Python's default of 5 ms would be more than the whole answer takes."""
 
 PAUSE_SECONDS = 0.001
-"""Pause between two slices while short requests wait. It must be a real sleep: a thread that only yields the interpreter
+"""Pause between two slices while short requests come. It must be a real sleep: a thread that only yields the interpreter
 gets it back at once."""
 
 SMALL_ITEMS = 64
@@ -49,7 +49,7 @@ SMALL_ITEMS = 64
 T = TypeVar("T")
 
 _THREAD = threading.local()
-"""`must_pause` of an engine thread: whether anybody waits for the event loop. Other threads always pause."""
+"""`must_pause` of an engine thread: whether short requests come. Other threads always pause."""
 
 
 class RefusalTexts(Struct, frozen=True):
@@ -134,7 +134,7 @@ def in_slices(items: Iterable[T]) -> Iterator[T]:
 
 
 def _end_slice() -> float:
-    """Sleep if a short request waits; return when the next slice ends."""
+    """Sleep if short requests come; return when the next slice ends."""
     must_pause: Callable[[], bool] | None = getattr(_THREAD, "must_pause", None)
     if must_pause is None or must_pause():
         time.sleep(PAUSE_SECONDS)

@@ -376,4 +376,4 @@ async def test_a_stream_that_opens_while_the_process_stops_is_refused(
 async def test_an_open_stream_slows_no_report_down(town: Any, company: Any) -> None:
     async with heard(town, company, await agent(company)) as page:
         assert (await page.next())[1] == "ready"
-        assert not town.app._services.short_requests.are_waiting()
+        assert not town.app._services.short_requests.are_in_progress

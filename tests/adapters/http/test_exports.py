@@ -242,7 +242,7 @@ async def test_the_thread_that_computes_pauses_for_pages_but_not_for_reports_and
         real = getattr(services.reads, name)
 
         async def read(*arguments: Any, **more: Any) -> Any:
-            seen.append(services.short_requests.are_waiting())
+            seen.append(services.short_requests.are_in_progress)
             return await real(*arguments, **more)
 
         monkeypatch.setattr(services.reads, name, read)
@@ -252,10 +252,10 @@ async def test_the_thread_that_computes_pauses_for_pages_but_not_for_reports_and
     assert (await company.send("GET", path)).status_code == 200
     assert seen
     assert set(seen) == {is_short}
-    assert not services.short_requests.are_waiting()
+    assert not services.short_requests.are_in_progress
 
 
-async def test_a_request_that_fails_is_no_longer_waited_for(town: Town, company: Company) -> None:
+async def test_a_request_that_failed_is_no_longer_in_progress(town: Town, company: Company) -> None:
     assert (await company.send("GET", "/api/v1/leads?no_such=1")).status_code == 422
     assert (await company.send("GET", "/no/such/path")).status_code == 404
-    assert not town.app._services.short_requests.are_waiting()
+    assert not town.app._services.short_requests.are_in_progress

@@ -19,7 +19,7 @@ from adapters.http.exchange.report_slots import (
     hold_with_cooldown,
     in_slices,
 )
-from adapters.http.exchange.short_requests import ShortRequests
+from adapters.http.exchange.short_requests import RECENT_SECONDS, ShortRequests
 
 HANG_SECONDS = 60.0
 
@@ -128,14 +128,15 @@ async def test_companies_take_turns_for_the_thread_that_computes() -> None:
 
 
 @pytest.mark.parametrize(("slicing", "count"), [(in_slices, 5), (SlicedSequence, 5 * SMALL_ITEMS)])
-async def test_the_thread_that_computes_pauses_only_while_a_short_request_waits(
+async def test_the_thread_that_computes_pauses_only_while_short_requests_come(
     monkeypatch: pytest.MonkeyPatch, slicing: Callable[[Sequence[int]], Iterable[int]], count: int
 ) -> None:
     monkeypatch.setattr(report_slots, "SLICE_SECONDS", -1.0)  # each look at the clock ends a slice
     pauses: list[float] = []
     monkeypatch.setattr(time, "sleep", pauses.append)
-    requests = ShortRequests()
-    engine, items = EngineThread(requests.are_waiting), list(range(count))
+    now = 0.0
+    requests = ShortRequests(lambda: now)
+    engine, items = EngineThread(requests.are_expected), list(range(count))
 
     def compute() -> list[int]:
         return list(slicing(items))
@@ -145,9 +146,26 @@ async def test_the_thread_that_computes_pauses_only_while_a_short_request_waits(
     requests.begin("short")
     assert await engine.run(1, compute) == items
     assert pauses == [report_slots.PAUSE_SECONDS] * 5
-    requests.end("short")
+    requests.answer("short")
     assert await engine.run(1, compute) == items
-    assert len(pauses) == 5
+    assert len(pauses) == 10  # the next one is expected
+    now = RECENT_SECONDS
+    assert await engine.run(1, compute) == items
+    assert len(pauses) == 10
+
+
+def test_a_request_that_turns_out_to_be_long_lets_no_short_one_be_expected() -> None:
+    requests = ShortRequests(lambda: 0.0)
+    requests.begin("report")
+    assert requests.are_expected()
+    requests.exclude("report")
+    assert not requests.are_expected()
+    requests.exclude("report")
+    requests.answer("report")
+    assert not requests.are_expected()
+    requests.begin("page")
+    requests.answer("page")
+    assert (requests.are_in_progress, requests.are_expected()) == (False, True)
 
 
 def test_other_threads_that_compute_always_pause(monkeypatch: pytest.MonkeyPatch) -> None:
