@@ -20,7 +20,7 @@ REMOVED = msgspec.Raw(b"null")
 """The value of a removed key."""
 
 
-class DecisionPart(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class DecisionPart(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """A piece of a decision."""
 
 

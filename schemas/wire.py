@@ -27,12 +27,16 @@ DIGEST_BYTES = 16
 """128 bits: no accidental collision in any log that fits on this planet, and half the text of SHA-256 in each record."""
 
 
-class Message(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A message on a topic: immutable."""
+class Message(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
+    """A message on a topic: immutable, and without reference cycles, as an entity is."""
 
 
-class Entity(Struct, kw_only=True, omit_defaults=True):
-    """A value of state: decoded for each decision, so that changing it affects only the decision's draft."""
+class Entity(Struct, kw_only=True, omit_defaults=True, gc=False):
+    """A value of state: decoded for each decision, so that changing it affects only the decision's draft.
+
+    It holds no reference cycle (`gc=False`): reference counts free it, and the garbage collector never examines it. A batch
+    of 2,000 leads has a hundred thousand such values; to examine them took a tenth of the time of deciding.
+    """
 
 
 def to_json(value: object) -> bytes:
@@ -87,6 +91,7 @@ def _twin(kind: type[Entity]) -> _Twin:
         rename={name: SHORT_NAMES[name] for name in kind.__struct_fields__ if name in SHORT_NAMES},
         kw_only=True,
         omit_defaults=True,
+        gc=False,
     )
     twin = _TWINS[kind] = _Twin(short, msgspec.msgpack.Decoder(short))
     return twin

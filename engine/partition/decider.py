@@ -64,7 +64,7 @@ Adopted = Iterable[tuple[int, records.Record]]
 """Records of `accounts.rules`, each with its partition."""
 
 
-class Sealed(Struct, frozen=True):
+class Sealed(Struct, frozen=True, gc=False):
     """One decision, ready to commit; `records` go to the partition of the same number."""
 
     decision: Decision
