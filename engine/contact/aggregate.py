@@ -188,33 +188,59 @@ class ContactAggregate:
         replan.adopt(draft, adoption)
         unblocking.adopt(draft, adoption)
 
-    def timer(self, key: str, entity: Entity) -> Timer | None:  # noqa: PLR0911 - one for each kind of entity
+    def timer(self, key: str, entity: Entity) -> Timer | None:
         """Return the timer of an entity, or None."""
-        # Called for every change and, at a restore, for every value: isinstance costs a quarter of class patterns.
-        if isinstance(entity, Lead):
-            due_at = entity.wake_at
-            if due_at is None:
-                return None
-            gate, opens_at = _gate_of(entity) if _waits_at_gate(entity) else ("", EPOCH)
-            urgency, priority, company_id = entity.urgency_class, entity.lead_priority, entity.company_id
-            return Timer(due_at, urgency, priority, entity.id, key, entity.aging, gate, opens_at, company_id)
-        if isinstance(entity, Call):
-            due_at, company_id = entity.give_up_at, entity.company_id
-            return None if due_at is None else Timer(due_at, UPKEEP_CLASS, 0.0, entity.id, key, company_id=company_id)
-        if isinstance(entity, Head):
-            due_at, company_id = entity.sweep_at, entity.company_id
-            return None if due_at is None else Timer(due_at, STOP_CLASS, 0.0, 0, key, company_id=company_id)
-        if isinstance(entity, Relay):
-            return Timer(entity.expires_at, UPKEEP_CLASS, 0.0, entity.lead_id, key, company_id=entity.company_id)
-        if isinstance(entity, Replan):
-            return Timer(entity.due_at, REPLAN_CLASS, 0.0, 0, key, company_id=entity.company_id or 0)
-        if isinstance(entity, Suppression):
-            due_at, company_id = entity.expires_at, entity.company_id
-            return None if due_at is None else Timer(due_at, UPKEEP_CLASS, 0.0, entity.list_id, key, company_id=company_id)
-        if isinstance(entity, UnblockSweep):
-            due_at, company_id = entity.due_at, entity.company_id
-            return None if due_at is None else Timer(due_at, REPLAN_CLASS, 0.0, entity.job_id, key, company_id=company_id)
+        # Called for every change and, at a restore, for every value: one look-up, however many kinds have timers.
+        timer_of = _TIMERS.get(type(entity))
+        return None if timer_of is None else timer_of(key, entity)
+
+
+def _lead_timer(key: str, lead: Lead) -> Timer | None:
+    due_at = lead.wake_at
+    if due_at is None:
         return None
+    gate, opens_at = _gate_of(lead) if _waits_at_gate(lead) else ("", EPOCH)
+    urgency, priority = lead.urgency_class, lead.lead_priority
+    return Timer(due_at, urgency, priority, lead.id, key, lead.aging, gate, opens_at, lead.company_id)
+
+
+def _head_timer(key: str, head: Head) -> Timer | None:
+    due_at = head.sweep_at
+    return None if due_at is None else Timer(due_at, STOP_CLASS, 0.0, 0, key, company_id=head.company_id)
+
+
+def _call_timer(key: str, call: Call) -> Timer | None:
+    due_at = call.give_up_at
+    return None if due_at is None else Timer(due_at, UPKEEP_CLASS, 0.0, call.id, key, company_id=call.company_id)
+
+
+def _relay_timer(key: str, relay: Relay) -> Timer:
+    return Timer(relay.expires_at, UPKEEP_CLASS, 0.0, relay.lead_id, key, company_id=relay.company_id)
+
+
+def _replan_timer(key: str, replan_sweep: Replan) -> Timer:
+    return Timer(replan_sweep.due_at, REPLAN_CLASS, 0.0, 0, key, company_id=replan_sweep.company_id or 0)
+
+
+def _suppression_timer(key: str, entry: Suppression) -> Timer | None:
+    due_at = entry.expires_at
+    return None if due_at is None else Timer(due_at, UPKEEP_CLASS, 0.0, entry.list_id, key, company_id=entry.company_id)
+
+
+def _unblock_timer(key: str, job: UnblockSweep) -> Timer | None:
+    due_at = job.due_at
+    return None if due_at is None else Timer(due_at, REPLAN_CLASS, 0.0, job.job_id, key, company_id=job.company_id)
+
+
+_TIMERS: Mapping[type[Entity], Callable[[str, Any], Timer | None]] = {
+    Lead: _lead_timer,
+    Head: _head_timer,
+    Call: _call_timer,
+    Relay: _relay_timer,
+    Replan: _replan_timer,
+    Suppression: _suppression_timer,
+    UnblockSweep: _unblock_timer,
+}
 
 
 def _waits_at_gate(lead: Lead) -> bool:

@@ -373,8 +373,9 @@ class Runner:
         self._adopt(decider, now, sealed)
         size = 0
         for index, record in enumerate(records):
-            if self._feed is not None:
-                await self._adopt_up_to(self._feed, decider, record, now, sealed)
+            if self._feed is not None and self._lacks_rules(record):
+                await self._feed.refresh()
+                self._adopt(decider, now, sealed)
             if self._must_defer(("request", record.offset), sealed):
                 return index
             if index % YIELD_EVERY == YIELD_EVERY - 1:
@@ -521,14 +522,10 @@ class Runner:
             self._feed_index += len(entries) - len(self._unadopted)
             self._unadopted = []
 
-    async def _adopt_up_to(
-        self, feed: RulesFeed, decider: Decider, record: LogRecord, now: Instant, sealed: list[Sealed]
-    ) -> None:
-        """Adopt at least the rules that the sender of a request had seen."""
+    def _lacks_rules(self, record: LogRecord) -> bool:
+        """Return whether the sender of a request had seen newer rules than are adopted: they must be adopted first."""
         partition, sequence = rules_seen(record.headers)
-        if partition is not None and sequence > self._rules.positions.get(partition, 0):
-            await feed.refresh()
-            self._adopt(decider, now, sealed)
+        return partition is not None and sequence > self._rules.positions.get(partition, 0)
 
     async def _restore_rules(self, feed: RulesFeed) -> None:
         """Fold the rules again, up to the position that the partition has adopted."""
