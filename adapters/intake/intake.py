@@ -18,6 +18,7 @@ from adapters.partitions.dead_letters import append_dead_letters
 from adapters.partitions.feed import RulesTopic
 from adapters.partitions.routing import partition_of
 from engine.limits import RECORD_BYTES_MAX
+from engine.partition.broker_clock import ahead_seconds, clocks_disagree
 from engine.partition.deadletters import dead_letter
 from engine.partition.draft import RefusedError
 from engine.partition.ports import Appender, Log, LogError, LogRecord, Outgoing, Reader, RecordRefusedError, record_bytes
@@ -38,6 +39,11 @@ PAUSE_SECONDS_MAX = 30.0
 
 SCHEDULERS_STALL = (
     "passes nothing on, because the schedulers have not decided what was passed on before: see /readyz of the schedulers"
+)
+
+CLOCK_BEHIND = (
+    "the clock of this machine is {:.0f} s behind the broker's. Nothing is passed on, because it dates each submission. Set "
+    "the wrong clock of the two; the partition then goes on by itself."
 )
 
 SUBMISSION_TYPE = "lead.submitted"
@@ -117,6 +123,8 @@ class IntakePartition:
             return self._reader.position(self._partition)
         records = await self._reader.poll(limit=allowance, timeout_seconds=POLL_SECONDS)
         await self._check_end(self._reader)
+        if await self._is_held_back(self._reader, records):
+            return self._reader.position(self._partition)
         batch = IntakeBatch()
         for record in records:
             if self._adopted.is_outdated(record.offset):
@@ -144,6 +152,22 @@ class IntakePartition:
         if self._clock.monotonic() - self._end_checked_at >= ASK_SECONDS:
             self._end = await reader.end(self._partition)
             self._end_checked_at = self._clock.monotonic()
+
+    async def _is_held_back(self, reader: Reader, records: Sequence[LogRecord]) -> bool:
+        """Return whether this machine's clock is behind what the broker appended, and read that again once it may be right.
+
+        A lead that is dated by a clock of yesterday would expire before anybody is reached.
+        """
+        if not records:
+            return False
+        apart = ahead_seconds(self._clock.wall(), self._clock.elapsed(), None, records[-1].appended_at)
+        if not clocks_disagree(apart):
+            return False
+        self.problem = CLOCK_BEHIND.format(-apart)
+        await reader.seek(self._partition, records[0].offset)
+        self._observe(0, 0, self._unread(reader))
+        await self._clock.sleep(POLL_SECONDS)
+        return True
 
     def _unread(self, reader: Reader) -> int:
         """Return the lag: unread records when the end was last looked up."""

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from adapters.clock import SystemClock
+from adapters.clock import SystemClock, wall_now
 from adapters.embedded.assignment import StaticAssignment
 from adapters.embedded.faults import FaultPoint
 from adapters.embedded.log import EmbeddedLog
@@ -21,7 +21,7 @@ from engine.partition.ports import LogError, LogRecord, Outgoing
 from engine.partition.runner import TopicNames
 from engine.submission.normalise import normalise
 from schemas.envelope import Envelope, from_headers
-from schemas.instant import EPOCH
+from schemas.instant import EPOCH, HOUR
 from schemas.records import Body, Company, Offer, Schedule, plain, rules_key
 from schemas.records import Record as RuleRecord
 from schemas.requests import LeadSubmitted
@@ -396,6 +396,28 @@ async def test_a_partition_that_is_held_back_for_long_says_what_it_waits_for_unt
     async with asyncio.timeout(60):
         while made.problem is not None:
             await made.cycle()
+
+
+async def test_submissions_wait_while_the_clock_is_behind_the_broker_s_and_are_dated_by_a_right_one(
+    world: IntakeWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    appended_at = wall_now()
+    monkeypatch.setattr(world.log, "_now", lambda: appended_at)
+    monkeypatch.setattr("adapters.clock.wall_now", lambda: appended_at - 25 * HOUR)
+    started = await world.intake()
+    await world.put(LEAD, {**LEAD, "caller_id": "+13055550124"})
+
+    assert await started.cycle() == 0
+    assert await started.cycle() == 0
+    assert started.problem is not None
+    assert "90000 s behind the broker's" in started.problem
+    assert (world.requests(), world.unread) == ([], 2)
+
+    monkeypatch.setattr("adapters.clock.wall_now", lambda: appended_at + HOUR)  # it may have waited: no fault of the clock
+    assert await started.cycle() == 2
+    assert started.problem is None
+    assert {request.received_at for _, request in world.requests()} == {appended_at + HOUR}
+    await started.close()
 
 
 async def test_an_intake_that_is_not_open_says_so(world: IntakeWorld) -> None:
