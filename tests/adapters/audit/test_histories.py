@@ -135,7 +135,15 @@ async def deployment() -> AsyncIterator[Deployment]:
     await deployment.close()
 
 
-HISTORIES = [(FIRST_RULES, 1), (SECOND_RULES, 2), (THIRD_RULES, 3), (FOURTH_RULES, 4), (FIFTH_RULES, 5), (SIXTH_RULES, 6), (SEVENTH_RULES, 7)]
+HISTORIES = [
+    (FIRST_RULES, 1),
+    (SECOND_RULES, 2),
+    (THIRD_RULES, 3),
+    (FOURTH_RULES, 4),
+    (FIFTH_RULES, 5),
+    (SIXTH_RULES, 6),
+    (SEVENTH_RULES, 7),
+]
 
 
 @pytest.fixture(params=HISTORIES, ids=[f"rules {version}" for _, version in HISTORIES])
