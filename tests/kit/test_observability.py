@@ -152,11 +152,13 @@ async def scraped(url: str) -> None:
 
 
 async def answer(url: str, query: str) -> list[Any]:
-    """Return the result of a query, empty while Prometheus is not up. Raises where it refuses the query."""
+    """Return the result of a query, empty while Prometheus starts. Raises where it refuses the query."""
     try:
         async with httpx.AsyncClient() as client:
             response = await client.get(f"{url}/api/v1/query", params={"query": query})
     except httpx.TransportError:
+        return []
+    if response.status_code == httpx.codes.SERVICE_UNAVAILABLE:  # it listens before it has read its own storage
         return []
     assert response.is_success, (query, response.text)
     found: list[Any] = response.json()["data"]["result"]
