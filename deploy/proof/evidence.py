@@ -4,15 +4,16 @@ Nothing here runs a rule: decisions are folded as they were recorded, and counte
 """
 
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
 import asyncpg
 import msgspec
 from msgspec import Struct
 
+from adapters.retry import retry
 from adapters.roles.context import Context
-from engine.partition.ports import Log, LogRecord
+from engine.partition.ports import Log, LogError, LogRecord, Reader
 from schemas.account import Slots
 from schemas.contact import LIVE_STATUSES, Call, Head, Lead
 from schemas.decisions import GENESIS, Decision
@@ -27,6 +28,11 @@ OVERDUE = 60 * SECOND
 """A timer that is due fires within a moment; one that is this late will not fire any more."""
 
 CONNECT_SECONDS = 10.0
+
+OPEN_SECONDS = 60.0
+OPEN_WAIT_SECONDS = 0.5
+OPEN_WAIT_MAX_SECONDS = 5.0
+"""How long a broker may fail to answer before a proof ends: it shares the machine with everything that is proved."""
 
 
 class Place(Struct, frozen=True):
@@ -168,7 +174,7 @@ def _origin(record: LogRecord) -> tuple[str, int, int, bytes | None]:
 async def committed(log: Log, topic: str) -> AsyncIterator[LogRecord]:
     """Yield every committed record of a topic up to the end that it has now. Raises `LogError`."""
     partitions = range(await log.partition_count(topic))
-    reader = await log.reader(topic, partitions)
+    reader = await open_reader(log, topic, partitions, start=0)
     try:
         last = {partition: await reader.end(partition) for partition in partitions}
         stalls = 0
@@ -183,10 +189,21 @@ async def committed(log: Log, topic: str) -> AsyncIterator[LogRecord]:
         await reader.close()
 
 
+async def open_reader(log: Log, topic: str, partitions: Sequence[int], *, start: int | None) -> Reader:
+    """Open a reader at `start`, or at the end for None, with retries for `OPEN_SECONDS`. Raises `LogError`."""
+    return await retry(
+        lambda: log.reader(topic, partitions, start=start),
+        on=lambda error: isinstance(error, LogError) and error.retryable,
+        first_seconds=OPEN_WAIT_SECONDS,
+        max_seconds=OPEN_WAIT_MAX_SECONDS,
+        timeout_seconds=OPEN_SECONDS,
+    )
+
+
 async def ends(log: Log, topic: str) -> dict[int, int]:
     """Return the end of each partition of a topic."""
     partitions = range(await log.partition_count(topic))
-    reader = await log.reader(topic, partitions, start=None)
+    reader = await open_reader(log, topic, partitions, start=None)
     try:
         return {partition: await reader.end(partition) for partition in partitions}
     finally:

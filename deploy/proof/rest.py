@@ -8,7 +8,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 import asyncpg
 
 from adapters.roles.context import Context
-from deploy.proof.evidence import CONNECT_SECONDS
+from deploy.proof.evidence import CONNECT_SECONDS, open_reader
 from engine.partition.ports import Reader
 from schemas.errors import DependencyError
 from schemas.instant import to_datetime
@@ -109,6 +109,7 @@ async def _watch(context: Context, dsn: str) -> AsyncIterator[_Watch]:
         count = await context.log.partition_count(context.names.of(CONTACTS_REQUESTS.name))
         readers = {}
         for topic in WATCHED:
-            readers[topic] = await context.log.reader(context.names.of(topic.name), range(count), start=None)
+            name = context.names.of(topic.name)
+            readers[topic] = await open_reader(context.log, name, range(count), start=None)
             stack.push_async_callback(readers[topic].close)
         yield _Watch(context, connection, readers, count)
