@@ -201,8 +201,12 @@ def _parts(body: bytes, boundary: str) -> list[tuple[str, str]]:
             io.BytesIO(body), boundary, part_limit=FIELDS_MAX, strict=True, spool_limit=memory, memory_limit=memory
         )
         parts = list(parser)
-        if any(part.filename for part in parts):
-            raise ProblemError("malformed_body", "Files are not accepted; send fields only.")
+        file = next((part for part in parts if part.filename), None)
+        if file is not None:
+            raise ProblemError(
+                "malformed_body",
+                f"{file.name[:PATH_LENGTH_MAX]} is a file. Send its text as a field: in curl, -F 'name=<FILE', not @FILE.",
+            )
         return [(part.name, part.raw.decode()) for part in parts]
     except (MultipartError, UnicodeDecodeError, ValueError) as error:
         raise ProblemError("malformed_body", f"The multipart body cannot be read: {error}.") from None
