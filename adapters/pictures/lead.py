@@ -14,8 +14,7 @@ from schemas.instant import Instant, from_datetime
 KINDS = {"call": "Call", "sms": "Text", "email": "E-mail", "webhook": "Webhook"}
 
 LABELS = {
-    "lead.created": "Submitted",
-    "lead.submitted": "Submitted again",
+    "lead.created": "Created",
     "lead.enrolled": "Enters the schedule",
     "lead.taken_in": "Taken over from another contact",
     "lead.sent_away": "Moved to another contact",
@@ -41,6 +40,9 @@ LABELS = {
     "slot.awaited": "Waits for a line",
 }
 """Fact type -> what a person reads; any other is shown by its name."""
+
+SUBMISSIONS = {"updated": "Submitted again: changed", "restarted": "Submitted again: restarted"}
+"""`dedupe_action` -> what a submission did to a lead that was there; by any other it was made."""
 
 MAIN = frozenset(
     {"lead.created", "lead.enrolled", "lead.ended", "lead.converted", "lead.deleted", "lead.ending", "lead.resumed"}
@@ -90,6 +92,8 @@ def label_of(event: Mapping[str, Any]) -> str:
         return f"{KINDS.get(data.get('kind'), 'Action')} goes out"
     if kind == "outcome.recorded":
         return f"{KINDS.get(data.get('kind'), 'Action')}: {_words(data.get('outcome'))}"
+    if kind == "lead.submitted":
+        return SUBMISSIONS.get(data.get("dedupe_action", ""), "Submitted")
     if kind == "lead.scheduled":
         return "Planned"
     if kind == "lead.waiting":

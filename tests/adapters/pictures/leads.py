@@ -20,6 +20,7 @@ def event(text: str, name: str, /, **data: Any) -> dict[str, Any]:
 PLANNED_AT = int(at("2026-03-07T10:00:00-05:00"))
 
 EVENTS = [
+    event("2026-03-06T18:30:00-05:00", "lead.submitted", dedupe_action="created"),
     event("2026-03-06T18:30:00-05:00", "lead.created"),
     event("2026-03-06T18:30:00-05:00", "lead.enrolled"),
     event("2026-03-06T18:30:00-05:00", "command.emitted", kind="call", step_id="call-1", source="schedule_step"),
@@ -29,6 +30,7 @@ EVENTS = [
     event("2026-03-07T10:00:00-05:00", "command.emitted", kind="call", step_id="call-1"),
     event("2026-03-07T10:00:40-05:00", "outcome.recorded", kind="call", outcome="busy"),
     event("2026-03-07T12:00:00-05:00", "lead.replanned", cause="law"),
+    event("2026-03-07T12:30:00-05:00", "lead.submitted", dedupe_action="updated"),
     event("2026-03-09T09:00:00-04:00", "command.emitted", kind="sms", step_id="hello"),
     event("2026-03-09T09:00:05-04:00", "outcome.recorded", kind="sms", outcome="delivered"),
     event("2026-03-10T11:00:00-04:00", "command.emitted", kind="email", step_id="mail"),
