@@ -18,6 +18,8 @@ from engine.views.periods import LABELS
 PATH = "/console/leads"
 ROWS = f"{PATH}/rows"
 CSV = f"{PATH}.csv"
+BULK = "/console/bulk-jobs/new"
+"""Where all leads of a view are changed; that page counts them by the same filters."""
 
 PER_PAGE = 50
 RECORDS_READ = 100
@@ -94,6 +96,7 @@ async def _rows(visit: Visit) -> dict[str, Any]:
         "newer": _url(given, page=page["page"] - 1) if (page.get("page") or 1) > 1 else "",
         "here": _url(given),
         "csv": f"{CSV}?{urlencode(filters, doseq=True)}",
+        "bulk": f"{BULK}?{urlencode(filters, doseq=True)}" if filters and visit.has_page(BULK) else "",
         "filters": filters,
         "sortings": list(_sortings(given)),
         "schedule_names": await _names(visit, "list_schedules"),

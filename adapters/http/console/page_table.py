@@ -1,6 +1,7 @@
 """Which pages does the console have? Every route, in the order of the navigation. A page that is not built is not here."""
 
 from adapters.http.console import (
+    bulk_pages,
     dialling_page,
     forecast_page,
     lead_list_page,
@@ -16,6 +17,7 @@ PAGES: tuple[ConsolePage, ...] = (
     *today_page.PAGES,
     *lead_list_page.PAGES,
     *lead_page.PAGES,
+    *bulk_pages.PAGES,
     *schedule_pages.PAGES,
     *forecast_page.PAGES,
     *dialling_page.PAGES,
