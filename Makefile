@@ -8,7 +8,7 @@ ONLY ?=
 MINUTES ?= 60
 
 .DEFAULT_GOAL := help
-.PHONY: help install up test test-kit test-api lint format bench bench-large planted prove prove-caps prove-fair prove-texts prove-clocks faults lock
+.PHONY: help install up test test-kit test-clients test-api lint format bench bench-large planted prove prove-caps prove-fair prove-texts prove-clocks faults lock
 
 help:  ## List the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s  %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -20,11 +20,15 @@ up: install  ## Run everything on this machine: broker, database, all roles, a d
 	@$(BIN)/leadclock up $(ARGS)
 
 test: install lint  ## Run the whole suite as CI does: linters, types, the direction of imports, then every test (ARGS="-k opt_out").
-	@$(BIN)/pytest -n 2 --dist loadfile --ignore tests/kit $(ARGS)
+	@$(BIN)/pytest -n 2 --dist loadfile --ignore tests/kit --ignore tests/clients $(ARGS)
 
 test-kit: install  ## Check image, Compose file, Helm chart, systemd units, alerts and dashboards by the programs that read them (installs those).
 	@deploy/kit-tools.sh
 	@$(BIN)/pytest tests/kit $(ARGS)
+
+test-clients: install  ## Generate a client of the API in Python and in TypeScript, and use each (installs their generators once).
+	@deploy/client-tools.sh
+	@$(BIN)/pytest tests/clients $(ARGS)
 
 test-api: install  ## Print which test exercises each parameter, then let schemathesis try every operation (ARGS="-k fuzz").
 	@$(BIN)/python -m tests.api.table

@@ -24,3 +24,8 @@ compile --constraint deploy/requirements-dev.lock --output-file deploy/requireme
 UV_NO_CONFIG=1 UV_PYTHON_DOWNLOADS=never "$tools/bin/uv" pip compile --quiet --universal --python-version 3.11 \
     --generate-hashes --no-emit-index-url --no-annotate --no-header --constraint deploy/requirements-dev.lock \
     --group kit --output-file deploy/requirements-kit.lock
+
+# What `make test-clients` generates a client with, in an environment of its own: its pins need not fit ours.
+UV_NO_CONFIG=1 UV_PYTHON_DOWNLOADS=never "$tools/bin/uv" pip compile --quiet --universal --python-version 3.11 \
+    --generate-hashes --no-emit-index-url --no-annotate --no-header \
+    --group clients --output-file deploy/requirements-clients.lock

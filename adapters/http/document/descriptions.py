@@ -304,15 +304,15 @@ BY_NAME: Mapping[str, str] = {
 }
 
 _OF_RECORDS: Mapping[str, str] = {
-    "list": "Returns the company's records of this type, without deleted ones, a page at a time.",
-    "build": "Returns the fields of such a record with their defaults, for a form. Nothing is stored.",
-    "create": "Creates a record of the key's company. Every wrong field is named in `errors`, and then nothing is stored.",
+    "list": "Returns the company's records of this type a page at a time, without deleted ones.",
+    "build": "Returns the defaults of its fields, for a form. Nothing is stored.",
+    "create": "Creates a record. Every wrong field is named in `errors`, and then nothing is stored.",
     "show": "Returns one record, by its internal id or uuid.",
     "update": (
-        "Changes the fields that are sent; the others stay. Send the version that you read in `If-Match` to be "
-        "refused where somebody changed the record meanwhile."
+        "Changes the fields that are sent; the others stay. With `If-Match` it is refused where somebody changed the record "
+        "meanwhile."
     ),
-    "delete": "Deletes the record: lists leave it out and new decisions do not use it. Its past stays in the audit log.",
+    "delete": "Lists leave the record out and new decisions do not use it. Its past stays in the audit log.",
 }
 
 

@@ -1,4 +1,8 @@
-"""How is the OpenAPI 3.1 document built? From the rows in `OPERATIONS`."""
+"""What does the API accept and answer, as OpenAPI 3.1? The reference, built from the rows in `OPERATIONS`.
+
+It says everything that is accepted, each form of it, with an example: the page shows it, and tests hold the API to it.
+Programs get a shorter document with one way for each thing (`adapters.http.document.client_document`).
+"""
 
 from collections.abc import Mapping
 from functools import cache
@@ -67,14 +71,14 @@ and `RateLimit-Reset`. Errors are `application/problem+json` with a stable `code
 when to retry.
 """.strip()
 
-_INFO: Mapping[str, Any] = {
+INFO: Mapping[str, Any] = {
     "title": "leadclock",
     "version": "1.0",
     "description": _DESCRIPTION,
     "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
 }
 
-_SCHEMES: Mapping[str, Any] = {
+SCHEMES: Mapping[str, Any] = {
     "keys": {"type": "http", "scheme": "basic", "description": "public key : private key"},
     "auth_token": {"type": "http", "scheme": "bearer", "description": "public key . private key; also `Token`"},
     "session": {"type": "http", "scheme": "bearer", "description": "the token of `POST /sessions`, good wherever a key is"},
@@ -87,13 +91,13 @@ _SCHEMES: Mapping[str, Any] = {
 }
 
 _PERSON = "a telephone number as +1…, %2B1… or digits, or an e-mail address"
-_PATH_SENTENCES = {
+PATH_SENTENCES = {
     "id": "internal id or uuid",
     "lead_token": "lead token of an offer or a schedule",
     "caller_number": _PERSON,
     "delivery_id": "internal id of the delivery",
 }
-_PATH_SENTENCES_OF = {
+PATH_SENTENCES_OF = {
     "caller_opt_out": _PERSON,
     "caller_remove": _PERSON,
     "caller_move_to_end_of_schedule": _PERSON,
@@ -105,7 +109,7 @@ _PATH_SENTENCES_OF = {
 
 @cache
 def openapi() -> dict[str, Any]:
-    """Return the OpenAPI document."""
+    """Return the reference."""
     paths: dict[str, dict[str, Any]] = {}
     refusals: dict[str, Any] = {}
     for operation in documented_operations():
@@ -115,19 +119,19 @@ def openapi() -> dict[str, Any]:
                 entry[method.lower()] = _operation(operation, method, suffix, refusals)
     return {
         "openapi": "3.1.0",
-        "info": _INFO,
+        "info": INFO,
         "servers": [{"url": "/"}],
         "tags": [{"name": tag} for tag in dict.fromkeys(tag_of(operation) for operation in documented_operations())],
         "paths": paths,
         "components": {
-            "securitySchemes": _SCHEMES,
+            "securitySchemes": SCHEMES,
             "schemas": {
                 "Problem": PROBLEM,
-                **_components(),
+                **kept_components(),
                 **{
-                    input_name(operation): _input_schema(operation)
+                    input_name(operation): input_schema(operation)
                     for operation in documented_operations()
-                    if _takes_body(operation)
+                    if takes_body(operation)
                 },
             },
             "headers": dict(HEADERS),
@@ -154,8 +158,8 @@ def _operation(operation: Operation, method: str, suffix: str, refusals: dict[st
     name = operation.name + {"": "", ".csv": "_csv", ".json": "_json"}[suffix]
     several = len(operation.methods) > 1
     example = EXAMPLES.get(operation.name, Example())
-    takes_body = method in BODY_METHODS and _takes_body(operation)
-    declared = () if takes_body else _names(operation)
+    has_body = method in BODY_METHODS and takes_body(operation)
+    declared = () if has_body else names_of(operation)
     in_query = dict.fromkeys((*declared, ROOT) if operation.has_root else declared)
     described: dict[str, Any] = {
         "operationId": f"{name}_{method.lower()}" if several else name,
@@ -169,9 +173,9 @@ def _operation(operation: Operation, method: str, suffix: str, refusals: dict[st
             *([IF_MATCH] if not operation.safe and "version_conflict" in operation.problems else ()),
         ],
         "responses": _LOOKED_AT if method == "HEAD" else _responses(operation, method, suffix, refusals),
-        "security": _security(operation),
+        "security": security_of(operation),
     }
-    if takes_body:
+    if has_body:
         described["requestBody"] = _request_body(operation, example)
     return described
 
@@ -183,7 +187,8 @@ def _request_headers(operation: Operation) -> tuple[dict[str, Any], ...]:
     return REQUEST_HEADERS if operation.has_result else tuple(one for one in REQUEST_HEADERS if one["name"] != "Prefer")
 
 
-def _security(operation: Operation) -> list[dict[str, Any]]:
+def security_of(operation: Operation) -> list[dict[str, Any]]:
+    """Return which keys an operation takes."""
     if operation.access == "open":
         return [{}]
     if operation.access == "session":
@@ -193,12 +198,14 @@ def _security(operation: Operation) -> list[dict[str, Any]]:
     return [*([{}] if by_token else []), {"keys": []}, {"auth_token": []}, *as_field]
 
 
-def _takes_body(operation: Operation) -> bool:
+def takes_body(operation: Operation) -> bool:
+    """Return whether the fields of an operation are sent in a body."""
     takes = BODY_METHODS & set(operation.methods) and (operation.body is not None or not operation.safe)
-    return bool(takes and _names(operation))
+    return bool(takes and names_of(operation))
 
 
-def _names(operation: Operation) -> tuple[str, ...]:
+def names_of(operation: Operation) -> tuple[str, ...]:
+    """Return the names of the fields of an operation."""
     return tuple(dict.fromkeys((*(operation.body or {}).get("properties", ()), *operation.parameters)))
 
 
@@ -206,7 +213,7 @@ def _in_path(operation: Operation, name: str, example: Example) -> dict[str, Any
     # An empty segment is another path.
     schema = {"type": "string", "minLength": 1}
     shown = {"example": example.path[name]} if name in example.path else {}
-    sentence = _PATH_SENTENCES_OF.get(operation.name) or _PATH_SENTENCES[name]
+    sentence = PATH_SENTENCES_OF.get(operation.name) or PATH_SENTENCES[name]
     return {"name": name, "in": "path", "required": True, "description": sentence, "schema": schema, **shown}
 
 
@@ -248,7 +255,7 @@ def record_schema(answer: Schema) -> Schema:
     if "anyOf" in bare:  # of a lead: the one for a caller with a key
         bare = bare["anyOf"][0]
     reference = bare.get("$ref", "").rpartition("/")[2]
-    found: Schema = _components()[reference] if reference else bare
+    found: Schema = kept_components()[reference] if reference else bare
     return found
 
 
@@ -257,8 +264,9 @@ def input_name(operation: Operation) -> str:
     return "".join(word.capitalize() for word in operation.name.split("_")) + "Fields"
 
 
-def _input_schema(operation: Operation) -> dict[str, Any]:
-    properties = {name: _described(operation, name) for name in _names(operation)}
+def input_schema(operation: Operation) -> dict[str, Any]:
+    """Return the schema of the body of an operation."""
+    properties = {name: _described(operation, name) for name in names_of(operation)}
     required = [*(operation.body or {}).get("required", ()), *operation.required]
     schema = {"type": "object", "required": required, "properties": properties}
     if operation.extra == "ignored":
@@ -273,7 +281,7 @@ def _request_body(operation: Operation, example: Example) -> dict[str, Any]:
     shown = {"example": dict(example.body)} if example.body else {}
     content = {kind: {"schema": schema, **(shown if kind == BODY_TYPES[0] else {})} for kind in BODY_TYPES}
     # Without a required field the body may be left out.
-    return {"required": bool(_input_schema(operation)["required"]), "content": content}
+    return {"required": bool(input_schema(operation)["required"]), "content": content}
 
 
 def _described(operation: Operation, name: str) -> dict[str, Any]:
@@ -329,11 +337,17 @@ def _more_headers(operation: Operation) -> Mapping[str, Any]:
     if ".csv" in operation.suffixes:
         return PAGING_HEADERS
     shown = record_schema(operation.answer or {})
-    is_kept = any(shown is _components()[name] for name in ("Lead", *map(view_name, RECORD_BODIES)))
     return {
-        **(ETAG if is_kept and not operation.name.startswith("list_") else {}),
+        **(ETAG if has_etag(operation) else {}),
         **(NO_STORE if (operation.created and operation.body is not None) or _tells_secret(operation, shown) else {}),
     }
+
+
+def has_etag(operation: Operation) -> bool:
+    """Return whether an answer has the version of its record in a header."""
+    shown = record_schema(operation.answer or {})
+    is_kept = any(shown is kept_components()[name] for name in ("Lead", *map(view_name, RECORD_BODIES)))
+    return is_kept and not operation.name.startswith("list_")
 
 
 def _links(operation: Operation, suffix: str) -> dict[str, Any]:
@@ -342,5 +356,6 @@ def _links(operation: Operation, suffix: str) -> dict[str, Any]:
 
 
 @cache
-def _components() -> dict[str, Any]:
+def kept_components() -> dict[str, Any]:
+    """Return every named schema of the reference."""
     return components()

@@ -61,7 +61,8 @@ def interface_page(document: Document) -> bytes:
     prose = "".join(map(_prose, document["info"]["description"].split("\n\n")))
     body = (
         f"<h1>leadclock API {escape(document['info']['version'])}</h1><div id='intro'>{prose}{_begin()}{_schemes(document)}"
-        f"<p>The same for programs: <a href='{DOCUMENTATION_PATH}/openapi.json'>OpenAPI 3.1</a>. "
+        f"<p>For client generators: <a href='{DOCUMENTATION_PATH}/openapi.json'>OpenAPI 3.1</a>, one way for each thing. "
+        f"All that this page says: <a href='{DOCUMENTATION_PATH}/reference.json'>the reference as OpenAPI 3.1</a>. "
         f"Leads over Kafka, and everything else on topics: <a href='{DOCUMENTATION_PATH}/events'>the topics</a>.</p></div>"
         f"{sections}{_catalogue(document)}{_shapes(reader)}"
     )

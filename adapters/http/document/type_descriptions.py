@@ -43,7 +43,7 @@ class TypeDescriber:
             return self._named(schema["$ref"], depth)
         for several in ("anyOf", "oneOf"):
             if several in schema:
-                return " or ".join(dict.fromkeys(self.describe(part, depth + 1) for part in _said_once(schema[several])))
+                return " or ".join(dict.fromkeys(self.describe(part, depth + 1) for part in said_once(schema[several])))
         if "enum" in schema or "const" in schema:
             values = [schema["const"]] if "const" in schema else schema["enum"]
             if len(values) > WORDS_SHOWN:
@@ -73,7 +73,7 @@ class TypeDescriber:
         return f"{text} <span class='bound'>{escape(bounds)}</span>" if bounds else text
 
 
-def _said_once(parts: Iterable[Document]) -> list[Document]:
+def said_once(parts: Iterable[Document]) -> list[Document]:
     """Return the alternatives of a type, without the text of a number: the prose says that numbers may be text."""
     listed = list(parts)
     is_number = any(part.get("type") in ("integer", "number", "boolean") for part in listed)

@@ -14,6 +14,9 @@ from litestar.types import ASGIApp, Receive, Scope, Send
 from adapters.http.exchange.exchange import JSON, HttpRequest, Reply
 
 NO_CONTENT = 204
+NO_BODY = frozenset({NO_CONTENT, 304})
+"""Statuses that never have a body (RFC 9110, 6.4.1)."""
+
 NO_HEADERS: Mapping[str, str] = {}
 
 UTF_8 = "; charset=utf-8"
@@ -34,7 +37,7 @@ class EncodedResponse:
         self._status = reply.status
         self._headers = [(name.lower().encode(), value.encode("latin-1")) for name, value in headers.items()]
         body = _body(reply)
-        if reply.status != NO_CONTENT:
+        if reply.status not in NO_BODY:
             self._headers.append((b"content-type", reply.media_type.encode()))
             if reply.stream is None:
                 self._headers.append((b"content-length", b"%d" % len(body)))

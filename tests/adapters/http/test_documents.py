@@ -17,6 +17,7 @@ from adapters.http.schema.shapes import LEAD_TYPES, view_name
 from engine.views.lead_columns import LEAD_COLUMNS
 from schemas.problems import PROBLEMS
 from schemas.records import RECORD_BODIES
+from tests.adapters.http.test_client_document import client_schema_of_answer
 from tests.api.record import asked
 from tests.api.world import make_places, placed, send, show_impression
 
@@ -112,6 +113,8 @@ async def test_every_example_works_as_it_stands_and_is_answered_as_the_document_
         assert answer.status_code < 300, (operation.name, method, answer.text)
         validator = _validator(operation, method)
         assert validator.is_valid(answer.json()), (operation.name, method, answer.text)
+        if method == operation.methods[0]:
+            assert client_schema_of_answer(operation).is_valid(answer.json()), (operation.name, answer.text)
         shown = find_recorded_answer(operation.name, method)
         cure = f"{operation.name} {method}: ask it again, with `python -m tests.api.record`"
         assert shown.body is not None, cure

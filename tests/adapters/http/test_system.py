@@ -70,22 +70,51 @@ async def test_the_document_names_every_operation_once(town: Any) -> None:
     document = (await town.client.get("/api/docs/1.0")).json()
     assert document == (await town.client.get("/api/docs/1.0/openapi.json")).json()
     assert document["openapi"] == "3.1.0"
-    named = {(path, method) for path, entry in document["paths"].items() for method in entry}
+    reference = (await town.client.get("/api/docs/1.0/reference.json")).json()
+    named = {(path, method) for path, entry in reference["paths"].items() for method in entry}
     for operation in OPERATIONS:
         if operation.path.startswith("/api/v1") and operation.access != "operator":
             assert {(operation.path, method.lower()) for method in operation.methods} <= named
-    ids = [entry["operationId"] for path in document["paths"].values() for entry in path.values()]
-    assert len(ids) == len(set(ids))
+            (described,) = [one for one in _described(document) if one["operationId"] == operation.name]
+            assert tuple(described.get("x-methods", operation.methods)) == operation.methods
+    for one in (document, reference):
+        ids = [entry["operationId"] for entry in _described(one)]
+        assert len(ids) == len(set(ids))
+
+
+def _described(document: Any) -> list[Any]:
+    return [part for entry in document["paths"].values() for method, part in entry.items() if method != "parameters"]
 
 
 async def test_every_reference_of_the_document_leads_somewhere(town: Any) -> None:
-    answer = await town.client.get("/api/docs/1.0")
-    references = set(re.findall(r'"\$ref":"#/([^"]+)"', answer.text))
-    assert len(references) > 50
-    for reference in references:
-        place = answer.json()
-        for step in reference.split("/"):
-            place = place[step]
+    for name in ("openapi.json", "reference.json"):
+        answer = await town.client.get(f"/api/docs/1.0/{name}")
+        references = set(re.findall(r'"\$ref":"#/([^"]+)"', answer.text))
+        assert len(references) > 50
+        for reference in references:
+            place = answer.json()
+            for step in reference.split("/"):
+                place = place[step]
+
+
+@pytest.mark.parametrize("name", ["openapi.json", "reference.json", "asyncapi.json", "page.css", "page.js", ""])
+async def test_documents_are_compressed_and_not_sent_again_to_a_client_that_has_them(town: Any, name: str) -> None:
+    path = f"/api/docs/1.0/{name}".rstrip("/")
+    seen = set()
+    for encoding in ("gzip", "identity"):
+        headers = {"Accept-Encoding": encoding, "Accept": "*/*" if name else "text/html"}
+        first = await town.client.get(path, headers=headers)
+        assert (first.status_code, first.headers.get("content-encoding", "identity")) == (200, encoding)
+        assert "Accept-Encoding" in first.headers["vary"]
+        again = await town.client.get(path, headers={**headers, "If-None-Match": first.headers["etag"]})
+        assert (again.status_code, again.content) == (304, b"")
+        assert again.headers["etag"] == first.headers["etag"]
+        assert "content-length" not in again.headers
+        other = await town.client.get(path, headers={**headers, "If-None-Match": '"another"'})
+        assert (other.status_code, other.content) == (200, first.content)
+        seen.add((first.headers["etag"], first.content))
+    assert len({etag for etag, _ in seen}) == 2
+    assert len({content for _, content in seen}) == 1
 
 
 async def test_the_page_explains_every_problem_that_an_answer_may_point_at(town: Any) -> None:

@@ -1,0 +1,69 @@
+"""How is a client generated, and run? By the programs that deploy/client-tools.sh installs; without them a test fails."""
+
+import asyncio
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from adapters.http.document.client_document import client_document
+from adapters.http.exchange.exchange import JSON
+
+ROOT = Path(__file__).parents[2]
+TOOLS = ROOT / ".venv" / "clients"
+HERE = Path(__file__).parent
+
+SECONDS = 240.0
+"""Far longer than a generator or compiler takes on a busy machine."""
+
+SETTINGS = "project_name_override: leadclock-client\npackage_name_override: leadclock_client\npost_hooks: []\n"
+"""No formatter runs over what is generated: it would only take time."""
+
+
+async def run(program: Path, *arguments: str | Path, folder: Path, **environ: str) -> str:
+    """Run a program and return all that it wrote; fail if it failed."""
+    if not program.exists():
+        pytest.fail(f"{program.name} is not installed: run `make test-clients`, which installs it", pytrace=False)
+    process = await asyncio.create_subprocess_exec(
+        program, *map(str, arguments), cwd=folder, env={**os.environ, **environ},
+        stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
+    )  # fmt: skip
+    async with asyncio.timeout(SECONDS):
+        out, _ = await process.communicate()
+    assert process.returncode == 0, out.decode()
+    return out.decode()
+
+
+def write_document(folder: Path) -> Path:
+    """Write the document as it is served, and return its path."""
+    document = folder / "openapi.json"
+    document.write_bytes(JSON.encode(client_document()))
+    return document
+
+
+async def generate_python(folder: Path) -> str:
+    """Generate the Python client as the package `leadclock_client`, and return what the generator said."""
+    (folder / "settings.yaml").write_text(SETTINGS)
+    return await run(
+        TOOLS / "python" / "bin" / "openapi-python-client",
+        *("generate", "--path", write_document(folder), "--config", folder / "settings.yaml", "--meta", "none"),
+        *("--output-path", folder / "leadclock_client"),
+        folder=folder,
+    )
+
+
+async def generate_typescript(folder: Path) -> str:
+    """Generate the types `api.ts` beside the program that uses them, and return what the generator said."""
+    (folder / "node_modules").symlink_to(TOOLS / "node_modules")
+    for name in ("package.json", "tsconfig.json", "use_client.ts"):
+        (folder / name).write_bytes((HERE / name).read_bytes())
+    return await run(
+        TOOLS / "node_modules" / ".bin" / "openapi-typescript", write_document(folder), "-o", "api.ts", folder=folder
+    )
+
+
+def last_line(text: str) -> Any:
+    """Return the JSON of the last line that a program wrote."""
+    return json.loads(text.strip().rpartition("\n")[2])

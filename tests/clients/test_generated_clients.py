@@ -1,0 +1,66 @@
+"""Do client generators take the document without a warning, and do their clients work? Each is generated, and used."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from adapters.http.document.client_document import client_document
+from adapters.http.server import serving
+from tests.clients.generators import HERE, TOOLS, generate_python, generate_typescript, last_line, run
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+EXPECTED = {
+    "listed": True,
+    "total": 1,
+    "email": "ada@example.com",
+    "status": "opt_out",
+    "code": "validation_failed",
+    "fields": ["caller_id"],
+}
+
+FURTHER_FILES = 20
+"""Of a Python client: its classes of clients and errors, and one file that lists the types."""
+
+
+async def _names(company: Any, port: int, number: str) -> dict[str, str]:
+    schedule = await company.schedule()
+    return {
+        "BASE": f"http://127.0.0.1:{port}",
+        "KEY": f"{company.public_key}:{company.private_key}",
+        "TOKEN": schedule["lead_token"],
+        "NUMBER": number,
+    }
+
+
+async def test_the_python_client_is_generated_without_a_warning_and_works(town: Any, company: Any, tmp_path: Path) -> None:
+    said = await generate_python(tmp_path)
+    assert "warning" not in said.lower(), said
+    _has_one_file_for_each_thing(tmp_path / "leadclock_client")
+    async with serving(town.app, host="127.0.0.1", port=0) as port:
+        names = await _names(company, port, "+12125550171")
+        output = await run(
+            TOOLS / "python" / "bin" / "python", HERE / "use_client.py", folder=tmp_path, PYTHONPATH=str(tmp_path), **names
+        )
+    assert last_line(output) == EXPECTED
+
+
+def _has_one_file_for_each_thing(folder: Path) -> None:
+    """Hold that each operation and each named type gives one file: what has no name would give files of its own."""
+    document = client_document()
+    operations = sum("operationId" in part for entry in document["paths"].values() for part in entry.values())
+    things = operations + len(document["tags"]) + len(document["components"]["schemas"])
+    assert len(list(folder.rglob("*.py"))) <= things + FURTHER_FILES
+
+
+async def test_the_typescript_client_is_generated_compiles_strictly_and_works(
+    town: Any, company: Any, tmp_path: Path
+) -> None:
+    said = await generate_typescript(tmp_path)
+    assert "warn" not in said.lower(), said
+    await run(TOOLS / "node_modules" / ".bin" / "tsc", folder=tmp_path)
+    async with serving(town.app, host="127.0.0.1", port=0) as port:
+        names = await _names(company, port, "+12125550172")
+        output = await run(Path("/usr/bin/env"), "node", "built/use_client.js", folder=tmp_path, **names)
+    assert last_line(output) == EXPECTED
