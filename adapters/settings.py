@@ -194,14 +194,7 @@ def load(
     flags: Mapping[str, Any] | None = None, *, file: Path | None = None, environ: Mapping[str, str] = os.environ
 ) -> Settings:
     """Return the settings. Raises `SettingsError` naming every name that is not known and every value that is wrong."""
-    given: dict[str, GivenValue] = {}
-    config = file or (Path(environ[CONFIG_VARIABLE]) if CONFIG_VARIABLE in environ else None)
-    faults = find_unknown_variables(environ)
-    if config is not None:
-        content = _content(config)
-        faults += [f"{config} has {name!r}{did_you_mean(name, _FIELDS)}" for name in content if name not in _FIELDS]
-        given |= {name: GivenValue(value, f"{name} in {config}") for name, value in content.items() if name in _FIELDS}
-    given |= _from_environment(environ)
+    given, faults = _read(file, environ)
     given |= {
         name: GivenValue(value, f"--{name.replace('_', '-')}") for name, value in (flags or {}).items() if value is not None
     }
@@ -209,6 +202,25 @@ def load(
     settings = Settings(**_converted(given))
     _check_clock(settings)
     return settings
+
+
+def read_sources(environ: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """Return where each setting that is set is set: its variable, or its name in the settings file."""
+    given, faults = _read(None, environ)
+    _refuse(faults)
+    return {name: one.source for name, one in given.items()}
+
+
+def _read(file: Path | None, environ: Mapping[str, str]) -> tuple[dict[str, GivenValue], list[str]]:
+    """Return what the settings file and the variables give, and the names that are not known."""
+    given: dict[str, GivenValue] = {}
+    config = file or (Path(environ[CONFIG_VARIABLE]) if CONFIG_VARIABLE in environ else None)
+    faults = find_unknown_variables(environ)
+    if config is not None:
+        content = _content(config)
+        faults += [f"{config} has {name!r}{did_you_mean(name, _FIELDS)}" for name in content if name not in _FIELDS]
+        given |= {name: GivenValue(value, f"{name} in {config}") for name, value in content.items() if name in _FIELDS}
+    return given | _from_environment(environ), faults
 
 
 def _check_clock(settings: Settings) -> None:

@@ -44,7 +44,10 @@ def option(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _remember(context: click.Context, _parameter: click.Parameter, value: Choice | None) -> None:
-    context.meta[TYPED] = value
+    typed = context.meta.get(TYPED)  # by --profile, which comes before the command
+    if typed is not None and value not in {None, typed}:
+        raise click.UsageError(f"--profile names a deployment, and --deployment {value} another: type one of them")
+    context.meta[TYPED] = value or typed
 
 
 def _typed() -> Choice | None:
@@ -54,7 +57,9 @@ def _typed() -> Choice | None:
     if context.get_parameter_source("data_dir") is not ParameterSource.COMMANDLINE:
         return typed
     if typed == "env":
-        raise click.UsageError("--data-dir names an `up`, --deployment env the settings of this shell: type one of them")
+        raise click.UsageError(
+            "--data-dir names an `up`, --deployment env and --profile another deployment: type one of them"
+        )
     return "up"
 
 

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
 Table = Mapping[str, tuple[str, str]]
 """Name -> (module, help sentence). The command's variable has its name with `_` for `-`, perhaps with a `_` at the end."""
@@ -28,6 +29,11 @@ class LazyGroup(click.Group):
         module, attribute = importlib.import_module(self._table[cmd_name][0]), cmd_name.replace("-", "_")
         command: Any = getattr(module, attribute, None) or getattr(module, f"{attribute}_")
         return command if isinstance(command, click.Command) else None
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Return what a shell offers: commands of the table without importing them, and options."""
+        named = [CompletionItem(name, help=line) for name, (_, line) in self._table.items() if name.startswith(incomplete)]
+        return [*named, *click.Command.shell_complete(self, ctx, incomplete)]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's signature
         """Write the table without importing anything."""

@@ -1,9 +1,11 @@
 """Which command runs? Each is imported when it is called, so that `leadclock --help` and `preview` start at once."""
 
+import importlib
 import sys
 from collections.abc import Sequence
 
 import click
+from click.shell_completion import CompletionItem
 
 from adapters.cli.lazy import LazyGroup, Table
 
@@ -32,12 +34,32 @@ COMMANDS: Table = {
     "audit": ("adapters.cli.audit", "Prove what was decided."),
     "projection": ("adapters.cli.projection", "Look at the read schema, verify it, or build it again."),
     "deadletter": ("adapters.cli.deadletter", "Look at refused records, or send them again."),
+    "config": ("adapters.cli.config", "Show the settings that apply, and where each is set."),
+    "completion": ("adapters.cli.completion", "Print the script that completes commands in bash, zsh or fish."),
     "bench": ("adapters.cli.bench", "Measure against bare baselines."),
 }
 
 
-@click.group(cls=LazyGroup, table=COMMANDS)
+def _choose_profile(context: click.Context, parameter: click.Parameter, name: str | None) -> None:
+    if name is not None:
+        importlib.import_module("adapters.cli.profiles").choose(context, parameter, name)
+
+
+def _complete_profile(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    found: list[CompletionItem] = importlib.import_module("adapters.cli.profiles").complete(context, parameter, incomplete)
+    return found
+
+
+@click.group(cls=LazyGroup, table=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="leadclock")
+@click.option(
+    "--profile",
+    metavar="NAME",
+    expose_value=False,
+    callback=_choose_profile,
+    shell_complete=_complete_profile,
+    help="Use the settings file NAME.toml of ~/.config/leadclock.",
+)
 def cli() -> None:
     """Event-driven lead scheduling: exactly-once, explainable, replayable."""
 

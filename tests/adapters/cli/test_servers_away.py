@@ -78,6 +78,8 @@ NEEDS_NEITHER = {
     "leads call-in": "it speaks with the API of an `up`",
     "leads text-in": "it speaks with the API of an `up`",
     "doctor": "it reports a server that is away as one of its findings",
+    "config show": "it reads settings only",
+    "completion": "it prints a script",
     "up": "it starts its own servers",
     "bench": "it starts its own servers",
 }
