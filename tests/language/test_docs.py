@@ -150,6 +150,8 @@ def parse(words: list[str], *, complete: bool) -> None:
     command: click.Command = cli
     context = click.Context(cli, info_name="leadclock")
     rest = [NUMBERS.get(word, word) for word in words]
+    if rest[:1] == ["--profile"]:  # the one option that goes before a command
+        del rest[:2]
     while isinstance(command, click.Group) and rest and not rest[0].startswith("-") and rest[0] != "…":
         name = rest.pop(0)
         found = command.get_command(context, name)
