@@ -1,4 +1,4 @@
-"""Which settings file does `--profile prod` use? `prod.toml` in the person's folder, in place of `LEADCLOCK_CONFIG`.
+"""Which settings file does `--profile NAME` use? That of this name in the folder of the person, not `LEADCLOCK_CONFIG`.
 
 A profile is typed, so it counts as the deployment that was typed. Variables of the shell go before a settings file: a
 variable that sets what the profile sets would send the command to another deployment, and is refused.
