@@ -26,7 +26,7 @@ test-kit: install  ## Check image, Compose file, Helm chart, systemd units, aler
 	@deploy/kit-tools.sh
 	@$(BIN)/pytest tests/kit $(ARGS)
 
-test-clients: install  ## Generate a client of the API in Python and in TypeScript, and use each (installs their generators once).
+test-clients: install  ## Generate a client of the API in Python, TypeScript and Go, and use each (installs their generators once).
 	@deploy/client-tools.sh
 	@$(BIN)/pytest tests/clients $(ARGS)
 

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +63,28 @@ async def generate_typescript(folder: Path) -> str:
     return await run(
         TOOLS / "node_modules" / ".bin" / "openapi-typescript", write_document(folder), "-o", "api.ts", folder=folder
     )
+
+
+async def generate_go(folder: Path) -> str:
+    """Generate the Go client as the module `github.com/leadclock/client` beside the program that uses it."""
+    said = await run(
+        _found("java"),
+        *("-jar", TOOLS / "openapi-generator-cli.jar", "generate", "-g", "go", "-i", write_document(folder), "-o", "go"),
+        *("--git-user-id", "leadclock", "--git-repo-id", "client"),
+        *("--global-property", "apiTests=false,modelTests=false,apiDocs=false,modelDocs=false"),
+        *("--additional-properties", "enumClassPrefix=true,packageName=leadclock"),
+        folder=folder,
+    )
+    (folder / "go" / "use").mkdir()
+    (folder / "go" / "use" / "main.go").write_bytes((HERE / "use_client.go").read_bytes())
+    return said
+
+
+def _found(name: str) -> Path:
+    program = shutil.which(name)
+    if program is None:
+        pytest.fail(f"{name} is not installed", pytrace=False)
+    return Path(program)
 
 
 def last_line(text: str) -> Any:

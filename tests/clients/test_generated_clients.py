@@ -1,5 +1,6 @@
 """Do client generators take the document without a warning, and do their clients work? Each is generated, and used."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -7,7 +8,7 @@ import pytest
 
 from adapters.http.document.client_document import client_document
 from adapters.http.server import serving
-from tests.clients.generators import HERE, TOOLS, generate_python, generate_typescript, last_line, run
+from tests.clients.generators import HERE, TOOLS, generate_go, generate_python, generate_typescript, last_line, run
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -19,6 +20,9 @@ EXPECTED = {
     "code": "validation_failed",
     "fields": ["caller_id"],
 }
+
+OF_THE_GENERATOR = "support is still in beta|Failed to get the schema name: null|No application/json content media type"
+"""What openapi-generator says of any OpenAPI 3.1 document, of one operation too, and of a problem+json."""
 
 FURTHER_FILES = 20
 """Of a Python client: its classes of clients and errors, and one file that lists the types."""
@@ -63,4 +67,15 @@ async def test_the_typescript_client_is_generated_compiles_strictly_and_works(
     async with serving(town.app, host="127.0.0.1", port=0) as port:
         names = await _names(company, port, "+12125550172")
         output = await run(Path("/usr/bin/env"), "node", "built/use_client.js", folder=tmp_path, **names)
+    assert last_line(output) == EXPECTED
+
+
+async def test_the_go_client_is_generated_compiles_and_works(town: Any, company: Any, tmp_path: Path) -> None:
+    said = await generate_go(tmp_path)
+    warned = [line for line in said.splitlines() if "WARN" in line]
+    assert [line for line in warned if not re.search(OF_THE_GENERATOR, line)] == [], said
+    await run(Path("/usr/bin/env"), "go", "build", "-o", "use_client", "./use", folder=tmp_path / "go")
+    async with serving(town.app, host="127.0.0.1", port=0) as port:
+        names = await _names(company, port, "+12125550173")
+        output = await run(tmp_path / "go" / "use_client", folder=tmp_path, **names)
     assert last_line(output) == EXPECTED

@@ -59,13 +59,29 @@ _BASES: Mapping[str, tuple[str, ...]] = {
     "LeadFields": ("SubmitLeadFields", "UpdateLeadFields"),
     "ImpressionFields": (
         *("RecordImpressionsFields", "RecordImpressionsOfPageFields"),
-        *("ImpressionsImpressions", "ImpressionsOfPageImpressions"),
+        *("ImpressionsImpression", "ImpressionsOfPageImpression"),
     ),
 }
 """Name -> types that have many fields in common, which are described under the name."""
 
 _SAME_AS: Mapping[tuple[str, str], str] = {("preview_schedule", "schedule"): "ScheduleFields"}
 """Operation and field -> the type that it has, where the reference describes it again."""
+
+_SUBJECTS: Mapping[str, str] = {
+    "buyer_is_available": "BuyerAvailability",
+    "list_lead_events": "LeadTimeline",
+    "list_call_events": "CallTimeline",
+    "report_leads": "LeadReport",
+    "report_calls": "CallReport",
+    "stats_of_calls": "CallStats",
+    "list_time_zones": "Zone",
+    "record_impressions": "RecordedImpression",
+    "record_impressions_of_page": "PageImpression",
+    "why_lead": "LeadPlan",
+    "forecast_leads": "LeadForecast",
+    "list_messages_of_agent": "AgentInbox",
+}
+"""Operation -> the noun of its answer, where the name of the operation holds none."""
 
 _PROSE = """
 This is the interface as a program uses it: one way for each thing. Each path of a list or report also answers as CSV with
@@ -223,7 +239,7 @@ class _Writer:
             known = (name for name, kept in self._schemas.found.items() if name.endswith("Fields") and kept == plain)
             return self._schemas.share(plain, next(known, input_name(operation)))
         fields = self._fields_of(operation, noun)
-        return self._schemas.share({"allOf": [fields], "required": schema["required"]}, f"New{noun}")
+        return self._schemas.share({"allOf": [fields], "required": schema["required"]}, f"{noun}Creation")
 
     def _record_of(self, operation: Operation) -> str:
         """Return the name of the account record that an operation answers with, empty if it is none."""
@@ -268,7 +284,7 @@ class _Writer:
         """Share the schema of an answer and return its name, a noun: BuyerAnswer, BuyerList."""
         if operation.name.startswith(("build_", "new_")):
             return self._name_of(_DRAFT_ANSWER, "RecordDraftAnswer")
-        subject = camel(operation.name.partition("_")[2])
+        subject = _SUBJECTS.get(operation.name) or camel(operation.name.partition("_")[2])
         written = {
             name: _MEMBERS[name] if name in _MEMBERS and "$ref" not in part else self._schemas.write(part, name, subject)
             for name, part in envelope.get("properties", {}).items()
@@ -278,6 +294,8 @@ class _Writer:
         is_list = written.get(root, {}).get("type") == "array"
         suffix = "List" if is_list else "Result" if more else "Answer"
         one = singular(subject) if is_list else subject
+        if operation.name in _SUBJECTS:
+            return self._name_of(schema, subject + suffix)
         noun = _noun_of(written.get(root, {})) or camel(singular(root) if is_list else root) or one
         # The versions of a schedule are no list of schedules.
         names_record = is_list and noun in self._views.values() and root != tag_of(operation)

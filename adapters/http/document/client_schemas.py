@@ -15,7 +15,7 @@ from engine.submission.fields import INTEGER_MAX, TEXT_LENGTH_MAX
 
 COMPONENT = "#/components/schemas/"
 
-_ID: Schema = {"type": "integer"}
+_ID: Schema = {"type": "integer", "format": "int64"}
 _INLINE: Mapping[str, Schema] = {
     "BooleanInput": {"type": "boolean"},
     "MomentInput": {"type": "string", "format": "date-time"},
@@ -65,6 +65,9 @@ OBJECT: Schema = {"type": "object", "additionalProperties": True}
 """Any object: without the second word, generators write one without members."""
 
 _WORDS = re.compile(r"[A-Za-z0-9]+")
+_LONG = re.compile(r"(^|_)(ids?|cursor)$")
+"""Names of fields with numbers of up to 53 bits: where a generator has two kinds of whole numbers, the short one has 32."""
+
 _NULL: Schema = {"type": "null"}
 _UNION_MIN = 3
 """Alternatives from which a union of named types has a name of its own."""
@@ -134,8 +137,10 @@ class ClientSchemas:
     def plain(self, schema: Schema, owner: str, field: str = "") -> dict[str, Any]:
         """Return a schema with its parts in their one form; its own fields are of `owner` and `field`."""
         plain = _usable(schema)
+        if _LONG.search(field) and "integer" in plain.get("type", ""):
+            plain["format"] = "int64"
         if "properties" in plain:
-            inner = owner + camel(singular(field))
+            inner = _joined(owner, field)
             plain["properties"] = {name: self.write(part, name, inner) for name, part in plain["properties"].items()}
         for name in ("items", "additionalProperties"):
             if isinstance(plain.get(name), Mapping):
@@ -182,8 +187,13 @@ class ClientSchemas:
 
 def _names_of(field: str, owner: str) -> tuple[str, ...]:
     """Return the names that a type may get, the shortest first."""
+    return camel(singular(field)), _joined(owner, field), owner + camel(field)
+
+
+def _joined(owner: str, field: str) -> str:
+    """Return the name of one of a field of a type; the reports of a CallReport are CallReports."""
     one = camel(singular(field))
-    return one, owner + one, owner + camel(field)
+    return owner if owner.endswith(one) else owner + one
 
 
 def _sentence_of(schema: Schema) -> dict[str, str]:
@@ -196,8 +206,9 @@ def _usable(schema: Schema) -> dict[str, Any]:
     if usable.get("additionalProperties") is False:
         del usable["additionalProperties"]  # a later version may answer with more
     if usable.get("maximum") == INTEGER_MAX:
-        del usable["maximum"]  # every id is above zero and below it
+        del usable["maximum"]
         usable.pop("minimum", None)
+        usable["format"] = "int64"
     if not usable.get("required"):
         usable.pop("required", None)
     if "description" in usable:

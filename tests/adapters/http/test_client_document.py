@@ -146,6 +146,16 @@ def test_a_parameter_of_several_operations_is_described_once() -> None:
     assert sorted(written) == sorted(set(written))
 
 
+def test_an_id_is_a_long_number_everywhere() -> None:
+    schemas = client_document()["components"]["schemas"]
+    assert schemas["Lead"]["properties"]["schedule_id"] == {"type": ["integer", "null"], "format": "int64"}
+    assert _at("#/components/parameters/OfferId")["schema"] == {"type": "integer", "format": "int64"}
+    for name, schema in schemas.items():
+        for field, shown in schema.get("properties", {}).items():
+            if field == "id" and shown.get("type") in ("integer", ["integer", "null"]):
+                assert shown["format"] == "int64", name
+
+
 def test_a_zone_is_text_whose_description_says_where_the_names_are() -> None:
     zone = _at("#/components/schemas/TimeZone")
     assert (zone["type"], zone["format"]) == ("string", "time-zone")
