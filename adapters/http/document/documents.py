@@ -14,7 +14,16 @@ from msgspec import Struct
 
 from adapters.http.document.client_document import client_document
 from adapters.http.document.openapi import openapi
-from adapters.http.document.pages import HEADERS, SCRIPT_PATH, STYLE_PATH, asset, events_page, interface_page
+from adapters.http.document.pages import (
+    HEADERS,
+    ICON_PATH,
+    SCRIPT_PATH,
+    STYLE_PATH,
+    asset,
+    events_page,
+    icon,
+    interface_page,
+)
 from adapters.http.exchange.exchange import JSON, Exchange, Handler, Operation, Reply
 from adapters.http.exchange.problems import DOCUMENTATION_PATH
 from schemas.documents import asyncapi
@@ -22,6 +31,7 @@ from schemas.documents import asyncapi
 EVENTS_PATH = f"{DOCUMENTATION_PATH}/events"
 HTML = "text/html; charset=utf-8"
 CSS = "text/css; charset=utf-8"
+SVG = "image/svg+xml"
 JAVASCRIPT = "text/javascript; charset=utf-8"
 _JSON = "application/json"
 
@@ -92,6 +102,11 @@ async def show_script(exchange: Exchange) -> Reply:
     return _script().reply(exchange, {})
 
 
+async def show_icon(exchange: Exchange) -> Reply:
+    """Answer with the icon of the pages."""
+    return _icon().reply(exchange, {})
+
+
 def _shown(exchange: Exchange, page: Callable[[], _Document], document: Callable[[], _Document]) -> Reply:
     if "text/html" in exchange.request.headers.get("accept", ""):
         return page().reply(exchange, HEADERS)
@@ -106,6 +121,11 @@ def _style() -> _Document:
 @cache
 def _script() -> _Document:
     return _encoded(JAVASCRIPT, asset("page.js"))
+
+
+@cache
+def _icon() -> _Document:
+    return _encoded(SVG, icon())
 
 
 @cache
@@ -147,4 +167,5 @@ OPERATIONS: tuple[Operation, ...] = (
     _open("asyncapi", f"{DOCUMENTATION_PATH}/asyncapi.json", "The AsyncAPI document of the topics", show_events_document),
     _open("page_style", STYLE_PATH, "The stylesheet of the pages", show_style),
     _open("page_script", SCRIPT_PATH, "The script of the pages", show_script),
+    _open("page_icon", ICON_PATH, "The icon of the pages", show_icon),
 )

@@ -20,10 +20,11 @@ from schemas.problems import PROBLEMS
 
 STYLE_PATH = f"{DOCUMENTATION_PATH}/page.css"
 SCRIPT_PATH = f"{DOCUMENTATION_PATH}/page.js"
+ICON_PATH = f"{DOCUMENTATION_PATH}/icon.svg"
 
 HEADERS: Mapping[str, str] = {
     "Content-Security-Policy": (
-        "default-src 'none'; script-src 'self'; style-src 'self'; "
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
         "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
     ),
     "Referrer-Policy": "no-referrer",
@@ -127,7 +128,8 @@ def _page(title: str, menu: str, body: str) -> bytes:
     return (
         "<!doctype html><html lang='en'><head><meta charset='utf-8'>"
         "<meta name='viewport' content='width=device-width,initial-scale=1'>"
-        f"<title>{escape(title)}</title><link rel='stylesheet' href='{STYLE_PATH}'></head>"
+        f"<title>{escape(title)}</title><link rel='icon' href='{ICON_PATH}' type='image/svg+xml'>"
+        f"<link rel='stylesheet' href='{STYLE_PATH}'></head>"
         f"<body><nav aria-label='Contents'>{_FIND}<details id='menu' open>"
         f"<summary>Contents</summary>{menu}</details></nav><main>{body}</main>"
         f"<script src='{SCRIPT_PATH}'></script></body></html>"
@@ -137,6 +139,11 @@ def _page(title: str, menu: str, body: str) -> bytes:
 def asset(name: str) -> bytes:
     """Return a file of the pages: `page.css` or `page.js`."""
     return files(__package__).joinpath(name).read_bytes()
+
+
+def icon() -> bytes:
+    """Return the icon of the pages: that of the console."""
+    return files("adapters.http.console").joinpath("assets", "icon.svg").read_bytes()
 
 
 def _words(tag: str) -> str:

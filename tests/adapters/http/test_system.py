@@ -97,7 +97,7 @@ async def test_every_reference_of_the_document_leads_somewhere(town: Any) -> Non
                 place = place[step]
 
 
-@pytest.mark.parametrize("name", ["openapi.json", "reference.json", "asyncapi.json", "page.css", "page.js", ""])
+@pytest.mark.parametrize("name", ["openapi.json", "reference.json", "asyncapi.json", "page.css", "page.js", "icon.svg", ""])
 async def test_documents_are_compressed_and_not_sent_again_to_a_client_that_has_them(town: Any, name: str) -> None:
     path = f"/api/docs/1.0/{name}".rstrip("/")
     seen = set()
