@@ -156,7 +156,8 @@ GATEWAYS: Mapping[str, SettingDescription] = {
     "public_url": SettingDescription(
         ("api", "gateway"),
         "https://leads.example.com",
-        "Where vendors of calls and texts reach the API. Their signatures are checked against it, not against the request.",
+        "Where vendors of calls and texts reach the API, and where the unsubscribe links of e-mails lead: those need https. "
+        "Signatures of vendors are checked against it, not against the request.",
     ),
     "providers": SettingDescription(
         ("gateway",),

@@ -142,8 +142,8 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     hosts: Hosts = ()
     """Host names of companies (`acme.example.com=7`): a host then serves its company alone, and no other host answers."""
     public_url: PublicUrl = ""
-    """Where vendors of calls and texts reach this deployment's API: https://leads.example.com, with nothing behind it. Their
-    signatures are checked against it, never against what a request says."""
+    """Where vendors and recipients of e-mails reach this deployment's API: https://leads.example.com, nothing behind it. The
+    signatures of vendors are checked against it, never against what a request says."""
     providers: ProviderNames = ()
     """Installed providers that a gateway may use, such as `twilio`; companies configure accounts with them."""
     channels: Channels = CHANNELS

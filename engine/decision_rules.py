@@ -74,7 +74,7 @@ VERSIONS: Mapping[int, Version] = {
     8: Version(
         changed="records and facts name the user who asked; teams restrict fields, which webhooks fired by hand leave out; "
         "users have invitations, which a password uses up; the wrap-up of agents ends by itself; callbacks go to "
-        "agents",
+        "agents; e-mails have links that unsubscribe, and an opt-out of a channel fences what it carries for other contacts",
         decided_by="leadclock 0.1.0",
     ),
 }

@@ -293,6 +293,12 @@ class OptOutReviewed(ContactRequest, frozen=True, kw_only=True):
     opt_out: bool
 
 
+class UnsubscribeRequested(ContactRequest, frozen=True, kw_only=True):
+    """The person used the unsubscribe link of an e-mail, or their mail program did for them (RFC 8058)."""
+
+    channel: Literal["email"]
+
+
 class CallReceived(ContactRequest, frozen=True, kw_only=True):
     """A gateway saw a call of the person to one of the company's numbers begin, move on or end.
 
@@ -532,6 +538,7 @@ CONTACT_REQUESTS: dict[str, type[ContactRequest]] = {
     "contact.block_requested": ContactBlockRequested,
     "suppression.change_requested": SuppressionChangeRequested,
     "contact.optout_review_decided": OptOutReviewed,
+    "contact.unsubscribe_requested": UnsubscribeRequested,
     "sms.received": SmsReceived,
     "reach.requested": ReachRequested,
     "reach.answered": ReachAnswered,

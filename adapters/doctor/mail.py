@@ -5,6 +5,8 @@ import ssl
 import aiosmtplib
 
 from adapters.doctor.findings import Finding, failure, is_on_this_machine, ok, warning
+from adapters.gateway.unsubscribe_links import PATH
+from adapters.roles.mail_server import unsubscribe_fault
 from adapters.settings import Settings
 
 ANSWER_SECONDS = 10.0
@@ -35,7 +37,7 @@ async def check_mail(settings: Settings, *, is_served: bool) -> list[Finding]:
     except (aiosmtplib.SMTPException, ssl.SSLError, OSError) as error:
         cure = "start it, or correct LEADCLOCK_SMTP_HOST, LEADCLOCK_SMTP_PORT and LEADCLOCK_SMTP_STARTTLS"
         return [failure("mail server", f"{where} cannot be used ({error})", cure)]
-    return [_protection(settings, where, is_encrypted=is_encrypted), *_sender(settings)]
+    return [_protection(settings, where, is_encrypted=is_encrypted), *_sender(settings), _unsubscribe(settings)]
 
 
 def _protection(settings: Settings, where: str, *, is_encrypted: bool) -> Finding:
@@ -53,3 +55,11 @@ def _sender(settings: Settings) -> list[Finding]:
         return []
     cure = "set LEADCLOCK_EMAIL_FROM to an address that the server may send for"
     return [warning("mail server", f"e-mails come from {settings.email_from} where a step names no sender", cure)]
+
+
+def _unsubscribe(settings: Settings) -> Finding:
+    fault = unsubscribe_fault(settings)
+    if fault is None:
+        return ok("unsubscribe links", f"e-mails have links to {settings.public_url}{PATH}/…")
+    cure = "set LEADCLOCK_PUBLIC_URL to the https address of the API, here and at the api role: large mail hosts demand it"
+    return warning("unsubscribe links", fault, cure)

@@ -17,6 +17,7 @@ from msgspec import Struct
 
 from adapters.gateway.leases import check_lease
 from adapters.gateway.ports import DeliveryResult, LeaseLostError, NotPlacedError
+from adapters.gateway.unsubscribe_links import UnsubscribeLinks
 from engine.partition.ports import Clock
 from schemas.commands import SendEmail
 from schemas.instant import to_datetime
@@ -48,13 +49,21 @@ class SmtpSettings(Struct, frozen=True, kw_only=True):
 
 
 class SmtpEmail:
-    """An `EmailProvider` by way of one mail server."""
+    """An `EmailProvider` by way of one mail server. Without `unsubscribe` no e-mail says how to unsubscribe."""
 
     name = "smtp"
 
-    def __init__(self, settings: SmtpSettings, clock: Clock, *, retry_delay_seconds: float = RETRY_DELAY_SECONDS) -> None:
+    def __init__(
+        self,
+        settings: SmtpSettings,
+        clock: Clock,
+        *,
+        unsubscribe: UnsubscribeLinks | None = None,
+        retry_delay_seconds: float = RETRY_DELAY_SECONDS,
+    ) -> None:
         self._settings = settings
         self._clock = clock
+        self._unsubscribe = unsubscribe
         self._retry_delay_seconds = retry_delay_seconds
 
     async def send(self, command: SendEmail) -> DeliveryResult:
@@ -105,6 +114,8 @@ class SmtpEmail:
         message["Date"] = format_datetime(to_datetime(self._clock.now()))
         message["Message-ID"] = f"<{command.command_id}@{self._settings.message_id_domain}>"
         message["Auto-Submitted"] = "auto-generated"
+        if self._unsubscribe is not None:
+            self._unsubscribe.add_to(message, command)
         message.set_content(command.body)
         return message
 

@@ -3,7 +3,7 @@
 from adapters.http import system
 from adapters.http.agents import agents, events
 from adapters.http.calls import call_changes, call_lists, call_reports, call_starts, calls, texts
-from adapters.http.contacts import contacts, suppressions
+from adapters.http.contacts import contacts, suppressions, unsubscribe
 from adapters.http.exchange.exchange import Operation
 from adapters.http.impressions import impressions
 from adapters.http.leads import bulk_jobs, callers, imports, lead_changes, lead_events, leads, submissions, why
@@ -48,6 +48,7 @@ OPERATIONS: tuple[Operation, ...] = (
     *dead_letters.OPERATIONS,
     *sessions.OPERATIONS,
     *callbacks.OPERATIONS,
+    *unsubscribe.OPERATIONS,
     *access_tokens.OPERATIONS,
     *invitations.OPERATIONS,
     *invitation_page.OPERATIONS,

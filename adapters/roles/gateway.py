@@ -42,7 +42,7 @@ from adapters.providers.orders import Orders
 from adapters.providers.reports import ProviderReports
 from adapters.roles.context import Context
 from adapters.roles.group_membership import GroupMembership
-from adapters.roles.mail_server import mail_server
+from adapters.roles.mail_server import mail_server, unsubscribe_fault, unsubscribe_links
 from adapters.roles.periodic_jobs import PeriodicJobs
 from adapters.roles.provider_connections import provider_connections, provider_http
 from schemas.instant import DAY, SECOND
@@ -94,6 +94,8 @@ class GatewayRole:
         if SANDBOX in self._providers.values():
             channels = [channel for channel, provider in self._providers.items() if provider == SANDBOX]
             await logger.awarning("sandbox.enabled", channels=channels)
+        if "email" in self._providers and (fault := unsubscribe_fault(context.settings)) is not None:
+            await logger.awarning("unsubscribe.incomplete", reason=fault)
         connections = provider_connections(context, vendors)
         built = self._channels(webhooks, lambda kind: self._configured(kind, orders, connections))
         self._gateways = [self._gateway(channel, deliveries) for channel in built]
@@ -231,7 +233,7 @@ class GatewayRole:
     def _channels(
         self, webhooks: SignedWebhooks, configured: Callable[[ProviderChannel], ConfiguredProviders]
     ) -> list[Channel]:
-        clock = self._context.clock
+        clock, settings = self._context.clock, self._context.settings
         built: Mapping[Kind, Callable[[], Channel]] = {
             "call": lambda: (
                 call_channel(SandboxVoice(clock))
@@ -243,7 +245,7 @@ class GatewayRole:
                 if self._providers["sms"] == SANDBOX
                 else configured_sms_channel(configured("sms"))
             ),
-            "email": lambda: email_channel(SmtpEmail(mail_server(self._context.settings), clock)),
+            "email": lambda: email_channel(SmtpEmail(mail_server(settings), clock, unsubscribe=unsubscribe_links(settings))),
             "webhook": lambda: webhook_channel(webhooks),
         }
         return [built[kind]() for kind in self._providers]

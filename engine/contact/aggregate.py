@@ -57,6 +57,7 @@ from schemas.requests import (
     SlotAnswered,
     SmsReceived,
     SuppressionChangeRequested,
+    UnsubscribeRequested,
     WebhookFireRequested,
 )
 from schemas.schedule import CallStep
@@ -78,6 +79,7 @@ REQUESTS_WITH_ID = (
     ContactBlockRequested,
     SuppressionChangeRequested,
     OptOutReviewed,
+    UnsubscribeRequested,
 )
 """Requests with an id of their sender, which is remembered; the others are deduplicated by stream number."""
 
@@ -346,6 +348,7 @@ _DECIDERS: Mapping[type[Message], Callable[[Person, Any], None]] = {
     ContactBlockRequested: contact_changes.change_block,
     SuppressionChangeRequested: contact_changes.change_suppression,
     OptOutReviewed: replies.decide_review,
+    UnsubscribeRequested: contact_changes.unsubscribe,
     ReachRequested: contact_relay.answer_request,
     ReachAnswered: _take_relay_answer,
     ReachWithdrawn: contact_relay.withdraw,

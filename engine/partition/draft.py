@@ -169,9 +169,10 @@ class Draft:
         topic = COMMAND_TOPICS[COMMAND_KINDS[type(command)]].name
         self.commands.append(OutgoingCommand(topic, command.contact_key, command.command_id, command))
 
-    def fence(self, fence: Fence) -> None:
-        """Fence the contact: stop the earlier commands on every channel."""
-        for kind, topic in COMMAND_TOPICS.items():
+    def fence(self, fence: Fence, channel: str | None = None) -> None:
+        """Fence the contact: stop the earlier commands on every channel, or on one."""
+        kinds = COMMAND_TOPICS if channel is None else (channel,)
+        for kind, topic in ((kind, COMMAND_TOPICS[kind]) for kind in kinds):
             self.commands.append(OutgoingCommand(topic.name, fence.contact_key, f"fence/{kind}", fence))
 
     def send(self, topic: str, key: str, message: Message) -> None:

@@ -30,12 +30,12 @@ METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
 
 _NUMBER = re.compile(r"(?:%2B|\+)?[0-9]{7,15}(?![0-9a-fA-F-])")
 _EMAIL = re.compile(r"[^/@]+(?:@|%40)", re.IGNORECASE)
-# One path has a lead token, and a reader of the log must not be able to submit with it. In other paths it is a mistake.
-_TOKEN = re.compile(r"(?<=/leads/)[^/]+(?=/[^/]+/by_caller_number)|\b(?:lt|sk)_[\w-]+")
+# Two paths have a token, and a reader of the log must not be able to use it. In other paths one is a mistake.
+_TOKEN = re.compile(r"(?<=/leads/)[^/]+(?=/[^/]+/by_caller_number)|(?<=/unsubscribe/)[^/]+|\b(?:lt|sk)_[\w-]+")
 
 
 def mask_path(path: str) -> str:
-    """Return a path with lead tokens, e-mail names, and all but the last two digits of numbers masked."""
+    """Return a path with tokens, e-mail names, and all but the last two digits of numbers masked."""
     # Cut first: the patterns take seconds on 60,000 characters, and no other request is answered meanwhile.
     path = _TOKEN.sub("***", path[:PATH_LENGTH_MAX])
     path = _EMAIL.sub("***@", path)

@@ -73,7 +73,7 @@ def opt_out(
     `offer_id` and `channel`: what the opt-out is about, and where it was given, if known. Open commands are fenced, plans
     end.
     """
-    reached = _scope_reached(person, scope or _company_scope(person), offer_id, channel)
+    reached = _scope_reached(person, scope or company_scope(person), offer_id, channel)
     head = person.head
     if head.opted_out_at is not None or reached in head.opt_outs:
         if source != TEXTED and head.opted_out_by_text is not None:
@@ -96,7 +96,8 @@ def opt_out(
     return True
 
 
-def _company_scope(person: Person) -> OptOutScope:
+def company_scope(person: Person) -> OptOutScope:
+    """Return how far an opt-out reaches where nothing else is said."""
     company = person.rules.body(Company, "company", person.company_id)
     return "company" if company is None else company.optout_scope
 
@@ -130,7 +131,9 @@ def _close(person: Person, channel: str) -> None:
     """Fence the open commands on a channel. Its steps are skipped from now on: wake the leads."""
     person.save_head()
     flown = [lead for lead in person.leads() if lead.flight is not None and lead.flight.kind == channel]
-    if flown:
+    if person.head.relays:  # which leads of other contacts have open commands here, the head does not know
+        fence_channel(person, "opt_out", channel)
+    elif flown:
         fence(person, "opt_out", *(lead.id for lead in flown))
     for lead in flown:
         recall(person, lead, "opt_out")
@@ -276,6 +279,12 @@ def fence(person: Person, reason: str, *lead_ids: int) -> None:
         lead_ids=lead_ids,
     )
     person.draft.fence(command_fence)
+
+
+def fence_channel(person: Person, reason: str, channel: str) -> None:
+    """Fence the earlier commands of the contact on one channel, also those for leads of other contacts."""
+    command_fence = Fence(company_id=person.company_id, contact_key=person.key, reason=reason, decided_at=person.now)
+    person.draft.fence(command_fence, channel)
 
 
 def recall(person: Person, lead: Lead, reason: str) -> None:

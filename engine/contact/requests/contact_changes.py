@@ -1,16 +1,19 @@
-"""How is a contact itself changed by request? It is blocked, unblocked, or put on a suppression list or taken off it."""
+"""How is a contact changed by request? It is blocked, unblocked, unsubscribed, put on a suppression list or taken off it."""
 
 from engine.contact.commands.hanging_up import hang_up_all
 from engine.contact.facts.person import Person
-from engine.contact.lifecycle.stop import block, unblock
+from engine.contact.lifecycle.stop import block, company_scope, opt_out, unblock
 from engine.contact.lifecycle.suppressing import add, remove
 from engine.identity import contact_id
 from engine.partition.draft import RefusedError
 from schemas.decisions import Answer
-from schemas.requests import ContactBlockRequested, SuppressionChangeRequested
+from schemas.requests import ContactBlockRequested, SuppressionChangeRequested, UnsubscribeRequested
 
 BLOCKED_BY_REQUEST = "contact_block"
 """The source of a block by this request."""
+
+UNSUBSCRIBED = "unsubscribe_link"
+"""The source of an opt-out by the link of an e-mail."""
 
 
 def change_block(person: Person, request: ContactBlockRequested) -> None:
@@ -39,6 +42,16 @@ def change_suppression(person: Person, request: SuppressionChangeRequested) -> N
         add(person, request.list_id, source=request.source, expires_at=request.expires_at)
     elif not remove(person, request.list_id):
         raise RefusedError("not_found", "This suppression list does not have the contact.")
+    answer_with_contact(person)
+
+
+def unsubscribe(person: Person, request: UnsubscribeRequested) -> None:
+    """Opt the person out of everything, where the company's scope is that, else of the channel; answer with the contact.
+
+    Never of one offer: the sender says that no more e-mails come. Idempotent.
+    """
+    scope = company_scope(person)
+    opt_out(person, UNSUBSCRIBED, channel=request.channel, scope="channel" if scope == "offer" else scope)
     answer_with_contact(person)
 
 

@@ -16,7 +16,7 @@ from engine.contact.facts.ledger import compact, row_of
 from engine.contact.facts.person import Person
 from engine.contact.lifecycle.removal import delete
 from engine.contact.lifecycle.stop import block, opt_out
-from engine.contact.requests.contact_changes import change_block, change_suppression
+from engine.contact.requests.contact_changes import change_block, change_suppression, unsubscribe
 from engine.contact.requests.dispositions import apply_group_stops, apply_stops
 from engine.contact.requests.replies import decide_review, receive
 from engine.contact.requests.submission import matches
@@ -37,6 +37,7 @@ from schemas.requests import (
     OutcomeRecorded,
     SmsReceived,
     SuppressionChangeRequested,
+    UnsubscribeRequested,
 )
 from schemas.wire import to_json
 
@@ -172,6 +173,11 @@ def _of_review(person: Person, request: OptOutReviewed) -> bool:
     return request.opt_out
 
 
+def _of_unsubscribe(person: Person, request: UnsubscribeRequested) -> bool:
+    unsubscribe(person, request)
+    return True
+
+
 def _answer(person: Person, lead_id: int) -> None:
     person.draft.answer = Answer(status=200, record_type="lead", record_id=lead_id, record_ids=(lead_id,))
 
@@ -188,4 +194,5 @@ _RULES: Mapping[type[ContactRequest], Callable[[Person, Any], bool]] = {
     ContactBlockRequested: _of_block,
     SuppressionChangeRequested: _of_suppression,
     OptOutReviewed: _of_review,
+    UnsubscribeRequested: _of_unsubscribe,
 }

@@ -350,13 +350,31 @@ async def mail_port() -> AsyncIterator[int]:
 
 
 def mail(port: int, **given: Any) -> Settings:
-    values: dict[str, Any] = {"smtp_host": "127.0.0.1", "smtp_port": port, "email_from": "leads@example.com"}
+    values: dict[str, Any] = {
+        "smtp_host": "127.0.0.1",
+        "smtp_port": port,
+        "email_from": "leads@example.com",
+        "public_url": "https://leads.example.com",
+    }
     return Settings(**(values | given))
 
 
 async def test_a_mail_server_is_greeted_and_logged_in_to(mail_port: int) -> None:
-    [finding] = await check_mail(mail(mail_port, smtp_username="ann", smtp_password="right"), is_served=True)
-    assert (finding.level, finding.found) == ("ok", f"127.0.0.1:{mail_port} takes us with a login, without TLS")
+    findings = await check_mail(mail(mail_port, smtp_username="ann", smtp_password="right"), is_served=True)
+    assert [(finding.level, finding.found) for finding in findings] == [
+        ("ok", f"127.0.0.1:{mail_port} takes us with a login, without TLS"),
+        ("ok", "e-mails have links to https://leads.example.com/unsubscribe/…"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("public_url", "said"), [("", "no List-Unsubscribe"), ("http://leads.example.com", "cannot unsubscribe by one click")]
+)
+async def test_e_mails_without_a_link_to_unsubscribe_are_a_warning(mail_port: int, public_url: str, said: str) -> None:
+    findings = await check_mail(mail(mail_port, public_url=public_url), is_served=True)
+    assert [finding.level for finding in findings] == ["ok", "warning"]
+    assert said in findings[-1].found
+    assert "LEADCLOCK_PUBLIC_URL" in findings[-1].cure
 
 
 async def test_a_wrong_password_tls_that_is_not_there_and_no_server_are_failures(mail_port: int) -> None:
@@ -370,4 +388,8 @@ async def test_a_wrong_password_tls_that_is_not_there_and_no_server_are_failures
 
 async def test_a_sender_that_no_one_can_answer_is_a_warning(mail_port: int) -> None:
     findings = await check_mail(mail(mail_port, email_from=Settings().email_from), is_served=False)
-    assert [finding.level for finding in findings] == ["ok", "warning"]
+    assert [(finding.check, finding.level) for finding in findings] == [
+        ("mail server", "ok"),
+        ("mail server", "warning"),
+        ("unsubscribe links", "ok"),
+    ]
