@@ -162,7 +162,7 @@ GATEWAYS: Mapping[str, SettingDescription] = {
     "providers": SettingDescription(
         ("gateway",),
         "twilio",
-        "Installed [providers](providers.md) for calls and texts; each company configures accounts with them.",
+        "Installed [providers](providers.md) for calls, texts and e-mails; each company configures accounts with them.",
     ),
     "channels": SettingDescription(
         ("gateway",), "email,webhook", "Channels that this process serves; each needs a provider."

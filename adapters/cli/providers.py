@@ -1,6 +1,5 @@
 """Which providers are installed, and do the companies' accounts with one of them work? A real, harmless request says so."""
 
-import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -10,18 +9,12 @@ from msgspec.structs import fields
 
 from adapters.cli.deployment import ID, option, resolve_settings, run
 from adapters.cli.failures import report_errors
-from adapters.gateway.ports import NotPlacedError
-from adapters.providers.callback_tokens import NamedConfiguration
-from adapters.providers.connections import Connections
-from adapters.providers.ports import Provider, ProviderFailedError
+from adapters.providers.account_trials import accounts_with, try_account
+from adapters.providers.ports import Provider
 from adapters.providers.registry import UnknownProviderError, Unusable, find_provider, installed
 from adapters.roles.context import open_context
 from adapters.roles.provider_connections import provider_connections, provider_http
 from adapters.settings import Settings
-from schemas.records import ProviderConfiguration
-
-TESTED_SECONDS = 20.0
-"""For the request of one account."""
 
 
 @click.group()
@@ -86,28 +79,10 @@ def test(name: str, company_id: int | None, data_dir: Path, as_json: bool) -> No
 async def _test(settings: Settings, name: str, company_id: int | None) -> list[dict[str, Any]]:
     async with open_context(settings) as context:
         await context.rules.refresh()
-        rules = context.rules.rules
         http = provider_http(context)
         connections = provider_connections(context, http)
-        found = []
-        for record in rules.of_type("provider_configuration"):
-            body = rules.body(ProviderConfiguration, "provider_configuration", record.id)
-            if body is not None and body.provider == name and company_id in {None, record.company_id}:
-                found.append(NamedConfiguration(record, body))
+        found = accounts_with(context.rules.rules, name)
         try:
-            return [await try_account(connections, one) for one in sorted(found, key=lambda one: one.record.id)]
+            return [await try_account(connections, one) for one in found if company_id in {None, one.record.company_id}]
         finally:
             await http.close()
-
-
-async def try_account(connections: Connections, configuration: NamedConfiguration) -> dict[str, Any]:
-    """Return whether an account works, and what its vendor says."""
-    works, said = True, ""
-    try:
-        async with asyncio.timeout(TESTED_SECONDS):
-            said = await connections.open(configuration).connection.test()
-    except (NotPlacedError, ProviderFailedError, TimeoutError) as error:
-        works, said = False, str(error) or "no answer in time"
-    body = configuration.body
-    about = {"id": configuration.record.id, "company_id": configuration.record.company_id, "name": body.name}
-    return {**about, "channel": body.channel, "works": works, "said": said}

@@ -8,9 +8,11 @@ from adapters.doctor.findings import Finding, failure, ok, warning
 from adapters.postgres.gateways import PostgresServing
 from adapters.postgres.pool import open_pool
 from adapters.postgres.server_facts import read_using_processes
+from adapters.providers.account_trials import accounts_with, try_account
 from adapters.reads.ports import Serving
 from adapters.roles.context import Context
 from adapters.roles.identity import IdentityError, NotPreparedError, check
+from adapters.roles.provider_connections import provider_connections, provider_http
 from adapters.roles.table import NEEDS_SECRET
 from adapters.secret_fingerprint import secret_fingerprint
 from adapters.settings import CHANNELS
@@ -19,6 +21,11 @@ from schemas.records import Number, Schedule, body_of
 from schemas.schedule import KIND_OF_STEP
 
 PAGE = "deploy/docs/operators.md, Identity of a deployment, says which case this is"
+
+MAIL_PROVIDER = "smtp"
+
+ACCOUNTS_TRIED_MAX = 20
+"""Mail accounts that are logged in to, all at once: one look must not look like an attack to a host of many companies."""
 
 CAPABILITIES = {"call": "voice", "sms": "sms"}
 """Kind of a step -> what its company's numbers must be able to do."""
@@ -90,6 +97,31 @@ async def check_channels(context: Context, serving: Serving) -> list[Finding]:
         found = f"no gateway has served {', '.join(idle)} within a day: schedules with such steps cannot be published"
         findings.append(warning("channels", found, "start `leadclock gateway` with a provider for them, if you need them"))
     return findings
+
+
+async def check_mail_accounts(context: Context) -> list[Finding]:
+    """Log in to the companies' own mail accounts, at most `ACCOUNTS_TRIED_MAX`; no message is sent. Raises `LogError`."""
+    await context.rules.refresh()
+    accounts = [one for one in accounts_with(context.rules.rules, MAIL_PROVIDER) if not one.body.paused]
+    if not accounts or not context.settings.secret_key:
+        return []
+    http = provider_http(context)
+    try:
+        connections = provider_connections(context, http)
+        tried = await asyncio.gather(*(try_account(connections, one) for one in accounts[:ACCOUNTS_TRIED_MAX]))
+    finally:
+        await http.close()
+    findings = [
+        warning(
+            "mail accounts",
+            f"provider configuration {one['id']} of company {one['company_id']} cannot be used: {one['said']}",
+            "let the company correct it: its e-mails are not sent",
+        )
+        for one in tried
+        if not one["works"]
+    ]
+    count = sum(one["works"] for one in tried)
+    return [*findings, *([ok("mail accounts", f"{count} of {len(accounts)} of companies take the login")] if count else [])]
 
 
 async def check_numbers(context: Context) -> list[Finding]:

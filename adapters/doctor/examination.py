@@ -14,6 +14,7 @@ from adapters.doctor.database import check_database, check_migrations
 from adapters.doctor.deployment import (
     check_channels,
     check_identity,
+    check_mail_accounts,
     check_numbers,
     check_secret_keys,
     read_serving,
@@ -110,6 +111,7 @@ def _of_context(context: Context, serving: Serving, *, has_database: bool) -> di
         "identity": partial(check_identity, context, with_database=has_database),
         "clock and broker": partial(check_broker_clock, context),
         "numbers": partial(check_numbers, context),
+        "mail accounts": partial(check_mail_accounts, context),
     }
     if has_database:
         works["secret keys"] = partial(check_secret_keys, context)

@@ -77,6 +77,13 @@ class ConfiguredProviders:
         """Have a text or e-mail sent; its receipt comes by callback."""
         return await self._carry_out(command, lambda connection: connection.send(command), None)
 
+    def has_account(self, company_id: int) -> bool:
+        """Return whether a company has configured anything for the channel, paused or not."""
+        rules = self._rules.rules
+        records = rules.records(CONFIGURATION, company_id)
+        bodies = (rules.body(ProviderConfiguration, CONFIGURATION, record.id) for record in records)
+        return any(body is not None and body.channel == self._channel for body in bodies)
+
     async def press(self, command: PressKeys) -> bool:
         """Press keys on a call, whichever gateway placed it."""
         found = await self._call_in_progress(command)

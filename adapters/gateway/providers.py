@@ -1,6 +1,7 @@
 """Which provider carries out the commands of each channel? What the operator set; a channel without one is an error.
 
 Calls and texts go by the provider configurations of each company, with the installed providers that the operator names.
+So do the e-mails of a company that has one; those of the others go by the deployment's mail server.
 
 The sandbox is never a default: in a deployment that should call, it would report conversations that never took place.
 """
@@ -14,8 +15,14 @@ from adapters.settings import SANDBOX_CHANNELS, Settings, SettingsError
 
 SANDBOX = "sandbox"
 
-CONFIGURED: tuple[Literal["call", "sms"], ...] = ("call", "sms")
-"""Channels that go by the provider configurations of each company."""
+CONFIGURED: tuple[Literal["call", "sms", "email"], ...] = ("call", "sms", "email")
+"""Channels that can go by the provider configurations of each company."""
+
+MAIL_SERVER = "smtp"
+"""The deployment's own mail server, as gateways register it; a company's account may be with a provider of the same name."""
+
+ACCOUNTS = "accounts"
+"""What gateways register before the names of providers, where e-mails go by accounts of companies and by nothing else."""
 
 
 def providers(settings: Settings) -> Mapping[Kind, str]:
@@ -59,11 +66,18 @@ def _check_names(settings: Settings) -> None:
 def _provider(settings: Settings, channel: Kind) -> str | None:
     if channel in settings.sandbox:
         return SANDBOX
+    if channel == "email":
+        return _mail_provider(settings)
     if channel in CONFIGURED and (names := provider_names(settings, channel)):
         return ",".join(names)
-    if channel == "email":
-        return "smtp" if settings.smtp_host else None
     return "webhook" if channel == "webhook" else None
+
+
+def _mail_provider(settings: Settings) -> str | None:
+    names = provider_names(settings, "email")
+    if settings.smtp_host:
+        return ",".join(dict.fromkeys((MAIL_SERVER, *names)))
+    return ",".join((ACCOUNTS, *names)) if names else None
 
 
 def _unserved(missing: list[Kind], others: Iterable[Kind]) -> str:
@@ -76,7 +90,9 @@ def _unserved(missing: list[Kind], others: Iterable[Kind]) -> str:
             f"which reaches no real person and must be named (--sandbox {','.join(voiceless)}, or LEADCLOCK_SANDBOX)"
         )
     if "email" in missing:
-        parts.append("email needs LEADCLOCK_SMTP_HOST, the host of your mail server")
+        parts.append(
+            "email needs LEADCLOCK_SMTP_HOST, the host of your mail server, or accounts of companies (--providers smtp)"
+        )
     if others:
         parts.append(f"or serve only the others (--channels {','.join(others)}, or LEADCLOCK_CHANNELS)")
     return f"no provider for {_and(missing)}: {'; '.join(parts)}"

@@ -20,7 +20,7 @@ from adapters.gateway.ports import DeliveryResult, LeaseLostError, NotPlacedErro
 from adapters.gateway.unsubscribe_links import UnsubscribeLinks
 from engine.partition.ports import Clock
 from schemas.commands import SendEmail
-from schemas.instant import to_datetime
+from schemas.instant import Instant, to_datetime
 
 ATTEMPTS_MAX = 3
 RETRY_DELAY_SECONDS = 2.0
@@ -33,6 +33,8 @@ _MAILBOX_GONE = {"5.1.1", "5.1.2", "5.1.3", "5.1.6", "5.1.10", "5.2.1"}
 """RFC 3463 and 7505: no such mailbox or domain. Other permanent codes concern policy, content or the sender."""
 
 _MAILBOX_FULL = "5.2.2"
+
+_DATA = b"DATA\r\n"
 
 
 class SmtpSettings(Struct, frozen=True, kw_only=True):
@@ -92,7 +94,7 @@ class SmtpEmail:
 
     async def _send(self, message: EmailMessage) -> str:
         settings = self._settings
-        server = _LeasedSmtp(
+        server = LeasedSmtp(
             hostname=settings.host,
             port=settings.port,
             username=settings.user,
@@ -107,53 +109,79 @@ class SmtpEmail:
         return said
 
     def _message(self, command: SendEmail) -> EmailMessage:
-        message = EmailMessage()
-        message["From"] = command.from_address or self._settings.sender
-        message["To"] = command.to
-        message["Subject"] = _as_plain_text(" ".join(command.subject.split()))
-        message["Date"] = format_datetime(to_datetime(self._clock.now()))
-        message["Message-ID"] = f"<{command.command_id}@{self._settings.message_id_domain}>"
-        message["Auto-Submitted"] = "auto-generated"
-        if self._unsubscribe is not None:
-            self._unsubscribe.add_to(message, command)
-        message.set_content(command.body)
-        return message
+        settings = self._settings
+        return build_message(
+            command,
+            sender=settings.sender,
+            message_id_domain=settings.message_id_domain,
+            now=self._clock.now(),
+            unsubscribe=self._unsubscribe,
+        )
 
 
-class _LeasedSmtp(aiosmtplib.SMTP):
+def build_message(
+    command: SendEmail,
+    *,
+    sender: str,
+    message_id_domain: str,
+    now: Instant,
+    reply_to: str | None = None,
+    unsubscribe: UnsubscribeLinks | None = None,
+) -> EmailMessage:
+    """Return the e-mail of a command: the same command gives the same Message-ID. `sender` is for one that names none."""
+    message = EmailMessage()
+    message["From"] = command.from_address or sender
+    message["To"] = command.to
+    if reply_to is not None:
+        message["Reply-To"] = reply_to
+    message["Subject"] = _as_plain_text(" ".join(command.subject.split()))
+    message["Date"] = format_datetime(to_datetime(now))
+    message["Message-ID"] = f"<{command.command_id}@{message_id_domain}>"
+    message["Auto-Submitted"] = "auto-generated"
+    if unsubscribe is not None:
+        unsubscribe.add_to(message, command)
+    message.set_content(command.body)
+    return message
+
+
+class LeasedSmtp(aiosmtplib.SMTP):
     """Checks the lease again before `DATA`, and before the text of a message: its last dot hands the message over.
 
     Each step before that may wait `ANSWER_SECONDS`, and a process can be suspended in any of them. A connection that closes
     before the dot has handed over nothing (RFC 5321, 4.1.1.4).
+
+    `has_begun_text`: the text of a message is on its way; before, the server has taken nothing.
     """
+
+    has_begun_text = False
 
     async def data(self, message: str | bytes, /, **named: Any) -> aiosmtplib.SMTPResponse:
         """Hand a message over. Raises `LeaseLostError`, the connection closed, where that would be too late."""
-        with _checking_lease(self.protocol):
+        with self._checking_lease(self.protocol):
             try:
                 return await super().data(message, **named)
             except LeaseLostError:
                 self.close()  # the server would take a QUIT for a line of the text
                 raise
 
+    @contextmanager
+    def _checking_lease(self, protocol: SMTPProtocol | None) -> Iterator[None]:
+        """Check the lease right before each write; the library has no step of its own between `DATA` and the text."""
+        if protocol is None:
+            yield
+            return
+        write = protocol.write
 
-@contextmanager
-def _checking_lease(protocol: SMTPProtocol | None) -> Iterator[None]:
-    """Check the lease right before each write; the library has no step of its own between `DATA` and the text."""
-    if protocol is None:
-        yield
-        return
-    write = protocol.write
+        def write_checked(data: bytes) -> None:
+            check_lease()
+            self.has_begun_text = data != _DATA
+            write(data)
 
-    def write_checked(data: bytes) -> None:
-        check_lease()
-        write(data)
-
-    protocol.__dict__["write"] = write_checked
-    try:
-        yield
-    finally:
-        del protocol.__dict__["write"]
+        protocol.__dict__["write"] = write_checked
+        try:
+            yield
+        finally:
+            del protocol.__dict__["write"]
 
 
 def _as_plain_text(text: str) -> str:

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from adapters.errors import StoreError
 from adapters.gateway.ports import Kind
-from adapters.gateway.providers import SANDBOX
+from adapters.gateway.providers import ACCOUNTS, SANDBOX
 from adapters.postgres.database_errors import convert_read_errors
 from adapters.postgres.pool import FAILURES, Pool
 from adapters.postgres.sql import Schemas, queries
@@ -81,11 +81,13 @@ class PostgresServing:
         self._last = Serving(
             channels=frozenset(row["channel"] for row in rows),
             sandbox=tuple(sorted(row["channel"] for row in rows if SANDBOX in row["providers"])),
-            configured=frozenset(row["channel"] for row in rows if _is_configured(row["providers"])),
+            configured=frozenset(row["channel"] for row in rows if _is_configured(row["channel"], row["providers"])),
         )
         return self._last
 
 
-def _is_configured(served_by: Sequence[str]) -> bool:
+def _is_configured(channel: str, served_by: Sequence[str]) -> bool:
     """Return whether all gateways of a channel go by installed providers, which companies configure."""
+    if channel == "email":
+        return all(names.split(",")[0] == ACCOUNTS for names in served_by)
     return all(set(names.split(",")) <= installed().keys() for names in served_by)

@@ -7,9 +7,10 @@ import msgspec
 from msgspec import Struct, structs
 
 from adapters.gateway.ports import DeliveryResult, NotPlacedError
+from adapters.gateway.unsubscribe_links import UnsubscribeLinks
 from adapters.providers.callback_tokens import NamedConfiguration, callback_token, callback_url, last_configuration
 from adapters.providers.orders import Orders, StoredOrder
-from adapters.providers.ports import Connection, Provider, ProviderAccount, ProviderHttp
+from adapters.providers.ports import Connection, Provider, ProviderAccount, ProviderHttp, ProviderSockets
 from adapters.providers.registry import UnknownProviderError, find_provider, read_settings
 from adapters.providers.sealing import UnreadableSecretError, unseal
 from engine.rules import Rules
@@ -43,8 +44,17 @@ class Opened(Struct, frozen=True):
 class Connections:
     """The connections of one process, each opened once for every version of its configuration."""
 
-    def __init__(self, *, http: ProviderHttp, deployment_secret: str, public_url: str, now: Callable[[], Instant]) -> None:
+    def __init__(
+        self,
+        *,
+        http: ProviderHttp,
+        deployment_secret: str,
+        public_url: str,
+        now: Callable[[], Instant],
+        sockets: ProviderSockets | None = None,
+    ) -> None:
         self._http = http
+        self._sockets = sockets
         self._deployment_secret = deployment_secret
         self._public_url = public_url
         self._now = now
@@ -82,6 +92,8 @@ class Connections:
                 callback_url=self._callback_url(configuration),
                 http=self._http,
                 now=self._now,
+                sockets=self._sockets,
+                unsubscribe=UnsubscribeLinks(self._deployment_secret, self._public_url) if self._public_url else None,
             )
             return Opened(configuration, provider, provider.connect(account))
         except (UnknownProviderError, UnreadableSecretError, msgspec.ValidationError, ValueError) as error:

@@ -4,18 +4,22 @@ A provider is an object that an entry point of the group `leadclock.providers` n
 `adapters.gateway.ports` says of every provider, and:
 
 * `connect` does no I/O. A connection may be used by many tasks at once.
-* Every request of a connection goes through `ProviderAccount.http`, which checks the address and the lease.
+* Every request of a connection goes through `ProviderAccount.http`, which checks the address and the lease. What speaks
+  another protocol gets its connections from `ProviderAccount.sockets`, and checks the lease itself.
 * It raises `NotPlacedError` only if the vendor certainly did nothing. `RefusedOrderError` says besides whether another
   provider may do better. Any other error means that nobody knows: the order is not given to another provider.
 * A callback is trusted only after its signature was checked; `read_callback` raises `ForgedCallbackError`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from socket import socket
+from ssl import SSLContext
 from typing import Any, Literal, Protocol
 
 from msgspec import Struct
 
 from adapters.gateway.ports import DeliveryResult, NotPlacedError
+from adapters.gateway.unsubscribe_links import UnsubscribeLinks
 from schemas.commands import PlaceCall, SendEmail, SendSms
 from schemas.errors import DependencyError, SenderError
 from schemas.instant import Instant
@@ -72,10 +76,27 @@ class ProviderHttp(Protocol):
         ...
 
 
+class ProviderSockets(Protocol):
+    """Connects to a server of a vendor: at public addresses, in bounded time.
+
+    No contract suite: one adapter (`adapters.providers.provider_sockets.GuardedProviderSockets`), tested with the provider
+    `smtp` in tests/adapters/providers/test_smtp_accounts.py.
+    """
+
+    @property
+    def tls(self) -> SSLContext:
+        """Return how certificates are verified."""
+        ...
+
+    async def connect(self, host: str, port: int) -> socket:
+        """Return a connected socket, which its user closes. Raises `NotPlacedError`."""
+        ...
+
+
 class ProviderAccount(Struct, frozen=True, kw_only=True):
     """A provider configuration, opened: what a connection is made of. `callback_url` is where the vendor may call us.
 
-    `now` is wall time, as the vendor's clock.
+    `now` is wall time, as the vendor's clock. `unsubscribe` are the links that e-mails have; None without a public address.
     """
 
     company_id: int
@@ -86,6 +107,8 @@ class ProviderAccount(Struct, frozen=True, kw_only=True):
     callback_url: str | None
     http: ProviderHttp
     now: Callable[[], Instant]
+    sockets: ProviderSockets | None = None
+    unsubscribe: UnsubscribeLinks | None = None
 
 
 class Placed(Struct, frozen=True, kw_only=True):

@@ -24,6 +24,7 @@ from adapters.gateway.compared_clock import ComparedClock
 from adapters.gateway.configured import ConfiguredProviders
 from adapters.gateway.delivery import SHUTDOWN_SECONDS
 from adapters.gateway.gateway import Gateway
+from adapters.gateway.mail_by_company import MailByCompany
 from adapters.gateway.ports import GatewayRegistry, Kind
 from adapters.gateway.providers import CONFIGURED, SANDBOX, provider_names, providers
 from adapters.gateway.sandbox import SandboxSms, SandboxVoice
@@ -206,7 +207,11 @@ class GatewayRole:
     async def _checking(self, orders: Orders, connections: Connections) -> AsyncIterator[None]:
         """Look up open orders meanwhile, on the channels that go by provider configurations."""
         context = self._context
-        kinds: list[ProviderChannel] = [kind for kind in CONFIGURED if self._providers.get(kind, SANDBOX) != SANDBOX]
+        kinds: list[ProviderChannel] = [
+            kind
+            for kind in CONFIGURED
+            if self._providers.get(kind, SANDBOX) != SANDBOX and provider_names(context.settings, kind)
+        ]
         if not kinds:
             yield
             return
@@ -245,7 +250,13 @@ class GatewayRole:
                 if self._providers["sms"] == SANDBOX
                 else configured_sms_channel(configured("sms"))
             ),
-            "email": lambda: email_channel(SmtpEmail(mail_server(settings), clock, unsubscribe=unsubscribe_links(settings))),
+            "email": lambda: email_channel(
+                MailByCompany(
+                    configured("email"),
+                    SmtpEmail(mail_server(settings), clock, unsubscribe=unsubscribe_links(settings)),
+                    has_server=bool(settings.smtp_host),
+                )
+            ),
             "webhook": lambda: webhook_channel(webhooks),
         }
         return [built[kind]() for kind in self._providers]

@@ -90,6 +90,9 @@ def _check(
     if isinstance(settings, Mapping) or is_blank(settings):
         faults |= settings_faults(provider, settings or {})
     faults |= secret_faults(provider, list(secrets))
+    numbers = fields.get("number_ids", () if body is None else body.number_ids)
+    if channel == "email" and not is_blank(numbers) and numbers:
+        faults["number_ids"] = ["has no effect: e-mails come from no number. Leave it out"]
 
 
 def callback_url_of(exchange: Exchange, shown: Mapping[str, Any]) -> str | None:

@@ -5,9 +5,9 @@ import json
 import pytest
 
 from adapters.cli.main import main
-from adapters.cli.providers import try_account
 from adapters.clock import wall_now
 from adapters.gateway.addresses import networks
+from adapters.providers.account_trials import try_account
 from adapters.providers.callback_tokens import NamedConfiguration
 from adapters.providers.connections import Connections
 from adapters.providers.provider_http import GuardedProviderHttp

@@ -48,6 +48,18 @@ async def test_a_gateway_without_a_provider_refuses_to_start_and_names_channel_s
     [
         ({"channels": ("webhook",)}, {"webhook": "webhook"}),
         ({"channels": ("email",), "smtp_host": "mail"}, {"email": "smtp"}),
+        (
+            {"channels": ("email",), "smtp_host": "mail", "providers": ("twilio",), "public_url": "https://x.example"},
+            {"email": "smtp"},
+        ),
+        (
+            {"channels": ("email",), "smtp_host": "mail", "providers": ("smtp",), "public_url": "https://x.example"},
+            {"email": "smtp"},
+        ),
+        (
+            {"channels": ("email",), "providers": ("twilio", "smtp"), "public_url": "https://x.example"},
+            {"email": "accounts,smtp"},
+        ),
         ({"channels": ("sms",), "sandbox": ("sms",)}, {"sms": "sandbox"}),
         ({"channels": ("call",), "providers": ("twilio",), "public_url": "https://x.example"}, {"call": "twilio"}),
         (
@@ -70,7 +82,8 @@ def test_the_sandbox_of_one_channel_is_none_for_another() -> None:
 def test_no_mail_server_is_taken_for_granted() -> None:
     assert (
         refusal(channels=("email",))
-        == "no provider for email: email needs LEADCLOCK_SMTP_HOST, the host of your mail server"
+        == "no provider for email: email needs LEADCLOCK_SMTP_HOST, the host of your mail server, "
+        "or accounts of companies (--providers smtp)"
     )
 
 

@@ -243,3 +243,12 @@ async def test_a_channel_that_the_sandbox_serves_as_well_needs_no_account(town: 
     await gateways(town, carrier={"sms": "twilio"}, play={"sms": "sandbox"})
 
     assert (await post(company, "schedules", steps=[TEXT])).status_code == 201
+
+
+async def test_e_mails_that_go_by_accounts_alone_need_one(town: Town, company: Company) -> None:
+    await gateways(town, mail={"email": "accounts,smtp"})
+    refused = await post(company, "schedules", steps=[WAIT, MAIL])
+    assert (refused.status_code, list(refused.json()["errors"])) == (422, ["steps[1].kind"])
+
+    await gateways(town, mail={"email": "accounts,smtp"}, server={"email": "smtp"})
+    assert (await post(company, "schedules", steps=[WAIT, MAIL])).status_code == 201

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from adapters.providers.smtp.provider import SmtpAccount
 from adapters.providers.telnyx import errors as telnyx_errors
 from adapters.providers.telnyx.outcomes import UNANSWERED
 from adapters.providers.telnyx.provider import TelnyxSettings
@@ -42,6 +43,7 @@ def test_the_page_has_every_code_of_the_tables_and_no_other(vendor: str, tables:
     [
         *(("Twilio", name) for name in TwilioSettings.__struct_fields__),
         *(("Telnyx", name) for name in TelnyxSettings.__struct_fields__),
+        *(("SMTP", name) for name in SmtpAccount.__struct_fields__),
     ],
 )
 def test_the_page_describes_every_setting(vendor: str, name: str) -> None:
