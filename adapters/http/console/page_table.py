@@ -2,6 +2,7 @@
 
 from adapters.http.console import (
     bulk_pages,
+    buyers_page,
     dialling_page,
     forecast_page,
     lead_list_page,
@@ -20,6 +21,7 @@ PAGES: tuple[ConsolePage, ...] = (
     *bulk_pages.PAGES,
     *schedule_pages.PAGES,
     *forecast_page.PAGES,
+    *buyers_page.PAGES,
     *dialling_page.PAGES,
     *operations_page.PAGES,
     *sign_in_pages.PAGES,

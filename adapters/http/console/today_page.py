@@ -81,7 +81,7 @@ async def _found(visit: Visit) -> dict[str, Any]:
     }
     answers = await asyncio.gather(*(visit.look(name, fields) for name, fields in questions.values()))
     found: dict[str, Any] = dict(zip(questions, answers, strict=True))
-    caps = sorted((*_bars(found, "buyers"), *_bars(found, "groups")), key=lambda bar: -bar.share)[:CAPS_SHOWN]
+    caps = sorted((*_bars(found, "buyers", now), *_bars(found, "groups", now)), key=lambda bar: -bar.share)[:CAPS_SHOWN]
     oldest = _first(found["late"]) or _first(found["due"])
     why = None if oldest is None else await visit.look("why_lead", path={"id": oldest["id"]})
     return {
@@ -104,9 +104,9 @@ async def _found(visit: Visit) -> dict[str, Any]:
     }
 
 
-def _bars(found: Mapping[str, Any], name: str) -> Iterator[CapBar]:
+def _bars(found: Mapping[str, Any], name: str, now: Instant) -> Iterator[CapBar]:
     for row in () if found[name] is None else rows_of(found[name]):
-        yield from bars_of(row)
+        yield from bars_of(row, now)
 
 
 def _alarms(found: Mapping[str, Any], caps: list[CapBar]) -> Iterator[Alarm]:
