@@ -8,10 +8,9 @@ from collections.abc import Iterable, Mapping
 from datetime import timedelta
 from typing import Any, Literal
 
-from msgspec import Struct
-
 from adapters.http.console.buyer_reasons import OBSTACLES, Standing, find_named_by, hours_of, standing_of
 from adapters.http.console.cap_bars import name_of
+from adapters.http.console.held_leads import HELD_BY, count_held
 from adapters.http.console.visits import ConsolePage, Visit, rows_of
 from adapters.http.exchange.exchange import Reply
 from adapters.http.exchange.problems import ProblemError
@@ -40,16 +39,8 @@ PAUSES: Mapping[str, tuple[str, int | None]] = {
 }
 """Choice of a pause -> how it reads, and how long it lasts."""
 
-WAITING = ("no_buyer_available", "buyer_cap", "concurrency_cap")
-"""Codes of leads that wait for a buyer."""
-
-
-class Waiting(Struct, frozen=True):
-    """How many leads wait for one reason; None: more than 10,000."""
-
-    code: str
-    sentence: str
-    count: int | None
+NOBODY_FREE = "no_buyer_available"
+"""The code of leads that wait because no buyer of theirs can take a call."""
 
 
 async def show(visit: Visit) -> Reply:
@@ -107,16 +98,14 @@ async def change_group(visit: Visit) -> Reply:
 
 async def _list(visit: Visit) -> dict[str, Any]:
     page = str(visit.query.get("page", "")) or "1"
-    lists, counts, oldest = await asyncio.gather(
+    lists, held, oldest = await asyncio.gather(
         asyncio.gather(
             visit.look("list_buyers", {"per_page": PER_PAGE, "page": page}),
             visit.look("list_buyer_groups", {"per_page": PER_PAGE, "page": page}),
         ),
-        asyncio.gather(
-            *(visit.look("list_leads", {"status_wait": code, "page": 1, "per_page": 1, "columns": "id"}) for code in WAITING)
-        ),
+        count_held(visit, HELD_BY["buyers"]),
         visit.look(
-            "list_leads", {"status_wait": WAITING[0], "order": "created_at", "order_dir": "asc", "page": 1, "per_page": 1}
+            "list_leads", {"status_wait": NOBODY_FREE, "order": "created_at", "order_dir": "asc", "page": 1, "per_page": 1}
         ),
     )
     buyers, groups = (None if one is None else _standings(rows_of(one), visit.now) for one in lists)
@@ -125,20 +114,11 @@ async def _list(visit: Visit) -> dict[str, Any]:
         "buyers": buyers,
         "groups": groups,
         "free": sum(not one.holdings for one in buyers or ()),
-        "waiting": [one for one in map(_waiting, WAITING, counts) if one.count != 0],
+        "waiting": [one for one in held.values() if one.count != 0],
         "oldest": next(iter(rows_of(oldest)), None) if oldest is not None else None,
         "page_number": max(numbers, default=1),
         "has_more": any(len(rows or ()) == PER_PAGE for rows in (buyers, groups)),
     }
-
-
-def _waiting(code: str, answer: Mapping[str, Any] | None) -> Waiting:
-    sentence = {
-        "no_buyer_available": "wait because no buyer of theirs can take a call",
-        "buyer_cap": "wait for a cap of a buyer",
-        "concurrency_cap": "wait for a free line",
-    }[code]
-    return Waiting(code, sentence, 0 if answer is None else answer["metadata"].get("total_count"))
 
 
 def _standings(rows: Iterable[Mapping[str, Any]], now: Instant) -> list[Standing]:
@@ -154,7 +134,13 @@ async def _show(visit: Visit, kind: Kind) -> Reply:
     can_change = visit.may(f"update_{kind}") and "paused" in one.row
     done = {"pause": "It is paused.", "resume": "It takes calls again."}.get(str(visit.query.get("done", "")))
     pauses = {key: label for key, (label, _) in PAUSES.items() if key != "day" or one.row.get("time_zone")}
-    more = {"title": one.name, "can_change": can_change, "done": done, "pauses": pauses, "place": PLACES[kind]}
+    more: dict[str, Any] = {
+        "title": one.name,
+        "can_change": can_change,
+        "done": done,
+        "pauses": pauses,
+        "place": PLACES[kind],
+    }
     return visit.page("buyer.html", **found, **more)
 
 
@@ -213,7 +199,7 @@ def _until(choice: str, row: Mapping[str, Any], now: Instant) -> Instant | None:
         zone = row["time_zone"]
         return day_start(local_datetime(now, zone).date() + timedelta(days=1), zone)
     span = PAUSES[choice][1]
-    return None if span is None else Instant(now + span)
+    return None if span is None else now + span
 
 
 def _buyer_ids(answer: Mapping[str, Any]) -> list[int]:

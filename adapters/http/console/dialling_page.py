@@ -9,9 +9,9 @@ from typing import Any
 
 from msgspec import Struct
 
+from adapters.http.console.held_leads import HELD_BY, HeldLeads, count_held
 from adapters.http.console.visits import ConsolePage, Visit, rows_of
 from adapters.http.exchange.exchange import Reply
-from engine.why.reason_texts import REASON_TEXTS
 from schemas.instant import MINUTE, Instant, to_rfc3339
 
 PATH = "/console/dialling"
@@ -21,26 +21,6 @@ RECENT = 10 * MINUTE
 
 LAG_MAX = 1_000
 RECORDS_READ = 100
-
-HELD_BY: Mapping[str, tuple[str, ...]] = {
-    "pauses": ("company_paused", "offer_paused", "schedule_paused"),
-    "buyers": ("no_buyer_available", "buyer_cap", "concurrency_cap", "traffic_source_cap", "callback_owner_unavailable"),
-    "numbers": ("no_number_available",),
-    "provider": ("provider_backoff", "commands_open", "rate_limited"),
-    "checks": ("veto_asked", "veto_unanswered", "veto_denied", "suppression_lookup_failed", "rnd_pending", "optout_review"),
-    "hours": ("preferred_window", "window_never_open"),
-    "law": ("quiet_hours_federal", "quiet_hours_state", "holiday", "frequency_cap", "consent_missing", "timezone_unknown"),
-    "leads": ("manual_hold", "move_loop_guard", "decision_failed", "reply_pause", "inbound_pause", "min_spacing"),
-}
-"""Link -> the codes of leads that wait for it."""
-
-
-class HeldLeads(Struct, frozen=True):
-    """How many leads wait for one reason; None: more than 10,000."""
-
-    code: str
-    sentence: str
-    count: int | None
 
 
 class Link(Struct, frozen=True, kw_only=True):
@@ -62,12 +42,7 @@ class Link(Struct, frozen=True, kw_only=True):
 
 async def show(visit: Visit) -> Reply:
     """Show the page."""
-    codes = [code for some in HELD_BY.values() for code in some]
-    questions: list[tuple[str, dict[str, Any]]] = [
-        ("list_leads", {"status_wait": code, "page": 1, "per_page": 1, "columns": "id"}) for code in codes
-    ]
-    counted = await asyncio.gather(*(visit.look(*question) for question in questions))
-    held = {code: _held(code, answer) for code, answer in zip(codes, counted, strict=True)}
+    held = await count_held(visit, [code for some in HELD_BY.values() for code in some])
     due = {"order": "next_action_at", "order_dir": "asc", "page": 1, "per_page": 1, "serializer": "lead_grid"}
     now = Instant(visit.now // MINUTE * MINUTE)
     asked: dict[str, tuple[str, dict[str, Any]]] = {
@@ -93,11 +68,6 @@ async def show(visit: Visit) -> Reply:
         asked_at=now,
         recent_minutes=RECENT // MINUTE,
     )
-
-
-def _held(code: str, answer: Mapping[str, Any] | None) -> HeldLeads:
-    count = 0 if answer is None else answer["metadata"].get("total_count")
-    return HeldLeads(code, REASON_TEXTS[code].sentence, count)
 
 
 def _links(found: Mapping[str, Any], held: Mapping[str, HeldLeads]) -> Iterator[Link]:
