@@ -3,6 +3,7 @@
 from adapters.http.console import (
     bulk_pages,
     buyers_page,
+    compliance_page,
     dialling_page,
     forecast_page,
     lead_list_page,
@@ -22,6 +23,7 @@ PAGES: tuple[ConsolePage, ...] = (
     *schedule_pages.PAGES,
     *forecast_page.PAGES,
     *buyers_page.PAGES,
+    *compliance_page.PAGES,
     *dialling_page.PAGES,
     *operations_page.PAGES,
     *sign_in_pages.PAGES,

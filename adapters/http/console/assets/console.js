@@ -41,6 +41,17 @@
     const question = event.submitter && event.submitter.dataset.ask;
     if (question && !window.confirm(question)) event.preventDefault();
   });
+  // The queue of texts is worked by keys while one of them has the focus: j and k move, y and n press its buttons.
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
+    const review = event.target.closest && event.target.closest("[data-review]");
+    if (!review) return;
+    const step = { j: "nextElementSibling", k: "previousElementSibling" }[event.key];
+    const target = step ? review[step] : review.querySelector(`button[data-key="${CSS.escape(event.key)}"]`);
+    if (!target) return;
+    event.preventDefault();
+    if (step) target.focus(); else target.click();
+  });
   // "/" goes to the search of a page, as in most consoles.
   document.addEventListener("keydown", (event) => {
     if (event.key !== "/" || event.ctrlKey || event.metaKey || /^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName)) return;
