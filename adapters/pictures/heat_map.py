@@ -5,10 +5,11 @@ last one sums what does not fit.
 """
 
 from collections.abc import Iterator, Sequence
+from math import ceil
 
 from msgspec import Struct
 
-from adapters.pictures.markup import clip_text, element
+from adapters.pictures.markup import clip_text, element, text_width
 from adapters.pictures.picture import NARROW_BELOW, Picture
 
 ROWS_MAX = 24
@@ -20,18 +21,29 @@ SHADES = 5
 NUMBERS_FROM = 26.0
 """The width of a cell from which on its number is written in it."""
 
+LABEL_MAX = 64.0
+"""Room that the label of a column gets by leaving out those beside it; a longer one is cut."""
+
 HEAD, ROW, FOOT = 84.0, 28.0, 44.0
 
 
 class HeatRow(Struct, frozen=True):
-    """A row: its label, and a count for each column; None where the clock does not show that hour."""
+    """A row: its label, and a count for each column; None where there is none, as an hour that the clock does not show.
+
+    `total` is shown at its end instead of the sum, which rates do not have.
+    """
 
     label: str
     counts: Sequence[int | None]
+    total: str | None = None
 
 
 class HeatMap(Struct, frozen=True, kw_only=True):
-    """Counts by row and column; `unit` says of what, in the plural."""
+    """Counts by row and column; `unit` says of what, in the plural, and `each` in what a cell is counted.
+
+    At most `rows_max` are drawn. `nothing` is said where there are no rows, `absent` of a cell without a count; `end`
+    stands above the totals.
+    """
 
     title: str
     sentence: str
@@ -39,6 +51,11 @@ class HeatMap(Struct, frozen=True, kw_only=True):
     columns: Sequence[str]
     rows: Sequence[HeatRow]
     row_heading: str
+    each: str = " in an hour"
+    nothing: str | None = None
+    absent: str = "the clock does not show this hour"
+    end: str = "sum"
+    rows_max: int = ROWS_MAX
 
 
 def draw_heat_map(data: HeatMap, *, width: float = 960, name: str = "heat") -> Picture:
@@ -46,7 +63,7 @@ def draw_heat_map(data: HeatMap, *, width: float = 960, name: str = "heat") -> P
     left = 96.0 if width >= NARROW_BELOW else 82.0
     total = 52.0 if width >= NARROW_BELOW else 38.0
     cell = (width - left - total) / max(1, len(data.columns))
-    rows = _bounded(data.rows)
+    rows = _bounded(data.rows, data.rows_max)
     most = max((count for row in rows for count in row.counts if count is not None), default=0)
     body = [*_heading(data, width, left, cell)]
     y = HEAD
@@ -54,7 +71,7 @@ def draw_heat_map(data: HeatMap, *, width: float = 960, name: str = "heat") -> P
         body += _row(data, row, most, left=left, cell=cell, y=y, end=width)
         y += ROW
     if not rows:
-        body.append(element("text", text=f"No {data.unit} are due", x=0, y=y + 16, class_="pic-soft pic-size-m"))
+        body.append(element("text", text=_nothing(data), x=0, y=y + 16, class_="pic-soft pic-size-m"))
         y += ROW
     body += _legend(data, most, left if width >= NARROW_BELOW else 0.0, y + 18, width=width)
     return Picture(
@@ -64,29 +81,33 @@ def draw_heat_map(data: HeatMap, *, width: float = 960, name: str = "heat") -> P
         width=width,
         height=y + FOOT,
         body=tuple(body),
-        columns=(data.row_heading, *data.columns, "Sum"),
-        rows=tuple((row.label, *("" if n is None else str(n) for n in row.counts), str(_sum(row))) for row in rows),
+        columns=(data.row_heading, *data.columns, data.end.capitalize()),
+        rows=tuple(
+            (row.label, *("" if n is None else str(n) for n in row.counts), row.total or str(_sum(row))) for row in rows
+        ),
     )
 
 
-def _bounded(rows: Sequence[HeatRow]) -> list[HeatRow]:
+def _bounded(rows: Sequence[HeatRow], most: int) -> list[HeatRow]:
     """Return the rows, those beyond the bound summed as one."""
-    if len(rows) <= ROWS_MAX:
+    if len(rows) <= most:
         return list(rows)
-    rest = rows[ROWS_MAX - 1 :]
+    rest = rows[most - 1 :]
     places = range(len(rest[0].counts))
     summed = [sum(row.counts[place] or 0 for row in rest) for place in places]
-    return [*rows[: ROWS_MAX - 1], HeatRow(f"{len(rest)} others", summed)]
+    return [*rows[: most - 1], HeatRow(f"{len(rest)} others", summed)]
 
 
 def _heading(data: HeatMap, width: float, left: float, cell: float) -> Iterator[str]:
     yield element("text", text=clip_text(data.title, width, 17), x=0, y=18, class_="pic-ink pic-size-l")
     yield element("text", text=clip_text(data.sentence, width, 13), x=0, y=42, class_="pic-soft pic-size-m")
     every = 1 if cell >= NUMBERS_FROM else 6 if cell < 16 else 3  # noqa: PLR2004 - as labels have room
+    widest = max((text_width(column, 11) for column in data.columns), default=0.0)
+    every = max(every, ceil((min(widest, LABEL_MAX) + 6) / cell))
     for place in range(0, len(data.columns), every):
-        x = left + (place + 0.5) * cell
-        yield element("text", text=data.columns[place], x=x, y=HEAD - 8, class_="pic-soft pic-size-s pic-middle pic-tabular")
-    yield element("text", text="sum", x=width, y=HEAD - 8, class_="pic-soft pic-size-s pic-right")
+        x, text = left + (place + 0.5) * cell, clip_text(data.columns[place], every * cell - 4, 11)
+        yield element("text", text=text, x=x, y=HEAD - 8, class_="pic-soft pic-size-s pic-middle pic-tabular")
+    yield element("text", text=data.end, x=width, y=HEAD - 8, class_="pic-soft pic-size-s pic-right")
 
 
 def _row(data: HeatMap, row: HeatRow, most: int, *, left: float, cell: float, y: float, end: float) -> Iterator[str]:
@@ -95,7 +116,7 @@ def _row(data: HeatMap, row: HeatRow, most: int, *, left: float, cell: float, y:
     for place, count in enumerate(row.counts):
         x, said = left + place * cell, f"{row.label}, {data.columns[place]}: "
         if count is None:
-            note = element("title", text=f"{said}the clock does not show this hour")
+            note = element("title", text=f"{said}{data.absent}")
             yield element("rect", note, x=x + 1, y=y + 1, width=cell - 2, height=ROW - 2, rx=3, class_="pic-line pic-grid")
             continue
         shade = _shade(count, most)
@@ -104,7 +125,8 @@ def _row(data: HeatMap, row: HeatRow, most: int, *, left: float, cell: float, y:
         if count and cell >= NUMBERS_FROM:
             look = f"pic-on-heat-{shade} pic-size-s pic-middle pic-tabular"
             yield element("text", text=short_count(count), x=x + cell / 2, y=y + 18, class_=look)
-    yield element("text", text=short_count(_sum(row)), x=end, y=y + 18, class_="pic-ink pic-size-m pic-right pic-tabular")
+    total = row.total or short_count(_sum(row))
+    yield element("text", text=total, x=end, y=y + 18, class_="pic-ink pic-size-m pic-right pic-tabular")
 
 
 def _legend(data: HeatMap, most: int, left: float, y: float, *, width: float) -> Iterator[str]:
@@ -112,14 +134,14 @@ def _legend(data: HeatMap, most: int, left: float, y: float, *, width: float) ->
     yield element("text", text="0", x=left, y=y + 10, class_="pic-soft pic-size-s")
     for shade in range(SHADES + 1):
         yield element("rect", x=left + 14 + shade * 24, y=y, width=22, height=12, rx=3, class_=f"pic-heat-{shade}")
-    text = f"{short_count(most)} {data.unit} in an hour"
+    text = f"{short_count(most)} {data.unit}{data.each}"
     x = left + 20 + (SHADES + 1) * 24
     yield element("text", text=clip_text(text, width - x, 11), x=x, y=y + 10, class_="pic-soft pic-size-s")
 
 
 def _shade(count: int, most: int) -> int:
     """Return the shade of a count: 0 for none, so that one thing that is due is seen beside thousands."""
-    return 0 if count == 0 else max(1, -(-count * SHADES // most))
+    return 0 if count <= 0 else max(1, -(-count * SHADES // most))
 
 
 def short_count(count: int) -> str:
@@ -137,8 +159,14 @@ def _sum(row: HeatRow) -> int:
 
 def _description(data: HeatMap, rows: Sequence[HeatRow]) -> str:
     if not rows:
-        return f"No {data.unit} are due. {data.sentence}"
+        return f"{_nothing(data)}. {data.sentence}"
     peaks = ((count or 0, row.label, data.columns[place]) for row in rows for place, count in enumerate(row.counts))
     count, label, column = max(peaks, key=lambda peak: peak[0])
-    total = sum(_sum(row) for row in rows)
-    return f"{total} {data.unit} in all; most in one cell: {count} ({label}, {column}). {data.sentence}"
+    most = f"most in one cell: {count} ({label}, {column}). {data.sentence}"
+    if any(row.total is not None for row in rows):
+        return f"{data.unit}; {most}"
+    return f"{sum(_sum(row) for row in rows)} {data.unit} in all; {most}"
+
+
+def _nothing(data: HeatMap) -> str:
+    return f"No {data.unit} are due" if data.nothing is None else data.nothing

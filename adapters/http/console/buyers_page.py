@@ -25,9 +25,9 @@ GROUPS = "/console/buyer_groups"
 PER_PAGE = 100
 """Buyers of one page; groups, offers and schedules that are read for names. The API lists the others."""
 
-Kind = Literal["buyer", "buyer_group"]
+RecordType = Literal["buyer", "buyer_group"]
 
-PLACES: Mapping[Kind, str] = {"buyer": PATH, "buyer_group": GROUPS}
+PLACES: Mapping[RecordType, str] = {"buyer": PATH, "buyer_group": GROUPS}
 
 PAUSES: Mapping[str, tuple[str, int | None]] = {
     "resumed": ("until somebody resumes it", None),
@@ -128,7 +128,7 @@ def _standings(rows: Iterable[Mapping[str, Any]], now: Instant) -> list[Standing
     return sorted(found, key=lambda one: (order[one.level], -(one.fullest.share if one.fullest else 0.0)))
 
 
-async def _show(visit: Visit, kind: Kind) -> Reply:
+async def _show(visit: Visit, kind: RecordType) -> Reply:
     found = await _found(visit, kind)
     one: Standing = found["one"]
     can_change = visit.may(f"update_{kind}") and "paused" in one.row
@@ -144,7 +144,7 @@ async def _show(visit: Visit, kind: Kind) -> Reply:
     return visit.page("buyer.html", **found, **more)
 
 
-async def _found(visit: Visit, kind: Kind) -> dict[str, Any]:
+async def _found(visit: Visit, kind: RecordType) -> dict[str, Any]:
     """Return what the page of a buyer or group shows. Raises `ApiRefusedError` where there is none."""
     reference = visit.request.path_params["record"]
     row = (await visit.fetch(f"show_{kind}", path={"id": reference}))[kind]
@@ -176,7 +176,7 @@ async def _members(visit: Visit, row: Mapping[str, Any]) -> list[Standing] | Non
     return None if found is None else _standings(rows_of(found), visit.now)
 
 
-async def _change(visit: Visit, kind: Kind) -> Reply:
+async def _change(visit: Visit, kind: RecordType) -> Reply:
     reference, action = visit.request.path_params["record"], str(visit.form.get("action", ""))
     if action not in {"pause", "resume"} or not visit.may(f"update_{kind}"):
         raise ProblemError("not_found", "There is no such button, or no team of yours grants it.")

@@ -33,7 +33,7 @@ class ConsolePage(Struct, frozen=True, kw_only=True):
     """One route of the console.
 
     - `label`: its name in the navigation; empty: it is a part of a page, or is reached by a link.
-    - `needs`: operations that the visitor must be granted.
+    - `needs`: operations that the visitor must be granted, and of `needs_any`, where it names some, at least one.
     - `access`: who must be signed in: a user, an operator, either, or no one.
     """
 
@@ -41,12 +41,14 @@ class ConsolePage(Struct, frozen=True, kw_only=True):
     handler: "PageHandler"
     label: str = ""
     needs: tuple[str, ...] = ()
+    needs_any: tuple[str, ...] = ()
     access: Literal["user", "operator", "either", "open"] = "user"
     method: Literal["GET", "POST"] = "GET"
 
     def is_shown_to(self, access: Access | None, operator: OperatorAccess | None) -> bool:
         """Return whether somebody with these rights may open the page."""
-        return all(is_granted_to(name, access, operator) for name in self.needs)
+        has_one = not self.needs_any or any(is_granted_to(name, access, operator) for name in self.needs_any)
+        return has_one and all(is_granted_to(name, access, operator) for name in self.needs)
 
 
 class ApiRefusedError(SenderError):
