@@ -121,6 +121,7 @@ CALL_PIECES: dict[str, str] = {
     "ring_pool_id": "ring_pool_id = ?",
     "provider_configuration_id": "provider_configuration_id = ?",
     "call_disposition_id": "call_disposition_id = ?",
+    "agent_id": "agent_id = ?",
     "lead_import_id": CALLS_OF_IMPORT,
     "tag": CALLS_TAGGED,
     "states": "state = ANY (?::text[])",

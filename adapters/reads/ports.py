@@ -134,6 +134,7 @@ class CallFilter(Struct, frozen=True, kw_only=True):
     ring_pool_id: int | None = None
     provider_configuration_id: int | None = None
     call_disposition_id: int | None = None
+    agent_id: int | None = None
     states: tuple[str, ...] | None = None
     lead_import_id: int | None = None
     tag: str | None = None

@@ -191,6 +191,7 @@ CALLS: list[tuple[dict[str, Any], dict[str, str]]] = [
     ({"ring_pool_id": 4}, {"ring_pool_id": "4"}),
     ({"provider_configuration_id": 2}, {"provider_configuration_id": "2"}),
     ({"call_disposition_id": 21}, {"call_disposition_id": "21"}),
+    ({"agent_id": 22}, {"agent_id": "22"}),
     ({"state": "NV"}, {"states": "nevada"}),
     ({}, {"id": "this one"}),
 ]

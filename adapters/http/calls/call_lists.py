@@ -60,7 +60,7 @@ SERIALIZER = "call, the default: all columns; call_grid: the few of a list; call
 
 IDS = (
     *("lead_id", "offer_id", "schedule_id", "traffic_source_id", "buyer_id", "number_id", "ring_pool_id", "contact_id"),
-    *("provider_configuration_id", "call_disposition_id"),
+    *("provider_configuration_id", "call_disposition_id", "agent_id"),
 )
 FILTER_PARAMETERS: Mapping[str, str] = {
     "created_at_label": "a span of creation such as Today or Last 4 Hours",

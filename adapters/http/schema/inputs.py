@@ -208,7 +208,7 @@ _NAMES: Mapping[str, Schema] = {
     callback_buyer_id callback_buyer_group_id
     offer_id schedule_id traffic_source_id buyer_id contact_id move_to_another_schedule_id lead_id number_id ring_pool_id
     provider_configuration_id call_disposition_id recent_call_disposition_id id outgoing_webhook_id
-    buyer_group_id lead_import_id
+    buyer_group_id lead_import_id agent_id
     """: ID,
     "ids buyer_group_ids buyer_ids fire_outgoing_webhook_ids": IDS,
     "columns states": WORDS,

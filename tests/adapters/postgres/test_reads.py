@@ -197,6 +197,7 @@ FILTERED_CALLS: list[tuple[CallFilter, list[int]]] = [
     (CallFilter(buyer_group_ids=(6, 7)), [4, 3]),
     (CallFilter(number_id=4), [4]),
     (CallFilter(ring_pool_id=1), []),
+    (CallFilter(agent_id=1), []),
     (CallFilter(provider_configuration_id=1), []),
     (CallFilter(contact_id=contact_id("1|+13055550002")), [2]),
     (CallFilter(caller_number="+13055550002"), [2]),
