@@ -102,10 +102,11 @@ class _Writer:
 
     def __init__(self) -> None:
         self._operations = documented_operations()
-        # A sender with a lead token and no key sees some fields of a lead: it is a lead.
-        names = {"TokenLead": "Lead"}
         self._views = {view_name(kind): view_name(kind).removesuffix("Record") for kind in RECORD_BODIES}
-        self._schemas = ClientSchemas({**kept_components(), "Problem": PROBLEM}, {**names, **self._views})
+        bodies = {noun: f"{noun}Body" for noun in self._views.values()}
+        # A sender with a lead token and no key sees some fields of a lead: it is a lead.
+        names = {"TokenLead": "Lead", **bodies, **self._views}
+        self._schemas = ClientSchemas({**kept_components(), "Problem": PROBLEM}, names)
         self._schemas.found |= {name: dict(schema) for name, schema in _NOUNS.items()}
         for name, members in _ENVELOPES.items():
             self._schemas.found[name] = {"type": "object", "required": list(members), "properties": dict(members)}
@@ -117,7 +118,8 @@ class _Writer:
 
     def document(self) -> dict[str, Any]:
         paths: dict[str, dict[str, Any]] = {}
-        self._schemas.named("Problem")
+        for name in ("Problem", "Lead"):
+            self._schemas.named(name)
         for operation in self._operations:
             method = operation.methods[0]
             paths.setdefault(operation.path, {})[method.lower()] = self._operation(operation, method)
