@@ -7,6 +7,7 @@ import asyncio
 import os
 import re
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
@@ -32,6 +33,18 @@ CHECKS = (
     "ensure_resource_availability",
 )
 """What no schema can say (a number must exist, a token be known) is excused in `tests.api.acceptance`, with its reason."""
+
+CLIENT_CHECKS = (
+    "not_a_server_error",
+    "status_code_conformance",
+    "content_type_conformance",
+    "response_headers_conformance",
+    "response_schema_conformance",
+)
+"""Of the document for clients: what is answered. It says one way for each thing, so that more is accepted than it says."""
+
+KEYS = r"/keys|/access_tokens"
+"""The key that asks must stay as it is."""
 
 HOOKS = Path(__file__).with_name("acceptance.py")
 
@@ -86,17 +99,33 @@ async def fuzz(town: Town, company: Company, folder: Path, *, examples: int) -> 
     document = folder / "openapi.json"
     document.write_bytes(await _document(town, company))
     (folder / "schemathesis.toml").write_text(SETTINGS)
+    options = (
+        *("--checks", ",".join(CHECKS), "--phases", ",".join(PHASES if examples >= MANY else PHASES_SHORT)),
+        *("--max-examples", str(examples)),
+        *(("--exclude-path-regex", SAME) if examples >= MANY else ()),
+    )
+    hooks = {"SCHEMATHESIS_HOOKS": str(HOOKS), ASKING_KEYS_VARIABLE: ",".join(await _asking(company))}
+    return await _run(town, company, document, options, hooks)
+
+
+async def fuzz_as_clients(town: Town, company: Company, folder: Path) -> Found:
+    """Serve the application, let schemathesis ask it by the document for clients, and tell what it found."""
+    document = folder / "openapi.json"
+    document.write_bytes((await town.client.get("/api/docs/1.0/openapi.json")).content)
+    options = (
+        *("--checks", ",".join(CLIENT_CHECKS), "--phases", "fuzzing"),
+        *("--max-examples", str(FEW), "--exclude-path-regex", KEYS),
+    )
+    return await _run(town, company, document, options, {})
+
+
+async def _run(town: Town, company: Company, document: Path, options: tuple[str, ...], environ: Mapping[str, str]) -> Found:
     async with serving(town.app, host="127.0.0.1", port=0) as port:
         process = await asyncio.create_subprocess_exec(
-            *_command(document, f"http://127.0.0.1:{port}", company, examples),
-            cwd=folder,
-            env={
-                **os.environ,
-                "PYTHONWARNINGS": "ignore",
-                "COLUMNS": "160",
-                "SCHEMATHESIS_HOOKS": str(HOOKS),
-                ASKING_KEYS_VARIABLE: ",".join(await _asking(company)),
-            },
+            *_command(document, f"http://127.0.0.1:{port}", company),
+            *options,
+            cwd=document.parent,
+            env={**os.environ, "PYTHONWARNINGS": "ignore", "COLUMNS": "160", **environ},
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.STDOUT,
         )
@@ -104,20 +133,16 @@ async def fuzz(town: Town, company: Company, folder: Path, *, examples: int) -> 
     return Found(process.returncode == 0, out.decode(errors="replace"))
 
 
-def _command(document: Path, address: str, company: Company, examples: int) -> list[str]:
+def _command(document: Path, address: str, company: Company) -> list[str]:
     return [
         sys.executable, "-m", "schemathesis.cli", "run", str(document),
         "--url", address,
         "--auth", f"{company.public_key}:{company.private_key}",
-        "--checks", ",".join(CHECKS),
-        "--phases", ",".join(PHASES if examples >= MANY else PHASES_SHORT),
-        "--max-examples", str(examples),
         "--seed", str(SEED),
         "--request-timeout", "30",
         "--suppress-health-check", "all",
         "--warnings", "off",
         "--continue-on-failure",
-        *(("--exclude-path-regex", SAME) if examples >= MANY else ()),
         "--generation-database", "none",
     ]  # fmt: skip
 

@@ -136,7 +136,10 @@ class _Writer:
                 "securitySchemes": SCHEMES,
                 "parameters": self._parameters,
                 "responses": {**_COMMON_RESPONSES, **self._responses},
-                "headers": {name: HEADERS[name] for name in ("ETag", "Location", "Retry-After", "WWW-Authenticate")},
+                "headers": {
+                    **{name: HEADERS[name] for name in ("ETag", "Location", "Retry-After")},
+                    "WWW-Authenticate": {**HEADERS["WWW-Authenticate"], "required": False},  # of the problem 401 alone
+                },
                 "schemas": self._schemas.found,
             },
         }
