@@ -1,10 +1,10 @@
-"""What happens to the leads? Their state and history, a forecast, and a way to send one."""
+"""What happens to the leads? Their state, their history and a forecast."""
 
-import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import click
 import msgspec
@@ -13,33 +13,30 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
 from adapters.cli.database import open_database
 from adapters.cli.deployment import ID, option, resolve_settings, run
 from adapters.cli.failures import report_errors
-from adapters.cli.identity_check import open_checked
 from adapters.cli.picture_files import write_picture
 from adapters.cli.preview import SVG_FILE
 from adapters.cli.progress import bars
-from adapters.cli.tail import describe_data
+from adapters.cli.tables import show_utc, write_table
 from adapters.http.exchange.parameters import read_id
-from adapters.partitions.routing import partition_of
 from adapters.pictures.forecast import draw_forecast
+from adapters.pictures.lead import detail_of_event, label_of
 from adapters.pictures.picture import stacked, to_page, to_svg
 from adapters.postgres.reads import PostgresReads
 from adapters.reads.ports import LeadFilter, Page, Paging, Row
-from adapters.roles.context import Context, open_context
+from adapters.roles.context import open_context
 from adapters.settings import Settings, require
 from adapters.why.outlook import outlook_of
 from engine.calendar import is_zone
-from engine.partition.ports import LogError, Outgoing
 from engine.submission.numbers import read_number
 from engine.views.lead import CSS_STATUSES
 from engine.why.outlook import HOURS_MAX
 from engine.why.reason_texts import describe_wait
-from schemas.envelope import Envelope, to_headers
 from schemas.records import Company
-from schemas.topics import Topic, inbox_of
-from schemas.wire import digest
 
 FORECAST_MAX = 1_000_000
 """Leads of one forecast; so many take a quarter of an hour."""
+
+LISTED = ("id", "number or address", "status", "waits for", "next action (UTC)", "submitted (UTC)")
 
 LIST_MAX = 1_000
 """Leads of one list; --cursor continues it."""
@@ -75,10 +72,8 @@ def list_(  # noqa: PLR0917 - one parameter per option, given by name
         return
     if not page.rows:
         click.echo("no lead")
-    for row in page.rows:
-        reached_at = row["caller_id"] or row["email"]
-        due = _text(row["next_action_at"])
-        click.echo(f"{row['id']:>8}  {reached_at:24} {row['status']:20} {row['status_wait'] or '':24} {due}".rstrip())
+        return
+    write_table(LISTED, [_list_row(row) for row in page.rows])
 
 
 @click.command()
@@ -96,11 +91,7 @@ def show(lead: str, company_id: int, data_dir: Path, as_json: bool) -> None:
     if as_json:
         click.echo(msgspec.json.encode({"lead": _plain(row), "history": [_plain(fact) for fact in history]}))
         return
-    for name in ("id", "uuid", "status", "status_wait", "caller_id", "email", "step", "attempts", "next_action_at"):
-        click.echo(f"{name:16} {_text(row.get(name))}")
-    click.echo()
-    for fact in history:
-        click.echo(f"{_text(fact['at'])}  {fact['type']:24} {describe_data(fact['data'])}")
+    _show_lead(row, history)
 
 
 @click.command()
@@ -142,26 +133,6 @@ def forecast(
         click.echo(msgspec.json.encode({"forecast": found}))
     else:
         _show_forecast(found)
-
-
-@click.command()
-@click.argument("submission")
-@click.option("--bulk", "is_bulk", is_flag=True, help="On leads.inbox.bulk, where it may wait, instead of leads.inbox.")
-@option
-@report_errors
-def send(submission: str, *, is_bulk: bool, data_dir: Path, as_json: bool) -> None:
-    """Put a submission (a JSON object, or - for standard input) on an inbox."""
-    text = sys.stdin.read() if submission == "-" else submission
-    try:
-        msgspec.json.decode(text, type=dict[str, Any])
-    except msgspec.DecodeError as error:
-        raise click.BadParameter(f"not a JSON object: {error}") from error
-    inbox = inbox_of(is_bulk=is_bulk)
-    partition, offset = run(_send(resolve_settings(data_dir), inbox, text.encode()))
-    if as_json:
-        click.echo(msgspec.json.encode({"topic": inbox.name, "partition": partition, "offset": offset}))
-    else:
-        click.echo(f"{inbox.name}[{partition}] at offset {offset}; `leadclock leads tail` shows what comes of it")
 
 
 async def _forecast(settings: Settings, company_id: int, *, hours: int, limit: int) -> tuple[str, dict[str, Any]]:
@@ -227,28 +198,26 @@ async def _show(settings: Settings, company_id: int, lead: str) -> tuple[Mapping
         return row, [] if row is None else list(await reads.lead_history(company_id, row["id"]))
 
 
+def _list_row(row: Row) -> tuple[str, ...]:
+    reached_at, waits_for = row["caller_id"] or row["email"] or "", row["status_wait"] or ""
+    times = (show_utc(row[name]) for name in ("next_action_at", "created_at"))
+    return str(row["id"]), reached_at, row["status"], waits_for, *times
+
+
+def _show_lead(row: Row, history: Sequence[Row]) -> None:
+    """Write a lead and its history, newest first, on the clock of the lead."""
+    zone = ZoneInfo(row.get("time_zone") or "UTC")
+    for name in ("id", "uuid", "status", "status_wait", "caller_id", "email", "step", "attempts", "next_action_at"):
+        click.echo(f"{name:16} {_text(row.get(name), zone)}".rstrip())
+    click.echo()
+    events = [{"event": fact["type"], "data": fact["data"], "at": fact["at"]} for fact in history]
+    rows = [(_text(one["at"], zone), label_of(one), detail_of_event(one, zone.key)) for one in events]
+    write_table((f"when ({zone.key})", "what", "details"), rows)
+
+
 async def _listed(settings: Settings, company_id: int, wanted: LeadFilter, paging: Paging) -> Page:
     async with open_database(settings) as pool:
         return await PostgresReads(pool).leads(company_id, wanted, paging)
-
-
-async def _send(settings: Settings, inbox: Topic, body: bytes) -> tuple[int, int]:
-    async with open_checked(settings) as context:
-        appender = await context.log.appender()
-        try:
-            return await _append(context, inbox, appender, body)
-        finally:
-            await appender.close()
-
-
-async def _append(context: Context, inbox: Topic, appender: Any, body: bytes) -> tuple[int, int]:
-    topic = context.names.of(inbox.name)
-    partition = partition_of(body, await context.log.partition_count(topic))
-    envelope = Envelope(id=f"cli/{context.clock.now()}/{digest(body)}", type="lead.submitted", source="/cli")
-    offsets = await appender.append(partition, [Outgoing(topic, None, body, to_headers(envelope))])
-    if not offsets:
-        raise LogError("the log did not say where the record went")
-    return partition, offsets[0]
 
 
 def _e164(number: str) -> str:
@@ -263,5 +232,7 @@ def _plain(row: Row) -> dict[str, Any]:
     return dict(row.items())
 
 
-def _text(value: object) -> str:
-    return value.isoformat(timespec="seconds") if isinstance(value, datetime) else "" if value is None else str(value)
+def _text(value: object, zone: ZoneInfo) -> str:
+    if isinstance(value, datetime):
+        return value.astimezone(zone).strftime("%Y-%m-%d %H:%M:%S %z")
+    return "" if value is None else str(value)

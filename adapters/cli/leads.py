@@ -9,7 +9,7 @@ COMMANDS: Table = {
     "show": ("adapters.cli.lead_commands", "Show a lead (id or uuid) and its history."),
     "tail": ("adapters.cli.tail", "Show what is decided about leads, as it is decided."),
     "forecast": ("adapters.cli.lead_commands", "Show per hour what will be due."),
-    "send": ("adapters.cli.lead_commands", "Put a submission on an inbox."),
+    "send": ("adapters.cli.lead_send", "Put a submission on an inbox, and say what came of it."),
     "import": ("adapters.cli.lead_import", "Put the leads of a file on the inbox for imports."),
     "call-in": ("adapters.cli.call_in", "Simulate a call of a person."),
     "text-in": ("adapters.cli.call_in", "Simulate a text of a person."),

@@ -13,6 +13,7 @@ import msgspec
 from adapters.cli.deployment import ID, option, resolve_settings, run
 from adapters.cli.failures import report_errors
 from adapters.cli.picture_files import write_picture
+from adapters.cli.tables import write_table
 from adapters.http.exchange.parameters import read_id
 from adapters.pictures.picture import to_svg
 from adapters.roles.context import open_context
@@ -21,6 +22,8 @@ from engine.account.references import unique_values
 from engine.views.record import counted_columns, record_columns, record_view
 from schemas.instant import Instant, to_datetime
 from schemas.records import Record, RecordType, Schedule, body_of, called
+
+LISTED = ("id", "name", "token or other key", "state")
 
 INSTANTS = ("created_at", "updated_at", "user_updated_at", "deleted_at")
 
@@ -41,8 +44,8 @@ def _group(record_type: RecordType, collection: str) -> click.Group:
             return
         if not records:
             click.echo(f"company {company_id} has no {words}")
-        for record in records:
-            click.echo(_line(record))
+            return
+        write_table(LISTED, [_list_row(record) for record in records])
 
     @click.command(help=f"Show {a_record} (id or uuid) with every field.")
     @_drawing_option(record_type)
@@ -116,9 +119,9 @@ def _datetime(at: Instant | None) -> Any:
     return None if at is None else to_datetime(at)
 
 
-def _line(record: Record) -> str:
+def _list_row(record: Record) -> tuple[str, ...]:
     keys = ", ".join(value for _, value in unique_values(body_of(record)).values())
-    return f"{record.id:>8}  {record.body['name']:32} {keys:32} {_state(record.body)}".rstrip()
+    return str(record.id), record.body["name"], keys, _state(record.body)
 
 
 def _state(body: Mapping[str, Any]) -> str:

@@ -82,8 +82,13 @@ def test_a_newcomer_pastes_what_is_printed_sees_the_lead_to_its_end_and_stops_an
     assert leads.get("/readyz").json()["sandbox"] == ["call", "sms"]
     assert_webhooks_reach_this_machine_but_not_our_servers(ready, leads)
 
-    sent = up.paste(up.line(r"\S*leadclock leads send").replace("0100", NOT_TAKEN))
+    line = up.line(r"\S*leadclock leads send").replace("0100", NOT_TAKEN)
+    sent = up.paste(line)
     assert sent.returncode == 0, sent.stderr
+    assert re.match(r"lead \d+: created; ", sent.stdout), sent.stdout
+    refused = up.paste(re.sub(r"lt_[\w-]+", "lt_of_no_one", line))
+    assert refused.returncode == 1
+    assert "unknown_lead_token" in refused.stdout
     up.until(lambda: len(leads.all()) == 2, seconds=10)
     leads.close()
     stop(up)
@@ -122,9 +127,10 @@ def assert_the_commands_tell(up: UpProcess, lead: dict[str, Any]) -> None:
     assert tail.returncode == 0, tail.stderr
     shown = up.run("leads", "show", str(lead["id"]))
     assert shown.returncode == 0, shown.stderr
-    for shown_lead in (tail.stdout, shown.stdout):
-        for word in ("lead.scheduled", "command.emitted", "delivered", "connected_buyer", "accepted"):
-            assert word in shown_lead, shown_lead
+    for word in ("lead.scheduled", "command.emitted", "delivered", "connected_buyer", "accepted"):
+        assert word in tail.stdout, tail.stdout
+    for word in ("Planned", "Call goes out", "Text: delivered", "Call: connected buyer", "E-mail: accepted"):
+        assert word in shown.stdout, shown.stdout
     kept = json.loads(up.run("mail", "--json").stdout)
     assert [mail["recipients"] for mail in kept] == [["ada@example.com"]]
     assert "Ada" in kept[0]["subject"]

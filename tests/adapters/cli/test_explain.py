@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 import sys
 from asyncio.subprocess import PIPE, STDOUT
 from collections.abc import AsyncIterator
@@ -175,7 +176,11 @@ async def assert_the_other_commands_answer(ask: Any, lead: dict[str, Any], compa
     listed = msgspec.json.decode((await ask("leads list --json --status", lead["status"]))[1])
     assert ([row["uuid"] for row in listed["leads"]], listed["next_cursor"]) == ([lead["uuid"]], 0)
     assert NUMBER in (await ask("leads list --number", NUMBER))[1]
+    assert "next action (UTC)" in (await ask("leads list"))[1]
     assert "no lead" in (await ask("leads list --status opt_out"))[1]
+    for_people = (await ask("leads show", lead["uuid"]))[1]
+    assert re.search(r"^when \(America/New_York\) +what +details$", for_people, re.MULTILINE), for_people
+    assert re.search(r"^20\d\d-\d\d-\d\d \d\d:\d\d:\d\d -0[45]00  Created", for_people, re.MULTILINE), for_people
     shown = msgspec.json.decode((await ask("leads show --json", lead["uuid"]))[1])
     assert shown["lead"]["caller_id"] == NUMBER
     assert "lead.created" in {fact["type"] for fact in shown["history"]}

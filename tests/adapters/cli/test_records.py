@@ -73,7 +73,8 @@ async def test_the_list_of_schedules_says_what_is_paused_unpublished_or_has_a_dr
 
     _, output = await ask("schedules list")
 
-    lines = [line for line in output.splitlines() if not line.startswith("(using")]
+    headings, *lines = [line for line in output.splitlines() if not line.startswith("(using")]
+    assert headings.split() == ["id", "name", "token", "or", "other", "key", "state"]
     found = {line.split()[1]: (line.split()[2], " ".join(line.split()[3:])) for line in lines}
     assert {name: state for name, (_, state) in found.items()} == {
         "Live": "",
