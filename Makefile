@@ -8,7 +8,7 @@ ONLY ?=
 MINUTES ?= 60
 
 .DEFAULT_GOAL := help
-.PHONY: help install up test test-kit test-clients test-api lint format bench bench-large planted prove prove-caps prove-fair prove-texts prove-clocks faults lock
+.PHONY: help install up browser test test-kit test-clients test-api lint format bench bench-large planted prove prove-caps prove-fair prove-texts prove-clocks faults lock
 
 help:  ## List the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s  %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -19,7 +19,10 @@ install:  ## Create .venv with the pinned dependencies (PYTHON=python3.12 choose
 up: install  ## Run everything on this machine: broker, database, all roles, a demo company (ARGS="--port 9000").
 	@$(BIN)/leadclock up $(ARGS)
 
-test: install lint  ## Run the whole suite as CI does: linters, types, the direction of imports, then every test (ARGS="-k opt_out").
+browser:  ## Install Debian's Chromium as root, for the tests of the console; does nothing where a Chromium is found.
+	@deploy/browser.sh
+
+test: install lint  ## Run the whole suite as CI does: linters, types, the direction of imports, then every test (ARGS="-k opt_out", "-m 'not browser'").
 	@$(BIN)/pytest -n 2 --dist loadfile --ignore tests/kit --ignore tests/clients $(ARGS)
 
 test-kit: install  ## Check image, Compose file, Helm chart, systemd units, alerts and dashboards by the programs that read them (installs those).

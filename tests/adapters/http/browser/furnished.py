@@ -1,0 +1,84 @@
+"""What does a company have whose pages are opened in a test? Something of everything that a page can show."""
+
+import re
+from typing import Any
+
+from msgspec import Struct
+
+from tests.adapters.http.conftest import DAYTIME_ZONE, Company, Town
+from tests.adapters.http.test_operator import dead_letter
+
+NUMBER = "+12125550123"
+OURS = "+12125550150"
+
+STEPS: list[dict[str, Any]] = [
+    {"id": "call-1", "kind": "call", "retry": {"no_answer": {"delay": "2h", "max": 2}}},
+    {"id": "pause", "kind": "wait", "duration": "1d"},
+    {"id": "text-1", "kind": "sms", "template": "Hi {{first_name}}"},
+    {"id": "where", "kind": "branch", "rules": [{"if": ["state:CA"], "goto": "mail-1"}], "else": "mail-1"},
+    {"id": "mail-1", "kind": "email", "subject": "Still interested?", "template": "Hello"},
+]
+HOURS = {"call": [{"days": ["mon", "tue", "wed", "thu", "fri"], "open": "09:00", "close": "20:00"}]}
+
+_PLACEHOLDER = re.compile(r"(\w+)/\{\w+:\w+\}")
+
+
+class Furnished(Struct, frozen=True):
+    """What was made, by the part of a path that comes before its id."""
+
+    ids: dict[str, str]
+
+    def path(self, pattern: str) -> str:
+        """Return the path of a page, with the id of a record that there is."""
+        for before in _PLACEHOLDER.findall(pattern):
+            assert before in self.ids, f"Name in `{__name__}` the record with which {pattern} is opened."
+        return _PLACEHOLDER.sub(lambda found: f"{found[1]}/{self.ids[found[1]]}", pattern)
+
+
+async def furnish(town: Town, company: Company) -> Furnished:
+    """Give a company a lead that was called and has written, records of each kind, and a dead letter."""
+    group = await company.record("buyer_groups", {"name": "Closers", "concurrency_cap_limit": 3})
+    limits = {"attempt_daily_limit": 5, "concurrency_cap_limit": 2}
+    buyer = await company.record("buyers", {"name": "Bright Roofs", "number": "+12125550160", **limits})
+    await company.record("buyers", {"name": "Full Roofs", "number": "+12125550161", "attempt_daily_limit": 0})
+    offer = await company.record("offers", {"name": "Solar"})
+    await company.record("numbers", {"number": OURS, "offer_id": offer["id"]})
+    agent = await company.record("agents", {"name": "Grace"})
+    suppression_list = await company.record("suppression_lists", {"name": "Complained"})
+    schedule = await company.schedule(name="Winter", steps=STEPS, windows=HOURS)
+    await _send(company, "PUT", f"schedules/{schedule['id']}", steps=STEPS[:3], draft=True)
+    await company.schedule(name="Summer", paused=True)
+    lead = await submit(company, schedule, NUMBER, full_name="Ada Lovelace", data={"roof": "slate"})
+    await submit(company, schedule, "+12125550124", full_name="Grace Hopper", state_province="CA")
+    stopped = await submit(company, schedule, "+12125550125", email="ada@example.org")
+    await _send(company, "PATCH", f"leads/{stopped['id']}", schedule_stop=True)
+    call = {"from": NUMBER, "to": OURS, "call_ref": f"furnished-{company.id}"}
+    await _send(company, "POST", "calls/received", **call, state="ringing")
+    text = {"from": NUMBER, "to": OURS, "text_ref": f"furnished-{company.id}", "body": "please stop texting about the roof"}
+    await _send(company, "POST", "texts/received", **text)
+    letter = await dead_letter(town)
+    return Furnished(
+        {
+            "leads": str(lead["id"]),
+            "schedules": str(schedule["id"]),
+            "buyers": str(buyer["id"]),
+            "buyer_groups": str(group["id"]),
+            "agents": str(agent["id"]),
+            "suppression_lists": str(suppression_list["id"]),
+            "dead_letters": str(letter["id"]),
+        }
+    )
+
+
+async def submit(company: Company, schedule: dict[str, Any], number: str, **fields: Any) -> dict[str, Any]:
+    """Submit a lead, and return it."""
+    given = {"lead_token": schedule["lead_token"], "caller_id": number, "time_zone": DAYTIME_ZONE, **fields}
+    made: dict[str, Any] = (await _send(company, "POST", "leads", **given))["lead"]
+    return made
+
+
+async def _send(company: Company, method: str, path: str, **fields: Any) -> dict[str, Any]:
+    answer = await company.send(method, f"/api/v1/{path}", json=fields)
+    assert answer.status_code < 300, answer.text
+    found: dict[str, Any] = answer.json()
+    return found
