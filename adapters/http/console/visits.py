@@ -11,7 +11,7 @@ from typing import Any, Literal, cast
 from msgspec import Struct
 
 from adapters.http.console.api_calls import REFUSED, ApiAnswer, ApiCalls, decode, is_granted_to
-from adapters.http.console.origins import csrf_token
+from adapters.http.console.origins import CSRF_HEADER, csrf_token
 from adapters.http.console.rendering import HEADERS, HTML, render
 from adapters.http.console.shared_answers import SharedAnswers, sharing_key
 from adapters.http.exchange.access import Access, forwarded_for
@@ -164,7 +164,8 @@ class Visit:
     def page(self, template: str, *, status: int = 200, **values: Any) -> Reply:
         """Return a page, or a part of one, made by a template."""
         content = render(template, {**self._common(), **values})
-        return Reply(status=status, content=content, media_type=HTML, headers={**HEADERS, **self.headers})
+        headers = {**HEADERS, CSRF_HEADER: self.csrf, **self.headers}  # an open page goes on after a new sign-in by it
+        return Reply(status=status, content=content, media_type=HTML, headers=headers)
 
     def go_to(self, path: str) -> Reply:
         """Return the answer that makes the browser load a page of the console."""

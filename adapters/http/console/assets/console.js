@@ -21,25 +21,65 @@
     place.replaceChildren(box);
   };
   const signIn = () => ({ href: "/console/sign-in?next=/console", text: "Sign in in another tab" });
-  document.addEventListener("htmx:sendError", () => say("bad", "The server does not answer. What you typed is kept; this page goes on by itself once it does."));
-  document.addEventListener("htmx:timeout", () => say("bad", "The server takes too long to answer. What you typed is kept."));
-  document.addEventListener("htmx:responseError", (event) => {
-    const status = event.detail.xhr.status;
+  const silent = () => say("bad", "The server does not answer. What you typed is kept; this page goes on by itself once it does.");
+  // The token of the page is its session's. After a new sign-in in another tab each answer brings the new one.
+  const renew = (token) => {
+    const old = JSON.parse(document.body.getAttribute("hx-headers") || "{}")["X-CSRF-Token"];
+    if (!token || token === old) return false;
+    document.body.setAttribute("hx-headers", JSON.stringify({ "X-CSRF-Token": token }));
+    for (const field of document.querySelectorAll("input[name=csrf]")) field.value = token;
+    return true;
+  };
+  const explain = (status, text, isRenewed) => {
     if (status === 401) say("warn", "Your session has ended. What you typed is kept.", signIn());
+    else if (status === 403 && isRenewed) say("warn", "You have signed in again since. What you typed is kept: send it once more.");
     else if (status === 503) say("bad", "The database or the broker is away. What you typed is kept; try again in a moment.");
     else if (status === 429) say("warn", "Too many requests in a row. Wait a few seconds.");
     else {
-      const answer = new DOMParser().parseFromString(event.detail.xhr.responseText, "text/html");
+      const answer = new DOMParser().parseFromString(text, "text/html");
       say("bad", (answer.body.textContent || "This was refused.").replace(/\s+/g, " ").trim().slice(0, 600));
     }
+  };
+  document.addEventListener("htmx:sendError", silent);
+  document.addEventListener("htmx:timeout", () => say("bad", "The server takes too long to answer. What you typed is kept."));
+  document.addEventListener("htmx:responseError", (event) => {
+    const xhr = event.detail.xhr;
+    explain(xhr.status, xhr.responseText, renew(xhr.getResponseHeader("X-CSRF-Token")));
   });
   document.addEventListener("htmx:afterOnLoad", (event) => {
-    if (event.detail.xhr.status < 400 && notice()) notice().replaceChildren();
+    const xhr = event.detail.xhr;
+    if (xhr.status >= 400) return;
+    renew(xhr.getResponseHeader("X-CSRF-Token"));
+    if (notice()) notice().replaceChildren();
   });
-  // Buttons that cannot be taken back ask first; the question is in the page, and so in the language of the page.
+  // A form is sent without leaving its page: a refusal, an ended session and an outage lose nothing that was typed.
+  const sending = new WeakSet();
+  const send = async (form, data) => {
+    const target = form.getAttribute("action") || location.href;
+    const body = form.enctype === "multipart/form-data" ? data : new URLSearchParams(data);
+    const answer = await fetch(target, { method: "POST", body, headers: { "HX-Request": "true" } });
+    const text = await answer.text();
+    const isRenewed = renew(answer.headers.get("X-CSRF-Token"));
+    const next = answer.headers.get("HX-Redirect");
+    const main = new DOMParser().parseFromString(text, "text/html").querySelector("main");
+    if (next) location.assign(next);
+    else if (!main) explain(answer.status, text, isRenewed);
+    else {
+      document.querySelector("main").replaceWith(main);
+      window.htmx.process(main);
+      main.focus();
+    }
+  };
   document.addEventListener("submit", (event) => {
-    const question = event.submitter && event.submitter.dataset.ask;
-    if (question && !window.confirm(question)) event.preventDefault();
+    const form = event.target, button = event.submitter;
+    // What cannot be taken back asks first; the question is in the page, and so in the language of the page.
+    const question = button && button.dataset.ask;
+    if (question && !window.confirm(question)) return event.preventDefault();
+    if (event.defaultPrevented || form.getAttribute("method") !== "post") return;
+    event.preventDefault();
+    if (sending.has(form)) return;
+    sending.add(form);
+    send(form, new FormData(form, button)).catch(silent).finally(() => sending.delete(form));
   });
   // The queue of texts is worked by keys while one of them has the focus: j and k move, y and n press its buttons.
   document.addEventListener("keydown", (event) => {

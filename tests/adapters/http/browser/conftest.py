@@ -72,6 +72,8 @@ class Window:
         self.faults: list[str] = [] if faults is None else faults
         """Errors of all tabs. A test that expects some reads and clears them."""
         self.dialogs: list[str] = []
+        """What the page asked. A test says in `agrees` whether the person agrees."""
+        self.agrees = True
         self._watch(page)
 
     async def tab(self) -> "Window":
@@ -94,13 +96,14 @@ class Window:
         await page.get_by_role("button", name="Sign in").click()
         await expect(page.get_by_role("button", name="Sign out")).to_be_visible()
 
-    async def sign_in_as_operator(self, town: Town) -> None:
-        """Let the person in as an operator as well."""
+    async def sign_in_as_operator(self, town: Town) -> str:
+        """Let the person in as an operator as well; return the public half of the key."""
         operator = await operator_of(town)
         await self.open("/console/sign-in?for=operator")
         await self.page.get_by_label("Operator key").fill(f"{operator.public_key}.{PRIVATE}")
         await self.page.get_by_role("button", name="Use this key").click()
         await expect(self.page.get_by_role("button", name="Sign out")).to_be_visible()
+        return operator.public_key
 
     async def axe(self) -> list[str]:
         """Return the violations of WCAG 2.2 AA that axe finds on the open page."""
@@ -141,7 +144,7 @@ class Window:
 
     async def _dialog(self, dialog: Dialog) -> None:
         self.dialogs.append(dialog.message)
-        await dialog.accept()
+        await (dialog.accept() if self.agrees else dialog.dismiss())
 
 
 class Windows:
@@ -174,11 +177,18 @@ class Windows:
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def windows(town: Town) -> AsyncIterator[Windows]:
-    """A browser for the tests of a file, and the console of their deployment on a port of loopback."""
+async def chromium() -> AsyncIterator[Browser]:
+    """The system's Chromium, one process for the tests of a file."""
     path = find_browser()
     expect.set_options(timeout=WAIT_MILLISECONDS)
-    async with serving(town.app, host="127.0.0.1", port=0) as port, async_playwright() as playwright:
+    async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(executable_path=path, args=ARGUMENTS)
-        yield Windows(browser, f"http://127.0.0.1:{port}")
+        yield browser
         await browser.close()
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def windows(town: Town, chromium: Browser) -> AsyncIterator[Windows]:
+    """The console of a deployment on a port of loopback, for the tests of a file."""
+    async with serving(town.app, host="127.0.0.1", port=0) as port:
+        yield Windows(chromium, f"http://127.0.0.1:{port}")
