@@ -1,6 +1,7 @@
 """What does a company have whose pages are opened in a test? Something of everything that a page can show."""
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 from msgspec import Struct
@@ -35,28 +36,36 @@ class Furnished(Struct, frozen=True):
         return _PLACEHOLDER.sub(lambda found: f"{found[1]}/{self.ids[found[1]]}", pattern)
 
 
-async def furnish(town: Town, company: Company) -> Furnished:
-    """Give a company a lead that was called and has written, records of each kind, and a dead letter."""
-    group = await company.record("buyer_groups", {"name": "Closers", "concurrency_cap_limit": 3})
+async def furnish(town: Town, company: Company, words: Callable[[str], str] = str) -> Furnished:
+    """Give a company a lead that was called and has written, records of each kind, and a dead letter.
+
+    Whatever a person writes is what `words` makes of it.
+    """
+    group = await company.record("buyer_groups", {"name": words("Closers"), "concurrency_cap_limit": 3})
     limits = {"attempt_daily_limit": 5, "concurrency_cap_limit": 2}
-    buyer = await company.record("buyers", {"name": "Bright Roofs", "number": "+12125550160", **limits})
-    await company.record("buyers", {"name": "Full Roofs", "number": "+12125550161", "attempt_daily_limit": 0})
-    offer = await company.record("offers", {"name": "Solar"})
+    buyer = await company.record("buyers", {"name": words("Bright Roofs"), "number": "+12125550160", **limits})
+    await company.record("buyers", {"name": words("Full Roofs"), "number": "+12125550161", "attempt_daily_limit": 0})
+    offer = await company.record("offers", {"name": words("Solar")})
     await company.record("numbers", {"number": OURS, "offer_id": offer["id"]})
-    agent = await company.record("agents", {"name": "Grace"})
-    suppression_list = await company.record("suppression_lists", {"name": "Complained"})
-    schedule = await company.schedule(name="Winter", steps=STEPS, windows=HOURS)
+    agent = await company.record("agents", {"name": words("Grace")})
+    suppression_list = await company.record("suppression_lists", {"name": words("Complained")})
+    schedule = await company.schedule(name=words("Winter"), steps=STEPS, windows=HOURS)
     await _send(company, "PUT", f"schedules/{schedule['id']}", steps=STEPS[:3], draft=True)
-    await company.schedule(name="Summer", paused=True)
-    lead = await submit(company, schedule, NUMBER, full_name="Ada Lovelace", data={"roof": "slate"})
-    await submit(company, schedule, "+12125550124", full_name="Grace Hopper", state_province="CA")
+    await company.schedule(name=words("Summer"), paused=True)
+    lead = await submit(company, schedule, NUMBER, full_name=words("Ada Lovelace"), data={words("roof"): words("slate")})
+    await submit(company, schedule, "+12125550124", full_name=words("Grace Hopper"), state_province="CA")
     stopped = await submit(company, schedule, "+12125550125", email="ada@example.org")
     await _send(company, "PATCH", f"leads/{stopped['id']}", schedule_stop=True)
     call = {"from": NUMBER, "to": OURS, "call_ref": f"furnished-{company.id}"}
     await _send(company, "POST", "calls/received", **call, state="ringing")
-    text = {"from": NUMBER, "to": OURS, "text_ref": f"furnished-{company.id}", "body": "please stop texting about the roof"}
+    text = {
+        "from": NUMBER,
+        "to": OURS,
+        "text_ref": f"furnished-{company.id}",
+        "body": words("please stop texting about the roof"),
+    }
     await _send(company, "POST", "texts/received", **text)
-    letter = await dead_letter(town)
+    letter = await dead_letter(town, words("{").encode())
     return Furnished(
         {
             "leads": str(lead["id"]),
