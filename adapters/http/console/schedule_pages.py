@@ -109,9 +109,9 @@ def _applies(key: str, schedule: Mapping[str, Any]) -> bool:
 
 
 async def _live_counts(visit: Visit, category: str, filters: Mapping[str, Any]) -> dict[str, int] | None:
-    """Return the live leads of each group, by its name; None where no team of the visitor counts leads."""
+    """Return the live leads of each group, by its name; None where no team of the visitor counts those."""
     answer = await visit.look("report_leads", {"category": category, **filters})
-    if answer is None:
+    if answer is None or "live_count" not in answer["totals"]:
         return None
     return {str(row["category"]): int(row["live_count"]) for row in answer["reports"]}
 

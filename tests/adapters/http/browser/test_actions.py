@@ -7,8 +7,8 @@ from playwright.async_api import Page, expect
 
 from adapters.postgres.operators import PostgresOperators
 from tests.adapters.http.browser.conftest import Window, Windows
-from tests.adapters.http.browser.furnished import NUMBER, submit
 from tests.adapters.http.console_browser import PASSWORD
+from tests.adapters.http.furnished import NUMBER, submit
 from tests.adapters.http.test_operator import dead_letter
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.browser]

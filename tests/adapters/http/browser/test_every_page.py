@@ -15,7 +15,7 @@ from playwright.async_api import APIResponse, Page
 from adapters.http.console.page_table import PAGES
 from adapters.http.console.visits import ConsolePage
 from tests.adapters.http.browser.conftest import DESK, TELEPHONE, Window, Windows
-from tests.adapters.http.browser.furnished import Furnished, furnish
+from tests.adapters.http.furnished import Furnished, furnish
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.browser]
 

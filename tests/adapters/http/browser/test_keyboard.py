@@ -6,8 +6,8 @@ import pytest
 from playwright.async_api import Locator, Page, expect
 
 from tests.adapters.http.browser.conftest import Windows
-from tests.adapters.http.browser.furnished import NUMBER, submit
 from tests.adapters.http.console_browser import PASSWORD, invite
+from tests.adapters.http.furnished import NUMBER, submit
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.browser]
 

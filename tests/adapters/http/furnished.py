@@ -9,7 +9,7 @@ from msgspec import Struct
 from tests.adapters.http.conftest import DAYTIME_ZONE, Company, Town
 from tests.adapters.http.test_operator import dead_letter
 
-NUMBER = "+12125550123"
+NUMBER = "+12125550187"
 OURS = "+12125550150"
 
 STEPS: list[dict[str, Any]] = [
@@ -21,7 +21,7 @@ STEPS: list[dict[str, Any]] = [
 ]
 HOURS = {"call": [{"days": ["mon", "tue", "wed", "thu", "fri"], "open": "09:00", "close": "20:00"}]}
 
-_PLACEHOLDER = re.compile(r"(\w+)/\{\w+:\w+\}")
+_PLACEHOLDER = re.compile(r"([\w-]+)/\{\w+:\w+\}")
 
 
 class Furnished(Struct, frozen=True):
@@ -65,6 +65,8 @@ async def furnish(town: Town, company: Company, words: Callable[[str], str] = st
         "body": words("please stop texting about the roof"),
     }
     await _send(company, "POST", "texts/received", **text)
+    wanted = {"filter": {"schedule_id": schedule["id"]}, "description": words("Stop them")}
+    job = (await _send(company, "POST", "lead_bulk_jobs", action="stop", leads_max=10, **wanted))["lead_bulk_job"]
     letter = await dead_letter(town, words("{").encode())
     return Furnished(
         {
@@ -73,7 +75,8 @@ async def furnish(town: Town, company: Company, words: Callable[[str], str] = st
             "buyers": str(buyer["id"]),
             "buyer_groups": str(group["id"]),
             "agents": str(agent["id"]),
-            "suppression_lists": str(suppression_list["id"]),
+            "lists": str(suppression_list["id"]),
+            "bulk-jobs": str(job["id"]),
             "dead_letters": str(letter["id"]),
         }
     )
