@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import pytest
 import pytest_asyncio
-from playwright.async_api import APIResponse, Page
+from playwright.async_api import APIResponse, Page, expect
 
 from adapters.http.console.page_table import PAGES
 from adapters.http.console.visits import ConsolePage
@@ -94,6 +94,22 @@ async def test_a_page_weighs_less_than_300_kilobytes_with_its_files(seeing: Visi
     for url in set(re.findall(r'"(/console/assets/[^"]+)"', text)):
         weight += len(gzip.compress(await (await seeing.ask(url)).body()))
     assert weight < WEIGHT_MAX
+
+
+async def test_each_page_of_a_company_without_data_says_something_and_is_readable(company: Any, windows: Windows) -> None:
+    async with windows.of(company) as window:
+        for row in PAGES:
+            if row.label and row.access == "user":
+                page = await window.open(row.path)
+                await show_all(page)
+                assert await page.locator("main :is(.empty, .says, table):visible").all_text_contents(), row.path
+                assert await window.axe() == [], row.path
+        page = await window.open("/console")
+        await expect(page.get_by_text("Create a schedule first")).to_be_visible()
+        page = await window.open("/console/schedules")
+        await expect(page.get_by_text("There is no schedule yet. Create one with")).to_be_visible()
+        page = await window.open("/console/leads")
+        await expect(page.get_by_text("No lead yet")).to_be_visible()
 
 
 async def test_axe_finds_what_is_wrong_on_a_page(seeing: Visitor) -> None:
