@@ -1,6 +1,7 @@
 """Which pages does the console have? Every route, in the order of the navigation. A page that is not built is not here."""
 
 from adapters.http.console import (
+    agent_page,
     bulk_pages,
     buyers_page,
     compliance_page,
@@ -25,6 +26,7 @@ PAGES: tuple[ConsolePage, ...] = (
     *forecast_page.PAGES,
     *buyers_page.PAGES,
     *reports_page.PAGES,
+    *agent_page.PAGES,
     *compliance_page.PAGES,
     *dialling_page.PAGES,
     *operations_page.PAGES,

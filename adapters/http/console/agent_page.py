@@ -1,0 +1,292 @@
+"""What does somebody need who talks to leads? Their status, the call that they speak in and its lead, callbacks, messages.
+
+The page is that of the agent who has the visitor's e-mail address. Who may change agents opens any agent's page. An open
+page of one's own sends the heartbeats of the agent: half a minute after it was closed the agent is offline.
+
+Answers about one agent are not shared between visitors, whose teams may be the same: each is asked for by who reads it.
+"""
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any
+
+from adapters.http.console.rendering import instant_of
+from adapters.http.console.visits import ConsolePage, Visit, rows_of
+from adapters.http.exchange.exchange import Reply
+from adapters.http.exchange.problems import ProblemError
+from adapters.http.schema.inputs import NOTES_LENGTH_MAX
+from engine.calendar.zones import resolve_local
+from engine.views.call import CALL_COLUMNS
+from engine.views.lead_columns import LEAD_COLUMNS
+from engine.views.record import record_columns
+from schemas.instant import MINUTE, Instant, to_rfc3339
+
+PATH = "/console/agent"
+
+AGENTS_READ = 100
+"""Agents that a search by e-mail address may find, and that are listed for who may open their pages."""
+
+CALLS_READ = 50
+"""Newest calls of the agent: the one on the line, and those whose leads may have a callback."""
+
+RECORDS_READ = 100
+"""Statuses and dispositions that are offered."""
+
+WRAP_UP = 30 * MINUTE
+"""How long after its end a call without a disposition stays on the page."""
+
+CALLS_SHOWN = 8
+
+ID_DIGITS_MAX = 16
+"""Of an id, which is below 2^53."""
+
+DONE = {
+    "status": "Your status is set.",
+    "call": "What you said of the call is stored.",
+    "message": "The message is acknowledged.",
+}
+
+
+async def show(visit: Visit) -> Reply:
+    """Show the page of an agent, or the agents, where the visitor is none."""
+    agent_id = await _agent_id(visit)
+    if agent_id is None:
+        return await _choose(visit)
+    return await _page(visit, agent_id, 200, {})
+
+
+async def show_part(visit: Visit) -> Reply:
+    """Show what changes; a call that begins while none is open is put beside it."""
+    agent_id = await _agent_id(visit)
+    if agent_id is None:
+        raise ProblemError("not_found", "There is no such agent any more.")
+    found = await _found(visit, agent_id)
+    call = found["call"]
+    is_idle = str(visit.query.get("open_call", "")) == ""
+    work = await _work(visit, call) if call is not None and is_idle else None
+    return visit.page("agent_part.html", **found, work=work, opened=str(visit.query.get("open_call", "")))
+
+
+async def beat(visit: Visit) -> Reply:
+    """Say that the page of the visitor's own agent is open."""
+    own = await _own_id(visit)
+    if own is None:
+        raise ProblemError("not_found", "You are no agent.")
+    await visit.fetch("send_agent_heartbeat", path={"id": own})
+    return visit.page("nothing.html")
+
+
+async def set_status(visit: Visit) -> Reply:
+    """Set the status that a button names."""
+    agent_id = await _required_id(visit)
+    fields = {"collaborator_id": agent_id, "agent_status_id": str(visit.form.get("agent_status_id", ""))}
+    await visit.fetch("set_agent_status", fields)
+    return visit.go_to(_url(visit, "status"))
+
+
+async def acknowledge(visit: Visit) -> Reply:
+    """Say that the agent has read a message."""
+    agent_id = await _required_id(visit)
+    message = visit.request.path_params["message"]
+    await visit.fetch("acknowledge_agent_message", {"collaborator_id": agent_id}, path={"id": message})
+    return visit.go_to(_url(visit, "message"))
+
+
+async def judge(visit: Visit) -> Reply:
+    """Store how a call went."""
+    agent_id, call_id = await _required_id(visit), str(visit.request.path_params["call"])
+    typed = {name: str(visit.form.get(name, "")).strip() for name in ("call_disposition_id", "notes", "callback")}
+    fields: dict[str, Any] = {}
+    if _lines(typed["notes"]) != _lines(str(visit.form.get("notes_before", ""))):
+        fields["agent_call_disposition_notes"] = typed["notes"]
+    if typed["call_disposition_id"]:
+        fields["call_disposition_id"] = typed["call_disposition_id"]
+    if typed["callback"]:
+        fields["schedule_callback_at"] = _read_local(typed["callback"], visit.zone)
+    answer = await visit.call("update_call", fields, path={"id": call_id})
+    if answer.is_refused:
+        return await _page(
+            visit, agent_id, answer.status, {"problem": answer.content, "typed": typed, "asked_call": call_id}
+        )
+    return visit.go_to(_url(visit, "call"))
+
+
+async def _page(visit: Visit, agent_id: int, status: int, more: Mapping[str, Any]) -> Reply:
+    asked = str(more.get("asked_call") or visit.query.get("call", ""))
+    found = await _found(visit, agent_id)
+    chosen = await _call(visit, asked) if asked else found["call"]
+    shown = {
+        "problem": None,
+        "is_away": False,
+        "title": str(found["agent"]["name"] or found["agent"]["id"]),
+        "own": await _own_id(visit) == agent_id,
+        "done": DONE.get(str(visit.query.get("done", ""))),
+        "opened": str(chosen["id"]) if chosen else "",
+        "work": await _work(visit, chosen, more.get("typed")) if chosen else None,
+        **{name: value for name, value in more.items() if name == "problem"},
+    }
+    return visit.page("agent.html", status=status, **{**found, **shown})
+
+
+async def _choose(visit: Visit) -> Reply:
+    answer = await visit.fetch("list_agents", {"per_page": AGENTS_READ})
+    agents = [_filled(row, record_columns("agent")) for row in rows_of(answer)]
+    return visit.page("agents.html", title="Agent", agents=agents, can_open=visit.may("update_agent"), most=AGENTS_READ)
+
+
+async def _found(visit: Visit, agent_id: int) -> dict[str, Any]:
+    """Return what changes on the page of an agent. Raises `ApiRefusedError` where it is not the visitor's."""
+    questions: tuple[Any, ...] = (
+        visit.fetch("show_agent", path={"id": agent_id}),
+        visit.look("list_agent_statuses", {"per_page": RECORDS_READ}),
+        _asked(visit, "list_messages_of_agent", {}, {"id": agent_id}),
+        _asked(visit, "list_calls", {"agent_id": agent_id, "per_page": CALLS_READ}),
+    )
+    agent, statuses, messages, calls = await asyncio.gather(*questions)
+    rows = [] if calls is None else [_filled(row, CALL_COLUMNS) for row in rows_of(calls)]
+    return {
+        "agent": _filled(agent["agent"], record_columns("agent")),
+        "statuses": None if statuses is None else _sorted(rows_of(statuses), "agent_status"),
+        "messages": None
+        if messages is None
+        else [_filled(row, record_columns("agent_message")) for row in rows_of(messages)],
+        "calls": None if calls is None else rows[:CALLS_SHOWN],
+        "call": _current(rows, visit.now),
+        "callbacks": await _callbacks(visit, rows),
+        "agent_query": _agent_query(visit),
+    }
+
+
+def _current(calls: Iterable[Mapping[str, Any]], now: Instant) -> Mapping[str, Any] | None:
+    """Return the call on the line, else the newest one that has just ended and of which nothing was said yet."""
+    newest = list(calls)
+    for call in newest:
+        if call["in_progress"]:
+            return call
+    for call in newest:
+        ended_at = instant_of(call["ended_at"])
+        if ended_at is not None and ended_at > now - WRAP_UP and call["call_disposition_id"] is None:
+            return call
+    return None
+
+
+async def _callbacks(visit: Visit, calls: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]] | None:
+    """Return the leads of these calls that were promised a callback, the next one first."""
+    ids = sorted({call["lead_id"] for call in calls if call["lead_id"] is not None})
+    if not ids:
+        return [] if visit.may("list_leads") else None
+    answer = await _asked(visit, "list_leads", {"ids": ",".join(map(str, ids)), "page": 1, "per_page": CALLS_READ})
+    rows = None if answer is None else [_filled(row, LEAD_COLUMNS) for row in rows_of(answer)]
+    return None if rows is None else sorted((row for row in rows if row["callback_at"]), key=lambda row: row["callback_at"])
+
+
+async def _call(visit: Visit, reference: str) -> Mapping[str, Any] | None:
+    answer = await visit.call("show_call", path={"id": reference}) if visit.may("show_call") else None
+    return None if answer is None or answer.is_refused else _filled(answer.content["call"], CALL_COLUMNS)
+
+
+async def _work(visit: Visit, call: Mapping[str, Any], typed: Any = None) -> dict[str, Any]:
+    """Return what the panel of a call shows: its lead, the script of it, and what can be said of it."""
+    lead = await _asked(visit, "show_lead", {}, {"id": call["lead_id"]}) if call["lead_id"] is not None else None
+    dispositions = await visit.look("list_call_dispositions", {"per_page": RECORDS_READ})
+    return {
+        "call": call,
+        "lead": None if lead is None else _filled(lead["lead"], LEAD_COLUMNS),
+        "dispositions": [] if dispositions is None else _sorted(rows_of(dispositions), "call_disposition"),
+        "notes_max": NOTES_LENGTH_MAX,
+        "typed": typed
+        or {
+            "call_disposition_id": str(call["call_disposition_id"] or ""),
+            "notes": call["agent_call_disposition_notes"] or "",
+            "callback": "",
+        },
+    }
+
+
+async def _asked(
+    visit: Visit, name: str, fields: Mapping[str, Any], path: Mapping[str, Any] | None = None
+) -> Mapping[str, Any] | None:
+    """Return what an operation answers to this visitor; None where it refuses or is not granted."""
+    if not visit.may(name):
+        return None
+    answer = await visit.call(name, fields, path=path)
+    return None if answer.is_refused else answer.content
+
+
+async def _agent_id(visit: Visit) -> int | None:
+    """Return whose page is asked for: an agent of the address, else the visitor's own. Whether it may be is the API's."""
+    text = str(visit.query.get("agent", "") or visit.form.get("agent", ""))
+    if text.isascii() and text.isdigit() and len(text) <= ID_DIGITS_MAX:
+        return int(text)
+    return await _own_id(visit)
+
+
+async def _required_id(visit: Visit) -> int:
+    """Return the agent that a button is about. Raises `ProblemError` where there is none."""
+    found = await _agent_id(visit)
+    if found is None:
+        raise ProblemError("not_found", "You are no agent: none has your e-mail address.")
+    return found
+
+
+async def _own_id(visit: Visit) -> int | None:
+    """Return the agent with the visitor's e-mail address."""
+    email = None if visit.access is None else visit.access.user_email
+    if email is None:
+        return None
+    answer = await visit.look("list_agents", {"fulltext": email, "per_page": AGENTS_READ})
+    rows = [] if answer is None else rows_of(answer)
+    return next((row["id"] for row in rows if row.get("user_email") == email), None)
+
+
+def _agent_query(visit: Visit) -> str:
+    """Return the agent that the address names, as digits; empty for one's own."""
+    text = str(visit.query.get("agent", "") or visit.form.get("agent", ""))
+    return text if text.isascii() and text.isdigit() and len(text) <= ID_DIGITS_MAX else ""
+
+
+def _url(visit: Visit, done: str) -> str:
+    named = _agent_query(visit)
+    return f"{PATH}?done={done}" + (f"&agent={named}" if named else "")
+
+
+def _lines(text: str) -> list[str]:
+    """Return a text as its lines: browsers end them in another way than it was stored."""
+    return text.strip().splitlines()
+
+
+def _read_local(text: str, zone: str) -> str:
+    """Return a time of the visitor's clock, as a browser sends it; what is no time is left to the API to refuse."""
+    try:
+        return to_rfc3339(resolve_local(datetime.fromisoformat(text).replace(tzinfo=None), zone))
+    except (ValueError, OverflowError):
+        return text
+
+
+def _filled(row: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
+    """Return a record with None for each field that the visitor's teams hide."""
+    return {**dict.fromkeys(names), **row}
+
+
+def _sorted(rows: Iterable[Mapping[str, Any]], record_type: str) -> list[dict[str, Any]]:
+    """Return records in the order that the company gave them."""
+    filled = [_filled(row, record_columns(record_type)) for row in rows]
+    return sorted(filled, key=lambda row: (row["sortable_order"] is None, row["sortable_order"] or 0, str(row["name"])))
+
+
+_NEEDS = ("list_agents", "show_agent")
+
+PAGES: tuple[ConsolePage, ...] = (
+    ConsolePage(path=PATH, handler=show, label="Agent", needs=_NEEDS),
+    ConsolePage(path=f"{PATH}/part", handler=show_part, needs=_NEEDS),
+    ConsolePage(path=f"{PATH}/heartbeat", handler=beat, needs=(*_NEEDS, "send_agent_heartbeat"), method="POST"),
+    ConsolePage(path=f"{PATH}/status", handler=set_status, needs=(*_NEEDS, "set_agent_status"), method="POST"),
+    ConsolePage(
+        path=f"{PATH}/messages/{{message:str}}",
+        handler=acknowledge,
+        needs=(*_NEEDS, "acknowledge_agent_message"),
+        method="POST",
+    ),
+    ConsolePage(path=f"{PATH}/calls/{{call:str}}", handler=judge, needs=(*_NEEDS, "update_call"), method="POST"),
+)
