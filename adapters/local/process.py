@@ -8,6 +8,7 @@ import asyncio
 import contextlib
 import fcntl
 import os
+import random
 import shutil
 import signal
 import socket
@@ -28,6 +29,12 @@ POLL_SECONDS = 0.05  # how often a starting or stopping process is looked at
 KILL_SECONDS = 5.0  # a killed process is gone at once; this bounds a machine that is swapping
 TAIL_LINES = 25  # what an error shows of a log: a Java stack trace's head fits
 LOG_BYTES_MAX = 10 * 1024 * 1024  # an older log is set aside at start, so two of these is all a server keeps
+
+PORTS = range(20_000, 32_000)
+"""Ports of servers of ours: below those that Linux (from 32768) and macOS (from 49152) give to outgoing connections,
+which may take a port between the moment it is chosen and the moment its server begins to listen."""
+
+PORTS_TRIED = 20
 
 
 class LocalServerError(DependencyError):
@@ -245,7 +252,8 @@ def birth(pid: int) -> str | None:
 
 def free_port(wish: int | None = None) -> int:
     """Return a free port of this machine: the wished one if it is free, else any."""
-    for port in (wish or 0, 0):
+    tried = random.sample(PORTS, PORTS_TRIED)  # not in order: two commands that start at once should not choose the same
+    for port in (*([] if wish is None else [wish]), *tried, 0):
         with socket.socket() as listener, contextlib.suppress(OSError):
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             listener.bind((LOCALHOST, port))

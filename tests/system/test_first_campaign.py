@@ -54,7 +54,8 @@ def test_the_page_leads_from_an_empty_company_to_a_report(up: UpProcess) -> None
     assert re.search(r"^8,caller_id,", checked, re.MULTILINE), checked
     assert sent.startswith("6 leads were sent, 1 lines were refused")
 
-    listed = paste("6", "6")[0].splitlines()
+    headings, *listed = paste("6", "6")[0].splitlines()
+    assert headings.startswith("id  ")
     assert len(listed) == 6
     up.until(lambda: all_ended(paste("7", "7")[0]), seconds=WALK_SECONDS)
     reports = paste("7", "7")[0]

@@ -83,6 +83,7 @@ async def test_a_page_runs_nothing_but_its_own_script_and_stands_in_no_frame(tow
         "default-src": ["'none'"],
         "script-src": ["'self'"],
         "style-src": ["'self'"],
+        "img-src": ["'self'"],
         "base-uri": ["'none'"],
         "form-action": ["'none'"],
         "frame-ancestors": ["'none'"],
@@ -91,7 +92,7 @@ async def test_a_page_runs_nothing_but_its_own_script_and_stands_in_no_frame(tow
     page = Page()
     page.feed(answer.text)
     assert page.inline == [], "the policy would not let it run"
-    assert set(page.taken) == {f"{DOCUMENTATION_PATH}/page.css", f"{DOCUMENTATION_PATH}/page.js"}
+    assert set(page.taken) == {f"{DOCUMENTATION_PATH}/{name}" for name in ("page.css", "page.js", "icon.svg")}
 
 
 async def test_the_page_gets_its_style_and_script_under_their_own_types(town: Any) -> None:
