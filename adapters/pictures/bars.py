@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
-from adapters.pictures.markup import clip_text, element, text_width
+from adapters.pictures.markup import clip_text, element, sentence_line, text_width, title_line
 from adapters.pictures.picture import Picture
 
 BARS_MAX = 31
@@ -45,10 +45,7 @@ def draw_bars(data: Bars, *, width: float = 960, name: str = "bars") -> Picture:
     most = max((abs(bar.value) for bar in drawn if bar.value is not None), default=0.0)
     label = width * LABEL_SHARE
     shown = max((text_width(bar.shown, 13) for bar in drawn), default=0.0) + 8
-    body = [
-        element("text", text=clip_text(data.title, width, 17), x=0, y=18, class_="pic-ink pic-size-l"),
-        element("text", text=clip_text(data.sentence, width, 13), x=0, y=42, class_="pic-soft pic-size-m"),
-    ]
+    body = [title_line(data.title, width), sentence_line(data.sentence, width)]
     y = HEAD
     for bar in drawn:
         body += _bar(data, bar, most, left=label, room=max(8.0, width - label - shown), y=y)

@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from adapters.pictures.flow_layout import Box, Jump, goes_on, lay_out_jumps
 from adapters.pictures.heat_map import short_count
-from adapters.pictures.markup import clip_text, element, text_width
+from adapters.pictures.markup import clip_text, element, text_width, title_line
 from adapters.pictures.picture import NARROW_BELOW, Picture
 from adapters.pictures.step_texts import detail_of, fill_of, title_of, trigger_text, ways_out
 from engine.why.reason_texts import hours_text
@@ -127,7 +127,7 @@ def _way_y(one: _PlacedBox, way: int) -> float:
 
 
 def _heading(schedule: Schedule, width: float) -> Iterator[str]:
-    yield element("text", text=clip_text(schedule.name, width, 17), x=0, y=18, class_="pic-ink pic-size-l")
+    yield title_line(schedule.name, width)
     lines = [
         f"{CHANNELS[channel]}: {hours_text(schedule.windows[channel])}"
         for channel in CHANNELS

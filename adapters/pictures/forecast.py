@@ -5,14 +5,13 @@ from collections.abc import Mapping, Sequence
 from datetime import date, datetime, timedelta
 from typing import Any
 
-from adapters.pictures.heat_map import HeatMap, HeatRow, draw_heat_map
+from adapters.pictures.heat_map import HOURS_OF_DAY, HeatMap, HeatRow, draw_heat_map
 from adapters.pictures.picture import Picture
 from adapters.pictures.wall_clock import skipped_minutes
 from engine.calendar import local_datetime
 from schemas.instant import Instant, from_datetime
 
 UNITS = {"call": "calls", "sms": "texts", "email": "e-mails", "webhook": "webhooks"}
-HOURS = tuple(f"{hour:02}" for hour in range(24))
 UNIT = "actions"
 NOWHERE_LABEL = "no state"
 
@@ -28,7 +27,7 @@ def draw_forecast(found: Mapping[str, Any], *, zone: str, width: float = 960, na
         title="What will be due, by day",
         sentence=said,
         unit=UNIT,
-        columns=HOURS,
+        columns=HOURS_OF_DAY,
         rows=[HeatRow(f"{day:%a} {day.day} {day:%b}", _hours_of(by_day, day, zone)) for day in days],
         row_heading="Day",
     )
@@ -36,7 +35,7 @@ def draw_forecast(found: Mapping[str, Any], *, zone: str, width: float = 960, na
         title="What will be due, by state",
         sentence=f"Each hour of the clock of {zone}, over all days of the forecast",
         unit=UNIT,
-        columns=HOURS,
+        columns=HOURS_OF_DAY,
         rows=[HeatRow(state, [by_state[state, hour] for hour in range(24)]) for state in states],
         row_heading="State",
     )

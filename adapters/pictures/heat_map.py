@@ -9,7 +9,7 @@ from math import ceil
 
 from msgspec import Struct
 
-from adapters.pictures.markup import clip_text, element, text_width
+from adapters.pictures.markup import clip_text, element, sentence_line, text_width, title_line
 from adapters.pictures.picture import NARROW_BELOW, Picture
 
 ROWS_MAX = 24
@@ -23,6 +23,9 @@ NUMBERS_FROM = 26.0
 
 LABEL_MAX = 64.0
 """Room that the label of a column gets by leaving out those beside it; a longer one is cut."""
+
+HOURS_OF_DAY: tuple[str, ...] = tuple(f"{hour:02}" for hour in range(24))
+"""Columns of a map of the hours of a day."""
 
 HEAD, ROW, FOOT = 84.0, 28.0, 44.0
 
@@ -99,8 +102,8 @@ def _bounded(rows: Sequence[HeatRow], most: int) -> list[HeatRow]:
 
 
 def _heading(data: HeatMap, width: float, left: float, cell: float) -> Iterator[str]:
-    yield element("text", text=clip_text(data.title, width, 17), x=0, y=18, class_="pic-ink pic-size-l")
-    yield element("text", text=clip_text(data.sentence, width, 13), x=0, y=42, class_="pic-soft pic-size-m")
+    yield title_line(data.title, width)
+    yield sentence_line(data.sentence, width)
     every = 1 if cell >= NUMBERS_FROM else 6 if cell < 16 else 3  # noqa: PLR2004 - as labels have room
     widest = max((text_width(column, 11) for column in data.columns), default=0.0)
     every = max(every, ceil((min(widest, LABEL_MAX) + 6) / cell))

@@ -67,3 +67,18 @@ def _em(letter: str) -> float:
     if unicodedata.combining(letter):
         return 0.0
     return WIDE_EM if unicodedata.east_asian_width(letter) in WIDE else NARROW_EM
+
+
+def title_line(text: str, width: float) -> str:
+    """Return the first line of a picture."""
+    return element("text", text=clip_text(text, width, 17), x=0, y=18, class_="pic-ink pic-size-l")
+
+
+def sentence_line(text: str, width: float) -> str:
+    """Return the line below the title, where it says what is counted."""
+    return element("text", text=clip_text(text, width, 13), x=0, y=42, class_="pic-soft pic-size-m")
+
+
+def zone_line(text: str, width: float) -> str:
+    """Return the line below the title, where it says whose clock is shown; the legend stands at its end."""
+    return element("text", text=clip_text(text, width - 236, 11), x=0, y=42, class_="pic-soft pic-size-s")

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from msgspec import Struct
 
 from adapters.pictures.hours_grid import hatching, shade_legend
-from adapters.pictures.markup import clip_text, element
+from adapters.pictures.markup import clip_text, element, title_line, zone_line
 from adapters.pictures.picture import NARROW_BELOW, Picture
 from adapters.pictures.time_axis import ticks
 from adapters.pictures.week import ClosedSpan
@@ -136,8 +136,8 @@ def shown_span(lead: LeadTimeline) -> tuple[Instant, Instant]:
 
 
 def _heading(lead: LeadTimeline, width: float, name: str) -> Iterator[str]:
-    yield element("text", text=clip_text(lead.title, width, 17), x=0, y=18, class_="pic-ink pic-size-l")
-    yield element("text", text=clip_text(lead.zone, width - 236, 11), x=0, y=42, class_="pic-soft pic-size-s")
+    yield title_line(lead.title, width)
+    yield zone_line(lead.zone, width)
     if lead.closed:
         yield from shade_legend(name, max(0.0, width - 232), 33)
 

@@ -10,7 +10,7 @@ from datetime import date, timedelta
 from msgspec import Struct
 
 from adapters.pictures.hours_grid import HoursGrid, hatching, hour_labels, hour_lines, shade_legend, shaded, skipped_hours
-from adapters.pictures.markup import clip_text, element, text_width
+from adapters.pictures.markup import clip_text, element, text_width, title_line, zone_line
 from adapters.pictures.picture import NARROW_BELOW, Picture
 from adapters.pictures.wall_clock import WallPiece, clock_note, minute_of, wall_pieces
 from schemas.instant import Instant
@@ -156,8 +156,8 @@ def _last_day(rows: Sequence[_Row]) -> date | None:
 
 def _heading(plan: PlannedWeek, width: float, name: str) -> Iterator[str]:
     """Yield the title, the zone of the clock, and what the shades mean."""
-    yield element("text", text=clip_text(plan.title, width, 17), x=0, y=18, class_="pic-ink pic-size-l")
-    yield element("text", text=clip_text(plan.zone, width - 236, 11), x=0, y=42, class_="pic-soft pic-size-s")
+    yield title_line(plan.title, width)
+    yield zone_line(plan.zone, width)
     yield from shade_legend(name, max(0.0, width - 232), 33)
 
 

@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Any
 
 from adapters.http.console.rendering import instant_of
-from adapters.http.console.visits import ConsolePage, Visit, rows_of
+from adapters.http.console.visits import RECORDS_READ, ConsolePage, Visit, filled, rows_of
 from adapters.http.exchange.exchange import Reply
 from adapters.http.exchange.problems import ProblemError
 from adapters.http.schema.inputs import NOTES_LENGTH_MAX
@@ -29,9 +29,6 @@ AGENTS_READ = 100
 
 CALLS_READ = 50
 """Newest calls of the agent: the one on the line, and those whose leads may have a callback."""
-
-RECORDS_READ = 100
-"""Statuses and dispositions that are offered."""
 
 WRAP_UP = 30 * MINUTE
 """How long after its end a call without a disposition stays on the page."""
@@ -131,7 +128,7 @@ async def _page(visit: Visit, agent_id: int, status: int, more: Mapping[str, Any
 
 async def _choose(visit: Visit) -> Reply:
     answer = await visit.fetch("list_agents", {"per_page": AGENTS_READ})
-    agents = [_filled(row, record_columns("agent")) for row in rows_of(answer)]
+    agents = [filled(row, record_columns("agent")) for row in rows_of(answer)]
     return visit.page("agents.html", title="Agent", agents=agents, can_open=visit.may("update_agent"), most=AGENTS_READ)
 
 
@@ -140,17 +137,17 @@ async def _found(visit: Visit, agent_id: int) -> dict[str, Any]:
     questions: tuple[Any, ...] = (
         visit.fetch("show_agent", path={"id": agent_id}),
         visit.look("list_agent_statuses", {"per_page": RECORDS_READ}),
-        _asked(visit, "list_messages_of_agent", {}, {"id": agent_id}),
-        _asked(visit, "list_calls", {"agent_id": agent_id, "per_page": CALLS_READ}),
+        visit.ask("list_messages_of_agent", path={"id": agent_id}),
+        visit.ask("list_calls", {"agent_id": agent_id, "per_page": CALLS_READ}),
     )
     agent, statuses, messages, calls = await asyncio.gather(*questions)
-    rows = [] if calls is None else [_filled(row, CALL_COLUMNS) for row in rows_of(calls)]
+    rows = [] if calls is None else [filled(row, CALL_COLUMNS) for row in rows_of(calls)]
     return {
-        "agent": _filled(agent["agent"], record_columns("agent")),
+        "agent": filled(agent["agent"], record_columns("agent")),
         "statuses": None if statuses is None else _sorted(rows_of(statuses), "agent_status"),
         "messages": None
         if messages is None
-        else [_filled(row, record_columns("agent_message")) for row in rows_of(messages)],
+        else [filled(row, record_columns("agent_message")) for row in rows_of(messages)],
         "calls": None if calls is None else rows[:CALLS_SHOWN],
         "call": _current(rows, visit.now),
         "callbacks": await _callbacks(visit, rows),
@@ -176,23 +173,23 @@ async def _callbacks(visit: Visit, calls: Iterable[Mapping[str, Any]]) -> list[d
     ids = sorted({call["lead_id"] for call in calls if call["lead_id"] is not None})
     if not ids:
         return [] if visit.may("list_leads") else None
-    answer = await _asked(visit, "list_leads", {"ids": ",".join(map(str, ids)), "page": 1, "per_page": CALLS_READ})
-    rows = None if answer is None else [_filled(row, LEAD_COLUMNS) for row in rows_of(answer)]
+    answer = await visit.ask("list_leads", {"ids": ",".join(map(str, ids)), "page": 1, "per_page": CALLS_READ})
+    rows = None if answer is None else [filled(row, LEAD_COLUMNS) for row in rows_of(answer)]
     return None if rows is None else sorted((row for row in rows if row["callback_at"]), key=lambda row: row["callback_at"])
 
 
 async def _call(visit: Visit, reference: str) -> Mapping[str, Any] | None:
     answer = await visit.call("show_call", path={"id": reference}) if visit.may("show_call") else None
-    return None if answer is None or answer.is_refused else _filled(answer.content["call"], CALL_COLUMNS)
+    return None if answer is None or answer.is_refused else filled(answer.content["call"], CALL_COLUMNS)
 
 
 async def _work(visit: Visit, call: Mapping[str, Any], typed: Any = None) -> dict[str, Any]:
     """Return what the panel of a call shows: its lead, the script of it, and what can be said of it."""
-    lead = await _asked(visit, "show_lead", {}, {"id": call["lead_id"]}) if call["lead_id"] is not None else None
+    lead = await visit.ask("show_lead", path={"id": call["lead_id"]}) if call["lead_id"] is not None else None
     dispositions = await visit.look("list_call_dispositions", {"per_page": RECORDS_READ})
     return {
         "call": call,
-        "lead": None if lead is None else _filled(lead["lead"], LEAD_COLUMNS),
+        "lead": None if lead is None else filled(lead["lead"], LEAD_COLUMNS),
         "dispositions": [] if dispositions is None else _sorted(rows_of(dispositions), "call_disposition"),
         "notes_max": NOTES_LENGTH_MAX,
         "typed": typed
@@ -204,22 +201,10 @@ async def _work(visit: Visit, call: Mapping[str, Any], typed: Any = None) -> dic
     }
 
 
-async def _asked(
-    visit: Visit, name: str, fields: Mapping[str, Any], path: Mapping[str, Any] | None = None
-) -> Mapping[str, Any] | None:
-    """Return what an operation answers to this visitor; None where it refuses or is not granted."""
-    if not visit.may(name):
-        return None
-    answer = await visit.call(name, fields, path=path)
-    return None if answer.is_refused else answer.content
-
-
 async def _agent_id(visit: Visit) -> int | None:
     """Return whose page is asked for: an agent of the address, else the visitor's own. Whether it may be is the API's."""
-    text = str(visit.query.get("agent", "") or visit.form.get("agent", ""))
-    if text.isascii() and text.isdigit() and len(text) <= ID_DIGITS_MAX:
-        return int(text)
-    return await _own_id(visit)
+    named = _agent_query(visit)
+    return int(named) if named else await _own_id(visit)
 
 
 async def _required_id(visit: Visit) -> int:
@@ -264,15 +249,10 @@ def _read_local(text: str, zone: str) -> str:
         return text
 
 
-def _filled(row: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
-    """Return a record with None for each field that the visitor's teams hide."""
-    return {**dict.fromkeys(names), **row}
-
-
 def _sorted(rows: Iterable[Mapping[str, Any]], record_type: str) -> list[dict[str, Any]]:
     """Return records in the order that the company gave them."""
-    filled = [_filled(row, record_columns(record_type)) for row in rows]
-    return sorted(filled, key=lambda row: (row["sortable_order"] is None, row["sortable_order"] or 0, str(row["name"])))
+    records = [filled(row, record_columns(record_type)) for row in rows]
+    return sorted(records, key=lambda row: (row["sortable_order"] is None, row["sortable_order"] or 0, str(row["name"])))
 
 
 _NEEDS = ("list_agents", "show_agent")

@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from adapters.http.console.api_calls import ApiAnswer
-from adapters.http.console.lead_list_page import BULK, NO_FILTER, RECORDS_READ
+from adapters.http.console.lead_list_page import BULK, NO_FILTER, names_of
 from adapters.http.console.lead_list_page import PATH as LEADS
 from adapters.http.console.visits import ConsolePage, Visit, rows_of
 from adapters.http.exchange.exchange import Reply
@@ -81,7 +81,6 @@ async def _form(
     problem: Mapping[str, Any] | None = None,
 ) -> Reply:
     counted = await _count(visit, wanted) if wanted else None
-    schedules = await visit.look("list_schedules", {"per_page": RECORDS_READ, "columns": "id,name"})
     return visit.page(
         "bulk_new.html",
         status=200 if problem is None else REFUSED_STATUS,
@@ -89,7 +88,7 @@ async def _form(
         wanted=wanted,
         count=None if counted is None or counted.is_refused else counted.content["lead_bulk_job"]["leads_count"],
         labels=LABELS,
-        schedules={} if schedules is None else {row["id"]: row["name"] for row in rows_of(schedules)},
+        schedules=await names_of(visit, "list_schedules"),
         typed={"action": "", "leads_max": "", SCHEDULE: "", "description": "", **(typed or {})},
         problem=problem or (counted.content if counted is not None and counted.is_refused else None),
         is_away=False,

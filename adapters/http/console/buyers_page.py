@@ -11,7 +11,7 @@ from typing import Any, Literal
 from adapters.http.console.buyer_reasons import OBSTACLES, Standing, find_named_by, hours_of, standing_of
 from adapters.http.console.cap_bars import name_of
 from adapters.http.console.held_leads import HELD_BY, count_held
-from adapters.http.console.visits import ConsolePage, Visit, rows_of
+from adapters.http.console.visits import ConsolePage, Visit, filled, rows_of
 from adapters.http.exchange.exchange import Reply
 from adapters.http.exchange.problems import ProblemError
 from engine.calendar.zones import day_start, local_datetime
@@ -152,7 +152,7 @@ async def _found(visit: Visit, kind: RecordType) -> dict[str, Any]:
     return {
         "kind": kind,
         "one": one,
-        "shown": {**dict.fromkeys(record_columns(kind)), **row},  # None where the visitor's teams hide a field
+        "shown": filled(row, record_columns(kind)),
         "hours": hours_text(hours_of(row)),
         "named_by": await _named_by(visit, row["id"]) if kind == "buyer" else None,
         "members": await _members(visit, row) if kind == "buyer_group" else None,

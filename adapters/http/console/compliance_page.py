@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from adapters.http.console.held_leads import HELD_BY, count_held
-from adapters.http.console.visits import ApiRefusedError, ConsolePage, Visit, rows_of
+from adapters.http.console.visits import ApiRefusedError, ConsolePage, Visit, count_of, filled, rows_of
 from adapters.http.contacts.suppressions import ENTRIES_MAX
 from adapters.http.exchange.exchange import Reply
 from adapters.http.exchange.problems import ProblemError
@@ -69,11 +69,15 @@ async def show(visit: Visit) -> Reply:
         asyncio.gather(*(visit.look(*question) for question in questions.values())), count_held(visit, HELD_BY["law"])
     )
     found: dict[str, Mapping[str, Any] | None] = dict(zip(questions, answers, strict=True))
-    lists = None if found["lists"] is None else _filled(rows_of(found["lists"]), record_columns("suppression_list"))
+    lists = (
+        None
+        if found["lists"] is None
+        else [filled(row, record_columns("suppression_list")) for row in rows_of(found["lists"])]
+    )
     return visit.page(
         "compliance.html",
         title="Compliance",
-        counts={name: _count(found[name]) for name in ("opted_out", "blocked", "suppressed", "reviews")},
+        counts={name: count_of(found[name]) for name in ("opted_out", "blocked", "suppressed", "reviews")},
         shown={name for name, answer in found.items() if answer is not None},
         by_source=_by_source(found["opted_out"]),
         reported={label: rows for name, label in SOURCES.items() if (rows := _opt_outs(found[name]))},
@@ -88,7 +92,7 @@ async def show(visit: Visit) -> Reply:
 async def show_reviews(visit: Visit) -> Reply:
     """Show the texts that wait, the one that waits longest first."""
     answer = await visit.fetch("list_opt_out_reviews", {"page": 1, "per_page": REVIEWS_SHOWN})
-    rows = _filled(rows_of(answer), [column.name for column in REVIEW_COLUMNS])
+    rows = [filled(row, [column.name for column in REVIEW_COLUMNS]) for row in rows_of(answer)]
     return visit.page(
         "reviews.html",
         title="Texts to review",
@@ -151,8 +155,8 @@ async def _show_list(visit: Visit, more: Mapping[str, Any], *, status: int = 200
         status=status,
         **{
             "title": str(shown.get("name") or shown["id"]),
-            "shown": {**dict.fromkeys(record_columns("suppression_list")), **shown},
-            "entries": _filled(rows_of(answer), [column.name for column in SUPPRESSION_COLUMNS]),
+            "shown": filled(shown, record_columns("suppression_list")),
+            "entries": [filled(row, [column.name for column in SUPPRESSION_COLUMNS]) for row in rows_of(answer)],
             "total": metadata.get("total_count"),
             "page_number": metadata.get("page") or 1,
             "pages": metadata.get("total_pages"),
@@ -166,15 +170,6 @@ async def _show_list(visit: Visit, more: Mapping[str, Any], *, status: int = 200
             **more,
         },
     )
-
-
-def _filled(rows: list[dict[str, Any]], names: Any) -> list[dict[str, Any]]:
-    """Return rows with None for each field that the visitor's teams hide."""
-    return [{**dict.fromkeys(names), **row} for row in rows]
-
-
-def _count(answer: Mapping[str, Any] | None) -> int | None:
-    return None if answer is None else answer["metadata"].get("total_count")
 
 
 def _by_source(answer: Mapping[str, Any] | None) -> list[tuple[str, int]]:
@@ -196,7 +191,7 @@ async def _sizes(visit: Visit, lists: list[dict[str, Any]]) -> dict[int, int | N
     answers = await asyncio.gather(
         *(visit.look("list_suppression_entries", {"page": 1, "per_page": 1}, path={"id": number}) for number in ids)
     )
-    return {number: _count(answer) for number, answer in zip(ids, answers, strict=True) if answer is not None}
+    return {number: count_of(answer) for number, answer in zip(ids, answers, strict=True) if answer is not None}
 
 
 _NEEDS = ("list_contacts", "list_opt_out_reviews")

@@ -10,7 +10,8 @@ from typing import Any
 from msgspec import Struct
 
 from adapters.http.console.held_leads import HELD_BY, HeldLeads, count_held
-from adapters.http.console.visits import ConsolePage, Visit, rows_of
+from adapters.http.console.today_page import LAG_MAX
+from adapters.http.console.visits import RECORDS_READ, ConsolePage, Visit, rows_of
 from adapters.http.exchange.exchange import Reply
 from schemas.instant import MINUTE, Instant, to_rfc3339
 
@@ -18,9 +19,6 @@ PATH = "/console/dialling"
 
 RECENT = 10 * MINUTE
 """If a call began within this, dialling goes on."""
-
-LAG_MAX = 1_000
-RECORDS_READ = 100
 
 
 class Link(Struct, frozen=True, kw_only=True):

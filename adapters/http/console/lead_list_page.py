@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 from msgspec import Struct
 
 from adapters.http.console.rendering import HEADERS
-from adapters.http.console.visits import ConsolePage, Visit, rows_of
+from adapters.http.console.visits import RECORDS_READ, ConsolePage, Visit, rows_of
 from adapters.http.exchange.exchange import Reply
 from adapters.http.leads.leads import COMPLETED_CALLS, FILTER_PARAMETERS, STATUSES
 from engine.views.periods import LABELS
@@ -22,9 +22,6 @@ BULK = "/console/bulk-jobs/new"
 """Where all leads of a view are changed; that page counts them by the same filters."""
 
 PER_PAGE = 50
-RECORDS_READ = 100
-"""Schedules and offers that a menu of the filter offers; further ones are filtered by their id in the address."""
-
 IN_FORM = (
     "fulltext",
     "status",
@@ -99,7 +96,7 @@ async def _rows(visit: Visit) -> dict[str, Any]:
         "bulk": f"{BULK}?{urlencode(filters, doseq=True)}" if filters and visit.has_page(BULK) else "",
         "filters": filters,
         "sortings": list(_sortings(given)),
-        "schedule_names": await _names(visit, "list_schedules"),
+        "schedules": await names_of(visit, "list_schedules"),
     }
 
 
@@ -132,8 +129,7 @@ async def _menus(visit: Visit) -> dict[str, Any]:
     """Return what the fields of the filter offer."""
     return {
         "statuses": (*STATUSES, "waiting_to_dial", *COMPLETED_CALLS),
-        "schedules": await _names(visit, "list_schedules"),
-        "offers": await _names(visit, "list_offers"),
+        "offers": await names_of(visit, "list_offers"),
         "labels": LABELS,
         "typed": {name: visit.query.get(name, "") for name in IN_FORM},
         "others": {name: value for name, value in _given(visit).items() if name not in {*IN_FORM, "page"}},
@@ -141,7 +137,8 @@ async def _menus(visit: Visit) -> dict[str, Any]:
     }
 
 
-async def _names(visit: Visit, operation: str) -> dict[int, str]:
+async def names_of(visit: Visit, operation: str) -> dict[int, str]:
+    """Return the names of the first records that an operation lists, by id; none where it is not granted."""
     found = await visit.look(operation, {"per_page": RECORDS_READ, "columns": "id,name"})
     return {} if found is None else {row["id"]: row["name"] for row in rows_of(found)}
 

@@ -1,7 +1,7 @@
 """What happened to one lead, what comes next, and why? Its timeline, the reason at any instant, consent and decisions."""
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from adapters.http.console.rendering import instant_of
 from adapters.http.console.shown_pictures import show_picture
-from adapters.http.console.visits import ConsolePage, Visit, rows_of
+from adapters.http.console.visits import ConsolePage, Visit, filled, rows_of
 from adapters.http.exchange.exchange import Reply
 from adapters.http.exchange.problems import ProblemError
 from adapters.pictures.lead import detail_of_event, draw_lead, label_of
@@ -101,11 +101,11 @@ async def act(visit: Visit) -> Reply:
 
 async def _found(visit: Visit, reference: str) -> dict[str, Any]:
     """Return what the page shows. Raises `ApiRefusedError` where there is no such lead."""
-    lead = _filled((await visit.fetch("show_lead", path={"id": reference}))["lead"], LEAD_COLUMNS)
+    lead = filled((await visit.fetch("show_lead", path={"id": reference}))["lead"], LEAD_COLUMNS)
     asked_at = _asked_at(visit)
     at = None if asked_at is None else to_rfc3339(asked_at)
     number = lead["caller_id"] or lead["email"]
-    ask = visit.look if visit.is_part else partial(_ask_now, visit)
+    ask = visit.look if visit.is_part else visit.ask  # a page that follows a button shows its effect
     questions: tuple[Any, ...] = (
         visit.fetch("list_lead_events", path={"id": reference}),
         ask("why_lead", {"at": at} if at else {}, path={"id": reference}),
@@ -122,7 +122,7 @@ async def _found(visit: Visit, reference: str) -> dict[str, Any]:
         "events": found,
         "why": None if why is None else why["why"],
         "asked_at": at,
-        "contact": None if contact is None else _filled(contact["contact"], CONTACT_COLUMNS),
+        "contact": None if contact is None else filled(contact["contact"], CONTACT_COLUMNS),
         "picture": show_picture(draw, "lead"),
         "decisions": [
             {**event, "label": label_of(event), "detail": detail_of_event(event, found["time_zone"])} for event in newest
@@ -144,27 +144,12 @@ def _draw(  # noqa: PLR0917 - bound once, called for each width
     return draw_lead(found, lead=lead, calls=calls, now=now, asked_at=asked_at, width=width, name=name)
 
 
-def _filled(shown: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
-    """Return a record with None for each field that the visitor's teams hide."""
-    return {**dict.fromkeys(names), **shown}
-
-
 def _asked_at(visit: Visit) -> Instant | None:
     """Return the instant of the slider; None where it still is where the page put it."""
     text, begun = str(visit.query.get("at", "")), str(visit.query.get("at_first", ""))
     if not text or text == begun or not text.isascii() or not text.isdigit() or int(text) > TOO_FAR:
         return None
     return Instant(int(text))
-
-
-async def _ask_now(
-    visit: Visit, name: str, fields: Mapping[str, Any] | None = None, *, path: Mapping[str, Any] | None = None
-) -> Mapping[str, Any] | None:
-    """Return what an operation answers now, as `Visit.look` a moment ago: a page that follows a button shows its effect."""
-    if not visit.may(name):
-        return None
-    answer = await visit.call(name, fields, path=path)
-    return None if answer.is_refused else answer.content
 
 
 async def _nothing() -> None:

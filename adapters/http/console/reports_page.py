@@ -21,7 +21,7 @@ from adapters.http.exchange.exchange import Reply
 from adapters.http.exchange.problems import ProblemError
 from adapters.http.leads.leads import FILTER_PARAMETERS
 from adapters.pictures.bars import BARS_MAX, Bar, Bars, draw_bars
-from adapters.pictures.heat_map import HeatMap, HeatRow, draw_heat_map
+from adapters.pictures.heat_map import HOURS_OF_DAY, HeatMap, HeatRow, draw_heat_map
 from adapters.pictures.picture import Picture
 from engine.calendar.zones import day_start, local_datetime
 from engine.views.periods import LABELS
@@ -350,7 +350,7 @@ def _draw_rates(
             title="Connected, in per cent of calls",
             sentence=f"By the hour in which a call began, on the clock of {zone}",
             unit="%",
-            columns=[f"{hour:02}" for hour in range(24)],
+            columns=HOURS_OF_DAY,
             rows=rows,
             row_heading="Weekday",
             each="",
@@ -368,7 +368,7 @@ def _draw_counts(calls: Counter[tuple[int, int]], zone: str, width: float, name:
             title="Calls",
             sentence=f"By the hour in which a call began, on the clock of {zone}",
             unit="calls",
-            columns=[f"{hour:02}" for hour in range(24)],
+            columns=HOURS_OF_DAY,
             rows=[HeatRow(label, [calls[day, hour] for hour in range(24)]) for day, label in enumerate(DAYS)],
             row_heading="Weekday",
         ),

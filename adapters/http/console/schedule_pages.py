@@ -8,7 +8,7 @@ from msgspec import ValidationError, convert
 
 from adapters.http.console.rendering import instant_of
 from adapters.http.console.shown_pictures import show_picture
-from adapters.http.console.visits import ConsolePage, Visit, rows_of
+from adapters.http.console.visits import ConsolePage, Visit, filled, rows_of
 from adapters.http.exchange.exchange import Reply
 from adapters.http.exchange.problems import ProblemError
 from adapters.pictures.flow import draw_flow
@@ -45,7 +45,7 @@ async def show_list(visit: Visit) -> Reply:
     """Show the schedules of the company."""
     answer = await visit.fetch("list_schedules", {"per_page": LISTED_MAX})
     counts = await _live_counts(visit, "schedule_id", {})
-    schedules = [{**dict.fromkeys(record_columns("schedule")), **row} for row in rows_of(answer)]
+    schedules = [filled(row, record_columns("schedule")) for row in rows_of(answer)]
     return visit.page("schedules.html", title="Schedules", schedules=schedules, counts=counts, most=LISTED_MAX)
 
 
@@ -53,7 +53,7 @@ async def show(visit: Visit) -> Reply:
     """Show a schedule."""
     reference = visit.request.path_params["schedule"]
     shown = (await visit.fetch("show_schedule", path={"id": reference}))["schedule"]
-    schedule = {**dict.fromkeys(record_columns("schedule")), **shown}  # None where the visitor's teams hide a field
+    schedule = filled(shown, record_columns("schedule"))
     counts = await _live_counts(visit, "schedule_action_id", {"schedule_id": schedule["id"]})
     body = _body_of(schedule)
     picture = None if body is None else show_picture(partial(_flow, body, counts), "flow")

@@ -10,7 +10,7 @@ from typing import Any
 from msgspec import Struct
 
 from adapters.http.console.cap_bars import CapBar, bars_of
-from adapters.http.console.visits import ConsolePage, Visit, rows_of
+from adapters.http.console.visits import RECORDS_READ, ConsolePage, Visit, count_of, rows_of
 from adapters.http.exchange.exchange import Reply
 from schemas.instant import DAY, HOUR, MINUTE, Instant, to_rfc3339
 
@@ -26,8 +26,6 @@ LAG_MAX = 1_000
 CAPS_SHOWN = 6
 CHANGES_SHOWN = 8
 NAMES_SHOWN = 3
-RECORDS_READ = 100
-"""Rows of a list that are read to find what is paused or full; the page of the records shows the others."""
 
 
 class Alarm(Struct, frozen=True):
@@ -87,7 +85,7 @@ async def _found(visit: Visit) -> dict[str, Any]:
     return {
         **found,
         "counts": {
-            name: _count(found[name]) for name in ("due", "late", "waiting", "submitted", "live", "calls", "reviews")
+            name: count_of(found[name]) for name in ("due", "late", "waiting", "submitted", "live", "calls", "reviews")
         },
         "caps": caps,
         "oldest": oldest,
@@ -114,7 +112,7 @@ def _alarms(found: Mapping[str, Any], caps: list[CapBar]) -> Iterator[Alarm]:
     company = found["own_company"]
     if company is not None and company["company"].get("paused"):
         yield Alarm("bad", "The company is paused: no lead of it is called, texted or mailed.")
-    late = _count(found["late"])
+    late = count_of(found["late"])
     if late:
         minutes = LATE // MINUTE
         yield Alarm(
@@ -133,7 +131,7 @@ def _alarms(found: Mapping[str, Any], caps: list[CapBar]) -> Iterator[Alarm]:
     full = [bar.owner for bar in caps if bar.share >= 1 and not bar.is_of_lines]
     if full and free:
         yield Alarm("warn", f"Full: {_names(list(dict.fromkeys(full)))}. Calls go to the others until the cap resets.")
-    if reviews := _count(found["reviews"]):
+    if reviews := count_of(found["reviews"]):
         yield Alarm(
             "warn", f"{reviews:,} texts wait for a decision: is it an opt-out? Their senders are not contacted meanwhile."
         )
@@ -151,14 +149,6 @@ def _it(names: list[str]) -> str:
     return "it" if len(names) == 1 else "them"
 
 
-def _count(answer: Mapping[str, Any] | None) -> int | None:
-    """Return how many rows a list has; None where that is not known."""
-    if answer is None:
-        return None
-    count: int | None = answer["metadata"].get("total_count")
-    return count
-
-
 def _first(answer: Mapping[str, Any] | None) -> dict[str, Any] | None:
     return next(iter(rows_of(answer)), None) if answer is not None else None
 
@@ -166,7 +156,7 @@ def _first(answer: Mapping[str, Any] | None) -> dict[str, Any] | None:
 def _is_new(found: Mapping[str, Any]) -> bool:
     """Return whether there is nothing to show yet: no schedule, and no lead."""
     schedules = found["schedules"]
-    return schedules is not None and not rows_of(schedules) and not _count(found["waiting"])
+    return schedules is not None and not rows_of(schedules) and not count_of(found["waiting"])
 
 
 PAGES: tuple[ConsolePage, ...] = (

@@ -4,7 +4,7 @@ A `ConsolePage` is one row of the console: its path, its name in the navigation,
 not call one of these does not see the page, and its path answers as if it were not there.
 """
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, Literal, cast
 
@@ -22,6 +22,10 @@ from schemas.errors import SenderError
 from schemas.records import Company
 
 SEE_OTHER = 303
+
+RECORDS_READ = 100
+"""Rows of a list that are read for a menu, for names, or to find what is paused or full. The page of these records, or the
+API, shows the others."""
 
 FIRST = "/console"
 """The path of the first page, with which every other begins."""
@@ -133,6 +137,13 @@ class Visit:
             raise ApiRefusedError(reply)
         return answer.content
 
+    async def ask(self, name: str, fields: Fields | None = None, *, path: Fields | None = None) -> Mapping[str, Any] | None:
+        """Return what an operation answers to this visitor now; None where it refuses or is not granted."""
+        if not self.may(name):
+            return None
+        answer = await self.call(name, fields, path=path)
+        return None if answer.is_refused else answer.content
+
     async def look(self, name: str, fields: Fields | None = None, *, path: Fields | None = None) -> Mapping[str, Any] | None:
         """Return what an operation that changes nothing answered a moment ago; None where it refuses or is not granted.
 
@@ -210,6 +221,19 @@ class Visit:
     def _is_reachable(self, page: ConsolePage) -> bool:
         signed_in = {"user": self.access, "operator": self.operator, "either": self.access or self.operator, "open": True}
         return bool(signed_in[page.access]) and page.is_shown_to(self.access, self.operator)
+
+
+def count_of(answer: Mapping[str, Any] | None) -> int | None:
+    """Return how many rows a list has; None where that is not known, or there is no answer."""
+    if answer is None:
+        return None
+    count: int | None = answer["metadata"].get("total_count")
+    return count
+
+
+def filled(shown: Fields, names: Iterable[str]) -> dict[str, Any]:
+    """Return a record with None for each field that the visitor's teams hide."""
+    return {**dict.fromkeys(names), **shown}
 
 
 PageHandler = Callable[[Visit], Awaitable[Reply]]
