@@ -122,7 +122,7 @@ class ApiRole:
         refreshing = asyncio.create_task(_refresh_serving(served), name="refresh serving")
         try:
             await self._read_first_rules(stop)
-            app = self._app(pool, requests, impressions, reads, results, served, vendors)
+            app = self._app(pool, requests, impressions, reads, results, served, vendors, bulk_jobs, imports)
             serve = serving(
                 app,
                 host=settings.http_host,
@@ -172,6 +172,8 @@ class ApiRole:
         results: ResultWaiter,
         served: PostgresServing,
         vendors: GuardedProviderHttp,
+        bulk_jobs: PostgresLeadBulkJobs,
+        imports: PostgresLeadImports,
     ) -> Api:
         context, orders = self._context, PostgresOrders(pool)
         return build_app(
@@ -194,8 +196,8 @@ class ApiRole:
             sign_ins=PostgresSignIns(pool),
             mail=OwnMail(mail_server(context.settings)),
             webhook_logs=PostgresWebhookLogReads(pool),
-            bulk_jobs=PostgresLeadBulkJobs(pool),
-            imports=PostgresLeadImports(pool),
+            bulk_jobs=bulk_jobs,
+            imports=imports,
             settings=structs.replace(_http_settings(context), demo=self._demo),
             now=context.clock.now,
             ready=self._ready,

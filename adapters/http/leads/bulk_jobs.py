@@ -18,9 +18,10 @@ from adapters.http.exchange.answers import (
 )
 from adapters.http.exchange.exchange import Exchange, Operation, Reply
 from adapters.http.exchange.parameters import Parameters, read_id
-from adapters.http.exchange.problems import ProblemError, not_found
+from adapters.http.exchange.problems import not_found
 from adapters.http.exchange.writes import claim_key
 from adapters.http.leads.bulk_runner import BULK
+from adapters.http.leads.job_requests import BARE, LIST_PARAMETERS, own_jobs_of, too_many_open
 from adapters.http.leads.leads import FILTER_PARAMETERS, read_filter
 from adapters.http.schema.inputs import BOOLEAN, ID, PARAMETERS, choice, text, whole
 from adapters.http.schema.shapes import many_of, one_of
@@ -50,8 +51,6 @@ LEADS_MAX = 100_000
 """Leads of one job. Its results are some 20 MB until 30 days after its end, and it runs for some minutes."""
 
 SCHEDULE = "move_to_another_schedule_id"
-
-RETRY_SECONDS = "60"
 
 _OF_LISTS = ("ids", "created_at_from", "created_at_to", "fulltext", "time_zone")
 FILTERS: Mapping[str, str] = {
@@ -132,11 +131,7 @@ async def create(exchange: Exchange) -> Reply:
     try:
         row = await exchange.services.bulk_jobs.create(job if claim is None else _named(job, claim.request_id), lead_ids)
     except TooManyJobsError:
-        raise ProblemError(
-            "rate_limited",
-            "The company has as many bulk jobs that have not ended as it may have: wait for one, or cancel one.",
-            headers={"Retry-After": RETRY_SECONDS},
-        ) from None
+        raise too_many_open("bulk jobs") from None
     return _shown(exchange, row, status=201)
 
 
@@ -221,12 +216,6 @@ def _unborn(job: NewLeadBulkJob, count: int) -> dict[str, Any]:
     return {**structs.asdict(job), "id": None, **counts, **moments}
 
 
-def own_jobs_of(exchange: Exchange) -> str | None:
-    """Return the person who sees only the jobs of their own; None for one who sees every lead."""
-    limits = exchange.key.visibility(exchange.operation.scope).leads
-    return None if limits is None else exchange.key.user_email
-
-
 async def _job(exchange: Exchange) -> Row:
     """Return the job in the path. Raises `ProblemError` not_found."""
     reference = read_id(exchange.path["id"])
@@ -243,8 +232,6 @@ def _shown(exchange: Exchange, row: Mapping[str, Any], *, status: int = 200) -> 
 
 
 _PATH = "/api/v1/lead_bulk_jobs"
-_SHARED = ("page", "per_page", "cursor", "ids", "created_at_from", "created_at_to", "time_zone", "columns", "root")
-_BARE = {"root": "false: the bare record"}
 _ONE = one_of("lead_bulk_job", "LeadBulkJob")
 _FILTER_TYPES = {**PARAMETERS, "created_at_label": choice(LABELS)}
 
@@ -257,7 +244,7 @@ OPERATIONS: tuple[Operation, ...] = (
         handler=index,
         scope="lead_bulk_job:read",
         leads="visible",
-        parameters={**{name: PAGING_PARAMETERS[name] for name in _SHARED}, "action": "jobs that do this"},
+        parameters={**LIST_PARAMETERS, "action": "jobs that do this"},
         types={"action": choice(ACTIONS)},
         answer=many_of("lead_bulk_jobs", "LeadBulkJob"),
         suffixes=("", ".csv", ".json"),
@@ -307,7 +294,7 @@ OPERATIONS: tuple[Operation, ...] = (
         handler=show,
         scope="lead_bulk_job:read",
         leads="visible",
-        parameters=_BARE,
+        parameters=BARE,
         answer=_ONE,
     ),
     Operation(
@@ -337,7 +324,7 @@ OPERATIONS: tuple[Operation, ...] = (
         leads="visible",
         rate="write",
         safe=False,
-        parameters=_BARE,
+        parameters=BARE,
         answer=_ONE,
         has_result=False,
     ),

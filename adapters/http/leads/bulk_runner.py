@@ -10,13 +10,11 @@ import uuid
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import structlog
-
 from adapters.http.exchange.access import Access
-from adapters.http.exchange.ports import EventsUnavailableError, Requests
+from adapters.http.exchange.ports import Requests
+from adapters.http.leads.job_loop import advance_jobs
 from adapters.http.leads.job_makers import FORBIDDEN, JobAccess, JobMaker
-from adapters.reads.ports import LeadBulkJob, LeadBulkJobs, LeadBulkResult, ReadsUnavailableError, Result, SentLead
-from engine.partition.ports import LogError
+from adapters.reads.ports import LeadBulkJob, LeadBulkJobs, LeadBulkResult, Result, SentLead
 from engine.views.lead_bulk_job import CHANGED_BY
 from schemas.instant import HOUR, Instant
 from schemas.records import LeadFilters
@@ -35,13 +33,8 @@ RESULT_SECONDS = 10.0
 LEASE_SECONDS = 120.0
 """How long a process has a job alone: several times what a batch takes at worst."""
 
-LOOK_SECONDS = 1.0
-"""Between two looks for jobs where there are none."""
-
 RESENT_FOR = 20 * HOUR
 """How long a request without a result is sent again: contacts remember its id for 24 hours."""
-
-logger = structlog.get_logger(__name__)
 
 
 class LeadBulkRunner:
@@ -62,17 +55,7 @@ class LeadBulkRunner:
 
     async def run(self) -> None:
         """Advance jobs until cancelled; whatever one of them meets, the next look goes on."""
-        while True:
-            try:
-                advanced = await self.advance_once()
-            except (ReadsUnavailableError, EventsUnavailableError, LogError) as error:
-                await logger.adebug("bulk_job.delayed", error=str(error))
-                advanced = False
-            except Exception as error:  # noqa: BLE001 - a fault of ours must not end the jobs of all other companies
-                await logger.awarning("job.failed", job="bulk jobs", error=str(error), exc_info=error)
-                advanced = False
-            if not advanced:
-                await asyncio.sleep(LOOK_SECONDS)
+        await advance_jobs(self.advance_once, "bulk jobs")
 
     async def advance_once(self) -> bool:
         """Advance the next job by one batch; return False where there was nothing to do. Raises what the ports raise."""

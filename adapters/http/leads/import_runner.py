@@ -12,19 +12,18 @@ from itertools import islice
 from pathlib import Path
 from typing import cast
 
-import structlog
 from msgspec import Struct
 
-from adapters.http.exchange.ports import EventsUnavailableError
+from adapters.http.leads.job_loop import advance_jobs
 from adapters.http.leads.job_makers import FORBIDDEN, JobAccess, JobMaker
 from adapters.imports.importing import CheckedRows, ImportPlan, check_rows, find_last_line, inbox_end, outgoing
 from adapters.imports.mapping import FileMapping
 from adapters.imports.progress import ImportProgress
 from adapters.imports.rows import FileRow, Format, ImportFile, ImportFileError, examine, header, rows
 from adapters.partitions.routing import partition_of
-from adapters.reads.ports import LeadImports, LineProblem, ReadsUnavailableError, UploadedImport
+from adapters.reads.ports import LeadImports, LineProblem, NewLeadImport, UploadedImport
 from adapters.roles.context import Context
-from engine.partition.ports import Appender, LogError
+from engine.partition.ports import Appender
 from schemas.topics import LEADS_INBOX_BULK
 
 IMPORT = "lead_import:create"
@@ -36,17 +35,12 @@ BATCH_LINES = 100
 LEASE_SECONDS = 60.0
 """How long a process has an import alone after it has stored a batch; reading a file to its end takes a few seconds."""
 
-LOOK_SECONDS = 1.0
-"""Between two looks for imports where there are none."""
-
 LINES_MAX = 200_000
 """Lines of an uploaded file, which an API process imports beside its answers; `leadclock leads import` takes any number."""
 
 FILE_NAME = "the file"
 
 _TYPED = ("--map ", "--encoding ", "--delimiter ")
-
-logger = structlog.get_logger(__name__)
 
 
 class OpenedImport(Struct):
@@ -69,17 +63,7 @@ class LeadImportRunner:
 
     async def run(self) -> None:
         """Advance imports until cancelled; whatever one of them meets, the next look goes on."""
-        while True:
-            try:
-                advanced = await self.advance_once()
-            except (ReadsUnavailableError, EventsUnavailableError, LogError) as error:
-                await logger.adebug("import.delayed", error=str(error))
-                advanced = False
-            except Exception as error:  # noqa: BLE001 - a fault of ours must not end the imports of all other companies
-                await logger.awarning("job.failed", job="imports", error=str(error), exc_info=error)
-                advanced = False
-            if not advanced:
-                await asyncio.sleep(LOOK_SECONDS)
+        await advance_jobs(self.advance_once, "imports")
 
     async def advance_once(self) -> bool:
         """Take the next import to its end; return False where there was none. Raises what the ports raise."""
@@ -153,7 +137,7 @@ class LeadImportRunner:
         return await self._imports.save(upload.id, self._holder, position, errors, LEASE_SECONDS)
 
 
-def open_upload(folder: Path, upload: UploadedImport) -> ImportPlan:
+def open_upload(folder: Path, upload: UploadedImport | NewLeadImport) -> ImportPlan:
     """Write an upload into a folder, and return how it is imported. Raises `ImportFileError`."""
     path = folder / FILE_NAME
     path.write_bytes(upload.file)

@@ -25,15 +25,15 @@ from adapters.http.exchange.answers import (
 )
 from adapters.http.exchange.exchange import Exchange, Operation, Reply
 from adapters.http.exchange.parameters import Parameters, read_id
-from adapters.http.exchange.problems import ProblemError, not_found
-from adapters.http.leads.bulk_jobs import RETRY_SECONDS, own_jobs_of
-from adapters.http.leads.import_runner import FILE_NAME, IMPORT, LINES_MAX, in_words_of_http
+from adapters.http.exchange.problems import not_found
+from adapters.http.leads.import_runner import FILE_NAME, IMPORT, LINES_MAX, in_words_of_http, open_upload
+from adapters.http.leads.job_requests import BARE, LIST_PARAMETERS, own_jobs_of, too_many_open
 from adapters.http.schema.inputs import BOOLEAN, choice, text
 from adapters.http.schema.shapes import many_of, one_of
-from adapters.imports.importing import ImportPlan, sample
-from adapters.imports.mapping import LEFT_OUT, FileMapping, read_typed
+from adapters.imports.importing import sample
+from adapters.imports.mapping import LEFT_OUT, read_typed
 from adapters.imports.progress import ImportProgress, import_id
-from adapters.imports.rows import COLUMNS_MAX, FileFacts, Format, ImportFile, ImportFileError, header
+from adapters.imports.rows import COLUMNS_MAX, FileFacts, Format, ImportFile, ImportFileError
 from adapters.reads.ports import (
     LeadImportErrorFilter,
     LeadImportFilter,
@@ -134,11 +134,7 @@ async def create(exchange: Exchange) -> Reply:
     try:
         row = await exchange.services.imports.create(numbered)
     except TooManyJobsError:
-        raise ProblemError(
-            "rate_limited",
-            "The company has as many imports that have not ended as it may have: wait for one, or cancel one.",
-            headers={"Retry-After": RETRY_SECONDS},
-        ) from None
+        raise too_many_open("imports") from None
     return _shown(exchange, row, status=201, first_lead=plan[1])
 
 
@@ -194,7 +190,7 @@ def _upload(
 ) -> NewLeadImport:
     form, encoding, mapping = read_as
     lead_token = str(exchange.fields["lead_token"]).strip()
-    source, facts = _source(Path(), form, encoding), FileFacts(hashlib.sha256(file).hexdigest(), 0)
+    source, facts = ImportFile(Path(), cast("Format", form), encoding), FileFacts(hashlib.sha256(file).hexdigest(), 0)
     return NewLeadImport(
         company_id=exchange.company_id,
         digest=import_id(source, facts, mapping, lead_token),
@@ -216,10 +212,6 @@ def _upload(
     )
 
 
-def _source(path: Path, form: str, encoding: str) -> ImportFile:
-    return ImportFile(path, cast("Format", form), encoding)
-
-
 async def _opened(upload: NewLeadImport, parameters: Parameters) -> tuple[dict[str, str | None], dict[str, Any]]:
     """Return what each column becomes, and the first lead. Raises `ProblemError` where the file cannot be imported."""
     try:
@@ -234,12 +226,9 @@ async def _opened(upload: NewLeadImport, parameters: Parameters) -> tuple[dict[s
 
 def _preview(upload: NewLeadImport) -> tuple[dict[str, str | None], dict[str, Any]]:
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / FILE_NAME
-        path.write_bytes(upload.file)
-        source = _source(path, upload.format, upload.encoding)
-        mapping = FileMapping(header(source), upload.mapping)
-        found = sample(ImportPlan(file=source, mapping=mapping, lead_token=upload.lead_token, errors=path))
-        columns = {use.column: f"data.{use.field}" if use.use == "token" else use.field for use in mapping.uses}
+        plan = open_upload(Path(folder), upload)
+        found = sample(plan)
+        columns = {use.column: f"data.{use.field}" if use.use == "token" else use.field for use in plan.mapping.uses}
         return columns, {name: value for name, value in found.items() if name != "lead_token"}
 
 
@@ -263,8 +252,6 @@ def _shown(exchange: Exchange, row: Mapping[str, Any], *, status: int = 200, **m
 
 
 _PATH = "/api/v1/lead_imports"
-_SHARED = ("page", "per_page", "cursor", "ids", "created_at_from", "created_at_to", "time_zone", "columns", "root")
-_BARE = {"root": "false: the bare record"}
 _ONE = one_of("lead_import", "LeadImport")
 
 OPERATIONS: tuple[Operation, ...] = (
@@ -276,7 +263,7 @@ OPERATIONS: tuple[Operation, ...] = (
         handler=index,
         scope="lead_import:read",
         leads="visible",
-        parameters={**{name: PAGING_PARAMETERS[name] for name in _SHARED}, "dry_run": "true: dry runs; false: the others"},
+        parameters={**LIST_PARAMETERS, "dry_run": "true: dry runs; false: the others"},
         types={"dry_run": BOOLEAN},
         answer=many_of("lead_imports", "LeadImport"),
         suffixes=("", ".csv", ".json"),
@@ -329,7 +316,7 @@ OPERATIONS: tuple[Operation, ...] = (
         handler=show,
         scope="lead_import:read",
         leads="visible",
-        parameters=_BARE,
+        parameters=BARE,
         answer=_ONE,
     ),
     Operation(
@@ -354,7 +341,7 @@ OPERATIONS: tuple[Operation, ...] = (
         leads="visible",
         rate="write",
         safe=False,
-        parameters=_BARE,
+        parameters=BARE,
         answer=_ONE,
         has_result=False,
     ),
