@@ -171,24 +171,23 @@ CONTACT_FLAGS: dict[str, str] = {
     "suppressed": "(rest ? 'suppressed_at')",
     "in_review": "(rest ? 'review_until')",
 }
-CONVERSION_PIECES: dict[str, str] = {
-    "side": "side = ?",
+_OF_LISTS: dict[str, str] = {
     "ids": "id = ANY (?::bigint[])",
-    "uuid": "uuid = ?::uuid",
     "created_from": "created_at >= ?",
     "created_to": "created_at < ?",
+}
+CONVERSION_PIECES: dict[str, str] = {
+    "side": "side = ?",
+    **_OF_LISTS,
+    "uuid": "uuid = ?::uuid",
     **{name: f"{name} = ?" for name in ("lead_id", "call_id", "buyer_id", "traffic_source_id")},
 }
 WEBHOOK_LOG_PIECES: dict[str, str] = {
-    "ids": "id = ANY (?::bigint[])",
-    "created_from": "created_at >= ?",
-    "created_to": "created_at < ?",
+    **_OF_LISTS,
     **{name: f"{name} = ?" for name in ("outgoing_webhook_id", "webhook_manual_fire_id", "lead_id", "call_id")},
 }
 LEAD_BULK_JOB_PIECES: dict[str, str] = {
-    "ids": "id = ANY (?::bigint[])",
-    "created_from": "created_at >= ?",
-    "created_to": "created_at < ?",
+    **_OF_LISTS,
     "action": "action = ?",
     "user_email": "user_email = ?",
 }
@@ -198,9 +197,7 @@ LEAD_BULK_RESULT_PIECES: dict[str, str] = {
     "state": "state = ?",
 }
 LEAD_IMPORT_PIECES: dict[str, str] = {
-    "ids": "id = ANY (?::bigint[])",
-    "created_from": "created_at >= ?",
-    "created_to": "created_at < ?",
+    **_OF_LISTS,
     "user_email": "user_email = ?",
 }
 LEAD_IMPORT_ERROR_PIECES: dict[str, str] = {"job_id": "job_id = ?"}

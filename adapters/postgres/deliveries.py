@@ -13,6 +13,7 @@ from msgspec import Struct, structs
 from adapters.errors import StoreError
 from adapters.gateway.ports import CommandClaim, Kind
 from adapters.postgres.group_commit import GroupCommit
+from adapters.postgres.old_rows import delete_in_steps
 from adapters.postgres.pool import FAILURES, Pool
 from adapters.postgres.sql import Schemas, queries
 from schemas.instant import Instant, from_datetime, to_datetime
@@ -131,14 +132,11 @@ class PostgresDeliveries:
 
         `before` must be older than the retention of the commands topics, or a command could be carried out twice.
         """
-        forgotten = 0
-        for _ in range(FORGET_STATEMENTS_MAX):
-            status = await self._run(self._pool.execute(self._sql["forget"], to_datetime(before), FORGET_ROWS))
-            count = int(str(status).rpartition(" ")[2])
-            forgotten += count
-            if count < FORGET_ROWS:
-                break
-        return forgotten
+        return await delete_in_steps(
+            lambda: self._run(self._pool.execute(self._sql["forget"], to_datetime(before), FORGET_ROWS)),
+            FORGET_ROWS,
+            statements_max=FORGET_STATEMENTS_MAX,
+        )
 
     async def _claim(self, group: Sequence[_ClaimRow]) -> list[CommandClaim]:
         rows = await self._run(self._pool.fetch(self._sql["claim"], *_columns(group)))

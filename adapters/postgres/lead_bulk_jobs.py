@@ -6,6 +6,7 @@ from typing import Any
 from adapters.postgres.conditions import Statement, add_lead_bulk_job_conditions, add_lead_bulk_result_conditions
 from adapters.postgres.database_errors import convert_read_errors
 from adapters.postgres.lists import Lists
+from adapters.postgres.old_rows import delete_in_steps
 from adapters.postgres.pool import Pool
 from adapters.postgres.sql import Schemas, queries
 from adapters.reads.ports import (
@@ -115,13 +116,7 @@ class PostgresLeadBulkJobs:
 
     async def purge(self, now: Instant) -> int:
         """Delete jobs that ended long ago, with their results, and return their number."""
-        deleted = 0
-        while True:
-            status = await self._execute("purge", to_datetime(now - RETENTION), PURGED_JOBS)
-            count = int(status.rpartition(" ")[2])
-            deleted += count
-            if count < PURGED_JOBS:
-                return deleted
+        return await delete_in_steps(lambda: self._execute("purge", to_datetime(now - RETENTION), PURGED_JOBS), PURGED_JOBS)
 
     async def _execute(self, name: str, *values: Any) -> str:
         async with convert_read_errors():

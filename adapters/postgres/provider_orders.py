@@ -8,6 +8,7 @@ import msgspec
 
 from adapters.errors import StoreError
 from adapters.gateway.ports import DeliveryResult
+from adapters.postgres.old_rows import delete_in_steps
 from adapters.postgres.pool import FAILURES, Pool
 from adapters.postgres.sql import Schemas, queries
 from adapters.providers.orders import StoredOrder
@@ -87,14 +88,11 @@ class PostgresOrders:
 
     async def forget(self, after_seconds: float) -> int:
         """Delete orders that were given so long ago, in small steps; return how many."""
-        forgotten = 0
-        for _ in range(FORGET_STATEMENTS_MAX):
-            status = await self._run(self._pool.execute(self._sql["forget"], after_seconds, FORGET_ROWS))
-            count = int(str(status).rpartition(" ")[2])
-            forgotten += count
-            if count < FORGET_ROWS:
-                break
-        return forgotten
+        return await delete_in_steps(
+            lambda: self._run(self._pool.execute(self._sql["forget"], after_seconds, FORGET_ROWS)),
+            FORGET_ROWS,
+            statements_max=FORGET_STATEMENTS_MAX,
+        )
 
     async def _run(self, asking: Awaitable[Any]) -> Any:
         try:

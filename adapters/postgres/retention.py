@@ -2,6 +2,7 @@
 
 from adapters.postgres.database_errors import convert_read_errors
 from adapters.postgres.idempotency import KEY_RETENTION
+from adapters.postgres.old_rows import delete_in_steps
 from adapters.postgres.pool import Pool
 from adapters.postgres.sql import Schemas, queries
 from adapters.reads.ports import RESULT_RETENTION
@@ -13,9 +14,6 @@ SEND_LOG_RETENTION = 90 * DAY
 
 PURGE_ROWS = 5_000
 """Rows deleted in one statement, so that it holds its locks for milliseconds."""
-
-PURGE_STATEMENTS_MAX = 200
-"""Statements of one purge; the next purge deletes the rest."""
 
 
 class Purge:
@@ -33,12 +31,7 @@ class Purge:
         return deleted + await self._purge("purge_send_log", now - SEND_LOG_RETENTION)
 
     async def _purge(self, name: str, before: Instant) -> int:
-        deleted = 0
-        for _ in range(PURGE_STATEMENTS_MAX):
-            async with convert_read_errors():
-                status: str = await self._pool.execute(self._sql[name], to_datetime(before), PURGE_ROWS)
-            count = int(status.rpartition(" ")[2])
-            deleted += count
-            if count < PURGE_ROWS:
-                break
-        return deleted
+        async with convert_read_errors():
+            return await delete_in_steps(
+                lambda: self._pool.execute(self._sql[name], to_datetime(before), PURGE_ROWS), PURGE_ROWS
+            )

@@ -11,6 +11,7 @@ from adapters.errors import StoreError
 from adapters.postgres.conditions import Statement, add_delivery_conditions
 from adapters.postgres.database_errors import convert_read_errors
 from adapters.postgres.lists import Lists
+from adapters.postgres.old_rows import delete_in_steps
 from adapters.postgres.pool import FAILURES, Pool
 from adapters.postgres.sql import Schemas, queries
 from adapters.reads.ports import DeliveryFilter, Page, Paging, Row
@@ -29,8 +30,7 @@ COUNT_SECONDS = 10.0
 """How old the counts of waiting events may be by which further ones are dropped."""
 
 PURGE_ROWS = 5_000
-PURGE_STATEMENTS_MAX = 200
-"""Rows of one statement, so that it holds its locks for milliseconds, and statements of one purge."""
+"""Rows of one statement, so that it holds its locks for milliseconds."""
 
 ATTEMPTS_SHOWN = 100
 """Newest attempts of a delivery that are shown; one that is never replayed has at most eight."""
@@ -101,14 +101,9 @@ class PostgresSubscriptionStore:
         return await self._purge("purge_deliveries") + await self._purge("purge_attempts")
 
     async def _purge(self, name: str) -> int:
-        deleted = 0
-        for _ in range(PURGE_STATEMENTS_MAX):
-            status = await self._run(self._pool.execute(self._sql[name], RETENTION_SECONDS, PURGE_ROWS))
-            count = int(str(status).rpartition(" ")[2])
-            deleted += count
-            if count < PURGE_ROWS:
-                break
-        return deleted
+        return await delete_in_steps(
+            lambda: self._run(self._pool.execute(self._sql[name], RETENTION_SECONDS, PURGE_ROWS)), PURGE_ROWS
+        )
 
     async def _count(self) -> None:
         if time.monotonic() - self._counted_at < COUNT_SECONDS:

@@ -10,6 +10,7 @@ from adapters.gateway.ports import WebhookAttempt
 from adapters.postgres.conditions import Statement, add_webhook_log_conditions
 from adapters.postgres.database_errors import convert_read_errors
 from adapters.postgres.lists import Lists
+from adapters.postgres.old_rows import delete_in_steps
 from adapters.postgres.pool import FAILURES, Pool
 from adapters.postgres.sql import Schemas, queries
 from adapters.reads.ports import Page, Paging, WebhookLogFilter
@@ -19,8 +20,7 @@ RETENTION = 30 * DAY
 """As long as the deliveries of subscriptions, of which it is the counterpart."""
 
 PURGE_ROWS = 5_000
-PURGE_STATEMENTS_MAX = 200
-"""Rows of one statement, so that it holds its locks for milliseconds, and statements of one purge."""
+"""Rows of one statement, so that it holds its locks for milliseconds."""
 
 IDS_OF_FIRE_MAX = 100
 """Newest attempts that one firing names: a gateway makes three, and as many again each time another one takes over."""
@@ -46,15 +46,10 @@ class PostgresWebhookLog:
 
     async def purge(self, now: Instant) -> int:
         """Delete old attempts and return their number."""
-        deleted = 0
-        for _ in range(PURGE_STATEMENTS_MAX):
-            async with convert_read_errors():
-                status: str = await self._pool.execute(self._sql["purge"], to_datetime(now - RETENTION), PURGE_ROWS)
-            count = int(status.rpartition(" ")[2])
-            deleted += count
-            if count < PURGE_ROWS:
-                break
-        return deleted
+        async with convert_read_errors():
+            return await delete_in_steps(
+                lambda: self._pool.execute(self._sql["purge"], to_datetime(now - RETENTION), PURGE_ROWS), PURGE_ROWS
+            )
 
 
 class PostgresWebhookLogReads:
