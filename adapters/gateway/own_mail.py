@@ -40,16 +40,7 @@ class OwnMail:
         message["Auto-Submitted"] = "auto-generated"
         message.set_content(body)
         try:
-            await aiosmtplib.send(
-                message,
-                hostname=settings.host,
-                port=settings.port,
-                username=settings.user,
-                password=settings.password,
-                use_tls=settings.tls,
-                start_tls=settings.starttls,
-                timeout=self._timeout_seconds,
-            )
+            await aiosmtplib.send(message, **settings.client_options(), timeout=self._timeout_seconds)
         except (aiosmtplib.SMTPException, OSError) as error:
             logger.warning("mail.refused", error=type(error).__name__)  # without its text, which may have the address
             raise MailError("the mail server did not take the e-mail") from error

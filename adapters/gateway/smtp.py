@@ -49,6 +49,17 @@ class SmtpSettings(Struct, frozen=True, kw_only=True):
     sender: str = "leadclock@localhost"
     message_id_domain: str = "leadclock.invalid"
 
+    def client_options(self) -> dict[str, Any]:
+        """Return how aiosmtplib connects and logs in."""
+        return {
+            "hostname": self.host,
+            "port": self.port,
+            "username": self.user,
+            "password": self.password,
+            "use_tls": self.tls,
+            "start_tls": self.starttls,
+        }
+
 
 class SmtpEmail:
     """An `EmailProvider` by way of one mail server. Without `unsubscribe` no e-mail says how to unsubscribe."""
@@ -93,17 +104,7 @@ class SmtpEmail:
         raise AssertionError("the last attempt returns or raises")
 
     async def _send(self, message: EmailMessage) -> str:
-        settings = self._settings
-        server = LeasedSmtp(
-            hostname=settings.host,
-            port=settings.port,
-            username=settings.user,
-            password=settings.password,
-            use_tls=settings.tls,
-            start_tls=settings.starttls,
-            timeout=ANSWER_SECONDS,
-        )
-        async with server:
+        async with LeasedSmtp(**self._settings.client_options(), timeout=ANSWER_SECONDS) as server:
             check_lease()  # connecting may have taken long
             _, said = await server.send_message(message)
         return said

@@ -19,6 +19,7 @@ import structlog
 from msgspec import Meta, Struct
 
 from adapters.gateway.ports import DeliveryResult
+from adapters.providers.error_meanings import number_to_use, result_of_refusal
 from adapters.providers.ports import (
     Callback,
     Connection,
@@ -118,7 +119,7 @@ class TelnyxConnection:
         fields = {
             "connection_id": self._settings.connection_id,
             "to": command.to,
-            "from": self._from(command.from_number),
+            "from": number_to_use(command.from_number, self._settings.from_number),
             "timeout_secs": _ring_seconds(command.ring_timeout_seconds),
             "command_id": command.command_id,
             "client_state": LegState(command_id=command.command_id).encoded(),
@@ -136,7 +137,7 @@ class TelnyxConnection:
         if command.from_number is None and self._settings.messaging_profile_id is not None:
             fields["messaging_profile_id"] = self._settings.messaging_profile_id
         else:
-            fields["from"] = self._from(command.from_number)
+            fields["from"] = number_to_use(command.from_number, self._settings.from_number)
         return await self._order("messages", fields, reference="id", known=("invalid_number", "opted_out"))
 
     async def press(self, provider_ref: str, digits: str) -> bool:
@@ -229,14 +230,6 @@ class TelnyxConnection:
     def _target(self, command: PlaceCall) -> str | None:
         return command.buyer_number or self._settings.agent_number
 
-    def _from(self, number: str | None) -> str:
-        found = number or self._settings.from_number
-        if found is None:
-            raise RefusedOrderError(
-                "no number to call or text from: give the company one, or set from_number", tries_next=True
-            )
-        return found
-
     def _callback(self, command_id: str) -> str:
         if self._account.callback_url is None:
             raise RefusedOrderError("Telnyx must be able to report to us: set LEADCLOCK_PUBLIC_URL", tries_next=True)
@@ -291,10 +284,7 @@ def _refused(answer: HttpAnswer, known: tuple[str, ...]) -> DeliveryResult:
     code, meaning = code_of(error), refusal_of(error)
     words = error.get("detail") or error.get("title") or (meaning.says if meaning else "refused")
     detail = f"Telnyx {answer.status} {code}: {words}"
-    if meaning is not None and meaning.outcome in known:
-        return DeliveryResult(outcome=meaning.outcome, rang=False, detail=detail, hangup_cause=str(code))
-    tries_next = answer.status == TOO_MANY or (meaning is not None and meaning.tries_next)
-    raise RefusedOrderError(detail, tries_next=tries_next)
+    return result_of_refusal(meaning, code, detail, known=known, is_busy=answer.status == TOO_MANY)
 
 
 def _ring_seconds(seconds: int) -> int:

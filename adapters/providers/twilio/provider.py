@@ -16,6 +16,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from adapters.gateway.ports import DeliveryResult
+from adapters.providers.error_meanings import number_to_use, result_of_refusal
 from adapters.providers.ports import (
     Callback,
     Connection,
@@ -104,7 +105,7 @@ class TwilioConnection:
             raise RefusedOrderError("it leaves no messages: set machine of the step to hangup", tries_next=True)
         fields = {
             "To": command.to,
-            "From": self._from(command.from_number),
+            "From": number_to_use(command.from_number, self._settings.from_number),
             "Url": self._callback(command.command_id, "answer"),
             "StatusCallback": self._callback(command.command_id, "status"),
             "Timeout": str(command.ring_timeout_seconds),
@@ -122,7 +123,7 @@ class TwilioConnection:
         if command.from_number is None and self._settings.messaging_service_sid is not None:
             fields["MessagingServiceSid"] = self._settings.messaging_service_sid
         else:
-            fields["From"] = self._from(command.from_number)
+            fields["From"] = number_to_use(command.from_number, self._settings.from_number)
         return await self._order("Messages", list(fields.items()), known=("invalid_number", "opted_out"))
 
     async def press(self, provider_ref: str, digits: str) -> bool:  # noqa: ARG002
@@ -225,14 +226,6 @@ class TwilioConnection:
         about = await self._read(".json", missing={}, whole=True)
         return f"account {about.get('friendly_name')} is {about.get('status')}"
 
-    def _from(self, number: str | None) -> str:
-        found = number or self._settings.from_number
-        if found is None:
-            raise RefusedOrderError(
-                "no number to call or text from: give the company one, or set from_number", tries_next=True
-            )
-        return found
-
     def _searched(self, order: Order) -> dict[str, str]:
         command = order.command
         assert not isinstance(command, SendEmail)  # noqa: S101 - `send` refuses them
@@ -266,9 +259,7 @@ class TwilioConnection:
         code = said.get("code")
         meaning = ORDER_ERRORS.get(code) if isinstance(code, int) else None
         detail = f"Twilio {status} {code}: {said.get('message') or (meaning.says if meaning else 'refused')}"
-        if meaning is not None and meaning.outcome in known:
-            return DeliveryResult(outcome=meaning.outcome, rang=False, detail=detail, hangup_cause=str(code))
-        raise RefusedOrderError(detail, tries_next=status == TOO_MANY or (meaning is not None and meaning.tries_next))
+        return result_of_refusal(meaning, code, detail, known=known, is_busy=status == TOO_MANY)
 
     async def _read(self, path: str, *, missing: dict[str, Any], whole: bool = False) -> dict[str, Any]:
         """Return an object of the API, or `missing` where there is none. Raises `ProviderFailedError`."""
