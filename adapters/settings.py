@@ -217,7 +217,7 @@ def _read(file: Path | None, environ: Mapping[str, str]) -> tuple[dict[str, Give
     config = file or (Path(environ[CONFIG_VARIABLE]) if CONFIG_VARIABLE in environ else None)
     faults = find_unknown_variables(environ)
     if config is not None:
-        content = _content(config)
+        content = read_settings_file(config)
         faults += [f"{config} has {name!r}{did_you_mean(name, _FIELDS)}" for name in content if name not in _FIELDS]
         given |= {name: GivenValue(value, f"{name} in {config}") for name, value in content.items() if name in _FIELDS}
     return given | _from_environment(environ), faults
@@ -338,7 +338,8 @@ def to_environment(settings: Settings) -> dict[str, str]:
     return found
 
 
-def _content(path: Path) -> dict[str, Any]:
+def read_settings_file(path: Path) -> dict[str, Any]:
+    """Return what a settings file sets. Raises `SettingsError` where it cannot be read."""
     try:
         return tomllib.loads(path.read_text())
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:

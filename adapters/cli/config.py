@@ -5,6 +5,7 @@ import msgspec
 from msgspec import Struct
 
 from adapters.cli.failures import report_errors
+from adapters.cli.tables import write_table
 from adapters.settings import PREFIX, Settings, database_location, load, read_sources, redact_settings
 
 DEFAULT = "default"
@@ -36,7 +37,7 @@ def show(*, with_defaults: bool, as_json: bool) -> None:
     if as_json:
         click.echo(msgspec.json.encode(found))
     elif found:
-        _write_table(found)
+        write_table(("setting", "value", "set by"), [(one.variable, _text(one.value), one.source) for one in found])
     else:
         click.echo("every setting has its default; --all shows them")
 
@@ -50,13 +51,6 @@ def shown_settings() -> list[ShownSetting]:
     return [
         ShownSetting(PREFIX + name.upper(), values[name], sources.get(name, DEFAULT)) for name in Settings.__struct_fields__
     ]
-
-
-def _write_table(found: list[ShownSetting]) -> None:
-    rows = [("setting", "value", "set by"), *((one.variable, _text(one.value), one.source) for one in found)]
-    widths = [max(len(row[column]) for row in rows) for column in range(2)]
-    for row in rows:
-        click.echo(f"{row[0]:{widths[0]}}  {row[1]:{widths[1]}}  {row[2]}")
 
 
 def _text(value: object) -> str:

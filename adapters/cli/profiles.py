@@ -6,7 +6,6 @@ variable that sets what the profile sets would send the command to another deplo
 
 import os
 import stat
-import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,7 +13,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from adapters.cli.deployment import TYPED
-from adapters.settings import CONFIG_VARIABLE, SECRETS, VARIABLES
+from adapters.settings import CONFIG_VARIABLE, SECRETS, VARIABLES, SettingsError, read_settings_file
 
 ENDING = ".toml"
 
@@ -45,7 +44,10 @@ def choose(context: click.Context, _parameter: click.Parameter, name: str | None
     own = os.environ.get(CONFIG_VARIABLE)
     if own and Path(own) != path:
         raise click.UsageError(f"--profile {name} is {path}, but {CONFIG_VARIABLE} names {own}: unset it")
-    content = _content(path)
+    try:
+        content = frozenset(read_settings_file(path))
+    except SettingsError as error:
+        raise click.UsageError(str(error)) from error
     doubled = [variable for variable, field in VARIABLES.items() if os.environ.get(variable) and field in content]
     if doubled:
         raise click.UsageError(
@@ -65,10 +67,3 @@ def _path_of(name: str) -> Path:
             f"no profile {name!r} in {profile_folder()}; {there}. A profile is a settings file NAME{ENDING}"
         )
     return profile_folder() / f"{name}{ENDING}"
-
-
-def _content(path: Path) -> frozenset[str]:
-    try:
-        return frozenset(tomllib.loads(path.read_text("utf-8")))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise click.UsageError(f"the settings file {path} cannot be read: {error}") from error
