@@ -75,6 +75,10 @@ VERSIONS: Mapping[int, Version] = {
         changed="records and facts name the user who asked; teams restrict fields, which webhooks fired by hand leave out; "
         "users have invitations, which a password uses up; the wrap-up of agents ends by itself; callbacks go to "
         "agents; e-mails have links that unsubscribe, and an opt-out of a channel fences what it carries for other contacts",
+        decided_by="the development version 0.1.0 at commit be378fd",
+    ),
+    9: Version(
+        changed="nothing yet",
         decided_by="leadclock 0.1.0",
     ),
 }

@@ -35,6 +35,9 @@ SIXTH_RULES = FOLDER / "ae4c449.jsonl.xz"
 SEVENTH_RULES = FOLDER / "45df17e.jsonl.xz"
 """Recorded at commit 45df17e, which decides by version 7."""
 
+EIGHTH_RULES = FOLDER / "be378fd.jsonl.xz"
+"""Recorded at commit be378fd, which decides by version 8."""
+
 
 async def log_of(path: Path, now: Callable[[], Instant]) -> EmbeddedLog:
     """Return a log in memory that holds a history and can be written on."""

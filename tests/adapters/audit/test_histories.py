@@ -32,6 +32,7 @@ from schemas.requests import REQUEST_TYPES, CallerActed, LeadSubmitted
 from schemas.wire import Message, to_json
 from tests.engine.partition.test_runner import HandClock
 from tests.histories.history import (
+    EIGHTH_RULES,
     FIFTH_RULES,
     FIRST_RULES,
     FOURTH_RULES,
@@ -143,6 +144,7 @@ HISTORIES = [
     (FIFTH_RULES, 5),
     (SIXTH_RULES, 6),
     (SEVENTH_RULES, 7),
+    (EIGHTH_RULES, 8),
 ]
 
 
