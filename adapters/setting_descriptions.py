@@ -79,9 +79,34 @@ POSTGRES: Mapping[str, SettingDescription] = {
     "postgres_dsn": SettingDescription(
         DATABASE,
         "postgresql://leadclock@db:5432/leadclock?sslmode=verify-full",
-        "The database. `sslmode`, `sslrootcert`, `sslcert` and `sslkey` are those of libpq.",
+        "The database. `sslmode`, `sslrootcert`, `sslcert` and `sslkey` are those of libpq; so are the next four settings.",
         ("db", "projection", "leads"),
         needed=True,
+    ),
+    "postgres_sslmode": SettingDescription(
+        DATABASE,
+        "verify-full",
+        "`verify-full` checks the server's certificate and name, `verify-ca` the certificate alone. Unset: what the DSN "
+        "says, else `verify-full` where `postgres_ca_file` is set, else encrypted where the server offers it, unchecked.",
+        ("db", "projection", "leads"),
+    ),
+    "postgres_ca_file": SettingDescription(
+        DATABASE,
+        "/etc/leadclock/postgres-ca.pem",
+        "Certificates (PEM) that sign the server's.",
+        ("db", "projection", "leads"),
+    ),
+    "postgres_certificate_file": SettingDescription(
+        DATABASE,
+        "/etc/leadclock/postgres-client.pem",
+        "Client certificate (PEM), for a server that logs in by it (`cert` in its pg_hba.conf).",
+        ("db", "projection", "leads"),
+    ),
+    "postgres_key_file": SettingDescription(
+        DATABASE,
+        "/etc/leadclock/postgres-client.key",
+        "Its key (PEM, without a password). Unset: it is in the same file.",
+        ("db", "projection", "leads"),
     ),
     "postgres_pool": SettingDescription(
         DATABASE,

@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 import msgspec
 from msgspec import Meta, Struct
 
+from adapters.database_tls import PARAMETERS, add_tls_parameters, find_contradictions
 from engine.account.did_you_mean import ALIKE, did_you_mean
 from schemas.errors import SenderError
 from schemas.instant import EPOCH, Instant
@@ -115,6 +116,12 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Of every aligned topic when it is created; it cannot change afterwards."""
     replicas: Count | None = None
     postgres_dsn: Dsn = ""
+    """With the next four in it, once it is loaded: see `adapters.database_tls`."""
+    postgres_sslmode: Literal["disable", "allow", "prefer", "require", "verify-ca", "verify-full"] | None = None
+    """None: what the DSN says; `verify-full` where there is a CA file."""
+    postgres_ca_file: str | None = None
+    postgres_certificate_file: str | None = None
+    postgres_key_file: str | None = None
     postgres_pool: Count = 10
     secret_key: str = ""
     """Signing secrets of webhooks are derived from it; 32 characters or more."""
@@ -199,9 +206,19 @@ def load(
         name: GivenValue(value, f"--{name.replace('_', '-')}") for name, value in (flags or {}).items() if value is not None
     }
     _refuse(faults)
-    settings = Settings(**_converted(given))
+    settings = _with_database_tls(Settings(**_converted(given)))
     _check_clock(settings)
     return settings
+
+
+def _with_database_tls(settings: Settings) -> Settings:
+    """Return the settings with those of TLS in the DSN. Raises `SettingsError` for each that contradicts it."""
+    given = {name: value for name in PARAMETERS if (value := getattr(settings, name)) is not None}
+    if not given or not settings.postgres_dsn:
+        return settings
+    if faults := list(find_contradictions(settings.postgres_dsn, given)):
+        raise SettingsError("; ".join(faults))
+    return msgspec.structs.replace(settings, postgres_dsn=add_tls_parameters(settings.postgres_dsn, given))
 
 
 def read_sources(environ: Mapping[str, str] = os.environ) -> dict[str, str]:

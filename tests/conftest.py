@@ -94,6 +94,15 @@ def data_dir(tmp_path: Path) -> Iterator[Path]:
 
 
 @pytest.fixture
+def open_folder() -> Iterator[Path]:
+    """A folder that others may enter, as PostgreSQL before 16 needs it when started by root."""
+    folder = Path(tempfile.mkdtemp())
+    folder.chmod(0o755)
+    yield folder
+    shutil.rmtree(folder)
+
+
+@pytest.fixture
 def out() -> Iterator[io.StringIO]:
     """Where a log may be written; afterwards logging is as it was before."""
     root = logging.getLogger()

@@ -5,6 +5,7 @@ import ssl
 from collections.abc import Iterable, Sequence
 
 from adapters.clock import wall_now
+from adapters.doctor.certificates import check_certificate_end
 from adapters.doctor.findings import Finding, failure, is_on_this_machine, ok, warning
 from adapters.kafka.cluster_metadata import ClusterMetadata, TopicDescription
 from adapters.kafka.topics import HIDDEN_FIX, Drift
@@ -14,12 +15,9 @@ from adapters.roles.context import Context, compare, specs
 from adapters.roles.identity import USED
 from adapters.settings import Settings
 from engine.partition.broker_clock import ahead_seconds, clocks_disagree
-from schemas.instant import DAY, to_datetime
+from schemas.instant import to_datetime
 
 CONNECT_SECONDS = 5.0
-
-CERTIFICATE_DAYS_MIN = 21
-"""Certificates of common authorities are renewed 30 days before they end: with less left, the renewal has failed."""
 
 BROKERS_WANTED = 3
 
@@ -139,7 +137,4 @@ async def _certificate(address: str, tls: ssl.SSLContext) -> Finding:
         return failure("Kafka TLS", f"{address}: no TLS connection ({error or type(error).__name__})", cure)
     certificate, version = writer.get_extra_info("peercert"), writer.get_extra_info("ssl_object").version()
     writer.close()
-    left_seconds = ssl.cert_time_to_seconds(certificate["notAfter"]) - wall_now() / 1000
-    days = int(left_seconds * 1000 // DAY)
-    found = f"{address}: {version}, its certificate holds for {days} days"
-    return ok("Kafka TLS", found) if days >= CERTIFICATE_DAYS_MIN else warning("Kafka TLS", found, "renew it")
+    return check_certificate_end("Kafka TLS", f"{address}: {version}", certificate)

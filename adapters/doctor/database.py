@@ -3,12 +3,15 @@
 from urllib.parse import parse_qs, urlsplit
 
 from adapters.clock import SystemClock, wall_now
+from adapters.doctor.certificates import check_certificate_end
 from adapters.doctor.findings import Finding, failure, is_on_this_machine, ok, warning
 from adapters.postgres import migrate
 from adapters.postgres.migrate import MigrationError
-from adapters.postgres.server_facts import read_server_facts
+from adapters.postgres.server_facts import ServerFacts, read_server_facts
 from adapters.settings import database_location
 from engine.partition.broker_clock import BrokerTime, ahead_seconds, clocks_disagree
+
+CHECK_IT = "set LEADCLOCK_POSTGRES_CA_FILE to the certificate that signs the server's: then it is checked, with its name"
 
 
 async def check_database(dsn: str) -> list[Finding]:
@@ -19,10 +22,7 @@ async def check_database(dsn: str) -> list[Finding]:
     answered = clock.elapsed()
     skew = ahead_seconds(wall_now(), clock.elapsed(), BrokerTime(facts.now, asked, answered), None)
     where = database_location(dsn)
-    findings = [ok("database", f"PostgreSQL {facts.version} at {where}{' by TLS' if facts.is_encrypted else ''}")]
-    if not facts.is_encrypted and not is_on_this_machine(_host(dsn)):
-        cure = "add ?sslmode=verify-full&sslrootcert=FILE to LEADCLOCK_POSTGRES_DSN"
-        findings.append(warning("database TLS", f"leads and the password travel to {where} in clear text", cure))
+    findings = [ok("database", f"PostgreSQL {facts.version} at {where}"), *check_protection(dsn, facts)]
     if clocks_disagree(skew):
         found = f"this machine's clock is {abs(skew):.0f} s {'ahead of' if skew > 0 else 'behind'} the database's"
         findings.append(
@@ -31,6 +31,19 @@ async def check_database(dsn: str) -> list[Finding]:
     else:
         findings.append(ok("clock and database", f"within {max(1.0, abs(skew)):.0f} s"))
     return findings
+
+
+def check_protection(dsn: str, facts: ServerFacts) -> list[Finding]:
+    """Look at the TLS of the connection; what stays on this machine needs none."""
+    where, is_local = database_location(dsn), is_on_this_machine(_host(dsn))
+    if facts.certificate is not None:
+        return [check_certificate_end("database TLS", f"{where}: {facts.tls_version}", facts.certificate)]
+    if facts.tls_version is not None:
+        found = f"{where}: {facts.tls_version}, and nothing checks that it is your server"
+        return [ok("database TLS", found) if is_local else warning("database TLS", found, CHECK_IT)]
+    if is_local:
+        return []
+    return [warning("database TLS", f"leads and the password travel to {where} in clear text", CHECK_IT)]
 
 
 def _host(dsn: str) -> str:

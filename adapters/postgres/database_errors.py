@@ -2,9 +2,12 @@
 
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+from ssl import SSLCertVerificationError, SSLError
 
 import asyncpg
 
+from adapters.database_tls import FILES, PARAMETERS, is_checked, read_tls_parameters
 from adapters.postgres.pool import FAILURES
 from adapters.reads.ports import ReadsTooSlowError, ReadsUnavailableError
 from adapters.settings import database_location
@@ -15,7 +18,18 @@ VARIABLE = "LEADCLOCK_POSTGRES_DSN"
 AWAY = ("does not answer", f"start it, or correct {VARIABLE}")
 NO_TABLES = ("lacks tables of this release", "run `leadclock db migrate`")
 
+UNTRUSTED = (
+    "shows a certificate that is not trusted",
+    "give LEADCLOCK_POSTGRES_CA_FILE the certificate that signs it, and name the server as its certificate does",
+)
+NO_TLS = (
+    "makes no TLS connection with us",
+    "correct LEADCLOCK_POSTGRES_SSLMODE, LEADCLOCK_POSTGRES_CA_FILE and the client certificate",
+)
+
 REMEDIES: tuple[tuple[type[BaseException], tuple[str, str]], ...] = (
+    (SSLCertVerificationError, UNTRUSTED),
+    (SSLError, NO_TLS),
     (asyncpg.InvalidAuthorizationSpecificationError, ("refuses the user or password", f"correct {VARIABLE}")),
     (asyncpg.InvalidCatalogNameError, ("has no such database", f"create it, or correct {VARIABLE}")),
     (asyncpg.UndefinedTableError, NO_TABLES),
@@ -40,12 +54,33 @@ def describe_database_error(dsn: str, error: BaseException) -> str:
     """Return one sentence about an error: which database, what is wrong, and what to do."""
     if isinstance(error, ReadsUnavailableError):
         return str(error) if error.__cause__ is None else describe_database_error(dsn, error.__cause__)
+    if missing := _find_missing_file(dsn, error):
+        return f"PostgreSQL at {database_location(dsn)} cannot be asked: {missing}"
     reason = " ".join((str(error) or type(error).__name__).split())
     wrong, remedy = _find_remedy(error)
     return f"PostgreSQL at {database_location(dsn)} {wrong} ({reason}); {remedy}"
 
 
+def _find_missing_file(dsn: str, error: BaseException) -> str | None:
+    """Return a sentence about the first file of the TLS settings that is not set or cannot be read, if there is one."""
+    given = read_tls_parameters(dsn)
+    if isinstance(error, asyncpg.ClientConfigurationError) and is_checked(dsn) and not given.get("sslrootcert"):
+        return "its certificate shall be checked, and nothing says by which; set LEADCLOCK_POSTGRES_CA_FILE"
+    settings = {parameter: setting for setting, parameter in PARAMETERS.items()}
+    for parameter in FILES:
+        if not given.get(parameter):
+            continue
+        try:
+            Path(given[parameter]).read_bytes()
+        except OSError as unreadable:
+            cure = f"correct LEADCLOCK_{settings[parameter].upper()}, or {parameter} of {VARIABLE}"
+            return f"{given[parameter]} cannot be read ({unreadable.strerror}); {cure}"
+    return None
+
+
 def _find_remedy(error: BaseException) -> tuple[str, str]:
+    if isinstance(error, ConnectionError) and "rejected SSL upgrade" in str(error):  # asyncpg has no type for it
+        return NO_TLS
     known = next((words for kind, words in REMEDIES if isinstance(error, kind)), None)
     return known or (FAULT if isinstance(error, asyncpg.PostgresError) else AWAY)
 

@@ -1,6 +1,6 @@
 """What does the database server say of itself, and which secret keys do the processes have that use it now?"""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -15,11 +15,15 @@ from schemas.instant import Instant, from_datetime
 
 
 class ServerFacts(Struct, frozen=True, kw_only=True):
-    """`now` is the server's clock when it answered; `is_encrypted` is about the connection that asked."""
+    """`now` is the server's clock when it answered. The last two are about the connection that asked.
+
+    `tls_version` is None in clear text. `certificate`, as the ssl module gives it, is None where it was not checked.
+    """
 
     version: str
-    is_encrypted: bool
     now: Instant
+    tls_version: str | None
+    certificate: Mapping[str, Any] | None
 
 
 class UsingProcess(Struct, frozen=True):
@@ -36,7 +40,14 @@ async def read_server_facts(dsn: str) -> ServerFacts:
         # The clock last, and alone: the time of its answer is compared with ours.
         row = await connection.fetchrow(sql["server"])
         now = await connection.fetchval(sql["clock"])
-    return ServerFacts(version=row["version"], is_encrypted=row["is_encrypted"], now=from_datetime(now))
+        # asyncpg has no public way to the certificate; the ssl module gives a checked one alone.
+        certificate = connection._transport.get_extra_info("peercert") or None  # noqa: SLF001
+    return ServerFacts(
+        version=row["version"],
+        now=from_datetime(now),
+        tls_version=row["tls_version"],
+        certificate=certificate,
+    )
 
 
 async def read_using_processes(dsn: str) -> list[UsingProcess]:

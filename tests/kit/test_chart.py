@@ -155,6 +155,25 @@ def test_variables_for_all_and_for_one_role_reach_them() -> None:
     assert (api.kafka_security, api.kafka_ca_file) == ("SASL_SSL", "/etc/leadclock/kafka/ca.pem")
 
 
+def test_every_file_that_a_setting_names_is_mounted() -> None:
+    """In the jobs as well as in the roles."""
+    manifests = rendered("-f", PRODUCTION)
+    named = set()
+    for manifest in [*of_kind(manifests, "Deployment").values(), *of_kind(manifests, "Job").values()]:
+        mounted = {mount["mountPath"]: mount["name"] for mount in container(manifest)["volumeMounts"]}
+        volumes = {volume["name"] for volume in pod(manifest)["volumes"]}
+        for name, value in environ(manifest).items():
+            if name.endswith("_FILE"):
+                named.add(name.removeprefix("LEADCLOCK_"))
+                assert mounted[str(Path(value).parent)] in volumes, name
+    assert named == {"KAFKA_CA_FILE", "POSTGRES_CA_FILE", "POSTGRES_CERTIFICATE_FILE", "POSTGRES_KEY_FILE"}
+
+
+def test_a_database_with_a_certificate_authority_is_checked() -> None:
+    api = started("api", environ(of_kind(rendered("-f", PRODUCTION), "Deployment")["crm-api"]))
+    assert "sslmode=verify-full" in api.postgres_dsn
+
+
 def test_each_group_of_gateways_serves_its_own_channels() -> None:
     deployments = of_kind(rendered("-f", PRODUCTION), "Deployment")
     served = {

@@ -1,8 +1,7 @@
-"""Does a deployment work whose broker wants TLS and a login by SCRAM? With certificates made here."""
+"""Does a deployment work whose broker wants TLS and SCRAM, and whose database TLS and a client certificate?"""
 
 import asyncio
 import os
-import subprocess
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -17,53 +16,31 @@ from adapters.local.jars import find_jars, find_java
 from adapters.local.kafka import ManagedKafka, port_is_open
 from adapters.local.process import LOCALHOST, free_port, run_to_end
 from adapters.roles.broker import connection_of
-from adapters.settings import load
+from adapters.settings import database_location, load
 from deploy.proof.processes import ProcessGroup
 from engine.partition.ports import LogError
+from tests.system.certificates import DAYS, Authority, Issued
+from tests.system.secure_postgres import USER as DATABASE_USER
+from tests.system.secure_postgres import SecurePostgres, secure_postgres
 
 pytestmark = pytest.mark.system
 
 USER, PASSWORD = "leadclock", "hunter-2-hunter"
-DAYS = 365
-
-
-class Certificates:
-    """An authority, and a server's key and certificate for 127.0.0.1 that it has signed."""
-
-    def __init__(self, folder: Path) -> None:
-        folder.mkdir()
-        self.authority, self.key, self.certificate = folder / "ca.pem", folder / "key.pem", folder / "certificate.pem"
-        new_key = ["-newkey", "rsa:2048", "-nodes", "-days", str(DAYS)]
-        openssl("req", "-x509", *new_key, "-subj", "/CN=authority", "-keyout", folder / "ca.key", "-out", self.authority)
-        signing: list[str | Path] = [
-            "-CA",
-            self.authority,
-            "-CAkey",
-            folder / "ca.key",
-            "-addext",
-            f"subjectAltName=IP:{LOCALHOST}",
-        ]
-        openssl("req", "-x509", *new_key, "-subj", "/CN=server", *signing, "-keyout", self.key, "-out", self.certificate)
-
-
-def openssl(*arguments: str | Path) -> None:
-    done = subprocess.run(["openssl", *map(str, arguments)], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
 
 
 class SecureKafka(ManagedKafka):
     """A broker whose clients come by SASL_SSL; it speaks with itself over a listener of its own."""
 
-    def __init__(self, folder: Path, certificates: Certificates) -> None:
+    def __init__(self, folder: Path, server: Issued) -> None:
         super().__init__(folder, java=find_java(os.environ), jars=find_jars(os.environ))
-        self._certificates = certificates
+        self._server = server
         self._own_port = free_port()
 
     def _settings(self) -> dict[str, str]:
         clients, controller = self.ports
         own = f"{LOCALHOST}:{self._own_port}"
         store = self._folder / "server.pem"
-        store.write_text(self._certificates.key.read_text() + self._certificates.certificate.read_text())
+        store.write_text(self._server.key.read_text() + self._server.certificate.read_text())
         login = "org.apache.kafka.common.security.scram.ScramLoginModule required"
         return super()._settings() | {
             "listeners": f"SASL_SSL://{LOCALHOST}:{clients},OWN://{own},CONTROLLER://{LOCALHOST}:{controller}",
@@ -86,16 +63,27 @@ class SecureKafka(ManagedKafka):
 
 
 @pytest.fixture
-def certificates(tmp_path: Path) -> Certificates:
-    return Certificates(tmp_path / "certificates")
+def authority(tmp_path: Path) -> Authority:
+    return Authority(tmp_path / "certificates")
 
 
 @pytest.fixture
-async def broker(tmp_path: Path, certificates: Certificates) -> AsyncIterator[str]:
-    kafka = SecureKafka(tmp_path / "kafka", certificates)
+def server(authority: Authority) -> Issued:
+    return authority.issue("server")
+
+
+@pytest.fixture
+async def broker(tmp_path: Path, server: Issued) -> AsyncIterator[str]:
+    kafka = SecureKafka(tmp_path / "kafka", server)
     await kafka.start()
     yield kafka.bootstrap
     await kafka.stop()
+
+
+@pytest.fixture
+async def secure_database(open_folder: Path, authority: Authority, server: Issued) -> AsyncIterator[SecurePostgres]:
+    async with secure_postgres(open_folder / "postgres", authority, server) as running:
+        yield running
 
 
 async def examined() -> tuple[int, dict[str, Finding]]:
@@ -104,17 +92,21 @@ async def examined() -> tuple[int, dict[str, Finding]]:
     return result.exit_code, {finding.check: finding for finding in findings}
 
 
-async def test_a_deployment_runs_on_a_broker_that_wants_tls_and_a_login(
-    broker: str, database: str, certificates: Certificates, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+async def test_a_deployment_runs_where_broker_and_database_want_tls_and_a_login(
+    broker: str, secure_database: SecurePostgres, authority: Authority, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    client = authority.issue(DATABASE_USER)
     values = {
         "KAFKA_BOOTSTRAP": broker,
         "KAFKA_SECURITY": "SASL_SSL",
         "KAFKA_MECHANISM": "SCRAM-SHA-512",
         "KAFKA_USERNAME": USER,
         "KAFKA_PASSWORD": PASSWORD,
-        "KAFKA_CA_FILE": str(certificates.authority),
-        "POSTGRES_DSN": database,
+        "KAFKA_CA_FILE": str(authority.certificate),
+        "POSTGRES_DSN": secure_database.address,
+        "POSTGRES_CA_FILE": str(authority.certificate),
+        "POSTGRES_CERTIFICATE_FILE": str(client.certificate),
+        "POSTGRES_KEY_FILE": str(client.key),
         "SECRET_KEY": "0123456789abcdef0123456789abcdef",
         "PARTITIONS": "1",
         "STATE_DIR": str(tmp_path),
@@ -134,7 +126,9 @@ async def test_a_deployment_runs_on_a_broker_that_wants_tls_and_a_login(
         for role in roles:
             role.stop()
     assert status == 0, found
-    assert found["Kafka TLS"].found.startswith(f"{broker}: TLSv1.3, its certificate holds for {DAYS - 1} days")
+    holds = f"TLSv1.3, its certificate holds for {DAYS - 1} days"
+    assert found["Kafka TLS"].found == f"{broker}: {holds}"
+    assert found["database TLS"].found == f"{database_location(secure_database.dsn)}: {holds}"
     assert "the same in 3 running processes and of these settings" in found["secret keys"].found
 
     monkeypatch.setenv("LEADCLOCK_KAFKA_PASSWORD", "wrong")

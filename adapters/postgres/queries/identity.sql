@@ -59,7 +59,7 @@ ORDER BY name
 
 -- server --
 SELECT current_setting('server_version') AS version,
-       coalesce((SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()), false) AS is_encrypted
+       (SELECT version FROM pg_stat_ssl WHERE pid = pg_backend_pid() AND ssl) AS tls_version
 
 -- clock --
 SELECT clock_timestamp()

@@ -62,6 +62,16 @@ app.kubernetes.io/component: {{ .name }}
 {{- define "leadclock.database" -}}
 - name: LEADCLOCK_POSTGRES_DSN
   valueFrom: {secretKeyRef: {name: {{ .Values.secret.name }}, key: {{ .Values.secret.postgresDsn }}}}
+{{- if .Values.postgres.sslmode }}
+- {name: LEADCLOCK_POSTGRES_SSLMODE, value: {{ .Values.postgres.sslmode | quote }}}
+{{- end }}
+{{- if .Values.postgres.caSecret }}
+- {name: LEADCLOCK_POSTGRES_CA_FILE, value: /etc/leadclock/postgres/ca.pem}
+{{- end }}
+{{- if .Values.postgres.clientSecret }}
+- {name: LEADCLOCK_POSTGRES_CERTIFICATE_FILE, value: /etc/leadclock/postgres-client/tls.crt}
+- {name: LEADCLOCK_POSTGRES_KEY_FILE, value: /etc/leadclock/postgres-client/tls.key}
+{{- end }}
 {{- end }}
 
 {{- define "leadclock.secretKey" -}}
@@ -96,6 +106,12 @@ securityContext:
 {{- if .Values.kafka.caSecret }}
 - {name: kafka-ca, mountPath: /etc/leadclock/kafka, readOnly: true}
 {{- end }}
+{{- if .Values.postgres.caSecret }}
+- {name: postgres-ca, mountPath: /etc/leadclock/postgres, readOnly: true}
+{{- end }}
+{{- if .Values.postgres.clientSecret }}
+- {name: postgres-client, mountPath: /etc/leadclock/postgres-client, readOnly: true}
+{{- end }}
 {{- end }}
 
 {{- define "leadclock.volumes" -}}
@@ -103,6 +119,12 @@ securityContext:
 - {name: tmp, emptyDir: {}}
 {{- if .Values.kafka.caSecret }}
 - {name: kafka-ca, secret: {secretName: {{ .Values.kafka.caSecret }}}}
+{{- end }}
+{{- if .Values.postgres.caSecret }}
+- {name: postgres-ca, secret: {secretName: {{ .Values.postgres.caSecret }}}}
+{{- end }}
+{{- if .Values.postgres.clientSecret }}
+- {name: postgres-client, secret: {secretName: {{ .Values.postgres.clientSecret }}}}
 {{- end }}
 {{- end }}
 

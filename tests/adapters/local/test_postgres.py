@@ -3,8 +3,7 @@
 import os
 import shutil
 import stat
-import tempfile
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import asyncpg
@@ -29,15 +28,6 @@ as_root = pytest.mark.xfail(os.geteuid() != 0, reason="only root becomes somebod
 async def server(data_dir: Path) -> AsyncIterator[ManagedPostgres]:
     async with managed_postgres(data_dir, durable=False) as running:
         yield running
-
-
-@pytest.fixture
-def open_folder() -> Iterator[Path]:
-    """A folder that others may enter, as PostgreSQL before 16 needs it when started by root."""
-    folder = Path(tempfile.mkdtemp())
-    folder.chmod(0o755)
-    yield folder
-    shutil.rmtree(folder)
 
 
 async def ask(dsn: str, *statements: str) -> list[object]:
