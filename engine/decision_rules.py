@@ -78,7 +78,8 @@ VERSIONS: Mapping[int, Version] = {
         decided_by="the development version 0.1.0 at commit be378fd",
     ),
     9: Version(
-        changed="nothing yet",
+        changed="an unblock contact job is finished once all partitions have reported it; sentences that list events name "
+        "that",
         decided_by="leadclock 0.1.0",
     ),
 }

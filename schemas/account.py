@@ -59,6 +59,15 @@ class AgentState(Entity, kw_only=True):
     wake_at: Instant | None = None
 
 
+class UnblockTally(Entity, kw_only=True):
+    """How many partitions of contacts are done with an unblock contact job, until all are."""
+
+    company_id: int
+    ended: int = 0
+    unblock_count: int = 0
+    failed_count: int = 0
+
+
 class Claim(Entity, kw_only=True):
     """A contact's slot, held since `granted_at` on what `holds` names, or its request for one while that is None.
 

@@ -475,7 +475,8 @@ class UnblockSweep(Entity, kw_only=True):
 
     It lifts blocks set from `blocked_from` (None: from the beginning) until before `blocked_until`. It stays when it has
     ended: the projection shows its counts. `failed_count` are contacts whose block could not be lifted. `due_at` is None
-    once it has ended or was canceled, which the deletion of the job does.
+    once it has ended or was canceled, which the deletion of the job does. `contact_partitions` sweep for the job; where it
+    is known, the end is reported to the account.
     """
 
     company_id: int
@@ -491,6 +492,7 @@ class UnblockSweep(Entity, kw_only=True):
     last_unblocked_at: Instant | None = None
     ended_at: Instant | None = None
     canceled_at: Instant | None = None
+    contact_partitions: int | None = None
 
 
 class Suppression(Entity, kw_only=True):

@@ -386,6 +386,7 @@ class UnblockContactJob(Body, frozen=True, kw_only=True):
 
     Bounds include their lower and exclude their upper instant; blocks set after the job was made stay. Without bounds
     `confirm_all` must be true. `request_ip` and `last_contact_id` are what the sender says; nothing is decided by them.
+    `contact_partitions` sweep for it, as many as there were when it was made.
     """
 
     description: str | None = None
@@ -395,6 +396,7 @@ class UnblockContactJob(Body, frozen=True, kw_only=True):
     request_ip: str | None = None
     last_contact_id: str | None = None
     user_id: int | None = None
+    contact_partitions: int | None = None
 
 
 class CallCenter(Body, frozen=True, kw_only=True):

@@ -428,7 +428,8 @@ class RecordChangeRequested(AccountRequest, frozen=True, kw_only=True):
     """Create (`id` None), update or delete a record; `fields` are those of its type, only the given ones change.
 
     `publish` is for a schedule: what waits in its draft, and the fields given, become its present version. Where the record
-    has none of `if_versions`, nothing is changed (`version_conflict`).
+    has none of `if_versions`, nothing is changed (`version_conflict`). `contact_partitions` is how many partitions of
+    contacts there are, where the record is one that each of them works on.
     """
 
     type: str
@@ -436,6 +437,7 @@ class RecordChangeRequested(AccountRequest, frozen=True, kw_only=True):
     id: int | None = None
     fields: dict[str, Any] = {}
     if_versions: tuple[int, ...] | None = None
+    contact_partitions: int | None = None
 
 
 class SlotRequested(AccountRequest, frozen=True, kw_only=True):
@@ -515,6 +517,15 @@ class AgentSilenceReported(AccountRequest, frozen=True, kw_only=True):
     status_timestamp_id: int | None = None
 
 
+class UnblockSweepEnded(AccountRequest, frozen=True, kw_only=True):
+    """One partition of contacts has lifted the blocks of an unblock contact job, as one of `contact_partitions`."""
+
+    job_id: int
+    contact_partitions: int
+    unblock_count: int = 0
+    failed_count: int = 0
+
+
 class AgentMessageAcknowledged(AccountRequest, frozen=True, kw_only=True):
     """An agent has read a message."""
 
@@ -554,6 +565,7 @@ ACCOUNT_REQUESTS: dict[str, type[AccountRequest]] = {
     "agent.status_change_requested": AgentStatusChangeRequested,
     "agent.message_acknowledged": AgentMessageAcknowledged,
     "agent.silence_reported": AgentSilenceReported,
+    "unblock_sweep.ended": UnblockSweepEnded,
 }
 
 REQUEST_TYPES: dict[type[Message], str] = {

@@ -1,6 +1,6 @@
 """Under which key is a value of state stored? The key names the type; keys with `__` belong to the runner."""
 
-from schemas.account import AgentState, Claim, Referrers, Seen, Slots, Taken
+from schemas.account import AgentState, Claim, Referrers, Seen, Slots, Taken, UnblockTally
 from schemas.contact import Call, Head, Lead, OpenSlotRequests, Part, Relay, Replan, Suppression, UnblockSweep
 from schemas.instant import EPOCH, Instant
 from schemas.records import Record
@@ -38,6 +38,7 @@ ENTITIES: dict[str, type[Entity]] = {
     "referrers": Referrers,
     "seen": Seen,
     "agent": AgentState,
+    "unblocked": UnblockTally,
     "stream": Stream,
 }
 ENTITY_PREFIXES: tuple[str, ...] = tuple(f"{kind}/" for kind in ENTITIES)
@@ -107,6 +108,11 @@ def claim_key(company_id: int, request_id: str) -> str:
 def agent_key(agent_id: int) -> str:
     """Return the key of the status of an agent."""
     return f"agent/{agent_id}"
+
+
+def unblocked_key(job_id: int) -> str:
+    """Return the key of what partitions have reported of an unblock contact job."""
+    return f"unblocked/{job_id}"
 
 
 def taken_key(company_id: int, kind: str, value: str) -> str:

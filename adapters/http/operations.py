@@ -3,7 +3,7 @@
 from adapters.http import system
 from adapters.http.agents import agents, events
 from adapters.http.calls import call_changes, call_lists, call_reports, call_starts, calls, texts
-from adapters.http.contacts import contacts, suppressions, unsubscribe
+from adapters.http.contacts import contacts, suppression_files, suppressions, unsubscribe
 from adapters.http.exchange.exchange import Operation
 from adapters.http.impressions import impressions
 from adapters.http.leads import bulk_jobs, callers, imports, lead_changes, lead_events, leads, submissions, why
@@ -24,6 +24,7 @@ OPERATIONS: tuple[Operation, ...] = (
     *callers.OPERATIONS,
     *contacts.OPERATIONS,
     *suppressions.OPERATIONS,
+    *suppression_files.OPERATIONS,
     *call_lists.OPERATIONS,
     *reports.OPERATIONS,
     *call_starts.OPERATIONS,

@@ -7,6 +7,7 @@ from engine.account.agent_calls import end_wrap_up
 from engine.account.agents import acknowledge, forget_deleted, report_silence, set_status
 from engine.account.changes import change_record, end_pause
 from engine.account.slots import apply_record_change, count_earned, grant_to_agent, release_slot, request_slot, wake
+from engine.account.unblock_jobs import count_ended, forget_tally
 from engine.account.users import acting_user_id
 from engine.partition.aggregate import Adoption, Timer
 from engine.partition.draft import Draft, RepeatedError
@@ -25,6 +26,7 @@ from schemas.requests import (
     RecordChangeRequested,
     SlotReleased,
     SlotRequested,
+    UnblockSweepEnded,
 )
 from schemas.state import ENTITIES, kind_of, seen_key
 from schemas.topics import ACCOUNTS_DECISIONS, ACCOUNTS_REQUESTS, ACCOUNTS_STATE, Topic
@@ -95,6 +97,8 @@ class AccountAggregate:
                 acknowledge(draft, request)
             case AgentSilenceReported():
                 report_silence(draft, request)
+            case UnblockSweepEnded():
+                count_ended(draft, request)
             case _:
                 raise TypeError(f"{type(request).__name__} is not asked of an account")
 
@@ -146,6 +150,7 @@ class AccountAggregate:
         record = change_record(draft, request, acting_user_id(draft, request.company_id, envelope.actor))
         apply_record_change(draft, record)
         forget_deleted(draft, record)
+        forget_tally(draft, record)
 
 
 def _refuse_repeat(draft: Draft, company_id: int, envelope: Envelope) -> None:

@@ -93,7 +93,7 @@ _NOT_GIVEN: dict[str, frozenset[str]] = {
     "buyer": CAP_FIELDS,
     "buyer_group": frozenset({*CAP_FIELDS, "paused_at", "unpaused_at", "paused_by_user_id"}),
     "traffic_source": CAP_FIELDS,
-    "unblock_contact_job": frozenset({"user_id"}),
+    "unblock_contact_job": frozenset({"user_id", "contact_partitions"}),
     "agent_message": frozenset({"user_id"}),
     "schedule": WRITTEN_BY_PUBLISHING,
 }

@@ -34,6 +34,7 @@ from schemas.records import (
     Company,
     Record,
     Schedule,
+    UnblockContactJob,
     body_of,
     plain,
 )
@@ -89,6 +90,8 @@ def _create(draft: Draft, request: RecordChangeRequested, user_id: int | None) -
         body={},
     )
     body = with_user(_read_change(draft, request, record, None), None, user_id)
+    if isinstance(body, UnblockContactJob):
+        body = structs.replace(body, contact_partitions=request.contact_partitions)
     record.id = _new_company(draft, request) if request.type == "company" else draft.next_id()
     record.uuid = uuid_of(record.type, record.id)
     _put_record(draft, record, None, body)

@@ -18,6 +18,11 @@ UNKNOWN = float("inf")
 """The EPC of a buyer with too few calls: it goes first, or nobody would ever know."""
 
 
+def first_day(now: Instant) -> Instant:
+    """Return where the days that count begin."""
+    return Instant((now // DAY - EPC_DAYS + 1) * DAY)
+
+
 def epc_of(slots: Slots, now: Instant) -> float:
     """Return revenue by connected call, `UNKNOWN` where there were too few of them."""
     days = _last_days(slots, now)

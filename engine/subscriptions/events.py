@@ -38,6 +38,7 @@ EventName = Literal[
     "record_changed",
     "record_deleted",
     "cap_reached",
+    "unblock_job_finished",
 ]
 
 EVENTS: Mapping[str, str] = {
@@ -70,6 +71,7 @@ EVENTS: Mapping[str, str] = {
     "record_changed": "an account record was changed; `details.fields` names what",
     "record_deleted": "an account record was deleted",
     "cap_reached": "a cap of a buyer, group or traffic source was used up; `details` names it, and when it is reset",
+    "unblock_job_finished": "an unblock contact job has lifted its blocks; `details` says how many, and how many failed",
 }
 """Event -> when it happens."""
 
@@ -103,6 +105,7 @@ OF_FACT: Mapping[str, EventName] = {
     "record.updated": "record_changed",
     "record.deleted": "record_deleted",
     "cap.reached": "cap_reached",
+    "unblock_job.finished": "unblock_job_finished",
 }
 """Type of a recorded fact -> its event; `lead_opted_out` is a `lead.ended` besides."""
 

@@ -32,6 +32,17 @@ def used_of(period: str, sums: Sums | None) -> dict[str, float]:
     return {f"{name}_{period}": 0 if sums is None else metric(sums) for name, metric in _METRICS.items()}
 
 
+EARNED_COLUMNS = ("epc", "epc_calls_count")
+"""What a buyer or group has earned by each connected call of `engine.account.epc.EPC_DAYS`, and how many those were."""
+
+
+def earned_columns(sums: Sums | None) -> dict[str, Any]:
+    """Return the columns about earnings, by the sums of the calls; without a connected call nothing is earned by one."""
+    calls = 0 if sums is None else int(_METRICS["connection"](sums))
+    epc = None if sums is None or not calls else round(sums["revenue"] / calls, AMOUNT_DIGITS)
+    return dict(zip(EARNED_COLUMNS, (epc, calls), strict=True))
+
+
 def caps_hit(body: Capped, used: Used) -> tuple[str, ...]:
     """Return the caps that block a call: used up, or closed (0)."""
     return tuple(cap for cap in body.caps if is_reached(body, cap, used.get(cap, 0)))

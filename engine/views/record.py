@@ -9,8 +9,9 @@ from typing import Any
 import msgspec
 
 from engine.account.groups import CAPS_OF
-from engine.views.caps import Used, is_maxed_out
+from engine.views.caps import EARNED_COLUMNS, Used, earned_columns, is_maxed_out
 from engine.views.cells import cell, spelled_out
+from engine.views.report import Sums
 from engine.views.unblock_job import JOB_COLUMNS, NOT_BEGUN, UnblockProgress, job_columns
 from schemas.instant import to_rfc3339
 from schemas.records import (
@@ -38,6 +39,7 @@ HIDDEN_FIELDS: dict[str, frozenset[str]] = {
     "api_key": frozenset({"private_key_sha256"}),
     "user": frozenset({"password_hash", "second_factor_salt", "invitation_sha256"}),
     "provider_configuration": frozenset({"sealed_secrets"}),
+    "unblock_contact_job": frozenset({"contact_partitions"}),
     **dict.fromkeys(CAPS_OF, frozenset({"caps"})),
 }
 
@@ -83,6 +85,9 @@ PROJECTED_COLUMNS: dict[str, dict[str, Any]] = {
 }
 """Type -> column -> its value until something has happened that fills it; what happened is read beside the record."""
 
+EARNING_TYPES = frozenset({"buyer", "buyer_group"})
+"""Types of which is shown what they earn by each call."""
+
 MADE_ONCE = frozenset({"unblock_contact_job"})
 """Types whose records are never changed."""
 
@@ -116,19 +121,21 @@ def record_view(
     slots_held: int = 0,
     used: Used = _NOT_COUNTED,
     members: Sequence[int] = (),
+    earned: Sums | None = None,
     progress: UnblockProgress = NOT_BEGUN,
     projected: Row = _NOTHING,
 ) -> dict[str, Any]:
     """Return a record as the API shows it; `path` is the collection of its type.
 
-    `used` holds the counts of a record with caps; missing ones are null. `members` are the buyers of a fleet, `progress` is
-    that of an unblock contact job, `projected` what has filled `PROJECTED_COLUMNS`.
+    `used` holds the counts of a record with caps; missing ones are null. `members` are the buyers of a fleet, `earned` the
+    sums of the latest calls of a buyer or group (None: there were none), `progress` is that of an unblock contact job,
+    `projected` what has filled `PROJECTED_COLUMNS`.
     """
     body = msgspec.convert(row["body"], RECORD_BODIES[record_type])
     shown = {
         **_base(record_type, row, f"{path}/{row['id']}"),
         **_fields(body),
-        **_derived(record_type, body, slots_held, used, members),
+        **_derived(record_type, body, slots_held, used, members, earned),
         **PROJECTED_COLUMNS.get(record_type, {}),
         **projected,
     }
@@ -163,7 +170,9 @@ def shown_fields(fields: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _derived(record_type: str, body: Body, slots_held: int, used: Used, members: Sequence[int]) -> dict[str, Any]:
+def _derived(  # noqa: PLR0917 - what is known of a row
+    record_type: str, body: Body, slots_held: int, used: Used, members: Sequence[int], earned: Sums | None
+) -> dict[str, Any]:
     shown: dict[str, Any] = {}
     if isinstance(body, BuyerFleet):
         shown |= {"buyers_count": len(members), "buyer_ids": list(members)}
@@ -176,6 +185,7 @@ def _derived(record_type: str, body: Body, slots_held: int, used: Used, members:
     if isinstance(body, Buyer | BuyerGroup | TrafficSource):
         shown["concurrency_cap_used"] = slots_held
         shown["maxed_out"] = is_maxed_out(body, used, slots_held)
+        shown |= earned_columns(earned) if record_type in EARNING_TYPES else {}
         shown |= {name: body.caps.get(cap) for name, cap in CAPS_OF[record_type].items()}
         shown |= {f"{cap}_used": used.get(cap) for cap in CAPS_OF[record_type].values()}
     return shown
@@ -208,4 +218,5 @@ def _derived_names(record_type: str) -> tuple[str, ...]:
     caps = CAPS_OF.get(record_type)
     if caps is None:
         return counted
-    return (*counted, "concurrency_cap_used", "maxed_out", *caps, *(f"{cap}_used" for cap in caps.values()))
+    earned = EARNED_COLUMNS if record_type in EARNING_TYPES else ()
+    return (*counted, "concurrency_cap_used", "maxed_out", *earned, *caps, *(f"{cap}_used" for cap in caps.values()))

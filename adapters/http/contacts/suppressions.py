@@ -48,7 +48,7 @@ ENTRIES_BYTES_MAX = 512 * 1024
 FAULTS_MAX = 50
 """Bad entries that one answer names."""
 
-_ADDED = ("caller_id", "email", "source", "expires_at")
+ADDED = ("caller_id", "email", "source", "expires_at")
 _REMOVED = ("caller_id", "email")
 
 
@@ -89,28 +89,31 @@ async def change(exchange: Exchange, *, listed: bool) -> Reply:
     """Put a batch of people on a list, or take them off it."""
     wants_bare(exchange)  # refuse a bad `root` before anything is stored
     row = await live_row(exchange, LIST)
-    entries = _read_entries(exchange, _ADDED if listed else _REMOVED)
+    entries = _read_entries(exchange, ADDED if listed else _REMOVED)
     exchange.limit(exchange.company_id, len(entries) - 1)  # the request itself has taken one
     claim = await claim_key(exchange, exchange.company_id)
     batch_id = exchange.request_id if claim is None else claim.request_id  # a repeat asks under the same ids
-    messages = [
-        SuppressionChangeRequested(
-            company_id=exchange.company_id,
-            contact_key=entry.contact_key,
-            list_id=row["id"],
-            listed=listed,
-            source=entry.source,
-            expires_at=entry.expires_at,
-        )
-        for entry in entries
-    ]
+    messages = [request_to_list(exchange, row["id"], entry, listed=listed) for entry in entries]
     ids = [f"{batch_id}/{number}" for number in range(len(messages))]
-    await _submit(exchange, ids, messages)
-    results = await asyncio.gather(*(_result(exchange, request_id) for request_id in ids))
-    return reply_with_record(exchange, "suppression_batch", _counted(results))
+    await submit_all(exchange, ids, messages)
+    return reply_with_record(exchange, "suppression_batch", count_results(await wait_for(exchange, ids)))
 
 
-async def _submit(exchange: Exchange, ids: Sequence[str], messages: Sequence[SuppressionChangeRequested]) -> None:
+def request_to_list(
+    exchange: Exchange, list_id: int, entry: SuppressionEntry, *, listed: bool
+) -> SuppressionChangeRequested:
+    """Return the request that puts somebody on a list or takes them off it."""
+    return SuppressionChangeRequested(
+        company_id=exchange.company_id,
+        contact_key=entry.contact_key,
+        list_id=list_id,
+        listed=listed,
+        source=entry.source,
+        expires_at=entry.expires_at,
+    )
+
+
+async def submit_all(exchange: Exchange, ids: Sequence[str], messages: Sequence[SuppressionChangeRequested]) -> None:
     """Append every request; raise the first error once all have been tried: a repeat of the batch is safe."""
     requests = exchange.services.requests
     tried = await asyncio.gather(
@@ -132,6 +135,11 @@ async def _submit(exchange: Exchange, ids: Sequence[str], messages: Sequence[Sup
             raise outcome
 
 
+async def wait_for(exchange: Exchange, ids: Sequence[str]) -> list[Result | None]:
+    """Return what was decided on each request; None where the time of the answer is over before."""
+    return await asyncio.gather(*(_result(exchange, request_id) for request_id in ids))
+
+
 async def _result(exchange: Exchange, request_id: str) -> Result | None:
     try:
         return await exchange.services.requests.wait(request_id, max(0.0, remaining_wait_seconds(exchange)))
@@ -139,7 +147,8 @@ async def _result(exchange: Exchange, request_id: str) -> Result | None:
         return None  # it is stored: a problem here would make the client send it twice
 
 
-def _counted(results: Sequence[Result | None]) -> dict[str, int]:
+def count_results(results: Sequence[Result | None]) -> dict[str, int]:
+    """Return how many requests were accepted, and what was decided on them."""
     codes = Counter(
         "decided" if result.answer is None or result.answer.code is None else result.answer.code
         for result in results
@@ -165,7 +174,7 @@ def _read_entries(exchange: Exchange, known: Sequence[str]) -> list[SuppressionE
     faults: dict[str, list[str]] = {}
     found: dict[str, SuppressionEntry] = {}
     for number, one in enumerate(raw):
-        entry = _read_entry(exchange, one, known, f"entries[{number}]", faults)
+        entry = read_entry(exchange, one, known, f"entries[{number}]", faults)
         if entry is not None:
             found[entry.contact_key] = entry
     if faults:
@@ -174,9 +183,10 @@ def _read_entries(exchange: Exchange, known: Sequence[str]) -> list[SuppressionE
     return list(found.values())
 
 
-def _read_entry(
+def read_entry(
     exchange: Exchange, one: Any, known: Sequence[str], place: str, faults: dict[str, list[str]]
 ) -> SuppressionEntry | None:
+    """Return an entry, or None; what is wrong with its fields is added to the faults, under its place."""
     if not isinstance(one, Mapping):
         faults[place] = ["must be an object with a caller_id or an email"]
         return None
@@ -231,7 +241,7 @@ def _change(name: str, path: str, summary: str, *, listed: bool) -> Operation:
         records="visible",
         body_bytes_max=ENTRIES_BYTES_MAX,
         parameters={"entries": f"up to {ENTRIES_MAX} entries, each with a caller_id or an email", **_BARE},
-        types={"entries": _entries(_ADDED if listed else _REMOVED)},
+        types={"entries": _entries(ADDED if listed else _REMOVED)},
         required=("entries",),
         answer=one_of("suppression_batch", "SuppressionBatch"),
         has_result=False,

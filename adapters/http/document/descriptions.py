@@ -187,6 +187,11 @@ BY_NAME: Mapping[str, str] = {
     "remove_suppression_entries": (
         "Takes up to 500 numbers or addresses off a suppression list. Nothing resumes: later submissions are accepted again."
     ),
+    "import_suppression_entries": (
+        "Puts the people of a CSV file on a suppression list, such as one that was exported. Good lines are taken, `errors` "
+        "says what is wrong with the others; a repeat of a file changes nothing. `decided_count` of the `accepted_count` "
+        "hold already; the others do in a moment."
+    ),
     "list_audit_logs": "Lists the changes of account records, the newest first: who made each, with which key, from where.",
     "list_agent_status_timestamps": "Lists when each agent had which status, the newest first.",
     "set_agent_status": "Sets the status of an agent and logs it. A status that the agent has already changes nothing.",

@@ -253,6 +253,10 @@ EXAMPLES: Mapping[str, Example] = {
         path={"id": RECORDS["suppression_list"]},
         body={"entries": [{"caller_id": NUMBER, "source": "regulator", "expires_at": "2099-01-01T00:00:00Z"}]},
     ),
+    "import_suppression_entries": Example(
+        path={"id": RECORDS["suppression_list"]},
+        body={"content": "caller_id,source\n+13055550123,regulator\n12,regulator\n"},
+    ),
     "remove_suppression_entries": Example(
         path={"id": RECORDS["suppression_list"]}, body={"entries": [{"caller_id": NUMBER}]}
     ),

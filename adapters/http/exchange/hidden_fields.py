@@ -24,7 +24,10 @@ NAMING = ("columns", "order", "category", "pivot", "group_by", "stat")
 _MODELS: Mapping[str, tuple[str, ...]] = {
     "list_contacts": ("contact", "lead"),
     **dict.fromkeys(
-        ("list_suppression_entries", "add_suppression_entries", "remove_suppression_entries"),
+        (
+            *("list_suppression_entries", "add_suppression_entries", "remove_suppression_entries"),
+            "import_suppression_entries",
+        ),
         ("suppression_list", "contact"),
     ),
     "list_messages_of_agent": ("agent_message", "agent", "agent_status"),

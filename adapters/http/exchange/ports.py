@@ -60,6 +60,10 @@ class Requests(Protocol):
         """
         ...
 
+    async def partition_count(self, topic: str) -> int:
+        """Return how many partitions a topic has. Raises `EventsUnavailableError`."""
+        ...
+
     async def wait(self, request_id: str, timeout_seconds: float) -> Result | None:
         """Return the result of a request as soon as the projection shows it, or None after the timeout.
 

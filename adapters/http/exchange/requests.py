@@ -87,6 +87,14 @@ class LogRequests(AppendQueue):
                 done.cancel()  # the client is answered "nothing was stored": do not append it unless that has begun
             raise EventsUnavailableError(str(error) or "the log did not answer in time") from error
 
+    async def partition_count(self, topic: str) -> int:
+        """Return how many partitions a topic has; see the port."""
+        try:
+            async with asyncio.timeout(SUBMIT_SECONDS):
+                return await self._count(self._names.of(topic))
+        except (LogError, TimeoutError) as error:
+            raise EventsUnavailableError(str(error) or "the log did not answer in time") from error
+
     async def wait(self, request_id: str, timeout_seconds: float) -> Result | None:
         """Return the result of a request; see the port."""
         return await self._wait(request_id, timeout_seconds)

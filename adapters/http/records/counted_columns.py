@@ -16,8 +16,9 @@ from adapters.http.exchange.problems import ProblemError
 from adapters.http.records.agent_columns import agent_columns, message_columns
 from adapters.reads.ports import CallFilter, Page, Paging, RecordFilter, Row
 from engine.account.caps import Capped, capped, period_of, used_now
+from engine.account.epc import first_day
 from engine.account.groups import CAPS_OF, PERIODS
-from engine.views.caps import Used, order_key, used_of
+from engine.views.caps import EARNED_COLUMNS, Used, order_key, used_of
 from engine.views.cells import cell
 from engine.views.record import FLEET_TYPE, PROJECTED_COLUMNS
 from engine.views.report import Grouping, Sums
@@ -35,6 +36,8 @@ GROUPS_ORDERED_MAX = 1_000
 MEMBER_COLUMNS = frozenset({"buyers_count", "buyer_ids"})
 
 BY_GROUP = Grouping("buyer_group_id")
+BY_TYPE: Mapping[str, Grouping] = {"buyer": Grouping("buyer_id"), GROUP: BY_GROUP}
+"""Type of a record that calls are connected by -> how its calls are added up."""
 
 
 async def usage(exchange: Exchange, groups: Mapping[int, BuyerGroup], periods: Iterable[str] = PERIODS) -> dict[int, Used]:
@@ -50,8 +53,8 @@ async def usage(exchange: Exchange, groups: Mapping[int, BuyerGroup], periods: I
     return dict(found)
 
 
-async def _sums(exchange: Exchange, since: Instant | None) -> Mapping[int, Sums]:
-    groups = await exchange.services.reads.sums(exchange.company_id, CallFilter(created_from=since), BY_GROUP, None)
+async def _sums(exchange: Exchange, since: Instant | None, by: Grouping = BY_GROUP) -> Mapping[int, Sums]:
+    groups = await exchange.services.reads.sums(exchange.company_id, CallFilter(created_from=since), by, None)
     return {int(group.category): group.sums for group in groups or () if group.category is not None}
 
 
@@ -75,13 +78,14 @@ def _body_of(record_type: str, row: Row) -> Capped:
 
 
 class Counted:
-    """Counts of the records of one answer: slots held, what is used of caps, the buyers of fleets, how far jobs are."""
+    """Counts of the records of one answer: slots held, caps used, what is earned, buyers of fleets, progress of jobs."""
 
     def __init__(self) -> None:
         self.held: dict[int, int] = {}
         self.used: dict[int, Used] = {}
         self.tallies: dict[int, Mapping[str, CapUsage]] = {}
         self.members: Mapping[int, Sequence[int]] = {}
+        self.earned: Mapping[int, Sums] = {}
         self.progress: Mapping[int, UnblockProgress] = {}
         self.projected: Mapping[int, Mapping[str, Any]] = {}
 
@@ -95,6 +99,8 @@ class Counted:
             self.projected = await _projected(exchange, record_type, [row["id"] for row in rows])
         if record_type not in CAPPED_TYPES or not rows:
             return
+        if record_type in BY_TYPE and (columns is None or not set(EARNED_COLUMNS).isdisjoint(columns)):
+            self.earned = await _sums(exchange, first_day(exchange.now), BY_TYPE[record_type])
         names = {f"{record_type}/{row['id']}": row["id"] for row in rows}
         reads, company_id = exchange.services.reads, exchange.company_id
         found = await reads.slots(company_id, list(names))
@@ -117,6 +123,7 @@ class Counted:
             "slots_held": self.held.get(found, 0),
             "used": self.used.get(found, {}),
             "members": self.members.get(found, ()),
+            "earned": self.earned.get(found),
             "progress": self.progress.get(found, NOT_BEGUN),
             "projected": self.projected.get(found, {}),
         }

@@ -46,7 +46,7 @@ GIVEN_BY_US: Mapping[str, frozenset[str]] = {
     "buyer": CAP_FIELDS,
     "buyer_group": frozenset({*CAP_FIELDS, "paused_at", "unpaused_at", "paused_by_user_id"}),
     "traffic_source": CAP_FIELDS,
-    "unblock_contact_job": frozenset({"user_id"}),
+    "unblock_contact_job": frozenset({"user_id", "contact_partitions"}),
     "agent_message": frozenset({"user_id"}),
 }
 """Read-only fields; a record shows those of them that are no hashes."""

@@ -58,6 +58,7 @@ from engine.views.record import FLEET_TYPE, TYPE_NAMES, record_columns, record_v
 from schemas.instant import to_rfc3339
 from schemas.records import CAPPED_TYPES, RECORD_BODIES, Body, Company, ProviderConfiguration, User, called
 from schemas.requests import RecordChangeRequested
+from schemas.topics import CONTACTS_REQUESTS
 
 UNSORTABLE = frozenset({"body_template", "private_key_sha256", "password_hash", "second_factor_salt"})
 """Text that no list is sorted by: long text, and text whose rank would reveal a secret."""
@@ -229,7 +230,13 @@ async def create(exchange: Exchange, *, kind: Kind) -> Reply:
         _check_person(exchange, fields)
         private_key = new_private_key()
         fields |= {"public_key": new_public_key(), "private_key_sha256": hash_private_key(private_key)}
-    message = RecordChangeRequested(company_id=exchange.company_id, type=kind.type, operation="create", fields=fields)
+    message = RecordChangeRequested(
+        company_id=exchange.company_id,
+        type=kind.type,
+        operation="create",
+        fields=fields,
+        contact_partitions=await _sweeping_partitions(exchange, kind),
+    )
     exchange.headers["Cache-Control"] = "no-store"
     reply = await submit_change(exchange, message, render)
     if private_key and reply.status == ACCEPTED and reply.content["request"]["id"] == exchange.request_id:
@@ -237,6 +244,13 @@ async def create(exchange: Exchange, *, kind: Kind) -> Reply:
         shown = {"public_key": fields["public_key"], "private_key": private_key}
         return structs.replace(reply, content={**reply.content, kind.root: shown})
     return _revealed(exchange, kind, reply, {fields["public_key"]: private_key} if private_key else {})
+
+
+async def _sweeping_partitions(exchange: Exchange, kind: Kind) -> int | None:
+    """Return how many partitions of contacts work on a new record of this type, None where none does."""
+    if kind.type != "unblock_contact_job":
+        return None
+    return await exchange.services.requests.partition_count(CONTACTS_REQUESTS.name)
 
 
 async def update(exchange: Exchange, *, kind: Kind) -> Reply:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from engine.account.epc import EPC_CALLS_MIN, EPC_DAYS
 from engine.account.groups import METRICS_OF, PERIODS
 
 _EVERYWHERE: Mapping[str, str] = {
@@ -50,6 +51,13 @@ _STOPS: Mapping[str, str] = {
     "attempt": "never passed",
     "connection": "never passed",
     **dict.fromkeys(("buyer_conversion", "offer_conversion", "earned_revenue", "revenue"), "calls under way may pass it"),
+}
+
+
+_EARNED: Mapping[str, str] = {
+    "epc": f"revenue by connected call of the last {EPC_DAYS} days (in UTC, today included), however it was routed; null: "
+    f"there was none. Routing by EPC counts only calls routed by it, and not before there are {EPC_CALLS_MIN}",
+    "epc_calls_count": "connected calls that epc is of",
 }
 
 
@@ -143,6 +151,7 @@ _OF_TYPE: Mapping[str, Mapping[str, str]] = {
         "spacing_seconds": "how long after a call the next one may come at the earliest",
         "dtmf_tones": "keys pressed once its telephone answers, such as an extension: 0-9, *, #, A-D, w for a pause",
         "filters": "which leads it takes: all must hold, such as state:FL|GA; a new list replaces the old one",
+        **_EARNED,
         **_caps("buyer"),
     },
     "buyer_fleet": {
@@ -171,6 +180,7 @@ _OF_TYPE: Mapping[str, Mapping[str, str]] = {
         "paused_at": "when it was paused last",
         "unpaused_at": "when its last pause ended",
         "paused_by_user_id": "the user who paused it last; null where a key of no user did",
+        **_EARNED,
         **_caps("buyer_group"),
     },
     "traffic_source": {

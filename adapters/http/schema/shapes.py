@@ -119,6 +119,26 @@ SUPPRESSION_BATCH: Schema = {
     },
 }
 
+SUPPRESSION_IMPORT: Schema = {
+    "type": "object",
+    "required": ["lines_count", "bad_lines_count", *SUPPRESSION_BATCH["required"], "errors"],
+    "properties": {
+        **{name: {"type": "integer", "minimum": 0} for name in ("lines_count", "bad_lines_count")},
+        **SUPPRESSION_BATCH["properties"],
+        "errors": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "required": ["line", "field", "problem"],
+                "properties": {
+                    "line": {"type": "integer", "minimum": 1},
+                    **{name: {"type": "string"} for name in ("field", "problem")},
+                },
+            },
+        },
+    },
+}
+
 _CONTACT_FACT: Schema = {
     "type": "object",
     "required": ["at", "type", "lead_id", "data"],
@@ -233,6 +253,8 @@ _BASE_TYPES: Mapping[str, Schema] = {
     "buyers_count": {"type": "integer"},
     "concurrency_cap_used": {"type": "integer"},
     "maxed_out": {"type": "boolean"},
+    "epc": nullable("number"),
+    "epc_calls_count": {"type": "integer", "minimum": 0},
     "user_id": nullable("integer"),
     "state": {"type": "string", "enum": list(JOB_STATES)},
     **{key: {"type": "integer", "minimum": 0} for key in ("unblock_count", "failed_count")},
@@ -272,6 +294,7 @@ def components() -> dict[str, Any]:
         "OptOutReview": columned("A text that may be an opt-out", REVIEW_TYPES),
         "SuppressionEntry": columned("An entry of a suppression list", SUPPRESSION_TYPES),
         "SuppressionBatch": SUPPRESSION_BATCH,
+        "SuppressionImport": SUPPRESSION_IMPORT,
         "Delivery": columned("A delivery to a subscription", DELIVERY_TYPES),
         "DeliveryWithAttempts": columned("A delivery with what it sends and its attempts", _DELIVERY_DETAIL),
         "Replay": REPLAY,

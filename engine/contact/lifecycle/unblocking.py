@@ -13,7 +13,9 @@ from engine.partition.draft import Draft
 from schemas.contact import Head, UnblockSweep
 from schemas.instant import Instant
 from schemas.records import UnblockContactJob, body_of
+from schemas.requests import UnblockSweepEnded
 from schemas.state import head_key, unblock_key
+from schemas.topics import ACCOUNTS_REQUESTS
 from schemas.wire import to_json
 
 CONTACTS_SCANNED_MAX = 500
@@ -63,6 +65,7 @@ def sweep(draft: Draft, key: str, job: UnblockSweep) -> None:
         job.due_at, job.ended_at = None, draft.now
         draft.end_contact_sweep(job.company_id)
         draft.fact("unblock_sweep.ended", cause=_cause(job), unblock_count=job.unblock_count, failed_count=job.failed_count)
+        _report_end(draft, job)
     draft.put(key, job)
 
 
@@ -73,7 +76,12 @@ def _sweep_of(change: RuleChange, now: Instant) -> UnblockSweep:
     made_at = record.created_at
     until = made_at if body.blocked_at_to is None else min(body.blocked_at_to, made_at)
     return UnblockSweep(
-        company_id=record.company_id, job_id=record.id, blocked_from=body.blocked_at_from, blocked_until=until, due_at=now
+        company_id=record.company_id,
+        job_id=record.id,
+        blocked_from=body.blocked_at_from,
+        blocked_until=until,
+        due_at=now,
+        contact_partitions=body.contact_partitions,
     )
 
 
@@ -85,6 +93,20 @@ def _cancel(draft: Draft, key: str, known: UnblockSweep | None) -> None:
     draft.end_contact_sweep(known.company_id)
     draft.put(key, known)
     draft.fact("unblock_sweep.canceled", cause=_cause(known), unblock_count=known.unblock_count)
+
+
+def _report_end(draft: Draft, job: UnblockSweep) -> None:
+    """Tell the account that this partition is done; of an older job nobody knows how many partitions are to be."""
+    if job.contact_partitions is None:
+        return
+    message = UnblockSweepEnded(
+        company_id=job.company_id,
+        job_id=job.job_id,
+        contact_partitions=job.contact_partitions,
+        unblock_count=job.unblock_count,
+        failed_count=job.failed_count,
+    )
+    draft.send(ACCOUNTS_REQUESTS.name, str(job.company_id), message)
 
 
 def _is_within(blocked_at: Instant | None, job: UnblockSweep) -> bool:

@@ -109,7 +109,7 @@ SCOPES: dict[str, str] = {
     "subscription:replay": "replay_subscription",
     "subscription:enable": "enable_subscription",
     "contact:review": "decide_opt_out_review",
-    "suppression_list:add": "add_suppression_entries",
+    "suppression_list:add": "add_suppression_entries import_suppression_entries",
     "suppression_list:remove": "remove_suppression_entries",
 }
 """Which keys may do what: who gave one out relies on it, so it is said here once more, word by word."""

@@ -66,3 +66,24 @@ async def test_a_group_brings_its_team_with_it_for_who_may_make_teams(company: A
     assert (refused.status_code, set(refused.json()["errors"])) == (403, {"generate_team", "team_users_emails"})
     plain = {"name": "Roofers 2", "buyer_ids": [buyer["id"]]}
     assert (await company.send("POST", "/api/v1/buyer_groups", json=plain, headers=headers)).status_code == 201
+
+
+async def test_what_a_buyer_and_a_group_earned_by_each_call_is_shown(company: Any) -> None:
+    (first, second), _ = await offered(company)
+    group = await company.record("buyer_groups", {"name": "Roofers", "buyer_ids": [first]})
+    buyer_id = (await report(company, 1))["route"]["buyer_id"]
+    call = (await report(company, 1, "connected", buyer_id=buyer_id))["call"]
+    changed = await company.send("POST", f"/api/v1/calls/{call['id']}", json={"revenue": 40})
+    assert changed.status_code == 200, changed.text
+
+    async def earned(path: str) -> dict[str, Any]:
+        shown: dict[str, Any] = (await company.send("GET", path, params={"root": "false"})).json()
+        return {name: shown[name] for name in ("epc", "epc_calls_count")}
+
+    for one in (first, second):
+        wanted = {"epc": 40, "epc_calls_count": 1} if one == buyer_id else {"epc": None, "epc_calls_count": 0}
+        assert await earned(f"/api/v1/buyers/{one}") == wanted
+    assert await earned(f"/api/v1/buyer_groups/{group['id']}") == {"epc": None, "epc_calls_count": 0}
+    listed = (await company.send("GET", "/api/v1/buyers", params={"columns": "id,epc"})).json()["buyers"]
+    assert {row["id"]: row["epc"] for row in listed}[buyer_id] == 40
+    assert (await company.send("GET", "/api/v1/buyers/new")).json()["buyer"]["epc"] is None

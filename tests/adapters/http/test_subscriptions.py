@@ -318,3 +318,14 @@ async def test_a_url_to_a_private_network_is_refused_when_it_is_saved(company: C
     fields = {"name": "x", "url": "http://10.0.0.7/x", "events": ["lead_created"]}
     answer = await company.send("POST", PATH, json=fields)
     assert (answer.status_code, list(answer.json()["errors"])) == (422, ["url"])
+
+
+async def test_a_job_that_has_lifted_its_blocks_is_posted_once(town: Town, company: Company, receiver: Receiver) -> None:
+    await subscribe(company, receiver, "unblock_job_finished")
+    await lead_of(town, company, blocked=True)
+
+    made = await company.record("unblock_contact_jobs", {"confirm_all": True})
+    [got] = await received(receiver, 1)
+
+    details = got.json()["data"]["details"]
+    assert (details["record_id"], details["unblock_count"], details["failed_count"]) == (made["id"], 1, 0)

@@ -4,7 +4,10 @@ from typing import Any
 
 import pytest
 
+from schemas.account import UnblockTally
 from schemas.records import UnblockContactJob
+from schemas.requests import UnblockSweepEnded
+from schemas.state import unblocked_key
 from tests.engine.account.conftest import AccountWorld
 
 JOB = "unblock_contact_job"
@@ -60,3 +63,51 @@ def test_a_job_is_made_once_and_never_changed(account: AccountWorld) -> None:
 
     assert sorted(refused.errors) == ["blocked_at_from", "description"]
     assert account.delete(JOB, record_id).status == 200
+
+
+def ended(account: AccountWorld, job_id: int, count: int, failed: int = 0, *, company_id: int = 1) -> None:
+    """Let one of two partitions report that it is done."""
+    report = UnblockSweepEnded(
+        company_id=company_id, job_id=job_id, contact_partitions=2, unblock_count=count, failed_count=failed
+    )
+    assert account.ask(report).decision.error is None
+
+
+def finished(account: AccountWorld) -> list[dict[str, Any]]:
+    return [fact.data for fact in account.facts if fact.type == "unblock_job.finished"]
+
+
+def test_the_last_partition_finishes_the_job() -> None:
+    account = AccountWorld()
+    job_id = account.create(JOB, confirm_all=True)
+
+    ended(account, job_id, 3)
+    assert finished(account) == []
+    ended(account, job_id, 4, failed=1)
+
+    assert finished(account) == [{"record_type": JOB, "record_id": job_id, "unblock_count": 7, "failed_count": 1}]
+    assert account.state.get(unblocked_key(job_id), UnblockTally) is None
+
+
+def test_a_job_that_is_deleted_is_never_finished() -> None:
+    account = AccountWorld()
+    job_id = account.create(JOB, confirm_all=True)
+    ended(account, job_id, 3)
+
+    assert account.delete(JOB, job_id).status == 200
+    assert account.state.get(unblocked_key(job_id), UnblockTally) is None
+    ended(account, job_id, 4)
+
+    assert finished(account) == []
+    assert account.state.get(unblocked_key(job_id), UnblockTally) is None
+
+
+def test_a_report_about_the_job_of_another_company_counts_nothing() -> None:
+    account = AccountWorld()
+    account.create("company", company_id=2, name="Rainy")
+    job_id = account.create(JOB, confirm_all=True)
+
+    for _ in range(2):
+        ended(account, job_id, 1, company_id=2)
+
+    assert finished(account) == []

@@ -9,9 +9,9 @@ from engine.partition.state import State
 from schemas.contact import Head, UnblockSweep
 from schemas.instant import EPOCH, HOUR, MINUTE, Instant
 from schemas.records import UnblockContactJob
-from schemas.requests import LeadSubmitted
+from schemas.requests import LeadSubmitted, UnblockSweepEnded
 from schemas.state import head_key, unblock_key
-from schemas.wire import from_builtins, to_pack
+from schemas.wire import from_builtins, from_json, to_pack
 from tests.engine.contact.world import NEW_YORK, NOON, World
 
 CALL = {"id": "call", "kind": "call"}
@@ -266,3 +266,31 @@ def test_the_contacts_of_a_company_are_found_in_order_whenever_they_came(is_list
     assert state.sorted_keys_after("head/1|", "head/1|c", 10) == ["head/1|d"]
     state.drop_sorted_keys("head/1|")
     assert state.sorted_keys_after("head/1|", "head/", 10) == ["head/1|a", "head/1|c", "head/1|d"]
+
+
+def test_a_partition_that_is_done_reports_to_the_account_where_the_job_knows_how_many_are_to_be() -> None:
+    world = World()
+    put_blocked(world, 3)
+
+    start(world, UnblockContactJob(confirm_all=True, contact_partitions=2))
+    world.wait(1)
+
+    (message,) = [
+        from_json(entry.body, UnblockSweepEnded) for entry in world.messages if entry.type == "unblock_sweep.ended"
+    ]
+    assert message == UnblockSweepEnded(company_id=1, job_id=JOB, contact_partitions=2, unblock_count=3)
+    assert sweep(world).ended_at is not None
+
+
+def test_of_an_older_job_and_of_a_canceled_one_nothing_is_reported() -> None:
+    world = World()
+    put_blocked(world, 2 * CONTACTS_SCANNED_MAX)
+    start(world)
+    world.wait(60)
+    world.add("unblock_contact_job", JOB + 1, UnblockContactJob(confirm_all=True, contact_partitions=1), made_at=world.now)
+    world.add(
+        "unblock_contact_job", JOB + 1, UnblockContactJob(confirm_all=True, contact_partitions=1), version=2, deleted=True
+    )
+    world.wait(60)
+
+    assert [entry.type for entry in world.messages if entry.type == "unblock_sweep.ended"] == []
