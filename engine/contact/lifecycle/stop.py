@@ -42,7 +42,11 @@ def stop_reason(head: Head, offer_id: int | None = None) -> LeadStatus | None:
 
 def end_reason(person: Person, offer_id: int | None, schedule_id: int | None) -> LeadStatus | None:
     """Return the status in which every live lead of this offer and schedule must end, by suppression lists too, or None."""
-    return stop_reason(person.head, offer_id) or ("dnc" if is_suppressed(person, offer_id, schedule_id) else None)
+    head = person.head
+    reason = stop_reason(head, offer_id)
+    if reason is None and head.suppressed_by and is_suppressed(person, offer_id, schedule_id):
+        return "dnc"
+    return reason
 
 
 def is_opted_out_of(head: Head, channel: str) -> bool:
