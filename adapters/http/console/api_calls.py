@@ -58,6 +58,7 @@ class ApiCalls:
         self._request = request
         self._request_id = request_id
         self.made: list[ApiCall] = []
+        self._has_changed = False
 
     async def run(
         self,
@@ -68,14 +69,20 @@ class ApiCalls:
         fields: Mapping[str, Any],
         method: str = "",
         suffix: str = "",
+        if_version: int | None = None,
     ) -> Reply:
-        """Return what an operation answers; `fields` go into the query of a GET, else into a JSON body."""
+        """Return what an operation answers; `fields` go into the query of a GET, else into a JSON body.
+
+        With `if_version` nothing is changed where the record has another version by now.
+        """
         operation = _BY_NAME[name]
         method = method or operation.methods[0]
         url, query, body = _encode(operation, method, path, fields, suffix)
         self.note(name, path, fields, method=method, suffix=suffix)
-        request = self._build(method, url, {key: str(value) for key, value in path.items()}, query.encode(), body)
-        return await run_operation(Exchange(self._services, operation, request, self._request_id, sender=sender))
+        named = {key: str(value) for key, value in path.items()}
+        request = self._build(method, url, named, query.encode(), body, if_version)
+        request_id = self._id_for(operation)
+        return await run_operation(Exchange(self._services, operation, request, request_id, sender=sender))
 
     def note(
         self, name: str, path: Mapping[str, Any], fields: Mapping[str, Any], *, method: str = "GET", suffix: str = ""
@@ -86,9 +93,19 @@ class ApiCalls:
         shown = "" if operation.access == "open" else body.decode()
         self.made.append(ApiCall(method, f"{url}?{query}" if query else url, shown))
 
-    def _build(self, method: str, url: str, path: Mapping[str, str], query: bytes, body: bytes) -> HttpRequest:
+    def _id_for(self, operation: Operation) -> str:
+        """Return the id of a call. A second change under one id would count as a repeat of the first, and change nothing."""
+        if operation.safe:
+            return self._request_id
+        is_second, self._has_changed = self._has_changed, True
+        return self._services.ids.new(self._services.now()) if is_second else self._request_id
+
+    def _build(  # noqa: PLR0917 - the parts of a request
+        self, method: str, url: str, path: Mapping[str, str], query: bytes, body: bytes, if_version: int | None
+    ) -> HttpRequest:
         outer = self._request.scope
         headers = [(name, value) for name, value in outer["headers"] if name in PASSED_ON]
+        headers += [] if if_version is None else [(b"if-match", b'"%d"' % if_version)]
         scope = {
             **outer,
             "method": method,

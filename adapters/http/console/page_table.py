@@ -11,7 +11,9 @@ from adapters.http.console import (
     lead_page,
     operations_page,
     reports_page,
+    schedule_editor,
     schedule_pages,
+    schedule_versions_page,
     sign_in_pages,
     today_page,
 )
@@ -23,6 +25,8 @@ PAGES: tuple[ConsolePage, ...] = (
     *lead_page.PAGES,
     *bulk_pages.PAGES,
     *schedule_pages.PAGES,
+    *schedule_editor.PAGES,
+    *schedule_versions_page.PAGES,
     *forecast_page.PAGES,
     *buyers_page.PAGES,
     *reports_page.PAGES,

@@ -8,28 +8,20 @@ from msgspec import ValidationError, convert
 
 from adapters.http.console.rendering import instant_of
 from adapters.http.console.shown_pictures import show_picture
+from adapters.http.console.shown_preview import FIRST_TRIED, OUTCOMES, show_preview_picture, trial_request, typed_trial
 from adapters.http.console.visits import ConsolePage, Visit, filled, rows_of
 from adapters.http.exchange.exchange import Reply
 from adapters.http.exchange.problems import ProblemError
 from adapters.pictures.flow import draw_flow
 from adapters.pictures.picture import Picture
-from adapters.pictures.preview import draw_preview
-from engine.views.lead import SENTENCES
 from engine.views.record import record_columns
-from engine.why.reason_texts import describe_wait, hours_text
-from schemas.instant import Instant
+from engine.why.reason_texts import hours_text
 from schemas.records import Schedule
 
 LIST = "/console/schedules"
 PATH = f"{LIST}/{{schedule:str}}"
 
 LISTED_MAX = 100
-ACTIONS_MAX = 60
-"""Contacts of one preview: three weeks of a busy schedule."""
-
-OUTCOMES = ("no_answer", "busy", "voicemail", "connected_buyer")
-"""What may come of each call in the preview, the usual one first."""
-
 CHANNELS = {"call": "Calls", "sms": "Texts", "email": "E-mails"}
 
 CHANGES: dict[str, tuple[str, str, dict[str, Any]]] = {
@@ -39,6 +31,14 @@ CHANGES: dict[str, tuple[str, str, dict[str, Any]]] = {
     "migrate": ("Publish, and take its leads along", "publish_schedule", {"migrate": "by_step_id"}),
 }
 """Button -> its label, its operation, and what it sends."""
+
+
+EDITED = {
+    "edit-publish": "Published. Leads that enter from now on are on this version.",
+    "edit-draft": "The draft is saved. Leads do not see it before it is published.",
+    "accepted": "Accepted, and not decided yet: load this page again in a moment.",
+}
+"""What the editor did before it led here."""
 
 
 async def show_list(visit: Visit) -> Reply:
@@ -55,7 +55,7 @@ async def show(visit: Visit) -> Reply:
     shown = (await visit.fetch("show_schedule", path={"id": reference}))["schedule"]
     schedule = filled(shown, record_columns("schedule"))
     counts = await _live_counts(visit, "schedule_action_id", {"schedule_id": schedule["id"]})
-    body = _body_of(schedule)
+    body = read_schedule(schedule)
     picture = None if body is None else show_picture(partial(_flow, body, counts), "flow")
     changes = {
         key: label for key, (label, operation, _) in CHANGES.items() if visit.may(operation) and _applies(key, schedule)
@@ -71,23 +71,19 @@ async def show(visit: Visit) -> Reply:
         changes=changes,
         hours=hours,
         outcomes=OUTCOMES,
-        done=CHANGES.get(str(visit.query.get("done", "")), ("",))[0],
+        trial=FIRST_TRIED,
+        editor=f"{LIST}/{schedule['id']}/edit" if visit.has_page(f"{PATH}/edit") else "",
+        versions=f"{LIST}/{schedule['id']}/versions" if visit.has_page(f"{PATH}/versions") else "",
+        done=_done(str(visit.query.get("done", ""))),
     )
 
 
 async def show_preview(visit: Visit) -> Reply:
     """Show what the published schedule does to a lead, as a picture of its days."""
-    reference = visit.request.path_params["schedule"]
-    query = {name: str(visit.query.get(name, "")).strip() for name in ("caller_id", "email", "zip", "at", "outcome")}
-    lead = {name: query[name] for name in ("caller_id", "email", "zip") if query[name]}
-    fields: dict[str, Any] = {"schedule_id": reference, "lead": lead, "closed_hours": True, "limit": ACTIONS_MAX}
-    if query["at"]:
-        fields["at"] = query["at"]
-    if query["outcome"] in OUTCOMES:
-        fields["outcomes"] = {"call": query["outcome"]}
+    typed = typed_trial(visit.query)
+    fields = {**trial_request(typed), "schedule_id": visit.request.path_params["schedule"]}
     found = (await visit.fetch("preview_schedule", fields))["preview"]
-    begins_at = _begins_at(visit, query["at"], found)
-    return visit.page("preview_part.html", picture=show_picture(partial(_week, found, begins_at), "plan"))
+    return visit.page("preview_part.html", picture=show_preview_picture(visit, found, typed["at"]))
 
 
 async def change(visit: Visit) -> Reply:
@@ -99,6 +95,13 @@ async def change(visit: Visit) -> Reply:
     _, operation, fields = CHANGES[key]
     await visit.fetch(operation, fields, path={"id": reference})
     return visit.go_to(f"{LIST}/{reference}?done={key}")
+
+
+def _done(key: str) -> str:
+    """Return what was done before the page was opened."""
+    if key in CHANGES:
+        return f"Done: {CHANGES[key][0]}."
+    return EDITED.get(key, "")
 
 
 def _applies(key: str, schedule: Mapping[str, Any]) -> bool:
@@ -116,7 +119,7 @@ async def _live_counts(visit: Visit, category: str, filters: Mapping[str, Any]) 
     return {str(row["category"]): int(row["live_count"]) for row in answer["reports"]}
 
 
-def _body_of(schedule: Mapping[str, Any]) -> Schedule | None:
+def read_schedule(schedule: Mapping[str, Any]) -> Schedule | None:
     """Return the schedule as the engine knows it, or None where this version cannot read it."""
     given = {name: schedule[name] for name in Schedule.__struct_fields__ if schedule.get(name) is not None}
     given["published_at"] = instant_of(schedule.get("published_at"))
@@ -128,25 +131,6 @@ def _body_of(schedule: Mapping[str, Any]) -> Schedule | None:
 
 def _flow(body: Schedule, counts: Mapping[str, int] | None, width: float, name: str) -> Picture:
     return draw_flow(body, counts=counts, width=width, name=name)
-
-
-def _week(found: Mapping[str, Any], begins_at: Instant, width: float, name: str) -> Picture:
-    return draw_preview(
-        found, title="What it does to this lead", begins_at=begins_at, end=_end(found), width=width, name=name
-    )
-
-
-def _begins_at(visit: Visit, at: str, found: Mapping[str, Any]) -> Instant:
-    first = instant_of(found["actions"][0]["at"]) if found["actions"] else None
-    return visit.now if not at else first or visit.now
-
-
-def _end(found: Mapping[str, Any]) -> str:
-    if found["end_status"] is not None:
-        return str(SENTENCES.get(found["end_status"], found["end_status"]))
-    if found["status_wait"] == "limit":
-        return f"More follows after these {len(found['actions'])} actions"
-    return f"Held: {describe_wait(found['status_wait'])}"
 
 
 _NEEDS = ("show_schedule",)

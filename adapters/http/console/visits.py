@@ -122,10 +122,16 @@ class Visit:
         return any(page.path.startswith(beginning) and self._is_reachable(page) for page in self._pages)
 
     async def call(
-        self, name: str, fields: Fields | None = None, *, path: Fields | None = None, method: str = ""
+        self,
+        name: str,
+        fields: Fields | None = None,
+        *,
+        path: Fields | None = None,
+        method: str = "",
+        if_version: int | None = None,
     ) -> ApiAnswer:
         """Return what an operation answers, also where it refuses; its name is that of the OpenAPI document."""
-        return decode(await self._run(name, fields, path, method))
+        return decode(await self._run(name, fields, path, method, if_version))
 
     async def fetch(
         self, name: str, fields: Fields | None = None, *, path: Fields | None = None, method: str = ""
@@ -184,8 +190,17 @@ class Visit:
             return Reply(content=b"", media_type=HTML, headers={**HEADERS, **self.headers, "HX-Redirect": path})
         return Reply(status=SEE_OTHER, headers={**HEADERS, **self.headers, "Location": path})
 
-    async def _run(self, name: str, fields: Fields | None, path: Fields | None, method: str) -> Reply:
-        return await self._calls.run(name, sender=self._sender_of(name), path=path or {}, fields=fields or {}, method=method)
+    async def _run(
+        self, name: str, fields: Fields | None, path: Fields | None, method: str, if_version: int | None = None
+    ) -> Reply:
+        return await self._calls.run(
+            name,
+            sender=self._sender_of(name),
+            path=path or {},
+            fields=fields or {},
+            method=method,
+            if_version=if_version,
+        )
 
     def _sender_of(self, name: str) -> Access | OperatorAccess | None:
         return self.operator if name.startswith("operator_") else self.access

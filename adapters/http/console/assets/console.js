@@ -67,11 +67,13 @@
     else {
       document.querySelector("main").replaceWith(main);
       window.htmx.process(main);
-      main.focus();
+      (main.querySelector("[autofocus]") || main).focus();
     }
   };
   document.addEventListener("submit", (event) => {
     const form = event.target, button = event.submitter;
+    // Enter in a field of a form with many buttons presses none of them.
+    if (button && "nothing" in button.dataset) return event.preventDefault();
     // What cannot be taken back asks first; the question is in the page, and so in the language of the page.
     const question = button && button.dataset.ask;
     if (question && !window.confirm(question)) return event.preventDefault();
@@ -80,6 +82,22 @@
     if (sending.has(form)) return;
     sending.add(form);
     send(form, new FormData(form, button)).catch(silent).finally(() => sending.delete(form));
+  });
+  // What the API says of a form that is being typed is shown beside the field that it names.
+  document.addEventListener("htmx:afterSwap", (event) => {
+    if (event.target.id !== "checks") return;
+    for (const slot of document.querySelectorAll("[data-fault]")) {
+      slot.textContent = "";
+      const field = document.querySelector(`[aria-describedby="${CSS.escape(slot.id)}"]`);
+      if (field) field.removeAttribute("aria-invalid");
+    }
+    for (const fault of event.target.querySelectorAll("[data-at]")) {
+      const slot = document.getElementById("fault-" + fault.dataset.at);
+      if (!slot) continue;
+      slot.textContent += (slot.textContent ? "; " : "") + fault.dataset.sentence;
+      const field = document.querySelector(`[aria-describedby="${CSS.escape(slot.id)}"]`);
+      if (field) field.setAttribute("aria-invalid", "true");
+    }
   });
   // The queue of texts is worked by keys while one of them has the focus: j and k move, y and n press its buttons.
   document.addEventListener("keydown", (event) => {

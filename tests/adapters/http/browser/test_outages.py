@@ -9,6 +9,7 @@ from playwright.async_api import Browser, expect
 
 from adapters.http.server import serving
 from tests.adapters.http.browser.conftest import Window, Windows
+from tests.adapters.http.browser.test_actions import ENDED, end_sessions, sign_in_again
 from tests.adapters.http.conftest import Company, Town, administer
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.browser]
@@ -115,4 +116,31 @@ async def test_a_page_says_that_the_database_is_away_and_goes_on(
         await leads.wait_for_url("**/console/leads?fulltext=typed")
         await fresh.reload()
         await expect(fresh.get_by_role("link", name="Winter")).to_be_visible()
+        window.faults.clear()
+
+
+async def test_what_is_typed_in_the_editor_outlives_an_outage_and_the_session(
+    town: Any, company: Any, chromium: Any
+) -> None:
+    made = await company.schedule(steps=[{"id": "pause", "kind": "wait", "duration": "2h"}, {"id": "bye", "kind": "exit"}])
+    async with served(town, company, chromium) as server:
+        window = server.window
+        page = await window.open(f"/console/schedules/{made['id']}/edit")
+        await expect(page.get_by_text("No fault is found.")).to_be_visible()
+        await server.stop()
+        await page.get_by_label("name", exact=True).fill("Typed in the dark")
+        await expect(page.get_by_text(NO_SERVER)).to_be_visible()
+        await page.get_by_role("button", name="Publish").click()
+        await expect(page.get_by_label("name", exact=True)).to_have_value("Typed in the dark")
+        await server.start()
+        await end_sessions(town, company)
+        await page.get_by_role("button", name="Publish").click()
+        await expect(page.get_by_text(ENDED)).to_be_visible()
+        window.faults.clear()
+        await sign_in_again(window, company)
+        publish = page.get_by_role("button", name="Publish")
+        await publish.click()
+        await expect(page.get_by_text("What you typed is kept: send it once more.")).to_be_visible()
+        await publish.click()
+        await expect(page.get_by_role("heading", name="Typed in the dark")).to_be_visible()
         window.faults.clear()
