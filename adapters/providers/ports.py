@@ -11,10 +11,10 @@ A provider is an object that an entry point of the group `leadclock.providers` n
 * A callback is trusted only after its signature was checked; `read_callback` raises `ForgedCallbackError`.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from socket import socket
 from ssl import SSLContext
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 from msgspec import Struct
 
@@ -259,6 +259,26 @@ class Connection(Protocol):
 
     async def test(self) -> str:
         """Make a harmless request that needs the account's secrets; return what the vendor says about the account."""
+        ...
+
+
+class StreamedEvent(Struct, frozen=True, kw_only=True):
+    """An event that was listened for, as the signed callback that it becomes; those of one `key` in their order."""
+
+    key: str
+    callback: Callback
+
+
+@runtime_checkable
+class EventSource(Protocol):
+    """A `Connection` whose vendor sends nothing to us: a gateway listens, and hands each event to the callback URL.
+
+    No contract suite: one adapter (`adapters.providers.asterisk`), tested against a fake of Asterisk in
+    tests/adapters/providers/test_asterisk.py; what it yields are callbacks, which `ProviderContract` tests.
+    """
+
+    def events(self) -> AsyncGenerator[StreamedEvent, None]:
+        """Yield events until the vendor closes the connection. Raises `NotPlacedError` or `ProviderFailedError`."""
         ...
 
 

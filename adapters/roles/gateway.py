@@ -36,11 +36,13 @@ from adapters.postgres.deliveries import PostgresDeliveries
 from adapters.postgres.gateways import RENEW_SECONDS, PostgresGateways
 from adapters.postgres.pool import open_pool
 from adapters.postgres.provider_orders import PostgresOrders
+from adapters.postgres.stream_leases import PostgresStreamLeases
 from adapters.postgres.webhook_logs import PostgresWebhookLog
 from adapters.providers.checks import OrderChecks
 from adapters.providers.connections import Connections
 from adapters.providers.orders import Orders
 from adapters.providers.reports import ProviderReports
+from adapters.providers.streams import StreamLeases, VendorStreams, api_client
 from adapters.roles.context import Context
 from adapters.roles.group_membership import GroupMembership
 from adapters.roles.mail_server import mail_server, unsubscribe_fault, unsubscribe_links
@@ -103,7 +105,7 @@ class GatewayRole:
         self._memberships = [self._membership(gateway) for gateway in self._gateways]
         registering = asyncio.create_task(self._register(register), name="register")
         try:
-            async with self._checking(orders, connections):
+            async with self._checking(orders, connections), self._listening(PostgresStreamLeases(pool), connections):
                 await self._carry_out(stop)
         finally:
             jobs.stop()
@@ -202,6 +204,25 @@ class GatewayRole:
             connections=connections,
             clock=context.clock,
         )
+
+    @asynccontextmanager
+    async def _listening(self, leases: StreamLeases, connections: Connections) -> AsyncIterator[None]:
+        """Listen meanwhile to vendors of calls that report by a stream, where calls go by provider configurations."""
+        names = provider_names(self._context.settings, "call")
+        if self._providers.get("call", SANDBOX) == SANDBOX or not names:
+            yield
+            return
+        async with api_client() as client:
+            streams = VendorStreams(
+                names,
+                holder=self._process,
+                leases=leases,
+                connections=connections,
+                rules=self._context.rules,
+                client=client,
+            )
+            async with streams.running():
+                yield
 
     @asynccontextmanager
     async def _checking(self, orders: Orders, connections: Connections) -> AsyncIterator[None]:

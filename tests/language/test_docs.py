@@ -265,7 +265,7 @@ def test_every_topic_fact_and_log_event_that_a_page_names_is_in_the_code() -> No
         for path in PAGES
         if path != CHANGELOG
         for name in inline(path.read_text())
-        if re.fullmatch(r"[a-z_]+(\.[a-z_]+)+", name) and not name.endswith((".py", ".md", ".toml"))
+        if re.fullmatch(r"[a-z_]+(\.[a-z_]+)+", name) and not name.endswith((".py", ".md", ".toml", ".conf"))
     }
     missing = {name for name in named if not re.search(rf"[\"'`\s{{}}]{re.escape(name)}[\"'`\s\\(]", code)}
     assert missing - NAMES_ELSEWHERE.keys() == set()

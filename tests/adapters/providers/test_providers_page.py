@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from adapters.providers.asterisk.outcomes import UNANSWERED as ASTERISK_CAUSES
+from adapters.providers.asterisk.settings import AsteriskSettings
 from adapters.providers.smtp.provider import SmtpAccount
 from adapters.providers.telnyx import errors as telnyx_errors
 from adapters.providers.telnyx.outcomes import UNANSWERED
@@ -43,6 +45,7 @@ def test_the_page_has_every_code_of_the_tables_and_no_other(vendor: str, tables:
     [
         *(("Twilio", name) for name in TwilioSettings.__struct_fields__),
         *(("Telnyx", name) for name in TelnyxSettings.__struct_fields__),
+        *(("Asterisk", name) for name in AsteriskSettings.__struct_fields__),
         *(("SMTP", name) for name in SmtpAccount.__struct_fields__),
     ],
 )
@@ -53,6 +56,12 @@ def test_the_page_describes_every_setting(vendor: str, name: str) -> None:
 @pytest.mark.parametrize("cause", UNANSWERED)
 def test_the_page_says_what_each_cause_of_telnyx_means(cause: str) -> None:
     assert f"`{cause}`" in section("Telnyx")
+
+
+def test_the_page_says_what_each_cause_of_asterisk_means() -> None:
+    rows = re.findall(r"^\| ([0-9, ]+): [^|]* \| `(\w+)` \|$", section("Asterisk"), re.MULTILINE)
+
+    assert {int(cause): outcome for causes, outcome in rows for cause in causes.split(",")} == ASTERISK_CAUSES
 
 
 def test_the_pages_provider_passes_the_contract_suite_in_a_folder_of_its_own(tmp_path: Path) -> None:

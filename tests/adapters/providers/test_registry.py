@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from msgspec import Struct
 
-from adapters.providers import smtp, telnyx
+from adapters.providers import asterisk, smtp, telnyx
 from adapters.providers.registry import (
     UnknownProviderError,
     Unusable,
@@ -27,6 +27,7 @@ def test_the_shipped_providers_are_installed() -> None:
     assert installed()["twilio"] is PROVIDER
     assert installed()["telnyx"] is telnyx.PROVIDER
     assert installed()["smtp"] is smtp.PROVIDER
+    assert installed()["asterisk"] is asterisk.PROVIDER
     assert find_provider("twilio") is PROVIDER
 
 

@@ -1,0 +1,70 @@
+"""What are the channels of a call named? By its command, so that no order is dialled twice and each event says whose it is.
+
+| name | is |
+| --- | --- |
+| `lc.<command>` | the lead's leg of an order; the announcement and the recording of its talk have the same name |
+| `lct.<command>` | its bridge: Asterisk reports nothing of a bridge with the name of a channel |
+| `lc.<command>.b<buyer>` | the leg of a buyer, 0 where it has no record |
+| `lci.<person>.<number>.<what>.<call>` | made for the call of a person: `b<buyer>` a leg, `sorry` and `voicemail` sounds |
+
+Asterisk refuses a second channel of a name that is in use (409). The call of a person has the name that Asterisk gave it.
+"""
+
+import re
+
+from msgspec import Struct
+
+NO_RECORD = 0
+"""The buyer of a leg to a telephone without a record, as an agent's."""
+
+COMMAND = re.compile(r"[A-Za-z0-9_-]{1,64}")
+
+_ORDER = re.compile(r"lc\.([A-Za-z0-9_-]{1,64})(?:\.b([0-9]{1,18}))?")
+_INBOUND = re.compile(r"lci\.([0-9]{1,15})\.([0-9]{1,15})\.(b[0-9]{1,18}|sorry|voicemail)\.(.{1,64})")
+
+
+class OrderLeg(Struct, frozen=True):
+    """A leg of an order; `buyer` is None for that of the lead."""
+
+    command_id: str
+    buyer: int | None = None
+
+    @property
+    def name(self) -> str:
+        """Return the name of its channel."""
+        return f"lc.{self.command_id}" if self.buyer is None else f"lc.{self.command_id}.b{self.buyer}"
+
+    @property
+    def bridge(self) -> str:
+        """Return the name of the bridge of its call."""
+        return f"lct.{self.command_id}"
+
+
+class InboundThing(Struct, frozen=True):
+    """A leg or a sound of the call of a person; `what` is `b<buyer>`, `sorry` or `voicemail`."""
+
+    person: str
+    number: str
+    what: str
+    call_ref: str
+
+    @property
+    def name(self) -> str:
+        """Return the name of its channel or playback."""
+        return f"lci.{self.person.lstrip('+')}.{self.number.lstrip('+')}.{self.what}.{self.call_ref}"
+
+    @property
+    def buyer(self) -> int | None:
+        """Return the buyer of a leg, None of a sound."""
+        return int(self.what[1:]) if self.what.startswith("b") else None
+
+
+def read_name(name: str) -> OrderLeg | InboundThing | None:
+    """Return what a name says, None for one that is not of ours."""
+    order = _ORDER.fullmatch(name)
+    if order is not None:
+        return OrderLeg(order[1], None if order[2] is None else int(order[2]))
+    inbound = _INBOUND.fullmatch(name)
+    if inbound is not None:
+        return InboundThing(f"+{inbound[1]}", f"+{inbound[2]}", inbound[3], inbound[4])
+    return None
