@@ -40,12 +40,36 @@ KAFKA: Mapping[str, SettingDescription] = {
     "kafka_mechanism": SettingDescription(
         EVERY, "SCRAM-SHA-256", "How a process logs in, where `kafka_security` has a login."
     ),
-    "kafka_username": SettingDescription(EVERY, "leadclock-scheduler", "User of that login."),
-    "kafka_password": SettingDescription(EVERY, "correct horse battery staple", "Password of that login."),
+    "kafka_username": SettingDescription(
+        EVERY, "leadclock-scheduler", "User of that login; with `kafka_token_url` the id of the OAuth client."
+    ),
+    "kafka_password": SettingDescription(
+        EVERY, "correct horse battery staple", "Password of that login; with `kafka_token_url` the secret of the client."
+    ),
     "kafka_ca_file": SettingDescription(
         EVERY,
         "/etc/leadclock/kafka-ca.pem",
         "Certificates (PEM) that sign those of the brokers. Unset: those of the system.",
+    ),
+    "kafka_certificate_file": SettingDescription(
+        EVERY, "/etc/leadclock/kafka-client.pem", "Client certificate (PEM), for brokers that ask for one (mTLS)."
+    ),
+    "kafka_key_file": SettingDescription(
+        EVERY, "/etc/leadclock/kafka-client.key", "Its key (PEM, without a password). Unset: it is in the same file."
+    ),
+    "kafka_token_url": SettingDescription(
+        EVERY,
+        "https://login.example.com/oauth2/token",
+        "Where the mechanism `OAUTHBEARER` gets its tokens, by the grant `client_credentials`.",
+    ),
+    "kafka_token_scope": SettingDescription(EVERY, "kafka", "Scope that is asked for there."),
+    "kafka_token_ca_file": SettingDescription(
+        EVERY, "/etc/leadclock/login-ca.pem", "Certificates (PEM) that sign that server's. Unset: those of the system."
+    ),
+    "kafka_token_file": SettingDescription(
+        EVERY,
+        "/var/run/secrets/tokens/kafka",
+        "In place of `kafka_token_url`: a file with a token, which another program keeps fresh. Read for each connection.",
     ),
     "kafka_session_seconds": SettingDescription(
         IN_GROUPS, "20", "Seconds without a sign of life after which the partitions of a process go to others."

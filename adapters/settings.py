@@ -69,6 +69,13 @@ TopicPrefix = Annotated[
 PublicUrl = Annotated[
     str, Meta(pattern=r"^(|https?://[^\s/?#@]+)$", description="https://host, or https://host:port, without a path")
 ]
+TokenUrl = Annotated[
+    str,
+    Meta(
+        pattern=r"^(https://[^\s#@]+|http://(localhost|127\.0\.0\.1|\[::1\])(:\d{1,5})?(/[^\s#@]*)?)$",
+        description="https://host/path (http only of this machine), without a user",
+    ),
+]
 App = Annotated[str, Meta(pattern=r"^[A-Za-z0-9._-]{1,100}$", description="1 to 100 of A-Z a-z 0-9 . _ -")]
 ChannelName = Literal["call", "sms", "email", "webhook"]
 SandboxChannel = Literal["call", "sms"]
@@ -102,10 +109,17 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     kafka_bootstrap: Bootstrap = ""
     kafka_security: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = "PLAINTEXT"
-    kafka_mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] = "SCRAM-SHA-512"
+    kafka_mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER"] = "SCRAM-SHA-512"
     kafka_username: str | None = None
     kafka_password: str | None = None
     kafka_ca_file: str | None = None
+    kafka_certificate_file: str | None = None
+    kafka_key_file: str | None = None
+    kafka_token_url: TokenUrl | None = None
+    """Of the mechanism OAUTHBEARER, with user and password as id and secret of the client; or else the file."""
+    kafka_token_scope: str | None = None
+    kafka_token_ca_file: str | None = None
+    kafka_token_file: str | None = None
     kafka_session_seconds: Seconds = 10.0
     kafka_compression: Literal["none", "snappy", "lz4", "zstd"] = "snappy"
     """Of records that we write. snappy costs least; use `none` for a broker without its native library."""

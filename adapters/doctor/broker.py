@@ -5,19 +5,24 @@ import ssl
 from collections.abc import Iterable, Sequence
 
 from adapters.clock import wall_now
-from adapters.doctor.certificates import check_certificate_end
+from adapters.doctor.certificates import check_certificate_end, check_client_certificate
 from adapters.doctor.findings import Finding, failure, is_on_this_machine, ok, warning
+from adapters.kafka.access_tokens import TokenError, TokenFile
 from adapters.kafka.cluster_metadata import ClusterMetadata, TopicDescription
 from adapters.kafka.topics import HIDDEN_FIX, Drift
 from adapters.partitions.newest import newest_append
 from adapters.roles.broker import connection_of
 from adapters.roles.context import Context, compare, specs
 from adapters.roles.identity import USED
-from adapters.settings import Settings
+from adapters.roles.kafka_security import find_security_faults, tls_of, tokens_of
+from adapters.settings import Settings, SettingsError
 from engine.partition.broker_clock import ahead_seconds, clocks_disagree
 from schemas.instant import to_datetime
 
 CONNECT_SECONDS = 5.0
+
+REFUSAL_SECONDS = 1.0
+"""For how long a refusal of our certificate is waited for: a round trip and some."""
 
 BROKERS_WANTED = 3
 
@@ -103,10 +108,25 @@ def check_kafka_settings(settings: Settings) -> list[Finding]:
         found += " and the password" if settings.kafka_password else ""
         cure = "give the brokers a TLS listener, and set SASL_SSL (SSL without a login)"
         return [warning("Kafka TLS", f"{found} travel in clear text", cure)]
-    if "SASL" in settings.kafka_security and not (settings.kafka_username and settings.kafka_password):
-        cure = "set LEADCLOCK_KAFKA_USERNAME and LEADCLOCK_KAFKA_PASSWORD_FILE"
-        return [failure("Kafka TLS", f"{settings.kafka_security} needs a user and a password", cure)]
-    return []
+    cure = "see deploy/docs/tls.md"
+    return [failure("Kafka TLS", fault, cure) for fault in find_security_faults(settings)]
+
+
+async def check_login(settings: Settings) -> list[Finding]:
+    """Get a token where the login needs one, and look at how long it holds."""
+    if not (settings.kafka_token_url or settings.kafka_token_file):
+        return []
+    try:
+        tokens = tokens_of(settings)
+        if isinstance(tokens, TokenFile):
+            await tokens.token()
+            return [ok("Kafka token", f"{settings.kafka_token_file} holds one")]
+        answer = await tokens.ask()
+    except (SettingsError, TokenError) as error:
+        cure = "correct LEADCLOCK_KAFKA_TOKEN_URL, LEADCLOCK_KAFKA_USERNAME and LEADCLOCK_KAFKA_PASSWORD_FILE"
+        return [failure("Kafka token", str(error), cure)]
+    held = "does not say how long it holds" if answer.expires_in is None else f"holds for {answer.expires_in:.0f} s"
+    return [ok("Kafka token", f"{settings.kafka_token_url} gives one to {settings.kafka_username}, which {held}")]
 
 
 async def check_certificates(settings: Settings) -> list[Finding]:
@@ -114,11 +134,13 @@ async def check_certificates(settings: Settings) -> list[Finding]:
     if "SSL" not in settings.kafka_security:
         return []
     try:
-        tls = ssl.create_default_context(cafile=settings.kafka_ca_file)
-    except OSError as error:
-        cure = "correct LEADCLOCK_KAFKA_CA_FILE: a PEM file that this user may read"
-        return [failure("Kafka TLS", f"{settings.kafka_ca_file} cannot be read ({error})", cure)]
-    return [await _certificate(address.strip(), tls) for address in settings.kafka_bootstrap.split(",")]
+        tls = tls_of(settings)
+    except SettingsError as error:
+        return [failure("Kafka TLS", str(error), "correct it, then run this again")]
+    addresses = [address.strip() for address in settings.kafka_bootstrap.split(",")]
+    own = settings.kafka_certificate_file
+    mine = [check_client_certificate("Kafka client certificate", own)] if own else []
+    return [*mine, *[await _certificate(address, tls) for address in addresses]]
 
 
 async def _certificate(address: str, tls: ssl.SSLContext) -> Finding:
@@ -126,7 +148,7 @@ async def _certificate(address: str, tls: ssl.SSLContext) -> Finding:
     host = host.strip("[]")
     try:
         async with asyncio.timeout(CONNECT_SECONDS):
-            _, writer = await asyncio.open_connection(host, int(port), ssl=tls, server_hostname=host)
+            reader, writer = await asyncio.open_connection(host, int(port), ssl=tls, server_hostname=host)
     except ssl.SSLCertVerificationError as error:
         cure = (
             "give LEADCLOCK_KAFKA_CA_FILE the certificate that signs the brokers', and name brokers as their certificates do"
@@ -136,5 +158,26 @@ async def _certificate(address: str, tls: ssl.SSLContext) -> Finding:
         cure = "start it, or correct LEADCLOCK_KAFKA_BOOTSTRAP and LEADCLOCK_KAFKA_SECURITY"
         return failure("Kafka TLS", f"{address}: no TLS connection ({error or type(error).__name__})", cure)
     certificate, version = writer.get_extra_info("peercert"), writer.get_extra_info("ssl_object").version()
-    writer.close()
+    try:
+        refusal = await _refusal(reader)
+    finally:
+        writer.close()
+    if refusal:
+        cure = "give LEADCLOCK_KAFKA_CERTIFICATE_FILE and LEADCLOCK_KAFKA_KEY_FILE a certificate that the brokers trust"
+        return failure("Kafka TLS", f"{address} refuses our certificate, or that there is none ({refusal})", cure)
     return check_certificate_end("Kafka TLS", f"{address}: {version}", certificate)
+
+
+async def _refusal(reader: asyncio.StreamReader) -> str | None:
+    """Return why the server ends the connection; None where it waits for us, as a broker does.
+
+    By TLS 1.3 a server refuses a client's certificate only after the handshake is over for the client.
+    """
+    try:
+        async with asyncio.timeout(REFUSAL_SECONDS):
+            await reader.read(1)
+    except TimeoutError:
+        return None
+    except OSError as error:
+        return str(error)
+    return None

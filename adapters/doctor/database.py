@@ -3,7 +3,8 @@
 from urllib.parse import parse_qs, urlsplit
 
 from adapters.clock import SystemClock, wall_now
-from adapters.doctor.certificates import check_certificate_end
+from adapters.database_tls import read_tls_parameters
+from adapters.doctor.certificates import check_certificate_end, check_client_certificate
 from adapters.doctor.findings import Finding, failure, is_on_this_machine, ok, warning
 from adapters.postgres import migrate
 from adapters.postgres.migrate import MigrationError
@@ -23,6 +24,8 @@ async def check_database(dsn: str) -> list[Finding]:
     skew = ahead_seconds(wall_now(), clock.elapsed(), BrokerTime(facts.now, asked, answered), None)
     where = database_location(dsn)
     findings = [ok("database", f"PostgreSQL {facts.version} at {where}"), *check_protection(dsn, facts)]
+    if own := read_tls_parameters(dsn).get("sslcert"):
+        findings.append(check_client_certificate("database client certificate", own))
     if clocks_disagree(skew):
         found = f"this machine's clock is {abs(skew):.0f} s {'ahead of' if skew > 0 else 'behind'} the database's"
         findings.append(

@@ -8,6 +8,7 @@ from adapters.doctor.broker import (
     check_brokers,
     check_certificates,
     check_kafka_settings,
+    check_login,
     check_topics,
 )
 from adapters.doctor.database import check_database, check_migrations
@@ -72,7 +73,9 @@ async def _examine_broker(settings: Settings, serving: Serving, *, has_database:
     if not settings.kafka_bootstrap:
         yield warning("broker", "LEADCLOCK_KAFKA_BOOTSTRAP is not set, so none was looked at", "set it")
         return
-    found = [*check_kafka_settings(settings), *await check_certificates(settings)]
+    found = check_kafka_settings(settings)
+    if not any(finding.level == "failure" for finding in found):
+        found += [*await check_certificates(settings), *await check_login(settings)]
     for finding in found:
         yield finding
     if any(finding.level == "failure" for finding in found):

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from aiokafka import errors
+from aiokafka.abc import AbstractTokenProvider
 
 from engine.partition.ports import FencedError, LogError, RecordRefusedError
 
@@ -61,6 +62,8 @@ class Security:
     username: str | None = None
     password: str | None = field(default=None, repr=False)
     tls: ssl.SSLContext | None = field(default=None, repr=False)
+    tokens: AbstractTokenProvider | None = field(default=None, repr=False)
+    """Of the mechanism OAUTHBEARER."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +84,7 @@ class KafkaConnection:
             "sasl_mechanism": self.security.mechanism,
             "sasl_plain_username": self.security.username,
             "sasl_plain_password": self.security.password,
+            "sasl_oauth_token_provider": self.security.tokens,
             "ssl_context": self.security.tls,
         }
 

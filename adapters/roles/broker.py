@@ -3,13 +3,13 @@
 Apart from `context`, for commands that need the log alone.
 """
 
-import ssl
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 
 from adapters.embedded.remote import EMBEDDED, RemoteLog
-from adapters.kafka.connection import KafkaConnection, Security
+from adapters.kafka.connection import KafkaConnection
 from adapters.kafka.log import KafkaLog
+from adapters.roles.kafka_security import security_of
 from adapters.settings import PREFIX, Settings, SettingsError
 from engine.partition.ports import Log, LogError
 
@@ -53,25 +53,11 @@ def describe(settings: Settings, error: LogError) -> str:
     return f"Kafka at {bootstrap} does not answer ({error}); start it, or correct {PREFIX}KAFKA_BOOTSTRAP"
 
 
-def _tls(settings: Settings) -> ssl.SSLContext | None:
-    return ssl.create_default_context(cafile=settings.kafka_ca_file) if "SSL" in settings.kafka_security else None
-
-
-def _security(settings: Settings) -> Security:
-    return Security(
-        protocol=settings.kafka_security,
-        mechanism=settings.kafka_mechanism,
-        username=settings.kafka_username,
-        password=settings.kafka_password,
-        tls=_tls(settings),
-    )
-
-
 def connection_of(settings: Settings) -> KafkaConnection:
     """Return how the brokers of the settings are reached. Raises `SettingsError` where none are named."""
     if not settings.kafka_bootstrap:
         raise SettingsError("LEADCLOCK_KAFKA_BOOTSTRAP is not set (host:port of a broker, or --kafka-bootstrap)")
-    return KafkaConnection(settings.kafka_bootstrap, settings.app, _security(settings))
+    return KafkaConnection(settings.kafka_bootstrap, settings.app, security_of(settings))
 
 
 def _embedded_log_of_up(settings: Settings) -> RemoteLog:
@@ -88,6 +74,6 @@ def _kafka(settings: Settings) -> KafkaLog:
         settings.kafka_bootstrap,
         client_id=settings.app,
         app=settings.app,
-        security=_security(settings),
+        security=security_of(settings),
         compression=None if settings.kafka_compression == "none" else settings.kafka_compression,
     )

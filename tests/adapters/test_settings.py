@@ -49,7 +49,7 @@ def test_an_unknown_key_of_the_settings_file_is_refused_with_the_nearest_one(tmp
         ),
         ({"LEADCLOCK_HTTP_PORT": "99999"}, "LEADCLOCK_HTTP_PORT is '99999'; it must be a whole number from 0 to 65535"),
         ({"LEADCLOCK_KAFKA_SECURITY": "TLS"}, "must be one of PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL"),
-        ({"LEADCLOCK_KAFKA_MECHANISM": "SCRAM"}, "must be one of PLAIN, SCRAM-SHA-256, SCRAM-SHA-512"),
+        ({"LEADCLOCK_KAFKA_MECHANISM": "SCRAM"}, "must be one of PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER"),
         ({"LEADCLOCK_LOG_LEVEL": "loud"}, "LEADCLOCK_LOG_LEVEL is 'loud'; it must be one of debug, info, warning, error"),
         ({"LEADCLOCK_SMTP_STARTTLS": "perhaps"}, "LEADCLOCK_SMTP_STARTTLS is 'perhaps'; it must be true or false"),
         ({"LEADCLOCK_PARTITIONS": "0"}, "LEADCLOCK_PARTITIONS is '0'; it must be a whole number from 1 to 1024"),

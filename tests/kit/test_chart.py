@@ -8,6 +8,7 @@ import kubernetes_validate
 import pytest
 import yaml
 
+from adapters.roles.kafka_security import find_security_faults
 from adapters.roles.table import ROLES
 from adapters.settings import SECRETS as SECRET_SETTINGS
 from adapters.settings import Settings, load
@@ -19,6 +20,7 @@ KEDA = Path(__file__).with_name("keda")
 TRIAL = CHART / "examples" / "trial.yaml"
 MAIL = CHART / "examples" / "mail.yaml"
 PRODUCTION = CHART / "examples" / "production.yaml"
+OAUTH = CHART / "examples" / "oauth.yaml"
 
 Manifest = dict[str, Any]
 
@@ -155,9 +157,16 @@ def test_variables_for_all_and_for_one_role_reach_them() -> None:
     assert (api.kafka_security, api.kafka_ca_file) == ("SASL_SSL", "/etc/leadclock/kafka/ca.pem")
 
 
-def test_every_file_that_a_setting_names_is_mounted() -> None:
+@pytest.mark.parametrize(
+    ("example", "files"),
+    [
+        (PRODUCTION, {"KAFKA_CA_FILE", "POSTGRES_CA_FILE", "POSTGRES_CERTIFICATE_FILE", "POSTGRES_KEY_FILE"}),
+        (OAUTH, {"KAFKA_CA_FILE", "KAFKA_CERTIFICATE_FILE", "KAFKA_KEY_FILE", "KAFKA_TOKEN_CA_FILE"}),
+    ],
+)
+def test_every_file_that_a_setting_names_is_mounted(example: Path, files: set[str]) -> None:
     """In the jobs as well as in the roles."""
-    manifests = rendered("-f", PRODUCTION)
+    manifests = rendered("-f", example)
     named = set()
     for manifest in [*of_kind(manifests, "Deployment").values(), *of_kind(manifests, "Job").values()]:
         mounted = {mount["mountPath"]: mount["name"] for mount in container(manifest)["volumeMounts"]}
@@ -166,7 +175,35 @@ def test_every_file_that_a_setting_names_is_mounted() -> None:
             if name.endswith("_FILE"):
                 named.add(name.removeprefix("LEADCLOCK_"))
                 assert mounted[str(Path(value).parent)] in volumes, name
-    assert named == {"KAFKA_CA_FILE", "POSTGRES_CA_FILE", "POSTGRES_CERTIFICATE_FILE", "POSTGRES_KEY_FILE"}
+    assert named == files
+
+
+@pytest.mark.parametrize("example", [PRODUCTION, OAUTH])
+def test_what_the_chart_sets_of_kafka_is_whole_and_all_of_it_has_an_effect(example: Path) -> None:
+    for name, manifest in of_kind(rendered("-f", example), "Deployment").items():
+        [role] = container(manifest)["args"]
+        assert list(find_security_faults(started(role, environ(manifest)))) == [], name
+
+
+@pytest.mark.parametrize(
+    ("example", "parameters"),
+    [
+        (PRODUCTION, {"username", "password", "ca"}),
+        (OAUTH, {"username", "password", "ca", "cert", "key", "oauthTokenEndpointUri", "scopes"}),
+    ],
+)
+def test_keda_gets_the_login_where_it_looks_for_it(example: Path, parameters: set[str]) -> None:
+    """From a TriggerAuthentication, whose variables are those of the Deployments that it scales."""
+    manifests = rendered("-f", example)
+    [login] = of_kind(manifests, "TriggerAuthentication").values()
+    given = [*login["spec"]["env"], *login["spec"]["secretTargetRef"]]
+    assert {one["parameter"] for one in given} == parameters
+    deployments = of_kind(manifests, "Deployment")
+    for scaled in of_kind(manifests, "ScaledObject").values():
+        [trigger] = scaled["spec"]["triggers"]
+        assert trigger["authenticationRef"] == {"name": login["metadata"]["name"]}
+        variables = environ(deployments[scaled["spec"]["scaleTargetRef"]["name"]])
+        assert all(one["name"] in variables for one in login["spec"]["env"])
 
 
 def test_a_database_with_a_certificate_authority_is_checked() -> None:
@@ -200,10 +237,14 @@ def test_only_the_named_peers_reach_a_port_and_the_health_port_none_by_default()
     assert len(rule["from"]) == 1
 
 
+def keda_objects(example: Path) -> list[Manifest]:
+    return [one for one in rendered("-f", example) if one["apiVersion"].startswith("keda.sh/")]
+
+
 def test_keda_takes_its_objects_and_they_watch_the_real_groups() -> None:
-    manifests = [one for one in rendered("-f", PRODUCTION) if one["apiVersion"].startswith("keda.sh/")]
+    manifests, others = (keda_objects(example) for example in (PRODUCTION, OAUTH))
     assert sorted(one["kind"] for one in manifests) == ["ScaledObject", "ScaledObject", "TriggerAuthentication"]
-    for manifest in manifests:
+    for manifest in [*manifests, *others]:
         [version] = yaml.safe_load((KEDA / f"{manifest['kind'].lower()}s.yaml").read_text())["spec"]["versions"]
         jsonschema.validate(manifest, version["schema"]["openAPIV3Schema"])
     watched = set()
@@ -222,4 +263,4 @@ def test_keda_takes_its_objects_and_they_watch_the_real_groups() -> None:
 
 
 def test_there_is_no_keda_object_without_autoscaling() -> None:
-    assert not [one for one in rendered("-f", TRIAL) if one["apiVersion"].startswith("keda.sh/")]
+    assert not keda_objects(TRIAL)

@@ -50,11 +50,13 @@ NUMBERS = {"PARTITION": "3", "OFFSET": "17", "N": "3", "M": "17"}
 NAMES_ELSEWHERE = {
     "broker.session.timeout.ms": "a setting of Kafka",
     "cause.versions.decision_rules": "a place in a decision",
+    "connections.max.reauth.ms": "a setting of Kafka",
     "lead.contact.phone": "a place in what a producer submits",
     "leadclock.gateway.call": "a consumer group, whose first part is a setting",
     "offsets.retention.minutes": "a setting of Kafka",
     "proof.begins_at": "a place in an answer",
     "proof.missing": "a place in an answer",
+    "ssl.principal.mapping.rules": "a setting of Kafka",
     "work.deployment": "a table, whose schema is a setting",
 }
 """Dotted names that stand in no source file -> what they are; any other is a topic, a fact, a log event or a setting."""

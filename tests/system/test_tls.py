@@ -1,7 +1,6 @@
 """Does a deployment work whose broker wants TLS and SCRAM, and whose database TLS and a client certificate?"""
 
 import asyncio
-import os
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -12,54 +11,16 @@ from click.testing import CliRunner
 from adapters.cli.main import cli, main
 from adapters.doctor.findings import Finding
 from adapters.kafka.cluster_metadata import ClusterMetadata
-from adapters.local.jars import find_jars, find_java
-from adapters.local.kafka import ManagedKafka, port_is_open
-from adapters.local.process import LOCALHOST, free_port, run_to_end
 from adapters.roles.broker import connection_of
 from adapters.settings import database_location, load
 from deploy.proof.processes import ProcessGroup
 from engine.partition.ports import LogError
 from tests.system.certificates import DAYS, Authority, Issued
+from tests.system.secure_kafka import PASSWORD, USER, secure_kafka
 from tests.system.secure_postgres import USER as DATABASE_USER
 from tests.system.secure_postgres import SecurePostgres, secure_postgres
 
 pytestmark = pytest.mark.system
-
-USER, PASSWORD = "leadclock", "hunter-2-hunter"
-
-
-class SecureKafka(ManagedKafka):
-    """A broker whose clients come by SASL_SSL; it speaks with itself over a listener of its own."""
-
-    def __init__(self, folder: Path, server: Issued) -> None:
-        super().__init__(folder, java=find_java(os.environ), jars=find_jars(os.environ))
-        self._server = server
-        self._own_port = free_port()
-
-    def _settings(self) -> dict[str, str]:
-        clients, controller = self.ports
-        own = f"{LOCALHOST}:{self._own_port}"
-        store = self._folder / "server.pem"
-        store.write_text(self._server.key.read_text() + self._server.certificate.read_text())
-        login = "org.apache.kafka.common.security.scram.ScramLoginModule required"
-        return super()._settings() | {
-            "listeners": f"SASL_SSL://{LOCALHOST}:{clients},OWN://{own},CONTROLLER://{LOCALHOST}:{controller}",
-            "advertised.listeners": f"SASL_SSL://{LOCALHOST}:{clients},OWN://{own}",
-            "listener.security.protocol.map": "SASL_SSL:SASL_SSL,OWN:PLAINTEXT,CONTROLLER:PLAINTEXT",
-            "inter.broker.listener.name": "OWN",
-            "sasl.enabled.mechanisms": "SCRAM-SHA-512",
-            "listener.name.sasl_ssl.scram-sha-512.sasl.jaas.config": f"{login};",
-            "ssl.keystore.type": "PEM",
-            "ssl.keystore.location": str(store),
-        }
-
-    async def _format(self) -> None:
-        command = self._command("kafka.tools.StorageTool", "format", "--cluster-id", self._cluster_id())
-        command += ["--config", str(self._properties), "--add-scram"]
-        await run_to_end([*command, f"SCRAM-SHA-512=[name={USER},password={PASSWORD}]"], seconds=60, cwd=self._folder)
-
-    async def _answers(self) -> bool:
-        return await port_is_open(*self.bootstrap.split(":")) and await port_is_open(LOCALHOST, self._own_port)
 
 
 @pytest.fixture
@@ -73,11 +34,9 @@ def server(authority: Authority) -> Issued:
 
 
 @pytest.fixture
-async def broker(tmp_path: Path, server: Issued) -> AsyncIterator[str]:
-    kafka = SecureKafka(tmp_path / "kafka", server)
-    await kafka.start()
-    yield kafka.bootstrap
-    await kafka.stop()
+async def broker(tmp_path: Path, authority: Authority, server: Issued) -> AsyncIterator[str]:
+    async with secure_kafka(tmp_path / "kafka", authority, server) as kafka:
+        yield kafka.bootstrap
 
 
 @pytest.fixture

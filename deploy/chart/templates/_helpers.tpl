@@ -49,8 +49,21 @@ app.kubernetes.io/component: {{ .name }}
 - name: LEADCLOCK_KAFKA_PASSWORD
   valueFrom: {secretKeyRef: {name: {{ .Values.secret.name }}, key: {{ .Values.secret.kafkaPassword }}}}
 {{- end }}
+{{- if eq .Values.kafka.mechanism "OAUTHBEARER" }}
+- {name: LEADCLOCK_KAFKA_TOKEN_URL, value: {{ required "kafka.tokenUrl is not set: where OAUTHBEARER gets its tokens" .Values.kafka.tokenUrl | quote }}}
+{{- if .Values.kafka.tokenScope }}
+- {name: LEADCLOCK_KAFKA_TOKEN_SCOPE, value: {{ .Values.kafka.tokenScope | quote }}}
+{{- end }}
+{{- if .Values.kafka.tokenCaSecret }}
+- {name: LEADCLOCK_KAFKA_TOKEN_CA_FILE, value: /etc/leadclock/kafka-token/ca.pem}
+{{- end }}
+{{- end }}
 {{- if .Values.kafka.caSecret }}
 - {name: LEADCLOCK_KAFKA_CA_FILE, value: /etc/leadclock/kafka/ca.pem}
+{{- end }}
+{{- if .Values.kafka.clientSecret }}
+- {name: LEADCLOCK_KAFKA_CERTIFICATE_FILE, value: /etc/leadclock/kafka-client/tls.crt}
+- {name: LEADCLOCK_KAFKA_KEY_FILE, value: /etc/leadclock/kafka-client/tls.key}
 {{- end }}
 - {name: LEADCLOCK_TOPIC_PREFIX, value: {{ .Values.topicPrefix | quote }}}
 - {name: LEADCLOCK_APP, value: {{ .Values.app | quote }}}
@@ -106,6 +119,12 @@ securityContext:
 {{- if .Values.kafka.caSecret }}
 - {name: kafka-ca, mountPath: /etc/leadclock/kafka, readOnly: true}
 {{- end }}
+{{- if .Values.kafka.clientSecret }}
+- {name: kafka-client, mountPath: /etc/leadclock/kafka-client, readOnly: true}
+{{- end }}
+{{- if .Values.kafka.tokenCaSecret }}
+- {name: kafka-token-ca, mountPath: /etc/leadclock/kafka-token, readOnly: true}
+{{- end }}
 {{- if .Values.postgres.caSecret }}
 - {name: postgres-ca, mountPath: /etc/leadclock/postgres, readOnly: true}
 {{- end }}
@@ -119,6 +138,12 @@ securityContext:
 - {name: tmp, emptyDir: {}}
 {{- if .Values.kafka.caSecret }}
 - {name: kafka-ca, secret: {secretName: {{ .Values.kafka.caSecret }}}}
+{{- end }}
+{{- if .Values.kafka.clientSecret }}
+- {name: kafka-client, secret: {secretName: {{ .Values.kafka.clientSecret }}}}
+{{- end }}
+{{- if .Values.kafka.tokenCaSecret }}
+- {name: kafka-token-ca, secret: {secretName: {{ .Values.kafka.tokenCaSecret }}}}
 {{- end }}
 {{- if .Values.postgres.caSecret }}
 - {name: postgres-ca, secret: {secretName: {{ .Values.postgres.caSecret }}}}

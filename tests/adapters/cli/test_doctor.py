@@ -303,7 +303,8 @@ def test_what_crosses_a_network_in_clear_text_is_a_warning_and_what_stays_here_i
     [finding] = check_kafka_settings(Settings(kafka_bootstrap="127.0.0.1:9092,k2.example.com:9092"))
     assert finding.level == "warning"
     [finding] = check_kafka_settings(Settings(kafka_bootstrap="k:1", kafka_security="SASL_SSL"))
-    assert (finding.level, finding.found) == ("failure", "SASL_SSL needs a user and a password")
+    assert finding.level == "failure"
+    assert finding.found == "SASL_SSL with SCRAM-SHA-512 needs LEADCLOCK_KAFKA_USERNAME and LEADCLOCK_KAFKA_PASSWORD"
 
 
 @pytest.fixture
