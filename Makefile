@@ -8,7 +8,7 @@ ONLY ?=
 MINUTES ?= 60
 
 .DEFAULT_GOAL := help
-.PHONY: help install up browser test test-kit test-clients test-api lint format bench bench-large planted prove prove-caps prove-fair prove-texts prove-clocks faults lock
+.PHONY: help install up browser test test-kit test-clients test-providers test-api lint format bench bench-large planted prove prove-caps prove-fair prove-texts prove-clocks faults lock
 
 help:  ## List the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s  %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -23,7 +23,7 @@ browser:  ## Install Debian's Chromium as root, for the tests of the console; do
 	@deploy/browser.sh
 
 test: install lint  ## Run the whole suite as CI does: linters, types, the direction of imports, then every test (ARGS="-k opt_out", "-m 'not browser'").
-	@$(BIN)/pytest -n 2 --dist loadfile --ignore tests/kit --ignore tests/clients $(ARGS)
+	@$(BIN)/pytest -n 2 --dist loadfile --ignore tests/kit --ignore tests/clients --ignore tests/providers $(ARGS)
 
 test-kit: install  ## Check image, Compose file, Helm chart, systemd units, alerts and dashboards by the programs that read them (installs those).
 	@deploy/kit-tools.sh
@@ -32,6 +32,10 @@ test-kit: install  ## Check image, Compose file, Helm chart, systemd units, aler
 test-clients: install  ## Generate a client of the API in Python, TypeScript and Go, and use each (installs their generators once).
 	@deploy/client-tools.sh
 	@$(BIN)/pytest tests/clients $(ARGS)
+
+test-providers: install  ## Let telephones (sipp) ring by a real Asterisk 22, which root unpacks from Debian's packages once (300 MB); CI does not run it.
+	@deploy/provider-tools.sh
+	@$(BIN)/pytest tests/providers $(ARGS)
 
 test-api: install  ## Print which test exercises each parameter, then let schemathesis try every operation (ARGS="-k fuzz").
 	@$(BIN)/python -m tests.api.table

@@ -113,7 +113,8 @@ def _outcome(facts: Mapping[str, str]) -> tuple[str, int | None]:
         return "connected_buyer", winner(facts) if winner(facts) in talked else min(talked)
     if facts.get("machine") == "MACHINE":
         return "voicemail", None
-    return ("caller_hung_up" if "by.lead" in facts or "was_up" in facts else "abandoned_by_us"), None
+    # One of which only a look-up tells was answered while no gateway listened: nobody was there to talk.
+    return ("caller_hung_up" if "by.lead" in facts else "abandoned_by_us"), None
 
 
 def _is_answered(facts: Mapping[str, str]) -> bool:

@@ -284,7 +284,7 @@ async def test_a_lost_answer_is_found_by_the_name_of_the_channel(asterisk: FakeA
 
 @pytest.mark.parametrize(
     ("ends", "outcome"),
-    [(("Ringing", 17), "busy"), (("Up", 16), "caller_hung_up"), (("Down", 38), "congestion")],
+    [(("Ringing", 17), "busy"), (("Up", 16), "abandoned_by_us"), (("Down", 38), "congestion")],
 )
 async def test_a_call_that_ended_unheard_is_found_in_what_the_dialplan_wrote(
     asterisk: FakeAsterisk, ends: tuple[str, int], outcome: str
