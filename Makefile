@@ -8,7 +8,7 @@ ONLY ?=
 MINUTES ?= 60
 
 .DEFAULT_GOAL := help
-.PHONY: help install up browser test test-kit test-clients test-providers test-api lint format bench bench-large planted prove prove-caps prove-fair prove-texts prove-clocks faults lock
+.PHONY: help install up browser test test-kit test-clients test-providers test-api lint format bench bench-large planted prove prove-caps prove-fair prove-texts prove-clocks prove-upgrade faults lock
 
 help:  ## List the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s  %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -74,6 +74,9 @@ prove-texts: install  ## Post 33,000 texts of one company and ten of another, an
 
 prove-clocks: install  ## Set the clock of each role a day wrong by libfaketime, at its start and while it runs (ARGS="--role gateway").
 	@$(BIN)/python -m deploy.proof.clocks $(ARGS)
+
+prove-upgrade: install  ## Replace each process of a former release by one of this code, under load, and check that nothing is lost or doubled (ARGS="--from COMMIT").
+	@$(BIN)/python -m deploy.proof.upgrade $(ARGS)
 
 faults: install  ## Strike three brokers, every role and the database at random under load, and check that nothing is lost or doubled (MINUTES=10, ARGS="--seed 7").
 	@$(BIN)/python -m deploy.proof.faults --minutes $(MINUTES) $(ARGS)

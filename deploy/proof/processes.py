@@ -134,14 +134,14 @@ class RoleProcess:
 
 
 class ProcessGroup:
-    """The processes of one deployment, and the commands of an operator."""
+    """The processes of one deployment, and the commands of an operator; of this code, or of that in another folder."""
 
-    def __init__(self, folder: Path, settings: Settings) -> None:
+    def __init__(self, folder: Path, settings: Settings, *, code: Path | None = None) -> None:
         self.folder = folder.absolute()
         self.settings = settings
         self.roles: dict[str, RoleProcess] = {}
         own = {name: value for name, value in os.environ.items() if not name.startswith(PREFIX)}
-        self.environment = own | to_environment(settings)
+        self.environment = own | to_environment(settings) | ({} if code is None else {"PYTHONPATH": str(code)})
 
     def add(self, role: str, name: str | None = None, **changed: Any) -> RoleProcess:
         """Start one more process of a role, with settings of its own where some are changed."""

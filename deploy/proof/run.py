@@ -94,15 +94,24 @@ async def _prove(plan: KillPlan, deployment: ProcessGroup, say: Say) -> KillProo
 
         statuses = deployment.stop()
         started = time.monotonic()
-        rows, found = await _count(context, accepted, statuses)
+        rows, found = await recount(context, accepted, statuses)
         seconds["count"] = lap(say, "everything is counted", started)
 
         started = time.monotonic()
-        status, output = await deployment.command("audit", "verify")
-        rows.append(none("differences found by the audit", [output.strip()] if status else []))
-        rows.append(none("decisions that the audit only folded", [output.strip()] if "folded" in output else []))
-        seconds["audit"] = lap(say, output.strip().splitlines()[-1] if output else "the audit said nothing", started)
+        audited, words = await audit(deployment)
+        rows += audited
+        seconds["audit"] = lap(say, words, started)
     return KillProof(rows=rows, evidence=found, seconds=seconds)
+
+
+async def audit(deployment: ProcessGroup) -> tuple[list[VerdictRow], str]:
+    """Run `leadclock audit verify`; return its rows, and what it said last."""
+    status, output = await deployment.command("audit", "verify")
+    rows = [
+        none("differences found by the audit", [output.strip()] if status else []),
+        none("decisions that the audit only folded", [output.strip()] if "folded" in output else []),
+    ]
+    return rows, output.strip().splitlines()[-1] if output else "the audit said nothing"
 
 
 def _add_roles(plan: KillPlan, deployment: ProcessGroup) -> list[str]:
@@ -115,7 +124,7 @@ def _add_roles(plan: KillPlan, deployment: ProcessGroup) -> list[str]:
     return schedulers
 
 
-async def _count(context: Context, accepted: Accepted, statuses: Mapping[str, int]) -> tuple[list[VerdictRow], Evidence]:
+async def recount(context: Context, accepted: Accepted, statuses: Mapping[str, int]) -> tuple[list[VerdictRow], Evidence]:
     """Compare what was accepted with what is left, and with which status each role ended."""
     settings = context.settings
     found = await gather(context)

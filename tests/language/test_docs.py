@@ -63,6 +63,7 @@ NAMES_ELSEWHERE = {
 
 OPTIONS_ELSEWHERE = {
     "--submissions": "python -m deploy.proof",
+    "--from": "python -m deploy.proof.upgrade",
     "--kill": "python -m deploy.proof",
 }
 """Options that the pages name beside `leadclock` -> whose they are."""
