@@ -17,6 +17,7 @@ from aiokafka.abc import AbstractTokenProvider
 
 from adapters.clock import SystemClock
 from adapters.kafka.connection import DEADLINE_SECONDS
+from schemas.errors import DependencyError
 
 TOKEN_BYTES_MAX = 65_536
 """Of an endpoint's answer or of a file. Tokens have some hundred bytes, with many groups some thousand."""
@@ -33,8 +34,12 @@ PAUSE_SECONDS = 1.0
 log = structlog.get_logger()
 
 
-class TokenError(errors.KafkaConnectionError):  # type: ignore[misc]  # aiokafka has no types
+class TokenError(DependencyError, errors.KafkaConnectionError):  # type: ignore[misc]  # aiokafka has no types
     """No token could be had; the text says from where, and why."""
+
+    def __str__(self) -> str:
+        """Return the text alone, without the name of the class that aiokafka puts before it."""
+        return str(self.args[0])
 
 
 class EndpointAnswer(msgspec.Struct, frozen=True):
