@@ -157,7 +157,7 @@ class ConfiguredProviders:
             await self._end(command, result)
             return result
         try:
-            await self._orders.placed(command.command_id, opened.id, answer.provider_ref)
+            await self._orders.placed(command.command_id, opened.id, answer.provider_ref, answer.parts)
         except StoreError as error:  # callbacks name it too
             logger.warning("order.reference_lost", command_id=command.command_id, error=str(error))
         if report is not None:

@@ -45,9 +45,17 @@ class PostgresOrders:
         values = command.command_id, command.company_id, configuration_id, channel, to_json(command)
         await self._run(self._pool.execute(self._sql["begin"], *values, FIRST_CHECK_SECONDS[channel]))
 
-    async def placed(self, command_id: str, configuration_id: int, provider_ref: str) -> None:
-        """Store the vendor's reference of an order."""
+    async def placed(self, command_id: str, configuration_id: int, provider_ref: str, parts: Sequence[str] = ()) -> None:
+        """Store the vendor's reference of an order, and those of its parts."""
+        if parts:
+            values = configuration_id, command_id, list(parts)
+            await self._run(self._pool.execute(self._sql["placed_parts"], *values))
         await self._run(self._pool.execute(self._sql["placed"], command_id, configuration_id, provider_ref))
+
+    async def find_part(self, company_id: int, configuration_id: int, reference: str) -> tuple[str, int] | None:
+        """Return the command whose part has this reference, and the number of the part."""
+        row = await self._run(self._pool.fetchrow(self._sql["find_part"], company_id, configuration_id, reference))
+        return None if row is None else (row["command_id"], row["part"])
 
     async def find(self, company_id: int, command_id: str) -> StoredOrder | None:
         """Return an order of a company."""
@@ -88,8 +96,12 @@ class PostgresOrders:
 
     async def forget(self, after_seconds: float) -> int:
         """Delete orders that were given so long ago, in small steps; return how many."""
+        await self._forget("forget_parts", after_seconds)
+        return await self._forget("forget", after_seconds)
+
+    async def _forget(self, query: str, after_seconds: float) -> int:
         return await delete_in_steps(
-            lambda: self._run(self._pool.execute(self._sql["forget"], after_seconds, FORGET_ROWS)),
+            lambda: self._run(self._pool.execute(self._sql[query], after_seconds, FORGET_ROWS)),
             FORGET_ROWS,
             statements_max=FORGET_STATEMENTS_MAX,
         )

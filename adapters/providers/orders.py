@@ -46,8 +46,12 @@ class Orders(Protocol):
         """Store that a configuration is about to be asked; what another one said before is dropped."""
         ...
 
-    async def placed(self, command_id: str, configuration_id: int, provider_ref: str) -> None:
-        """Store the vendor's reference of an order."""
+    async def placed(self, command_id: str, configuration_id: int, provider_ref: str, parts: Sequence[str] = ()) -> None:
+        """Store the vendor's reference of an order, and those of its parts where the vendor reports by them."""
+        ...
+
+    async def find_part(self, company_id: int, configuration_id: int, reference: str) -> tuple[str, int] | None:
+        """Return the command whose part has this reference, the newest one, and the number of the part."""
         ...
 
     async def find(self, company_id: int, command_id: str) -> StoredOrder | None:

@@ -11,7 +11,7 @@ A provider is an object that an entry point of the group `leadclock.providers` n
 * A callback is trusted only after its signature was checked; `read_callback` raises `ForgedCallbackError`.
 """
 
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from socket import socket
 from ssl import SSLContext
 from typing import Any, Literal, Protocol, runtime_checkable
@@ -112,9 +112,13 @@ class ProviderAccount(Struct, frozen=True, kw_only=True):
 
 
 class Placed(Struct, frozen=True, kw_only=True):
-    """The vendor took an order; its outcome comes by callback, or is found by `resume`."""
+    """The vendor took an order; its outcome comes by callback, or is found by `resume`.
+
+    `parts` are the names under which the vendor reports about each part of it, where its reports name nothing else.
+    """
 
     provider_ref: str
+    parts: Sequence[str] = ()
 
 
 class Order(Struct, frozen=True, kw_only=True):
@@ -167,6 +171,18 @@ class OrderReport(Struct, frozen=True, kw_only=True):
     """Of several buyers that ring at once, the one that has answered."""
     check_after_seconds: float | None = None
     """When the vendor is to be asked, if nothing else is reported until then."""
+
+
+class ReceiptReport(Struct, frozen=True):
+    """A receipt that names a part of an order by one of `Placed.parts` alone; `state` and `error` are the vendor's words."""
+
+    reference: str
+    state: str
+    error: str = ""
+
+    def facts(self, part: int) -> Mapping[str, str]:
+        """Return what it adds to the facts of the order: `<number of the part>.<state>`, the first part being 1."""
+        return {f"{part}.{self.state}": self.error}
 
 
 class TextReport(Struct, frozen=True, kw_only=True):
@@ -279,6 +295,23 @@ class EventSource(Protocol):
 
     def events(self) -> AsyncGenerator[StreamedEvent, None]:
         """Yield events until the vendor closes the connection. Raises `NotPlacedError` or `ProviderFailedError`."""
+        ...
+
+
+TakeReport = Callable[[ReceiptReport | TextReport], Awaitable[None]]
+"""Stores what a vendor reports; returns once that is durable. Raises `DependencyError` where it is not: report it again."""
+
+
+@runtime_checkable
+class Listens(Protocol):
+    """A connection whose vendor reports over a session that we keep open, and sends over it.
+
+    No contract suite: one adapter (`adapters.providers.smpp.provider.SmppConnection`), tested against a server of its
+    protocol in tests/adapters/providers/test_smpp.py.
+    """
+
+    async def listen(self, take: TakeReport) -> None:
+        """Keep the session open until cancelled, and open it again when it ends; report what it brings."""
         ...
 
 

@@ -4,11 +4,18 @@ import asyncio
 import socket
 import ssl
 from collections.abc import Collection, Sequence
+from typing import Annotated
+
+from msgspec import Meta
 
 from adapters.gateway.addresses import ForbiddenAddressError, Network, resolve
 from adapters.gateway.ports import NotPlacedError
 from adapters.gateway.resolver import Resolver
 from adapters.gateway.targets import check_own_port
+
+HostName = Annotated[
+    str, Meta(pattern=r"^[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?$", description="a host such as smtp.example.com")
+]
 
 CONNECT_SECONDS = 10.0
 """To an address that was found. A server that is up accepts in a second; a lost packet is sent again after 1 s and 3 s."""

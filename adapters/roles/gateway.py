@@ -42,6 +42,7 @@ from adapters.providers.checks import OrderChecks
 from adapters.providers.connections import Connections
 from adapters.providers.orders import Orders
 from adapters.providers.reports import ProviderReports
+from adapters.providers.sessions import ProviderSessions
 from adapters.providers.streams import StreamLeases, VendorStreams, api_client
 from adapters.roles.context import Context
 from adapters.roles.group_membership import GroupMembership
@@ -226,7 +227,7 @@ class GatewayRole:
 
     @asynccontextmanager
     async def _checking(self, orders: Orders, connections: Connections) -> AsyncIterator[None]:
-        """Look up open orders meanwhile, on the channels that go by provider configurations."""
+        """Look up open orders and keep sessions with vendors meanwhile, on channels that go by provider configurations."""
         context = self._context
         kinds: list[ProviderChannel] = [
             kind
@@ -241,7 +242,14 @@ class GatewayRole:
             context.log, names=context.names, appender=appender, rules=context.rules, now=context.clock.now, wait=_no_result
         )
         reports = ProviderReports(requests, orders, context.clock.now)
-        tasks = [asyncio.create_task(self._checks(kind, orders, connections, reports).run()) for kind in kinds]
+        tasks = [
+            asyncio.create_task(work)
+            for kind in kinds
+            for work in (
+                self._checks(kind, orders, connections, reports).run(),
+                self._sessions(kind, orders, connections, reports).run(),
+            )
+        ]
         try:
             yield
         finally:
@@ -255,6 +263,13 @@ class GatewayRole:
         self, kind: ProviderChannel, orders: Orders, connections: Connections, reports: ProviderReports
     ) -> OrderChecks:
         return OrderChecks(kind, orders=orders, connections=connections, reports=reports, rules=self._context.rules.rules)
+
+    def _sessions(
+        self, kind: ProviderChannel, orders: Orders, connections: Connections, reports: ProviderReports
+    ) -> ProviderSessions:
+        context = self._context
+        names = provider_names(context.settings, kind)
+        return ProviderSessions(kind, names, rules=context.rules, orders=orders, connections=connections, reports=reports)
 
     def _channels(
         self, webhooks: SignedWebhooks, configured: Callable[[ProviderChannel], ConfiguredProviders]

@@ -20,6 +20,22 @@ VALUES ($1, $2, $3, $4, $5, clock_timestamp() + $6 * interval '1 second')
 UPDATE {work}.provider_orders SET provider_ref = $3
  WHERE command_id = $1 AND provider_configuration_id = $2;
 
+-- placed_parts --
+-- A carrier may use an id again after some time: the newest order has it.
+INSERT INTO {work}.provider_order_parts AS known (provider_configuration_id, reference, command_id, part)
+SELECT $1, named.reference, $2, max(named.part)
+  FROM unnest($3::text[]) WITH ORDINALITY AS named (reference, part)
+ GROUP BY named.reference
+    ON CONFLICT (provider_configuration_id, reference) DO UPDATE
+   SET command_id = excluded.command_id, part = excluded.part, placed_at = excluded.placed_at;
+
+-- find_part --
+SELECT parts.command_id, parts.part
+  FROM {work}.provider_order_parts AS parts
+  JOIN {work}.provider_orders AS orders
+    ON orders.command_id = parts.command_id AND orders.provider_configuration_id = parts.provider_configuration_id
+ WHERE orders.company_id = $1 AND parts.provider_configuration_id = $2 AND parts.reference = $3;
+
 -- find --
 SELECT * FROM {work}.provider_orders WHERE company_id = $1 AND command_id = $2;
 
@@ -66,4 +82,11 @@ DELETE FROM {work}.provider_orders
  WHERE ctid = ANY (ARRAY(
      SELECT ctid FROM {work}.provider_orders WHERE asked_at < clock_timestamp() - $1 * interval '1 second'
       ORDER BY asked_at LIMIT $2 FOR UPDATE SKIP LOCKED
+ ));
+
+-- forget_parts --
+DELETE FROM {work}.provider_order_parts
+ WHERE ctid = ANY (ARRAY(
+     SELECT ctid FROM {work}.provider_order_parts WHERE placed_at < clock_timestamp() - $1 * interval '1 second'
+      ORDER BY placed_at LIMIT $2 FOR UPDATE SKIP LOCKED
  ));

@@ -32,6 +32,7 @@ from adapters.providers.ports import (
     RefusedOrderError,
     ResumeKind,
 )
+from adapters.providers.provider_sockets import HostName
 from schemas.commands import PlaceCall, SendEmail, SendSms
 
 SEND_SECONDS = 60.0
@@ -40,9 +41,6 @@ SEND_SECONDS = 60.0
 DIALOGUE_ERRORS = (aiosmtplib.SMTPException, OSError)
 """Of a connection that breaks; a `TimeoutError` is an `OSError`."""
 
-HostName = Annotated[
-    str, Meta(pattern=r"^[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?$", description="a host such as smtp.example.com")
-]
 Address = Annotated[
     str,
     Meta(

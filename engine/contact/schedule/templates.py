@@ -96,15 +96,15 @@ def _as_text(value: Any) -> str:
             return to_json(value).decode()
 
 
-_GSM = (
+GSM_ALPHABET = (
     "@£$¥èéùìòÇ\nØø\rÅåΔ_ΦΓΛΩΠΨΣΘΞÆæßÉ !\"#¤%&'()*+,-./0123456789:;<=>?¡ABCDEFGHIJKLMNOPQRSTUVWXYZÄÖÑÜ§¿"
     "abcdefghijklmnopqrstuvwxyzäöñüà"
 )
-_GSM_ESCAPED = "^{}\\[~]|€\f"
+GSM_ESCAPED = "^{}\\[~]|€\f"
 """Characters of 3GPP TS 23.038: a text of these takes seven bits each (the second kind counts twice), any other sixteen."""
 
-_IS_GSM = re.compile(f"[{re.escape(_GSM + _GSM_ESCAPED)}]*")
-_ESCAPED = re.compile(f"[{re.escape(_GSM_ESCAPED)}]")
+_IS_GSM = re.compile(f"[{re.escape(GSM_ALPHABET + GSM_ESCAPED)}]*")
+_ESCAPED = re.compile(f"[{re.escape(GSM_ESCAPED)}]")
 
 GSM_SEGMENT, GSM_PART = 160, 153
 WIDE_SEGMENT, WIDE_PART = 70, 67

@@ -126,3 +126,32 @@ async def test_old_orders_are_abandoned_and_forgotten(orders: PostgresOrders, po
     assert list(await orders.due("call", 10)) == []
     assert await orders.forget(3_600.0) == 1
     assert await orders.find(COMPANY, "c1") is None
+
+
+async def test_a_part_is_found_by_its_reference_for_its_company_and_configuration_alone(orders: PostgresOrders) -> None:
+    await orders.begin(sms_command(), "sms", 7)
+    await orders.placed("c1", 7, "1A 1B", ["1A", "1B"])
+
+    assert await orders.find_part(COMPANY, 7, "1B") == ("c1", 2)
+    assert await orders.find_part(2, 7, "1B") is None
+    assert await orders.find_part(COMPANY, 8, "1B") is None
+    assert await orders.find_part(COMPANY, 7, "1C") is None
+
+
+async def test_a_reference_that_is_used_again_is_the_newest_orders(orders: PostgresOrders) -> None:
+    for command_id in ("c1", "c2"):
+        await orders.begin(sms_command(command_id), "sms", 7)
+        await orders.placed(command_id, 7, "1A", ["1A"])
+
+    assert await orders.find_part(COMPANY, 7, "1A") == ("c2", 1)
+
+
+async def test_parts_are_forgotten_with_their_orders(orders: PostgresOrders, pool: Any) -> None:
+    await orders.begin(sms_command(), "sms", 7)
+    await orders.placed("c1", 7, "1A", ["1A"])
+
+    await orders.forget(3600)
+    kept = await pool.fetchval("SELECT count(*) FROM work.provider_order_parts")
+    await orders.forget(0)
+
+    assert (kept, await pool.fetchval("SELECT count(*) FROM work.provider_order_parts")) == (1, 0)

@@ -10,6 +10,8 @@ import pytest
 
 from adapters.providers.asterisk.outcomes import UNANSWERED as ASTERISK_CAUSES
 from adapters.providers.asterisk.settings import AsteriskSettings
+from adapters.providers.smpp import errors as smpp_errors
+from adapters.providers.smpp.provider import SmppSettings
 from adapters.providers.smtp.provider import SmtpAccount
 from adapters.providers.telnyx import errors as telnyx_errors
 from adapters.providers.telnyx.outcomes import UNANSWERED
@@ -46,11 +48,24 @@ def test_the_page_has_every_code_of_the_tables_and_no_other(vendor: str, tables:
         *(("Twilio", name) for name in TwilioSettings.__struct_fields__),
         *(("Telnyx", name) for name in TelnyxSettings.__struct_fields__),
         *(("Asterisk", name) for name in AsteriskSettings.__struct_fields__),
+        *(("SMPP", name) for name in SmppSettings.__struct_fields__),
         *(("SMTP", name) for name in SmtpAccount.__struct_fields__),
     ],
 )
 def test_the_page_describes_every_setting(vendor: str, name: str) -> None:
     assert f"| `{name}` |" in section(vendor)
+
+
+def test_the_page_has_every_status_and_state_of_smpp_and_no_other() -> None:
+    statuses = re.findall(r"^\| (0x\w\w) \| (.*) \|$", section("SMPP"), re.MULTILINE)
+    states = re.findall(r"^\| `([A-Z]{7})` \| `(\w+)` \|$", section("SMPP"), re.MULTILINE)
+
+    assert dict(statuses) == {
+        f"0x{status:02X}": f"`{row.outcome}` | {'yes' if row.tries_next else 'no'} | {row.says}"
+        for status, row in smpp_errors.ORDER_ERRORS.items()
+    }
+    assert dict(states) == smpp_errors.RECEIPT_STATES
+    assert (len(statuses), len(states)) == (len(smpp_errors.ORDER_ERRORS), len(smpp_errors.RECEIPT_STATES))
 
 
 @pytest.mark.parametrize("cause", UNANSWERED)
