@@ -99,9 +99,16 @@ class VendorStreams:
             for configuration_id in list(self._listening):
                 await self._stop(configuration_id)
 
+    def listens_to(self, configuration_id: int) -> bool:
+        """Return whether this process listens to a configuration."""
+        return configuration_id in self._listening
+
     async def _run(self) -> None:
         while True:
-            await self.turn()
+            try:
+                await self.turn()
+            except Exception:  # another package's code: whatever it raises, the next turn goes on
+                logger.exception("stream.turn_failed")
             await asyncio.sleep(TURN_SECONDS)
 
     async def turn(self) -> None:

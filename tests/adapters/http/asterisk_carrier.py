@@ -52,13 +52,16 @@ class AsteriskCarrier(Carrier):
     @asynccontextmanager
     async def listened(self) -> AsyncIterator[None]:
         """A gateway listens meanwhile, for this company as for all."""
-        streams = VendorStreams(
+        async with self.streams(f"gateway of {self.company.id}").running():
+            yield
+
+    def streams(self, holder: str) -> VendorStreams:
+        """What a gateway listens with."""
+        return VendorStreams(
             ("asterisk",),
-            holder=f"gateway of {self.company.id}",
+            holder=holder,
             leases=PostgresStreamLeases(self.town.pool),
             connections=self.connections,
             rules=self.town.context.rules,
             client=self.town.client,
         )
-        async with streams.running():
-            yield

@@ -139,6 +139,38 @@ async def test_an_order_whose_answer_was_lost_goes_on_and_is_placed_once(
     assert len(asterisk.originated) == 1
 
 
+async def test_one_gateway_listens_and_another_takes_over_when_it_ends(
+    town: Any, company: Any, asterisk: FakeAsterisk
+) -> None:
+    async with local_http() as http:
+        carrier = AsteriskCarrier(town, company, http, asterisk.url, PASSWORD)
+        await carrier.configure()
+        first, second = carrier.streams("first"), carrier.streams("second")
+        async with first.running():
+            await until(lambda: asterisk.listeners == 1, what="the first listener")
+            await second.turn()
+            assert not second.listens_to(await configuration_of(carrier))
+        async with second.running():
+            await until(lambda: asterisk.listeners == 2, what="the second listener")
+
+
+async def test_a_deleted_account_is_listened_to_no_more(town: Any, company: Any, asterisk: FakeAsterisk) -> None:
+    async with local_http() as http:
+        carrier = AsteriskCarrier(town, company, http, asterisk.url, PASSWORD)
+        await carrier.configure()
+        async with carrier.listened():
+            await until(lambda: asterisk.listeners == 1, what="a listener")
+            number = await configuration_of(carrier)
+            await company.send("DELETE", f"/api/v1/provider_configurations/{number}")
+            await until(lambda: not asterisk.is_listened_to, what="an end of the listening")
+
+
+async def configuration_of(carrier: AsteriskCarrier) -> int:
+    (configuration,) = await carrier.configurations()
+    number: int = configuration["id"]
+    return number
+
+
 async def test_a_call_that_needs_more_than_the_account_has_is_not_placed(carrier: AsteriskCarrier) -> None:
     command = await carrier.command("call")  # it asks for the detection of machines, which this account has not
 

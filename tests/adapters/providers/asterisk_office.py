@@ -1,6 +1,7 @@
 """Who moves the calls of an Asterisk on in tests without an API? A listener whose events are taken here as an API would."""
 
 import asyncio
+import ssl
 from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing, asynccontextmanager, suppress
 from typing import Any, Self
@@ -117,7 +118,13 @@ class Office:
 
 
 def connect(
-    url: str, http: Any, *, password: str, now: Callable[[], Instant] = wall_now, **settings: Any
+    url: str,
+    http: Any,
+    *,
+    password: str,
+    now: Callable[[], Instant] = wall_now,
+    tls: ssl.SSLContext | None = None,
+    **settings: Any,
 ) -> AsteriskConnection:
     """A connection to an Asterisk."""
     given = {
@@ -139,7 +146,7 @@ def connect(
             callback_url=CALLBACK_URL,
             http=http,
             now=now,
-            sockets=GuardedProviderSockets(allowed=networks(["127.0.0.1"])),
+            sockets=GuardedProviderSockets(allowed=networks(["127.0.0.1"]), tls=tls),
         )
     )
     assert isinstance(connection, AsteriskConnection)

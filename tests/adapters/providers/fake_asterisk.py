@@ -6,6 +6,7 @@ Statuses, words and the order of events are those that Asterisk 22.10 gave to th
 import asyncio
 import base64
 import json
+import ssl
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any, Self
@@ -30,7 +31,8 @@ class AriRefusal(Exception):  # noqa: N818 - what the interface answers
 class FakeAsterisk:
     """The interface, and the telephones behind it."""
 
-    def __init__(self) -> None:
+    def __init__(self, tls: ssl.SSLContext | None = None) -> None:
+        self._tls = tls
         self.channels: dict[str, dict[str, Any]] = {}
         self.bridges: dict[str, list[str]] = {}
         self.rows: dict[str, str] = {}
@@ -54,7 +56,7 @@ class FakeAsterisk:
         self._plays: dict[str, str] = {}
 
     async def __aenter__(self) -> Self:
-        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
+        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0, ssl=self._tls)
         self.url = f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
         return self
 
@@ -120,6 +122,11 @@ class FakeAsterisk:
         await asyncio.gather(reading, return_exceptions=True)
         if outbox in self._outboxes:
             self._outboxes.remove(outbox)
+
+    @property
+    def is_listened_to(self) -> bool:
+        """Whether anybody listens now."""
+        return bool(self._outboxes)
 
     def drop_listeners(self) -> None:
         """Close the connection of the listener."""

@@ -1,6 +1,8 @@
 """Does the provider `asterisk` keep the promises of every provider, and its own?"""
 
+import asyncio
 import json
+import ssl
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any
 
@@ -9,6 +11,7 @@ import pytest_asyncio
 from msgspec import structs
 
 from adapters.clock import wall_now
+from adapters.gateway.ports import NotPlacedError
 from adapters.providers.asterisk import PROVIDER
 from adapters.providers.asterisk.events import AriChannel, AriEvent, AriNamed, callback_of, event_key
 from adapters.providers.asterisk.legs import InboundThing, OrderLeg, read_name
@@ -27,12 +30,13 @@ from adapters.providers.ports import (
     RefusedOrderError,
 )
 from adapters.providers.registry import settings_faults
-from adapters.providers.testing import CALLBACK_URL, ProviderContract, call_command, sms_command
+from adapters.providers.testing import CALLBACK_URL, ProviderContract, ScriptedHttp, call_command, sms_command
 from schemas.commands import BuyerLeg, PlaceCall
 from schemas.instant import MINUTE
 from schemas.outcomes import OUTCOMES
 from tests.adapters.providers.asterisk_office import Office, connect, local_http, until
 from tests.adapters.providers.fake_asterisk import PASSWORD, FakeAsterisk, now
+from tests.adapters.providers.mail_host import certified, trusting
 
 LEAD, BUYER, TALK = "lc.c1", "lc.c1.b0", "lct.c1"
 SETTINGS: Mapping[str, Any] = {
@@ -530,6 +534,44 @@ async def test_a_lead_that_was_answered_while_nobody_listened_does_not_wait_in_s
 
     assert (await office.outcome(command)).outcome != "connected_buyer"
     assert asterisk.channels == {}
+
+
+async def test_over_tls_events_come_from_the_host_of_the_certificate_alone() -> None:
+    async with FakeAsterisk(certified()) as asterisk:
+        url = asterisk.url.replace("http://127.0.0.1", "https://localhost")
+        http = ScriptedHttp(HttpAnswer(200, b"[]"))
+        events = connect(url, http, password=PASSWORD, tls=trusting()).events()
+        hearing = asyncio.create_task(anext(events, None))
+        await heard(asterisk)
+        asterisk.calls_in("1764.1", "+12125550123", "+12125550199")
+        assert (await hearing).key == "1764.1"  # type: ignore[union-attr]
+        await events.aclose()
+
+        for wrong, tls in ((url, ssl.create_default_context()), (url.replace("localhost", "127.0.0.1"), trusting())):
+            with pytest.raises(ProviderFailedError, match="certificate verify failed"):
+                await anext(connect(wrong, ScriptedHttp(), password=PASSWORD, tls=tls).events())
+
+
+async def test_events_are_not_listened_for_at_a_private_address_that_the_operator_does_not_allow() -> None:
+    connection = connect("http://10.255.255.1:8088", ScriptedHttp(), password=PASSWORD)
+
+    with pytest.raises(NotPlacedError, match="cannot be reached"):
+        await anext(connection.events())
+
+
+async def test_a_listener_that_another_one_replaces_does_not_stay_deaf(asterisk: FakeAsterisk) -> None:
+    async with local_http() as http:
+        first, second = (connect(asterisk.url, http, password=PASSWORD).events() for _ in range(2))
+        hearing = asyncio.create_task(anext(first, None))
+        await heard(asterisk)
+        replacing = asyncio.create_task(anext(second, None))
+
+        assert await hearing is None
+
+        await heard(asterisk, 2)
+        asterisk.calls_in("1764.1", "+12125550123", "+12125550199")
+        assert (await replacing).key == "1764.1"  # type: ignore[union-attr]
+        await second.aclose()
 
 
 def test_a_lead_that_rings_or_talks_or_is_listened_for_is_left_alone() -> None:
