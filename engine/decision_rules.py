@@ -79,7 +79,7 @@ VERSIONS: Mapping[int, Version] = {
     ),
     9: Version(
         changed="an unblock contact job is finished once all partitions have reported it; sentences that list events name "
-        "that",
+        "that; texts of e-mails know the token unsubscribe_url",
         decided_by="leadclock 0.1.0",
     ),
 }

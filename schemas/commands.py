@@ -100,8 +100,11 @@ class SendSms(Command, frozen=True, kw_only=True, tag="sms.send"):
     segments: int = 1
 
 
+UNSUBSCRIBE_URL = "{{unsubscribe_url}}"
+
+
 class SendEmail(Command, frozen=True, kw_only=True, tag="email.send"):
-    """Mail `body` (plain text) to `to`."""
+    """Mail `body` (plain text) to `to`; a gateway puts the recipient's link in place of each `UNSUBSCRIBE_URL` in it."""
 
     to: str
     from_address: str | None = None

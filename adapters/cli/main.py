@@ -28,7 +28,7 @@ COMMANDS: Table = {
     "buyers": ("adapters.cli.records", "List and show the buyers of a company."),
     "providers": ("adapters.cli.providers", "List installed providers, or test the accounts with one."),
     "company": ("adapters.cli.company", "Write a company's records to a file, compare them with one, or apply one."),
-    "mail": ("adapters.cli.mail", "Read the e-mails that the local mail server kept."),
+    "mail": ("adapters.cli.mail", "Read the e-mails that the local mail server kept, or take a bounce."),
     "explain": ("adapters.cli.explain", "Say why a lead is contacted when it is, and not sooner."),
     "preview": ("adapters.cli.preview", "Simulate a schedule: what it does to a lead, when, and why then."),
     "audit": ("adapters.cli.audit", "Prove what was decided."),

@@ -15,11 +15,13 @@ import aiosmtplib
 from aiosmtplib.protocol import SMTPProtocol
 from msgspec import Struct
 
+from adapters.gateway.bounce_tokens import HEADER as BOUNCE_HEADER
+from adapters.gateway.bounce_tokens import BounceTokens
 from adapters.gateway.leases import check_lease
 from adapters.gateway.ports import DeliveryResult, LeaseLostError, NotPlacedError
-from adapters.gateway.unsubscribe_links import UnsubscribeLinks
+from adapters.gateway.unsubscribe_links import OneLineHeader, UnsubscribeLinks
 from engine.partition.ports import Clock
-from schemas.commands import SendEmail
+from schemas.commands import UNSUBSCRIBE_URL, SendEmail
 from schemas.instant import Instant, to_datetime
 
 ATTEMPTS_MAX = 3
@@ -72,11 +74,13 @@ class SmtpEmail:
         clock: Clock,
         *,
         unsubscribe: UnsubscribeLinks | None = None,
+        bounces: BounceTokens | None = None,
         retry_delay_seconds: float = RETRY_DELAY_SECONDS,
     ) -> None:
         self._settings = settings
         self._clock = clock
         self._unsubscribe = unsubscribe
+        self._bounces = bounces
         self._retry_delay_seconds = retry_delay_seconds
 
     async def send(self, command: SendEmail) -> DeliveryResult:
@@ -117,6 +121,7 @@ class SmtpEmail:
             message_id_domain=settings.message_id_domain,
             now=self._clock.now(),
             unsubscribe=self._unsubscribe,
+            bounces=self._bounces,
         )
 
 
@@ -128,8 +133,17 @@ def build_message(
     now: Instant,
     reply_to: str | None = None,
     unsubscribe: UnsubscribeLinks | None = None,
+    bounces: BounceTokens | None = None,
 ) -> EmailMessage:
-    """Return the e-mail of a command: the same command gives the same Message-ID. `sender` is for one that names none."""
+    """Return the e-mail of a command: the same command gives the same Message-ID. `sender` is for one that names none.
+
+    Raises `NotPlacedError` where its text has a link to unsubscribe, and there are none.
+    """
+    body = command.body
+    if UNSUBSCRIBE_URL in body:
+        if unsubscribe is None:
+            raise NotPlacedError("the e-mail has a link to unsubscribe: set LEADCLOCK_PUBLIC_URL")
+        body = body.replace(UNSUBSCRIBE_URL, unsubscribe.url(command))
     message = EmailMessage()
     message["From"] = command.from_address or sender
     message["To"] = command.to
@@ -141,7 +155,9 @@ def build_message(
     message["Auto-Submitted"] = "auto-generated"
     if unsubscribe is not None:
         unsubscribe.add_to(message, command)
-    message.set_content(command.body)
+    if bounces is not None:
+        message[BOUNCE_HEADER] = OneLineHeader(BOUNCE_HEADER, bounces.token(command))
+    message.set_content(body)
     return message
 
 

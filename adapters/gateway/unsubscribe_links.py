@@ -45,7 +45,7 @@ class UnsubscribeLinks:
 
     def add_to(self, message: EmailMessage, command: SendEmail) -> None:
         """Add the headers that say how to unsubscribe (RFC 2369, 3.2; RFC 8058, 3.1)."""
-        message["List-Unsubscribe"] = _OneLineHeader("List-Unsubscribe", f"<{self.url(command)}>")
+        message["List-Unsubscribe"] = OneLineHeader("List-Unsubscribe", f"<{self.url(command)}>")
         if self._public_url.startswith("https://"):
             message["List-Unsubscribe-Post"] = ONE_CLICK
 
@@ -55,7 +55,7 @@ class UnsubscribeLinks:
         return f"{self._public_url}{PATH}/{_encoded(self._cipher.encrypt(text.encode(), None))}"
 
 
-class _OneLineHeader(str):
+class OneLineHeader(str):
     """A header that is written on one line: the library breaks a long word by encoding it, and no mail program decodes that.
 
     A line may have 998 characters (RFC 5322, 2.1.1).
@@ -66,6 +66,7 @@ class _OneLineHeader(str):
     name: str
 
     def __new__(cls, name: str, text: str) -> Self:
+        """Return the header of a name."""
         made = super().__new__(cls, text)
         made.name = name
         return made

@@ -6,6 +6,7 @@ from collections.abc import Callable
 import msgspec
 from msgspec import Struct, structs
 
+from adapters.gateway.bounce_tokens import BounceTokens
 from adapters.gateway.ports import DeliveryResult, NotPlacedError
 from adapters.gateway.unsubscribe_links import UnsubscribeLinks
 from adapters.providers.callback_tokens import NamedConfiguration, callback_token, callback_url, last_configuration
@@ -94,6 +95,7 @@ class Connections:
                 now=self._now,
                 sockets=self._sockets,
                 unsubscribe=UnsubscribeLinks(self._deployment_secret, self._public_url) if self._public_url else None,
+                bounces=BounceTokens(self._deployment_secret),
             )
             return Opened(configuration, provider, provider.connect(account))
         except (UnknownProviderError, UnreadableSecretError, msgspec.ValidationError, ValueError) as error:

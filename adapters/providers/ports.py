@@ -18,6 +18,7 @@ from typing import Any, Literal, Protocol, runtime_checkable
 
 from msgspec import Struct
 
+from adapters.gateway.bounce_tokens import BounceTokens
 from adapters.gateway.ports import DeliveryResult, NotPlacedError
 from adapters.gateway.unsubscribe_links import UnsubscribeLinks
 from schemas.commands import PlaceCall, SendEmail, SendSms
@@ -97,6 +98,7 @@ class ProviderAccount(Struct, frozen=True, kw_only=True):
     """A provider configuration, opened: what a connection is made of. `callback_url` is where the vendor may call us.
 
     `now` is wall time, as the vendor's clock. `unsubscribe` are the links that e-mails have; None without a public address.
+    `bounces` are the tokens by which a bounce names its e-mail.
     """
 
     company_id: int
@@ -109,6 +111,7 @@ class ProviderAccount(Struct, frozen=True, kw_only=True):
     now: Callable[[], Instant]
     sockets: ProviderSockets | None = None
     unsubscribe: UnsubscribeLinks | None = None
+    bounces: BounceTokens | None = None
 
 
 class Placed(Struct, frozen=True, kw_only=True):

@@ -11,6 +11,7 @@ import structlog
 
 from adapters.errors import StoreError
 from adapters.gateway.addresses import networks
+from adapters.gateway.bounce_tokens import BounceTokens
 from adapters.gateway.channels import (
     Channel,
     call_channel,
@@ -289,7 +290,12 @@ class GatewayRole:
             "email": lambda: email_channel(
                 MailByCompany(
                     configured("email"),
-                    SmtpEmail(mail_server(settings), clock, unsubscribe=unsubscribe_links(settings)),
+                    SmtpEmail(
+                        mail_server(settings),
+                        clock,
+                        unsubscribe=unsubscribe_links(settings),
+                        bounces=BounceTokens(settings.secret_key),
+                    ),
                     has_server=bool(settings.smtp_host),
                 )
             ),

@@ -100,6 +100,7 @@ class SmtpConnection:
             now=self._account.now(),
             reply_to=settings.reply_to,
             unsubscribe=self._account.unsubscribe,
+            bounces=self._account.bounces,
         )
         reference = str(message["Message-ID"])
         async with self._dialogue(reference) as (server, said):

@@ -15,7 +15,7 @@ from engine.contact.timing.contact_hours import CALLBACK_PURPOSE, closing, count
 from engine.contact.timing.plan import CALLBACK as PLANNED_BY_CALLBACK
 from engine.identity import command_id, uuid_of
 from engine.limits import SUBJECT_LENGTH_MAX
-from schemas.commands import BuyerLeg, Command, PlaceCall, PostWebhook, SendEmail, SendSms
+from schemas.commands import UNSUBSCRIBE_URL, BuyerLeg, Command, PlaceCall, PostWebhook, SendEmail, SendSms
 from schemas.contact import Call, Flight, Lead
 from schemas.errors import SenderError
 from schemas.instant import DAY, HOUR, MINUTE, Instant, Millis, to_rfc3339
@@ -211,7 +211,7 @@ def render_message(person: Person, lead: Lead, step: SmsStep | EmailStep) -> Ren
             body, missing = render_sms(step.template, lookup)
         else:
             subject, not_in_subject = render(step.subject, lookup, length_max=SUBJECT_LENGTH_MAX)
-            body, missing = render_body(step.template, lookup, is_recorded=True)
+            body, missing = render_body(step.template, _with_unsubscribe_url(lookup), is_recorded=True)
     except TextTooLongError as error:
         raise RenderingError(TEXT_TOO_LARGE) from error
     if (missing or not_in_subject) and step.missing_token != ALLOW_EMPTY:
@@ -220,6 +220,16 @@ def render_message(person: Person, lead: Lead, step: SmsStep | EmailStep) -> Ren
         if tokens:
             person.draft.fact("template.token_missing", lead_id=lead.id, step_id=step.id, tokens=list(tokens))
     return RenderedMessage(body, subject)
+
+
+def _with_unsubscribe_url(lookup: Lookup) -> Lookup:
+    """Return the lookup for the text of an e-mail: the link is the gateway's to make, unless the sender submitted one."""
+
+    def value_of(token: str) -> Any:
+        value = lookup(token)
+        return UNSUBSCRIBE_URL if value is None and token == "unsubscribe_url" else value  # noqa: S105 - of a template
+
+    return value_of
 
 
 def send_sms(person: Person, lead: Lead, cadence: Cadence, step: SmsStep, message: RenderedMessage, *, source: str) -> None:

@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 from msgspec.structs import replace
+from structlog.testing import capture_logs
 
 from adapters import clock as clock_module
 from adapters.clock import wall_now
@@ -167,6 +168,25 @@ async def test_a_graceful_stop_waits_for_what_every_channel_has_given_to_its_pro
 
     assert len(outcomes) == len(dict(outcomes)) == 20
     assert sorted(dict(outcomes).values()) == ["busy"] * 10 + ["delivered"] * 10
+
+
+@pytest.mark.parametrize(
+    ("public_url", "reason"),
+    [
+        ("", "LEADCLOCK_PUBLIC_URL is not set"),
+        ("http://leads.example.com", "LEADCLOCK_PUBLIC_URL is not https"),
+        ("https://leads.example.com", ""),
+    ],
+)
+async def test_a_start_warns_where_people_could_not_unsubscribe(settings: Settings, public_url: str, reason: str) -> None:
+    with capture_logs() as logged:
+        async with gateway(replace(settings, public_url=public_url), "email") as metrics, asyncio.timeout(WAIT_SECONDS):
+            while not partitions_of(metrics, "commands.email"):
+                await asyncio.sleep(0.05)
+
+    reasons = [line["reason"] for line in logged if line["event"] == "unsubscribe.incomplete"]
+    assert len(reasons) == bool(reason)
+    assert all(reason in said for said in reasons)
 
 
 @pytest.mark.parametrize("hours", [2, -2], ids=["ahead", "behind"])

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from schemas.commands import PlaceCall, PostWebhook, SendEmail, SendSms
+from schemas.commands import UNSUBSCRIBE_URL, PlaceCall, PostWebhook, SendEmail, SendSms
 from schemas.instant import DAY, HOUR, MINUTE, SECOND, Instant
 from schemas.records import Company, Number, Offer, OutgoingWebhook
 from tests.engine.contact.world import NOON, World, at
@@ -50,6 +50,27 @@ def test_a_text_says_what_the_lead_is_and_what_is_missing_reads_as_nothing(world
     assert isinstance(command, SendSms)
     assert command.body == "Hi Ann, this is +12125550100."
     assert next(fact for fact in world.facts if fact.type == "template.token_missing").data["tokens"] == ["nothing"]
+
+
+def test_an_e_mail_leaves_the_link_to_unsubscribe_to_its_gateway_and_a_text_has_none(world: World) -> None:
+    named = "No more: {{ unsubscribe_url }}"
+    world.schedule({**MAIL, "template": named}, {**TEXT, "template": named})
+    world.submit(email="ann@example.com", data={"first_name": "Ann"})
+    world.outcome("accepted")
+    mail, text = world.commands
+    assert isinstance(mail, SendEmail)
+    assert isinstance(text, SendSms)
+    assert (mail.body, text.body) == (f"No more: {UNSUBSCRIBE_URL}", "No more: ")
+    missing = [fact.data["tokens"] for fact in world.facts if fact.type == "template.token_missing"]
+    assert missing == [["unsubscribe_url"]]
+
+
+def test_a_senders_own_unsubscribe_url_comes_first(world: World) -> None:
+    world.schedule({**MAIL, "template": "{{unsubscribe_url}}"})
+    world.submit(email="ann@example.com", data={"unsubscribe_url": "https://sender.example/stop"})
+    (mail,) = world.commands
+    assert isinstance(mail, SendEmail)
+    assert mail.body == "https://sender.example/stop"
 
 
 def test_a_webhook_carries_the_lead_and_the_version_that_it_was_decided_on(world: World) -> None:
