@@ -11,7 +11,7 @@ MINUTES ?= 60
 .PHONY: help install up browser test test-kit test-clients test-providers test-api lint format bench bench-large planted prove prove-caps prove-fair prove-texts prove-clocks prove-upgrade faults lock
 
 help:  ## List the targets.
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s  %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-14s  %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 install:  ## Create .venv with the pinned dependencies (PYTHON=python3.12 chooses) and fetch Kafka's jars where Java and Maven are.
 	@deploy/install.sh "$(PYTHON)"
@@ -33,7 +33,8 @@ test-clients: install  ## Generate a client of the API in Python, TypeScript and
 	@deploy/client-tools.sh
 	@$(BIN)/pytest tests/clients $(ARGS)
 
-test-providers: install  ## Let telephones (sipp) ring by a real Asterisk 22, which root unpacks from Debian's packages once (300 MB); CI does not run it.
+test-providers: install  ## Let telephones (sipp) ring by a real Asterisk 22, which root unpacks from Debian's packages once (300 MB), and text by npm's SMPP server; CI does not run it.
+	@deploy/smpp-tools.sh
 	@deploy/provider-tools.sh
 	@$(BIN)/pytest tests/providers $(ARGS)
 
