@@ -3,7 +3,7 @@
 from adapters.http import system
 from adapters.http.agents import agents, events
 from adapters.http.calls import call_changes, call_lists, call_reports, call_starts, calls, texts
-from adapters.http.contacts import contacts, suppression_files, suppressions, unsubscribe
+from adapters.http.contacts import calling_hours, contacts, suppression_files, suppressions, unsubscribe
 from adapters.http.exchange.exchange import Operation
 from adapters.http.impressions import impressions
 from adapters.http.leads import bulk_jobs, callers, imports, lead_changes, lead_events, leads, submissions, why
@@ -25,6 +25,7 @@ OPERATIONS: tuple[Operation, ...] = (
     *contacts.OPERATIONS,
     *suppressions.OPERATIONS,
     *suppression_files.OPERATIONS,
+    *calling_hours.OPERATIONS,
     *call_lists.OPERATIONS,
     *reports.OPERATIONS,
     *call_starts.OPERATIONS,

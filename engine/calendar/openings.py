@@ -4,7 +4,7 @@
 each rule that moved it go into the decision: that is the answer to "why was this person called then".
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import date, timedelta
 from functools import lru_cache
 
@@ -114,6 +114,22 @@ def closes_at(at: Instant, constraints: Iterable[Constraint]) -> Instant | None:
     edges = (timeline.close_after(at) for rule in constraints for timeline in rule.timelines)
     first = min(edges, default=FOREVER)
     return None if first == FOREVER else first
+
+
+def closed_spans(
+    begins_at: Instant, ends_at: Instant, constraints: Sequence[Constraint]
+) -> Iterator[tuple[Instant, Instant]]:
+    """Yield the spans between two instants in which some constraint is closed."""
+    at = begins_at
+    while at < ends_at:
+        if is_open(at, constraints):
+            closes = closes_at(at, constraints)
+            at = ends_at if closes is None else min(ends_at, closes)
+            continue
+        opening = first_open(at, constraints)
+        opens = ends_at if opening is None else min(ends_at, opening.at)
+        yield at, opens
+        at = opens
 
 
 def same_until(at: Instant, constraints: Iterable[Constraint]) -> Instant:

@@ -31,7 +31,7 @@ from tests.api.world import Places, make_invitation, make_own_key, make_places, 
 
 SERVICE_UNAVAILABLE = 503
 
-WITHOUT_DATABASE = ("list_time_zones", "preview_schedule", "new_lead", "build_", "record_impressions")
+WITHOUT_DATABASE = ("list_time_zones", "preview_schedule", "show_calling_hours", "new_lead", "build_", "record_impressions")
 """How the names of operations begin that need no database."""
 
 

@@ -7,17 +7,26 @@ has the focus. Nothing is sent to the sender of a text that waits.
 import asyncio
 from collections import Counter
 from collections.abc import Mapping
+from datetime import date
 from typing import Any
 
+from markupsafe import Markup
+
 from adapters.http.console.held_leads import HELD_BY, count_held
+from adapters.http.console.shown_pictures import show_picture
 from adapters.http.console.visits import ApiRefusedError, ConsolePage, Visit, count_of, filled, rows_of
+from adapters.http.contacts.calling_hours import CHANNELS
 from adapters.http.contacts.suppressions import ENTRIES_MAX
 from adapters.http.exchange.exchange import Reply
 from adapters.http.exchange.problems import ProblemError
+from adapters.pictures.state_map import draw_state_map, read_state_map
+from engine.calendar import local_datetime
 from engine.identity import contact_uuid
+from engine.law.pack import YEARS
 from engine.views.contact import REVIEW_COLUMNS, SUPPRESSION_COLUMNS
 from engine.views.record import record_columns
-from schemas.instant import DAY, Instant, to_rfc3339
+from schemas.instant import DAY, MINUTE, Instant, to_rfc3339
+from schemas.law import PURPOSES
 
 PATH = "/console/compliance"
 REVIEWS = f"{PATH}/reviews"
@@ -63,6 +72,7 @@ async def show(visit: Visit) -> Reply:
         "reviews": ("list_opt_out_reviews", one),
         "lists": ("list_suppression_lists", {"per_page": LISTS_READ}),
         "own_company": ("show_company", {}),
+        "hours": ("show_calling_hours", _hours_asked(visit)),
         **{name: ("report_leads", {"category": name, "created_at_from": since}) for name in SOURCES},
     }
     answers, held = await asyncio.gather(
@@ -85,8 +95,43 @@ async def show(visit: Visit) -> Reply:
         held=[one for one in held.values() if one.count != 0],
         lists=lists,
         sizes=await _sizes(visit, lists or []),
+        hours_map=_hours_map(found["hours"]),
+        hours_asked=_hours_asked(visit),
+        day=_day(visit),
+        channels=CHANNELS,
+        purposes=PURPOSES,
         own_company=None if found["own_company"] is None else found["own_company"]["company"],
     )
+
+
+def _hours_asked(visit: Visit) -> dict[str, str]:
+    """Return which hours are shown: of calls today, or of what the visitor has chosen; at this time of the day."""
+    channel, purpose = str(visit.query.get("channel", "")), str(visit.query.get("purpose", ""))
+    now = local_datetime(Instant(visit.now // MINUTE * MINUTE), visit.zone)  # by the minute, so that visitors ask the same
+    return {
+        "channel": channel if channel in CHANNELS else CHANNELS[0],
+        "purpose": purpose if purpose in PURPOSES else PURPOSES[0],
+        "at": f"{_day(visit)} {now:%H:%M}:00",
+        "time_zone": visit.zone,
+    }
+
+
+def _day(visit: Visit) -> str:
+    """Return the day whose hours are shown; today where none is chosen, or what was typed is none."""
+    try:
+        day = date.fromisoformat(str(visit.query.get("day", "")))
+    except ValueError:
+        day = local_datetime(visit.now, visit.zone).date()
+    return day.isoformat() if day.year in YEARS else local_datetime(visit.now, visit.zone).date().isoformat()
+
+
+def _hours_map(found: Mapping[str, Any] | None) -> Markup | None:
+    if found is None:
+        return None
+    hours = found["calling_hours"]
+    what = {"call": "Calls", "sms": "Texts"}[hours["channel"]]
+    data = read_state_map(hours, title=f"{what} allowed by law")
+    return show_picture(lambda width, name: draw_state_map(data, width=width, name=name), "hours")
 
 
 async def show_reviews(visit: Visit) -> Reply:

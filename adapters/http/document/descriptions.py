@@ -271,6 +271,11 @@ BY_NAME: Mapping[str, str] = {
         "Returns what was decided of a lead, oldest first, each with its decision and the rules of law that moved a plan, "
         "and the hours in which the lead may not be called or texted. It is what a timeline shows."
     ),
+    "show_calling_hours": (
+        "Returns for each state of the United States when calls or texts are open on the day of `at`, the rows of law that "
+        "hold there and their sources, the company's own rows included. Where a state has several zones, all must be open: "
+        "so it is planned for somebody of whom only the state is known."
+    ),
     "preview_schedule": (
         "Simulates a schedule for one made-up lead and returns each action with its time and reasons. Nothing is stored or "
         "contacted."

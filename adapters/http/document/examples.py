@@ -260,6 +260,9 @@ EXAMPLES: Mapping[str, Example] = {
     "remove_suppression_entries": Example(
         path={"id": RECORDS["suppression_list"]}, body={"entries": [{"caller_id": NUMBER}]}
     ),
+    "show_calling_hours": Example(
+        query={"channel": "call", "at": "2026-03-09 12:00:00 -0400", "time_zone": "America/New_York"}
+    ),
     "forecast_leads": Example(query={"hours": "24", "limit": "500"}),
     "why_lead": Example(path={"id": LEAD}, query={"at": "2026-11-26 08:00:00 -0500"}),
     "list_lead_events": Example(path={"id": LEAD}, query={"limit": "100"}),

@@ -1,11 +1,11 @@
 """When is a contact not allowed in a span of time, and does the law say so or the schedule? Hours that a picture shades."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Literal
 
 from msgspec import Struct
 
-from engine.calendar import Constraint, closes_at, first_open, is_open
+from engine.calendar import closed_spans
 from engine.contact.schedule.cadence import Cadence
 from engine.contact.timing.contact_hours import PAUSED_CODE, PREFERRED_CODE, constraints_at
 from engine.law.pack import CompiledRulePack
@@ -54,20 +54,8 @@ def _closed(
     while at < ends_at:
         rules, changes_at = constraints_at(law, lead, cadence, channel, at)
         until = ends_at if changes_at is None else min(ends_at, changes_at)
-        yield from _closed_until(at, until, [rule for rule in rules if (rule.code in OF_SCHEDULE) is (by == "schedule")])
+        yield from closed_spans(at, until, [rule for rule in rules if (rule.code in OF_SCHEDULE) is (by == "schedule")])
         at = until
-
-
-def _closed_until(at: Instant, until: Instant, rules: Sequence[Constraint]) -> Iterator[tuple[Instant, Instant]]:
-    while at < until:
-        if is_open(at, rules):
-            closes = closes_at(at, rules)
-            at = until if closes is None else min(until, closes)
-            continue
-        opening = first_open(at, rules)
-        opens = until if opening is None else min(until, opening.at)
-        yield at, opens
-        at = opens
 
 
 def _joined(spans: Iterator[tuple[Instant, Instant]]) -> list[tuple[Instant, Instant]]:

@@ -97,6 +97,7 @@ SCOPES: dict[str, str] = {
     "schedule:read": "preview_schedule list_schedule_versions",
     "schedule:update": "publish_schedule",
     "audit_log:read": "list_audit_logs",
+    "rule_pack:read": "show_calling_hours",
     "agent_status:read": "list_agent_status_timestamps",
     "agent_status:set": "set_agent_status send_agent_heartbeat",
     "agent_message:read": "list_messages_of_agent follow_agent",

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from html.parser import HTMLParser
 from itertools import chain, pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -19,8 +20,10 @@ from adapters.pictures.heat_map import HeatMap, HeatRow, draw_heat_map
 from adapters.pictures.markup import clip_text, element, text_width
 from adapters.pictures.picture import Picture, stacked, to_inline_svg, to_page, to_svg, to_table
 from adapters.pictures.preview import draw_preview
+from adapters.pictures.state_map import PLACES, draw_state_map, read_state_map
 from adapters.pictures.style import FILLS, HEAT_TEXT, LINES, PAPER, file_stylesheet, stylesheet
 from adapters.pictures.week import ClosedSpan, PlannedContact, PlannedWeek, draw_week
+from engine.law.state_hours import MAPPED
 from schemas.instant import DAY, EPOCH, HOUR, MINUTE, Instant
 from schemas.records import Schedule
 from tests.adapters.pictures.plans import FORECAST, QUESTION, SCHEDULE, STEPS, answer, read
@@ -42,6 +45,25 @@ XSS = (
     "👩‍👩‍👧 שלום 你好",
 )
 
+CALLING_HOURS: dict[str, Any] = {
+    "time_zone": "America/New_York",
+    "at": "2026-03-08T16:30:00Z",
+    "from": "2026-03-08T05:00:00Z",
+    "to": "2026-03-09T04:00:00Z",
+    "states": [
+        {"state": state, "name": name, "open": spans, "is_open": is_open, "rules": ["us-federal"]}
+        for state, name, is_open, spans in (
+            ("NY", "New York", True, [{"from": "2026-03-08T12:00:00Z", "to": "2026-03-09T01:00:00Z"}]),
+            ("HI", "Hawaii", False, [
+                {"from": "2026-03-08T05:00:00Z", "to": "2026-03-08T07:00:00Z"},
+                {"from": "2026-03-08T18:00:00Z", "to": "2026-03-09T04:00:00Z"},
+            ]),
+            ("AL", "Alabama", False, []),
+        )
+    ],
+}  # fmt: skip
+"""The day of 23 hours: a state that is open, one of two spans, and one that is closed."""
+
 ANY_TEXT = st.text(alphabet=st.characters(exclude_categories=()), max_size=80)
 
 
@@ -56,6 +78,7 @@ def pictures(width: float) -> Iterator[Picture]:
     yield draw_preview(answer(), title="What “Solar” does", begins_at=trial.at, end="Completed", width=width)
     yield draw_flow(trial.schedule, counts={"call-1": 120, "wait-1": 1310, "week": 900}, width=width)
     yield from draw_forecast(FORECAST, zone="America/New_York", width=width)
+    yield draw_state_map(read_state_map(CALLING_HOURS, title="Calls allowed by law"), width=width)
 
 
 @pytest.mark.parametrize("wide", WIDTHS)
@@ -72,6 +95,11 @@ def assert_golden(picture: Picture, wide: str) -> None:
         path.write_text(drawn, "utf-8")
         pytest.fail(f"{path} is new: look at it, and run the test again")
     assert drawn == path.read_text("utf-8"), path.name
+
+
+def test_every_state_has_a_tile_of_its_own_on_the_map() -> None:
+    assert set(PLACES) == set(MAPPED)
+    assert len(set(PLACES.values())) == len(PLACES)
 
 
 @pytest.mark.parametrize("wide", WIDTHS)

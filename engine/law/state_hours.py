@@ -1,0 +1,102 @@
+"""When does the law leave contacts open in each state of the United States, within a span such as a day?
+
+By the rules that plan every contact. Of somebody of whom only the state is known every zone of the state counts: a contact
+is allowed where all of them allow it.
+"""
+
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+from engine.calendar import closed_spans
+from engine.law.pack import CompiledRulePack, LegalLimits
+from engine.submission.place import STATE_ZONES, STATES
+from schemas.instant import Instant
+from schemas.law import Purpose
+
+COUNTRY = "US"
+
+ELSEWHERE = frozenset(
+    {"AS", "GU", "MP", "PR", "VI", "AB", "BC", "MB", "NB", "NL", "NS", "NT", "NU", "ON", "PE", "QC", "SK", "YT"}
+)
+"""Territories, whose telephone numbers have a country of their own, and the provinces of Canada."""
+
+MAPPED: tuple[str, ...] = tuple(sorted(STATES.keys() - ELSEWHERE))
+"""The fifty states and the District of Columbia."""
+
+Span = tuple[Instant, Instant]
+
+
+class StateHours(Struct, frozen=True, kw_only=True):
+    """The spans that are open in a state, and the rules that hold there within the span that was asked about."""
+
+    state: str
+    name: str
+    time_zones: tuple[str, ...]
+    open_spans: tuple[Span, ...]
+    rule_ids: tuple[str, ...]
+    sources: tuple[str, ...]
+
+    def is_open(self, at: Instant) -> bool:
+        """Return whether a contact is allowed at an instant."""
+        return any(begins <= at < ends for begins, ends in self.open_spans)
+
+
+def state_hours(
+    law: CompiledRulePack, state: str, channel: str, purpose: Purpose, *, begins_at: Instant, ends_at: Instant
+) -> StateHours:
+    """Return the hours of a state."""
+    zones = STATE_ZONES[state]
+    spans: list[Span] = []
+    rules: dict[str, None] = {}
+    sources: dict[str, None] = {}
+    for begins, ends, limits in _eras(law, state, channel, purpose, begins_at=begins_at, ends_at=ends_at):
+        closed = list(closed_spans(begins, ends, limits.constraints(zones)))
+        spans += _between(begins, ends, closed)
+        for hours in limits.hours:
+            rules |= dict.fromkeys(hours.rule_ids)
+            sources |= dict.fromkeys(hours.sources)
+    return StateHours(
+        state=state,
+        name=STATES[state],
+        time_zones=zones,
+        open_spans=tuple(_joined(spans)),
+        rule_ids=tuple(rules),
+        sources=tuple(sources),
+    )
+
+
+def _eras(
+    law: CompiledRulePack, state: str, channel: str, purpose: Purpose, *, begins_at: Instant, ends_at: Instant
+) -> Iterator[tuple[Instant, Instant, LegalLimits]]:
+    """Yield the parts of a span in which the same rules hold."""
+    at = begins_at
+    while at < ends_at:
+        limits = law.limits((state,), (COUNTRY,), channel, purpose, at)
+        until = ends_at if limits.changes_at is None else min(ends_at, limits.changes_at)
+        yield at, until, limits
+        at = until
+
+
+def _between(begins_at: Instant, ends_at: Instant, closed: list[Span]) -> Iterator[Span]:
+    at = begins_at
+    for begins, ends in closed:
+        if at < begins:
+            yield at, begins
+        at = ends
+    if at < ends_at:
+        yield at, ends_at
+
+
+def _joined(spans: list[Span]) -> Iterator[Span]:
+    """Yield spans, those that touch as one: a rule that begins at noon does not cut the day."""
+    last: Span | None = None
+    for begins, ends in spans:
+        if last is not None and last[1] == begins:
+            last = (last[0], ends)
+            continue
+        if last is not None:
+            yield last
+        last = (begins, ends)
+    if last is not None:
+        yield last
