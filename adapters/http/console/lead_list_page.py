@@ -12,7 +12,10 @@ from msgspec import Struct
 from adapters.http.console.rendering import HEADERS
 from adapters.http.console.visits import RECORDS_READ, ConsolePage, Visit, rows_of
 from adapters.http.exchange.exchange import Reply
+from adapters.http.exchange.hidden_fields import without_hidden
 from adapters.http.leads.leads import COMPLETED_CALLS, FILTER_PARAMETERS, STATUSES
+from engine.views.lead_columns import COLUMNS as LEAD_COLUMN_TYPES
+from engine.views.lead_columns import LEAD_COLUMNS
 from engine.views.periods import LABELS
 
 PATH = "/console/leads"
@@ -43,7 +46,13 @@ SORTED = {
 }
 """Columns that a click sorts by."""
 
-NO_FILTER = frozenset({"page", "per_page", "order", "order_dir"})
+COLUMNS = "columns"
+NO_FILTER = frozenset({"page", "per_page", "order", "order_dir", COLUMNS})
+
+COLUMNS_MAX = 30
+"""Columns of one table: more are read in a file."""
+
+MOMENTS = frozenset(column.name for column in LEAD_COLUMN_TYPES if column.type == "date-time")
 
 
 class Sorting(Struct, frozen=True):
@@ -78,7 +87,9 @@ async def show_csv(visit: Visit) -> Reply:
 
 async def _rows(visit: Visit) -> dict[str, Any]:
     given = _given(visit)
-    asked = {"per_page": PER_PAGE, "serializer": "lead_grid", **given}
+    chosen = _chosen(given)
+    columns = {COLUMNS: ",".join(dict.fromkeys((*chosen, "id")))} if chosen else {"serializer": "lead_grid"}
+    asked = {"per_page": PER_PAGE, **columns, **{name: value for name, value in given.items() if name != COLUMNS}}
     answer = await visit.call("list_leads", asked)
     filters = {name: value for name, value in given.items() if name not in NO_FILTER}
     page = {} if answer.is_refused else answer.content["metadata"]
@@ -92,12 +103,27 @@ async def _rows(visit: Visit) -> dict[str, Any]:
         "older": _older(given, page),
         "newer": _url(given, page=page["page"] - 1) if (page.get("page") or 1) > 1 else "",
         "here": _url(given),
-        "csv": f"{CSV}?{urlencode(filters, doseq=True)}",
+        "csv": f"{CSV}?{urlencode({**filters, **({COLUMNS: chosen} if chosen else {})}, doseq=True)}",
+        "columns": chosen,
+        "moments": MOMENTS,
         "bulk": f"{BULK}?{urlencode(filters, doseq=True)}" if filters and visit.has_page(BULK) else "",
         "filters": filters,
         "sortings": list(_sortings(given)),
         "schedules": await names_of(visit, "list_schedules"),
     }
+
+
+def _chosen(given: Mapping[str, Any]) -> list[str]:
+    """Return the columns that were chosen; none where the page shows its own."""
+    value = given.get(COLUMNS, "")
+    names = value if isinstance(value, list) else str(value).split(",")
+    return list(dict.fromkeys(str(name).strip() for name in names if str(name).strip()))[:COLUMNS_MAX]
+
+
+def _offered(visit: Visit) -> list[str]:
+    """Return the columns that the visitor's teams show."""
+    names = dict.fromkeys(LEAD_COLUMNS)
+    return list(names if visit.access is None else without_hidden(visit.access, ("lead",), names))
 
 
 def _older(given: Mapping[str, Any], page: Mapping[str, Any]) -> str:
@@ -131,8 +157,9 @@ async def _menus(visit: Visit) -> dict[str, Any]:
         "statuses": (*STATUSES, "waiting_to_dial", *COMPLETED_CALLS),
         "offers": await names_of(visit, "list_offers"),
         "labels": LABELS,
+        "offered": _offered(visit),
         "typed": {name: visit.query.get(name, "") for name in IN_FORM},
-        "others": {name: value for name, value in _given(visit).items() if name not in {*IN_FORM, "page"}},
+        "others": {name: value for name, value in _given(visit).items() if name not in {*IN_FORM, "page", COLUMNS}},
         "meanings": FILTER_PARAMETERS,
     }
 

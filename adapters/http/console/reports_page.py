@@ -32,6 +32,7 @@ PATH = "/console/reports"
 PART = f"{PATH}/part"
 CSV = f"{PATH}.csv"
 HOURS = f"{PATH}/hours"
+HOURS_CSV = f"{HOURS}.csv"
 
 PER_PAGE = 100
 PIVOTS_SHOWN = 31
@@ -127,8 +128,48 @@ async def show_csv(visit: Visit) -> Reply:
     return Reply(stream=reply.stream, content=reply.content, media_type=reply.media_type, headers={**HEADERS, **named})
 
 
+class WeekOfCalls(Struct, frozen=True, kw_only=True):
+    """Calls and connected ones by weekday and hour, of the weeks and filters that were asked for."""
+
+    weeks: str
+    filters: Mapping[str, Any]
+    calls: Counter[tuple[int, int]]
+    connected: Counter[tuple[int, int]]
+
+
 async def show_hours(visit: Visit) -> Reply:
     """Show how many calls were connected, by hour and weekday."""
+    found = await _week_of_calls(visit)
+    return visit.page(
+        "report_hours.html",
+        title="Connect rate by hour and weekday",
+        weeks=found.weeks,
+        choices=WEEKS,
+        filters=found.filters,
+        is_empty=not found.calls,
+        csv=f"{HOURS_CSV}?{urlencode({'weeks': found.weeks, **found.filters}, doseq=True)}",
+        rates=show_picture(partial(_draw_rates, found.calls, found.connected, visit.zone), "rates"),
+        counts=show_picture(partial(_draw_counts, found.calls, visit.zone), "calls"),
+    )
+
+
+async def show_hours_csv(visit: Visit) -> Reply:
+    """Answer with the same numbers as a file: a row for each hour of a week."""
+    found = await _week_of_calls(visit)
+    lines = ["weekday,hour,calls,connected,connect_rate"]
+    for day, label in enumerate(DAYS):
+        for hour in range(24):
+            calls, connected = found.calls[day, hour], found.connected[day, hour]
+            lines.append(f"{label},{hour},{calls},{connected},{f'{connected / calls:.4f}' if calls else ''}")
+    named = {"Content-Disposition": 'attachment; filename="connect-rate.csv"'}
+    return Reply(
+        content="".join(f"{line}\r\n" for line in lines).encode(),
+        media_type="text/csv; charset=utf-8",
+        headers={**HEADERS, **named},
+    )
+
+
+async def _week_of_calls(visit: Visit) -> WeekOfCalls:
     weeks = str(visit.query.get("weeks", ""))
     weeks = weeks if weeks in WEEKS else DEFAULT_WEEKS
     today = local_datetime(visit.now, visit.zone).date()
@@ -139,16 +180,7 @@ async def show_hours(visit: Visit) -> Reply:
     stats = ("count", "connected_count")
     answers = await asyncio.gather(*(visit.fetch("stats_of_calls", {**asked, "stat": stat}) for stat in stats))
     calls, connected = (_by_weekday(answer["stats"]) for answer in answers)
-    return visit.page(
-        "report_hours.html",
-        title="Connect rate by hour and weekday",
-        weeks=weeks,
-        choices=WEEKS,
-        filters=filters,
-        is_empty=not calls,
-        rates=show_picture(partial(_draw_rates, calls, connected, visit.zone), "rates"),
-        counts=show_picture(partial(_draw_counts, calls, visit.zone), "calls"),
-    )
+    return WeekOfCalls(weeks=weeks, filters=filters, calls=calls, connected=connected)
 
 
 def _kind(visit: Visit) -> tuple[str, ReportKind]:
@@ -384,4 +416,5 @@ PAGES: tuple[ConsolePage, ...] = (
     ConsolePage(path=PART, handler=show_part, needs_any=_NEEDS_ANY),
     ConsolePage(path=CSV, handler=show_csv, needs_any=_NEEDS_ANY),
     ConsolePage(path=HOURS, handler=show_hours, needs=("stats_of_calls",)),
+    ConsolePage(path=HOURS_CSV, handler=show_hours_csv, needs=("stats_of_calls",)),
 )

@@ -158,3 +158,35 @@ async def test_pages_of_a_company_name_the_calls_that_filled_them_and_no_secret(
     assert "GET /api/v1/leads?per_page=50&amp;serializer=lead_grid&amp;fulltext=ada" in text
     token = next(iter(browser.client.cookies.values()))
     assert token not in text
+
+
+async def test_the_columns_that_were_chosen_are_in_the_table_in_the_file_and_in_the_link(town: Any, company: Any) -> None:
+    schedule = await company.schedule()
+    await lead(company, schedule, 1401, full_name="<b>Ada</b>", zip="10001", data={"roof": "slate8"})
+    browser = await visitor(town, company, permissions=READER)
+    page = await browser.get("/console/leads?columns=zip_postal_code&columns=created_at&columns=name")
+    assert page.status_code == 200, page.text
+    assert '<th scope="col">zip postal code</th>' in page.text
+    assert '<td data-name="zip postal code"><span class="any">10001</span></td>' in page.text
+    assert "&lt;b&gt;Ada" in page.text
+    assert "<b>Ada" not in page.text
+    assert page.text.count(" checked> ") == 3
+    assert '<span class="tag info any">columns' not in page.text, "a column is no filter"
+    (url,) = set(re.findall(r'href="(/console/leads\.csv[^"]*)"', page.text))
+    answer = await browser.get(url.replace("&amp;", "&"))
+    assert answer.text.splitlines()[0] == "zip_postal_code,created_at,name"
+    rows = await browser.get("/console/leads/rows?columns=zip_postal_code&columns=name&status=", headers=PART)
+    assert rows.headers["hx-replace-url"] == "/console/leads?columns=zip_postal_code&columns=name"
+    refused = await browser.get("/console/leads?columns=nothing")
+    assert refused.status_code == 200
+    assert 'role="alert"' in refused.text
+
+
+async def test_a_column_that_a_team_hides_is_not_offered(town: Any, company: Any) -> None:
+    hides = {"lead": {"actions": ["read"], "fields": {"email": "none"}}}
+    browser = await visitor(town, company, permissions=hides)
+    page = await browser.get("/console/leads")
+    assert 'name="columns" value="email"' not in page.text
+    assert 'name="columns" value="status"' in page.text
+    refused = await browser.get("/console/leads?columns=email,status")
+    assert "<th" not in refused.text

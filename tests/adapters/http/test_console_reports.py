@@ -192,6 +192,19 @@ async def test_the_connect_rate_is_shown_by_hour_and_weekday(town: Any, reported
     at = datetime.fromtimestamp(reported.reported_at / 1000, UTC)
     assert f"{at:%A}, {at.hour:02}: 50 %" in page.text
     assert f"{at:%A}, {at.hour:02}: 4 calls" in page.text
+    (url,) = {unescape(found) for found in re.findall(r'href="(/console/reports/hours\.csv[^"]*)"', page.text)}
+    answer = await browser.get(url)
+    assert answer.headers["content-disposition"] == 'attachment; filename="connect-rate.csv"'
+    rows = list(csv.DictReader(io.StringIO(answer.text)))
+    assert len(rows) == 7 * 24
+    (row,) = [row for row in rows if row["calls"] != "0"]
+    assert row == {
+        "weekday": f"{at:%A}",
+        "hour": str(at.hour),
+        "calls": "4",
+        "connected": "2",
+        "connect_rate": "0.5000",
+    }
     none = await browser.get(f"{REPORTS}/hours", params={"weeks": "<b>", "call_disposition_id": "7"})
     assert "No call began" in none.text
     assert "call disposition id: 7" in none.text
@@ -224,7 +237,7 @@ async def test_a_report_that_no_team_grants_is_not_there(town: Any, reported: An
     assert "of=leads" not in page.text
     assert (await browser.get(REPORTS, params={"of": "leads"})).status_code == 404
     nobody = await visitor(town, reported, "bob@example.com", permissions={"offer": {"actions": ["read"]}})
-    for path in (REPORTS, f"{REPORTS}/part", f"{REPORTS}.csv", f"{REPORTS}/hours"):
+    for path in (REPORTS, f"{REPORTS}/part", f"{REPORTS}.csv", f"{REPORTS}/hours", f"{REPORTS}/hours.csv"):
         assert (await nobody.get(path)).status_code == 404, path
 
 
