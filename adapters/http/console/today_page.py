@@ -4,15 +4,18 @@ First the sentences that need somebody, then the counts, then what waits longest
 """
 
 import asyncio
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from msgspec import Struct
 
 from adapters.http.console.cap_bars import CapBar, bars_of
+from adapters.http.console.rendering import instant_of, show_span
 from adapters.http.console.visits import RECORDS_READ, ConsolePage, Visit, count_of, rows_of
 from adapters.http.exchange.exchange import Reply
-from schemas.instant import DAY, HOUR, MINUTE, Instant, to_rfc3339
+from engine.partition.broker_clock import clocks_disagree
+from schemas.instant import DAY, HOUR, MINUTE, SECOND, Instant, to_rfc3339
 
 PATH = "/console"
 PART = f"{PATH}/today"
@@ -22,6 +25,20 @@ LATE = 5 * MINUTE
 
 LAG_MAX = 1_000
 """Records behind which a role is reported: some ten seconds of work at full load."""
+
+NOT_CARRIED = frozenset({"not_placed", "congestion"})
+"""Outcomes that say that no telephone rang: the provider, the account with it or its network is at fault."""
+
+NOT_CARRIED_SHARE, NOT_CARRIED_LEAST = 0.5, 5
+"""Of the calls of an hour, half, and five at least: single calls fail on good days."""
+
+OPT_OUT_SHARE, OPT_OUTS_LEAST = 0.1, 10
+"""Of the leads of a day, a tenth, and ten at least. Carriers look at senders whose texts a few per cent answer with STOP."""
+
+OWNERLESS = frozenset({"gateway", "deliverer"})
+"""Roles whose processes share no group of the broker, or of which a deployment may have none."""
+
+PROJECTOR = "projector"
 
 CAPS_SHOWN = 6
 CHANGES_SHOWN = 8
@@ -67,6 +84,7 @@ async def _found(visit: Visit) -> dict[str, Any]:
         "live": ("list_live_calls", {"per_page": 1, "page": 1}),
         "calls": ("list_calls", {**one, "created_at_from": hour_ago}),
         "outcomes": ("report_calls", {"category": "outcome", "created_at_from": day_ago}),
+        "recent": ("report_calls", {"category": "outcome", "created_at_from": hour_ago}),
         "statuses": ("report_leads", {"category": "status", "created_at_from": day_ago}),
         "buyers": ("list_buyers", {"per_page": RECORDS_READ}),
         "groups": ("list_buyer_groups", {"per_page": RECORDS_READ}),
@@ -91,7 +109,7 @@ async def _found(visit: Visit) -> dict[str, Any]:
         "oldest": oldest,
         "why": None if why is None else why["why"],
         "next": _first(found["waiting"]),
-        "alarms": list(_alarms(found, caps)),
+        "alarms": list(find_alarms(found, caps, visit.now)),
         "behind": [row for row in ([] if found["lags"] is None else found["lags"]["lags"]) if row["lag"]],
         "is_new": _is_new(found),
         "is_granted_nothing": all(answer is None for answer in answers),
@@ -107,7 +125,7 @@ def _bars(found: Mapping[str, Any], name: str, now: Instant) -> Iterator[CapBar]
         yield from bars_of(row, now)
 
 
-def _alarms(found: Mapping[str, Any], caps: list[CapBar]) -> Iterator[Alarm]:
+def find_alarms(found: Mapping[str, Any], caps: list[CapBar], now: Instant) -> Iterator[Alarm]:
     """Yield what needs somebody, the worst first."""
     company = found["own_company"]
     if company is not None and company["company"].get("paused"):
@@ -120,6 +138,30 @@ def _alarms(found: Mapping[str, Any], caps: list[CapBar]) -> Iterator[Alarm]:
         )
     if late is None and found["late"] is not None:
         yield Alarm("bad", "More than 10,000 leads are late.", "late", "See them")
+    yield from _of_clocks(found, now)
+    yield from _of_records(found, caps)
+    yield from _of_outcomes(found)
+    if reviews := count_of(found["reviews"]):
+        yield Alarm(
+            "warn", f"{reviews:,} texts wait for a decision: is it an opt-out? Their senders are not contacted meanwhile."
+        )
+    yield from _of_processes(found)
+
+
+def _of_clocks(found: Mapping[str, Any], now: Instant) -> Iterator[Alarm]:
+    """Yield whether the newest lead is dated in the future: whose clock jumped, decides nothing that is due."""
+    newest = _first(found["submitted"])
+    created_at = None if newest is None else instant_of(newest.get("created_at"))
+    if created_at is not None and created_at > now and clocks_disagree((created_at - now) / SECOND):
+        yield Alarm(
+            "bad",
+            f"The newest lead is dated {show_span(created_at - now)} in the future: the clock of a machine has jumped. "
+            "Nothing that is due is carried out there until clocks agree: compare the clocks of the machines.",
+        )
+
+
+def _of_records(found: Mapping[str, Any], caps: list[CapBar]) -> Iterator[Alarm]:
+    """Yield which schedules are paused, and which buyers are full."""
     schedules = [] if found["schedules"] is None else rows_of(found["schedules"])
     paused = [row["name"] for row in schedules if row.get("paused")]
     if paused:
@@ -131,13 +173,51 @@ def _alarms(found: Mapping[str, Any], caps: list[CapBar]) -> Iterator[Alarm]:
     full = [bar.owner for bar in caps if bar.share >= 1 and not bar.is_of_lines]
     if full and free:
         yield Alarm("warn", f"Full: {_names(list(dict.fromkeys(full)))}. Calls go to the others until the cap resets.")
-    if reviews := count_of(found["reviews"]):
+
+
+def _of_outcomes(found: Mapping[str, Any]) -> Iterator[Alarm]:
+    """Yield whether calls reach no telephone, and whether many people opt out."""
+    calls = _counts_of(found["recent"], "calls_count")
+    failed = sum(calls[outcome] for outcome in NOT_CARRIED)
+    if failed >= NOT_CARRIED_LEAST and failed >= NOT_CARRIED_SHARE * calls.total():
         yield Alarm(
-            "warn", f"{reviews:,} texts wait for a decision: is it an opt-out? Their senders are not contacted meanwhile."
+            "bad",
+            f"{failed:,} of {calls.total():,} calls of the last hour reached no telephone: "
+            "the provider, or the account with it, does not carry them.",
         )
-    for row in () if found["lags"] is None else found["lags"]["lags"]:
-        if (row.get("lag") or 0) > LAG_MAX:
-            yield Alarm("bad", f"The {row['role']} role is {row['lag']:,} records behind on {row['topic']}.")
+    leads = _counts_of(found["statuses"], "leads_count")
+    if leads["opt_out"] >= OPT_OUTS_LEAST and leads["opt_out"] >= OPT_OUT_SHARE * leads.total():
+        yield Alarm(
+            "bad",
+            f"{leads['opt_out']:,} of {leads.total():,} leads of the last 24 hours have opted out. "
+            "Pause what contacts them, and look at its texts and where they come from.",
+        )
+
+
+def _of_processes(found: Mapping[str, Any]) -> Iterator[Alarm]:
+    """Yield which roles are far behind or do not run; known to operators alone."""
+    gateways = () if found["gateways"] is None else found["gateways"]["gateways"]
+    live = {row["channel"] for row in gateways if row["is_live"]}
+    for channel in sorted({row["channel"] for row in gateways} - live):
+        yield Alarm(
+            "bad", f"No gateway for the channel {channel} runs any more: nothing is sent there. Start `leadclock gateway`."
+        )
+    lags = () if found["lags"] is None else found["lags"]["lags"]
+    has_owners = found["lags"] is not None and "owner" not in found["lags"].get("not_known_here", {})
+    for row in lags:
+        lag, role = row.get("lag") or 0, row["role"].partition(".")[0]  # `intake.bulk` is a part of intake
+        if has_owners and lag and not row["members"] and role not in OWNERLESS:
+            waits = f"{lag:,} records of {row['topic']} wait"
+            old = "what these pages show is old, " if role == PROJECTOR else ""
+            yield Alarm("bad", f"No {role} runs: {old}{waits}. Start `leadclock {role}`.")
+        elif lag > LAG_MAX:
+            yield Alarm("bad", f"The {row['role']} role is {lag:,} records behind on {row['topic']}.")
+
+
+def _counts_of(report: Mapping[str, Any] | None, count: str) -> Counter[str]:
+    """Return the counts of a report by its category; those without one are not finished."""
+    rows = [] if report is None else report["reports"]
+    return Counter({str(row["category"]): int(row.get(count) or 0) for row in rows if row["category"] is not None})
 
 
 def _names(names: list[str]) -> str:
