@@ -3,10 +3,13 @@
 import ssl
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from adapters.kafka.access_tokens import TokenEndpoint, TokenFile
 from adapters.kafka.connection import Security
 from adapters.settings import PREFIX, Settings, SettingsError
+
+if TYPE_CHECKING:
+    from adapters.kafka.access_tokens import TokenEndpoint, TokenFile
 
 OAUTHBEARER = "OAUTHBEARER"
 
@@ -81,8 +84,10 @@ def tls_of(settings: Settings) -> ssl.SSLContext:
     return tls
 
 
-def tokens_of(settings: Settings) -> TokenEndpoint | TokenFile:
+def tokens_of(settings: Settings) -> "TokenEndpoint | TokenFile":
     """Return where tokens come from. Raises `SettingsError` naming a file that cannot be used."""
+    from adapters.kafka.access_tokens import TokenEndpoint, TokenFile  # noqa: PLC0415 - roles without tokens need no httpx
+
     if settings.kafka_token_file:
         return TokenFile(Path(settings.kafka_token_file))
     return TokenEndpoint(
