@@ -17,6 +17,7 @@ from schemas.records import (
     Body,
     Buyer,
     BuyerFleet,
+    Holiday,
     Number,
     Offer,
     Record,
@@ -59,6 +60,7 @@ class Rules:
         self._former_users: set[tuple[int, str]] = set()
         self._numbers: dict[tuple[int, str], int] = {}
         self._rule_packs: dict[int, tuple[RulePack, ...]] = {}
+        self._holidays: dict[int, tuple[Holiday, ...]] = {}
         self._numbers_by_offer: dict[tuple[int, int | None, Capability], tuple[str, ...]] = {}
 
     def apply(self, partition: int, record: Record) -> None:
@@ -85,7 +87,9 @@ class Rules:
         if isinstance(body, Number):
             self._numbers_by_offer.clear()
         if isinstance(body, RulePack):
-            self._rule_packs[record.company_id] = tuple(self._live_bodies("rule_pack", record.company_id))
+            self._rule_packs[record.company_id] = tuple(self._live_bodies(RulePack, "rule_pack", record.company_id))
+        if isinstance(body, Holiday):
+            self._holidays[record.company_id] = tuple(self._live_bodies(Holiday, "holiday", record.company_id))
 
     def record(self, record_type: str, record_id: int) -> Record | None:
         """Return the newest version of a record, deleted ones included, or None."""
@@ -192,10 +196,14 @@ class Rules:
         """Return a company's own rules, oldest pack first: the same tuple until one of them changes."""
         return self._rule_packs.get(company_id, ())
 
-    def _live_bodies(self, record_type: str, company_id: int) -> Iterator[RulePack]:
+    def holidays(self, company_id: int) -> tuple[Holiday, ...]:
+        """Return a company's own holidays, oldest record first: the same tuple until one of them changes."""
+        return self._holidays.get(company_id, ())
+
+    def _live_bodies(self, kind: type[B], record_type: str, company_id: int) -> Iterator[B]:
         for record in self.records(record_type, company_id):
             body = self._bodies[record_type, record.id]
-            if isinstance(body, RulePack):
+            if isinstance(body, kind):
                 yield body
 
     def _unindex(self, record: Record) -> None:

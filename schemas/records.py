@@ -51,6 +51,7 @@ RecordType = Literal[
     "user",
     "provider_configuration",
     "suppression_list",
+    "holiday",
 ]
 
 
@@ -530,6 +531,19 @@ class SuppressionList(Body, frozen=True, kw_only=True):
     external_record_id: str | None = None
 
 
+class Holiday(Body, frozen=True, kw_only=True):
+    """Dates on which nobody is contacted by the company's schedules, or by those named, in the zones of the person.
+
+    `last_date` None: one date. A promised call is no contact of a schedule: it is made, as the law allows.
+    """
+
+    name: str
+    first_date: str
+    last_date: str | None = None
+    schedule_ids: tuple[int, ...] = ()
+    external_record_id: str | None = None
+
+
 RECORD_BODIES: dict[str, type[Body]] = {
     "company": Company,
     "offer": Offer,
@@ -554,6 +568,7 @@ RECORD_BODIES: dict[str, type[Body]] = {
     "user": User,
     "provider_configuration": ProviderConfiguration,
     "suppression_list": SuppressionList,
+    "holiday": Holiday,
 }
 
 
@@ -620,6 +635,7 @@ __all__ = [
     "CallCenter",
     "CallDisposition",
     "Company",
+    "Holiday",
     "LeadFilters",
     "Number",
     "Offer",

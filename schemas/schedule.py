@@ -60,13 +60,20 @@ class ConnectAgents(SchedulePart, frozen=True, kw_only=True):
 class Connect(SchedulePart, frozen=True, kw_only=True):
     """Whom an answered call is connected to; without names, whom the gateway has.
 
-    `route_by_type` None is that of the offer.
+    `route_by_type` None is that of the offer. Of several `buyer_group_ids` those of the lowest tier that take calls compete;
+    where none of them does, `buyer_ids` beside them are called.
     """
 
     buyer_group_id: int | None = None
     buyer_ids: tuple[int, ...] = ()
     agents: ConnectAgents | None = None
     route_by_type: RouteBy | None = None
+    buyer_group_ids: tuple[int, ...] = ()
+
+    @property
+    def group_ids(self) -> tuple[int, ...]:
+        """The groups, however many are named."""
+        return (*(() if self.buyer_group_id is None else (self.buyer_group_id,)), *self.buyer_group_ids)
 
 
 class Until(SchedulePart, frozen=True, kw_only=True):

@@ -39,6 +39,7 @@ TYPES: Mapping[str, str] = {
     "provider_configuration": "provider_configurations",
     "action_group": "action_groups",
     "schedule": "schedules",
+    "holiday": "holidays",
     "call_disposition": "call_dispositions",
     "agent": "agents",
     "subscription": "subscriptions",

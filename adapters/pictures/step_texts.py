@@ -183,8 +183,8 @@ def _callback_time(step: CallbackStep) -> str:
 
 def _connects(step: CallStep) -> str:
     connect = step.connect
-    if connect.buyer_group_id is not None:
-        return f"connects to buyer group {connect.buyer_group_id}"
+    if connect.group_ids:
+        return f"connects to buyer group {' or '.join(map(str, connect.group_ids))}"
     if connect.buyer_ids:
         return f"connects to buyer {', '.join(map(str, connect.buyer_ids))}"
     if connect.agents is not None:

@@ -24,6 +24,7 @@ from engine.account.groups import (
     change_group,
     no_buyer_named,
 )
+from engine.account.holidays import check_dates, holiday_date
 from engine.account.law import LAW_FIELDS, read_rule_pack
 from engine.account.pausing import change_unpause
 from engine.account.plans import Errors, Exists, check_margin, check_steps, read_steps, read_triggers, read_windows
@@ -63,6 +64,7 @@ from schemas.records import (
     Body,
     Buyer,
     BuyerGroup,
+    Holiday,
     ProviderChannel,
     ProviderConfiguration,
     RulePack,
@@ -119,6 +121,9 @@ _PARSERS: dict[tuple[str, str], Any] = {
     ("agent_status", "key"): choice(*get_args(AgentStatusKey)),
     ("agent", "call_center_id"): optional(parse_id),
     ("agent", "number"): optional(number_or_sip),
+    ("holiday", "first_date"): holiday_date,
+    ("holiday", "last_date"): optional(holiday_date),
+    ("holiday", "schedule_ids"): ids,
     ("agent_message", "content"): agent_message_content,
     ("agent_message", "agent_status_id"): optional(parse_id),
     ("agent_message", "call_center_ids"): ids,
@@ -142,7 +147,11 @@ _PARSERS: dict[tuple[str, str], Any] = {
 }
 
 
-_OWN_READERS: Mapping[type[Body], Any] = {RulePack: read_rule_pack, ProviderConfiguration: merge_secrets}
+_OWN_READERS: Mapping[type[Body], Any] = {
+    RulePack: read_rule_pack,
+    ProviderConfiguration: merge_secrets,
+    Holiday: check_dates,
+}
 """What reads the fields of a type that are read together."""
 
 _OWN_REFERENCES: Mapping[type[Body], Any] = {AccessControlList: check_team_references, Subscription: check_triggers}
@@ -327,6 +336,7 @@ _LIST_REFERENCES = {
     "call_center_ids": "call_center",
     "number_ids": "number",
     "suppression_list_ids": "suppression_list",
+    "schedule_ids": "schedule",
 }
 _REFERENCES = {
     "offer_id": "offer",

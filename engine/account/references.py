@@ -18,6 +18,7 @@ from schemas.records import (
     BuyerGroup,
     CallDisposition,
     Company,
+    Holiday,
     Number,
     Offer,
     ProviderConfiguration,
@@ -66,7 +67,12 @@ def live_record(draft: Draft, company_id: int, record_type: str, record_id: int)
 def references_of(body: Body) -> set[Reference]:
     """Return the records that a body names."""
     lists = body.suppression_list_ids if isinstance(body, Company | Offer | Schedule | Buyer) else ()
-    return {*_references(body), *(("suppression_list", list_id) for list_id in lists)}
+    closed = body.schedule_ids if isinstance(body, Holiday) else ()
+    return {
+        *_references(body),
+        *(("suppression_list", list_id) for list_id in lists),
+        *(("schedule", schedule_id) for schedule_id in closed),
+    }
 
 
 def _references(body: Body) -> Iterator[Reference]:
@@ -125,8 +131,7 @@ def _step_references(steps: Iterable[Step]) -> Iterator[Reference]:
                 yield "buyer_group", step.buyer_group_id
         elif isinstance(step, CallStep):
             yield from (("buyer", buyer_id) for buyer_id in step.connect.buyer_ids)
-            if step.connect.buyer_group_id is not None:
-                yield "buyer_group", step.connect.buyer_group_id
+            yield from (("buyer_group", group_id) for group_id in step.connect.group_ids)
             if step.connect.agents is not None:
                 yield from (("agent", agent_id) for agent_id in step.connect.agents.agent_ids)
                 yield from (("call_center", center_id) for center_id in step.connect.agents.call_center_ids)

@@ -63,6 +63,9 @@ PATHS = (2, 20)
 GRACE_MINUTES_MAX = 24 * 60
 """Of a callback: after a day the promise is broken."""
 
+GROUPS_NAMED_MAX = 50
+"""Buyer groups of one step: each is looked at for each dial."""
+
 AGENTS_NAMED_MAX = 50
 """Agents and call centers of one step: each is looked at for each dial; more agents are a call center."""
 
@@ -312,6 +315,12 @@ def _retry_faults(retry: Mapping[str, Retry], kind: str) -> Iterator[Fault]:
 def _connect_faults(connect: Connect, exists: Exists) -> Iterator[Fault]:
     if connect.buyer_group_id is not None and connect.buyer_ids:
         yield "connect", "must name either buyer_group_id or buyer_ids"
+    if connect.buyer_group_id is not None and connect.buyer_group_ids:
+        yield "connect", "must name either buyer_group_id or buyer_group_ids"
+    if len(connect.buyer_group_ids) > GROUPS_NAMED_MAX:
+        yield "connect.buyer_group_ids", f"must have at most {GROUPS_NAMED_MAX} groups"
+    for group_id in connect.buyer_group_ids[:GROUPS_NAMED_MAX]:
+        yield from _reference("connect.buyer_group_ids", "buyer_group", group_id, exists)
     if connect.buyer_group_id is not None:
         yield from _reference("connect.buyer_group_id", "buyer_group", connect.buyer_group_id, exists)
     if connect.agents is not None:
@@ -321,8 +330,8 @@ def _connect_faults(connect: Connect, exists: Exists) -> Iterator[Fault]:
 
 
 def _agents_faults(connect: Connect, agents: ConnectAgents, exists: Exists) -> Iterator[Fault]:
-    if connect.buyer_group_id is not None or connect.buyer_ids:
-        yield "connect.agents", "must not stand beside buyer_group_id or buyer_ids: a call is for agents or for buyers"
+    if connect.group_ids or connect.buyer_ids:
+        yield "connect.agents", "must not stand beside buyer groups or buyer_ids: a call is for agents or for buyers"
     if not 1 <= len(agents.agent_ids) + len(agents.call_center_ids) <= AGENTS_NAMED_MAX:
         yield "connect.agents", f"must name 1 to {AGENTS_NAMED_MAX} agent_ids and call_center_ids"
     for name, record_type in (("agent_ids", "agent"), ("call_center_ids", "call_center")):

@@ -4,7 +4,8 @@ A wall time is no instant: which moment it names depends on the zone and the dat
 """
 
 import re
-from datetime import date
+from collections.abc import Iterator
+from datetime import date, timedelta
 
 from schemas.errors import SenderError
 from schemas.instant import DAY, HOUR, MINUTE
@@ -54,6 +55,13 @@ def parse_date(text: str) -> date:
     if found is None or found.year not in DATE_YEARS:
         raise CalendarError("must be a date that exists, as YYYY-MM-DD, from 1970 to 2199")
     return found
+
+
+def dates_from(first: str, last: str) -> Iterator[date]:
+    """Yield every date from the first to the last. Raises `CalendarError`."""
+    begins = parse_date(first)
+    for day in range((parse_date(last) - begins).days + 1):
+        yield begins + timedelta(days=day)
 
 
 def parse_weekday(text: str) -> int:

@@ -1,39 +1,58 @@
-"""Which law holds for one company? The shipped pack, merged with the company's own rule packs.
+"""Which law holds for one company? The shipped pack, merged with the company's own rule packs; and its own holidays.
 
 All rows hold at once, so a company's row can only make the law stricter. The exception: a row with `override` and a written
 reason replaces the shipped row of its id.
 """
 
 from collections.abc import Iterable
+from datetime import date
 
 from msgspec.structs import replace
 
+from engine.calendar.wall import dates_from
 from engine.law.pack import CompiledRulePack, default_pack, shipped_rows
 from engine.rules import Rules
 from schemas import records
 from schemas.law import PackRows
 
 PACKS_MAX = 1_024
-"""Cached packs of companies with their own rows; some 100 KB each, the oldest goes first."""
+"""Cached packs of companies with their own rows or holidays; some 100 KB each, the oldest goes first."""
 
 Bodies = tuple[records.RulePack, ...]
+Holidays = tuple[records.Holiday, ...]
 
-_PACKS: dict[int, tuple[Bodies, CompiledRulePack]] = {}
+_PACKS: dict[tuple[int, int], tuple[Bodies, Holidays, CompiledRulePack]] = {}
 
 
 def law_of(rules: Rules, company_id: int) -> CompiledRulePack:
     """Return the pack that holds for a company, as far as its rules are known here."""
-    bodies = rules.rule_packs(company_id)
-    if not bodies:
+    bodies, holidays = rules.rule_packs(company_id), rules.holidays(company_id)
+    if not bodies and not holidays:
         return default_pack()
-    known = _PACKS.get(id(bodies))
-    if known is not None and known[0] is bodies:
-        return known[1]
-    pack = CompiledRulePack(merged(bodies))
+    key = id(bodies), id(holidays)
+    known = _PACKS.get(key)
+    if known is not None and known[0] is bodies and known[1] is holidays:
+        return known[2]
+    pack = CompiledRulePack(merged(bodies)) if bodies else default_pack()
+    if holidays:
+        pack = pack.observing(_dates_by_schedule(holidays))
     if len(_PACKS) >= PACKS_MAX:
         del _PACKS[next(iter(_PACKS))]
-    _PACKS[id(bodies)] = bodies, pack
+    _PACKS[key] = bodies, holidays, pack
     return pack
+
+
+def _dates_by_schedule(holidays: Holidays) -> dict[int | None, frozenset[date]]:
+    """Return the dates on which each schedule that a holiday names contacts nobody, and under None every other one."""
+    everywhere = _dates(holiday for holiday in holidays if not holiday.schedule_ids)
+    named = {schedule_id for holiday in holidays for schedule_id in holiday.schedule_ids}
+    own = {one: _dates(holiday for holiday in holidays if one in holiday.schedule_ids) for one in named}
+    return {None: everywhere, **{schedule_id: everywhere | dates for schedule_id, dates in own.items()}}
+
+
+def _dates(holidays: Iterable[records.Holiday]) -> frozenset[date]:
+    spans = ((holiday.first_date, holiday.last_date or holiday.first_date) for holiday in holidays)
+    return frozenset(day for first, last in spans for day in dates_from(first, last))
 
 
 def merged(bodies: Iterable[records.RulePack]) -> PackRows:

@@ -6,7 +6,8 @@ each, under every cap. The answer is cached.
 
 import tomllib
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from copy import copy
 from datetime import UTC, date, datetime, timedelta
 from functools import cache, lru_cache
 from hashlib import sha256
@@ -114,6 +115,18 @@ class CompiledRulePack:
         years = (from_datetime(datetime(year, 1, 1, tzinfo=UTC)) for year in YEARS)
         self._edges = sorted({*years, *_changes(self._rules)})
         self._kept = lru_cache(maxsize=LIMITS_MAX)(self._find)
+        self.holidays_by_schedule: Mapping[int | None, frozenset[date]] = {None: frozenset()}
+
+    def observing(self, holidays: Mapping[int | None, frozenset[date]]) -> "CompiledRulePack":
+        """Return the same law beside a company's own holidays: the dates by schedule, and under None those of all others."""
+        found = copy(self)
+        found.holidays_by_schedule = holidays
+        return found
+
+    def company_holidays(self, schedule_id: int | None) -> frozenset[date]:
+        """Return the company's own holidays on which a schedule contacts nobody."""
+        found = self.holidays_by_schedule
+        return found[schedule_id] if schedule_id in found else found[None]
 
     @property
     def stamp(self) -> str:

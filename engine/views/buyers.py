@@ -107,7 +107,9 @@ def _ways(row: Row, rules: Rules) -> Iterator[Way]:
     for step in schedule.steps if schedule is not None else ():
         connect = getattr(step, "connect", None)
         if connect is not None:
-            yield from _named(rules, row["company_id"], connect.buyer_group_id, connect.buyer_ids)
+            for group_id in connect.group_ids:
+                yield from _named(rules, row["company_id"], group_id, ())
+            yield from _named(rules, row["company_id"], None, connect.buyer_ids)
     offer = rules.body(Offer, "offer", row["offer_id"] or (schedule.offer_id if schedule is not None else None))
     if offer is not None:
         for group_id in offer.buyer_group_ids:

@@ -134,7 +134,14 @@ def _when(row: Row, now: Instant, what: str) -> str:
 
 _PAUSED = frozenset({"schedule_paused", "offer_paused", "company_paused"})
 _EXPIRES = ", and will expire before the next allowed time"
-_HOURS_AND_CAPS = LAW_CODES | {"preferred_window", "min_spacing", "reply_pause", "inbound_pause", "optout_review"}
+_HOURS_AND_CAPS = LAW_CODES | {
+    "preferred_window",
+    "company_holiday",
+    "min_spacing",
+    "reply_pause",
+    "inbound_pause",
+    "optout_review",
+}
 """A lead that waits for one of these without a time has none left: the next allowed instant comes after its expiry."""
 
 

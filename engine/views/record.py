@@ -67,6 +67,7 @@ TYPE_NAMES: dict[str, str] = {
     "user": "User",
     "provider_configuration": "ProviderConfiguration",
     "suppression_list": "SuppressionList",
+    "holiday": "Holiday",
 }
 
 PROJECTED_COLUMNS: dict[str, dict[str, Any]] = {

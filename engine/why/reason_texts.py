@@ -59,6 +59,9 @@ REASON_TEXTS: dict[str, ReasonText] = {
         "the last allowed attempt has no outcome yet", "The last allowed attempt was made, and its outcome is not known yet"
     ),
     "schedule_paused": ReasonText("the schedule is paused", "The schedule is paused"),
+    "company_holiday": ReasonText(
+        "a holiday of the company", "It is a holiday of the company, on which its schedules contact nobody"
+    ),
     "offer_paused": ReasonText("the offer is paused", "The offer is paused"),
     "company_paused": ReasonText("the company is paused", "The company is paused"),
     "awaiting_outcome": ReasonText(

@@ -191,5 +191,5 @@ def _has_buyers(lead: Lead, flight: Flight, rules: Rules) -> bool:
     if not isinstance(step, CallStep):
         return False
     offer = rules.body(Offer, "offer", lead.offer_id)
-    named = step.connect.buyer_group_id or step.connect.buyer_ids
+    named = step.connect.group_ids or step.connect.buyer_ids
     return bool(named or (offer is not None and (offer.buyer_group_ids or offer.buyer_ids)))

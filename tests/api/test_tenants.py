@@ -69,6 +69,7 @@ OF_FIELD: Mapping[str, tuple[str, ...]] = {
     "id": (CALL,),
     "offer_id": (RECORDS["offer"],),
     "schedule_id": (RECORDS["schedule"],),
+    "schedule_ids": (RECORDS["schedule"],),
     "move_to_another_schedule_id": (RECORDS["schedule"],),
     "traffic_source_id": (RECORDS["traffic_source"],),
     "buyer_id": (RECORDS["buyer"],),
@@ -303,6 +304,7 @@ def _steps(theirs: Mapping[str, str]) -> Iterator[dict[str, Any]]:
     """Yield every step that can name a record, with one of another company."""
     record = {kind: int(theirs[place]) for kind, place in RECORDS.items()}
     yield {"kind": "call", "connect": {"buyer_group_id": record["buyer_group"]}}
+    yield {"kind": "call", "connect": {"buyer_group_ids": [record["buyer_group"]]}}
     yield {"kind": "call", "connect": {"buyer_ids": [record["buyer"]]}}
     yield {"kind": "webhook", "outgoing_webhook_id": record["outgoing_webhook"]}
     yield {"kind": "move_to_schedule", "schedule_id": record["schedule"]}

@@ -98,6 +98,7 @@ MADE: dict[str, tuple[str, dict[str, Any]]] = {
         {"name": "P", "channel": "sms", "provider": "twilio", "settings": {"account_sid": "AC0"}},
     ),
     "suppression_list": ("suppression_lists", {"name": "S"}),
+    "holiday": ("holidays", {"name": "H", "first_date": "2026-12-25"}),
     "unblock_contact_job": ("unblock_contact_jobs", {"blocked_at_to": "2020-01-01T00:00:00Z"}),
 }
 

@@ -169,7 +169,8 @@ def find_named_by(
 def _of_steps(schedule: Mapping[str, Any], buyer_id: int, group_ids: set[int]) -> Iterator[bool]:
     for step in schedule.get("steps") or ():
         connect = step.get("connect") or {}
-        yield buyer_id in (connect.get("buyer_ids") or ()) or connect.get("buyer_group_id") in group_ids
+        named = {connect.get("buyer_group_id"), *(connect.get("buyer_group_ids") or ())}
+        yield buyer_id in (connect.get("buyer_ids") or ()) or not named.isdisjoint(group_ids)
 
 
 def _names(offer: Mapping[str, Any], buyer_id: int, group_ids: set[int]) -> bool:

@@ -14,7 +14,7 @@ HELD_BY: Mapping[str, tuple[str, ...]] = {
     "numbers": ("no_number_available",),
     "provider": ("provider_backoff", "commands_open", "rate_limited"),
     "checks": ("veto_asked", "veto_unanswered", "veto_denied", "suppression_lookup_failed", "rnd_pending", "optout_review"),
-    "hours": ("preferred_window", "window_never_open"),
+    "hours": ("preferred_window", "company_holiday", "window_never_open"),
     "law": ("quiet_hours_federal", "quiet_hours_state", "holiday", "frequency_cap", "consent_missing", "timezone_unknown"),
     "leads": ("manual_hold", "move_loop_guard", "decision_failed", "reply_pause", "inbound_pause", "min_spacing"),
 }

@@ -94,6 +94,7 @@ RECORDS: Mapping[str, str] = {
     "user": "70027",
     "provider_configuration": "70028",
     "suppression_list": "70029",
+    "holiday": "70031",
 }
 CALL = "70010"
 
@@ -182,6 +183,7 @@ _CREATED: Mapping[str, Mapping[str, Any]] = {
         "number_ids": [int(RECORDS["number"])],
     },
     "suppression_list": {"name": "Complained", "description": "Who wrote to us or to the regulator"},
+    "holiday": {"name": "Year's end", "first_date": "2026-12-24", "last_date": "2027-01-01"},
 }
 _CHANGED: Mapping[str, Mapping[str, Any]] = {
     "schedule": {"paused": True},
@@ -205,6 +207,7 @@ _CHANGED: Mapping[str, Mapping[str, Any]] = {
     "user": {"password": PASSWORD},
     "provider_configuration": {"fallback_order": 200, "secrets": {"auth_token": "a newer token"}},
     "suppression_list": {"name": "Complained in 2026"},
+    "holiday": {"last_date": "2027-01-03"},
 }
 _LISTED = {"number": "id", "unblock_contact_job": "id,state,unblock_count", "agent_message": "id,content"}
 _ROOTS = {"api_key": ("key", "keys"), "agent_status": ("agent_status", "agent_statuses")}

@@ -65,7 +65,7 @@ _LISTS = frozenset(
         "buyer_ids", "buyer_group_ids", "add_buyer_ids", "remove_buyer_ids", "add_user_buyer_ids", "remove_user_buyer_ids",
         "buyer_fleet_ids", "filters", "scopes", "ip_allow_list", "users_emails",
         "call_center_ids", "events", "number_ids", "origins",
-        "team_users_emails", "team_offer_ids", "suppression_list_ids",
+        "team_users_emails", "team_offer_ids", "suppression_list_ids", "schedule_ids",
     }
 )  # fmt: skip
 """Lists. In a form or query: comma-separated, or JSON as in an export."""

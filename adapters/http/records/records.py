@@ -123,6 +123,7 @@ KINDS: tuple[Kind, ...] = (
     Kind("user", "users", "user"),
     Kind(PROVIDER_CONFIGURATION, "provider_configurations", "provider_configuration"),
     Kind("suppression_list", "suppression_lists", "suppression_list"),
+    Kind("holiday", "holidays", "holiday"),
 )
 KINDS_BY_TYPE: Mapping[str, Kind] = {kind.type: kind for kind in KINDS}
 

@@ -346,6 +346,9 @@ _RECORD_INPUTS: Mapping[str, Schema] = {
     "content": text(values.DESCRIPTION_LENGTH_MAX),
     "buyer_fleet_ids": {**IDS, "maxItems": values.FLEETS_MAX},
     "suppression_list_ids": {**IDS, "maxItems": values.SUPPRESSION_LISTS_MAX},
+    "schedule_ids": {**IDS, "maxItems": values.REFERENCES_MAX},
+    "first_date": {"type": "string", "format": "date"},
+    "last_date": _or_null({"type": "string", "format": "date"}),
     "dtmf_tones": _or_null({"type": "string", "pattern": f"^[0-9*#A-Da-dwW]{{1,{values.DTMF_TONES_MAX}}}$"}),
     "filters": _or_null(
         {

@@ -281,6 +281,11 @@ _OF_TYPE: Mapping[str, Mapping[str, str]] = {
         "rules": "rows like those of the shipped law; they can only be stricter, unless they override one and say why",
         "holiday_sets": "days that its rows may name as holidays",
     },
+    "holiday": {
+        "first_date": "the date, in every zone where a lead may be, on which no schedule contacts it",
+        "last_date": "last of several dates; null: first_date alone",
+        "schedule_ids": "schedules that it holds for; none: all",
+    },
     "unblock_contact_job": {
         "blocked_at_from": "lift blocks set at or after this",
         "blocked_at_to": "lift blocks set before this; those set after the job was made stay in any case",

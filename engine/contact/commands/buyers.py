@@ -66,12 +66,10 @@ class Route(Struct, frozen=True):
 
 
 def choice_of_step(connect: Connect) -> BuyerChoice:
-    """Return the choice that a step names itself: agents, a group, or buyers."""
+    """Return the choice that a step names itself: agents, groups, or buyers."""
     if connect.agents is not None:
         return BuyerChoice(agent_ids=connect.agents.agent_ids, call_center_ids=connect.agents.call_center_ids)
-    if connect.buyer_group_id is not None:
-        return BuyerChoice(buyer_group_ids=(connect.buyer_group_id,))
-    return BuyerChoice(buyer_ids=connect.buyer_ids)
+    return BuyerChoice(buyer_group_ids=connect.group_ids, buyer_ids=connect.buyer_ids)
 
 
 def choice_for(person: Person, lead: Lead, connect: Connect) -> BuyerChoice:

@@ -28,6 +28,12 @@ from schemas.wire import to_json, to_pack
 LEADS_SCANNED_MAX = 500
 """Leads scanned in one tick: some 3 ms where none is concerned, 15 ms where all are and none changes."""
 
+HOURS_OF_TYPE: Mapping[str, tuple[str, ...]] = {
+    "rule_pack": ("rules", "holiday_sets"),
+    "holiday": ("first_date", "last_date", "schedule_ids"),
+}
+"""Type of a record that closes hours -> the fields that say which."""
+
 PLANNED_BY = (VERSION_NAME, "leadclock", "tzdata", "law", "holidays")
 """Versions that every plan depends on."""
 
@@ -81,7 +87,7 @@ def _replans_of(change: RuleChange, now: Instant) -> Iterator[Replan]:
     company_id = after.company_id
     if before is not None and before.version >= after.version:
         return
-    if after.type == "rule_pack" and _rows(before) != _rows(after):
+    if after.type in HOURS_OF_TYPE and _hours(before) != _hours(after):
         yield Replan(cause=cause, due_at=now, company_id=company_id)
     elif after.type in {"company", "offer", "schedule"} and before is not None:
         kind = {"company": None, "offer": "offer_id", "schedule": "schedule_id"}[after.type]
@@ -114,11 +120,11 @@ def _buyers(offer: Record) -> object:
     return offer.body.get("buyer_group_ids"), offer.body.get("buyer_ids")
 
 
-def _rows(record: Record | None) -> object:
-    """Return the rules of a pack: renaming it replans no lead."""
+def _hours(record: Record | None) -> object:
+    """Return what a record says about hours: renaming it replans no lead."""
     if record is None or record.deleted_at is not None:
         return None
-    return record.body.get("rules"), record.body.get("holiday_sets")
+    return [record.body.get(name) for name in HOURS_OF_TYPE[record.type]]
 
 
 def _is_paused(record: Record) -> bool:

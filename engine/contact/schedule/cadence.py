@@ -1,11 +1,11 @@
 """Which step follows which in one version of a schedule? Its body, indexed once and cached."""
 
 from collections.abc import Iterable
-from datetime import date, timedelta
+from datetime import date
 from functools import lru_cache
 
 from engine.calendar import Duration, WindowSet, parse_duration, window_set
-from engine.calendar.wall import parse_date
+from engine.calendar.wall import dates_from
 from engine.contact.facts.person import Person
 from engine.contact.schedule.step_graph import reachable
 from schemas.contact import Lead
@@ -83,8 +83,7 @@ def _is_plain(schedule: Schedule) -> bool:
 
 def paused_dates(pauses: Iterable[Pause]) -> frozenset[date]:
     """Return every date of the pauses. Raises `CalendarError`."""
-    spans = ((parse_date(pause.first), parse_date(pause.last)) for pause in pauses)
-    return frozenset(first + timedelta(days=day) for first, last in spans for day in range((last - first).days + 1))
+    return frozenset(day for pause in pauses for day in dates_from(pause.first, pause.last))
 
 
 _CADENCES: dict[int, tuple[Schedule, Cadence]] = {}

@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from engine.calendar import closed_spans
 from engine.contact.schedule.cadence import Cadence
-from engine.contact.timing.contact_hours import PAUSED_CODE, PREFERRED_CODE, constraints_at
+from engine.contact.timing.contact_hours import HOLIDAY_CODE, PAUSED_CODE, PREFERRED_CODE, constraints_at
 from engine.law.pack import CompiledRulePack
 from schemas.contact import Lead
 from schemas.instant import DAY, Instant
@@ -20,7 +20,7 @@ CLOSED_MAX = 500
 
 ClosedBy = Literal["law", "schedule"]
 
-OF_SCHEDULE = frozenset({PREFERRED_CODE, PAUSED_CODE})
+OF_SCHEDULE = frozenset({PREFERRED_CODE, PAUSED_CODE, HOLIDAY_CODE})
 
 
 class ClosedHours(Struct, frozen=True):

@@ -38,6 +38,9 @@ PREFERRED_CODE = "preferred_window"
 PAUSED_CODE = "schedule_paused"
 """The code of the dates on which a schedule pauses."""
 
+HOLIDAY_CODE = "company_holiday"
+"""The code of the company's own holidays; those of the law have another, and hold for callbacks too."""
+
 UNKNOWN_ZONE_CODE = "timezone_unknown"
 RULES_MAX = 8_192
 
@@ -116,7 +119,8 @@ def constraints_at(
     is_contact = channel in CHANNELS and not promised
     windows = cadence.windows.get(channel) if is_contact else None
     paused = cadence.paused_dates if is_contact else _NO_DATES
-    if windows is None and not held.hours and not paused:
+    holidays = law.company_holidays(lead.schedule_id) if is_contact else _NO_DATES
+    if windows is None and not held.hours and not paused and not holidays:
         return (), held.changes_at
     zones, is_anywhere = lead.zones, False
     if not zones and channel in TELEPHONE and schedule.unknown_zone != "default_zone":
@@ -126,7 +130,8 @@ def constraints_at(
             UNKNOWN_US_ZONES if is_anywhere else tuple([name for country in countries for name in country_zones(country)])
         )
     zones = zones or (schedule.time_zone,)
-    return _constraints(held, windows, paused, zones, is_anywhere, schedule.close_margin_seconds), held.changes_at
+    closed = ((PAUSED_CODE, paused), (HOLIDAY_CODE, holidays))
+    return _constraints(held, windows, closed, zones, is_anywhere, schedule.close_margin_seconds), held.changes_at
 
 
 _NO_DATES: frozenset[date] = frozenset()
@@ -152,7 +157,7 @@ def countries_of(lead: Lead) -> tuple[str, ...]:
 def _constraints(  # noqa: PLR0917 - what the answer is kept by
     law: LegalLimits,
     preferred: WindowSet | None,
-    paused: frozenset[date],
+    closed: tuple[tuple[str, frozenset[date]], ...],
     zones: tuple[str, ...],
     is_anywhere: bool,
     margin: Millis,
@@ -162,6 +167,7 @@ def _constraints(  # noqa: PLR0917 - what the answer is kept by
         rules.insert(0, constraint(QUIET_HOURS_FEDERAL, UNKNOWN_US_HOURS, zones, close_margin_seconds=margin))
     if preferred is not None:
         rules.append(constraint(PREFERRED_CODE, preferred, zones, close_margin_seconds=margin))
-    if paused:
-        rules.append(constraint(PAUSED_CODE, None, zones, closed_dates=paused, close_margin_seconds=margin))
+    for code, dates in closed:
+        if dates:
+            rules.append(constraint(code, None, zones, closed_dates=dates, close_margin_seconds=margin))
     return tuple(rules)

@@ -83,6 +83,7 @@ async def furnish(company: Any) -> dict[str, Any]:  # noqa: F811
     first = await make("schedules", "first", steps=[TEXT], offer_id=offer, jitter_seconds=60)
     move = {"id": "move", "kind": "move_to_schedule", "schedule_id": first}
     second = await make("schedules", "second", steps=[TEXT, move])
+    await make("holidays", "year's end", first_date="2026-12-24", last_date="2027-01-01", schedule_ids=[first])
     action_group = await make("action_groups", "goodbye", steps=[{**TEXT, "id": "bye"}])
     await make("call_dispositions", "sold", code="SOLD", action_group_id=action_group)
     steps = [

@@ -296,6 +296,20 @@ class TestReferences:
         assert isinstance(body, Schedule)
         assert body.steps == (CallStep(id="c", connect=Connect(buyer_group_id=group_id)),)
 
+    def test_a_step_may_name_several_groups_each_of_which_stays_while_it_does(self, account: AccountWorld) -> None:
+        groups = [account.group(), account.group()]
+        steps = [{"id": "c", "kind": "call", "connect": {"buyer_group_ids": groups}}]
+        schedule_id = account.create("schedule", name="Days", lead_token=TOKEN, steps=steps)
+        assert [account.delete("buyer_group", group_id).code for group_id in groups] == ["record_in_use"] * 2
+        refused = account.update(
+            "schedule", schedule_id, steps=[{"id": "c", "kind": "call", "connect": {"buyer_group_ids": [groups[0], 97]}}]
+        )
+        assert set(refused.errors) == {"steps[0].connect.buyer_group_ids"}
+        account.update(
+            "schedule", schedule_id, steps=[{"id": "c", "kind": "call", "connect": {"buyer_group_ids": groups[1:]}}]
+        )
+        assert [account.delete("buyer_group", group_id).code for group_id in groups] == [None, "record_in_use"]
+
 
 class TestBuyerGroups:
     def buyers_of(self, account: AccountWorld, group_id: int) -> tuple[int, ...]:

@@ -44,6 +44,9 @@ def emitted(world: World) -> tuple[int | None, int | None]:
         ({"route_by_type": "revenue"}, {}, (8, 71)),
         ({"route_by_type": "revenue", "buyer_ids": [70, 71, 72]}, {}, (None, 71)),
         ({"buyer_group_id": 7}, {"route_by_type": "revenue"}, (7, 70)),
+        ({"buyer_group_ids": [7, 8]}, {"route_by_type": "revenue", "buyer_group_ids": ()}, (8, 71)),
+        ({"buyer_group_ids": [9, 7]}, {"route_by_type": "revenue"}, (7, 70)),
+        ({"buyer_group_ids": [9]}, {"route_by_type": "revenue"}, (9, 73)),
         (None, {"route_by_type": "revenue", "buyer_group_ids": (7, 9)}, (7, 70)),
         (None, {"route_by_type": "revenue", "buyer_group_ids": (), "buyer_ids": (72, 70)}, (None, 70)),
     ],
@@ -59,6 +62,21 @@ def test_the_step_goes_before_the_offer() -> None:
     world = offered({"route_by_type": "tier"}, route_by_type="revenue")
     group_id, _ = emitted(world)
     assert group_id == 7  # of a thousand times the weight
+
+
+def test_the_buyers_of_a_step_are_called_where_none_of_its_groups_takes_calls() -> None:
+    connect = {"buyer_group_ids": [7, 8], "buyer_ids": [73]}
+    world = offered(connect)
+    assert emitted(world)[0] in {7, 8}
+
+    resting = World()
+    for buyer_id in (70, 73):
+        resting.add("buyer", buyer_id, Buyer(name="Bob", number=f"+121255501{buyer_id}"))
+    for group_id in (7, 8):
+        resting.add("buyer_group", group_id, BuyerGroup(name="Solar", buyer_ids=(70,), paused=True))
+    resting.schedule({"id": "call", "kind": "call", "connect": connect}, TEXT)
+    resting.submit()
+    assert emitted(resting) == (None, 73)
 
 
 def asked_by(world: World) -> SlotRequested:
