@@ -80,7 +80,8 @@ VERSIONS: Mapping[int, Version] = {
     9: Version(
         changed="an unblock contact job is finished once all partitions have reported it; sentences that list events name "
         "that; texts of e-mails know the token unsubscribe_url; a step names several buyer groups; holidays of "
-        "companies are records; sentences that list the types of records and their fields name those",
+        "companies are records; promised calls are cancelled by request; sentences that list the types of records "
+        "and their fields name those",
         decided_by="leadclock 0.1.0",
     ),
 }

@@ -75,6 +75,9 @@ class LeadUpdateRequested(ContactRequest, frozen=True, kw_only=True):
     whose change caused this one; a conversion is attributed to it, and `buyer_conversion_id` or `offer_conversion_id` names
     that conversion of the call. With `resume_on_unblock`, lifting a block or opt-out resumes the lead at its step. With
     `hangup_live` a block also ends an open call.
+
+    `schedule_callback_at` None cancels the promised call. `scheduled_callback_id` is the promise that is changed: where the
+    lead has another one, or none, nothing is changed.
     """
 
     lead_id: int
@@ -88,7 +91,7 @@ class LeadUpdateRequested(ContactRequest, frozen=True, kw_only=True):
     blocked: bool | UnsetType = UNSET
     opt_out: bool | UnsetType = UNSET
     next_action_at: Instant | UnsetType | None = UNSET
-    schedule_callback_at: Instant | UnsetType = UNSET
+    schedule_callback_at: Instant | UnsetType | None = UNSET
     lead_priority: float | UnsetType = UNSET
     schedule_start: bool = False
     schedule_stop: bool = False
@@ -106,6 +109,7 @@ class LeadUpdateRequested(ContactRequest, frozen=True, kw_only=True):
     apply_to: str | None = None
     buyer_conversion_id: int | None = None
     offer_conversion_id: int | None = None
+    scheduled_callback_id: int | None = None
 
 
 class LeadDeleteRequested(ContactRequest, frozen=True, kw_only=True):

@@ -6,7 +6,17 @@ from adapters.http.calls import call_changes, call_lists, call_reports, call_sta
 from adapters.http.contacts import calling_hours, contacts, suppression_files, suppressions, unsubscribe
 from adapters.http.exchange.exchange import Operation
 from adapters.http.impressions import impressions
-from adapters.http.leads import bulk_jobs, callers, imports, lead_changes, lead_events, leads, submissions, why
+from adapters.http.leads import (
+    bulk_jobs,
+    callers,
+    imports,
+    lead_changes,
+    lead_events,
+    leads,
+    scheduled_callbacks,
+    submissions,
+    why,
+)
 from adapters.http.operator import dead_letters, operator
 from adapters.http.providers import callbacks
 from adapters.http.records import audit_logs, company, conversions, previews, records, schedule_versions
@@ -21,6 +31,7 @@ OPERATIONS: tuple[Operation, ...] = (
     *lead_changes.OPERATIONS,
     *bulk_jobs.OPERATIONS,
     *imports.OPERATIONS,
+    *scheduled_callbacks.OPERATIONS,
     *callers.OPERATIONS,
     *contacts.OPERATIONS,
     *suppressions.OPERATIONS,

@@ -86,6 +86,7 @@ LEAD_PIECES: dict[str, str] = {
     "status": "status = ?",
     "status_wait": "status_wait = ?",
     "caller_id": "caller_id = ?",
+    "scheduled_callback_id": "(rest ->> 'scheduled_callback_id')::bigint = ?",
     "lead_import_id": f"{LEAD_IMPORT} = ?",
     "states": f"{LEAD_STATE} = ANY (?::text[])",
     "recent_call_disposition_id": " AND ".join([DISPOSED, f"{RECENT_DISPOSITION} = ?"]),
@@ -103,6 +104,7 @@ LEAD_FLAGS: dict[str, str] = {
     "offer_converted": "offer_converted",
     "either_converted": "(buyer_converted OR offer_converted)",
     "opt_out": "opt_out",
+    "has_callback": "(callback_at IS NOT NULL)",
 }
 COMPLETED = "status IN ('completed', 'completed_attempted', 'completed_connected', 'completed_converted')"
 CALL_PIECES: dict[str, str] = {

@@ -79,7 +79,8 @@ class LeadFilter(Struct, frozen=True, kw_only=True):
     with one outbound call (1) or with more (2). `states`: leads of any of these states, as reports group them. `tag`: leads
     with this word among their tags. `token_key` and `token_value` as for calls. `fulltext` finds words by prefix, and
     numbers by all or the last ten, seven or four digits. It looks at the first 100,000 characters of a lead, as do `tag`
-    and `token_value`. `visible`: leads that fit any of these filters of teams; none where it is empty.
+    and `token_value`. `has_callback`: leads to which a call is promised. `visible`: leads that fit any of these filters of
+    teams; none where it is empty.
     """
 
     ids: tuple[int, ...] | None = None
@@ -109,6 +110,8 @@ class LeadFilter(Struct, frozen=True, kw_only=True):
     token_key: str | None = None
     token_value: tuple[str, str] | None = None
     fulltext: str | None = None
+    has_callback: bool | None = None
+    scheduled_callback_id: int | None = None
     visible: tuple[LeadFilters, ...] | None = None
 
 

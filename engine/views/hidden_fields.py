@@ -62,7 +62,7 @@ _OF_LEADS: Mapping[str, Collection[str]] = {
     **dict.fromkeys(("tag", "token_key", "token_value", "token_values_map"), ("data",)),
     "fulltext": ("full_name", "email", "external_record_id", "data", "caller_id"),
     "caller_number": ("caller_id", "email"),
-    **dict.fromkeys(("schedule_callback_at", "schedule_callback_in_seconds"), ("callback_at",)),
+    **dict.fromkeys(("schedule_callback_at", "schedule_callback_in_seconds", "promised_at"), ("callback_at",)),
     "move_to_another_schedule_id": ("schedule_id",),
     "recent_call_disposition_id": (),
 }

@@ -28,9 +28,9 @@ MAKERS = [
     and operation.has_result
     and operation.access != "session"
     and method == "POST"
-    and operation.name != "create_invitation"
+    and operation.name not in {"create_invitation", "create_scheduled_callback"}
     # What is only recorded has no id yet; what a user has over a session leads on over a session alone, and an invitation
-    # by its token alone.
+    # by its token alone. A promised call that was cancelled is one that is not there (404): nothing of it is kept.
 ]
 
 ENDED = frozenset({"call_ended", "lead_not_live", "call_in_progress", "number_recently_dialed"})

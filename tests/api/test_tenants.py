@@ -24,6 +24,7 @@ from adapters.http.document.examples import (
     RECORDS,
     REQUEST,
     SCHEDULE_TOKEN,
+    SCHEDULED_CALLBACK,
     WEBHOOK_LOG,
     Example,
 )
@@ -45,6 +46,7 @@ OF_PATH: Mapping[str, str] = {
     "webhook_logs": WEBHOOK_LOG,
     "lead_bulk_jobs": LEAD_BULK_JOB,
     "lead_imports": LEAD_IMPORT,
+    "scheduled_callbacks": SCHEDULED_CALLBACK,
     "buyer_conversions": BUYER_CONVERSION,
     "offer_conversions": OFFER_CONVERSION,
     **{kind.collection: RECORDS[kind.type] for kind in KINDS},

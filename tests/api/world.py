@@ -33,6 +33,7 @@ from adapters.http.document.examples import (
     RECORDS,
     REQUEST,
     SCHEDULE_TOKEN,
+    SCHEDULED_CALLBACK,
     WEBHOOK_LOG,
     Example,
 )
@@ -63,6 +64,7 @@ PLACES: tuple[str, ...] = (
     WEBHOOK_LOG,
     LEAD_BULK_JOB,
     LEAD_IMPORT,
+    SCHEDULED_CALLBACK,
     PAGE_KEY,
     *RECORDS.values(),
 )
@@ -163,6 +165,7 @@ async def _made_of_calls(town: Town, company: Company, mentioned: set[str]) -> P
             (WEBHOOK_LOG, _logged),
             (LEAD_BULK_JOB, _bulk_job),
             (LEAD_IMPORT, _uploaded),
+            (SCHEDULED_CALLBACK, _promised),
         )
         if place in mentioned
     }
@@ -181,6 +184,16 @@ async def _converted(town: Town, company: Company) -> Places:
         shown = await company.send("GET", f"/api/v1/{side}_conversions", params={"call_id": str(call_id)})
         found[place] = str(shown.json()[f"{side}_conversions"][0]["id"])
     return found
+
+
+async def _promised(town: Town, company: Company) -> str:
+    """Promise a lead of its own a call; return the id of the promise."""
+    town.numbers += 1
+    places = await _submitted(town, company, f"+1917555{town.numbers % 10_000:04d}")
+    given = {"lead_id": int(places[LEAD]), "schedule_callback_in_seconds": "3600"}
+    answer = await company.send("POST", "/api/v1/scheduled_callbacks", json=given)
+    assert answer.status_code == 201, answer.text
+    return str(answer.json()["scheduled_callback"]["id"])
 
 
 async def _logged(town: Town, company: Company) -> str:

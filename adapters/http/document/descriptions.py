@@ -229,6 +229,19 @@ BY_NAME: Mapping[str, str] = {
         "Sends events of a span again, under their `webhook-id`s, also those that were delivered. At most 100,000 at once."
     ),
     "enable_subscription": "Sends to a subscription again that was disabled since its receiver failed. What waits goes out.",
+    "list_scheduled_callbacks": (
+        "Lists the calls that are promised and not yet made, by descending id of their leads. A CSV file has all."
+    ),
+    "create_scheduled_callback": (
+        "Promises a live lead a call, in place of one that was promised before. The steps of its schedule that contact the "
+        "person wait for it; it is made within the hours of the law."
+    ),
+    "show_scheduled_callback": "Returns one promised call; one that was made, cancelled or replaced is not found.",
+    "move_scheduled_callback": (
+        "Promises another time or another owner; what is left out stays. One that was made, cancelled or replaced meanwhile "
+        "is not found."
+    ),
+    "delete_scheduled_callback": "Cancels a promised call and returns it; the schedule of the lead goes on.",
     "list_buyer_conversions": (
         "Lists conversions for buyers, the newest first: one of each call or lead that converted, also those that were "
         "taken back. `amount` is the revenue of the call as it is now."

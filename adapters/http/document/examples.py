@@ -61,6 +61,7 @@ OFFER_CONVERSION = "70033"
 WEBHOOK_LOG = "70034"
 LEAD_BULK_JOB = "70036"
 LEAD_IMPORT = "70037"
+SCHEDULED_CALLBACK = "70051"
 REQUEST = "01934b1e-0000-8000-8000-00000000000a"
 NEW_EMAIL = "grace@example.com"
 """The address of the user that is created."""
@@ -94,7 +95,7 @@ RECORDS: Mapping[str, str] = {
     "user": "70027",
     "provider_configuration": "70028",
     "suppression_list": "70029",
-    "holiday": "70031",
+    "holiday": "70050",
 }
 CALL = "70010"
 
@@ -294,6 +295,13 @@ EXAMPLES: Mapping[str, Example] = {
         body={"from": NUMBER, "to": COMPANY_NUMBER, "call_ref": "pbx-7781", "state": "ringing", "provider": "our pbx"}
     ),
     "receive_text": Example(body={"from": NUMBER, "to": COMPANY_NUMBER, "text_ref": "sms-5512", "body": "Yes, call me."}),
+    "list_scheduled_callbacks": Example(query={"columns": "id,lead_id,caller_id,callback_at"}),
+    "create_scheduled_callback": Example(
+        body={"lead_id": int(LEAD), "schedule_callback_in_seconds": "3600", "callback_buyer_id": int(RECORDS["buyer"])}
+    ),
+    "show_scheduled_callback": Example(path={"id": SCHEDULED_CALLBACK}),
+    "move_scheduled_callback": Example(path={"id": SCHEDULED_CALLBACK}, body={"schedule_callback_in_seconds": "7200"}),
+    "delete_scheduled_callback": Example(path={"id": SCHEDULED_CALLBACK}),
     "list_buyer_conversions": Example(query={"taken_back": "false", "columns": "id,created_at,call_id,buyer_id,amount"}),
     "show_buyer_conversion": Example(path={"id": BUYER_CONVERSION}),
     "list_offer_conversions": Example(query={"columns": "id,created_at,call_id,traffic_source_id,amount,taken_back"}),

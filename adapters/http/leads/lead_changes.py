@@ -31,7 +31,7 @@ from engine.submission.fields import (
 from engine.submission.numbers import ParsedNumber, read_number
 from engine.submission.reading import AHEAD_MAX, Reading
 from schemas.contact import GRACE_MINUTES, CallbackOwner
-from schemas.instant import SECOND
+from schemas.instant import SECOND, Instant
 from schemas.requests import LeadDeleteRequested, LeadUpdateRequested
 
 _OPTIONAL: Mapping[str, Callable[[Any], Any]] = {
@@ -41,7 +41,9 @@ _OPTIONAL: Mapping[str, Callable[[Any], Any]] = {
     "buyer_converted": parse_boolean,
     "offer_converted": parse_boolean,
 }
-_CALLBACK = ("schedule_callback_at", "schedule_callback_in_seconds")
+CALLBACK = ("schedule_callback_at", "schedule_callback_in_seconds")
+"""Fields that say when a call is promised."""
+
 _FLAGS = ("schedule_start", "schedule_stop", "resume_on_unblock", "hangup_live")
 _NAMED = frozenset(
     {
@@ -60,7 +62,7 @@ ARRIVAL_SECONDS = 0.02
 UPDATE_PARAMETERS: Mapping[str, str] = {
     **{name: SUBMISSION_PARAMETERS[name] for name in ("caller_id", "email", "data", "lead_priority")},
     "contact_field_type": f"{SUBMISSION_PARAMETERS['contact_field_type']}; blank empties it",
-    **{name: f"{SUBMISSION_PARAMETERS[name]}; not blank" for name in _CALLBACK},
+    **{name: f"{SUBMISSION_PARAMETERS[name]}; not blank" for name in CALLBACK},
     **{name: f"{SUBMISSION_PARAMETERS[name]}; blank empties it" for name in COLUMNS},
     "blocked": "true: no action for this person, nor calls from them",
     "opt_out": "true: this person is not contacted any more; false lifts it and resumes nothing",
@@ -135,7 +137,7 @@ def _update(exchange: Exchange, reading: Reading, row: Row) -> LeadUpdateRequest
     _check_parameters(reading)
     _check_agreement(reading, found)
     found |= _moments(reading)
-    found["callback_owner"] = _owner(reading)
+    found["callback_owner"] = read_owner(reading)
     field_type = reading.optional("contact_field_type", parse_text)
     if field_type is not None:
         reading.columns["contact_field_type"] = field_type
@@ -171,7 +173,7 @@ def _check_parameters(reading: Reading) -> None:
     """Add a fault for each field that only a submission may have, and for a callback without a time."""
     for name in sorted(_SUBMITTED_ONLY & reading.raw.keys()):
         reading.fault(name, "goes with the submission of a lead (POST /api/v1/leads), not with its change")
-    for name in _CALLBACK:
+    for name in CALLBACK:
         if name in reading.raw and is_blank(reading.raw[name]):
             reading.fault(name, "must not be blank; leave it out where no call is to be promised")
 
@@ -181,7 +183,7 @@ def _check_agreement(reading: Reading, found: Mapping[str, Any]) -> None:
     ending = next((name for name in ("schedule_stop", "opt_out", "blocked") if found.get(name)), None)
     if ending is None:
         return
-    for beginning in ("schedule_start", "move_to_another_schedule_id", "next_action_at", *_CALLBACK):
+    for beginning in ("schedule_start", "move_to_another_schedule_id", "next_action_at", *CALLBACK):
         if found.get(beginning) or (beginning not in _FLAGS and not is_blank(reading.raw.get(beginning))):
             reading.fault(beginning, f"cannot be sent together with {ending}")
 
@@ -190,13 +192,18 @@ def _moments(reading: Reading) -> dict[str, Any]:
     found: dict[str, Any] = {}
     if "next_action_at" in reading.raw:
         found["next_action_at"] = reading.moment_ahead("next_action_at")
-    callback = reading.callback(partial(parse_integer, least=0, most=AHEAD_MAX // SECOND))
+    callback = read_callback_at(reading)
     if callback is not None:
         found["schedule_callback_at"] = callback
     return found
 
 
-def _owner(reading: Reading) -> CallbackOwner | None:
+def read_callback_at(reading: Reading) -> Instant | None:
+    """Return when a call is promised, or None where no time is given."""
+    return reading.callback(partial(parse_integer, least=0, most=AHEAD_MAX // SECOND))
+
+
+def read_owner(reading: Reading) -> CallbackOwner | None:
     """Return who makes the callback, or None for any buyer."""
     buyer_id = reading.optional("callback_buyer_id", parse_id)
     group_id = reading.optional("callback_buyer_group_id", parse_id)

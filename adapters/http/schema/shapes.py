@@ -32,6 +32,7 @@ from engine.views.lead_import import COLUMNS as LEAD_IMPORT_TABLE
 from engine.views.lead_import import ERROR_COLUMNS as LEAD_IMPORT_ERROR_TABLE
 from engine.views.manual_fire import COLUMNS as MANUAL_FIRE_TABLE
 from engine.views.record import FLEET_TYPE, MADE_ONCE, RECORD_INSTANTS, TYPE_NAMES, record_columns
+from engine.views.scheduled_callback import COLUMNS as CALLBACK_TABLE
 from engine.views.unblock_job import JOB_STATES
 from engine.views.webhook_log import COLUMNS as WEBHOOK_LOG_TABLE
 from schemas.contact import LeadStatus
@@ -68,6 +69,12 @@ LEAD_TYPES: Mapping[str, Schema] = {
 
 CALL_TYPES: Mapping[str, Schema] = {column.name: _CELLS[column.type] for column in CALL_TABLE}
 """Column of a call -> its schema."""
+
+CALLBACK_TYPES: Mapping[str, Schema] = {
+    **{column.name: _CELLS[column.type] for column in CALLBACK_TABLE},
+    **dict.fromkeys(("id", "lead_id"), ID_SHOWN),
+}
+"""Column of a scheduled callback -> its schema."""
 
 IMPRESSION_TYPES: Mapping[str, Schema] = {
     **{column.name: _CELLS[column.type] for column in IMPRESSION_TABLE},
@@ -280,6 +287,7 @@ def components() -> dict[str, Any]:
         "Lead": lead(),
         "Call": columned("A call", CALL_TYPES),
         "Impression": columned("An impression", IMPRESSION_TYPES),
+        "ScheduledCallback": columned("A call that is promised", CALLBACK_TYPES),
         "BuyerConversion": columned("A conversion of a buyer", CONVERSION_TYPES["buyer"]),
         "OfferConversion": columned("A conversion of an offer", CONVERSION_TYPES["offer"]),
         "LeadBulkJob": columned("A bulk job", LEAD_BULK_JOB_TYPES),

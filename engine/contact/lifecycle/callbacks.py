@@ -36,18 +36,31 @@ DROP_BACKOFF_MAX = HOUR
 """Backoff after a gate dropped a callback: a quarter of the time that it has been due, within these bounds."""
 
 
-def set_callback(person: Person, lead: Lead, at: Instant, owner: CallbackOwner | None = None) -> None:
-    """Set the callback of a lead; it replaces an earlier one."""
+def set_callback(
+    person: Person, lead: Lead, at: Instant, owner: CallbackOwner | None = None, callback_id: int | None = None
+) -> None:
+    """Set the callback of a lead; it replaces an earlier one, unless it is that one, by its id."""
     lead.callback_at = lead.callback_promised_at = at
-    lead.scheduled_callback_id = person.draft.next_id()
+    lead.scheduled_callback_id = person.draft.next_id() if callback_id is None else callback_id
     lead.callback_owner, lead.callback_due_at, lead.callback_tries = owner, None, 0
 
 
-def schedule_callback(person: Person, lead: Lead, at: Instant, owner: CallbackOwner | None = None) -> None:
+def schedule_callback(
+    person: Person, lead: Lead, at: Instant, owner: CallbackOwner | None = None, callback_id: int | None = None
+) -> None:
     """Set the callback of a lead, and record the fact."""
-    set_callback(person, lead, at, owner)
+    set_callback(person, lead, at, owner, callback_id)
     about: dict[str, Any] = {} if owner is None else {"owner": structs.asdict(owner)}
     person.draft.fact("callback.scheduled", lead_id=lead.id, at=at, **about)
+
+
+def cancel_callback(person: Person, lead: Lead) -> None:
+    """Cancel the callback of a lead by request, if it has one."""
+    if lead.callback_at is None:
+        return
+    lead.callback_at = lead.callback_owner = None
+    person.draft.fact("callback.cancelled", lead_id=lead.id, reason="requested")
+    person.save(lead)
 
 
 def is_callback_first(person: Person, lead: Lead, step: Step) -> bool:

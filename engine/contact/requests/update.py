@@ -80,6 +80,9 @@ def _check(person: Person, lead: Lead, request: LeadUpdateRequested) -> Record |
     if request.if_versions is not None and lead.version not in request.if_versions:
         raise RefusedError("version_conflict", "The lead was changed since; read it again, then send the change.")
     caller_id = lead.caller_id if request.caller_id is UNSET else request.caller_id
+    known_id = request.scheduled_callback_id
+    if known_id is not None and (lead.callback_at is None or lead.scheduled_callback_id != known_id):
+        raise RefusedError("not_found", "There is no such callback: it was made, cancelled or replaced.")
     next_action_at = request.next_action_at or None
     callback_at = request.schedule_callback_at or None
     check_ahead("next_action_at", next_action_at, person.now)
@@ -271,12 +274,15 @@ def _stop_or_lift(person: Person, lead: Lead, request: LeadUpdateRequested) -> N
 
 
 def _change_plan(person: Person, lead: Lead, request: LeadUpdateRequested) -> None:
+    if request.schedule_callback_at is None:
+        callbacks.cancel_callback(person, lead)
     if lead.status not in LIVE_STATUSES:
         return
     if request.next_action_at is not UNSET:
         lead.requested_next_action_at, lead.planned_at = request.next_action_at, None
         lead.pause = None
-    if request.schedule_callback_at is not UNSET:
-        callbacks.schedule_callback(person, lead, request.schedule_callback_at, request.callback_owner)
+    if request.schedule_callback_at:
+        known_id = request.scheduled_callback_id
+        callbacks.schedule_callback(person, lead, request.schedule_callback_at, request.callback_owner, known_id)
     if request.buyer_converted is True or request.offer_converted is True:
         apply_conversion(person, lead, ("buyer_converted",) if request.buyer_converted is True else ())

@@ -77,10 +77,11 @@ async def test_elsewhere_a_key_in_a_field_opens_nothing(town: Any, company: Any)
 SCOPES: dict[str, str] = {
     "lead:create": "submit_lead create_or_update_lead",
     "lead:read": "list_leads new_lead show_lead buyer_is_available show_lead_by_caller_number report_leads why_lead"
-    " forecast_leads list_lead_events",
+    " forecast_leads list_lead_events list_scheduled_callbacks show_scheduled_callback",
     "lead_bulk_job:cancel": "cancel_lead_bulk_job",
     "lead_import:cancel": "cancel_lead_import",
-    "lead:update": "update_lead caller_opt_out caller_remove caller_move_to_end_of_schedule",
+    "lead:update": "update_lead caller_opt_out caller_remove caller_move_to_end_of_schedule"
+    " create_scheduled_callback move_scheduled_callback delete_scheduled_callback",
     "lead:delete": "delete_lead",
     "call:read": "list_calls list_live_calls list_calls_by_caller_number show_call list_call_events report_calls"
     " stats_of_calls",
