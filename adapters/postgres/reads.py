@@ -29,7 +29,17 @@ from adapters.postgres.fulltext import FulltextSearch
 from adapters.postgres.lists import COUNT_MAX, Lists, exact_count
 from adapters.postgres.migrate import migrations
 from adapters.postgres.pool import Pool
-from adapters.postgres.reports import GROUPS_MAX, LOCAL_HOUR, SAMPLE_ROWS, WORK_MEM, groups, is_beyond, may_be_many, pieces
+from adapters.postgres.reports import (
+    GROUPS_MAX,
+    LOCAL,
+    LOCAL_HOUR,
+    SAMPLE_ROWS,
+    WORK_MEM,
+    groups,
+    is_beyond,
+    may_be_many,
+    pieces,
+)
 from adapters.postgres.rollup_reports import RollupReport, find_rollup_report, rollup_pieces
 from adapters.postgres.spans import bounds, cover, rolled
 from adapters.postgres.sql import Schemas, queries
@@ -339,7 +349,7 @@ class PostgresReads:
 
     async def _zones(self, *groupings: Grouping | None) -> Sequence[str]:
         """Return the zones that the database knows, if a grouping needs them; read once."""
-        if not self._known_zones and any(one is not None and one.name == LOCAL_HOUR for one in groupings):
+        if not self._known_zones and any(one is not None and one.name in LOCAL for one in groupings):
             async with convert_read_errors():
                 self._known_zones = tuple(await self._pool.fetchval(self._sql["zones"]))
         return self._known_zones

@@ -6,7 +6,18 @@ from math import prod
 
 from adapters.postgres.conditions import CALL_IMPORT, LEAD_IMPORT, LEAD_STATE, RECENT_DISPOSITION, Statement
 from adapters.reads.ports import Row
-from engine.views.report import CALLS, CELLS_MAX, LEADS, TIME_UNITS, Group, Grouping, Measure
+from engine.views.report import (
+    ACTIVITY_DAYS,
+    CALL_DAYS,
+    CALLS,
+    CELLS_MAX,
+    LEAD_DAYS,
+    LEADS,
+    TIME_UNITS,
+    Group,
+    Grouping,
+    Measure,
+)
 from schemas.instant import to_datetime
 
 GROUPS_MAX = 100_000
@@ -16,9 +27,9 @@ SAMPLE_ROWS = (20_000, 2 * GROUPS_MAX)
 """Rows of a filter that are sampled before a report, to detect too many groups: a few milliseconds. If most rows were
 groups of their own, a larger sample: some tenths of a second."""
 
-NOT_ROLLED_UP = frozenset({"lead_import_id", "call_center_id"})
+NOT_ROLLED_UP = frozenset({"lead_import_id", "call_center_id", *ACTIVITY_DAYS})
 """Groupings without rollups: reports by import are few, and are about the rows of one. An agent may move to another call
-center, which no mark of a changed lead or call tells."""
+center, which no mark of a changed lead or call tells. The days of an activity begin at another hour in each zone."""
 
 MANY_VALUES = frozenset({"token_values_map", "zip_postal_code", "sub_id", "state"})
 """Groupings with free values; others have some dozens per company, and units of time a known number."""
@@ -104,6 +115,9 @@ TOKENS = "token_values_map"
 LOCAL_HOUR = "hour_of_day"
 """For rows it has a statement of its own, which computes the hour once per zone and quarter, not per call."""
 
+LOCAL = frozenset({LOCAL_HOUR, *ACTIVITY_DAYS})
+"""Groupings that the database computes in a zone."""
+
 _KINDS = dict.fromkeys(("revenue", "payout", "cost", "first_attempts_seconds"), "float8")
 """Types of sums; others are integers."""
 
@@ -146,6 +160,8 @@ def pieces(
             by[place] = token(place)
         elif wanted.name == LOCAL_HOUR:
             by[place] = statement.bind(list(zones))
+        elif wanted.name in ACTIVITY_DAYS:
+            by[place] = activity_day(wanted, statement, zones)
         else:
             by[place] = bucket(wanted, statement) if wanted.name in TIME_UNITS else _TABLES[table][1][wanted.name]
     return {
@@ -156,6 +172,14 @@ def pieces(
         "where": statement.where,
         "limit": str(GROUPS_MAX + 1),
     }
+
+
+def activity_day(wanted: Grouping, statement: Statement, zones: Sequence[str]) -> str:
+    """Return the SQL of the local date of an activity; nothing has one in a zone that the database does not know."""
+    if wanted.zone not in zones:
+        return "NULL::text"
+    moment = {**LEAD_DAYS, **CALL_DAYS}[wanted.name]
+    return f"to_char({moment} AT TIME ZONE {statement.bind(wanted.zone)}::text, 'YYYY-MM-DD')"
 
 
 def tokens_joined(place: str) -> str:

@@ -41,18 +41,25 @@ NO_VALUE = "(none)"
 
 TIME_UNITS = ("created_at_day", "created_at_month", "created_at_week", "created_at_five_minutes", "created_at_hour")
 
+LEAD_DAYS: Mapping[str, str] = {"first_action_at_day": "first_action_at", "last_action_at_day": "last_action_at"}
+CALL_DAYS: Mapping[str, str] = {"ended_at_day": "ended_at"}
+"""Grouping by the day of an activity -> the instant of it. Days without any have no row."""
+
+ACTIVITY_DAYS = frozenset({*LEAD_DAYS, *CALL_DAYS})
+
 LEAD_CATEGORIES: tuple[str, ...] = (
     "status", "offer_id", "schedule_id", "schedule_action_id", "buyer_converted_schedule_action_id", "lead_import_id",
     "traffic_source_id", "outbound_calls_count", "inbound_calls_count", "recent_call_disposition_id",
     "buyer_converted_days", "buyer_id", "country", "call_center_id", "state", "sub_id", "dial_tier",
     "contact_field_type", *TIME_UNITS, "schedule_trigger_type", "zip_postal_code", "state_province", "token_values_map",
+    *LEAD_DAYS,
 )  # fmt: skip
 """What leads can be grouped by."""
 
 CALL_GROUPS: tuple[str, ...] = (
     "buyer_converted", "offer_converted", "status", *TIME_UNITS, "outcome", "offer_id", "schedule_id",
     "schedule_action_id", "traffic_source_id", "buyer_id", "buyer_group_id", "state", "disposition_id", "origin",
-    "lead_import_id", "call_center_id",
+    "lead_import_id", "call_center_id", *CALL_DAYS,
 )  # fmt: skip
 """What statistics of calls can be grouped by."""
 
@@ -162,12 +169,13 @@ class Group(Struct, frozen=True):
 class Grouping(Struct, frozen=True):
     """What rows are grouped by: a name, and for a unit of time the edges and names of its buckets.
 
-    A group of a unit of time is known by the number of its bucket, from 1.
+    A group of a unit of time is known by the number of its bucket, from 1. The days of an activity are those of a zone.
     """
 
     name: str
     edges: tuple[Instant, ...] = ()
     names: tuple[str, ...] = ()
+    zone: str = ""
 
     def has(self, value: Key) -> bool:
         """Return whether a group is in a bucket: newer rows than the edges are in none."""
@@ -190,6 +198,8 @@ class Report(Struct, frozen=True):
 
 def grouping(name: str, since: Instant | None, until: Instant | None, zone_name: str) -> Grouping:
     """Return how rows between two instants are grouped. Raises `TooManyBucketsError`, `BeyondCalendarError`."""
+    if name in ACTIVITY_DAYS:
+        return Grouping(name, zone=zone_name)
     if name not in TIME_UNITS or since is None or until is None:
         return Grouping(name)
     try:
@@ -292,12 +302,13 @@ class LazyMetrics(dict[Any, Mapping[str, float | None]]):
 
 
 def report(groups: Sequence[Group], measure: Measure, category: Grouping, pivot: Grouping) -> Report:
-    """Return a report; categories of time are in their order, all of them, others by how many rows they have."""
+    """Return a report; categories of time are in their order, others by how many rows they have."""
     first, count = measure.sums[0], len(category.names)
     by_category = _sums_by(groups, measure, lambda group: group.category)
     by_pivot = {group.pivot for group in groups}
     cells = _sums_by(groups, measure, lambda group: (group.category, group.pivot)) if pivot.name else {}
-    ordered = sorted(by_category, key=lambda key: (-by_category[key][first], _sort_key(key)))
+    by_time = category.name in ACTIVITY_DAYS
+    ordered = sorted(by_category, key=lambda key: (0 if by_time else -by_category[key][first], _sort_key(key)))
     categories = tuple(range(1, count + 1)) if category.names else tuple(ordered)
     pivots = tuple(range(1, len(pivot.names) + 1)) if pivot.names else tuple(sorted(by_pivot, key=_sort_key))
     return Report(

@@ -25,7 +25,7 @@ from adapters.pictures.heat_map import HOURS_OF_DAY, HeatMap, HeatRow, draw_heat
 from adapters.pictures.picture import Picture
 from engine.calendar.zones import day_start, local_datetime
 from engine.views.periods import LABELS
-from engine.views.report import CALL_CATEGORIES, CALLS, LEAD_CATEGORIES, LEADS, TIME_UNITS, Measure
+from engine.views.report import ACTIVITY_DAYS, CALL_CATEGORIES, CALLS, LEAD_CATEGORIES, LEADS, TIME_UNITS, Measure
 from schemas.instant import MINUTE, SECOND, Instant, to_rfc3339
 
 PATH = "/console/reports"
@@ -59,7 +59,15 @@ FUNNEL = {
 """Steps on the way of a lead; each is counted among all leads of the report."""
 
 ORDERED = frozenset(
-    {*TIME_UNITS, "hour_of_day", "attempt_number", "outbound_calls_count", "inbound_calls_count", "buyer_converted_days"}
+    {
+        *TIME_UNITS,
+        *ACTIVITY_DAYS,
+        "hour_of_day",
+        "attempt_number",
+        "outbound_calls_count",
+        "inbound_calls_count",
+        "buyer_converted_days",
+    }
 )
 """Categories that are read in their own order; the others are sorted by the figure."""
 
@@ -291,7 +299,7 @@ def _cut(rows: Sequence[Mapping[str, Any]], category: str) -> tuple[Sequence[Map
     """Return the rows that a chart shows, and a sentence that says so: of days the last, of others the first."""
     if len(rows) <= BARS_MAX:
         return rows, f"{len(rows)} rows"
-    is_of_time = category in TIME_UNITS
+    is_of_time = category in {*TIME_UNITS, *ACTIVITY_DAYS}
     shown = rows[-BARS_MAX:] if is_of_time else rows[:BARS_MAX]
     return shown, f"The {'last' if is_of_time else 'first'} {BARS_MAX} of {len(rows)} rows of this page"
 
