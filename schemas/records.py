@@ -52,6 +52,7 @@ RecordType = Literal[
     "provider_configuration",
     "suppression_list",
     "holiday",
+    "contact_field_type",
 ]
 
 
@@ -544,6 +545,30 @@ class Holiday(Body, frozen=True, kw_only=True):
     external_record_id: str | None = None
 
 
+ContactFieldKind = Literal["text", "number", "date", "boolean", "choice"]
+
+
+class ContactField(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """A token that an agent fills in: what people call it, and which values it takes; `options` are those of a choice."""
+
+    key: str
+    label: str | None = None
+    kind: ContactFieldKind = "text"
+    options: tuple[str, ...] = ()
+
+
+class ContactFieldType(Body, frozen=True, kw_only=True):
+    """What agents say to a person, and what they ask: a script, and the fields that they fill in.
+
+    It holds for the leads and calls whose `contact_field_type` is its id.
+    """
+
+    name: str
+    script: str | None = None
+    fields: tuple[ContactField, ...] = ()
+    external_record_id: str | None = None
+
+
 RECORD_BODIES: dict[str, type[Body]] = {
     "company": Company,
     "offer": Offer,
@@ -569,6 +594,7 @@ RECORD_BODIES: dict[str, type[Body]] = {
     "provider_configuration": ProviderConfiguration,
     "suppression_list": SuppressionList,
     "holiday": Holiday,
+    "contact_field_type": ContactFieldType,
 }
 
 
@@ -635,6 +661,8 @@ __all__ = [
     "CallCenter",
     "CallDisposition",
     "Company",
+    "ContactField",
+    "ContactFieldType",
     "Holiday",
     "LeadFilters",
     "Number",

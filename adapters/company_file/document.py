@@ -30,6 +30,7 @@ TYPES: Mapping[str, str] = {
     "call_center": "call_centers",
     "agent_status": "agent_statuses",
     "traffic_source": "traffic_sources",
+    "contact_field_type": "contact_field_types",
     "outgoing_webhook": "outgoing_webhooks",
     "rule_pack": "rule_packs",
     "buyer": "buyers",

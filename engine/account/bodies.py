@@ -13,6 +13,7 @@ from msgspec.structs import asdict
 from msgspec.structs import fields as fields_of
 
 from engine.account.action_groups import GROUP_STEPS_MAX, GroupOf, led_triggers, no_group, relocate, splice
+from engine.account.contact_fields import SCRIPT_LENGTH_MAX, contact_fields
 from engine.account.did_you_mean import did_you_mean
 from engine.account.fleets import FleetNamed
 from engine.account.groups import (
@@ -53,7 +54,7 @@ from engine.account.values import (
     origins,
 )
 from engine.partition.draft import RefusedError
-from engine.submission.fields import FieldError, is_blank, parse_boolean, parse_id, parse_integer, parse_zone
+from engine.submission.fields import FieldError, is_blank, parse_boolean, parse_id, parse_integer, parse_text, parse_zone
 from schemas.instant import EPOCH, Instant
 from schemas.records import (
     RECORD_BODIES,
@@ -121,6 +122,8 @@ _PARSERS: dict[tuple[str, str], Any] = {
     ("agent_status", "key"): choice(*get_args(AgentStatusKey)),
     ("agent", "call_center_id"): optional(parse_id),
     ("agent", "number"): optional(number_or_sip),
+    ("contact_field_type", "script"): optional(partial(parse_text, most=SCRIPT_LENGTH_MAX)),
+    ("contact_field_type", "fields"): contact_fields,
     ("holiday", "first_date"): holiday_date,
     ("holiday", "last_date"): optional(holiday_date),
     ("holiday", "schedule_ids"): ids,

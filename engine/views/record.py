@@ -68,6 +68,7 @@ TYPE_NAMES: dict[str, str] = {
     "provider_configuration": "ProviderConfiguration",
     "suppression_list": "SuppressionList",
     "holiday": "Holiday",
+    "contact_field_type": "ContactFieldType",
 }
 
 PROJECTED_COLUMNS: dict[str, dict[str, Any]] = {

@@ -21,10 +21,11 @@ from adapters.http.exchange.references import is_own, read_with_references
 from adapters.http.exchange.writes import submit_change
 from adapters.http.leads.submissions import SUBMISSION_PARAMETERS
 from adapters.http.schema.inputs import MONEY_MAX, NOTES_LENGTH_MAX, whole
-from engine.submission.fields import parse_decimal, parse_id, parse_integer, parse_text
+from engine.account.contact_fields import check_value
+from engine.submission.fields import FieldError, parse_decimal, parse_id, parse_integer, parse_text
 from engine.submission.reading import AHEAD_MAX, Reading
 from schemas.instant import MINUTE, SECOND, Instant
-from schemas.records import Buyer, TrafficSource
+from schemas.records import Buyer, ContactFieldType, TrafficSource
 from schemas.requests import CallUpdateRequested
 
 TIMEFRAME_MINUTES_MAX = 527_040
@@ -52,7 +53,7 @@ UPDATE_PARAMETERS: Mapping[str, str] = {
     "svc_buyer_id": "internal id or user_buyer_id of the buyer that replaces the present one",
     "offer_converted": "true or false: the traffic source converted",
     "svc_traffic_source_id": "internal id or user_traffic_source_id of the traffic source that replaces the present one",
-    "contact_field_type": "id of an agent script and field type",
+    "contact_field_type": "id of a contact field type: its fields say which post_call_tokens fit",
     "fire_outgoing_webhook_ids": f"outgoing webhooks to fire again for the call, at most {FIRED_MAX}",
     "manual_transcribe": "true is not supported yet: there is no transcriber",
     **_DISPOSITION,
@@ -72,7 +73,10 @@ async def update(exchange: Exchange) -> Reply:
     row = await live_call(exchange)
 
     def read(parameters: Parameters) -> tuple[tuple[str, ...] | None, dict[str, Any]]:
-        return read_columns_of_serializer(parameters, SERIALIZERS), _changes(exchange, parameters)
+        fields = _changes(exchange, parameters)
+        named = row["contact_field_type"] if fields["contact_field_type"] is UNSET else fields["contact_field_type"]
+        _check_filled_in(exchange, parameters, named, fields["data"])
+        return read_columns_of_serializer(parameters, SERIALIZERS), fields
 
     columns, fields = await read_with_references(exchange, read)
     message = CallUpdateRequested(company_id=company_id, contact_key=row["contact_key"], call_id=row["id"], **fields)
@@ -137,6 +141,19 @@ def _changes(exchange: Exchange, parameters: Parameters) -> dict[str, Any]:
         "outgoing_webhook_ids": _webhooks(exchange, parameters),
         "callback_at": _callback(exchange, parameters),
     }
+
+
+def _check_filled_in(exchange: Exchange, parameters: Parameters, named: str | None, tokens: Mapping[str, Any]) -> None:
+    """Check tokens that the contact field type of the call declares; a name that is no id of the company's declares none."""
+    type_id = None if named is None else read_id(named)
+    if not isinstance(type_id, int) or not is_own(exchange, "contact_field_type", type_id):
+        return
+    body = exchange.services.source.rules.body(ContactFieldType, "contact_field_type", type_id)
+    for field in () if body is None else body.fields:
+        try:
+            check_value(field, tokens.get(field.key))
+        except FieldError as error:
+            parameters.refuse(f"post_call_tokens.{field.key}", str(error))
 
 
 def _unless_missing(value: Any) -> Any | UnsetType:

@@ -16,7 +16,9 @@ from adapters.http.console.visits import RECORDS_READ, ConsolePage, Visit, fille
 from adapters.http.exchange.exchange import Reply
 from adapters.http.exchange.problems import ProblemError
 from adapters.http.schema.inputs import NOTES_LENGTH_MAX
+from engine.account.contact_fields import SCRIPT_LENGTH_MAX
 from engine.calendar.zones import resolve_local
+from engine.contact.schedule.templates import TextTooLongError, render
 from engine.views.call import CALL_COLUMNS
 from engine.views.lead_columns import LEAD_COLUMNS
 from engine.views.record import record_columns
@@ -37,6 +39,12 @@ CALLS_SHOWN = 8
 
 ID_DIGITS_MAX = 16
 """Of an id, which is below 2^53."""
+
+SCRIPT_SHOWN_MAX = 2 * SCRIPT_LENGTH_MAX
+"""Characters of a script with its tokens put in."""
+
+TOKEN, TOKEN_BEFORE = "token.", "token_before."
+"""How the form names a field that the agent fills in, and what it said before."""
 
 DONE = {
     "status": "Your status is set.",
@@ -99,12 +107,18 @@ async def judge(visit: Visit) -> Reply:
         fields["agent_call_disposition_notes"] = typed["notes"]
     if typed["call_disposition_id"]:
         fields["call_disposition_id"] = typed["call_disposition_id"]
+    tokens = _filled_in(visit.form)
+    if tokens:
+        fields["post_call_tokens"] = tokens
     if typed["callback"]:
         fields["schedule_callback_at"] = _read_local(typed["callback"], visit.zone)
     answer = await visit.call("update_call", fields, path={"id": call_id})
     if answer.is_refused:
         return await _page(
-            visit, agent_id, answer.status, {"problem": answer.content, "typed": typed, "asked_call": call_id}
+            visit,
+            agent_id,
+            answer.status,
+            {"problem": answer.content, "typed": {**typed, "tokens": tokens}, "asked_call": call_id},
         )
     return visit.go_to(_url(visit, "call"))
 
@@ -183,13 +197,64 @@ async def _call(visit: Visit, reference: str) -> Mapping[str, Any] | None:
     return None if answer is None or answer.is_refused else filled(answer.content["call"], CALL_COLUMNS)
 
 
+def _filled_in(form: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the tokens that the agent has changed; one that was emptied is null."""
+    found: dict[str, Any] = {}
+    for name, value in form.items():
+        key = name.removeprefix(TOKEN)
+        if name.startswith(TOKEN) and str(value).strip() != str(form.get(f"{TOKEN_BEFORE}{key}", "")):
+            found[key] = str(value).strip() or None
+    return found
+
+
+async def _field_type(visit: Visit, call: Mapping[str, Any], lead: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """Return the script and the fields of a call, with what is known of them; None where it names no contact field type."""
+    named = str(call["contact_field_type"] or (lead or {}).get("contact_field_type") or "")
+    if not (named.isascii() and named.isdigit() and len(named) <= ID_DIGITS_MAX):
+        return None
+    answer = await visit.look("show_contact_field_type", path={"id": named})
+    if answer is None:
+        return None
+    shown = filled(answer["contact_field_type"], record_columns("contact_field_type"))
+    tokens = {**((lead or {}).get("data") or {}), **(call["token_values"] or {})}
+    script = _with_tokens(shown["script"] or "", tokens)
+    return {
+        "name": shown["name"],
+        "script": script,
+        "fields": [_shown_field(one, tokens.get(one["key"])) for one in shown["fields"] or ()],
+    }
+
+
+def _with_tokens(script: str, tokens: Mapping[str, Any]) -> str:
+    """Return a script with its tokens put in; as it was written where they would make it too long to read out."""
+    try:
+        return render(script, tokens.get, length_max=SCRIPT_SHOWN_MAX)[0]
+    except TextTooLongError:
+        return script
+
+
+def _shown_field(field: Mapping[str, Any], known: Any) -> dict[str, Any]:
+    """Return a field as the form has it: what is known of it as text, and what may be chosen."""
+    kind = field.get("kind") or "text"
+    text = "" if known is None else str(known)
+    return {
+        "key": field["key"],
+        "label": field.get("label") or field["key"],
+        "kind": kind,
+        "options": ("true", "false") if kind == "boolean" else field.get("options") or (),
+        "known": text.lower() if kind == "boolean" else text,
+    }
+
+
 async def _work(visit: Visit, call: Mapping[str, Any], typed: Any = None) -> dict[str, Any]:
     """Return what the panel of a call shows: its lead, the script of it, and what can be said of it."""
     lead = await visit.ask("show_lead", path={"id": call["lead_id"]}) if call["lead_id"] is not None else None
+    shown_lead = None if lead is None else filled(lead["lead"], LEAD_COLUMNS)
     dispositions = await visit.look("list_call_dispositions", {"per_page": RECORDS_READ})
     return {
         "call": call,
-        "lead": None if lead is None else filled(lead["lead"], LEAD_COLUMNS),
+        "lead": shown_lead,
+        "field_type": await _field_type(visit, call, shown_lead),
         "dispositions": [] if dispositions is None else _sorted(rows_of(dispositions), "call_disposition"),
         "notes_max": NOTES_LENGTH_MAX,
         "typed": typed
@@ -197,6 +262,7 @@ async def _work(visit: Visit, call: Mapping[str, Any], typed: Any = None) -> dic
             "call_disposition_id": str(call["call_disposition_id"] or ""),
             "notes": call["agent_call_disposition_notes"] or "",
             "callback": "",
+            "tokens": {},
         },
     }
 

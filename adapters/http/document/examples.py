@@ -96,6 +96,7 @@ RECORDS: Mapping[str, str] = {
     "provider_configuration": "70028",
     "suppression_list": "70029",
     "holiday": "70050",
+    "contact_field_type": "70052",
 }
 CALL = "70010"
 
@@ -185,6 +186,11 @@ _CREATED: Mapping[str, Mapping[str, Any]] = {
     },
     "suppression_list": {"name": "Complained", "description": "Who wrote to us or to the regulator"},
     "holiday": {"name": "Year's end", "first_date": "2026-12-24", "last_date": "2027-01-01"},
+    "contact_field_type": {
+        "name": "Roofs",
+        "script": "Hello {{first_name}}, this is Sunny Roofs.",
+        "fields": [{"key": "roof", "label": "Kind of roof", "kind": "choice", "options": ["flat", "steep"]}],
+    },
 }
 _CHANGED: Mapping[str, Mapping[str, Any]] = {
     "schedule": {"paused": True},
@@ -209,6 +215,7 @@ _CHANGED: Mapping[str, Mapping[str, Any]] = {
     "provider_configuration": {"fallback_order": 200, "secrets": {"auth_token": "a newer token"}},
     "suppression_list": {"name": "Complained in 2026"},
     "holiday": {"last_date": "2027-01-03"},
+    "contact_field_type": {"script": "Hello {{first_name}}, this is Sunny Roofs. Is your roof flat or steep?"},
 }
 _LISTED = {"number": "id", "unblock_contact_job": "id,state,unblock_count", "agent_message": "id,content"}
 _ROOTS = {"api_key": ("key", "keys"), "agent_status": ("agent_status", "agent_statuses")}

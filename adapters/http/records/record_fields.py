@@ -74,7 +74,7 @@ _STRUCTURES = frozenset(
     {
         "steps", "end_steps", "triggers", "windows", "headers", "pauses", "min_spacing", "rules", "holiday_sets", "on_reply",
         "on_inbound_connected", "on_conversion", "business_hours", "permissions", "lead_filters", "trigger_fields",
-        "settings", "secrets",
+        "settings", "secrets", "fields",
     }
 )  # fmt: skip
 """In a form, as JSON."""

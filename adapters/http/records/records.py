@@ -124,6 +124,7 @@ KINDS: tuple[Kind, ...] = (
     Kind(PROVIDER_CONFIGURATION, "provider_configurations", "provider_configuration"),
     Kind("suppression_list", "suppression_lists", "suppression_list"),
     Kind("holiday", "holidays", "holiday"),
+    Kind("contact_field_type", "contact_field_types", "contact_field_type"),
 )
 KINDS_BY_TYPE: Mapping[str, Kind] = {kind.type: kind for kind in KINDS}
 

@@ -4,6 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from adapters.http.exchange.exchange import Exchange
+from adapters.http.exchange.parameters import read_id
+from adapters.http.exchange.references import is_own
 from adapters.http.exchange.report_slots import in_slices
 from engine.rules import Rules
 from engine.views.lead import SENTENCES
@@ -106,6 +108,8 @@ def label(exchange: Exchange, name: str | None, key: Key) -> str:
         return NO_VALUE
     if name in _RECORDS and isinstance(key, int):
         return _record_name(exchange.services.source.rules, _RECORDS[name], key) or str(key)
+    if name == "contact_field_type" and isinstance(key, str):
+        return _field_type_name(exchange, key) or key
     if name == "status" and isinstance(key, str):
         return status_label(key)
     return _worded(key) if isinstance(key, str) and name in {"outcome", "origin"} else text_of(key)
@@ -118,6 +122,14 @@ def status_label(status: str) -> str:
 
 def _worded(code: str) -> str:
     return code.replace("_", " ").replace("-", " ").capitalize()
+
+
+def _field_type_name(exchange: Exchange, text: str) -> str | None:
+    """Return the name of a contact field type of the company; a sender may have written anything, also a foreign id."""
+    type_id = read_id(text)
+    if not isinstance(type_id, int) or not is_own(exchange, "contact_field_type", type_id):
+        return None
+    return _record_name(exchange.services.source.rules, "contact_field_type", type_id)
 
 
 def _record_name(rules: Rules, record_type: str, record_id: int) -> str | None:

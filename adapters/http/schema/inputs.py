@@ -11,6 +11,7 @@ from adapters.http.exchange.answers import CURSOR_PER_PAGE_MAX
 from adapters.http.exchange.passwords import PASSWORD_LENGTH_MAX, PASSWORD_LENGTH_MIN
 from adapters.http.schema.record_descriptions import sentence_of
 from engine.account import teams, values
+from engine.account.contact_fields import FIELDS_MAX, LABEL_LENGTH_MAX, OPTIONS_MAX, SCRIPT_LENGTH_MAX
 from engine.account.provider_configurations import FALLBACK_ORDER_MAX, SETTINGS_MAX
 from engine.account.steps import GRACE_MINUTES_MAX
 from engine.calendar.rails_names import RAILS_NAMES
@@ -27,7 +28,7 @@ from engine.views.hidden_fields import HIDEABLE
 from engine.views.record import RECORD_INSTANTS
 from schemas.contact import LeadStatus
 from schemas.instant import SECOND
-from schemas.records import RECORD_BODIES
+from schemas.records import RECORD_BODIES, ContactFieldKind
 from schemas.schedule import Day
 
 Schema = Mapping[str, Any]
@@ -347,6 +348,22 @@ _RECORD_INPUTS: Mapping[str, Schema] = {
     "buyer_fleet_ids": {**IDS, "maxItems": values.FLEETS_MAX},
     "suppression_list_ids": {**IDS, "maxItems": values.SUPPRESSION_LISTS_MAX},
     "schedule_ids": {**IDS, "maxItems": values.REFERENCES_MAX},
+    "script": _or_null(text(SCRIPT_LENGTH_MAX)),
+    "fields": {
+        "type": "array",
+        "maxItems": FIELDS_MAX,
+        "items": {
+            "type": "object",
+            "required": ["key"],
+            "properties": {
+                "key": {"type": "string", "pattern": "^[a-z][a-z0-9_]{0,62}$"},
+                "label": _or_null(text(LABEL_LENGTH_MAX)),
+                "kind": choice(get_args(ContactFieldKind)),
+                "options": {"type": "array", "maxItems": OPTIONS_MAX, "items": text(LABEL_LENGTH_MAX)},
+            },
+            "additionalProperties": False,
+        },
+    },
     "first_date": {"type": "string", "format": "date"},
     "last_date": _or_null({"type": "string", "format": "date"}),
     "dtmf_tones": _or_null({"type": "string", "pattern": f"^[0-9*#A-Da-dwW]{{1,{values.DTMF_TONES_MAX}}}$"}),

@@ -286,6 +286,10 @@ _OF_TYPE: Mapping[str, Mapping[str, str]] = {
         "last_date": "last of several dates; null: first_date alone",
         "schedule_ids": "schedules that it holds for; none: all",
     },
+    "contact_field_type": {
+        "script": "what agents say; {{first_name}} stands for a token, on the page of the agent",
+        "fields": "tokens of the call that agents fill in; a new list replaces the old one",
+    },
     "unblock_contact_job": {
         "blocked_at_from": "lift blocks set at or after this",
         "blocked_at_to": "lift blocks set before this; those set after the job was made stay in any case",

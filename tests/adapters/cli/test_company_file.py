@@ -64,6 +64,7 @@ async def furnish(company: Any) -> dict[str, Any]:  # noqa: F811
     fleet = await make("buyer_fleets", "vip", user_fleet_id="vip")
     center = await make("call_centers", "tampa", description="Second floor: yes")
     await make("agent_statuses", "lunch", key="lunch")
+    await make("contact_field_types", "roofs", script="Hello.", fields=[{"key": "roof", "kind": "number"}])
     source_id = await make("traffic_sources", "ads", connection_daily_limit=7)
     hook = await make("outgoing_webhooks", "crm", url="https://crm.example.com/x", headers={"X-Key": "secret-of-the-crm"})
     await make("rule_packs", "counsel")
@@ -175,16 +176,16 @@ async def test_the_commands_export_compare_and_apply_as_typed(
         warned = "outgoing_webhooks/crm: its headers are not in the file, they may hold secrets\n"
         assert await typed("export", "-o", str(file)) == (0, "", warned)
         assert await typed("export") == (0, file.read_text(), warned)
-        assert await typed("diff", str(file)) == (0, "0 to change, 19 alike, 0 not in the file\n", "")
+        assert await typed("diff", str(file)) == (0, "0 to change, 21 alike, 0 not in the file\n", "")
         file.write_text(file.read_text().replace("name: sunny", "name: Sunny Roofs"))
-        changed = '~ buyers/sunny\n    name: "sunny" -> "Sunny Roofs"\n1 to change, 18 alike, 0 not in the file\n'
+        changed = '~ buyers/sunny\n    name: "sunny" -> "Sunny Roofs"\n1 to change, 20 alike, 0 not in the file\n'
         assert await typed("diff", str(file)) == (1, changed, "")
         code, output, asked = await typed("apply", str(file), answer="n\n")
         assert (code, output, asked.startswith("Make these 1 changes?")) == (130, changed, True)
         assert await typed("diff", str(file)) == (1, changed, "")
         code, output, asked = await typed("apply", str(file), answer="y\n")
         assert (code, output, asked.endswith("written: buyers/sunny\n1 changes made\n")) == (0, changed, True)
-        alike = "0 to change, 19 alike, 0 not in the file\n"
+        alike = "0 to change, 21 alike, 0 not in the file\n"
         assert await typed("apply", str(file), "--yes") == (0, alike, "nothing to change\n")
         missing = await typed("diff", str(tmp_path / "none.yaml"))
         assert (missing[0], "none.yaml cannot be read" in missing[2]) == (1, True)
