@@ -72,7 +72,7 @@ NEEDS_NEITHER = {
     "topics list": "it prints a table of this release",
     "providers list": "it reads which packages are installed",
     "preview": "it tries a schedule on paper",
-    "mail": "it reads the files of an `up`, which it refuses to miss",
+    "mail bounce": "it ends with 75, by which a mail server repeats it (tests/adapters/gateway/test_bounces.py)",
     "schedules publish": "it speaks with the API",
     **dict.fromkeys(("company export", "company diff", "company apply"), "it speaks with the API"),
     "leads call-in": "it speaks with the API of an `up`",
