@@ -1,18 +1,13 @@
 """Which e-mail does a bounce mean? That of the token in its headers, which nobody can make up and which shows nothing.
 
-The token is the company, lead, command and contact, encrypted with a key that is derived from the deployment's own (AES-SIV,
-RFC 5297). Mail servers return the headers of what they could not deliver (RFC 3464, 2; RFC 6522, 3). Nothing is stored.
+The token is the company, lead, command and contact, sealed. Mail servers return the headers of what they could not deliver
+(RFC 3464, 2; RFC 6522, 3). Nothing is stored.
 """
 
-import base64
-import binascii
-import hmac
-
 import msgspec
-from cryptography.exceptions import InvalidTag
-from cryptography.hazmat.primitives.ciphers.aead import AESSIV
 from msgspec import Struct
 
+from adapters.gateway.sealed_tokens import SealedTokens
 from schemas.commands import SendEmail
 
 HEADER = "X-Leadclock-Delivery"
@@ -34,7 +29,7 @@ class BounceTokens:
     """The tokens of a deployment."""
 
     def __init__(self, deployment_secret: str) -> None:
-        self._cipher = AESSIV(hmac.digest(deployment_secret.encode(), b"bounce tokens/v1", "sha512"))
+        self._tokens = SealedTokens(deployment_secret, b"bounce tokens/v1", length_max=TOKEN_LENGTH_MAX)
 
     def token(self, command: SendEmail) -> str:
         """Return the token of an e-mail; the same e-mail sent again has the same one."""
@@ -44,18 +39,12 @@ class BounceTokens:
             command_id=command.command_id,
             contact_key=command.contact_key,
         )
-        return _encoded(self._cipher.encrypt(msgspec.json.encode(sent), None))
+        return self._tokens.seal(msgspec.json.encode(sent))
 
     def read(self, token: str) -> SentMail | None:
         """Return what a token names; None for one that this deployment did not make."""
-        if not 0 < len(token) <= TOKEN_LENGTH_MAX or not token.isascii():
-            return None
+        content = self._tokens.open(token)
         try:
-            sealed = base64.b64decode(f"{token}{'=' * (-len(token) % 4)}", altchars=b"-_", validate=True)
-            return msgspec.json.decode(self._cipher.decrypt(sealed, None), type=SentMail)
-        except (binascii.Error, InvalidTag, ValueError):
+            return None if content is None else msgspec.json.decode(content, type=SentMail)
+        except msgspec.DecodeError:
             return None
-
-
-def _encoded(sealed: bytes) -> str:
-    return base64.urlsafe_b64encode(sealed).rstrip(b"=").decode()

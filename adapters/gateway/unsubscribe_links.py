@@ -1,21 +1,16 @@
 """Where does a person unsubscribe? At an address of their own, whose token nobody can make up and which shows nothing.
 
-The token is the company, lead, channel and contact, encrypted with a key that is derived from the deployment's own (AES-SIV,
-RFC 5297). Nothing is stored: a link is good for as long as the deployment keeps its key. A token that was changed, or made
-by another deployment, is none. The same e-mail sent again has the same link.
+The token is the company, lead, channel and contact, sealed. Nothing is stored: a link is good for as long as the deployment
+keeps its key. The same e-mail sent again has the same link.
 """
 
-import base64
-import binascii
-import hmac
 from email.message import EmailMessage
 from email.policy import Policy
 from typing import Literal, Self, cast
 
-from cryptography.exceptions import InvalidTag
-from cryptography.hazmat.primitives.ciphers.aead import AESSIV
 from msgspec import Struct
 
+from adapters.gateway.sealed_tokens import SealedTokens
 from schemas.commands import SendEmail
 
 PATH = "/unsubscribe"
@@ -40,7 +35,7 @@ class UnsubscribeLinks:
     """The links of a deployment. `public_url` is where its API is reached; by HTTPS alone a mail program may post there."""
 
     def __init__(self, deployment_secret: str, public_url: str) -> None:
-        self._cipher = _cipher(deployment_secret)
+        self._tokens = _tokens(deployment_secret)
         self._public_url = public_url.rstrip("/")
 
     def add_to(self, message: EmailMessage, command: SendEmail) -> None:
@@ -52,7 +47,7 @@ class UnsubscribeLinks:
     def url(self, command: SendEmail) -> str:
         """Return the address at which the recipient of a command unsubscribes."""
         text = f"{command.company_id}/{command.lead_id}/email/{command.contact_key}"
-        return f"{self._public_url}{PATH}/{_encoded(self._cipher.encrypt(text.encode(), None))}"
+        return f"{self._public_url}{PATH}/{self._tokens.seal(text.encode())}"
 
 
 class OneLineHeader(str):
@@ -78,16 +73,10 @@ class OneLineHeader(str):
 
 def read_token(deployment_secret: str, token: str) -> UnsubscribeTarget | None:
     """Return what a token of a link names; None for one that this deployment did not make."""
-    if not 0 < len(token) <= TOKEN_LENGTH_MAX or not token.isascii():
+    content = _tokens(deployment_secret).open(token)
+    if content is None:
         return None
-    try:
-        sealed = base64.b64decode(f"{token}{'=' * (-len(token) % 4)}", altchars=b"-_", validate=True)
-        text = _cipher(deployment_secret).decrypt(sealed, None).decode()  # the library compares in constant time
-    except (binascii.Error, InvalidTag, ValueError):
-        return None
-    if _encoded(sealed) != token:  # the unused bits of its last character
-        return None
-    company_id, lead_id, channel, contact_key = text.split("/", 3)
+    company_id, lead_id, channel, contact_key = content.decode().split("/", 3)
     return UnsubscribeTarget(
         company_id=int(company_id),
         lead_id=int(lead_id),
@@ -96,9 +85,5 @@ def read_token(deployment_secret: str, token: str) -> UnsubscribeTarget | None:
     )
 
 
-def _encoded(sealed: bytes) -> str:
-    return base64.urlsafe_b64encode(sealed).rstrip(b"=").decode()
-
-
-def _cipher(deployment_secret: str) -> AESSIV:
-    return AESSIV(hmac.digest(deployment_secret.encode(), b"unsubscribe links/v1", "sha512"))
+def _tokens(deployment_secret: str) -> SealedTokens:
+    return SealedTokens(deployment_secret, b"unsubscribe links/v1", length_max=TOKEN_LENGTH_MAX)
