@@ -12,6 +12,7 @@ from adapters.gateway.addresses import ForbiddenAddressError, Network, resolve
 from adapters.gateway.ports import NotPlacedError
 from adapters.gateway.resolver import Resolver
 from adapters.gateway.targets import check_own_port
+from adapters.providers.ports import ProviderAccount, ProviderSockets
 
 HostName = Annotated[
     str, Meta(pattern=r"^[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?$", description="a host such as smtp.example.com")
@@ -19,6 +20,13 @@ HostName = Annotated[
 
 CONNECT_SECONDS = 10.0
 """To an address that was found. A server that is up accepts in a second; a lost packet is sent again after 1 s and 3 s."""
+
+
+def sockets_of(account: ProviderAccount) -> ProviderSockets:
+    """Return what an account connects by. Raises `ValueError` where this process makes no such connections."""
+    if account.sockets is None:
+        raise ValueError("this process makes no connections but HTTP")
+    return account.sockets
 
 
 class GuardedProviderSockets:

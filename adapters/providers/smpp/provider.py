@@ -14,25 +14,20 @@ from msgspec import Meta, Struct
 
 from adapters.gateway.ports import DeliveryResult, NotPlacedError
 from adapters.providers.error_meanings import number_to_use, result_of_refusal
+from adapters.providers.message_connection import MessageConnection
 from adapters.providers.ports import (
-    Callback,
-    ForgedCallbackError,
     FoundOrder,
-    InboundCallReport,
-    InboundRoute,
     Order,
     Placed,
     ProviderAccount,
     ProviderFailedError,
-    ProviderReply,
     ProviderSockets,
-    Reading,
     ReceiptReport,
     RefusedOrderError,
     ResumeKind,
     TakeReport,
 )
-from adapters.providers.provider_sockets import HostName
+from adapters.providers.provider_sockets import HostName, sockets_of
 from adapters.providers.smpp import pdus
 from adapters.providers.smpp.errors import ORDER_ERRORS, STATE_NUMBERS, THROTTLED, UNCLEAR
 from adapters.providers.smpp.outcomes import text_outcome
@@ -40,7 +35,7 @@ from adapters.providers.smpp.receipts import HAS_HEADER, INTERNATIONAL, ReceiptI
 from adapters.providers.smpp.session import CarrierAnswer, Login, SmppSession, bound
 from adapters.providers.smpp.texts import EncodedText, encoded, in_parts, is_long
 from adapters.retry import BACKOFF_MAX_SECONDS, Backoff
-from schemas.commands import PlaceCall, SendEmail, SendSms
+from schemas.commands import SendEmail, SendSms
 from schemas.errors import DependencyError
 
 THROTTLED_DELAYS_SECONDS = (1.0, 2.0, 4.0, 8.0)
@@ -94,13 +89,13 @@ class SmppProvider:
 
     def connect(self, account: ProviderAccount) -> "SmppConnection":
         """Return a connection. Raises `ValueError`."""
-        if account.sockets is None:
-            raise ValueError("this process makes no connections but HTTP")
-        return SmppConnection(account, account.sockets)
+        return SmppConnection(account, sockets_of(account))
 
 
-class SmppConnection:
+class SmppConnection(MessageConnection):
     """One account with a carrier. It sends while it `listen`s."""
+
+    name = "smpp"
 
     def __init__(self, account: ProviderAccount, sockets: ProviderSockets) -> None:
         settings: SmppSettings = account.settings
@@ -283,35 +278,6 @@ class SmppConnection:
             answer = await session.request(pdus.ENQUIRE_LINK, b"")
         tls = "by TLS" if self._login.has_tls else "without TLS"
         return f"{self._login.host}:{self._login.port} takes the login of {self._login.system_id}, {tls} ({answer.status})"
-
-    async def place(self, command: PlaceCall) -> Placed | DeliveryResult:
-        """Refuse a call."""
-        raise RefusedOrderError(f"smpp carries no calls ({command.command_id})", tries_next=True)
-
-    async def press(self, provider_ref: str, digits: str) -> bool:  # noqa: ARG002
-        """Return that there is no call."""
-        return False
-
-    async def hang_up(self, provider_ref: str) -> bool:  # noqa: ARG002
-        """Return that there is no call."""
-        return False
-
-    def read_callback(self, callback: Callback) -> Reading | None:
-        """Refuse a callback: the carrier reports over the session."""
-        raise ForgedCallbackError(f"smpp sends no callbacks ({len(callback.body)} bytes)")
-
-    async def reply_to(self, callback: Callback, order: Order | None) -> ProviderReply:  # noqa: ARG002
-        """Return an empty answer."""
-        return ProviderReply()
-
-    async def reply_with_route(
-        self,
-        callback: Callback,  # noqa: ARG002
-        report: InboundCallReport,  # noqa: ARG002
-        route: InboundRoute,  # noqa: ARG002
-    ) -> ProviderReply:
-        """Return an empty answer."""
-        return ProviderReply()
 
 
 def _message_id(answer: CarrierAnswer) -> str:

@@ -17,23 +17,18 @@ from msgspec import Meta, Struct
 from adapters.gateway.leases import check_lease
 from adapters.gateway.ports import DeliveryResult, NotPlacedError
 from adapters.gateway.smtp import ANSWER_SECONDS, LeasedSmtp, bounce, build_message
+from adapters.providers.message_connection import MessageConnection
 from adapters.providers.ports import (
-    Callback,
-    ForgedCallbackError,
     FoundOrder,
-    InboundCallReport,
-    InboundRoute,
     Order,
     Placed,
     ProviderAccount,
-    ProviderReply,
     ProviderSockets,
-    Reading,
     RefusedOrderError,
     ResumeKind,
 )
-from adapters.providers.provider_sockets import HostName
-from schemas.commands import PlaceCall, SendEmail, SendSms
+from adapters.providers.provider_sockets import HostName, sockets_of
+from schemas.commands import SendEmail, SendSms
 
 SEND_SECONDS = 60.0
 """For the whole dialogue of one message: a host of a company's choice may answer each step at the last moment."""
@@ -76,13 +71,13 @@ class SmtpProvider:
 
     def connect(self, account: ProviderAccount) -> "SmtpConnection":
         """Return a connection."""
-        if account.sockets is None:
-            raise ValueError("this process makes no connections but HTTP")
-        return SmtpConnection(account, account.sockets)
+        return SmtpConnection(account, sockets_of(account))
 
 
-class SmtpConnection:
+class SmtpConnection(MessageConnection):
     """One account with a mail host."""
+
+    name = "smtp"
 
     def __init__(self, account: ProviderAccount, sockets: ProviderSockets) -> None:
         self._account = account
@@ -158,18 +153,6 @@ class SmtpConnection:
             timeout=ANSWER_SECONDS,
         )
 
-    async def place(self, command: PlaceCall) -> Placed | DeliveryResult:
-        """Refuse a call."""
-        raise RefusedOrderError(f"smtp carries no calls ({command.command_id})", tries_next=True)
-
-    async def press(self, provider_ref: str, digits: str) -> bool:  # noqa: ARG002
-        """Return that there is no call."""
-        return False
-
-    async def hang_up(self, provider_ref: str) -> bool:  # noqa: ARG002
-        """Return that there is no call."""
-        return False
-
     async def find(self, order: Order) -> FoundOrder | None:  # noqa: ARG002
         """Return None: a mail host is not asked what became of a message."""
         return None
@@ -177,23 +160,6 @@ class SmtpConnection:
     def conclude(self, order: Order) -> DeliveryResult | None:  # noqa: ARG002
         """Return None: the reply to the message has said all."""
         return None
-
-    def read_callback(self, callback: Callback) -> Reading | None:
-        """Refuse a callback: a mail host sends none."""
-        raise ForgedCallbackError(f"smtp sends no callbacks ({len(callback.body)} bytes)")
-
-    async def reply_to(self, callback: Callback, order: Order | None) -> ProviderReply:  # noqa: ARG002
-        """Return an empty answer."""
-        return ProviderReply()
-
-    async def reply_with_route(
-        self,
-        callback: Callback,  # noqa: ARG002
-        report: InboundCallReport,  # noqa: ARG002
-        route: InboundRoute,  # noqa: ARG002
-    ) -> ProviderReply:
-        """Return an empty answer."""
-        return ProviderReply()
 
 
 def _about_recipient(code: int, text: str, reference: str) -> DeliveryResult:
