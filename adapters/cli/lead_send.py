@@ -2,6 +2,7 @@
 
 import asyncio
 import sys
+from pathlib import Path
 from typing import Any
 
 import click
@@ -54,7 +55,7 @@ class InboxSubmission(Struct, frozen=True):
 )
 @option
 @report_errors
-def send(submission: str, *, is_bulk: bool, seconds: float, data_dir: Any, as_json: bool) -> None:
+def send(submission: str, *, is_bulk: bool, seconds: float, data_dir: Path, as_json: bool) -> None:
     """Put a submission (a JSON object, or - for standard input) on an inbox, and say what came of it.
 
     Exit 1 where it was refused. What is not decided in time was stored, and will be.

@@ -13,13 +13,14 @@ from typing import Any
 import structlog
 
 from adapters.gateway.ports import RulesReader
+from adapters.providers.account_trials import accounts_with
 from adapters.providers.callback_tokens import NamedConfiguration
 from adapters.providers.connections import Connections, Opened, UnusableConfigurationError
 from adapters.providers.orders import Orders
 from adapters.providers.ports import Listens, ReceiptReport, TextReport
 from adapters.providers.reports import ProviderReports
 from engine.submission.numbers import read_number
-from schemas.records import ProviderChannel, ProviderConfiguration
+from schemas.records import ProviderChannel
 
 FOLLOW_SECONDS = 1.0
 """How late a new or changed configuration gets its session."""
@@ -31,8 +32,6 @@ UNKNOWN_WAIT_SECONDS = 10.0
 """For the reference of a receipt: it is stored within milliseconds after the answer to the order, or after an outage."""
 
 UNKNOWN_LOOK_SECONDS = 0.25
-
-CONFIGURATION = "provider_configuration"
 
 logger = structlog.get_logger(__name__)
 
@@ -84,12 +83,8 @@ class ProviderSessions:
 
     def _configurations(self) -> list[NamedConfiguration]:
         rules = self._rules.rules
-        found = []
-        for record in rules.of_type(CONFIGURATION):
-            body = rules.body(ProviderConfiguration, CONFIGURATION, record.id)
-            if body is not None and body.channel == self._channel and body.provider in self._names:
-                found.append(NamedConfiguration(record, body))
-        return found
+        found = (one for name in sorted(self._names) for one in accounts_with(rules, name))
+        return [one for one in found if one.body.channel == self._channel]
 
     def _listener(self, configuration: NamedConfiguration) -> Opened | None:
         """Return a configuration that has a session; None for one without, that cannot be used, or is one too many."""

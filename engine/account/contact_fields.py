@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from engine.calendar.wall import CalendarError, parse_date
+from engine.account.values import date_text
 from engine.submission.fields import FieldError, is_blank, parse_boolean, parse_decimal, parse_text
 from schemas.records import ContactField
 
@@ -69,14 +69,6 @@ def _check_by(parse: Callable[[Any], Any], field: ContactField, value: Any) -> N
     parse(value)
 
 
-def _check_date(field: ContactField, value: Any) -> None:
-    del field
-    try:
-        parse_date(str(value))
-    except CalendarError as error:
-        raise FieldError(str(error)) from None
-
-
 def _check_choice(field: ContactField, value: Any) -> None:
     if value not in field.options:
         raise FieldError(f"must be one of {', '.join(field.options)}")
@@ -86,6 +78,6 @@ _CHECKS: Mapping[str, Callable[[ContactField, Any], None]] = {
     "text": partial(_check_by, parse_text),
     "number": partial(_check_by, parse_decimal),
     "boolean": partial(_check_by, parse_boolean),
-    "date": _check_date,
+    "date": partial(_check_by, lambda value: date_text(str(value))),
     "choice": _check_choice,
 }

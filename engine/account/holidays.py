@@ -4,19 +4,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from engine.account.plans import Errors
-from engine.account.values import PAUSE_DAYS_MAX, required_text
-from engine.calendar.wall import CalendarError, parse_date
-from engine.submission.fields import FieldError
+from engine.account.values import PAUSE_DAYS_MAX, date_text, required_text
+from engine.calendar.wall import parse_date
 
 
 def holiday_date(value: Any) -> str:
     """Return a date as `YYYY-MM-DD`."""
-    text = required_text(value).strip()
-    try:
-        parse_date(text)
-    except CalendarError as error:
-        raise FieldError(str(error)) from None
-    return text
+    return date_text(required_text(value).strip())
 
 
 def check_dates(given: Mapping[str, Any], values: dict[str, Any], errors: Errors) -> None:

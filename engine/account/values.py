@@ -327,6 +327,15 @@ def _distance(name: str, text: Any) -> str:
     return str(text)
 
 
+def date_text(text: str) -> str:
+    """Return a text that is a date, `YYYY-MM-DD`."""
+    try:
+        parse_date(text)
+    except CalendarError as error:
+        raise FieldError(str(error)) from None
+    return text
+
+
 def pauses(value: Any) -> tuple[Pause, ...]:
     """Return the dates on which a schedule rests."""
     if is_blank(value):

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from engine.calendar import closed_spans
+from engine.calendar.windows import merge
 from engine.law.pack import CompiledRulePack, LegalLimits
 from engine.submission.place import STATE_ZONES, STATES
 from schemas.instant import Instant
@@ -60,7 +61,7 @@ def state_hours(
         state=state,
         name=STATES[state],
         time_zones=zones,
-        open_spans=tuple(_joined(spans)),
+        open_spans=tuple(merge(spans)),  # a rule that begins at noon does not cut the day
         rule_ids=tuple(rules),
         sources=tuple(sources),
     )
@@ -86,17 +87,3 @@ def _between(begins_at: Instant, ends_at: Instant, closed: list[Span]) -> Iterat
         at = ends
     if at < ends_at:
         yield at, ends_at
-
-
-def _joined(spans: list[Span]) -> Iterator[Span]:
-    """Yield spans, those that touch as one: a rule that begins at noon does not cut the day."""
-    last: Span | None = None
-    for begins, ends in spans:
-        if last is not None and last[1] == begins:
-            last = (last[0], ends)
-            continue
-        if last is not None:
-            yield last
-        last = (begins, ends)
-    if last is not None:
-        yield last

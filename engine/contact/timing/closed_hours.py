@@ -6,6 +6,7 @@ from typing import Literal
 from msgspec import Struct
 
 from engine.calendar import closed_spans
+from engine.calendar.windows import merge
 from engine.contact.schedule.cadence import Cadence
 from engine.contact.timing.contact_hours import HOLIDAY_CODE, PAUSED_CODE, PREFERRED_CODE, constraints_at
 from engine.law.pack import CompiledRulePack
@@ -41,7 +42,8 @@ def closed_hours(
     ends_at = min(ends_at, begins_at + SPAN_MAX)
     found: list[ClosedHours] = []
     for by in ("law", "schedule"):
-        spans = _joined(_closed(law, lead, cadence, channel, begins_at=begins_at, ends_at=ends_at, by=by))
+        # Those that touch become one: a law that changes at midnight does not cut the night.
+        spans = merge(_closed(law, lead, cadence, channel, begins_at=begins_at, ends_at=ends_at, by=by))
         found += [ClosedHours(begins, ends, by) for begins, ends in spans]
     return tuple(found[:CLOSED_MAX])
 
@@ -56,14 +58,3 @@ def _closed(
         until = ends_at if changes_at is None else min(ends_at, changes_at)
         yield from closed_spans(at, until, [rule for rule in rules if (rule.code in OF_SCHEDULE) is (by == "schedule")])
         at = until
-
-
-def _joined(spans: Iterator[tuple[Instant, Instant]]) -> list[tuple[Instant, Instant]]:
-    """Return spans, those that touch as one: a law that changes at midnight does not cut the night."""
-    found: list[tuple[Instant, Instant]] = []
-    for begins, ends in spans:
-        if found and found[-1][1] == begins:
-            found[-1] = (found[-1][0], ends)
-        else:
-            found.append((begins, ends))
-    return found
