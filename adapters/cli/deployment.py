@@ -126,7 +126,6 @@ def run(work: Coroutine[Any, Any, T]) -> T:
 
     Silence the Kafka client's log: our own errors already report a broker that is away.
     """
-    if not structlog.is_configured():
-        structlog.configure(logger_factory=lambda *_: structlog.PrintLogger(sys.stderr))
+    structlog.configure(logger_factory=lambda *_: structlog.PrintLogger(sys.stderr))
     logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
     return asyncio.run(work)

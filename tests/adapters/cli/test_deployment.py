@@ -129,7 +129,7 @@ def test_what_a_command_logs_does_not_stand_among_its_results(capsys: pytest.Cap
     async def work() -> None:
         structlog.get_logger("a command").error("record.skipped", offset=3)
 
-    structlog.reset_defaults()
+    structlog.configure(logger_factory=structlog.PrintLoggerFactory())  # as another test of this process may leave it
     try:
         run(work())
     finally:
