@@ -12,7 +12,8 @@ from typing import Any
 
 import msgspec
 
-from adapters.http.document.client_schemas import OBJECT, ClientSchemas, camel, drop_unused, singular
+from adapters.http.document.areas import AREAS, area_of
+from adapters.http.document.client_schemas import OBJECT, ClientSchemas, camel, drop_unused, singular, unite
 from adapters.http.document.descriptions import describe
 from adapters.http.document.openapi import (
     INFO,
@@ -56,7 +57,6 @@ _BASES: Mapping[str, tuple[str, ...]] = {
     "CappedGroupFields": ("BuyerFields", "BuyerGroupFields"),
     "CappedRecord": ("Buyer", "BuyerGroup", "TrafficSource"),
     "CappedGroupRecord": ("Buyer", "BuyerGroup"),
-    "LeadFields": ("SubmitLeadFields", "UpdateLeadFields"),
     "ImpressionFields": (
         *("RecordImpressionsFields", "RecordImpressionsOfPageFields"),
         *("ImpressionsImpression", "ImpressionsOfPageImpression"),
@@ -67,6 +67,9 @@ _BASES: Mapping[str, tuple[str, ...]] = {
 _SAME_AS: Mapping[tuple[str, str], str] = {("preview_schedule", "schedule"): "ScheduleFields"}
 """Operation and field -> the type that it has, where the reference describes it again."""
 
+_DETAILED: Mapping[str, str] = {"Contact": "ContactWithHistory", "Delivery": "DeliveryWithAttempts"}
+"""Record -> itself as it is shown alone, with fields that a list leaves out."""
+
 _SUBJECTS: Mapping[str, str] = {
     "buyer_is_available": "BuyerAvailability",
     "list_lead_events": "LeadTimeline",
@@ -76,10 +79,10 @@ _SUBJECTS: Mapping[str, str] = {
     "stats_of_calls": "CallStats",
     "list_time_zones": "Zone",
     "record_impressions": "RecordedImpression",
-    "record_impressions_of_page": "PageImpression",
+    "record_impressions_of_page": "RecordedImpression",
     "why_lead": "LeadPlan",
     "forecast_leads": "LeadForecast",
-    "list_messages_of_agent": "AgentInbox",
+    "list_messages_of_agent": "AgentMessage",
 }
 """Operation -> the noun of its answer, where the name of the operation holds none."""
 
@@ -105,8 +108,10 @@ class _Writer:
         self._views = {view_name(kind): view_name(kind).removesuffix("Record") for kind in RECORD_BODIES}
         bodies = {noun: f"{noun}Body" for noun in self._views.values()}
         # A sender with a lead token and no key sees some fields of a lead: it is a lead.
-        names = {"TokenLead": "Lead", **bodies, **self._views}
-        self._schemas = ClientSchemas({**kept_components(), "Problem": PROBLEM}, names)
+        names = {"TokenLead": "Lead", **{full: name for name, full in _DETAILED.items()}, **bodies, **self._views}
+        kept = kept_components()
+        detailed = {name: kept[full] for name, full in _DETAILED.items()}
+        self._schemas = ClientSchemas({**kept, **detailed, "Problem": PROBLEM}, names)
         self._schemas.found |= {name: dict(schema) for name, schema in _NOUNS.items()}
         for name, members in _ENVELOPES.items():
             self._schemas.found[name] = {"type": "object", "required": list(members), "properties": dict(members)}
@@ -130,7 +135,7 @@ class _Writer:
             "info": {**INFO, "description": f"{INFO['description']}\n\n{_PROSE}"},
             "servers": [{"url": "/"}],
             "security": _SECURITY,
-            "tags": [{"name": tag} for tag in dict.fromkeys(map(tag_of, self._operations))],
+            "tags": [{"name": area, "description": sentence} for area, (sentence, _) in AREAS.items()],
             "paths": paths,
             "components": {
                 "securitySchemes": SCHEMES,
@@ -144,6 +149,7 @@ class _Writer:
             },
         }
         self._split()
+        unite(document)
         drop_unused(document)
         return document
 
@@ -177,7 +183,7 @@ class _Writer:
             "operationId": operation.name,
             "summary": operation.summary,
             "description": describe(operation),
-            "tags": [tag_of(operation)],
+            "tags": [area_of(tag_of(operation))],
             "parameters": [self._shared(operation, written) for written in self._fields(operation, method)],
             "responses": self._answers(operation),
             **({} if security == _SECURITY else {"security": security}),
@@ -230,7 +236,10 @@ class _Writer:
         return {**({"required": True} if schema["required"] else {}), "content": content}
 
     def _input(self, operation: Operation, schema: dict[str, Any]) -> Schema:
-        """Return the fields of a body. A record is created and changed by the same ones; to create it needs some of them."""
+        """Return the fields of a body. A record is created and changed by the same ones; to create it needs some of them.
+
+        What it needs is said at the operation: as a type of its own it would be a file of each client.
+        """
         verb, _, root = operation.name.partition("_")
         noun = self._record_of(operation) or camel(root)
         twin = next((one for one in self._operations if one.name == f"update_{root}"), None) if verb == "create" else None
@@ -244,7 +253,7 @@ class _Writer:
             known = (name for name, kept in self._schemas.found.items() if name.endswith("Fields") and kept == plain)
             return self._schemas.share(plain, next(known, input_name(operation)))
         fields = self._fields_of(operation, noun)
-        return self._schemas.share({"allOf": [fields], "required": schema["required"]}, f"{noun}Creation")
+        return {"allOf": [fields], "required": schema["required"]}
 
     def _record_of(self, operation: Operation) -> str:
         """Return the name of the account record that an operation answers with, empty if it is none."""

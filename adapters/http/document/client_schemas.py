@@ -23,7 +23,6 @@ _INLINE: Mapping[str, Schema] = {
     "DecimalInput": {"type": "number"},
     "MoneyInput": {"type": "number", "minimum": 0},
     "CapInput": {"type": "number", "minimum": 0},
-    "ReferenceInput": {"type": ["integer", "string"]},
     "IdInput": _ID,
     "IdsInput": {"type": "array", "items": _ID},
     "WordsInput": {"type": "array", "items": {"type": "string"}},
@@ -46,9 +45,38 @@ _NAMED: Mapping[str, tuple[str, Schema]] = {
         },
     ),
     "CountryInput": ("Country", INPUTS["CountryInput"]),
+    "ReferenceInput": (
+        "Reference",
+        {"description": INPUTS["ReferenceInput"]["description"], "anyOf": [_ID, {"type": "string"}]},
+    ),
     "TokensInput": ("Tokens", {"description": "free fields of a lead", "type": "object", "additionalProperties": True}),
 }
 """Type of a request field -> its name and form where it is worth a name."""
+
+ALIASES: Mapping[str, str] = {
+    "AccessControlListLeadFilterTokenFilter": "TokenFilter",
+    "LeadFilter": "LeadFilters",
+    "BusinessHour": "Window",
+    "CallReportPivot": "CallFigures",
+    "CallReportTotal": "CallFigures",
+    "LeadReportPivot": "LeadFigures",
+    "Total": "LeadFigures",
+    "Category": "LeadCategory",
+    "Pivot": "LeadCategory",
+    "ContactFieldTypeField": "ContactField",
+    "LeadPlanWhyContactReason": "LeadPlanReason",
+    "LeadPlanWhyReason": "LeadPlanReason",
+    "EndStep": "Step",
+    "TriggerField": "TriggerFields",
+    **dict.fromkeys(("CallStepRetry", "EmailStepRetry", "SmsStepRetry", "WebhookStepRetry"), "Retries"),
+    **dict.fromkeys(("DisabledUntil", "OptOut"), "Moments"),
+    **dict.fromkeys(("Column", "Mapping"), "OptionalTexts"),
+    **dict.fromkeys(("Header", "MinSpacing", "Outcome", "Reason"), "Texts"),
+}
+"""Name that a type has by its field -> the name of all types that say the same, but for their sentences and bounds."""
+
+_WORDS_OF_TYPES = frozenset({"description", "maxLength", "maxItems", "minimum", "maximum"})
+"""Words that only one of such types may have: what is sent has bounds, and is shown as it was sent."""
 
 _OF_FIELDS: Mapping[str, Schema] = {
     "permissions": {"type": "object", "additionalProperties": ref("Permission")},
@@ -65,10 +93,11 @@ OBJECT: Schema = {"type": "object", "additionalProperties": True}
 """Any object: without the second word, generators write one without members."""
 
 _WORDS = re.compile(r"[A-Za-z0-9]+")
-_LONG = re.compile(r"(^|_)(ids?|cursor)$")
+_LONG = re.compile(r"(^|_)(ids?|cursor|scope)$")
 """Names of fields with numbers of up to 53 bits: where a generator has two kinds of whole numbers, the short one has 32."""
 
 _NULL: Schema = {"type": "null"}
+_ADDRESSES = frozenset({"ipv4", "ipv6"})
 _UNION_MIN = 3
 """Alternatives from which a union of named types has a name of its own."""
 
@@ -221,8 +250,13 @@ def _usable(schema: Schema) -> dict[str, Any]:
 
 
 def _in_one_form(parts: list[Any]) -> list[Any]:
-    """Return alternatives without those that only say the same otherwise: text as a number, a list as text with commas."""
+    """Return alternatives without those that only say the same otherwise: text as a number, a list as text with commas.
+
+    A network address is text, of either form.
+    """
     kinds = {part.get("type") for part in parts}
+    if {part.get("format") for part in parts} >= _ADDRESSES:
+        return [{"type": "string"}, *(part for part in parts if part == _NULL)]
     if "string" in kinds:
         parts = [part for part in parts if part != {"type": "number"}]
     if "array" in kinds:
@@ -253,6 +287,29 @@ def drop_unused(document: dict[str, Any]) -> None:
     alone = {name for name in used if "enum" in schemas[name] and used[name] == in_types[name] == 1}
     kept = {name: schemas[name] for name in sorted(used.keys() - alone)}
     document["components"]["schemas"] = _with_parts(kept, {ref(name)["$ref"]: schemas[name] for name in alone})
+
+
+def unite(document: dict[str, Any]) -> None:
+    """Describe once each type that has several names."""
+    schemas = document["components"]["schemas"]
+    for alias, name in ALIASES.items():
+        schemas[name] = _united(schemas.get(name), schemas.pop(alias), alias)
+    aliases = {ref(alias)["$ref"]: ref(name) for alias, name in ALIASES.items()}
+    for part in ("paths", "components"):
+        document[part] = _with_parts(document[part], aliases)
+
+
+def _united(kept: Any, other: Any, place: str) -> Any:
+    """Return a type with the words of both; its name may be an alias too."""
+    if kept is None:
+        return other
+    if isinstance(kept, Mapping) and isinstance(other, Mapping):
+        if (kept.keys() ^ other.keys()) - _WORDS_OF_TYPES and "$ref" not in kept:
+            raise ValueError(f"{place} says something else than the type that it should be: {kept}, {other}")
+        return {**other, **{name: _united(part, other.get(name), f"{place}.{name}") for name, part in kept.items()}}
+    if isinstance(kept, list) and isinstance(other, list) and len(kept) == len(other):
+        return [_united(one, two, place) for one, two in zip(kept, other, strict=True)]
+    return kept
 
 
 def _references(part: Any) -> Iterator[str]:

@@ -9,11 +9,13 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import jsonschema_rs
+import pytest
 
+from adapters.http.document.areas import AREAS
 from adapters.http.document.client_document import client_document
-from adapters.http.document.client_schemas import camel, singular
+from adapters.http.document.client_schemas import ALIASES, camel, singular, unite
 from adapters.http.document.examples import EXAMPLES, find_recorded_answer
-from adapters.http.document.openapi import names_of, openapi, takes_body
+from adapters.http.document.openapi import names_of, openapi, tag_of, takes_body
 from adapters.http.exchange.exchange import BODY_METHODS, JSON, ROOT, Operation
 from adapters.http.operations import documented_operations
 from engine.calendar.rails_names import RAILS_NAMES
@@ -134,6 +136,46 @@ def test_what_is_described_once_has_a_noun_for_a_name_and_is_used() -> None:
             assert "title" not in part, name
             assert f'"#/components/{kind}/{name}"' in text, f"{name} is described and never used"
     assert "/properties/" not in "".join(re.findall(r'"\$ref": "([^"]*)"', text))
+
+
+ALIKE = (
+    {"CallCenterFields", "SuppressionListFields"},  # of two records, which today have the same fields
+    {"Data", "Tokens", "RecordDraft"},
+    {"OptionalTexts", "Secret"},  # only what is sent has bounds
+    {"Texts", "OutgoingWebhookHeader"},
+)
+"""Types that say the same and are two things for a reader."""
+
+
+def test_no_two_types_say_the_same() -> None:
+    alike: dict[str, set[str]] = {}
+    for name, schema in client_document()["components"]["schemas"].items():
+        alike.setdefault(json.dumps(_without_words(schema), sort_keys=True), set()).add(name)
+    assert [names for names in alike.values() if len(names) > 1 and names not in ALIKE] == []
+
+
+def _without_words(part: Any) -> Any:
+    if isinstance(part, list):
+        return [_without_words(inner) for inner in part]
+    if not isinstance(part, dict):
+        return part
+    words = {"description", "maxLength", "maxItems", "minimum", "maximum"}
+    return {name: _without_words(inner) for name, inner in part.items() if name not in words or isinstance(inner, dict)}
+
+
+def test_each_collection_is_in_one_area_and_each_area_has_operations() -> None:
+    collections = [collection for _, found in AREAS.values() for collection in found]
+    assert sorted(collections) == sorted({tag_of(operation) for operation in documented_operations()})
+    named = [tag["name"] for tag in client_document()["tags"]]
+    assert named == list(AREAS)
+    assert {tag for operation in documented_operations() for tag in _described(operation)["tags"]} == {*named}
+
+
+def test_a_type_with_several_names_says_under_each_the_same() -> None:
+    schemas: dict[str, Any] = {alias: {"type": "object"} for alias in ALIASES}
+    schemas["Total"] = {"type": "object", "properties": {"leads_count": {"type": "integer"}}}
+    with pytest.raises(ValueError, match="Total says something else"):
+        unite({"paths": {}, "components": {"schemas": schemas}})
 
 
 def test_a_parameter_of_several_operations_is_described_once() -> None:
