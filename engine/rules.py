@@ -34,6 +34,12 @@ B = TypeVar("B", bound=Body)
 Capability = Literal["voice", "sms"]
 
 
+OwnLaw = tuple[tuple[RulePack, ...], tuple[Holiday, ...]]
+"""A company's own rules and holidays, the oldest record first."""
+
+NO_OWN_LAW: OwnLaw = ((), ())
+
+
 class LeadTokenTarget(Struct, frozen=True):
     """What a lead token points at."""
 
@@ -59,8 +65,7 @@ class Rules:
         self._users: dict[tuple[int, str], int] = {}
         self._former_users: set[tuple[int, str]] = set()
         self._numbers: dict[tuple[int, str], int] = {}
-        self._rule_packs: dict[int, tuple[RulePack, ...]] = {}
-        self._holidays: dict[int, tuple[Holiday, ...]] = {}
+        self._own_law: dict[int, OwnLaw] = {}
         self._numbers_by_offer: dict[tuple[int, int | None, Capability], tuple[str, ...]] = {}
 
     def apply(self, partition: int, record: Record) -> None:
@@ -86,10 +91,10 @@ class Rules:
             self._live.pop((record.type, record.id), None)
         if isinstance(body, Number):
             self._numbers_by_offer.clear()
-        if isinstance(body, RulePack):
-            self._rule_packs[record.company_id] = tuple(self._live_bodies(RulePack, "rule_pack", record.company_id))
-        if isinstance(body, Holiday):
-            self._holidays[record.company_id] = tuple(self._live_bodies(Holiday, "holiday", record.company_id))
+        if isinstance(body, RulePack | Holiday):
+            packs = tuple(self._live_bodies(RulePack, "rule_pack", record.company_id))
+            holidays = tuple(self._live_bodies(Holiday, "holiday", record.company_id))
+            self._own_law[record.company_id] = packs, holidays
 
     def record(self, record_type: str, record_id: int) -> Record | None:
         """Return the newest version of a record, deleted ones included, or None."""
@@ -192,13 +197,9 @@ class Rules:
         """Return a company's live records of a type, oldest first."""
         return sorted(self._listed.get((record_type, company_id), {}).values(), key=lambda record: record.id)
 
-    def rule_packs(self, company_id: int) -> tuple[RulePack, ...]:
-        """Return a company's own rules, oldest pack first: the same tuple until one of them changes."""
-        return self._rule_packs.get(company_id, ())
-
-    def holidays(self, company_id: int) -> tuple[Holiday, ...]:
-        """Return a company's own holidays, oldest record first: the same tuple until one of them changes."""
-        return self._holidays.get(company_id, ())
+    def own_law(self, company_id: int) -> OwnLaw:
+        """Return a company's own rules and holidays: the same tuples until one of them changes."""
+        return self._own_law.get(company_id, NO_OWN_LAW)
 
     def _live_bodies(self, kind: type[B], record_type: str, company_id: int) -> Iterator[B]:
         for record in self.records(record_type, company_id):

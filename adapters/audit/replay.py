@@ -97,6 +97,7 @@ class Replay:
         self._inputs = inputs
         self._versions = versions
         self._committed = committed
+        self._committed_sequence = 0 if committed is None else committed.sequence
         self._folded: Counter[Folded] = Counter()
         self._known_versions: Mapping[str, str] | None = None
         self._known_version = decision_rules.FIRST_VERSION
@@ -118,8 +119,8 @@ class Replay:
         except UNREADABLE as error:
             return Mismatch(f"the record is not a decision: {error}")
         position = self.position
-        taken = self._break_in_order(recorded) or await self._take(recorded, value)
-        if not isinstance(taken, Mismatch):
+        taken = self._break_in_order(recorded, position) or await self._take(recorded, value, position)
+        if recorded.sequence == self._committed_sequence and not isinstance(taken, Mismatch):
             taken = self._break_with_commit() or taken
         if isinstance(taken, Mismatch):
             self._go_back(position)  # the last verified decision is the one before
@@ -153,13 +154,12 @@ class Replay:
 
     def check_end(self) -> Mismatch | None:
         """Verify that no decision is missing after the last one read."""
-        committed = 0 if self._committed is None else self._committed.sequence
-        if committed <= self.position.sequence:
+        if self._committed_sequence <= self.position.sequence:
             return None
-        return Mismatch("decisions are missing at the end", self.position.sequence, committed)
+        return Mismatch("decisions are missing at the end", self.position.sequence, self._committed_sequence)
 
-    def _break_in_order(self, recorded: _Recorded) -> Mismatch | None:
-        position, cause = self.position, recorded.cause
+    def _break_in_order(self, recorded: _Recorded, position: Position) -> Mismatch | None:
+        cause = recorded.cause
         if recorded.sequence != position.sequence + 1:
             return Mismatch("decisions are missing", recorded.sequence, position.sequence + 1)
         if recorded.prev != position.chain:
@@ -173,13 +173,13 @@ class Replay:
     def _break_with_commit(self) -> Mismatch | None:
         """Compare the last decision with the digest in the changelog: no later decision holds its digest."""
         position, committed = self.position, self._committed
-        if committed is None or committed.sequence != position.sequence or committed.chain == position.chain:
+        if committed is None or committed.chain == position.chain:
             return None
         return Mismatch("the changelog holds another digest of this decision", position.chain, committed.chain)
 
-    async def _take(self, recorded: _Recorded, value: bytes) -> Mismatch | Folded | None:
+    async def _take(self, recorded: _Recorded, value: bytes, position: Position) -> Mismatch | Folded | None:
         """Decide the input again (None) where this code can, else fold the recorded decision."""
-        cause, position = recorded.cause, self.position
+        cause = recorded.cause
         versions = cause.versions if cause.kind == "adoption" else position.versions
         try:
             rules_version = self._rules_version(versions)
@@ -194,7 +194,9 @@ class Replay:
             if cause.kind == "request" and request is None and await self._inputs.is_deleted(cause.offset or 0):
                 return await self._fold(cause, value, request, adopted) or INPUT_GONE
             mismatch = self._decide_again(recorded, value, request, adopted)
-            data = "" if mismatch is None else self._other_data(versions)
+            if mismatch is None:
+                return None
+            data = self._other_data(versions)
             if not data:
                 return mismatch
             self._go_back(position)

@@ -77,7 +77,7 @@ async def _foreseen(
             question = {**question, "schedule": _with_draft(record)}
         group_of = partial(_group, rules, company_id)
         trial = read_trial(question, now=context.clock.now(), published=published, group_of=group_of)
-        country, packs = country_of(rules, company_id), rules.rule_packs(company_id)
+        country, packs = country_of(rules, company_id), rules.own_law(company_id)[0]
         return trial, shown(foresee(trial, country=country, rule_packs=packs))
 
 

@@ -49,13 +49,10 @@ class _LenientBatch:
         return next(self._batch)
 
     def __iter__(self) -> Iterator[Any]:
-        count = 0
         try:
-            for record in self._batch:
-                yield record
-                count += 1
+            return iter([*self._batch])  # at once: a generator in between costs a third of the reading
         except UnicodeDecodeError:
-            yield from _read_leniently(self._data, self._place)[count:]
+            return iter(_read_leniently(self._data, self._place))
 
 
 class _LenientBytes(bytearray):

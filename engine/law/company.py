@@ -26,7 +26,7 @@ _PACKS: dict[tuple[int, int], tuple[Bodies, Holidays, CompiledRulePack]] = {}
 
 def law_of(rules: Rules, company_id: int) -> CompiledRulePack:
     """Return the pack that holds for a company, as far as its rules are known here."""
-    bodies, holidays = rules.rule_packs(company_id), rules.holidays(company_id)
+    bodies, holidays = rules.own_law(company_id)
     if not bodies and not holidays:
         return default_pack()
     key = id(bodies), id(holidays)

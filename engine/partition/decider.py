@@ -31,7 +31,7 @@ from schemas.envelope import Envelope, EnvelopeError, from_headers, to_headers
 from schemas.errors import InternalError, SenderError
 from schemas.instant import EPOCH, Instant
 from schemas.problems import PROBLEMS
-from schemas.state import Stream, stream_key
+from schemas.state import Stream, kind_of, stream_key
 from schemas.topics import ACCOUNTS_RULES, INBOXES
 from schemas.wire import Entity, Message, digest, packed_name, to_json, to_pack
 
@@ -52,6 +52,9 @@ STOPPED = "The person is not contacted any more, as you asked."
 
 MESSAGE_FRAME_BYTES = 500
 """Around the body of a message, in the outbox and as a request: names, numbers, headers with a stream of 200 characters."""
+
+MEASURED_FROM_BYTES = RECORD_BYTES_MAX // 4
+"""A record with a smaller value fits: what key and headers say is in the value as well, so they are not the larger part."""
 
 REFUSALS_MAX = 2
 """After so many refusals by the log, the decision on an input changes nothing and has no dead letter."""
@@ -96,6 +99,7 @@ class Decider:
         self._decoders = {
             name: msgspec.json.Decoder(kind) for name, kind in aggregate.request_types.items()
         }  # strict: numbers in text are refused
+        self._claiming = frozenset(kind_of(f"{prefix}/") for prefix in aggregate.claim_fields)
 
     def request(self, record: LogRecord, now: Instant, *, behind: bool = False, refusal: Refusal | None = None) -> Sealed:
         """Decide one record of the requests topic. `refusal`: the log refused the records of the first decision."""
@@ -321,34 +325,39 @@ class Decider:
         )
         value = to_json(decision)
         decision_key = _decision_key(cause, decision)
-        written = [_measured(Outgoing(self.aggregate.decisions_topic.name, decision_key, value), "the decision")]
+        written = [Outgoing(self.aggregate.decisions_topic.name, decision_key, value)]
+        if len(value) > MEASURED_FROM_BYTES:
+            _measured(written[0], "the decision")
         if commands:
             written += [outgoing for _, outgoing in commands]
         if published:
             written += [_published(one) for one in published]
         if dead is not None:
             written.append(dead)
-        for one in written:
+        size += len(value)
+        for one in written[1:]:
             size += len(one.value or b"")
         for entry in entries:
             size += len(entry.body)
-        for key, data in packed:  # only now: nothing that can raise may leave half a decision behind
-            self.state.set(key, data)
+        self.state.set_all(packed)  # only now: nothing that can raise may leave half a decision behind
         for key, entity in changed:
-            self.state.places.put(key, None if entity is None else self.aggregate.claim(entity))
+            if entity is None:
+                self.state.places.put(key, None)
+            elif type(entity) in self._claiming:
+                self.state.places.put(key, self.aggregate.claim(entity))
         self.position = advanced(position, decision, value)
         return Sealed(decision, value, tuple(written), entries, changed, size)
 
 
 def _encode_changes(
     changed: Changes, sequence: int, state: State
-) -> tuple[list[Change], list[tuple[str, bytes | None]], list[records.Record], int]:
+) -> tuple[list[Change], dict[str, bytes | None], list[records.Record], int]:
     """Return each change as the decision records it and as the state stores it, the published records, and the stored bytes.
 
     Raises `TooLargeError`.
     """
     changes: list[Change] = []
-    packed: list[tuple[str, bytes | None]] = []
+    packed: dict[str, bytes | None] = {}
     published: list[records.Record] = []
     size = 0
     for key, entity in changed:
@@ -356,10 +365,10 @@ def _encode_changes(
             raise TooLargeError(f"the key {key[:100]}…", len(key), ENTITY_KEY_BYTES_MAX)
         if entity is None:
             changes.append(Change(key=key, value=REMOVED))
-            packed.append((key, None))
+            packed[key] = None
             gone = [name for name, _ in parts_of_removed(key, state)]
             changes += [Change(key=name, value=REMOVED) for name in gone]
-            packed += [(name, None) for name in gone]
+            packed |= dict.fromkeys(gone)
             continue
         if isinstance(entity, records.Record):
             entity.sequence = sequence
@@ -371,13 +380,12 @@ def _encode_changes(
             kept, apart = divide(key, entity, len(json), state)
             json = to_json(kept)
         changes.append(Change(key=key, value=msgspec.Raw(json)))
-        data = _packed(key, kept)
+        packed[key] = data = _packed(key, kept)
         size += len(data)
-        packed.append((key, data))
         for name, part in apart:
             changes.append(Change(key=name, value=REMOVED if part is None else msgspec.Raw(to_json(part))))
-            packed.append((name, None if part is None else _packed(name, part)))
-            size += len(packed[-1][1] or b"")
+            packed[name] = stored = None if part is None else _packed(name, part)
+            size += len(stored or b"")
     return changes, packed, published, size
 
 
@@ -392,7 +400,7 @@ def _packed(key: str, entity: Entity) -> bytes:
 def _measured(record: Outgoing, what: str) -> Outgoing:
     """Return a record that can be written. Raises `TooLargeError`."""
     value = record.value or b""
-    if len(value) > RECORD_BYTES_MAX // 4:  # what key and headers say is in the value as well: they are not the larger part
+    if len(value) > MEASURED_FROM_BYTES:
         size = record_bytes(record.key, value, record.headers)
         if size > RECORD_BYTES_MAX:
             raise TooLargeError(what, size)

@@ -1,7 +1,7 @@
 """What is the state of a partition? Packed values under keys, with a pending layer on top until the commit."""
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TypeVar
 
 from engine.partition.places import Places
@@ -46,6 +46,14 @@ class State:
             self._insert_id(key)
         if self._sorted_keys and packed is not None:
             self._insert_key(key)
+
+    def set_all(self, packed: Mapping[str, bytes | None]) -> None:
+        """Set the pending values of a decision, in their order."""
+        if self._sorted_ids or self._sorted_keys:
+            for key, data in packed.items():
+                self.set(key, data)
+        else:
+            self._pending.update(packed)
 
     def commit(self) -> None:
         """Make the pending values permanent: the transaction is durable."""

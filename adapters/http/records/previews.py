@@ -38,7 +38,7 @@ async def preview_schedule(exchange: Exchange) -> Reply:
     country = country_of(exchange.services.source.rules, exchange.company_id)
     trial = read_trial(fields, now=exchange.now, published=published, group_of=partial(_group, exchange))
     # In the engine thread: a thousand actions take some tenths of a second, which would delay other requests.
-    packs = exchange.services.source.rules.rule_packs(exchange.company_id)
+    packs, _ = exchange.services.source.rules.own_law(exchange.company_id)
     make = partial(preview, country=country, rule_packs=packs)
     forecast = await exchange.services.engine.run(exchange.company_id, make, trial)
     return reply_with_record(exchange, "preview", shown(forecast))

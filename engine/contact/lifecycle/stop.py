@@ -43,8 +43,11 @@ def stop_reason(head: Head, offer_id: int | None = None) -> LeadStatus | None:
 def end_reason(person: Person, offer_id: int | None, schedule_id: int | None) -> LeadStatus | None:
     """Return the status in which every live lead of this offer and schedule must end, by suppression lists too, or None."""
     head = person.head
+    is_stopped = head.opted_out_at is not None or head.blocked_at is not None or head.suppressed_at is not None
+    if not is_stopped and not head.opt_outs and not head.suppressed_by:  # so for almost every contact
+        return None
     reason = stop_reason(head, offer_id)
-    if reason is None and head.suppressed_by and is_suppressed(person, offer_id, schedule_id):
+    if reason is None and is_suppressed(person, offer_id, schedule_id):
         return "dnc"
     return reason
 

@@ -172,7 +172,7 @@ def _plan_inputs(person: Person, lead: Lead, earliest: Earliest, source: str, ba
         found["earliest"] = earliest.at
     if earliest.purpose != DEFAULT_PURPOSE:
         found["purpose"] = earliest.purpose
-    if earliest.constraints and person.rules.rule_packs(person.company_id):
+    if earliest.constraints and person.rules.own_law(person.company_id)[0]:
         found["law"] = person.law.stamp
     if source != SCHEDULE_STEP and source != RETRY and lead.base_at is not None:  # noqa: PLR1714 - a set would be built each time
         found["passed_over"] = [{"source": SCHEDULE_STEP, "base": lead.base_at}]
