@@ -55,6 +55,7 @@ class Rules:
         self.positions: dict[int, int] = {}
         self._records: dict[tuple[str, int], Record] = {}
         self._listed: dict[tuple[str, int], dict[int, Record]] = {}
+        self._by_type: dict[str, dict[int, Record]] = {}
         self._bodies: dict[tuple[str, int], Body] = {}
         self._live: dict[tuple[str, int | None], Body] = {}
         self._schedules: dict[tuple[int | None, int | None], Schedule] = {}
@@ -82,12 +83,14 @@ class Rules:
             self._schedules[record.id, record.version] = body
             self._versions.setdefault(record.id, []).append((record.version, record.updated_at))
         listed = self._listed.setdefault((record.type, record.company_id), {})
+        of_type = self._by_type.setdefault(record.type, {})
         if record.deleted_at is None:
-            listed[record.id] = record
+            listed[record.id] = of_type[record.id] = record
             self._live[record.type, record.id] = body
             self._index(record, body)
         else:
             listed.pop(record.id, None)
+            of_type.pop(record.id, None)
             self._live.pop((record.type, record.id), None)
         if isinstance(body, Number):
             self._numbers_by_offer.clear()
@@ -110,13 +113,11 @@ class Rules:
 
     def of_type(self, record_type: str) -> Iterator[Record]:
         """Yield the live records of a type, of every company."""
-        for (listed_type, _), records in self._listed.items():
-            if listed_type == record_type:
-                yield from records.values()
+        yield from self._by_type.get(record_type, {}).values()
 
     def any_of(self, record_type: str) -> bool:
         """Return whether any company has a live record of a type."""
-        return any(records for (listed_type, _), records in self._listed.items() if listed_type == record_type)
+        return bool(self._by_type.get(record_type))
 
     def fleets_of(self, company_id: int, buyer_id: int | None) -> frozenset[str]:
         """Return the `user_fleet_id` of each fleet that a live buyer of the company belongs to."""

@@ -1,6 +1,6 @@
 """Which process listens to which vendor? One row each in `work.stream_leases`; see `adapters.providers.streams`."""
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Collection
 from typing import Any
 
 from adapters.errors import StoreError
@@ -15,9 +15,10 @@ class PostgresStreamLeases:
         self._pool = pool
         self._sql = queries("stream_leases", schemas)
 
-    async def hold(self, configuration_id: int, holder: str, seconds: float) -> bool:
-        """Take or renew a lease."""
-        return bool(await self._run(self._pool.fetchval(self._sql["hold"], configuration_id, holder, seconds)))
+    async def hold(self, configuration_ids: Collection[int], holder: str, *, seconds: float, most: int) -> frozenset[int]:
+        """Renew and take leases."""
+        rows = await self._run(self._pool.fetch(self._sql["hold"], list(configuration_ids), holder, seconds, most))
+        return frozenset(row["provider_configuration_id"] for row in rows)
 
     async def release(self, configuration_id: int, holder: str) -> None:
         """Give a lease up."""

@@ -6,7 +6,7 @@ event is handed over like a vendor's callback, so the API takes it as such; one 
 """
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 from contextlib import aclosing, asynccontextmanager, suppress
 from typing import Protocol
 
@@ -21,6 +21,9 @@ from adapters.providers.connections import Connections, UnusableConfigurationErr
 from adapters.providers.ports import Callback, EventSource, ProviderFailedError, StreamedEvent
 
 LEASE_SECONDS = 15.0
+
+STREAMS_MAX = 500
+"""Of one gateway: each is a connection and a queue. Another gateway listens to the accounts beyond."""
 
 TURN_SECONDS = 3.0
 """Between renewals: four may be lost before another gateway listens."""
@@ -51,8 +54,8 @@ class StreamLeases(Protocol):
     tests/adapters/providers/test_streams.py.
     """
 
-    async def hold(self, configuration_id: int, holder: str, seconds: float) -> bool:
-        """Take or renew a lease; False where another process holds it."""
+    async def hold(self, configuration_ids: Collection[int], holder: str, *, seconds: float, most: int) -> frozenset[int]:
+        """Renew one's own leases and take free ones, up to `most` of both; return those held."""
         ...
 
     async def release(self, configuration_id: int, holder: str) -> None:
@@ -116,24 +119,23 @@ class VendorStreams:
         sources = dict(self._sources())
         for configuration_id in self._listening.keys() - sources.keys():
             await self._stop(configuration_id)
+        held = await self._hold(sources)
         for configuration_id, (version, source) in sources.items():
-            asked_at = asyncio.get_running_loop().time()
-            try:
-                holds = await self._leases.hold(configuration_id, self._holder, LEASE_SECONDS)
-            except StoreError as error:
-                logger.info("stream.lease_unknown", configuration_id=configuration_id, reason=str(error))
-                holds = self._still_holds(configuration_id)
-            else:
-                if holds:
-                    self._held_at[configuration_id] = asked_at
-                else:
-                    self._held_at.pop(configuration_id, None)
-            await self._follow(configuration_id, version, source if holds else None)
+            await self._follow(configuration_id, version, source if configuration_id in held else None)
 
-    def _still_holds(self, configuration_id: int) -> bool:
-        """Return whether a lease runs that cannot be renewed now: once it has run out, another process may listen."""
-        held_at = self._held_at.get(configuration_id)
-        return held_at is not None and asyncio.get_running_loop().time() < held_at + LEASE_SECONDS
+    async def _hold(self, wanted: Collection[int]) -> Collection[int]:
+        """Return the leases that this process holds now, of those it wants."""
+        asked_at = asyncio.get_running_loop().time()
+        try:
+            held = await self._leases.hold(wanted, self._holder, seconds=LEASE_SECONDS, most=STREAMS_MAX)
+        except StoreError as error:
+            logger.info("stream.leases_unknown", reason=str(error))
+            # Once a lease has run out that could not be renewed, another process may listen.
+            return {one for one, held_at in self._held_at.items() if asked_at < held_at + LEASE_SECONDS}
+        self._held_at = dict.fromkeys(held, asked_at)
+        if len(held) == STREAMS_MAX < len(wanted):
+            logger.warning("stream.full", most=STREAMS_MAX, configurations=len(wanted))
+        return held
 
     def _sources(self) -> list[tuple[int, tuple[int, EventSource]]]:
         found = []

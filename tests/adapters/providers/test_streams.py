@@ -27,24 +27,39 @@ async def pool(database: str) -> AsyncIterator[Any]:
 async def test_a_lease_is_one_processs_until_it_runs_out_or_is_given_up(pool: Any) -> None:
     leases = PostgresStreamLeases(pool)
 
-    assert await leases.hold(7, "a", 60)
-    assert await leases.hold(7, "a", 60)
-    assert not await leases.hold(7, "b", 60)
-    assert await leases.hold(8, "b", 60)
+    async def hold(number: int, holder: str, seconds: float = 60) -> bool:
+        return number in await leases.hold([number], holder, seconds=seconds, most=10)
+
+    assert await hold(7, "a")
+    assert await hold(7, "a")
+    assert not await hold(7, "b")
+    assert await hold(8, "b")
     await leases.release(7, "b")
-    assert not await leases.hold(7, "b", 60)
+    assert not await hold(7, "b")
     await leases.release(7, "a")
-    assert await leases.hold(7, "b", 0)
-    assert await leases.hold(7, "a", 60)
-    assert not await leases.hold(7, "b", 60)
+    assert await hold(7, "b", 0)
+    assert await hold(7, "a")
+    assert not await hold(7, "b")
 
 
-async def test_of_many_that_ask_at_once_one_gets_the_lease(pool: Any) -> None:
+async def test_of_many_that_ask_at_once_one_gets_each_lease(pool: Any) -> None:
     leases = PostgresStreamLeases(pool)
+    asked = [[*range(20)], [*range(19, -1, -1)]]
 
-    held = await asyncio.gather(*(leases.hold(7, f"gateway {number}", 60) for number in range(8)))
+    held = await asyncio.gather(
+        *(leases.hold(asked[number % 2], f"gateway {number}", seconds=60, most=20) for number in range(8))
+    )
 
-    assert held.count(True) == 1
+    assert sorted(one for leased in held for one in leased) == [*range(20)]
+
+
+async def test_a_process_keeps_its_own_leases_before_it_takes_free_ones_and_leaves_the_rest_to_others(pool: Any) -> None:
+    leases = PostgresStreamLeases(pool)
+    assert await leases.hold([5, 6], "a", seconds=60, most=2) == {5, 6}
+
+    assert await leases.hold([*range(10)], "a", seconds=60, most=3) == {5, 6, 0}
+    assert await leases.hold([*range(10)], "b", seconds=60, most=3) == {1, 2, 3}
+    assert await leases.hold([*range(10)], "a", seconds=60, most=3) == {5, 6, 0}
 
 
 class Receiver:
