@@ -51,9 +51,9 @@ CANDIDATES = 100
 def explain(lead: str, *, at: str | None, company_id: int, from_log: bool, data_dir: Path, as_json: bool) -> None:
     """Say why a lead (id, uuid or number) is contacted when it is, and not sooner.
 
-    With --from-log the answer is proved: every decision is read from the first one on, the hash chain is checked, and the
-    whole record of the decision is shown. Where the log no longer holds the first decisions, what the rest cannot prove is
-    said.
+    With --from-log what has happened is proved: every decision is read from the first one on, the hash chain is checked, and
+    the whole record of the decision is shown. What is still to come is foreseen by the same rules, and not proved. Where the
+    log no longer holds the first decisions, what the rest cannot prove is said.
 
     Exit status: 0 with an answer, 1 where there is none or the log was changed, 2 for wrong arguments, 3 where the log no
     longer holds everything that a proof needs.
@@ -143,13 +143,14 @@ async def _proved(context: Context, row: Row, at: Instant, now: Instant) -> dict
         for fact in proof.facts
         if fact.at <= at
     ]
-    checked = {
+    checked: dict[str, Any] = {
         "topic": topic,
         "partition": partition,
         "decisions": proof.decisions,
         "chain": "unbroken",
         "begins_at": proof.begins_at,
         "missing": list(proof.gaps),
+        "until": to_rfc3339(min(at, now)),
     }
     if proof.gaps:
         return {**_unproved(row, at, proof.gaps), "facts": facts, "proof": checked}
@@ -206,5 +207,9 @@ def _show_proof(found: Mapping[str, Any], proof: Mapping[str, Any]) -> None:
         click.echo(f"  the log has deleted decisions 1 to {first - 1}: nothing shows what they were")
     elif missing:
         click.echo(f"  read from {count} decisions, the hash chain unbroken")
+    elif found["assumed"] or proof["until"] != found["at"]:
+        click.echo(
+            f"  proved until {proof['until']} from {count} decisions, the hash chain unbroken; what follows is foreseen"
+        )
     else:
         click.echo(f"  proved from {count} decisions, the hash chain unbroken")

@@ -121,7 +121,7 @@ class _Ahead(AnswerBuilder):
 
 def _as_it_is(lead: Lead, found: LeadState) -> LeadState:
     """Return the state of a lead from its entity; the facts say what it rests on."""
-    about: dict[str, Any] = {"fact": found.fact, "plan": found.plan, "flight": found.flight, "denied": found.denied}
+    about = {name: getattr(found, name) for name in ("fact", "plan", "flight", "denied", "failed")}
     if lead.status not in LIVE_STATUSES:
         return LeadState(kind="ended", status=lead.status, **about)
     if lead.flight is not None and lead.flight.asks is not None:

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
 from engine.calendar import constraint, is_open, window_set
 from engine.contact.commands.emission import CALL_NOW
@@ -19,32 +20,86 @@ from schemas.contact import Lead
 from schemas.instant import Instant
 from schemas.law import RuleRow
 from schemas.records import Schedule
-from schemas.schedule import Step
+from schemas.schedule import Step, Window
 
 STOPS = frozenset({"opt_out", "dnc", "blocked"})
 """Suppressions: ends of the person, not of the schedule."""
 
-ENDS: dict[str, str] = {
-    "success": "The schedule reached its goal",
-    "completed_converted": "The lead converted",
-    "completed_connected": "The schedule came to its end; the lead was connected",
-    "completed_attempted": "The schedule came to its end; every step was tried, nobody was connected",
-    "completed": "The schedule came to its end",
-    "expired": "The lead expired: the time to reach it was over",
-    "exceeded_max_calls": "The most attempts that the schedule allows were made",
-    "exceeded_short_calls": "The most short calls that the schedule allows were made",
-    "removed": "The lead was removed from the schedule",
-    "opt_out": "This person opted out and must not be contacted",
-    "dnc": "This person is on a do-not-call list and must not be contacted",
-    "blocked": "This person is blocked: no action is taken",
-    "failure": "No usable way to reach this lead was left",
-    "disabled": "The schedule is no longer there",
-    "too_large": "What was due is too large to be written; a dead letter says what",
-    "decision_failed": "Deciding on the lead failed for a day; dead letters say why",
-    "deleted": "The lead was deleted",
-    "sent_away": "The number of the lead was changed: it goes on under the new one",
+
+class EndText(Struct, frozen=True):
+    """Why nothing follows: said of now, of an instant that is past, and of an end that a simulation foresees."""
+
+    sentence: str
+    past: str
+    foreseen: str
+
+
+def _came(sentence: str, foreseen: str) -> EndText:
+    """Return the text of an end that is told alike of now and of the past."""
+    return EndText(sentence, sentence, foreseen)
+
+
+ENDS: dict[str, EndText] = {
+    "success": _came("The schedule reached its goal", "The schedule will have reached its goal"),
+    "completed_converted": _came("The lead converted", "The lead will have converted"),
+    "completed_connected": _came(
+        "The schedule came to its end; the lead was connected",
+        "The schedule will have come to its end; the lead is connected",
+    ),
+    "completed_attempted": _came(
+        "The schedule came to its end; every step was tried, nobody was connected",
+        "The schedule will have come to its end; every step is tried, nobody is connected",
+    ),
+    "completed": _came("The schedule came to its end", "The schedule will have come to its end"),
+    "expired": _came(
+        "The lead expired: the time to reach it was over", "The lead will have expired: the time to reach it is over then"
+    ),
+    "exceeded_max_calls": _came(
+        "The most attempts that the schedule allows were made",
+        "The most attempts that the schedule allows will have been made",
+    ),
+    "exceeded_short_calls": _came(
+        "The most short calls that the schedule allows were made",
+        "The most short calls that the schedule allows will have been made",
+    ),
+    "removed": _came("The lead was removed from the schedule", "The lead will have been removed from the schedule"),
+    "opt_out": EndText(
+        "This person opted out and must not be contacted",
+        "This person had opted out and was not to be contacted",
+        "This person will have opted out and must not be contacted",
+    ),
+    "dnc": EndText(
+        "This person is on a do-not-call list and must not be contacted",
+        "This person was on a do-not-call list and was not to be contacted",
+        "This person will be on a do-not-call list and must not be contacted",
+    ),
+    "blocked": EndText(
+        "This person is blocked: no action is taken",
+        "This person was blocked: no action was taken",
+        "This person will be blocked: no action is taken",
+    ),
+    "failure": _came("No usable way to reach this lead was left", "No usable way to reach this lead will be left"),
+    "disabled": EndText(
+        "The schedule is no longer there", "The schedule was no longer there", "The schedule will no longer be there"
+    ),
+    "too_large": EndText(
+        "What was due is too large to be written; a dead letter says what",
+        "What was due was too large to be written; a dead letter says what",
+        "What is due will be too large to be written",
+    ),
+    "decision_failed": _came(
+        "Deciding on the lead failed for a day; dead letters say why", "Deciding on the lead will have failed for a day"
+    ),
+    "deleted": _came("The lead was deleted", "The lead will have been deleted"),
+    "sent_away": EndText(
+        "The number of the lead was changed: it goes on under the new one",
+        "The number of the lead had been changed: it went on under the new one",
+        "The number of the lead will have been changed: it goes on under the new one",
+    ),
 }
 """Why nothing follows, by the status of the end."""
+
+OTHER_END = _came("The lead has ended", "The lead will have ended")
 
 
 class AnswerBuilder:
@@ -66,13 +121,12 @@ class AnswerBuilder:
         """Return the explanation of an action that is emitted in the requested minute."""
         kind = reason_texts.ACTIONS.get("callback" if _is_callback(fact) else str(fact.data.get("kind")), "an action")
         verb = "was ordered" if verdict == "acted" else "would be ordered"
-        sentence = (
-            f"{kind.capitalize()} {verb} at {self.clock(fact.at)}{_of_step(fact)}: it is due, and every rule allows it."
-        )
+        why = self._of_then("", "it is due, and every rule allows it", "it is due then, and every rule allows it")
         if verdict == "acted":
-            sentence = sentence.replace("it is due, and every rule allows it", "it was due, and every rule allowed it")
-        if fact.data.get("source") == CALL_NOW:
-            sentence = sentence.replace("it was due", "somebody asked for it")
+            why = "it was due, and every rule allowed it"
+        if verdict == "acted" and fact.data.get("source") == CALL_NOW:
+            why = "somebody asked for it, and every rule allowed it"
+        sentence = f"{kind.capitalize()} {verb} at {self.clock(fact.at)}{_of_step(fact)}: {why}."
         return self.answer_of(verdict, sentence, fact=fact, acts_at=fact.at, kind=fact.data.get("kind"))
 
     # -- not emitted --------------------------------------------------------------------------------------------------
@@ -110,40 +164,55 @@ class AnswerBuilder:
     def _over(self, found: LeadState) -> Explanation:
         status = found.status or "completed"
         since = "" if found.fact is None else f" ({self.clock(found.fact.at)})"
-        ended = ENDS.get(found.reason or "") or ENDS.get(status, "The lead has ended")
-        sentence = f"{ended}{since}; nothing follows."
+        ended = ENDS.get(found.reason or "") or ENDS.get(status, OTHER_END)
+        is_foreseen = found.fact is not None and found.fact.topic == SIMULATED
+        text = ended.foreseen if is_foreseen else self._of_then(ended.past, ended.sentence)
+        follows = self._of_then("nothing followed", "nothing follows", "nothing will follow")
+        sentence = f"{text}{since}; {follows}.{self._failed_step(found)}"
         return self.answer_of("stopped" if status in STOPS else "ended", sentence, fact=found.fact, status=status)
+
+    def _failed_step(self, found: LeadState) -> str:
+        """Return which step could not be taken, where no way to reach the lead was left."""
+        failed = found.failed
+        if found.status != "failure" or failed is None:
+            return ""
+        why = reason_texts.FAILURES.get(str(failed.data.get("reason")), str(failed.data.get("reason")))
+        return f" Step {failed.data.get('step_id')} failed at {self.clock(failed.at)}: {why}."
 
     def _running(self, found: LeadState) -> Explanation:
         flight = found.flight
         assert flight is not None  # noqa: S101 - a lead runs by an order
         kind = reason_texts.ACTIONS.get(str(flight.data.get("kind")), "an action")
-        reason = Reason(code="awaiting_outcome", sentence=f"{reason_texts.REASON_TEXTS['awaiting_outcome'].sentence}.")
-        begun = f"{kind.capitalize()}{_of_step(flight)} has been on its way since {self.clock(flight.at)}"
-        sentence = f"{begun}, and its outcome is not known yet."
-        if self.at < self.now:
-            sentence = sentence.replace("has been", "had been").replace("is not known", "was not known")
+        reason = Reason(code="awaiting_outcome", sentence=f"{self._described('awaiting_outcome')}.")
+        begun = f"{kind.capitalize()}{_of_step(flight)} {self._of_then('had', 'has')} been on its way"
+        is_open = self._of_then("was not known yet", "is not known yet")
+        sentence = f"{begun} since {self.clock(flight.at)}, and its outcome {is_open}."
         return self.answer_of("running", sentence, (reason,), fact=flight, kind=flight.data.get("kind"))
 
     def _held_back(self, found: LeadState, lead: Lead | None) -> Explanation:
         reason = Reason(
             code=found.reason or "manual_hold",
-            sentence=f"{reason_texts.describe_reason(found.reason or '', None, (), None)}.",
+            sentence=f"{self._described(found.reason or '')}.",
         )
         again = None if lead is None else lead.recheck_at or lead.disposition_due_at
-        looks = f" It is looked at again at {self.clock(again)}." if again is not None and again > self.at else ""
-        sentence = f"{reason.sentence[:-1]}; {self._it_is(self.home)}.{looks}"
+        looks = ""
+        if again is not None and again > self.at:
+            looks = f" {self._of_then('It was to be', 'It is', 'It will be')} looked at again at {self.clock(again)}."
+        lasts = self._of_then("", "", ", which is assumed to last")
+        sentence = f"{reason.sentence[:-1]}{lasts}; {self._it_is(self.home)}.{looks}"
         return self.answer_of(
             "held", sentence, (reason,), fact=found.fact, next_action_at=again, step_id=_step_of(found, lead)
         )
 
     def _between(self, found: LeadState, lead: Lead | None) -> Explanation:
         if lead is not None and lead.status == "captured":
-            sentence = (
-                "The lead is captured on an offer without a schedule: it waits for a call, and nothing is planned for it."
+            sentence = self._of_then(
+                "was captured on an offer without a schedule: it waited for a call, and nothing was planned for it",
+                "is captured on an offer without a schedule: it waits for a call, and nothing is planned for it",
             )
-            return self.answer_of("captured", sentence, fact=found.fact, status="captured")
-        return self.answer_of("not_due", f"The next step was being planned; {self._it_is(self.home)}.", fact=found.fact)
+            return self.answer_of("captured", f"The lead {sentence}.", fact=found.fact, status="captured")
+        planned = self._of_then("was being planned", "is being planned", "will be planned")
+        return self.answer_of("not_due", f"The next step {planned}; {self._it_is(self.home)}.", fact=found.fact)
 
     def _planned(self, plan: LeadFact, lead: Lead | None) -> Explanation:
         """Return the explanation of a plan: not due yet, held by rules, or due."""
@@ -167,44 +236,44 @@ class AnswerBuilder:
         action = f"{reason_texts.ACTIONS.get(name, 'the next step')}{_of_step(plan)}"
         if next_at is not None and self.at >= next_at:
             since = self.clock(next_at)
-            sentence = (
-                f"{action.capitalize()} was due since {since}; the scheduler had not acted on it yet; {self._it_is(zone)}."
-            )
+            due = self._of_then("had been due", "has been due", "will have been due")
+            acted = self._of_then("had not acted on it yet", "has not acted on it yet")
+            sentence = f"{action.capitalize()} {due} since {since}; the scheduler {acted}; {self._it_is(zone)}."
             return self.answer_of("due", sentence, zone=zone, **about)
         if base is not None and self.at < base:
             coming = f"{self._coming(action, next_at, base, reasons, zone)}; {self._it_is(zone)}."
             sentence = coming if next_at is not None else f"{coming} {self._next_try(None, zone, data, lead)}"
-            return self.answer_of("not_due", self._tense(sentence), reasons, zone=zone, **about)
+            return self.answer_of("not_due", sentence, reasons, zone=zone, **about)
         holding = tuple(reason for reason in reasons if reason.until is None or reason.until > self.at) or reasons
         sentence = f"{join_sentences(holding)}; {self._it_is(zone)}. {self._next_try(next_at, zone, data, lead)}"
         return self.answer_of("held", sentence, holding, zone=zone, **about)
 
     def _coming(self, action: str, next_at: Instant | None, base: Instant, reasons: Sequence[Reason], zone: str) -> str:
+        nothing = self._of_then("Nothing was due", "Nothing is due", "Nothing will be due")
         if next_at is None:
-            return (
-                f"Nothing is due: {action} is meant for {self.clock(base, zone)}, but {lower_first(join_sentences(reasons))}"
-            )
+            meant = self._of_then("was meant for", "is meant for")
+            return f"{nothing}: {action} {meant} {self.clock(base, zone)}, but {lower_first(join_sentences(reasons))}"
         moved = f", because {lower_first(join_sentences(reasons))}" if reasons else ""
-        return f"Nothing is due: {action} comes at {self.clock(next_at, zone)}{moved}"
+        comes = self._of_then("was planned for", "comes at", "will come at")
+        return f"{nothing}: {action} {comes} {self.clock(next_at, zone)}{moved}"
 
     def _next_try(self, next_at: Instant | None, zone: str, data: Mapping[str, Any], lead: Lead | None) -> str:
         if next_at is not None:
-            return f"Next try: {self.clock(next_at, zone)}."
+            return f"{self._of_then('The next try was planned for', 'Next try:')} {self.clock(next_at, zone)}."
         lead = lead or self.case.known.lead
         earliest = data.get("earliest")
         if earliest is not None and lead.expires_at is not None:
             expires = self.clock(lead.expires_at, zone)
-            return f"It expires at {expires}, before the next allowed time, {self.clock(earliest, zone)}."
-        return "No next try is known."
+            ends = self._of_then("It was to expire at", "It expires at", "It will expire at")
+            return f"{ends} {expires}, before the next allowed time, {self.clock(earliest, zone)}."
+        return self._of_then("No next try was known.", "No next try is known.")
 
     def _reasons(self, data: Mapping[str, Any], channel: str | None) -> tuple[Reason, ...]:
         """Return the rules that moved a plan, as its decision recorded them, in that order."""
         constraints: Sequence[Mapping[str, Any]] = data.get("constraints", ())
         if not constraints:
             codes = data.get("reasons") or ([data["waits_for"]] if data.get("waits_for") else [])
-            return tuple(
-                Reason(code=code, sentence=f"{reason_texts.describe_reason(code, None, (), channel)}.") for code in codes
-            )
+            return tuple(Reason(code=code, sentence=f"{self._described(code, channel=channel)}.") for code in codes)
         return tuple(self.reason_of(found, channel) for found in constraints)
 
     def reason_of(self, found: Mapping[str, Any], channel: str | None) -> Reason:
@@ -212,7 +281,7 @@ class AnswerBuilder:
         code, until, zone = found["code"], found.get("until"), found.get("zone")
         row = self._row(found.get("rules", ()), until, zone)
         windows = self.cadence.schedule.windows.get(channel or "", ()) if code == "preferred_window" else ()
-        sentence = reason_texts.describe_reason(code, row, row.windows if row is not None else windows, channel)
+        sentence = self._described(code, row, row.windows if row is not None else windows, channel)
         return Reason(
             code=code,
             sentence=f"{sentence}.",
@@ -241,14 +310,21 @@ class AnswerBuilder:
         """Return an instant as text, seen from the requested day, in the lead's zone or another."""
         return reason_texts.clock(at, self.at, zone or self.home)
 
-    def _it_is(self, zone: str) -> str:
-        verb = "it was" if self.at < self.now else "it is" if self.at < self.now + ANSWER_SPAN else "it will be"
-        return f"{verb} {reason_texts.time_of_day(self.at, zone)} for this lead ({zone})"
+    def _of_then(self, past: str, present: str, future: str | None = None) -> str:
+        """Return the words for the requested instant: before now, within this minute, or later."""
+        if self.at < self.now:
+            return past
+        return present if future is None or self.at < self.now + ANSWER_SPAN else future
 
-    def _tense(self, sentence: str) -> str:
-        if self.at >= self.now:
-            return sentence
-        return sentence.replace("Nothing is due:", "Nothing was due:").replace(" comes ", " came ")
+    def _described(
+        self, code: str, row: RuleRow | None = None, windows: Sequence[Window] = (), channel: str | None = None
+    ) -> str:
+        """Return the sentence of a reason, of the past where the requested instant is."""
+        return reason_texts.describe_reason(code, row, windows, channel, is_past=self.at < self.now)
+
+    def _it_is(self, zone: str) -> str:
+        time_is = self._of_then("it was", "it is", "it will be")
+        return f"{time_is} {reason_texts.time_of_day(self.at, zone)} for this lead ({zone})"
 
     def answer_of(
         self,
@@ -315,5 +391,7 @@ def lower_first(sentence: str) -> str:
     return sentence[0].lower() + sentence[1:] if sentence.partition(" ")[0] in _SMALL else sentence
 
 
-_SMALL = frozenset(text.sentence.partition(" ")[0] for text in reason_texts.REASON_TEXTS.values())
+_SMALL = frozenset(
+    sentence.partition(" ")[0] for text in reason_texts.REASON_TEXTS.values() for sentence in (text.sentence, text.past)
+)
 """The first words of the table's sentences, all common words; a sentence of a rule begins with a place."""

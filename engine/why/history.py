@@ -37,7 +37,7 @@ class LeadFact(Struct, frozen=True, kw_only=True):
 class LeadState(Struct, kw_only=True):
     """The state of a lead and the facts behind it: the last change, its plan, its command in flight.
 
-    `denied` is the step that a veto hook denied since the last action.
+    `denied` is the step that a veto hook denied since the last action, `failed` the last one that could not be taken.
     """
 
     kind: Literal["absent", "queued", "planned", "held", "running", "ending", "ended", "gone"] = "absent"
@@ -47,6 +47,7 @@ class LeadState(Struct, kw_only=True):
     status: str | None = None
     reason: str | None = None
     denied: LeadFact | None = None
+    failed: LeadFact | None = None
 
 
 def state_at(facts: Iterable[LeadFact], at: Instant) -> LeadState:
@@ -57,6 +58,8 @@ def state_at(facts: Iterable[LeadFact], at: Instant) -> LeadState:
             break
         if fact.type == "step.skipped" and fact.data.get("reason") == "veto_denied":
             found.denied = fact
+        if fact.type == "step.failed":
+            found.failed = fact
         _apply(found, fact)
     return found
 

@@ -16,133 +16,241 @@ LAW_CODES = frozenset({"quiet_hours_federal", "quiet_hours_state", "holiday", "f
 
 
 class ReasonText(Struct, frozen=True):
-    """The texts of a code: after `Waiting: `, and as a sentence without its full stop.
+    """The texts of a code: after `Waiting: `, and as a sentence without its full stop, of now and of the past.
 
     `rule` is the sentence where the rule is known: `{place}` whose rule it is, `{what}` it limits, `{hours}`, `{most}`.
     """
 
     waiting: str
     sentence: str
+    past: str
     rule: str | None = None
+    past_rule: str | None = None
 
 
 REASON_TEXTS: dict[str, ReasonText] = {
     "quiet_hours_federal": ReasonText(
         "the law allows no contact at this hour",
         "The law allows no contact at this hour",
+        "The law allowed no contact at this hour",
         "{place} allows {what} {hours}",
+        "{place} allowed {what} {hours}",
     ),
     "quiet_hours_state": ReasonText(
         "the law of the state allows no contact at this hour",
         "The law of the state allows no contact at this hour",
+        "The law of the state allowed no contact at this hour",
         "{place} allows {what} {hours}",
+        "{place} allowed {what} {hours}",
     ),
     "preferred_window": ReasonText(
         "outside the hours of the schedule",
-        "This was outside the hours of the schedule",
+        "Its time is outside the hours of the schedule",
+        "Its time was outside the hours of the schedule",
         "The schedule allows {what} {hours}",
+        "The schedule allowed {what} {hours}",
     ),
     "holiday": ReasonText(
         "a holiday",
         "It is a holiday on which no contact is allowed",
+        "It was a holiday on which no contact was allowed",
         "{place} allows no {what} on its holidays",
+        "{place} allowed no {what} on its holidays",
     ),
     "frequency_cap": ReasonText(
         "this person was contacted as often as the law allows",
         "This person was contacted as often as the law allows",
+        "This person had been contacted as often as the law allowed",
         "{place} allows {most}, and they were made",
+        "{place} allowed {most}, and they had been made",
     ),
     "min_spacing": ReasonText(
-        "the last contact was a moment ago", "The last contact with this number was too short a time ago"
+        "the last contact was a moment ago",
+        "The last contact with this number was too short a time ago",
+        "The last contact with this number had been too short a time before",
     ),
     "max_attempts_pending_outcome": ReasonText(
-        "the last allowed attempt has no outcome yet", "The last allowed attempt was made, and its outcome is not known yet"
+        "the last allowed attempt has no outcome yet",
+        "The last allowed attempt was made, and its outcome is not known yet",
+        "The last allowed attempt had been made, and its outcome was not known yet",
     ),
-    "schedule_paused": ReasonText("the schedule is paused", "The schedule is paused"),
+    "schedule_paused": ReasonText(
+        "the schedule is paused",
+        "The schedule is paused",
+        "The schedule was paused",
+    ),
     "company_holiday": ReasonText(
-        "a holiday of the company", "It is a holiday of the company, on which its schedules contact nobody"
+        "a holiday of the company",
+        "It is a holiday of the company, on which its schedules contact nobody",
+        "It was a holiday of the company, on which its schedules contacted nobody",
     ),
-    "offer_paused": ReasonText("the offer is paused", "The offer is paused"),
-    "company_paused": ReasonText("the company is paused", "The company is paused"),
+    "offer_paused": ReasonText(
+        "the offer is paused",
+        "The offer is paused",
+        "The offer was paused",
+    ),
+    "company_paused": ReasonText(
+        "the company is paused",
+        "The company is paused",
+        "The company was paused",
+    ),
     "awaiting_outcome": ReasonText(
         "the outcome of the last action is not known yet",
         "The outcome of the last action with this person is not known yet",
+        "The outcome of the last action with this person was not known yet",
     ),
-    "awaiting_disposition": ReasonText("the call has no disposition yet", "The call has no disposition yet"),
+    "awaiting_disposition": ReasonText(
+        "the call has no disposition yet",
+        "The call has no disposition yet",
+        "The call had no disposition yet",
+    ),
     "awaiting_event": ReasonText(
-        "the schedule waits for something to happen", "The schedule waits for something to happen first"
+        "the schedule waits for something to happen",
+        "The schedule waits for something to happen first",
+        "The schedule waited for something to happen first",
     ),
     "callback_pending": ReasonText(
-        "a callback was promised", "A callback was promised, and goes before the steps of the schedule"
+        "a callback was promised",
+        "A callback was promised, and goes before the steps of the schedule",
+        "A callback had been promised, and went before the steps of the schedule",
     ),
     "callback_owner_unavailable": ReasonText(
-        "the owner of the callback is not available", "The owner of the callback is not available"
+        "the owner of the callback is not available",
+        "The owner of the callback is not available",
+        "The owner of the callback was not available",
     ),
     "reply_pause": ReasonText(
-        "the person answered by text", "The person answered by text, so the schedule pauses for a while"
+        "the person answered by text",
+        "The person answered by text, so the schedule pauses for a while",
+        "The person had answered by text, so the schedule paused for a while",
     ),
     "inbound_pause": ReasonText(
-        "the person called", "The person called and was connected, so the schedule pauses for a while"
+        "the person called",
+        "The person called and was connected, so the schedule pauses for a while",
+        "The person had called and been connected, so the schedule paused for a while",
     ),
     "inbound_missed": ReasonText(
         "the person's call was not answered",
         "The call of the person was not answered; they are called back when a line is free",
+        "The call of the person had not been answered; they were to be called back when a line was free",
     ),
     "optout_review": ReasonText(
-        "somebody must read whether the person opted out", "An answer of the person may be an opt-out; somebody must read it"
+        "somebody must read whether the person opted out",
+        "An answer of the person may be an opt-out; somebody must read it",
+        "An answer of the person could be an opt-out; somebody had to read it",
     ),
-    "concurrency_cap": ReasonText("all lines are in use", "All lines to the buyers are in use"),
+    "concurrency_cap": ReasonText(
+        "all lines are in use",
+        "All lines to the buyers are in use",
+        "All lines to the buyers were in use",
+    ),
     "buyer_cap": ReasonText(
         "the caps of the buyers are used up",
         "The caps of the buyers that may take this call are used up until they are reset",
+        "The caps of the buyers that could take this call were used up until they were reset",
     ),
     "traffic_source_cap": ReasonText(
         "the caps of the traffic source are used up",
         "The caps of the traffic source of this lead are used up until they are reset",
+        "The caps of the traffic source of this lead were used up until they were reset",
     ),
     "commands_open": ReasonText(
         "as many commands are on their way as may be",
         "As many commands are on their way as may be; it goes when one of them ends",
+        "As many commands were on their way as may be; it was to go when one of them ended",
     ),
-    "rate_limited": ReasonText("calls are started as fast as allowed", "Calls are started as fast as is allowed"),
-    "no_buyer_available": ReasonText("no buyer is available", "No buyer is available to connect the call to"),
-    "no_number_available": ReasonText("no number to contact from is available", "No number to contact from is available"),
+    "rate_limited": ReasonText(
+        "calls are started as fast as allowed",
+        "Calls are started as fast as is allowed",
+        "Calls were started as fast as is allowed",
+    ),
+    "no_buyer_available": ReasonText(
+        "no buyer is available",
+        "No buyer is available to connect the call to",
+        "No buyer was available to connect the call to",
+    ),
+    "no_number_available": ReasonText(
+        "no number to contact from is available",
+        "No number to contact from is available",
+        "No number to contact from was available",
+    ),
     "window_never_open": ReasonText(
         "the schedule is never open at an hour that the law allows",
         "The hours of the schedule never meet those that the law allows where this lead may be",
+        "The hours of the schedule never met those that the law allowed where this lead could be",
     ),
     "timezone_unknown": ReasonText(
         "nothing tells in which time zone it is; give it a time zone or a zip code",
         "Nothing tells in which time zone this lead is; give it a time zone or a zip code",
+        "Nothing told in which time zone this lead was",
     ),
-    "consent_missing": ReasonText("there is no consent", "There is no consent to contact this person"),
+    "consent_missing": ReasonText(
+        "there is no consent",
+        "There is no consent to contact this person",
+        "There was no consent to contact this person",
+    ),
     "rnd_pending": ReasonText(
-        "it is being checked whether the number has a new owner", "It is being checked whether the number has a new owner"
+        "it is being checked whether the number has a new owner",
+        "It is being checked whether the number has a new owner",
+        "It was being checked whether the number had a new owner",
     ),
     "suppression_lookup_failed": ReasonText(
-        "the do-not-call list did not answer", "The do-not-call list did not answer, and no contact is made without it"
+        "the do-not-call list did not answer",
+        "The do-not-call list did not answer, and no contact is made without it",
+        "The do-not-call list had not answered, and no contact is made without it",
     ),
-    "provider_backoff": ReasonText("the provider does not answer", "The provider does not answer"),
+    "provider_backoff": ReasonText(
+        "the provider does not answer",
+        "The provider does not answer",
+        "The provider did not answer",
+    ),
     "move_loop_guard": ReasonText(
         "it loops through steps or schedules",
         "The lead went through too many steps or schedules at once and is held back; look for a loop",
+        "The lead had gone through too many steps or schedules at once and was held back",
     ),
     "veto_asked": ReasonText(
         "another system is asked whether it may go on",
         "Another system is asked by its subscription whether this action may be taken",
+        "Another system had been asked by its subscription whether this action could be taken",
     ),
     "veto_unanswered": ReasonText(
         "the system that is asked first does not answer",
         "The system that a subscription asks first did not answer, and nothing is done without it",
+        "The system that a subscription asks first had not answered, and nothing is done without it",
     ),
-    "veto_denied": ReasonText("another system denied it", "The system that a subscription asks first denied this action"),
-    "manual_hold": ReasonText("it is held by hand", "This lead is held by hand"),
+    "veto_denied": ReasonText(
+        "another system denied it",
+        "The system that a subscription asks first denied this action",
+        "The system that a subscription asks first had denied this action",
+    ),
+    "manual_hold": ReasonText(
+        "it is held by hand",
+        "This lead is held by hand",
+        "This lead was held by hand",
+    ),
     "decision_failed": ReasonText(
-        "deciding on it failed", "Deciding on this lead failed; it is tried again, and a dead letter says what happened"
+        "deciding on it failed",
+        "Deciding on this lead failed; it is tried again, and a dead letter says what happened",
+        "Deciding on this lead had failed; it was to be tried again, and a dead letter says what happened",
     ),
-    "expires_first": ReasonText("it expires before the step is due", "The lead expires before the step is due"),
+    "expires_first": ReasonText(
+        "it expires before the step is due",
+        "The lead expires before the step is due",
+        "The lead was to expire before the step was due",
+    ),
 }
 """The text of every code of `status_wait` and of reasons."""
+
+FAILURES: dict[str, str] = {
+    "no_address": "the lead has no number or address for it",
+    "opted_out_of_channel": "the person opted out of its channel",
+    "channel_disabled": "its channel is closed for the person",
+    "no_webhook": "its webhook is no longer there",
+    "too_large": "the message is too large",
+    "token_missing": "a token of its text has no value",
+}
+"""Why a step could not be taken: the `reason` of `step.failed`."""
 
 WHAT: dict[str, str] = {"call": "calls", "sms": "texts", "email": "e-mails"}
 """What a rule limits, by channel."""
@@ -174,20 +282,23 @@ def describe_wait(code: str | None) -> str:
     return code if words is None else words.waiting
 
 
-def describe_reason(code: str, row: RuleRow | None, windows: Iterable[Window], channel: str | None) -> str:
+def describe_reason(
+    code: str, row: RuleRow | None, windows: Iterable[Window], channel: str | None, *, is_past: bool = False
+) -> str:
     """Return the sentence of a code without its stop: with the rule where it is known; `windows` are the hours it leaves."""
     words = REASON_TEXTS.get(code)
     if words is None:
-        return f"It is held back ({code})"
+        return f"It {'was' if is_past else 'is'} held back ({code})"
+    sentence, rule = (words.past, words.past_rule) if is_past else (words.sentence, words.rule)
     hours = hours_text(windows)
-    if words.rule is None or (row is None and code in LAW_CODES) or (not hours and "{hours}" in words.rule):
-        return words.sentence
-    if "{most}" in words.rule and (row is None or row.cap is None):
-        return words.sentence
+    if rule is None or (row is None and code in LAW_CODES) or (not hours and "{hours}" in rule):
+        return sentence
+    if "{most}" in rule and (row is None or row.cap is None):
+        return sentence
     what = WHAT.get(channel or "", "contacts")
     place = "The law" if row is None else describe_jurisdiction(row)
     most = "" if row is None or row.cap is None else cap_text(row.cap)
-    return words.rule.format(place=place, what=what, hours=hours, most=most)
+    return rule.format(place=place, what=what, hours=hours, most=most)
 
 
 def describe_jurisdiction(row: RuleRow) -> str:

@@ -123,6 +123,27 @@ async def test_the_proof_of_a_lead_that_was_not_there_yet_shows_no_record(
     assert shown[-1].endswith("the hash chain unbroken")
 
 
+async def test_only_what_has_happened_is_called_proved(
+    company: Any,  # noqa: F811
+    answer_to: Any,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    lead = await submitted(company)
+    created_at = datetime.fromisoformat(lead["created_at"])
+
+    async def said(moment: datetime) -> str:
+        found = await answer_to(lead["uuid"], at=from_datetime(moment), from_log=True)
+        capsys.readouterr()  # what was logged meanwhile
+        _show(found)
+        return capsys.readouterr().out
+
+    past, future = await said(created_at + timedelta(milliseconds=1)), await said(created_at + timedelta(hours=1))
+    assert "Nothing was due: an e-mail (step mail-1) was planned for" in past
+    assert re.search(r"^  proved from \d+ decisions, the hash chain unbroken$", past, re.MULTILINE), past
+    assert "Nothing will be due: an e-mail (step mail-1) will come at" in future
+    assert re.search(r"^  proved until \S+Z from \d+ decisions, .*; what follows is foreseen$", future, re.MULTILINE), future
+
+
 @asynccontextmanager
 async def asked_over_the_log_server(town: Any, company: Any, folder: Path) -> AsyncIterator[Any]:  # noqa: F811
     """Yield what runs a command beside the deployment and returns its exit status and its output."""

@@ -234,7 +234,7 @@ def test_a_callback_goes_before_the_step_and_is_explained_as_such() -> None:
     assert answer.next_action_at == at("2026-03-08 08:00")
     assert verdict_and_sentence(world.why(at("2026-03-08 08:00"))) == (
         "would_act",
-        "A promised call would be ordered at Sun 8:00: it is due, and every rule allows it.",
+        "A promised call would be ordered at Sun 8:00: it is due then, and every rule allows it.",
     )
 
 
@@ -287,7 +287,10 @@ def story() -> ExplainedWorld:
         (
             "2026-07-15 23:00",
             "held",
-            f"{FLORIDA}; it was 23:00 for this lead (America/New_York). Next try: Thu 8:00. It was acted on at Thu 8:00.",
+            (
+                "Florida allowed calls from 8:00 to 20:00; it was 23:00 for this lead (America/New_York). "
+                "The next try was planned for Thu 8:00. It was acted on at Thu 8:00."
+            ),
         ),
         (
             "2026-07-16 08:00",
@@ -297,14 +300,18 @@ def story() -> ExplainedWorld:
         (
             "2026-07-16 09:00",
             "not_due",
-            "Nothing was due: a call (step call-1) came at Thu 10:01; it was 9:00 for this lead (America/New_York).",
+            "Nothing was due: a call (step call-1) was planned for Thu 10:01; it was 9:00 for this lead (America/New_York).",
         ),
         (
             "2026-07-16 10:20",
             "running",
             "A call (step call-1) had been on its way since Thu 10:01, and its outcome was not known yet.",
         ),
-        ("2026-07-18 12:00", "stopped", "This person opted out and must not be contacted (Thu 10:31); nothing follows."),
+        (
+            "2026-07-18 12:00",
+            "stopped",
+            "This person had opted out and was not to be contacted (Thu 10:31); nothing followed.",
+        ),
     ],
 )
 def test_a_past_instant_is_answered_from_what_was_decided_then(
@@ -350,12 +357,74 @@ def test_an_overdue_lead_was_due() -> None:
     world.submit()
     world.now += 3 * HOUR
     answer = world.why(world.now - HOUR)
-    due = "A call (step call-1) was due since Wed 13:00; the scheduler had not acted on it yet"
+    due = "A call (step call-1) had been due since Wed 13:00; the scheduler had not acted on it yet"
     assert verdict_and_sentence(answer) == ("due", f"{due}; it was 14:00 for this lead (America/New_York).")
     assert world.why().sentence.endswith("It has been due since Wed 13:00: the scheduler has not acted on it yet.")
 
 
+def test_a_lead_that_was_paused_then_is_told_of_in_the_past() -> None:
+    world = asked(CALL, paused=True)
+    world.submit()
+    world.wait(3_600)
+    assert verdict_and_sentence(world.why(NOON + MINUTE)) == (
+        "held",
+        "The schedule was paused; it was 12:01 for this lead (America/New_York).",
+    )
+
+
+def test_hours_and_expiry_that_were_planned_then_are_told_of_in_the_past() -> None:
+    world = asked(CALL, now="2026-07-15 22:00", hours_to_expire=5)
+    world.submit()
+    world.wait_until(at("2026-07-17 12:00"))
+    assert world.why(at("2026-07-15 23:00")).sentence == (
+        "US federal law allowed calls from 8:00 to 21:00; it was 23:00 for this lead (America/New_York). "
+        "It was to expire at Thu 3:00, before the next allowed time, Thu 8:00."
+    )
+
+
+def test_a_lead_that_no_step_can_reach_names_the_step_and_why() -> None:
+    world = asked({"id": "mail-1", "kind": "email", "subject": "Hi", "template": "Hello"})
+    world.submit(email=None)
+    assert verdict_and_sentence(world.why()) == (
+        "ended",
+        (
+            "No usable way to reach this lead was left (Wed 12:00); nothing follows. "
+            "Step mail-1 failed at Wed 12:00: the lead has no number or address for it."
+        ),
+    )
+
+
 # -- the future --------------------------------------------------------------------------------------------------------
+
+
+def test_what_is_to_come_is_told_of_in_the_future() -> None:
+    world = asked(wait("3h"), TEXT)
+    world.submit()
+    assert world.why(NOON + HOUR).sentence.startswith(
+        "Nothing will be due: a text (step text-1) will come at Wed 15:00; it will be"
+    )
+    end = world.why(NOON + DAY)
+    assert (end.verdict, end.decision) == ("ended", None)
+    assert end.sentence.startswith("The schedule will have come to its end")
+    assert end.sentence.endswith("nothing will follow.")
+
+
+def test_what_holds_a_lead_now_is_assumed_to_last() -> None:
+    world = asked(CALL, paused=True)
+    world.submit()
+    assert verdict_and_sentence(world.why(NOON + HOUR)) == (
+        "held",
+        "The schedule is paused, which is assumed to last; it will be 13:00 for this lead (America/New_York).",
+    )
+
+
+def test_an_end_that_has_come_is_followed_by_nothing_later() -> None:
+    world = asked(TEXT)
+    world.submit()
+    world.outcome("delivered")
+    assert world.why(NOON + DAY).sentence == (
+        "The schedule came to its end; every step was tried, nobody was connected (Wed 12:00); nothing will follow."
+    )
 
 
 def test_ended_and_captured_leads_say_so() -> None:

@@ -106,3 +106,20 @@ def test_a_cap_says_what_it_counts() -> None:
     assert cap_text(CapRow(count=3, period="24h", unit="person", counts=("call", "sms"))) == (
         "3 calls and texts in 24h to one number"
     )
+
+
+PRESENT = re.compile(r"\b(?:is|are|has|have|waits|allows|allow|pauses|goes)\b")
+OF_ALL_TIMES = (
+    "no contact is made without it", "nothing is done without it", "as fast as is allowed", "were to be called back when",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("code", REASON_TEXTS)
+def test_what_was_is_said_in_the_past_tense(code: str) -> None:
+    text = REASON_TEXTS[code]
+    for said in (text.past, text.past_rule or ""):
+        rest = said
+        for phrase in OF_ALL_TIMES:
+            rest = rest.replace(phrase, "")
+        assert not PRESENT.search(rest), said
+    assert (text.rule is None) == (text.past_rule is None)
