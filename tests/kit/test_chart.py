@@ -21,6 +21,7 @@ TRIAL = CHART / "examples" / "trial.yaml"
 MAIL = CHART / "examples" / "mail.yaml"
 PRODUCTION = CHART / "examples" / "production.yaml"
 OAUTH = CHART / "examples" / "oauth.yaml"
+PROVIDERS = CHART / "examples" / "providers.yaml"
 
 Manifest = dict[str, Any]
 
@@ -73,7 +74,8 @@ def test_nothing_starts_until_brokers_secret_and_gateways_are_typed(values: tupl
         ("{channels: [call]}", "sandbox"),
         ("{channels: [fax], sandbox: []}", "value must be one of 'call', 'sms', 'email', 'webhook'"),
         ("{channels: [webhook], sandbox: [call]}", "the sandbox names call, which is none of its channels"),
-        ("{channels: [email], sandbox: []}", "serves email: set smtp.host"),
+        ("{channels: [email], sandbox: []}", "serves email: set smtp.host, or name smtp among its providers"),
+        ("{channels: [call], sandbox: [], providers: [twilio]}", "has providers: set publicUrl"),
     ],
 )
 def test_a_gateway_that_is_half_typed_is_refused(tmp_path: Path, gateway: str, sentence: str) -> None:
@@ -224,6 +226,19 @@ def test_each_group_of_gateways_serves_its_own_channels() -> None:
         "crm-gateway-hooks": (("webhook",), (), None),
         "crm-gateway-rehearsal": (("call", "sms"), ("call", "sms"), None),
     }
+
+
+def test_gateways_of_companies_with_mail_accounts_of_their_own_need_no_mail_server() -> None:
+    deployments = of_kind(rendered("-f", PROVIDERS), "Deployment")
+    gateway = started("gateway", environ(deployments["crm-gateway-calls"]))
+    assert (gateway.providers, gateway.smtp_host) == (("twilio", "smtp"), None)
+
+
+@pytest.mark.parametrize("example", [PRODUCTION, PROVIDERS])
+def test_api_and_gateways_know_where_the_internet_reaches_the_api(example: Path) -> None:
+    for name, manifest in of_kind(rendered("-f", example), "Deployment").items():
+        [role] = container(manifest)["args"]
+        assert started(role, environ(manifest)).public_url == "https://leads.example.com", name
 
 
 def test_only_the_named_peers_reach_a_port_and_the_health_port_none_by_default() -> None:

@@ -43,6 +43,12 @@ def test_every_role_starts_with_the_variables_and_secrets_that_it_gets(tmp_path:
         assert service["depends_on"].keys() == {"topics", "migrate"}
 
 
+@pytest.mark.parametrize("address", ["", "https://leads.example.com"])
+def test_api_and_gateway_know_where_the_internet_reaches_the_api(address: str) -> None:
+    found = services(LEADCLOCK_PUBLIC_URL=address)
+    assert {found[role]["environment"]["LEADCLOCK_PUBLIC_URL"] for role in ("api", "gateway")} == {address}
+
+
 def test_the_gateway_has_longer_to_end_than_it_waits_for_its_providers() -> None:
     gateway = services()["gateway"]
     assert gateway["environment"]["LEADCLOCK_DRAIN_SECONDS"] == "900"

@@ -32,15 +32,22 @@ app.kubernetes.io/component: {{ .name }}
 {{- fail (printf "gateways.%s: the sandbox names %s, which is none of its channels" $name $channel) }}
 {{- end }}
 {{- end }}
-{{- if has "email" $gateway.channels }}
-{{- $_ := required (printf "gateways.%s serves email: set smtp.host" $name) $.Values.smtp.host }}
+{{- $providers := $gateway.providers | default list }}
+{{- if and (has "email" $gateway.channels) (or $.Values.smtp.host (not (has "smtp" $providers))) }}
+{{- $_ := required (printf "gateways.%s serves email: set smtp.host, or name smtp among its providers for the mail accounts of companies" $name) $.Values.smtp.host }}
 {{- $_ := required (printf "gateways.%s serves email: set smtp.from" $name) $.Values.smtp.from }}
+{{- end }}
+{{- if and $providers (not $.Values.publicUrl) }}
+{{- fail (printf "gateways.%s has providers: set publicUrl, where their vendors reach the API" $name) }}
 {{- end }}
 {{- end }}
 {{- end }}
 
 {{/* The variables of every process. */}}
 {{- define "leadclock.env" -}}
+{{- if .Values.publicUrl }}
+- {name: LEADCLOCK_PUBLIC_URL, value: {{ .Values.publicUrl | quote }}}
+{{- end }}
 - {name: LEADCLOCK_KAFKA_BOOTSTRAP, value: {{ .Values.kafka.bootstrap | quote }}}
 - {name: LEADCLOCK_KAFKA_SECURITY, value: {{ .Values.kafka.security | quote }}}
 {{- if contains "SASL" .Values.kafka.security }}
@@ -241,8 +248,11 @@ spec:
 {{- if .gateway.sandbox }}
 - {name: LEADCLOCK_SANDBOX, value: {{ join "," .gateway.sandbox | quote }}}
 {{- end }}
+{{- if .gateway.providers }}
+- {name: LEADCLOCK_PROVIDERS, value: {{ join "," .gateway.providers | quote }}}
+{{- end }}
 - {name: LEADCLOCK_DRAIN_SECONDS, value: {{ .root.Values.drainSeconds | quote }}}
-{{- if has "email" .gateway.channels }}
+{{- if and (has "email" .gateway.channels) .root.Values.smtp.host }}
 {{- with .root.Values.smtp }}
 - {name: LEADCLOCK_SMTP_HOST, value: {{ .host | quote }}}
 - {name: LEADCLOCK_SMTP_PORT, value: {{ .port | quote }}}
