@@ -46,12 +46,20 @@ def api_option(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def ask_api(
-    ask: Callable[[httpx.AsyncClient], Awaitable[T]], *, api_url: str | None = None, key_file: Path | None, data_dir: Path
+    ask: Callable[[httpx.AsyncClient], Awaitable[T]],
+    *,
+    api_url: str | None = None,
+    key_file: Path | None,
+    data_dir: Path,
+    elsewhere: str | None = None,
 ) -> T:
-    """Return what `ask` does with a client of the API. Raises `click.ClickException` where the API does not answer."""
+    """Return what `ask` does with a client of the API. Raises `click.ClickException` where the API does not answer.
+
+    `elsewhere`: see `find_running`.
+    """
     if api_url is not None and key_file is None:
         raise click.UsageError("--api needs --key: a file that `leadclock keys create --json` wrote")
-    base_url = find_running(data_dir).api_url if api_url is None else api_url
+    base_url = find_running(data_dir, elsewhere=elsewhere).api_url if api_url is None else api_url
     auth = _demo_key(data_dir) if key_file is None else _read_key(key_file)
 
     async def asking() -> T:

@@ -9,7 +9,7 @@ import httpx
 import msgspec
 
 from adapters.cli.api_client import api_option, ask_api
-from adapters.cli.deployment import option
+from adapters.cli.deployment import BY_ADDRESS, option
 from adapters.cli.failures import report_errors
 from adapters.company_file.api import CompanyApi
 from adapters.company_file.apply import apply as write_changes
@@ -41,7 +41,9 @@ def export(  # noqa: PLR0917 - one parameter per option, given by name
     output: Path | None, assign: bool, api_url: str | None, key_file: Path | None, data_dir: Path, as_json: bool
 ) -> None:
     """Write the company's records as YAML, or JSON with --json: no ids, tokens, keys, secrets, usage or times."""
-    document, left_out = ask_api(partial(_exported, assign=assign), api_url=api_url, key_file=key_file, data_dir=data_dir)
+    document, left_out = ask_api(
+        partial(_exported, assign=assign), api_url=api_url, key_file=key_file, data_dir=data_dir, elsewhere=BY_ADDRESS
+    )
     text = write_document(document, as_json=as_json)
     if output is None:
         click.echo(text, nl=False)
@@ -77,7 +79,7 @@ def diff(file: Path, api_url: str | None, key_file: Path | None, data_dir: Path,
     async def compared(client: httpx.AsyncClient) -> FileDifference:
         return (await _compared(CompanyApi(client), document))[0]
 
-    found = ask_api(compared, api_url=api_url, key_file=key_file, data_dir=data_dir)
+    found = ask_api(compared, api_url=api_url, key_file=key_file, data_dir=data_dir, elsewhere=BY_ADDRESS)
     _show(found, as_json=as_json)
     if found.changes:
         raise click.exceptions.Exit(1)
@@ -104,7 +106,7 @@ def apply(  # noqa: PLR0917 - one parameter per option, given by name
         await write_changes(api, found, row, known, lambda place: click.echo(f"written: {place}", err=True))
         return len(found.changes)
 
-    count = ask_api(applied, api_url=api_url, key_file=key_file, data_dir=data_dir)
+    count = ask_api(applied, api_url=api_url, key_file=key_file, data_dir=data_dir, elsewhere=BY_ADDRESS)
     click.echo(f"{count} changes made" if count else "nothing to change", err=True)
 
 

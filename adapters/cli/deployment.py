@@ -50,6 +50,10 @@ def _remember(context: click.Context, _parameter: click.Parameter, value: Choice
     context.meta[TYPED] = value or typed
 
 
+BY_SETTINGS = "for a deployment that runs elsewhere, set LEADCLOCK_KAFKA_BOOTSTRAP and LEADCLOCK_POSTGRES_DSN"
+BY_ADDRESS = "for a deployment that runs elsewhere, type --api with the address of its API, and --key"
+
+
 def _typed() -> Choice | None:
     """Return the deployment that was typed: `--data-dir` names an `up` as well. Raises `click.UsageError`."""
     context = click.get_current_context()
@@ -82,7 +86,7 @@ def resolve_settings(data_dir: Path) -> Settings:
         )
     if typed == "env" and not has_own:
         require(own, "kafka_bootstrap", "postgres_dsn")
-    return own if has_own else load(environ=find_running(data_dir, or_elsewhere=True).environment)
+    return own if has_own else load(environ=find_running(data_dir, elsewhere=BY_SETTINGS).environment)
 
 
 def _described(settings: Settings) -> str:
@@ -93,22 +97,18 @@ def _described(settings: Settings) -> str:
     return ", ".join(parts)
 
 
-def find_running(data_dir: Path, *, or_elsewhere: bool = False) -> Running:
+def find_running(data_dir: Path, *, elsewhere: str | None = None) -> Running:
     """Return the `up` that runs in a folder, and report it. Raises `SettingsError` where none runs.
 
-    `or_elsewhere`: the command works with settings of the environment as well.
+    `elsewhere` says how the command works with a deployment that is no `up`; None: not at all.
     """
     if _typed() == "env":
         raise click.UsageError("this command works with an `up` only; --deployment env has no effect on it")
     found = running(data_dir)
     if found is None:
+        only, other = (", and this command works with one only", "") if elsewhere is None else ("", f"; {elsewhere}")
         cure = "start one with `leadclock up`, or name its folder with --data-dir"
-        raise SettingsError(
-            f"no `leadclock up` runs in {data_dir}: {cure}; for a deployment that runs elsewhere, set "
-            "LEADCLOCK_KAFKA_BOOTSTRAP and LEADCLOCK_POSTGRES_DSN"
-            if or_elsewhere
-            else f"no `leadclock up` runs in {data_dir}, and this command works with one only: {cure}"
-        )
+        raise SettingsError(f"no `leadclock up` runs in {data_dir}{only}: {cure}{other}")
     report_running(found)
     return found
 

@@ -14,7 +14,7 @@ import httpx
 import msgspec
 
 from adapters.cli.api_client import api_option, ask_api
-from adapters.cli.deployment import ID, option, resolve_settings, run
+from adapters.cli.deployment import BY_ADDRESS, ID, option, resolve_settings, run
 from adapters.cli.failures import report_errors
 from adapters.cli.preview import SVG_FILE, RefusedPreview, read_question, show_forecast, with_hours, write_preview_picture
 from adapters.cli.records import find_record, missing, schedules, shown_record
@@ -117,7 +117,7 @@ def publish(  # noqa: PLR0917 - one parameter per option, given by name
     if read_id(reference) is None:
         raise click.BadParameter(f"{reference} is neither an id nor a uuid", param_hint="ID")
     ask = partial(publish_draft, reference=reference, migrate=migrate)
-    before, after = ask_api(ask, api_url=api_url, key_file=key_file, data_dir=data_dir)
+    before, after = ask_api(ask, api_url=api_url, key_file=key_file, data_dir=data_dir, elsewhere=BY_ADDRESS)
     if as_json:
         click.echo(msgspec.json.encode({"schedule": after}))
     elif before["version"] == after["version"]:

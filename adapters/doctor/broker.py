@@ -26,6 +26,12 @@ REFUSAL_SECONDS = 1.0
 
 BROKERS_WANTED = 3
 
+CREATE_TOPICS = "leadclock topics create"
+"""The cure of missing topics; what is read from them cannot be looked at before."""
+
+MISSING = ("partitions", "0")
+"""How a topic differs that does not exist."""
+
 
 async def check_brokers(context: Context) -> list[Finding]:
     """Look at the brokers and at the copies of each topic. Raises `LogError` where no broker answers."""
@@ -77,7 +83,11 @@ def _listed(names: Sequence[str], *, shown: int = 5) -> str:
 
 async def check_topics(context: Context) -> list[Finding]:
     """Compare the topics and brokers with what this release needs. Raises `LogError`."""
-    return [_drift(drift) for drift in await compare(context)] or [ok("topics", "as this release needs them")]
+    drifts = await compare(context)
+    missing = [drift.topic for drift in drifts if (drift.setting, drift.found) == MISSING]
+    absent = [failure("topics", f"missing: {_listed(missing)}", CREATE_TOPICS)] if missing else []
+    different = [_drift(drift) for drift in drifts if drift.topic not in missing]
+    return [*absent, *different] or [ok("topics", "as this release needs them")]
 
 
 def _drift(drift: Drift) -> Finding:

@@ -82,7 +82,8 @@ async def read_serving(dsn: str) -> Serving:
 
 
 async def check_channels(context: Context, serving: Serving) -> list[Finding]:
-    """Judge which channels gateways have served within a day, and by what."""
+    """Judge which channels gateways have served within a day, by what, and which ones are missing. Raises `LogError`."""
+    await context.rules.refresh()
     deployment = context.rules.deployment
     is_demo = deployment is not None and deployment.is_demo
     findings = []
@@ -93,9 +94,13 @@ async def check_channels(context: Context, serving: Serving) -> list[Finding]:
         found = f"served by the sandbox, which reaches no real person: {', '.join(serving.sandbox)}"
         cure = "expected in a trial; else take these channels off LEADCLOCK_SANDBOX"
         findings.append(ok("channels", found) if is_demo else warning("channels", found, cure))
-    if idle := [channel for channel in CHANNELS if channel not in serving.channels]:
-        found = f"no gateway has served {', '.join(idle)} within a day: schedules with such steps cannot be published"
-        findings.append(warning("channels", found, "start `leadclock gateway` with a provider for them, if you need them"))
+    idle = [channel for channel in CHANNELS if channel not in serving.channels]
+    wanted = {kind for _, kind in _steps(context.rules.rules)}
+    if missed := [channel for channel in idle if channel in wanted or not serving.channels]:
+        found = f"no gateway has served {', '.join(missed)} within a day: schedules with such steps cannot be published"
+        findings.append(warning("channels", found, "start `leadclock gateway` with a provider for them"))
+    elif idle:
+        findings.append(ok("channels", f"no schedule has a step on one that no gateway serves: {', '.join(idle)}"))
     return findings
 
 
@@ -157,14 +162,13 @@ async def check_numbers(context: Context) -> list[Finding]:
 
 def _contacting(rules: Rules) -> set[tuple[int, str]]:
     """Return the companies that have a live schedule with steps that call or text, and which."""
-    return set(_steps(rules))
+    return {(company_id, kind) for company_id, kind in _steps(rules) if kind in CAPABILITIES}
 
 
 def _steps(rules: Rules) -> Iterator[tuple[int, str]]:
+    """Yield the kind of each step of each live schedule, with its company."""
     for record in rules.of_type("schedule"):
         body = body_of(record)
         if isinstance(body, Schedule) and not body.paused:
             for step in body.steps:
-                kind = KIND_OF_STEP.get(type(step), "")
-                if kind in CAPABILITIES:
-                    yield record.company_id, kind
+                yield record.company_id, KIND_OF_STEP.get(type(step), "")

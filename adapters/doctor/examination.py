@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from functools import partial
 
 from adapters.doctor.broker import (
+    CREATE_TOPICS,
     check_broker_clock,
     check_brokers,
     check_certificates,
@@ -87,9 +88,20 @@ async def _examine_broker(settings: Settings, serving: Serving, *, has_database:
             yield finding
         if is_away:
             return
-        for check, work in _of_context(context, serving, has_database=has_database).items():
-            for finding in await _caught(check, work):
-                yield finding
+        async for finding in _examine_topics(context, serving, has_database=has_database):
+            yield finding
+
+
+async def _examine_topics(context: Context, serving: Serving, *, has_database: bool) -> AsyncIterator[Finding]:
+    """Yield what topics are like, and what they hold; only the first where one is missing."""
+    found = await _caught("topics", partial(check_topics, context))
+    for finding in found:
+        yield finding
+    if any(finding.cure == CREATE_TOPICS for finding in found):
+        return
+    for check, work in _of_context(context, serving, has_database=has_database).items():
+        for finding in await _caught(check, work):
+            yield finding
 
 
 async def _brokers(context: Context) -> list[Finding]:
@@ -108,9 +120,8 @@ async def _caught(check: str, work: Work) -> list[Finding]:
 
 
 def _of_context(context: Context, serving: Serving, *, has_database: bool) -> dict[str, Work]:
-    """Return the examinations that ask the brokers; the identity comes before what depends on it."""
+    """Return the examinations that read topics; the identity comes before what depends on it."""
     works: dict[str, Work] = {
-        "topics": partial(check_topics, context),
         "identity": partial(check_identity, context, with_database=has_database),
         "clock and broker": partial(check_broker_clock, context),
         "numbers": partial(check_numbers, context),

@@ -5,7 +5,7 @@ Every topic, also Kafka's own, has three replicas of which two acknowledge, so t
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 
 from msgspec import Struct
@@ -60,7 +60,11 @@ class ClusterNode(ManagedKafka):
 
 @contextlib.asynccontextmanager
 async def managed_cluster(
-    data_dir: Path, *, brokers: int = BROKERS, heap_mib: int = HEAP_MIB
+    data_dir: Path,
+    *,
+    brokers: int = BROKERS,
+    heap_mib: int = HEAP_MIB,
+    make_node: Callable[..., ClusterNode] = ClusterNode,
 ) -> AsyncIterator[list[ClusterNode]]:
     """Run a fresh cluster in `data_dir`; raise JarsUnavailableError where this machine has no Java or no jars."""
     java = await asyncio.to_thread(find_java)
@@ -69,7 +73,7 @@ async def managed_cluster(
     addresses = [NodeAddress(number + 1, (ports[2 * number], ports[2 * number + 1])) for number in range(brokers)]
     cluster_id = new_cluster_id()
     nodes = [
-        ClusterNode(
+        make_node(
             data_dir / f"kafka-{address.node_id}",
             java=java,
             jars=jars,

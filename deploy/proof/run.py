@@ -124,11 +124,16 @@ def _add_roles(plan: KillPlan, deployment: ProcessGroup) -> list[str]:
     return schedulers
 
 
-async def recount(context: Context, accepted: Accepted, statuses: Mapping[str, int]) -> tuple[list[VerdictRow], Evidence]:
-    """Compare what was accepted with what is left, and with which status each role ended."""
+async def recount(
+    context: Context, accepted: Accepted, statuses: Mapping[str, int], *, over_http: int = 0
+) -> tuple[list[VerdictRow], Evidence]:
+    """Compare what was accepted with what is left, and with which status each role ended.
+
+    `over_http` more leads came another way.
+    """
     settings = context.settings
     found = await gather(context)
-    rows = judge(accepted, found, settings.topic_prefix, context.clock.now())
+    rows = judge(accepted, found, settings.topic_prefix, context.clock.now(), over_http=over_http)
     differences = await projection_differences(settings.postgres_dsn, found.contacts)
     rows.append(none("rows that are not the fold", differences))
     rows.append(none("roles that did not end in order", (f"{name}: {code}" for name, code in statuses.items() if code)))

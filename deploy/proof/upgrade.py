@@ -1,8 +1,9 @@
 """`python -m deploy.proof.upgrade`: is anything lost or doubled while two releases run side by side under load?
 
-A deployment of a former commit works on leads; then each process is replaced by one of this code, `accounts` last, as the
-page about upgrading says. In the middle a process of each release is killed, so that partitions pass from one release to the
-other in both directions. Afterwards everything is counted, and this code verifies the audit. Exit status 0 or 1.
+A deployment of a former commit works on leads that come over Kafka and over HTTP, and tells a subscription of each. Then
+each process is replaced by one of this code, `accounts` last, as the page about upgrading says. In the middle a process of
+each release is killed, so that partitions pass from one release to the other in both directions. Afterwards everything is
+counted, and this code verifies the audit. Exit status 0 or 1.
 """
 
 import asyncio
@@ -12,9 +13,10 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Coroutine, Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import click
 from msgspec import Struct
@@ -26,6 +28,7 @@ from adapters.local.process import LOCALHOST, LocalServerError
 from adapters.roles.context import Context, open_context
 from adapters.roles.record_client import RecordNotCreatedError
 from adapters.settings import Settings
+from deploy.proof.clients import EVENT, EventReceiver, LeadClient, event_receiver
 from deploy.proof.company import make_company
 from deploy.proof.load import post
 from deploy.proof.processes import DeploymentError, ProcessGroup
@@ -34,7 +37,7 @@ from deploy.proof.rest import NoRestError, until_at_rest
 from deploy.proof.run import audit, recount
 from deploy.proof.servers import own_servers
 from deploy.proof.submissions import SentSubmission, submissions
-from deploy.proof.verdict import Accepted, VerdictRow, table
+from deploy.proof.verdict import Accepted, VerdictRow, row, table
 from engine.decision_rules import VERSION, VERSIONS
 from engine.partition.ports import LogError
 from schemas.topics import LEADS_INBOX
@@ -46,11 +49,13 @@ SPEED = 10.0
 
 ROLES = {
     "projector": "projector",
+    "deliverer": "deliverer",
     "gateway-1": "gateway",
     "gateway-2": "gateway",
     "intake": "intake",
     "scheduler-1": "scheduler",
     "scheduler-2": "scheduler",
+    "api": "api",
     "accounts": "accounts",
 }
 """Process -> role, in the order in which they are replaced: who reads something new goes before who writes it."""
@@ -127,17 +132,26 @@ async def prove_upgrade(plan: UpgradePlan, settings: Settings, folder: Path, say
     """
     mailbox = Mailbox(folder / "mail")
     await mailbox.start()
-    settings = replace(settings, smtp_host=LOCALHOST, smtp_port=mailbox.port, smtp_starttls=False)
+    settings = replace(
+        settings,
+        smtp_host=LOCALHOST,
+        smtp_port=mailbox.port,
+        smtp_starttls=False,
+        webhook_private_networks=(f"{LOCALHOST}/32",),  # where the receiver of the events is
+    )
     former, newer = (ProcessGroup(folder, settings, code=code) for code in (plan.former, None))
     try:
-        return await _prove(plan, former, newer, say)
+        async with event_receiver() as receiver:
+            return await _prove(plan, former, newer, receiver, say)
     finally:
         former.kill()
         newer.kill()
         await mailbox.stop()
 
 
-async def _prove(plan: UpgradePlan, former: ProcessGroup, newer: ProcessGroup, say: Say) -> list[VerdictRow]:
+async def _prove(
+    plan: UpgradePlan, former: ProcessGroup, newer: ProcessGroup, receiver: EventReceiver, say: Say
+) -> list[VerdictRow]:
     settings = newer.settings
     async with open_context(settings) as context:
         started = time.monotonic()
@@ -146,20 +160,36 @@ async def _prove(plan: UpgradePlan, former: ProcessGroup, newer: ProcessGroup, s
             former.add(role, name)
         await former.until_ready()
         company = await make_company(settings)
+        await receiver.subscribe(settings)
         lap(say, "every process of the former release is ready", started)
 
         sent = submissions(plan.submissions, company, context.names.of(LEADS_INBOX.name))
         load = LoadInParts(context, sent, -(-plan.submissions // (len(ROLES) + 2)))
-        statuses = await _roll(plan, former, newer, load, say)
+        client = LeadClient(company, lambda: (newer if "api" in newer.roles else former)["api"].url)
+        statuses = await _used_by(client, _roll(plan, former, newer, load, say))
         accepted = load.accepted
         lap(say, f"{accepted.records:,} records are acknowledged, and every process is of this code", started)
-        leads = len(accepted.ids)
+        leads = len(accepted.ids) + client.answered
         await until_at_rest(context, settings.postgres_dsn, leads=leads, seconds=plan.seconds, say=sparingly(say))
         lap(say, "everything is decided, carried out and shown", started)
-        rows, _ = await recount(context, accepted, statuses | newer.stop())
+        await receiver.until_named(leads, seconds=plan.seconds)
+        say(f"{client.answered:,} leads were posted over HTTP, {len(receiver.leads):,} were named to the subscription")
+        rows, found = await recount(context, accepted, statuses | newer.stop(), over_http=client.answered)
+        rows.append(row(f"leads with the event {EVENT}", found.contacts.leads(), receiver.leads))
         (verified, _folded), words = await audit(newer)
         say(words)
     return [*rows, verified]
+
+
+async def _used_by(client: LeadClient, rolling: Coroutine[Any, Any, dict[str, int]]) -> dict[str, int]:
+    """Return what `rolling` returns, while a client uses the API."""
+    stop = asyncio.Event()
+    using = asyncio.create_task(client.run(stop))
+    try:
+        return await rolling
+    finally:
+        stop.set()
+        await using
 
 
 class LoadInParts:

@@ -35,7 +35,7 @@ class EndText(Struct, frozen=True):
 
 
 def _came(sentence: str, foreseen: str) -> EndText:
-    """Return the text of an end that is told alike of now and of the past."""
+    """Return the text of an end that reads alike for now and for the past."""
     return EndText(sentence, sentence, foreseen)
 
 

@@ -182,7 +182,7 @@ REASON_TEXTS: dict[str, ReasonText] = {
     "timezone_unknown": ReasonText(
         "nothing tells in which time zone it is; give it a time zone or a zip code",
         "Nothing tells in which time zone this lead is; give it a time zone or a zip code",
-        "Nothing told in which time zone this lead was",
+        "Nothing said in which time zone this lead was",
     ),
     "consent_missing": ReasonText(
         "there is no consent",

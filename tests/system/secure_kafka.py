@@ -1,12 +1,14 @@
-"""How does a Kafka run that takes nobody without TLS? With a listener for each way to log in."""
+"""How does a Kafka run that takes nobody without TLS? With a listener for each way to log in; as one broker or as three."""
 
 import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
+from adapters.local.cluster import ClusterNode
 from adapters.local.jars import find_jars, find_java
-from adapters.local.kafka import ManagedKafka, port_is_open
+from adapters.local.kafka import ManagedKafka, broker_answers, port_is_open
 from adapters.local.process import LOCALHOST, free_port, run_to_end
 from tests.system.certificates import Authority, Issued
 from tests.system.token_endpoint import AUDIENCE
@@ -21,11 +23,11 @@ LISTENERS = {"SCRAM": "SASL_SSL", "OAUTH": "SASL_SSL", "CERTIFICATE": "SSL", "OW
 SECURITY = "org.apache.kafka.common.security"
 
 
-class SecureKafka(ManagedKafka):
-    """A broker whose clients log in by SCRAM (`bootstrap`), a token (`by_token`) or a certificate (`by_certificate`)."""
+class SecureListeners(ManagedKafka):
+    """Of brokers whose clients log in by SCRAM (`bootstrap`), a token (`by_token`) or a certificate (`by_certificate`)."""
 
-    def __init__(self, folder: Path, authority: Authority, server: Issued, key_set: Path | None = None) -> None:
-        super().__init__(folder, java=find_java(os.environ), jars=find_jars(os.environ))
+    def secure(self, authority: Authority, server: Issued, key_set: Path | None = None) -> None:
+        """Say whom to trust and what to show, before the broker is started."""
         self._authority, self._server, self._key_set = authority, server, key_set
         self.by_token, self.by_certificate, self._own = (f"{LOCALHOST}:{free_port()}" for _ in range(3))
 
@@ -71,7 +73,27 @@ class SecureKafka(ManagedKafka):
         await run_to_end([*command, f"SCRAM-SHA-512=[name={USER},password={PASSWORD}]"], seconds=60, cwd=self._folder)
 
     async def _answers(self) -> bool:
-        return await port_is_open(*self.bootstrap.split(":")) and await port_is_open(*self._own.split(":"))
+        return await port_is_open(*self.bootstrap.split(":")) and await broker_answers(self._own)
+
+
+class SecureKafka(SecureListeners):
+    """One broker."""
+
+    def __init__(self, folder: Path, authority: Authority, server: Issued, key_set: Path | None = None) -> None:
+        super().__init__(folder, java=find_java(os.environ), jars=find_jars(os.environ))
+        self.secure(authority, server, key_set)
+
+
+class SecureNode(SecureListeners, ClusterNode):
+    """One broker of three."""
+
+    def __init__(self, folder: Path, *, authority: Authority, server: Issued, **node: Any) -> None:
+        super().__init__(folder, **node)
+        self.secure(authority, server)
+
+    def _command(self, *java_arguments: str) -> list[str]:
+        # Compiled once and lightly: three brokers that live for a minute never earn back what more costs.
+        return super()._command("-XX:TieredStopAtLevel=1", *java_arguments)
 
 
 @asynccontextmanager

@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import httpx
+import msgspec
 import pytest
 
 from adapters.local.process import LOCALHOST, free_port
@@ -24,20 +25,26 @@ EXPORT = re.compile(r"^export (LEADCLOCK_\w+)=\S+", re.MULTILINE)
 ELSEWHERE = ("leadclock topics acls --apply",)
 """Needs a cluster with an authorizer: tests/system/test_acls.py has one."""
 
+ADDRESS = "http://127.0.0.1:8080"
+FIRST_LEAD = "leadclock company apply"
+SERVED = "until leadclock doctor | grep 'served by real providers: email'; do sleep 1; done"
+"""The page says to go on from there then."""
+
 DONE_SECONDS = 300.0
 READY_SECONDS = 60.0
 STOP_SECONDS = 60.0
 LOOK_SECONDS = 0.2
 
 
-def script(exports: dict[str, str], done: Path) -> str:
+def script(exports: dict[str, str], done: Path, port: int) -> str:
     """Return every line of every block, with the values of this deployment in the place of the page's."""
     text = "".join(BLOCK.findall(PAGE.read_text()))
     named = set(EXPORT.findall(text))
     assert named == set(exports), "the page exports other settings than the test knows"
     lines = [line for line in text.splitlines() if not line.startswith(ELSEWHERE)]
     replaced = [EXPORT.sub(lambda found: f"export {found[1]}={exports[found[1]]}", line) for line in lines]
-    return "\n".join(["set -eux", *replaced, f"touch {done}", "wait"])
+    page = "\n".join(replaced).replace(ADDRESS, f"http://{LOCALHOST}:{port}").replace(FIRST_LEAD, f"{SERVED}; {FIRST_LEAD}")
+    return "\n".join(["set -eux", page, f"touch {done}", "wait"])
 
 
 async def test_the_commands_of_the_operators_page_work_as_they_stand_there(settings: Settings, tmp_path: Path) -> None:
@@ -47,7 +54,10 @@ async def test_the_commands_of_the_operators_page_work_as_they_stand_there(setti
         "LEADCLOCK_KAFKA_BOOTSTRAP": settings.kafka_bootstrap,
         "LEADCLOCK_POSTGRES_DSN": settings.postgres_dsn,
         "LEADCLOCK_SECRET_KEY_FILE": str(secret),
+        "LEADCLOCK_STATE_DIR": str(tmp_path),
         "LEADCLOCK_SMTP_HOST": LOCALHOST,
+        "LEADCLOCK_EMAIL_FROM": "leads@example.com",
+        "LEADCLOCK_PUBLIC_URL": "https://leads.example.com",
     }
     port = free_port()
     # Names of its own on servers that other tests use too, and a free port: nothing else differs from the page.
@@ -62,7 +72,7 @@ async def test_the_commands_of_the_operators_page_work_as_they_stand_there(setti
         child = await asyncio.create_subprocess_exec(
             "bash",
             "-c",
-            script(exports, done),
+            script(exports, done, port),
             cwd=tmp_path,
             env=shell | own,
             stdout=log,
@@ -77,8 +87,9 @@ async def test_the_commands_of_the_operators_page_work_as_they_stand_there(setti
             await asyncio.sleep(LOOK_SECONDS)
         said = out.read_text()
         assert "Traceback" not in said, said
-        keys = [re.search(rf"^{half} key: +(\S+)$", said, re.MULTILINE) for half in ("public", "private")]
-        await assert_keys_work(port, [found[1] for found in keys if found is not None])
+        assert re.search(r"^lead \d+: created", said, re.MULTILINE), said
+        key = msgspec.json.decode((tmp_path / "key.json").read_bytes())
+        await assert_keys_work(port, [key["public_key"], key["private_key"]])
     finally:
         with contextlib.suppress(ProcessLookupError):  # it ended by itself, and the roles with it
             os.killpg(child.pid, signal.SIGTERM)
@@ -91,11 +102,12 @@ async def assert_keys_work(port: int, keys: list[str]) -> None:
     async with httpx.AsyncClient(base_url=f"http://{LOCALHOST}:{port}", auth=(public, private), timeout=30.0) as client:
         while True:
             try:
-                answer = await client.post("/api/v1/offers", json={"name": "Solar"})
+                answer = await client.post("/api/v1/offers", json={"name": "Roofs"})
             except httpx.ConnectError:
                 assert time.monotonic() < deadline
                 await asyncio.sleep(LOOK_SECONDS)
             else:
                 assert answer.status_code in {201, 202}, answer.text
-                assert (await client.get("/api/v1/leads")).json()["leads"] == []
+                [lead] = (await client.get("/api/v1/leads")).json()["leads"]
+                assert lead["caller_id"] == "+12125550100"
                 return

@@ -362,7 +362,7 @@ def test_an_overdue_lead_was_due() -> None:
     assert world.why().sentence.endswith("It has been due since Wed 13:00: the scheduler has not acted on it yet.")
 
 
-def test_a_lead_that_was_paused_then_is_told_of_in_the_past() -> None:
+def test_a_lead_that_was_paused_then_is_in_the_past_tense() -> None:
     world = asked(CALL, paused=True)
     world.submit()
     world.wait(3_600)
@@ -372,7 +372,7 @@ def test_a_lead_that_was_paused_then_is_told_of_in_the_past() -> None:
     )
 
 
-def test_hours_and_expiry_that_were_planned_then_are_told_of_in_the_past() -> None:
+def test_hours_and_expiry_that_were_planned_then_are_in_the_past_tense() -> None:
     world = asked(CALL, now="2026-07-15 22:00", hours_to_expire=5)
     world.submit()
     world.wait_until(at("2026-07-17 12:00"))
@@ -397,7 +397,7 @@ def test_a_lead_that_no_step_can_reach_names_the_step_and_why() -> None:
 # -- the future --------------------------------------------------------------------------------------------------------
 
 
-def test_what_is_to_come_is_told_of_in_the_future() -> None:
+def test_what_is_to_come_is_in_the_future_tense() -> None:
     world = asked(wait("3h"), TEXT)
     world.submit()
     assert world.why(NOON + HOUR).sentence.startswith(
