@@ -8,7 +8,7 @@ ONLY ?=
 MINUTES ?= 60
 
 .DEFAULT_GOAL := help
-.PHONY: help install up browser test test-kit test-clients test-providers test-api lint format bench bench-large planted prove prove-caps prove-fair prove-texts prove-clocks prove-upgrade faults lock
+.PHONY: help install up browser test test-kit test-clients test-providers test-api lint format bench bench-large planted prove prove-caps prove-fair prove-texts prove-clocks prove-upgrade prove-carriers faults lock
 
 help:  ## List the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-14s  %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -78,6 +78,9 @@ prove-clocks: install  ## Set the clock of each role a day wrong by libfaketime,
 
 prove-upgrade: install  ## Replace each process of a former release by one of this code, under load, and check that nothing is lost or doubled (ARGS="--from COMMIT").
 	@$(BIN)/python -m deploy.proof.upgrade $(ARGS)
+
+prove-carriers: install  ## Restart two gateways with 50 calls and 500 texts under way at four vendors, and count what became of each (ARGS="--kill").
+	@$(BIN)/python -m deploy.proof.carriers $(ARGS)
 
 faults: install  ## Strike three brokers, every role and the database at random under load, and check that nothing is lost or doubled (MINUTES=10, ARGS="--seed 7").
 	@$(BIN)/python -m deploy.proof.faults --minutes $(MINUTES) $(ARGS)

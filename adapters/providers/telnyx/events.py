@@ -5,7 +5,7 @@ The person's leg and the buyer's are reported by themselves. Each carries a stat
 
 import base64
 import binascii
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Literal
 from urllib.parse import parse_qs, urlsplit
@@ -25,6 +25,16 @@ from adapters.providers.ports import (
 )
 from adapters.providers.telnyx.signature import is_signed
 from schemas.instant import Instant, from_datetime
+
+RETRY_DELAYS_MS = (1_000, 4_000, 10_000, 15_000, 30_000)
+"""When Telnyx posts a webhook again that nobody took: five times within a minute is the most that it does. A restart of the
+API takes less; a person does not wait longer for a buyer."""
+
+RETRIES: Mapping[str, Mapping[str, Sequence[int]]] = {
+    name: {"retries_ms": RETRY_DELAYS_MS}
+    for name in ("call.initiated", "call.answered", "call.machine.detection.ended", "call.bridged", "call.hangup")
+}
+"""Of each event that moves a call on or says how it ended: a look-up says only that it is over."""
 
 STATES: Mapping[str, CallState] = {"call.initiated": "initiated", "call.answered": "established"}
 

@@ -9,7 +9,7 @@ from typing import Any
 from msgspec import structs
 
 from adapters.providers.ports import InboundCallReport, InboundRoute
-from adapters.providers.telnyx.events import UNANSWERED_CAUSES, InboundState, TelnyxEvent
+from adapters.providers.telnyx.events import RETRIES, UNANSWERED_CAUSES, InboundState, TelnyxEvent
 
 Act = Callable[[str, str, Mapping[str, Any], str], Awaitable[bool]]
 """Have Telnyx do something to a leg: leg, action, parameters, and a name by which it is done once."""
@@ -80,6 +80,7 @@ class InboundCalls:
             "client_state": structs.replace(state, then="").encoded(),
             "target_leg_client_state": structs.replace(state, leg="buyer").encoded(),
             "park_after_unbridge": "self",
+            "webhook_retries_policies": RETRIES,
             **({} if self._callback_url is None else {"webhook_url": self._callback_url}),
         }
         if not await self._act(leg, "transfer", fields, f"connect/{state.buyer_id}"):

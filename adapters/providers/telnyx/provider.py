@@ -39,6 +39,7 @@ from adapters.providers.ports import (
 from adapters.providers.telnyx.errors import code_of, refusal_of
 from adapters.providers.telnyx.events import (
     COMMAND_ID,
+    RETRIES,
     InboundState,
     LegState,
     TelnyxEvent,
@@ -124,6 +125,7 @@ class TelnyxConnection:
             "command_id": command.command_id,
             "client_state": LegState(command_id=command.command_id).encoded(),
             "webhook_url": self._callback(command.command_id),
+            "webhook_retries_policies": RETRIES,
         }
         if command.machine == "hangup":
             fields["answering_machine_detection"] = "detect"
@@ -209,6 +211,7 @@ class TelnyxConnection:
             "timeout_secs": _ring_seconds(command.buyer_timeout_seconds or UNANSWERED_BUYER_SECONDS),
             "target_leg_client_state": state.encoded(),
             "webhook_url": self._callback(command.command_id),
+            "webhook_retries_policies": RETRIES,
             **({} if number is None else {"from": number}),
         }
         if not await self._act(lead, "transfer", fields, name=f"{command.command_id}/transfer"):

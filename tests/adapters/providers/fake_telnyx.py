@@ -32,10 +32,12 @@ DIGITS = re.compile(r"[0-9A-DwW*#]+")
 CALL_PARAMETERS = {
     *("connection_id", "to", "from", "from_display_name", "timeout_secs", "time_limit_secs", "command_id", "client_state"),
     *("webhook_url", "webhook_url_method", "answering_machine_detection", "link_to", "bridge_on_answer", "record"),
+    "webhook_retries_policies",
 }
 TRANSFER_PARAMETERS = {
     *("to", "from", "timeout_secs", "time_limit_secs", "command_id", "client_state", "target_leg_client_state"),
     *("webhook_url", "webhook_url_method", "answering_machine_detection", "park_after_unbridge", "record"),
+    "webhook_retries_policies",
 }
 ACTIONS: Mapping[str, set[str]] = {
     "transfer": TRANSFER_PARAMETERS,
@@ -50,6 +52,7 @@ MESSAGE_PARAMETERS = {"to", "from", "messaging_profile_id", "text", "subject", "
 DETECTIONS = {"premium", "detect", "detect_beep", "detect_words", "greeting_end", "disabled"}
 TIMEOUT_MIN, TIMEOUT_MAX = 5, 600
 URL_LENGTH_MAX = 2_000
+RETRIES_MAX, RETRIES_MS_MAX = 5, 60_000
 
 Post = Callable[[str, bytes, Mapping[str, str]], Awaitable[Any]]
 
@@ -212,6 +215,10 @@ class FakeTelnyx:
         for name in ("client_state", "target_leg_client_state"):
             base64.b64decode(fields.get(name, ""), validate=True)
         _check_url(fields)
+        for policy in fields.get("webhook_retries_policies", {}).values():
+            delays = policy["retries_ms"]
+            if len(delays) > RETRIES_MAX or sum(delays) > RETRIES_MS_MAX or not all(type(one) is int for one in delays):
+                raise TelnyxRefusal(422, 10015, "Invalid value", "/webhook_retries_policies")
 
     def _refuse(self, number: str) -> None:
         if number in self.refusals:
@@ -222,6 +229,7 @@ class FakeTelnyx:
             "call_control_id": f"v3:{uuid4().hex}_x-y", "call_leg_id": str(uuid4()), "call_session_id": str(uuid4()),
             "is_alive": False, "record_type": "call", "end_time": None, "to": fields["to"], "from": fields.get("from"),
             "client_state": state, "command_id": fields.get("command_id"), "webhook_url": fields.get("webhook_url"),
+            "retries": fields.get("webhook_retries_policies", {}),
         }  # fmt: skip
         self.legs[made["call_control_id"]] = made
         return made

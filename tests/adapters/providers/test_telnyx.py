@@ -609,3 +609,17 @@ async def test_a_buyer_that_telnyx_does_not_dial_leaves_no_caller_in_silence(
     await connection.reply_to(unasked(call_event(leg, "call.answered")), None)
 
     assert did(telnyx) == ["answer", "speak"]
+
+
+async def test_webhooks_that_say_how_a_call_went_are_posted_again_for_a_minute(
+    telnyx: FakeTelnyx, connection: Connection
+) -> None:
+    placed = await connection.place(call_command(machine="continue"))
+    assert isinstance(placed, Placed)
+    lead = telnyx.legs[placed.provider_ref]
+    answered = webhook(call_event(lead, "call.answered"))
+    await connection.reply_to(answered, await order_of(connection, machine="continue"))
+
+    for leg in (lead, telnyx.leg_to("+12125550177")):
+        assert {"call.answered", "call.bridged", "call.hangup"} <= leg["retries"].keys()
+        assert {sum(policy["retries_ms"]) for policy in leg["retries"].values()} == {60_000}
