@@ -339,7 +339,8 @@ def _update_contact(person: Person, request: OutcomeRecorded, row: Outcome) -> N
     if request.reached is None:
         if request.final and not counts_legally(row, rang=request.rang):
             ledger.release(person, request.command_id)
-        if row.disables_channel:
+        # Nothing is sent while a channel is closed: a report then is about what was sent before, and closes it no longer.
+        if row.disables_channel and person.head.disabled_until.get(request.kind, EPOCH) <= person.now:
             close_channel(person, request.lead_id, request.kind, request.outcome)
     if row.opts_out:
         opt_out(person, f"outcome {request.outcome}", offer_id=_offer_of(person, request), channel=request.kind)

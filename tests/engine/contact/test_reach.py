@@ -9,7 +9,7 @@ import pytest
 from engine.contact.facts.person import Person
 from engine.contact.requests import reactions
 from schemas.contact import Call
-from schemas.instant import EPOCH
+from schemas.instant import DAY, EPOCH
 from schemas.records import Company
 from schemas.requests import CONTACT_REQUESTS, OutcomeRecorded, ReachRequested, ReachWithdrawn, SmsReceived
 from schemas.state import relay_key
@@ -57,6 +57,19 @@ def test_a_hard_bounce_closes_the_address_and_the_schedule_goes_on(world: World)
     assert (world.lead().step, world.lead().failed_channels) == ("text", ("email",))
     assert "email" in world.head(ADDRESS_KEY).disabled_until
     assert world.head(KEY).disabled_until == {}
+
+
+def test_a_second_report_of_a_bounce_holds_the_address_no_longer(world: World) -> None:
+    world.submit(email=ADDRESS)
+    command = world.commands[0]
+    world.outcome("bounced_hard")
+    first = world.head(ADDRESS_KEY).disabled_until["email"]
+    world.now += 3 * DAY
+    world.outcome("bounced_hard", command)
+    assert world.head(ADDRESS_KEY).disabled_until["email"] == first
+    world.now = first
+    world.outcome("bounced_hard", command)
+    assert world.head(ADDRESS_KEY).disabled_until["email"] > first
 
 
 def test_who_unsubscribes_by_mail_is_not_contacted_by_telephone_either(world: World) -> None:
