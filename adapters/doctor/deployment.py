@@ -22,7 +22,7 @@ from schemas.schedule import KIND_OF_STEP
 
 PAGE = "deploy/docs/operators.md, Identity of a deployment, says which case this is"
 
-MAIL_PROVIDER = "smtp"
+MAIL_PROVIDERS = ("smtp", "ses", "mailgun", "sendgrid")
 
 ACCOUNTS_TRIED_MAX = 20
 """Mail accounts that are logged in to, all at once: one look must not look like an attack to a host of many companies."""
@@ -107,7 +107,8 @@ async def check_channels(context: Context, serving: Serving) -> list[Finding]:
 async def check_mail_accounts(context: Context) -> list[Finding]:
     """Log in to the companies' own mail accounts, at most `ACCOUNTS_TRIED_MAX`; no message is sent. Raises `LogError`."""
     await context.rules.refresh()
-    accounts = [one for one in accounts_with(context.rules.rules, MAIL_PROVIDER) if not one.body.paused]
+    rules = context.rules.rules
+    accounts = [one for name in MAIL_PROVIDERS for one in accounts_with(rules, name) if not one.body.paused]
     if not accounts or not context.settings.secret_key:
         return []
     http = provider_http(context)

@@ -37,6 +37,8 @@ class MailReport(Struct, frozen=True, kw_only=True):
     sent: SentMail
     outcome: str | None
     detail: str
+    provider: str = "smtp"
+    provider_configuration_id: int | None = None
 
     def request(self, *, occurred_at: Instant) -> OutcomeRecorded:
         """Return the request that records the outcome."""
@@ -49,8 +51,9 @@ class MailReport(Struct, frozen=True, kw_only=True):
             outcome=self.outcome or "unknown",
             occurred_at=occurred_at,
             rang=False,
-            provider="smtp",
+            provider=self.provider,
             detail=self.detail[:DETAIL_LENGTH_MAX],
+            provider_configuration_id=self.provider_configuration_id,
         )
 
     @property

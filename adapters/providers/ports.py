@@ -19,6 +19,7 @@ from typing import Any, Literal, Protocol, runtime_checkable
 from msgspec import Struct
 
 from adapters.gateway.bounce_tokens import BounceTokens
+from adapters.gateway.bounces import MailReport
 from adapters.gateway.ports import DeliveryResult, NotPlacedError
 from adapters.gateway.unsubscribe_links import UnsubscribeLinks
 from schemas.commands import PlaceCall, SendEmail, SendSms
@@ -219,7 +220,13 @@ class InboundCallReport(Struct, frozen=True, kw_only=True):
     """Fields of `CallReceived` that are known, such as `talk_seconds`."""
 
 
-Reading = OrderReport | TextReport | InboundCallReport
+class MailReports(Struct, frozen=True):
+    """What became of e-mails of this company; a report without an outcome changes nothing."""
+
+    reports: Sequence[MailReport]
+
+
+Reading = OrderReport | TextReport | InboundCallReport | MailReports
 
 
 class InboundRoute(Struct, frozen=True, kw_only=True):
@@ -298,6 +305,23 @@ class EventSource(Protocol):
 
     def events(self) -> AsyncGenerator[StreamedEvent, None]:
         """Yield events until the vendor closes the connection. Raises `NotPlacedError` or `ProviderFailedError`."""
+        ...
+
+
+@runtime_checkable
+class FetchesKeys(Protocol):
+    """A `Connection` whose vendor publishes the key that it signs with: it is fetched before a callback is read.
+
+    No contract suite: one adapter (`adapters.providers.mail_vendors.ses`), tested with a key of its own in
+    tests/adapters/providers/test_mail_vendors.py.
+    """
+
+    async def fetch_keys(self, callback: Callback) -> None:
+        """Fetch what reading a callback needs, unless it is there.
+
+        Raises `ForgedCallbackError` for a key of another host, and `NotPlacedError` or `ProviderFailedError` where the
+        vendor is away.
+        """
         ...
 
 

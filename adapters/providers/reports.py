@@ -7,6 +7,7 @@ look-up, in any process. Texts and inbound calls are known by the vendor's own i
 from collections.abc import Callable
 from typing import Any, Protocol
 
+from adapters.gateway.bounces import MailReport
 from adapters.gateway.outcome_requests import outcome_of
 from adapters.gateway.ports import DeliveryResult
 from adapters.providers.connections import Opened
@@ -91,6 +92,10 @@ class ProviderReports:
             provider_ref=report.event_id,
         )
         await self._submit(message, f"{opened.id}/{report.event_id}", "sms")
+
+    async def mail(self, report: MailReport) -> None:
+        """Report what became of an e-mail, under the id that the pipe `leadclock mail bounce` gives it, too."""
+        await self._submit(report.request(occurred_at=self._now()), report.request_id, "email")
 
     async def inbound(self, opened: Opened, report: InboundCallReport, place: dict[str, Any]) -> str:
         """Report a call of a person; return the id of the request. `place` is where its number says the person is."""

@@ -161,6 +161,7 @@ class Operation(Struct, frozen=True, kw_only=True):
     - `safe`: the operation changes nothing.
     - `suffixes`: endings that the path also takes (`.csv`).
     - `body_bytes_max`: bytes of a body.
+    - `raw_body`: the handler reads the body, of any content type and form: a vendor signs its bytes.
     - `auth_token`: the key may also be in a field of that name, for senders that cannot set headers.
     - `leads`: which leads and calls the operation reaches: those that the teams of its sender show, all (refused to a person
       whose teams show some), or none.
@@ -188,6 +189,7 @@ class Operation(Struct, frozen=True, kw_only=True):
     safe: bool = True
     suffixes: tuple[str, ...] = ("",)
     body_bytes_max: int = BODY_BYTES_MAX
+    raw_body: bool = False
     auth_token: bool = False
     leads: Literal["visible", "all", "none"] = "all"
     records: Literal["visible", "all"] = "all"
@@ -313,7 +315,8 @@ class Exchange:
         if self.request.method not in {"GET", "HEAD"}:
             check_encoding(self._header(b"content-encoding"))
             self.body = await read_body(self.request, operation.body_bytes_max)
-            self.fields = {**self.query, **read_fields(self.body, self.request.headers.get("content-type", ""))}
+            if not operation.raw_body:
+                self.fields = {**self.query, **read_fields(self.body, self.request.headers.get("content-type", ""))}
         # Remove the credential from the fields wherever it was sent: it must not be stored.
         auth_token = _text(self.fields.pop("auth_token", ""))
         self.query.pop("auth_token", None)

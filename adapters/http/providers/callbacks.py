@@ -7,13 +7,14 @@ answer to the order itself.
 """
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import parse_qsl
 
 import structlog
 
 from adapters.errors import StoreError
+from adapters.gateway.bounces import MailReport
 from adapters.gateway.ports import NotPlacedError
 from adapters.http.exchange.exchange import Exchange, Operation, Reply
 from adapters.http.exchange.people import location_fields
@@ -23,12 +24,15 @@ from adapters.providers.callback_tokens import NamedConfiguration, callback_url,
 from adapters.providers.connections import Opened, UnusableConfigurationError
 from adapters.providers.ports import (
     Callback,
+    FetchesKeys,
     ForgedCallbackError,
     InboundCallReport,
     InboundRoute,
+    MailReports,
     OrderReport,
     ProviderFailedError,
     ProviderReply,
+    Reading,
     TextReport,
 )
 from engine.submission.numbers import read_number
@@ -36,8 +40,11 @@ from engine.views.call_route import route_of
 
 PATH = "/providers/{name}/callback/{token}"
 
-BODY_BYTES_MAX = 64 * 1024
-"""Of a callback: vendors send some kilobytes; an inbound text has at most 1,600 characters."""
+BODY_BYTES_MAX = 1024 * 1024
+"""Of a callback: most vendors send some kilobytes, SendGrid the events of many e-mails in up to 768."""
+
+MAIL_AT_ONCE = 50
+"""Reports about e-mails of one callback that are appended at once: one write of the log takes many of them."""
 
 ASKED_MAX = 5
 """How often an inbound call asks for its route, once a second; then it gets what is said when no buyer takes it."""
@@ -64,22 +71,28 @@ async def receive(exchange: Exchange) -> Reply:
         raise ProblemError("unavailable", str(error)) from error
     callback = _callback(exchange, name, token)
     try:
-        reading = opened.connection.read_callback(callback)
+        async with asyncio.timeout(ANSWER_SECONDS):
+            reading = await _read(opened, callback)
+            return await _take(exchange, opened, callback, reading)
     except ForgedCallbackError as error:
         exchange.enforce_address_limit()
         logger.warning("callback.forged", provider=name, configuration_id=opened.id, address=exchange.address)
         raise ProblemError("forbidden", str(error)) from error
-    try:
-        async with asyncio.timeout(ANSWER_SECONDS):
-            return await _take(exchange, opened, callback, reading)
     except (StoreError, NotPlacedError, ProviderFailedError, TimeoutError) as error:
         raise EventsUnavailableError(str(error) or "not stored in time") from error
 
 
-async def _take(
-    exchange: Exchange, opened: Opened, callback: Callback, reading: OrderReport | TextReport | InboundCallReport | None
-) -> Reply:
+async def _read(opened: Opened, callback: Callback) -> Reading | None:
+    """Return what a callback says. Raises `ForgedCallbackError`, and where a key cannot be fetched."""
+    if isinstance(opened.connection, FetchesKeys):
+        await opened.connection.fetch_keys(callback)
+    return opened.connection.read_callback(callback)
+
+
+async def _take(exchange: Exchange, opened: Opened, callback: Callback, reading: Reading | None) -> Reply:
     match reading:
+        case MailReports(reports=reports):
+            await _take_mail(exchange, reports)
         case OrderReport():
             return await _take_order(exchange, opened, callback, reading)
         case TextReport():
@@ -110,6 +123,14 @@ async def _take_order(exchange: Exchange, opened: Opened, callback: Callback, re
     await providers.reports.progress(opened, order, report)
     await providers.reports.settle(opened, order)
     return _reply(await opened.connection.reply_to(callback, order.order()))
+
+
+async def _take_mail(exchange: Exchange, reports: Sequence[MailReport]) -> None:
+    """Report what became of e-mails; where one cannot be, the vendor posts all again, and those before are repeats."""
+    said = [report for report in reports if report.outcome is not None]
+    for first in range(0, len(said), MAIL_AT_ONCE):
+        part = said[first : first + MAIL_AT_ONCE]
+        await asyncio.gather(*(exchange.services.providers.reports.mail(report) for report in part))
 
 
 async def _take_text(exchange: Exchange, opened: Opened, report: TextReport) -> None:
@@ -233,6 +254,7 @@ OPERATIONS: tuple[Operation, ...] = (
         safe=False,
         extra="tokens",
         body_bytes_max=BODY_BYTES_MAX,
+        raw_body=True,
         has_result=False,
         problems=("not_found", "forbidden"),
     ),

@@ -9,6 +9,7 @@ import asyncio
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from email.message import EmailMessage
 from typing import Annotated, Literal
 
 import aiosmtplib
@@ -79,7 +80,7 @@ class SmtpConnection(MessageConnection):
 
     name = "smtp"
 
-    def __init__(self, account: ProviderAccount, sockets: ProviderSockets) -> None:
+    def __init__(self, account: ProviderAccount, sockets: ProviderSockets | None) -> None:
         self._account = account
         self._sockets = sockets
 
@@ -97,12 +98,16 @@ class SmtpConnection(MessageConnection):
             unsubscribe=self._account.unsubscribe,
             bounces=self._account.bounces,
         )
+        self._add_header(message, command)
         reference = str(message["Message-ID"])
         async with self._dialogue(reference) as (server, said):
             check_lease()
             _, answer = await server.send_message(message)
             said.append(DeliveryResult(outcome="accepted", rang=False, provider_ref=reference, detail=answer))
         return said[0]
+
+    def _add_header(self, message: EmailMessage, command: SendEmail) -> None:
+        """Add a header that the host's vendor returns with its reports, if there is one."""
 
     async def test(self) -> str:
         """Greet the host, negotiate TLS, log in, and send no message."""
@@ -141,6 +146,8 @@ class SmtpConnection(MessageConnection):
 
     async def _server(self) -> LeasedSmtp:
         settings: SmtpAccount = self._account.settings
+        if self._sockets is None:
+            raise NotPlacedError("this process takes reports about e-mails, and sends none")
         connection = await self._sockets.connect(settings.host, settings.port)
         return LeasedSmtp(
             hostname=settings.host,  # of the certificate; the address behind it was checked

@@ -1,7 +1,8 @@
-"""Does a bounce hold the address of its e-mail alone, and does a complaint opt its person out?"""
+"""Does a bounce hold the address of its e-mail alone, and does a complaint opt its person out? By pipe and by webhook."""
 
 import asyncio
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -12,6 +13,15 @@ from schemas.commands import SendEmail
 from schemas.topics import CONTACTS_REQUESTS
 from tests.adapters.gateway.world import command_of
 from tests.adapters.http.conftest import SECRET_KEY, WAIT_SECONDS, Company, Town
+from tests.adapters.providers.mail_vendors import (
+    SIGNING_KEY,
+    mailgun_event,
+    mailgun_failure,
+    mailgun_webhook,
+    sendgrid_event,
+    sendgrid_public_key,
+    sendgrid_webhook,
+)
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -26,13 +36,17 @@ async def lead_with(company: Company, email: str, **fields: Any) -> dict[str, An
     return found
 
 
-def sent_to(company: Company, lead: dict[str, Any], email: str) -> SentMail:
-    """What the token of an e-mail to a lead says, as a mail server returns it."""
+def token_of(company: Company, lead: dict[str, Any], email: str) -> str:
+    """The token of an e-mail to a lead."""
     key = contact_key(company.id, None, email)
     command = command_of("email", company_id=company.id, lead_id=lead["id"], contact_key=key, to=email)
     assert isinstance(command, SendEmail)
-    tokens = BounceTokens(SECRET_KEY)
-    found = tokens.read(tokens.token(command))
+    return BounceTokens(SECRET_KEY).token(command)
+
+
+def sent_to(company: Company, lead: dict[str, Any], email: str) -> SentMail:
+    """What the token of an e-mail to a lead says, as a mail server returns it."""
+    found = BounceTokens(SECRET_KEY).read(token_of(company, lead, email))
     assert found is not None
     return found
 
@@ -118,3 +132,79 @@ async def test_a_bounce_for_one_company_holds_nothing_at_another(town: Town, com
     await closed(company, email)
 
     assert not (await contact(other, email)).get("disabled_until")
+
+
+VENDORS: dict[str, dict[str, Any]] = {
+    "mailgun": {"secrets": {"password": "p", "webhook_signing_key": SIGNING_KEY}},
+    "sendgrid": {"secrets": {"password": "p"}, "settings": {"webhook_public_key": sendgrid_public_key()}},
+}
+
+
+async def callback_path(company: Company, vendor: str) -> str:
+    """Where a vendor posts for an account that the company has just made."""
+    settings = {"host": "smtp.example.com", "username": "leads", "from_address": "leads@sunny.example"}
+    about = {"name": vendor, "channel": "email", "provider": vendor, "secrets": VENDORS[vendor]["secrets"]}
+    about["settings"] = {**settings, **VENDORS[vendor].get("settings", {})}
+    made = await company.record("provider_configurations", about)
+    return urlsplit(str(made["callback_url"])).path
+
+
+async def test_a_bounce_that_mailgun_posts_holds_the_address_once(town: Town, company: Company) -> None:
+    email = "gone-at-mailgun@example.org"
+    lead = await lead_with(company, email)
+    path, token = await callback_path(company, "mailgun"), token_of(company, lead, email)
+
+    content, headers = mailgun_webhook(mailgun_failure(token)), {"Content-Type": "application/json"}
+    answer = await town.client.post(path, content=content, headers=headers)
+    assert answer.status_code == 200, answer.text
+    found = await closed(company, email)
+    for event in (mailgun_failure(token), mailgun_event(token, "complained")):
+        assert (await town.client.post(path, content=mailgun_webhook(event))).status_code == 200
+
+    assert (await opted_out(company, email))["disabled_until"] == found["disabled_until"]
+
+
+async def test_each_event_of_a_post_of_sendgrid_counts(town: Town, company: Company) -> None:
+    emails = ("gone-at-sendgrid@example.org", "annoyed-at-sendgrid@example.org")
+    gone, annoyed = [token_of(company, await lead_with(company, email), email) for email in emails]
+    post = sendgrid_webhook([sendgrid_event(None), sendgrid_event(gone), sendgrid_event(annoyed, "spamreport")])
+
+    path, headers = await callback_path(company, "sendgrid"), {"Content-Type": "application/json; charset=utf-8"}
+    answer = await town.client.post(path, content=post.body, headers={**post.headers, **headers})
+
+    assert answer.status_code == 200, answer.text
+    await closed(company, emails[0])
+    await opted_out(company, emails[1])
+
+
+async def test_a_webhook_changes_nothing_that_is_forged_or_about_another_company(
+    town: Town, company: Company, other: Company
+) -> None:
+    email = "of-the-other@example.org"
+    token = token_of(other, await lead_with(other, email), email)
+    ours, theirs = [await callback_path(one, "mailgun") for one in (company, other)]
+    genuine, forged = mailgun_webhook(mailgun_failure(token)), mailgun_webhook(mailgun_failure(token), key="another")
+
+    assert (await town.client.post(theirs, content=forged)).status_code == 403
+    assert (await town.client.post(theirs.replace("mailgun", "sendgrid"), content=genuine)).status_code == 404
+    assert (await town.client.post(ours, content=genuine)).status_code == 200
+    await bounced(town, sent_to(other, await lead_with(other, email), email), "bounced_soft")  # decided after all those
+    assert not (await contact(other, email)).get("disabled_until")
+    assert (await town.client.post(theirs, content=genuine)).status_code == 200
+    await closed(other, email)
+
+
+async def test_a_webhook_that_cannot_be_appended_is_not_confirmed(town: Town, company: Company) -> None:
+    email = "later@example.org"
+    token = token_of(company, await lead_with(company, email), email)
+    path, content = await callback_path(company, "mailgun"), mailgun_webhook(mailgun_failure(token))
+
+    town.outage.topics = {"contacts.requests"}
+    try:
+        failed = await town.client.post(path, content=content)
+    finally:
+        town.outage.topics = set()
+    again = await town.client.post(path, content=content)
+
+    assert (failed.status_code, again.status_code) == (503, 200)
+    await closed(company, email)

@@ -10,6 +10,8 @@ import pytest
 
 from adapters.providers.asterisk.outcomes import UNANSWERED as ASTERISK_CAUSES
 from adapters.providers.asterisk.settings import AsteriskSettings
+from adapters.providers.mail_vendors.sendgrid import SendGridAccount
+from adapters.providers.mail_vendors.ses import SesAccount
 from adapters.providers.smpp import errors as smpp_errors
 from adapters.providers.smpp.provider import SmppSettings
 from adapters.providers.smtp.provider import SmtpAccount
@@ -50,6 +52,7 @@ def test_the_page_has_every_code_of_the_tables_and_no_other(vendor: str, tables:
         *(("Asterisk", name) for name in AsteriskSettings.__struct_fields__),
         *(("SMPP", name) for name in SmppSettings.__struct_fields__),
         *(("SMTP", name) for name in SmtpAccount.__struct_fields__),
+        *(("SMTP", name) for account in (SesAccount, SendGridAccount) for name in account.__struct_fields__),
     ],
 )
 def test_the_page_describes_every_setting(vendor: str, name: str) -> None:
