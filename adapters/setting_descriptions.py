@@ -146,6 +146,12 @@ SECRET_AND_STATE: Mapping[str, SettingDescription] = {
         "Webhooks and subscriptions are signed by keys derived from it. 32 characters or more, the same for every process.",
         needed=True,
     ),
+    "recordings_dir": SettingDescription(
+        ("api", "gateway"),
+        "/var/lib/leadclock/recordings",
+        "Folder of the recordings of calls, which every API and gateway must share. Unset: none are fetched from vendors. "
+        "It cannot be rebuilt: back it up, for as long as companies keep recordings.",
+    ),
     "state_dir": SettingDescription(
         ("accounts", "scheduler"),
         "/var/lib/leadclock",

@@ -141,6 +141,8 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     postgres_pool: Count = 10
     secret_key: str = ""
     """Signing secrets of webhooks are derived from it; 32 characters or more."""
+    recordings_dir: str | None = None
+    """Folder of the recordings of calls, the same of every API and gateway; without it none are fetched from vendors."""
     state_dir: str | None = None
     """Folder of the snapshots; without it no snapshots are written."""
     http_host: str = "127.0.0.1"

@@ -63,6 +63,10 @@ class Body(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """
 
 
+RECORDING_RETENTION_DAYS = 90
+"""Of a company that says nothing else: as long as dead letters and the send log, which a complaint about a call needs."""
+
+
 class Company(Body, frozen=True, kw_only=True):
     """A tenant: every other record, lead and call belongs to exactly one.
 
@@ -80,6 +84,8 @@ class Company(Body, frozen=True, kw_only=True):
     Who is on one of its suppression lists is not contacted for any lead.
 
     `wrap_up_seconds` after a call an agent is available again; None: once the agent says so.
+
+    `recording_retention_days` after a recording was made, it is deleted.
     """
 
     name: str
@@ -92,6 +98,7 @@ class Company(Body, frozen=True, kw_only=True):
     unknown_parameters: Literal["refuse", "ignore"] = "refuse"
     suppression_list_ids: tuple[int, ...] = ()
     wrap_up_seconds: int | None = None
+    recording_retention_days: int = RECORDING_RETENTION_DAYS
 
 
 class Offer(Body, frozen=True, kw_only=True):

@@ -193,6 +193,9 @@ class CallUpdateRequested(ContactRequest, frozen=True, kw_only=True):
     `data` is merged into the tokens of the call, None deletes one. `add_revenue` and `add_payout` come on top of what
     stands, after `revenue` and `payout`. `outgoing_webhook_ids` are fired again for the call. `callback_at` is when the
     person is to be called back, for a disposition that needs it.
+
+    `deleted_recording_url` is a recording that is deleted: the call that refers to it does so no more. With `call_id` None
+    that call is found by it.
     """
 
     call_id: int | None = None
@@ -213,6 +216,7 @@ class CallUpdateRequested(ContactRequest, frozen=True, kw_only=True):
     call_disposition_id: int | UnsetType | None = UNSET
     agent_call_disposition_notes: str | UnsetType | None = UNSET
     callback_at: Instant | None = None
+    deleted_recording_url: str | None = None
 
 
 class CallDeleteRequested(ContactRequest, frozen=True, kw_only=True):

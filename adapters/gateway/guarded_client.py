@@ -4,7 +4,8 @@ The name is resolved first, and the checked address connected to (`addresses`); 
 """
 
 import ssl
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Mapping, Sequence
+from contextlib import asynccontextmanager
 
 import httpx
 from msgspec import Struct
@@ -93,6 +94,20 @@ class GuardedClient:
         before: Callable[[], None] = lambda: None,
     ) -> tuple[int, bytes]:
         """Send a request as `send` does; return the status and the answer, cut off once it has `bytes_max` bytes."""
+        async with self.stream(method, url, headers=headers, content=content, before=before) as (status, parts):
+            return status, await _read(parts, bytes_max)
+
+    @asynccontextmanager
+    async def stream(
+        self,
+        method: str,
+        url: str,
+        *,
+        headers: Mapping[str, str],
+        content: bytes = b"",
+        before: Callable[[], None] = lambda: None,
+    ) -> AsyncGenerator[tuple[int, AsyncIterator[bytes]]]:
+        """Send a request as `send` does; give the status, and the answer part by part. The caller bounds its size."""
         target = await self._target(url)
         request = self._client.build_request(
             method,
@@ -104,7 +119,7 @@ class GuardedClient:
         before()
         response = await self._client.send(request, stream=True)
         try:
-            return response.status_code, await _read(response, bytes_max)
+            yield response.status_code, response.aiter_raw()
         finally:
             await response.aclose()
 
@@ -118,9 +133,9 @@ class GuardedClient:
         return _Target(url=url.copy_with(host=str(address)), host_header=url.netloc.decode("ascii"), server_name=name)
 
 
-async def _read(response: httpx.Response, bytes_max: int) -> bytes:
+async def _read(parts: AsyncIterator[bytes], bytes_max: int) -> bytes:
     read = bytearray()
-    async for chunk in response.aiter_raw():
+    async for chunk in parts:
         read += chunk
         if len(read) >= bytes_max:
             break

@@ -47,6 +47,7 @@ from adapters.http.exchange.ports import DeploymentReads, Impressions, Mail, Req
 from adapters.http.exchange.problems import ProblemError
 from adapters.http.exchange.provider_services import ProviderServices
 from adapters.http.exchange.rates import Limiter
+from adapters.http.exchange.recording_services import RecordingServices
 from adapters.http.exchange.report_slots import EngineThread, ReportSlots
 from adapters.http.exchange.request_metrics import RequestMetrics
 from adapters.http.exchange.running import run_operation
@@ -122,12 +123,14 @@ def build_app(
     providers: ProviderServices,
     settings: HttpSettings,
     now: Callable[[], Instant],
+    recordings: RecordingServices | None = None,
     ready: Callable[[], Awaitable[Mapping[str, str]]] = _ready,
     metrics: Metrics | None = None,
 ) -> "Api":
     """Return the application.
 
     `now` is domain time; `ready` returns what this process waits for (name -> sentence), nothing where it is ready.
+    `recordings` is None where none are kept.
     """
     watch = RequestMetrics((metrics or Metrics()).registry)
     # Not the limiter of companies: addresses can be many, and would push companies out of its table.
@@ -152,6 +155,7 @@ def build_app(
         bulk_jobs=bulk_jobs,
         imports=imports,
         providers=providers,
+        recordings=recordings,
         settings=settings,
         authenticator=Authenticator(
             source, sign_ins=sign_ins, trusted_proxies=settings.trusted_proxies, unknown_key_limiter=unknown_keys

@@ -325,6 +325,29 @@ class FetchesKeys(Protocol):
         ...
 
 
+class RecordingSource(Struct, frozen=True):
+    """Where the file of a recording is now, and with which headers it is fetched."""
+
+    url: str
+    headers: Mapping[str, str] = {}
+
+
+@runtime_checkable
+class KeepsRecordings(Protocol):
+    """A connection whose vendor records calls, and keeps each recording until it is fetched.
+
+    No contract suite: what differs between its adapters is the vendor, so the same tests run on a fake of each in
+    tests/adapters/http/test_recordings.py.
+    """
+
+    async def find_recording(self, recording_url: str) -> RecordingSource | None:
+        """Return where a recording is fetched that this account has reported; None for any other URL.
+
+        So the secrets of the account go to nobody else. Raises `NotPlacedError` or `ProviderFailedError`.
+        """
+        ...
+
+
 TakeReport = Callable[[ReceiptReport | TextReport], Awaitable[None]]
 """Stores what a vendor reports; returns once that is durable. Raises `DependencyError` where it is not: report it again."""
 

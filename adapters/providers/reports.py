@@ -1,5 +1,7 @@
 """How does a contact learn what a provider reports by itself? By the requests that a gateway would send, under the same ids.
 
+A recording that is reported is owed from then on, where this deployment keeps recordings.
+
 An outcome has the id that the gateway gives it. So it arrives once, from the gateway that placed the order, a callback or a
 look-up, in any process. Texts and inbound calls are known by the vendor's own id of the event.
 """
@@ -12,7 +14,8 @@ from adapters.gateway.outcome_requests import outcome_of
 from adapters.gateway.ports import DeliveryResult
 from adapters.providers.connections import Opened
 from adapters.providers.orders import Orders, StoredOrder
-from adapters.providers.ports import InboundCallReport, OrderReport, TextReport
+from adapters.providers.ports import InboundCallReport, KeepsRecordings, OrderReport, TextReport
+from adapters.recordings.ports import Recordings
 from engine.identity import contact_key
 from schemas.commands import PlaceCall
 from schemas.instant import Instant
@@ -38,10 +41,13 @@ class Submits(Protocol):
 class ProviderReports:
     """Appends what providers report to `contacts.requests`; each method returns once that is durable."""
 
-    def __init__(self, requests: Submits, orders: Orders, now: Callable[[], Instant]) -> None:
+    def __init__(
+        self, requests: Submits, orders: Orders, now: Callable[[], Instant], recordings: Recordings | None = None
+    ) -> None:
         self._requests = requests
         self._orders = orders
         self._now = now
+        self._recordings = recordings
 
     async def settle(self, opened: Opened, order: StoredOrder) -> DeliveryResult | None:
         """Report the outcome of an order, if what is known says one; then store that it has ended."""
@@ -49,6 +55,9 @@ class ProviderReports:
         if result is None:
             return None
         result = opened.named(result)
+        if isinstance(order.command, PlaceCall):
+            command = order.command
+            await self._owe(opened, command.contact_key, command.call_id, result.recording_url)
         if order.result != result:
             message = outcome_of(
                 order.command, order.channel, result, provider=opened.provider.name, occurred_at=self._now()
@@ -100,9 +109,11 @@ class ProviderReports:
     async def inbound(self, opened: Opened, report: InboundCallReport, place: dict[str, Any]) -> str:
         """Report a call of a person; return the id of the request. `place` is where its number says the person is."""
         company_id = opened.configuration.record.company_id
+        key = contact_key(company_id, report.from_number, None) or ""
+        await self._owe(opened, key, None, report.report.get("recording_url"))
         message = CallReceived(
             company_id=company_id,
-            contact_key=contact_key(company_id, report.from_number, None) or "",
+            contact_key=key,
             gateway_ref=report.call_ref,
             state=report.state,
             from_number=report.from_number,
@@ -116,6 +127,18 @@ class ProviderReports:
             **place,
         )
         return await self._submit(message, f"{opened.id}/{report.event_id}", "call")
+
+    async def _owe(self, opened: Opened, key: str, call_id: int | None, recording_url: str | None) -> None:
+        """Store that a recording is to be fetched, before the report that names it is appended. Raises `StoreError`."""
+        keeps = isinstance(opened.connection, KeepsRecordings)
+        if self._recordings is not None and keeps and recording_url is not None:
+            await self._recordings.owe(
+                company_id=opened.configuration.record.company_id,
+                configuration_id=opened.id,
+                contact_key=key,
+                call_id=call_id,
+                recording_url=recording_url,
+            )
 
     async def _submit(self, message: ContactRequest, name: str, channel: str) -> str:
         request_id = name if len(name) <= ID_LENGTH_MAX else digest(name.encode())

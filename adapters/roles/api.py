@@ -17,6 +17,7 @@ from adapters.http.exchange.access import Authenticator
 from adapters.http.exchange.hosts import read_hosts
 from adapters.http.exchange.impression_log import LogImpressions
 from adapters.http.exchange.provider_services import ProviderServices
+from adapters.http.exchange.recording_services import RecordingServices
 from adapters.http.exchange.requests import LogRequests
 from adapters.http.exchange.settings import RATES, DemoSignIn, HttpSettings, Rate, read_rate
 from adapters.http.leads.bulk_runner import LeadBulkRunner
@@ -35,6 +36,7 @@ from adapters.postgres.operators import PostgresOperators
 from adapters.postgres.pool import Pool, open_pool
 from adapters.postgres.provider_orders import PostgresOrders
 from adapters.postgres.reads import PostgresReads
+from adapters.postgres.recordings import PostgresRecordings
 from adapters.postgres.results import ResultWaiter
 from adapters.postgres.retention import Purge
 from adapters.postgres.sign_ins import PostgresSignIns
@@ -43,12 +45,14 @@ from adapters.postgres.webhook_logs import PostgresWebhookLogReads
 from adapters.providers.provider_http import GuardedProviderHttp
 from adapters.providers.reports import ProviderReports
 from adapters.reads.ports import ReadsUnavailableError
+from adapters.recordings.links import RecordingLinks
 from adapters.retry import Backoff, retry_until_stopped
 from adapters.roles.broker import describe
 from adapters.roles.context import Context
 from adapters.roles.mail_server import mail_server
 from adapters.roles.periodic_jobs import PeriodicJobs
 from adapters.roles.provider_connections import provider_connections, provider_http
+from adapters.roles.recordings import recording_files
 from adapters.settings import PREFIX, SettingsError
 from adapters.settings import Settings as Deployment
 from engine.partition.ports import LogError
@@ -176,6 +180,7 @@ class ApiRole:
         imports: PostgresLeadImports,
     ) -> Api:
         context, orders = self._context, PostgresOrders(pool)
+        recordings = _recordings(context, pool)
         return build_app(
             requests=requests,
             impressions=impressions,
@@ -190,8 +195,11 @@ class ApiRole:
             providers=ProviderServices(
                 connections=provider_connections(context, vendors),
                 orders=orders,
-                reports=ProviderReports(requests, orders, context.clock.now),
+                reports=ProviderReports(
+                    requests, orders, context.clock.now, None if recordings is None else recordings.recordings
+                ),
             ),
+            recordings=recordings,
             heartbeats=PostgresHeartbeats(pool),
             sign_ins=PostgresSignIns(pool),
             mail=OwnMail(mail_server(context.settings)),
@@ -253,6 +261,15 @@ async def _refresh_serving(served: PostgresServing) -> None:
         with suppress(ReadsUnavailableError):
             await served.read()
         await asyncio.sleep(SERVING_REFRESH_SECONDS)
+
+
+def _recordings(context: Context, pool: Pool) -> RecordingServices | None:
+    settings = context.settings
+    files = recording_files(settings)
+    if files is None:
+        return None
+    links = RecordingLinks(settings.secret_key, settings.public_url)
+    return RecordingServices(recordings=PostgresRecordings(pool), files=files, links=links)
 
 
 def _http_settings(context: Context) -> HttpSettings:

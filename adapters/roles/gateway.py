@@ -35,8 +35,9 @@ from adapters.http.exchange.requests import LogRequests
 from adapters.observability.metrics import Metrics
 from adapters.postgres.deliveries import PostgresDeliveries
 from adapters.postgres.gateways import RENEW_SECONDS, PostgresGateways
-from adapters.postgres.pool import open_pool
+from adapters.postgres.pool import Pool, open_pool
 from adapters.postgres.provider_orders import PostgresOrders
+from adapters.postgres.recordings import PostgresRecordings
 from adapters.postgres.stream_leases import PostgresStreamLeases
 from adapters.postgres.webhook_logs import PostgresWebhookLog
 from adapters.providers.checks import OrderChecks
@@ -45,11 +46,14 @@ from adapters.providers.orders import Orders
 from adapters.providers.reports import ProviderReports
 from adapters.providers.sessions import ProviderSessions
 from adapters.providers.streams import StreamLeases, VendorStreams, api_client
+from adapters.recordings.download import RecordingDownloads
+from adapters.recordings.keeping import RecordingKeeper
 from adapters.roles.context import Context
 from adapters.roles.group_membership import GroupMembership
 from adapters.roles.mail_server import mail_server, unsubscribe_fault, unsubscribe_links
 from adapters.roles.periodic_jobs import PeriodicJobs
 from adapters.roles.provider_connections import provider_connections, provider_http
+from adapters.roles.recordings import recording_files
 from schemas.instant import DAY, SECOND
 from schemas.records import ProviderChannel
 from schemas.topics import COMMAND_TOPICS
@@ -107,7 +111,7 @@ class GatewayRole:
         self._memberships = [self._membership(gateway) for gateway in self._gateways]
         registering = asyncio.create_task(self._register(register), name="register")
         try:
-            async with self._checking(orders, connections), self._listening(PostgresStreamLeases(pool), connections):
+            async with self._checking(pool, orders, connections), self._listening(PostgresStreamLeases(pool), connections):
                 await self._carry_out(stop)
         finally:
             jobs.stop()
@@ -227,8 +231,11 @@ class GatewayRole:
                 yield
 
     @asynccontextmanager
-    async def _checking(self, orders: Orders, connections: Connections) -> AsyncIterator[None]:
-        """Look up open orders and keep sessions with vendors meanwhile, on channels that go by provider configurations."""
+    async def _checking(self, pool: Pool, orders: Orders, connections: Connections) -> AsyncIterator[None]:
+        """Look up open orders, keep sessions with vendors and fetch recordings meanwhile.
+
+        On channels that go by provider configurations.
+        """
         context = self._context
         kinds: list[ProviderChannel] = [
             kind
@@ -242,7 +249,10 @@ class GatewayRole:
         requests = LogRequests(
             context.log, names=context.names, appender=appender, rules=context.rules, now=context.clock.now, wait=_no_result
         )
-        reports = ProviderReports(requests, orders, context.clock.now)
+        files = recording_files(context.settings)
+        recordings = None if files is None else PostgresRecordings(pool)
+        reports = ProviderReports(requests, orders, context.clock.now, recordings)
+        downloads = self._downloads()
         tasks = [
             asyncio.create_task(work)
             for kind in kinds
@@ -251,14 +261,24 @@ class GatewayRole:
                 self._sessions(kind, orders, connections, reports).run(),
             )
         ]
+        if files is not None and recordings is not None and "call" in kinds:
+            keeper = RecordingKeeper(
+                recordings, files, downloads=downloads, connections=connections, requests=requests, rules=context.rules
+            )
+            tasks.append(asyncio.create_task(keeper.run()))
         try:
             yield
         finally:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
+            await downloads.close()
             await requests.close()
             await appender.close()
+
+    def _downloads(self) -> RecordingDownloads:
+        allowed = networks(self._context.settings.webhook_private_networks)
+        return RecordingDownloads(allowed=allowed, own_ports=self._context.own_ports)
 
     def _checks(
         self, kind: ProviderChannel, orders: Orders, connections: Connections, reports: ProviderReports

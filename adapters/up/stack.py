@@ -323,6 +323,7 @@ def _settings(options: Options, folder: Path, servers: _Servers, keys: Keys) -> 
         postgres_dsn=servers.database.dsn,
         secret_key=keys.secret_key,
         state_dir=str(folder / "state"),
+        recordings_dir=str(folder / "recordings"),
         http_port=options.port,
         clock_wall_at=now,
         clock_domain_at=now,

@@ -86,6 +86,9 @@ BID_PRICE_MAX = 1_000_000
 WRAP_UP_SECONDS_MAX = 3_600
 """An hour: an agent who needs longer sets a status, such as training."""
 
+RECORDING_RETENTION_DAYS_MAX = 3_653
+"""Ten years: no rule that asks for recordings of calls asks for longer."""
+
 SPACING_SECONDS_MAX = DAY // SECOND
 """A buyer that takes less than a call a day has a daily cap."""
 
@@ -486,6 +489,7 @@ PARSERS: dict[str, Parser] = {
     "dial_buyers_type": choice("sequentially", "simultaneously"),
     "route_by_type": choice("tier", "revenue", "epc"),
     "bid_price": optional(partial(parse_decimal, least=0, most=BID_PRICE_MAX)),
+    "recording_retention_days": partial(parse_integer, least=1, most=RECORDING_RETENTION_DAYS_MAX),
     "wrap_up_seconds": optional(partial(parse_integer, least=1, most=WRAP_UP_SECONDS_MAX)),
     "spacing_seconds": partial(parse_integer, least=0, most=SPACING_SECONDS_MAX),
     "url": url,

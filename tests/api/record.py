@@ -34,6 +34,7 @@ _SECRET = re.compile(
     r"\b(?:whsec_[A-Za-z0-9+/=]+|sk_[A-Za-z0-9_-]{20,}|pk_[A-Za-z0-9_-]{12,}|lt_[A-Za-z0-9_-]{16,}"
     r"|ss_[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}|iv_[0-9]+\.[A-Za-z0-9_-]{43})"
 )
+_LINK = re.compile(r"/recordings/[A-Za-z0-9_-]{20,}")
 _SEED = re.compile(r"\b[A-Z2-7]{32}\b")
 _ADDRESS = re.compile(r"\buser-[0-9]{6}(@|%40)example\.com")
 SEED = "EXAMPLEONLYEXAMPLEONLYEXAMPLEONL"
@@ -62,7 +63,7 @@ def asked() -> Iterator[tuple[Operation, str]]:
     """Yield every operation with each of its methods that has an answer to show."""
     for operation in documented_operations():
         for method in operation.methods:
-            if method != "HEAD":
+            if method != "HEAD" and not operation.file:
                 yield operation, method
 
 
@@ -98,6 +99,7 @@ def _of_nobody(text: str, places: Places) -> str:
     """Replace what a deployment of its own gave by what the examples speak of."""
     for place, real in places.items():
         text = re.sub(rf"(?<![0-9A-Za-z]){re.escape(real)}(?![0-9A-Za-z])", place, text)
+    text = _LINK.sub(f"/recordings/{SEED}", text)
     text = _LOCAL_MOMENT.sub(LOCAL_MOMENT, _MOMENT.sub(MOMENT, text))
     text = _ADDRESS.sub(lambda match: OWN_EMAIL.replace("@", match[1]), _SEED.sub(SEED, text))
     return _UUID.sub(REQUEST, _SECRET.sub(lambda match: f"{match[0].partition('_')[0]}_exampleOnly", text))

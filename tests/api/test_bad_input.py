@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from adapters.http.document.examples import CALL, EXAMPLES, LEAD, RECORDS, SCHEDULE_TOKEN, Example
+from adapters.http.document.examples import CALL, EXAMPLES, LEAD, RECORDED_CALL, RECORDS, SCHEDULE_TOKEN, Example
 from adapters.http.document.openapi import parameter_schema
 from adapters.http.document.refusals import problem_codes
 from adapters.http.exchange.exchange import BODY_METHODS, PLACEHOLDER, Operation
@@ -243,7 +243,7 @@ def _ids(body: Mapping[str, Any]) -> Iterator[str]:
     return (str(value) for name, value in body.items() if name in {"id", "lead_id"})
 
 
-OF_SOMEBODY = {*RECORDS.values(), LEAD, SCHEDULE_TOKEN, CALL}
+OF_SOMEBODY = {*RECORDS.values(), LEAD, SCHEDULE_TOKEN, CALL, RECORDED_CALL}
 
 
 async def test_another_companys_records_are_as_unknown_as_those_of_nobody(town: Any, company: Any, other: Any) -> None:

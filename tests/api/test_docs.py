@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from adapters.http.document.examples import CALL, EXAMPLES, LEAD, LEAD_BULK_JOB, LEAD_IMPORT, RECORDS
+from adapters.http.document.examples import CALL, EXAMPLES, LEAD, LEAD_BULK_JOB, LEAD_IMPORT, RECORDED_CALL, RECORDS
 from adapters.http.server import serving
 from tests.api.clients import found
 from tests.api.world import make_places
@@ -64,11 +64,13 @@ async def test_every_snippet_of_the_producers_page_works_as_it_stands(town: Any,
     schedule = await company.schedule()
     records = ("schedule", "buyer", "buyer_fleet", "outgoing_webhook", "agent", "agent_status", "agent_message")
     shown = ("call", "lead_bulk_job", "lead_import", *records)
-    places = await make_places(town, company, *(EXAMPLES[f"show_{name}"] for name in shown), EXAMPLES["make_call"])
+    places = await make_places(
+        town, company, *(EXAMPLES[f"show_{name}"] for name in shown), EXAMPLES["make_call"], EXAMPLES["play_recording"]
+    )
     offer = await company.record("offers", {"name": "Solar"})
     await company.record("numbers", {"number": "+12125550150"})  # as the company of `leadclock up` has it
     places |= {RECORDS["offer"]: str(offer["id"])}
-    text_of = {LEAD, CALL, LEAD_BULK_JOB, LEAD_IMPORT, RECORDS["offer"], *(RECORDS[name] for name in records)}
+    text_of = {LEAD, CALL, RECORDED_CALL, LEAD_BULK_JOB, LEAD_IMPORT, RECORDS["offer"], *(RECORDS[name] for name in records)}
     async with serving(town.app, host="127.0.0.1", port=0) as port:
         names = {
             "BASE": f"http://127.0.0.1:{port}",

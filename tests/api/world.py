@@ -1,7 +1,7 @@
 """What stands for the ids and tokens of the documented examples in a running deployment? Records made for the purpose."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
 import httpx
@@ -30,6 +30,7 @@ from adapters.http.document.examples import (
     PAGE_KEY,
     PAGE_ORIGIN,
     PASSWORD,
+    RECORDED_CALL,
     RECORDS,
     REQUEST,
     SCHEDULE_TOKEN,
@@ -65,6 +66,7 @@ PLACES: tuple[str, ...] = (
     LEAD_BULK_JOB,
     LEAD_IMPORT,
     SCHEDULED_CALLBACK,
+    RECORDED_CALL,
     PAGE_KEY,
     *RECORDS.values(),
 )
@@ -105,6 +107,8 @@ MADE: dict[str, tuple[str, dict[str, Any]]] = {
     "unblock_contact_job": ("unblock_contact_jobs", {"blocked_at_to": "2020-01-01T00:00:00Z"}),
 }
 
+
+AUDIO = b"RIFF\x04\x00\x00\x00WAVE"
 
 SHOWN_SECONDS = 30.0
 """Longer than a busy machine takes to show an impression."""
@@ -167,6 +171,7 @@ async def _made_of_calls(town: Town, company: Company, mentioned: set[str]) -> P
             (LEAD_BULK_JOB, _bulk_job),
             (LEAD_IMPORT, _uploaded),
             (SCHEDULED_CALLBACK, _promised),
+            (RECORDED_CALL, _recorded),
         )
         if place in mentioned
     }
@@ -195,6 +200,27 @@ async def _promised(town: Town, company: Company) -> str:
     answer = await company.send("POST", "/api/v1/scheduled_callbacks", json=given)
     assert answer.status_code == 201, answer.text
     return str(answer.json()["scheduled_callback"]["id"])
+
+
+async def _recorded(town: Town, company: Company) -> str:
+    """Let a call have been recorded, and its recording fetched; return its id."""
+    number = (await company.record("numbers", {"number": _own_number(town)}))["number"]
+    town.numbers += 1
+    url, person = f"https://vendor.example.com/{town.numbers}", f"+1212557{town.numbers % 10_000:04d}"
+    given = {"from": person, "to": number, "call_ref": f"r-{town.numbers}", "state": "ended", "recording_url": url}
+    answer = await company.send("POST", "/api/v1/calls/received", json=given)
+    assert answer.status_code == 200, answer.text
+    call = answer.json()["call"]
+    rows, files = town.recordings.recordings, town.recordings.files
+    key = f"{company.id}|{person}"
+    await rows.owe(company_id=company.id, configuration_id=1, contact_key=key, call_id=call["id"], recording_url=url)
+    found = await rows.find(company.id, url)
+
+    async def audio() -> AsyncIterator[bytes]:
+        yield AUDIO
+
+    await rows.stored(found.id, await files.put(found.name, audio()), "audio/wav")
+    return str(call["id"])
 
 
 async def _logged(town: Town, company: Company) -> str:

@@ -23,6 +23,7 @@ SUITES = {
     "adapters.intake.adopted": {"Checkpoints": "tests/adapters/assignment_contract.py"},
     "adapters.partitions.host": {"Assignment": "tests/adapters/assignment_contract.py"},
     "adapters.projector.store": {"ProjectionStore": "tests/adapters/projector/test_stores.py"},
+    "adapters.recordings.ports": {"RecordingFiles": "tests/adapters/recordings/files_contract.py"},
     "adapters.roles.context": {"RoleAssignment": "tests/adapters/assignment_contract.py"},
     "engine.partition.aggregate": {"Aggregate": "tests/engine/partition/test_aggregates.py"},
     "engine.partition.ports": {

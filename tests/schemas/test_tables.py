@@ -66,6 +66,7 @@ STATUSES: dict[int, str] = {
     410: "deleted",
     413: "too_large",
     415: "unsupported_media_type",
+    416: "range_not_satisfiable",
     421: "unknown_host",
     422: """
         validation_failed per_page_requires_cursor suppressed_contact quiet_hours outside_hours frequency_cap
@@ -74,7 +75,10 @@ STATUSES: dict[int, str] = {
     """,
     429: "rate_limited number_recently_dialed",
     500: "internal_error decision_failed",
-    503: "requests_unread events_unavailable reads_unavailable reports_busy streams_busy reads_too_slow commands_open",
+    503: """
+        requests_unread events_unavailable reads_unavailable reports_busy streams_busy reads_too_slow commands_open
+        recording_pending
+    """,
 }
 """Codes by status: senders branch on both, so neither changes after a release."""
 
@@ -84,7 +88,7 @@ def test_every_problem_keeps_the_status_that_senders_know() -> None:
     assert {code: problem.status for code, problem in PROBLEMS.items()} == known
 
 
-def test_only_our_own_faults_and_full_queues_may_be_tried_again() -> None:
+def test_only_our_own_faults_full_queues_and_what_is_on_its_way_may_be_tried_again() -> None:
     assert {code for code, problem in PROBLEMS.items() if problem.retryable} == {
         "rate_limited",
         "number_recently_dialed",
@@ -96,6 +100,7 @@ def test_only_our_own_faults_and_full_queues_may_be_tried_again() -> None:
         "streams_busy",
         "reads_too_slow",
         "commands_open",
+        "recording_pending",
     }
     assert all(400 <= problem.status < 600 and problem.title for problem in PROBLEMS.values())
 

@@ -86,6 +86,9 @@ _SUBJECTS: Mapping[str, str] = {
 }
 """Operation -> the noun of its answer, where the name of the operation holds none."""
 
+FILE, FILE_TYPE = "File", "application/octet-stream"
+"""The answer that is a file: generators know this type, and not a range such as audio/*."""
+
 _PROSE = """
 This is the interface as a program uses it: one way for each thing. Each path of a list or report also answers as CSV with
 `.csv` at its end (`x-suffixes`); `root=false` on any operation answers without the envelope; a body may be a form; numbers
@@ -286,6 +289,10 @@ class _Writer:
         return {**found, "default": _response("Problem")}
 
     def _answer(self, operation: Operation) -> dict[str, Any]:
+        if operation.file:
+            file = {"schema": {"type": "string", "format": "binary"}}
+            self._responses.setdefault(FILE, {"description": "A file", "content": {FILE_TYPE: file}})
+            return _response(FILE)
         answer = operation.answer or {"type": "object"}
         envelope = answer["anyOf"][0] if "anyOf" in answer else answer
         name = self._schema_of_answer(operation, envelope)

@@ -120,6 +120,18 @@ BY_NAME: Mapping[str, str] = {
     "list_call_events": (
         "Returns what happened to a call, oldest first: legs, reports of the provider, changes and webhooks."
     ),
+    "play_recording": (
+        "Returns the recording of a call as a file; `Range` gives a part of it. While it is still at the vendor the answer "
+        "is 503: ask again."
+    ),
+    "delete_recording": (
+        "Deletes the recording of a call, and the call refers to it no more. `confirm` must be `delete`: no other copy is "
+        "kept here."
+    ),
+    "show_recording_link": (
+        "Returns an address at which the recording is heard without a key until `expires_at`. When it is used, its maker "
+        "must still be allowed to hear the recording."
+    ),
     "delete_call": (
         "Deletes a call: lists and reports leave it out, and its revenue is taken back from the lead. Its attempt "
         "stays in the ledger of the number, because legal limits count it."

@@ -99,6 +99,8 @@ RECORDS: Mapping[str, str] = {
     "contact_field_type": "70052",
 }
 CALL = "70010"
+RECORDED_CALL = "70053"
+"""A call whose recording is stored."""
 
 STEPS: list[dict[str, Any]] = [
     {
@@ -416,6 +418,9 @@ EXAMPLES: Mapping[str, Example] = {
         path={"id": NUMBER}, body={"offer_token": OFFER_TOKEN, "call_timeframe": 60, "add_revenue": "12.50"}
     ),
     "send_key_press": Example(body={"id": int(CALL), "digits": "1"}),
+    "play_recording": Example(path={"id": RECORDED_CALL}),
+    "delete_recording": Example(path={"id": RECORDED_CALL}, body={"confirm": "delete"}),
+    "show_recording_link": Example(path={"id": RECORDED_CALL}, query={"expires_in_seconds": "600"}),
     "delete_call": Example(path={"id": CALL}),
     "report_leads": Example(query={"category": "status", "pivot": "created_at_day", "created_at_label": "This Week"}),
     "report_calls": Example(query={"category": "created_at_hour", "created_at_label": "Today"}),

@@ -18,6 +18,9 @@ _NOT_BY_ID = ("caller_", "update_calls_by_caller_id")
 _CONTACTS = "contacts"
 """Their operations take a number as well as an id."""
 
+_ONCE_RECORDED = frozenset({"play_recording", "delete_recording", "show_recording_link"})
+"""Operations that not every call leads to: few are recorded, and none before it is over."""
+
 _MADE_UNDER: Mapping[str, str] = {
     "/api/v1/leads/create_or_update": "/api/v1/leads",
     "/api/v1/schedules/make_call": "/api/v1/calls",
@@ -40,7 +43,8 @@ def build_links(operation: Operation, operations: Iterable[Operation]) -> dict[s
         return {}
     found: dict[str, Any] = {}
     for other in operations:
-        if other is operation or not other.path.startswith(f"{collection}/{{id}}") or other.path.count("{") > 1:
+        is_below = other.path.startswith(f"{collection}/{{id}}") and other.path.count("{") == 1
+        if other is operation or other.name in _ONCE_RECORDED or not is_below:
             continue
         by_number = other.name.startswith(_NOT_BY_ID) and word != _CONTACTS
         if by_number and word != "leads":

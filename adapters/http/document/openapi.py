@@ -299,6 +299,8 @@ def _responses(operation: Operation, method: str, suffix: str, refusals: dict[st
     content = _content(operation, method, suffix)
     done = {"headers": {**headers, **_more_headers(operation)}, "content": content, **_links(operation, suffix)}
     found: dict[str, Any] = {"200": {"description": "Done", **done}}
+    if operation.file:
+        found["206"] = {"description": "The part that Range asked for", **done}
     if operation.created:
         found["201"] = {"description": "Created", **done}
     if operation.has_result and (not operation.safe or operation.created):
@@ -322,6 +324,8 @@ def _content(operation: Operation, method: str, suffix: str) -> dict[str, Any]:
     as_file: dict[str, Any] = {"schema": {"type": "string"}, **({"example": recorded.csv} if recorded.csv else {})}
     if suffix == ".csv":
         return {CSV: as_file}
+    if operation.file:
+        return {operation.file: {"schema": {"type": "string", "format": "binary"}}}
     schema = operation.answer or {"type": "object"}
     shown = {"application/json": {"schema": schema, **({"example": recorded.body} if recorded.body is not None else {})}}
     if operation.streams:

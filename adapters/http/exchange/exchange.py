@@ -51,6 +51,7 @@ from adapters.http.exchange.ports import DeploymentReads, Impressions, Mail, Req
 from adapters.http.exchange.problems import ProblemError, not_found
 from adapters.http.exchange.provider_services import ProviderServices
 from adapters.http.exchange.rates import Limiter
+from adapters.http.exchange.recording_services import RecordingServices
 from adapters.http.exchange.report_slots import EngineThread, ReportSlots
 from adapters.http.exchange.settings import HttpSettings
 from adapters.http.exchange.short_requests import ShortRequests
@@ -133,6 +134,7 @@ class Services(Struct, frozen=True, kw_only=True):
     bulk_jobs: LeadBulkJobs
     imports: LeadImports
     providers: ProviderServices
+    recordings: RecordingServices | None
     settings: HttpSettings
     authenticator: Authenticator
     operator_authenticator: OperatorAuthenticator
@@ -175,6 +177,7 @@ class Operation(Struct, frozen=True, kw_only=True):
     - `required`: fields that must be sent.
     - `body`, `answer`: JSON Schema of the body and of a successful answer; with `created`, that may be a 201.
     - `problems`: codes that only this operation has.
+    - `file`: media type of an answer that is a file, of which `Range` gives a part.
     - `has_result`: a change waits for its result, and is answered with 202 if there is none in time.
     """
 
@@ -203,6 +206,7 @@ class Operation(Struct, frozen=True, kw_only=True):
     problems: tuple[str, ...] = ()
     has_result: bool = True
     streams: bool = False
+    file: str = ""
 
     @property
     def has_root(self) -> bool:

@@ -177,6 +177,11 @@ def cut_facts(exchange: Exchange, model: str, facts: Sequence[Row], kept: Sequen
     return [dict(fact) if is_whole else {name: fact[name] for name in kept if name in fact} for fact in facts]
 
 
+def is_hidden(access: Access, model: str, field: str) -> bool:
+    """Return whether the teams hide a field of a model."""
+    return field in _restricted(access, model, "none")
+
+
 def sees_whole_leads(exchange: Exchange) -> bool:
     """Return whether no team hides a field of leads or calls from the sender."""
     return exchange.access is None or not _sees_less_of_leads(exchange.access)

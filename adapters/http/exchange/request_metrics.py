@@ -30,8 +30,10 @@ METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
 
 _NUMBER = re.compile(r"(?:%2B|\+)?[0-9]{7,15}(?![0-9a-fA-F-])")
 _EMAIL = re.compile(r"[^/@]+(?:@|%40)", re.IGNORECASE)
-# Two paths have a token, and a reader of the log must not be able to use it. In other paths one is a mistake.
-_TOKEN = re.compile(r"(?<=/leads/)[^/]+(?=/[^/]+/by_caller_number)|(?<=/unsubscribe/)[^/]+|\b(?:lt|sk)_[\w-]+")
+# Three paths have a token, and a reader of the log must not be able to use it. In other paths one is a mistake.
+_TOKEN = re.compile(
+    r"(?<=/leads/)[^/]+(?=/[^/]+/by_caller_number)|(?<=/unsubscribe/)[^/]+|(?<=/recordings/)[^/]+|\b(?:lt|sk)_[\w-]+"
+)
 
 
 def mask_path(path: str) -> str:

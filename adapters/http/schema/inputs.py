@@ -400,6 +400,7 @@ _RECORD_INPUTS: Mapping[str, Schema] = {
     "dial_buyers_type": choice(("sequentially", "simultaneously")),
     "route_by_type": choice(("tier", "revenue", "epc")),
     "bid_price": _or_null({"type": "number", "minimum": 0, "maximum": values.BID_PRICE_MAX}),
+    "recording_retention_days": whole(1, values.RECORDING_RETENTION_DAYS_MAX),
     "wrap_up_seconds": _or_null(whole(1, values.WRAP_UP_SECONDS_MAX)),
     "spacing_seconds": whole(0, values.SPACING_SECONDS_MAX),
     "tier": whole(-values.TIER_MAX, values.TIER_MAX),

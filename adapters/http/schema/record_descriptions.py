@@ -90,6 +90,7 @@ _OF_TYPE: Mapping[str, Mapping[str, str]] = {
         "optout_confirmation": "the one text that answers an opt-out by text; null: none",
         "optout_scope": "how far an opt-out reaches: everything of the company, the offer, or the channel that it came on",
         "allow_auth_token": "false: keys are taken in the Authorization header only, not as the field auth_token",
+        "recording_retention_days": "how many days after a recording was made it is deleted",
         "wrap_up_seconds": "how long after a call an agent is available again by itself; null: once the agent says so",
         "unknown_parameters": "ignore: a parameter that an operation does not know is ignored; refuse: it is answered 422",
     },

@@ -27,6 +27,10 @@ class Ari:
         self.url = f"{url.rstrip('/')}/ari"
         self.authorization = f"Basic {base64.b64encode(f'{user}:{secret}'.encode()).decode()}"
 
+    def recording_url(self, name: str) -> str:
+        """Return where the file of a recording is."""
+        return f"{self.url}/recordings/stored/{quote(name, safe='')}/file"
+
     async def send(
         self, method: str, *path: str, body: Mapping[str, Any] | None = None, query: Mapping[str, str] | None = None
     ) -> HttpAnswer:

@@ -5,7 +5,7 @@ secret of the ARI user (Standard Webhooks), with its turn: events of one call ha
 """
 
 import hmac
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -111,7 +111,11 @@ def read_event(callback: Callback) -> Turned | None:
         return None
 
 
-def read(callback: Callback, key: bytes) -> Reading | None:
+FindMessage = Callable[[str], tuple[InboundThing, str] | None]
+"""Returns whose message a recording is, and where its file is."""
+
+
+def read(callback: Callback, key: bytes, find_message: FindMessage) -> Reading | None:
     """Return what a callback says, None for what is of no use. Raises `ForgedCallbackError`."""
     try:
         Webhook(key).verify(callback.body, dict(callback.headers), json_parse=False)
@@ -125,7 +129,10 @@ def read(callback: Callback, key: bytes) -> Reading | None:
         if callback.query.get(COMMAND_ID) != name.command_id:
             raise ForgedCallbackError("the URL names another order than the signed body")
         return _order(turned, name)
-    return _inbound_leg(turned.event, name) if isinstance(name, InboundThing) else _inbound(turned.event)
+    if isinstance(name, InboundThing):
+        return _inbound_leg(turned.event, name)
+    message = find_message(turned.event.about)
+    return _inbound(turned.event) if message is None else _message(turned.event, *message)
 
 
 def _order(turned: Turned, leg: OrderLeg) -> OrderReport | None:
@@ -195,6 +202,20 @@ def _inbound(event: AriEvent) -> InboundCallReport | None:
 def ends_person(event: AriEvent) -> bool:
     """Return whether an event ends the call of a person: it hangs up, or its channel leaves us. We hear no more of it."""
     return event.type == "StasisEnd" or (event.type == "ChannelHangupRequest" and not event.soft)
+
+
+def _message(event: AriEvent, thing: InboundThing, recording_url: str) -> InboundCallReport | None:
+    """Return that the message of a person was recorded: their call is over, or is about to be ended."""
+    if event.type != "RecordingFinished":
+        return None
+    return InboundCallReport(
+        call_ref=thing.call_ref,
+        event_id=f"{thing.call_ref}.recorded",
+        from_number=thing.person,
+        to_number=thing.number,
+        state="ended",
+        report={"recording_url": recording_url, "hung_up_by": "caller"},
+    )
 
 
 def _inbound_leg(event: AriEvent, leg: InboundThing) -> InboundCallReport | None:

@@ -8,7 +8,7 @@ from msgspec import Struct
 from adapters.providers.asterisk.ari import Ari
 from adapters.providers.asterisk.events import BUYER, GIVEN_UP, UP, AriEvent
 from adapters.providers.asterisk.following import UNANSWERED_BUYER_SECONDS
-from adapters.providers.asterisk.legs import NO_RECORD, InboundThing
+from adapters.providers.asterisk.legs import NO_RECORD, InboundThing, MessageNames
 from adapters.providers.asterisk.settings import AsteriskSettings
 from adapters.providers.ports import InboundCallReport, InboundRoute, RefusedOrderError
 
@@ -25,6 +25,7 @@ class PersonCalls(Struct, frozen=True):
 
     ari: Ari
     settings: AsteriskSettings
+    messages: MessageNames
 
     async def route(self, report: InboundCallReport, route: InboundRoute) -> None:
         """Do what was decided."""
@@ -72,7 +73,7 @@ class PersonCalls(Struct, frozen=True):
 
     async def _record(self, thing: InboundThing) -> None:
         path, seconds = ("channels", thing.call_ref, "record"), VOICEMAIL_SECONDS_MAX
-        about = {"name": thing.name, "format": "wav", "ifExists": "overwrite", "beep": "true"}
+        about = {"name": self.messages.name(thing), "format": "wav", "ifExists": "overwrite", "beep": "true"}
         await self.ari.act("POST", *path, body={**about, "maxDurationSeconds": seconds})
 
     async def _connected(self, event: AriEvent, leg: InboundThing) -> None:

@@ -6,6 +6,7 @@
 | `lct.<command>` | its bridge: Asterisk reports nothing of a bridge with the name of a channel |
 | `lc.<command>.b<buyer>` | the leg of a buyer, 0 where it has no record |
 | `lci.<person>.<number>.<what>.<call>` | made for the call of a person: `b<buyer>` a leg, `sorry` and `voicemail` sounds |
+| `lcm.<sealed>` | the recording of a person's message, which stays as a file: number and call are sealed in its name |
 
 Asterisk refuses a second channel of a name that is in use (409). The call of a person has the name that Asterisk gave it.
 """
@@ -14,8 +15,16 @@ import re
 
 from msgspec import Struct
 
+from adapters.gateway.sealed_tokens import SealedTokens
+
 NO_RECORD = 0
 """The buyer of a leg to a telephone without a record, as an agent's."""
+
+MESSAGE = "lcm."
+"""What the name of the recording of a message begins with."""
+
+MESSAGE_NAME_LENGTH_MAX = 200
+"""In characters, sealed: a file name may have 255."""
 
 COMMAND = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
@@ -57,6 +66,23 @@ class InboundThing(Struct, frozen=True):
     def buyer(self) -> int | None:
         """Return the buyer of a leg, None of a sound."""
         return int(self.what[1:]) if self.what.startswith("b") else None
+
+
+class MessageNames:
+    """The names of recordings of messages: they say to us alone whose they are. `key` is that of the account's events."""
+
+    def __init__(self, key: bytes) -> None:
+        self._tokens = SealedTokens(key.hex(), b"names of messages/v1", length_max=MESSAGE_NAME_LENGTH_MAX)
+
+    def name(self, thing: InboundThing) -> str:
+        """Return the name of the recording of a message."""
+        return f"{MESSAGE}{self._tokens.seal(thing.name.encode())}"
+
+    def read(self, name: str) -> InboundThing | None:
+        """Return what a name of a recording says, None for one that is not of ours."""
+        content = self._tokens.open(name.removeprefix(MESSAGE)) if name.startswith(MESSAGE) else None
+        found = None if content is None else read_name(content.decode())
+        return found if isinstance(found, InboundThing) else None
 
 
 def read_name(name: str) -> OrderLeg | InboundThing | None:

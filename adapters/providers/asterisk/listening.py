@@ -16,7 +16,7 @@ import websockets
 from adapters.gateway.ports import NotPlacedError
 from adapters.providers.asterisk.ari import Ari
 from adapters.providers.asterisk.events import UP, AriEvent, callback_of
-from adapters.providers.asterisk.legs import InboundThing, OrderLeg, read_name
+from adapters.providers.asterisk.legs import MESSAGE, InboundThing, OrderLeg, read_name
 from adapters.providers.asterisk.settings import AsteriskSettings
 from adapters.providers.ports import ProviderAccount, ProviderFailedError, StreamedEvent
 
@@ -125,7 +125,7 @@ def matters(event: AriEvent) -> bool:
     if event.type == "ChannelStateChange":
         return event.channel is not None and event.channel.state == "Ringing" and _leg_of_lead(event)
     if event.type in OF_SOUNDS:
-        return read_name(event.about) is not None
+        return read_name(event.about) is not None or event.about.startswith(MESSAGE)
     if event.type == "StasisEnd":
         return read_name(event.about) is None
     return event.type in OF_CHANNELS and event.channel is not None

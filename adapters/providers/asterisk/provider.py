@@ -28,7 +28,7 @@ from adapters.providers.asterisk.events import LEAD, ends_person, event_key, rea
 from adapters.providers.asterisk.finding import EndedLeg, ended_leg, has_restarted, place_of, remembered
 from adapters.providers.asterisk.following import OrderCalls
 from adapters.providers.asterisk.inbound import PersonCalls
-from adapters.providers.asterisk.legs import COMMAND, InboundThing, OrderLeg, read_name
+from adapters.providers.asterisk.legs import COMMAND, InboundThing, MessageNames, OrderLeg, read_name
 from adapters.providers.asterisk.listening import Listener
 from adapters.providers.asterisk.outcomes import call_outcome
 from adapters.providers.asterisk.settings import AsteriskSettings
@@ -46,6 +46,7 @@ from adapters.providers.ports import (
     ProviderFailedError,
     ProviderReply,
     Reading,
+    RecordingSource,
     RefusedOrderError,
     ResumeKind,
     StreamedEvent,
@@ -83,7 +84,8 @@ class AsteriskConnection:
         self._ari = Ari(account.http, settings.url, settings.user, account.secrets["password"])
         self._key = event_key(account.secrets["password"])
         self._orders = OrderCalls(self._ari, settings)
-        self._inbound = PersonCalls(self._ari, settings)
+        self._messages = MessageNames(self._key)
+        self._inbound = PersonCalls(self._ari, settings, self._messages)
 
     async def place(self, command: PlaceCall) -> Placed | DeliveryResult:
         """Ask for a channel to the person; what follows is done once it is answered."""
@@ -173,12 +175,17 @@ class AsteriskConnection:
 
     def conclude(self, order: Order) -> DeliveryResult | None:
         """Return the outcome that all events together say."""
-        recording = f"{self._ari.url}/recordings/stored/{OrderLeg(order.command.command_id).name}/file"
+        recording = self._ari.recording_url(OrderLeg(order.command.command_id).name)
         return call_outcome(order, recording, now=self._account.now())
 
     def read_callback(self, callback: Callback) -> Reading | None:
         """Return what an event says. Raises `ForgedCallbackError`."""
-        return read(callback, self._key)
+        return read(callback, self._key, self._message)
+
+    def _message(self, name: str) -> tuple[InboundThing, str] | None:
+        """Return whose message a recording is, and where; None for another one."""
+        thing = self._messages.read(name)
+        return None if thing is None else (thing, self._ari.recording_url(name))
 
     async def reply_to(self, callback: Callback, order: Order | None) -> ProviderReply:
         """Have Asterisk do what follows from an event. Raises `ProviderFailedError` or `NotPlacedError` where it is away."""
@@ -191,6 +198,8 @@ class AsteriskConnection:
                 await self._orders.follow(event, leg, order, order.command)
             case InboundThing() as thing:
                 await self._inbound.follow(event, thing)
+            case None if (message := self._messages.read(event.about)) is not None:
+                await self._inbound.follow(event, message)
             case None if ends_person(event):
                 await self._inbound.person_ended(event.about)
         return ProviderReply()
@@ -205,6 +214,11 @@ class AsteriskConnection:
         about = await self._ari.read("asterisk", "info", only="system") or {}
         await ended_leg(self._ari, self._settings.app, self._settings.context, "test")
         return f"Asterisk {(about.get('system') or {}).get('version')}, with the dialplan of {self._settings.context}"
+
+    async def find_recording(self, recording_url: str) -> RecordingSource | None:
+        """Return where a recording of this Asterisk is: as it was reported."""
+        is_own = recording_url.startswith(f"{self._ari.url}/recordings/stored/")
+        return RecordingSource(recording_url, {"authorization": self._ari.authorization}) if is_own else None
 
     def events(self) -> AsyncGenerator[StreamedEvent, None]:
         """Yield Asterisk's events, for as long as it is listened to. Raises `NotPlacedError` or `ProviderFailedError`."""

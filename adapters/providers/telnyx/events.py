@@ -5,6 +5,7 @@ The person's leg and the buyer's are reported by themselves. Each carries a stat
 
 import base64
 import binascii
+import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Literal
@@ -45,6 +46,9 @@ ASK_AFTER_SENT_SECONDS = 310.0
 """When a text without a receipt is settled."""
 
 COMMAND_ID = "command_id"
+
+_ID = re.compile(r"[A-Za-z0-9-]{1,64}")
+"""Of a recording: it goes into the path of a request."""
 
 
 UNANSWERED_CAUSES = frozenset({"user_busy", "timeout", "no_answer", "call_rejected", "not_found"})
@@ -107,7 +111,7 @@ def read_event(callback: Callback) -> TelnyxEvent | None:
     return TelnyxEvent(event_id, name, _stamp(data.get("occurred_at")), payload, _leg_state(payload.get("client_state")))
 
 
-def read(callback: Callback, key: Ed25519PublicKey, *, now: Instant) -> Reading | None:
+def read(callback: Callback, key: Ed25519PublicKey, *, now: Instant, recordings_url: str) -> Reading | None:
     """Return what a webhook says, None for what is of no use. Raises `ForgedCallbackError`."""
     if not is_signed(key, callback.headers, callback.body, now=now):
         raise ForgedCallbackError("telnyx-signature-ed25519 is not of this account's key, or older than five minutes")
@@ -118,7 +122,11 @@ def read(callback: Callback, key: Ed25519PublicKey, *, now: Instant) -> Reading 
     if event.name.startswith("message."):
         reading = _text(event)
     else:
-        reading = _leg(event, event.state) if isinstance(event.state, LegState) else _inbound(event, event.state)
+        reading = (
+            _leg(event, event.state)
+            if isinstance(event.state, LegState)
+            else _message(event, event.state, recordings_url) or _inbound(event, event.state)
+        )
     named = callback.query.get(COMMAND_ID)
     if isinstance(reading, OrderReport) and named not in {None, reading.command_id}:
         raise ForgedCallbackError("the URL names another order than the signed body")
@@ -171,6 +179,22 @@ def _buyer_facts(event: TelnyxEvent) -> dict[str, str]:
         case "call.hangup":
             return {"buyer.ended": event.stamp, "buyer.cause": str(event.payload.get("hangup_cause"))}
     return {}
+
+
+def _message(event: TelnyxEvent, state: InboundState | None, recordings_url: str) -> InboundCallReport | None:
+    """Return that a message of a person was recorded: their call is over, or is about to be ended."""
+    recording_id = event.payload.get("recording_id")
+    is_of_person = state is not None and state.leg == "person" and event.name == "call.recording.saved"
+    if not is_of_person or state is None or not isinstance(recording_id, str) or not _ID.fullmatch(recording_id):
+        return None
+    return InboundCallReport(
+        call_ref=state.call_ref,
+        event_id=f"{state.call_ref}.recorded",
+        from_number=state.person,
+        to_number=state.number,
+        state="ended",
+        report={"recording_url": f"{recordings_url}/{recording_id}", "hung_up_by": "caller"},
+    )
 
 
 def _inbound(event: TelnyxEvent, state: InboundState | None) -> InboundCallReport | None:

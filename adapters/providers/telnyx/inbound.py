@@ -57,6 +57,8 @@ class InboundCalls:
             case "person", "call.speak.ended" if state.then == "record":
                 recording = {"format": "mp3", "channels": "single", "max_length": VOICEMAIL_SECONDS_MAX, "play_beep": True}
                 await self._act(leg, "record_start", recording, "record")
+            case "person", "call.recording.saved":
+                await self._act(leg, "hangup", {}, "recorded")  # the time is up; nothing happens if the person has hung up
             case "person", "call.speak.ended" if state.then == "end":
                 await self._act(leg, "hangup", {}, "goodbye")
             case "buyer", "call.answered" if state.tones:

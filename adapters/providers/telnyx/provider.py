@@ -33,6 +33,7 @@ from adapters.providers.ports import (
     ProviderFailedError,
     ProviderReply,
     Reading,
+    RecordingSource,
     RefusedOrderError,
     ResumeKind,
 )
@@ -58,6 +59,9 @@ NOT_FOUND, TOO_MANY = 404, 429
 UNANSWERED_BUYER_SECONDS = 30
 RING_SECONDS_MIN, RING_SECONDS_MAX = 5, 600
 """What Telnyx takes as `timeout_secs`."""
+
+RECORDINGS = "recordings"
+"""Where an account's recordings are, by their ids."""
 
 Number = Annotated[str, Meta(pattern=r"^\+[1-9][0-9]{6,14}$", description="a number such as +12125550123")]
 Target = Annotated[str, Meta(pattern=r"^(\+[1-9][0-9]{6,14}|sips?:[^\s<>]{3,250})$", description="a number, or sip:…")]
@@ -173,7 +177,7 @@ class TelnyxConnection:
 
     def read_callback(self, callback: Callback) -> Reading | None:
         """Return what a webhook says. Raises `ForgedCallbackError`."""
-        return read(callback, self._key, now=self._account.now())
+        return read(callback, self._key, now=self._account.now(), recordings_url=f"{self._url}/{RECORDINGS}")
 
     async def reply_to(self, callback: Callback, order: Order | None) -> ProviderReply:
         """Have Telnyx do what follows from a webhook. Raises `ProviderFailedError` or `NotPlacedError` where it is away."""
@@ -224,6 +228,15 @@ class TelnyxConnection:
 
     async def _act_once(self, leg: str, action: str, fields: Mapping[str, Any], name: str) -> bool:
         return await self._act(leg, action, fields, name=name)
+
+    async def find_recording(self, recording_url: str) -> RecordingSource | None:
+        """Return the address at which Telnyx has a recording for some minutes: it names one each time that it is asked."""
+        if not recording_url.startswith(f"{self._url}/{RECORDINGS}/"):
+            return None
+        found = await self._read(recording_url.removeprefix(f"{self._url}/"))
+        urls = (found or {}).get("download_urls")
+        url = urls.get("wav") or urls.get("mp3") if isinstance(urls, dict) else None
+        return RecordingSource(url) if isinstance(url, str) else None
 
     async def test(self) -> str:
         """Read the balance."""

@@ -14,6 +14,7 @@ from adapters.providers.ports import (
     Reading,
     TextReport,
 )
+from adapters.providers.twilio.calls import SealedCalls
 from adapters.providers.twilio.outcomes import CALL_ENDS
 from adapters.providers.twilio.signature import HEADER, is_signed
 from schemas.instant import from_datetime
@@ -30,11 +31,12 @@ CALLERS = frozenset({"inbound"})
 
 
 class CallbackReader:
-    """Reads what one account reports. `url` is the one that Twilio was given."""
+    """Reads what one account reports. `recordings_url` is where its recordings are; `calls` opens tokens of calls."""
 
-    def __init__(self, auth_token: str, url: str | None) -> None:
+    def __init__(self, auth_token: str, recordings_url: str, calls: SealedCalls) -> None:
         self._auth_token = auth_token
-        self._url = url
+        self._recordings_url = recordings_url
+        self._calls = calls
 
     def read(self, callback: Callback) -> Reading | None:
         """Return what a callback says, None for what is of no use. Raises `ForgedCallbackError`."""
@@ -47,7 +49,26 @@ class CallbackReader:
             return _order_report(callback)
         if "MessageSid" in callback.form and "Body" in callback.form:
             return _text(callback.form)
+        match callback.query.get("event"):
+            case "recording":
+                return self._recording(callback)
+            case "recorded":
+                return None  # the answer says what follows
         return _inbound(callback) if "CallSid" in callback.form else None
+
+    def _recording(self, callback: Callback) -> InboundCallReport | None:
+        """Return that a message of a person was recorded; by then they have hung up."""
+        call, sid = self._calls.open(callback.query.get("call", "")), callback.form.get("RecordingSid", "")
+        if call is None or not sid.isalnum() or callback.form.get("RecordingStatus") != "completed":
+            return None
+        return InboundCallReport(
+            call_ref=call.call_ref,
+            event_id=f"{call.call_ref}.recorded",
+            from_number=call.person,
+            to_number=call.number,
+            state="ended",
+            report={"recording_url": f"{self._recordings_url}/{sid}", "hung_up_by": "caller"},
+        )
 
 
 def _order_report(callback: Callback) -> OrderReport | None:

@@ -30,11 +30,13 @@ from adapters.providers.ports import (
     ProviderFailedError,
     ProviderReply,
     Reading,
+    RecordingSource,
     RefusedOrderError,
     ResumeKind,
 )
 from adapters.providers.twilio import twiml
 from adapters.providers.twilio.callbacks import CallbackReader
+from adapters.providers.twilio.calls import SealedCalls
 from adapters.providers.twilio.errors import ORDER_ERRORS
 from adapters.providers.twilio.outcomes import call_outcome, facts_of_call, facts_of_text, find_match, text_outcome
 from schemas.commands import BuyerLeg, PlaceCall, SendEmail, SendSms
@@ -49,6 +51,9 @@ CLIENT_ERROR, SERVER_ERROR = 4, 5
 NOT_FOUND, TOO_MANY = 404, 429
 
 UNANSWERED_BUYER_SECONDS = 30
+
+RECORDINGS = "Recordings"
+"""Where an account's recordings are, by their ids."""
 
 Number = Annotated[str, Meta(pattern=r"^\+[1-9][0-9]{6,14}$", description="a number such as +12125550123")]
 Target = Annotated[str, Meta(pattern=r"^(\+[1-9][0-9]{6,14}|sips?:[^\s<>]{3,250})$", description="a number, or sip:…")]
@@ -94,7 +99,8 @@ class TwilioConnection:
         self._url = f"{settings.base_url.rstrip('/')}/2010-04-01/Accounts/{quote(settings.account_sid, safe='')}"
         credentials = f"{settings.account_sid}:{account.secrets['auth_token']}".encode()
         self._headers = {"authorization": f"Basic {base64.b64encode(credentials).decode()}", "accept": "application/json"}
-        self._callbacks = CallbackReader(account.secrets["auth_token"], account.callback_url)
+        self._calls = SealedCalls(account.secrets["auth_token"])
+        self._callbacks = CallbackReader(account.secrets["auth_token"], f"{self._url}/{RECORDINGS}", self._calls)
 
     async def place(self, command: PlaceCall) -> Placed | DeliveryResult:
         """Ask for a call; Twilio asks what to do once it is answered."""
@@ -172,7 +178,7 @@ class TwilioConnection:
         event = callback.query.get("event")
         if event == "answer" and order is not None and isinstance(order.command, PlaceCall):
             body = self._answered(order.command, callback.form)
-        elif event in {"dial", "routed"}:
+        elif event in {"dial", "routed", "recorded"}:
             body = twiml.hang_up()
         return ProviderReply(body=body, content_type=twiml.CONTENT_TYPE)
 
@@ -213,13 +219,19 @@ class TwilioConnection:
                     action=self._inbound("routed", **buyer),
                 )
             case "voicemail":
-                return twiml.record(route.message)
+                recorded = self._inbound("recording", call=self._calls.seal(report))
+                return twiml.record(route.message, then=self._inbound("recorded"), recorded=recorded)
             case "message" | "callback":
                 return twiml.say(route.message or "Nobody can take your call now. Goodbye.")
             case "reject":
                 return twiml.reject()
             case _:
                 return twiml.hang_up()
+
+    async def find_recording(self, recording_url: str) -> RecordingSource | None:
+        """Return where a recording of this account is, as WAV."""
+        is_own = recording_url.startswith(f"{self._url}/{RECORDINGS}/")
+        return RecordingSource(f"{recording_url}.wav", self._headers) if is_own else None
 
     async def test(self) -> str:
         """Read the account."""

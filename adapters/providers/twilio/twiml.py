@@ -38,11 +38,13 @@ def say(text: str) -> bytes:
     return _document(said, ET.Element("Hangup"))
 
 
-def record(text: str | None) -> bytes:
-    """Return the instruction to take a message."""
+def record(text: str | None, *, then: str, recorded: str) -> bytes:
+    """Return the instruction to take a message: `then` is asked what follows, `recorded` is called with the recording."""
     said = ET.Element("Say")
     said.text = text or "Please leave a message after the tone."
-    return _document(said, ET.Element("Record", {"maxLength": str(VOICEMAIL_SECONDS_MAX), "playBeep": "true"}))
+    about = {"maxLength": str(VOICEMAIL_SECONDS_MAX), "playBeep": "true", "action": then, "method": "POST"}
+    callback = {"recordingStatusCallback": recorded, "recordingStatusCallbackMethod": "POST"}
+    return _document(said, ET.Element("Record", {**about, **callback}))
 
 
 def reject() -> bytes:

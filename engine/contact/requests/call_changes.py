@@ -1,6 +1,7 @@
 """How is a call changed by hand? Its money, tokens, conversion and disposition; keys are pressed; it is deleted."""
 
 from collections.abc import Mapping
+from itertools import islice
 from typing import Any
 
 from msgspec import UNSET, UnsetType
@@ -31,6 +32,9 @@ FIRED_EVENT = "call.fired"
 
 KEYS_WITHIN = 10 * SECOND
 """A key that is pressed later answers another prompt."""
+
+RECORDED_SEARCHED_MAX = 1_000
+"""Newest calls that are searched for the one of a recording: of a person, those of some years."""
 
 
 def update(person: Person, request: CallUpdateRequested) -> None:
@@ -116,11 +120,21 @@ def _calls_to_change(person: Person, request: CallUpdateRequested) -> list[Call]
     """Return the named call, or the newest calls of the offer, as many as one decision may change."""
     if request.call_id is not None:
         return [_one(person, request.call_id)]
+    if request.deleted_recording_url is not None:
+        return [_recorded_at(person, request.deleted_recording_url)]
     since = request.since or EPOCH
     found = [call for call in listed_calls(person) if call.offer_id == request.offer_id and call.created_at >= since]
     if not found:
         raise RefusedError("not_found", "There is no call of this number and offer within the time.")
     return list(bounded_batch(found))
+
+
+def _recorded_at(person: Person, recording_url: str) -> Call:
+    """Return the call that refers to a recording."""
+    for call in islice(listed_calls(person), RECORDED_SEARCHED_MAX):
+        if call.recording_url == recording_url:
+            return call
+    raise RefusedError("not_found", "No call of this person refers to the recording.")
 
 
 def _check_references(person: Person, request: CallUpdateRequested) -> None:
@@ -184,6 +198,9 @@ def _write(call: Call, request: CallUpdateRequested) -> list[str]:
         if after != before:
             setattr(call, field, after)
             changed.append(field)
+    if call.recording_url is not None and call.recording_url == request.deleted_recording_url:
+        call.recording_url = None
+        changed.append("recording_url")
     tokens = call.token_values
     if request.data:
         merge_tokens(call, request.data)

@@ -195,6 +195,7 @@ async def restart_world(
         public_url=f"http://127.0.0.1:{port}",
         http_port=port,
         webhook_private_networks=("127.0.0.1/32",),
+        recordings_dir=str(folder / "recordings"),
     )
     async with AsyncExitStack() as stack:
         client = await stack.enter_async_context(httpx.AsyncClient(timeout=WAIT_SECONDS))

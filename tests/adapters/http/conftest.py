@@ -8,6 +8,8 @@ import uuid
 from base64 import b64encode
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
@@ -24,6 +26,7 @@ from adapters.http.app import Api, build_app
 from adapters.http.exchange.identity import hash_private_key
 from adapters.http.exchange.impression_log import LogImpressions
 from adapters.http.exchange.provider_services import ProviderServices
+from adapters.http.exchange.recording_services import RecordingServices
 from adapters.http.exchange.requests import LogRequests
 from adapters.http.exchange.settings import HttpSettings
 from adapters.observability.metrics import Metrics
@@ -38,6 +41,7 @@ from adapters.postgres.operators import PostgresOperators
 from adapters.postgres.pool import open_pool
 from adapters.postgres.provider_orders import PostgresOrders
 from adapters.postgres.reads import PostgresReads
+from adapters.postgres.recordings import PostgresRecordings
 from adapters.postgres.results import ResultWaiter
 from adapters.postgres.sign_ins import PostgresSignIns
 from adapters.postgres.subscriptions import PostgresSubscriptionReads
@@ -45,6 +49,8 @@ from adapters.postgres.webhook_logs import PostgresWebhookLogReads
 from adapters.providers.connections import Connections
 from adapters.providers.provider_http import GuardedProviderHttp
 from adapters.providers.reports import ProviderReports
+from adapters.recordings.folder import FolderRecordings
+from adapters.recordings.links import RecordingLinks
 from adapters.roles.context import Context, open_context, prepare
 from adapters.roles.deciders import accounts, scheduler
 from adapters.roles.identity import establish, establish_database
@@ -152,6 +158,7 @@ class Town:
         self.pool: Any = None
         self.metrics = Metrics()
         self.mail = SentMail()
+        self.recordings: Any = None
         self.client = httpx.AsyncClient(
             timeout=WAIT_SECONDS,
             transport=httpx.ASGITransport(app=app, raise_app_exceptions=False),  # type: ignore[arg-type]
@@ -210,6 +217,11 @@ async def deployed(dsn: str, http_settings: HttpSettings) -> AsyncIterator[Town]
         impressions = LogImpressions(log, names=context.names, appender=await log.appender())
         stack.push_async_callback(impressions.close)
         vendors = GuardedProviderHttp(allowed=networks(["127.0.0.1"]))  # the vendors of tests are on this machine
+        recordings = RecordingServices(
+            recordings=PostgresRecordings(pool),
+            files=FolderRecordings(Path(stack.enter_context(TemporaryDirectory()))),
+            links=RecordingLinks(SECRET_KEY, http_settings.public_url),
+        )
         mail = SentMail()
         stack.push_async_callback(vendors.close)
         metrics = Metrics()
@@ -236,14 +248,16 @@ async def deployed(dsn: str, http_settings: HttpSettings) -> AsyncIterator[Town]
                     http=vendors, deployment_secret=SECRET_KEY, public_url=http_settings.public_url, now=wall_now
                 ),
                 orders=PostgresOrders(pool),
-                reports=ProviderReports(requests, PostgresOrders(pool), context.clock.now),
+                reports=ProviderReports(requests, PostgresOrders(pool), context.clock.now, recordings.recordings),
             ),
+            recordings=recordings,
             settings=http_settings,
             now=context.clock.now,
             metrics=metrics,
         )
         stack.callback(app.end_streams)
         place = Town(context, requests, app, results)
+        place.recordings = recordings
         place.outage, place.pool, place.metrics, place.mail = outage, pool, metrics, mail
         stack.push_async_callback(place.client.aclose)
         yield place

@@ -111,6 +111,8 @@ def test_the_body_of_every_example_fits_and_each_required_field_is_needed() -> N
 
 def test_every_recorded_answer_fits() -> None:
     for operation in documented_operations():
+        if operation.file:
+            continue
         recorded = find_recorded_answer(operation.name, operation.methods[0])
         validator = client_schema_of_answer(operation)
         assert [error.message for error in validator.iter_errors(recorded.body)] == [], operation.name

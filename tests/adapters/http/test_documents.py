@@ -30,7 +30,7 @@ def _fields(operation: Operation) -> list[str]:
 
 async def test_every_operation_has_types_an_answer_and_an_example() -> None:
     for operation in documented_operations():
-        assert operation.answer is not None, f"{operation.name}: say what it answers (answer=)"
+        assert operation.answer is not None or operation.file, f"{operation.name}: say what it answers (answer=)"
         untyped = [name for name in _fields(operation) if not parameter_schema(operation, name)]
         assert untyped == [], f"{operation.name}: give these a type in adapters/http/schema/inputs.py"
         assert operation.name in EXAMPLES, f"{operation.name}: give an example in adapters/http/document/examples.py"
@@ -172,6 +172,7 @@ async def test_every_link_leads_to_an_operation_and_gives_it_its_id() -> None:
         "show_request",
         "show_subscription_delivery",
         "update_calls_by_caller_id",
+        *("play_recording", "delete_recording", "show_recording_link"),  # of a call that was recorded
     }
 
 

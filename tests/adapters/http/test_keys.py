@@ -84,9 +84,9 @@ SCOPES: dict[str, str] = {
     " create_scheduled_callback move_scheduled_callback delete_scheduled_callback",
     "lead:delete": "delete_lead",
     "call:read": "list_calls list_live_calls list_calls_by_caller_number show_call list_call_events report_calls"
-    " stats_of_calls",
+    " stats_of_calls play_recording show_recording_link",
     "call:update": "update_call update_calls_by_caller_id",
-    "call:delete": "delete_call",
+    "call:delete": "delete_call delete_recording",
     "call:start": "start_call make_call",
     "contact:block": "caller_block caller_unblock",
     "conversion:read": "list_buyer_conversions show_buyer_conversion list_offer_conversions show_offer_conversion",

@@ -10,6 +10,7 @@ def test_paths_are_masked() -> None:
         ("/api/v1/leads/lt_x/3055550142/by_caller_number", "/api/v1/leads/***/***42/by_caller_number"),
         ("/api/v1/leads/ann@example.com/caller_opt_out", "/api/v1/leads/***@example.com/caller_opt_out"),
         ("/api/v1/leads/lt_Qx7-_a/3055550142/by_caller_numbers", "/api/v1/leads/***/***42/by_caller_numbers"),
+        ("/recordings/MPkWzRyQEuCikQW5gEOM0A1iRV0ojBUAIQZQonKR4Nl47nm5", "/recordings/***"),
         ("/unsubscribe/MPkWzRyQEuCikQW5gEOM0A1iRV0ojBUAIQZQonKR4Nl47nm5", "/unsubscribe/***"),
         ("/api/v1/keys/sk_Qx7-_a", "/api/v1/keys/***"),
         ("/api/v1/" + "a" * 60_000, "/api/v1/" + "a" * (PATH_LENGTH_MAX - 8)),

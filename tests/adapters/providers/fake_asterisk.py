@@ -38,6 +38,8 @@ class FakeAsterisk:
         self.rows: dict[str, str] = {}
         """What the dialplan has written down, by key."""
         self.recordings: dict[str, str] = {}
+        self.files: dict[str, bytes] = {}
+        """What is in the spool, by name."""
         self.tones: list[tuple[str, str]] = []
         self.requests: list[tuple[str, str]] = []
         self.originated: list[dict[str, Any]] = []
@@ -93,7 +95,8 @@ class FakeAsterisk:
         if answer is None:
             writer.transport.abort()  # a reset: the client cannot know what was done
             return
-        content = b"" if answer[1] is None else json.dumps(answer[1]).encode()
+        said = answer[1]
+        content = said if isinstance(said, bytes) else b"" if said is None else json.dumps(said).encode()
         writer.write(
             f"HTTP/1.1 {answer[0]} X\r\nContent-Length: {len(content)}\r\nConnection: close\r\n\r\n".encode() + content
         )
@@ -146,6 +149,10 @@ class FakeAsterisk:
         if not _is_user(headers):
             raise AriRefusal(401, "Authentication required")
         parts = path.removeprefix("/ari/").split("/")
+        if method == "GET" and parts[:2] == ["recordings", "stored"] and parts[3:] == ["file"]:
+            if parts[2] not in self.files:
+                raise AriRefusal(404, "Recording not found")
+            return 200, self.files[parts[2]]
         key = f"{method} {parts[0]}" + (f" {'/'.join(parts[2:])}" if len(parts) > 2 else "")
         if parts[0] == "asterisk":
             system, status = {"version": "22.10.1"}, {"startup_time": self.startup_time}
@@ -324,6 +331,12 @@ class FakeAsterisk:
         """A sound has been played to its end."""
         about = {"id": playback, "target_uri": self._plays.pop(playback), "state": "done"}
         self._send({"type": "PlaybackFinished", "playback": about})
+
+    def recorded(self, name: str, content: bytes) -> None:
+        """A recording ends: its file is complete."""
+        self.files[name] = content
+        about = {"name": name, "format": "wav", "state": "done", "target_uri": self.recordings[name], "duration": 7}
+        self._send({"type": "RecordingFinished", "recording": about})
 
     def ends(self, name: str, cause: int = 16, *, sip: int = 0, soft: bool = False) -> None:
         """A channel ends; the dialplan writes it down before it is gone."""

@@ -70,6 +70,7 @@ class FakeTelnyx:
         self.post = post
         self.legs: dict[str, dict[str, Any]] = {}
         self.messages: dict[str, dict[str, Any]] = {}
+        self.recordings: dict[str, bytes] = {}
         self.requests: list[tuple[str, str]] = []
         self.actions: list[tuple[str, str, dict[str, Any]]] = []
         """Leg, action and parameters of each command that was carried out."""
@@ -100,9 +101,10 @@ class FakeTelnyx:
         headers = {name.lower(): value for name, _, value in (line.partition(": ") for line in head.split("\r\n")[1:-2])}
         body = await reader.readexactly(int(headers.get("content-length", "0")))
         self.requests.append((method, target))
+        file = self._file(target, headers)
         answer: tuple[int, dict[str, Any]] | None
         try:
-            answer = await self._answer(method, target, headers, body)
+            answer = (200, {}) if file is not None else await self._answer(method, target, headers, body)
         except TelnyxRefusal as refused:
             error = {"code": str(refused.code), "title": str(refused), "detail": f"{refused}."}
             source = {} if refused.pointer is None else {"source": {"pointer": refused.pointer}}
@@ -110,7 +112,7 @@ class FakeTelnyx:
         if answer is None:
             writer.transport.abort()  # a reset: the client cannot know what was done
             return
-        content = json.dumps(answer[1]).encode()
+        content = json.dumps(answer[1]).encode() if file is None else file
         head = f"HTTP/1.1 {answer[0]} X\r\nContent-Length: {len(content)}\r\nConnection: close\r\n\r\n"
         writer.write(head.encode() + content)
         await writer.drain()
@@ -140,10 +142,18 @@ class FakeTelnyx:
         leg, _, action = path.removeprefix("/v2/calls/").partition("/actions/")
         return 200, self._act(leg, action, fields)
 
+    def _file(self, target: str, headers: Mapping[str, str]) -> bytes | None:
+        """The file at a signed address of S3, which refuses any other way to sign in."""
+        name = urlsplit(target).path.removeprefix("/files/").removesuffix(".wav")
+        return self.recordings.get(name) if "X-Amz-Signature" in target and "authorization" not in headers else None
+
     def _look_up(self, path: str) -> tuple[int, dict[str, Any]]:
         if path == "/v2/balance":
             return 200, {"data": {"record_type": "balance", "balance": "300.00", "currency": "USD"}}
         collection, _, name = path.removeprefix("/v2/").partition("/")
+        if collection == "recordings" and name in self.recordings:
+            url = f"{self.url}/files/{name}.wav?X-Amz-Expires=600&X-Amz-Signature={uuid4().hex}"
+            return 200, {"data": {"id": name, "record_type": "recording", "download_urls": {"wav": url}}}
         known = self.legs if collection == "calls" else self.messages
         if name not in known:
             raise TelnyxRefusal(404, 10005, "Resource not found")
@@ -254,6 +264,15 @@ class FakeTelnyx:
         known["is_alive"] = name != "call.hangup"
         known["end_time"] = _now() if name == "call.hangup" else None
         return await self.report(leg["webhook_url"], call_event(leg, name, **more))
+
+    async def recorded(self, leg: Mapping[str, Any], content: bytes) -> Any:
+        """Report that a recording is complete; the address in it is good for ten minutes."""
+        name = str(uuid4())
+        self.recordings[name] = content
+        urls = {"mp3": f"{self.url}/files/{name}.mp3?X-Amz-Expires=600"}
+        about = {"recording_id": name, "recording_urls": urls, "public_recording_urls": {}, "channels": "single"}
+        event = call_event(leg, "call.recording.saved", **about)
+        return await self.report(leg["webhook_url"], event)
 
     async def receipt(self, message_id: str, status: str, *, name: str = "message.finalized", **more: Any) -> Any:
         """Report what became of a text."""

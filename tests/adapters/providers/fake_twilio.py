@@ -47,6 +47,7 @@ class FakeTwilio:
         self.post = post
         self.calls: dict[str, dict[str, Any]] = {}
         self.messages: dict[str, dict[str, Any]] = {}
+        self.recordings: dict[str, bytes] = {}
         self.requests: list[tuple[str, str]] = []
         self.refusals: dict[str, tuple[int, int]] = {}
         """Number -> status and code of the answer to an order."""
@@ -79,15 +80,16 @@ class FakeTwilio:
         headers = dict(_header(line) for line in head.split("\r\n")[1:-2])
         body = (await reader.readexactly(int(headers.get("content-length", "0")))).decode()
         self.requests.append((method, target))
+        file = None if self.fails else self._recording(method, target, headers)
         answer: tuple[int, dict[str, Any]] | None
         try:
-            answer = await self._answer(method, target, headers, body)
+            answer = (200, {}) if file is not None else await self._answer(method, target, headers, body)
         except Refused as refused:
             answer = refused.status, {"code": refused.code, "message": str(refused), "status": refused.status}
         if answer is None:
             writer.transport.abort()  # a reset: the client cannot know what was done
             return
-        content = json.dumps(answer[1]).encode()
+        content = json.dumps(answer[1]).encode() if file is None else file
         lines = f"HTTP/1.1 {answer[0]} X\r\nContent-Length: {len(content)}\r\nConnection: close\r\n\r\n"
         await self.write(writer, lines.encode() + content)
         writer.close()
@@ -126,6 +128,13 @@ class FakeTwilio:
                 return None
             return 201, made
         return self._look_up(method, path, dict(parse_qsl(parts.query)), dict(parse_qsl(body)))
+
+    def _recording(self, method: str, target: str, headers: Mapping[str, str]) -> bytes | None:
+        """The file of a recording, to who signs in; None where there is none."""
+        path = urlsplit(target).path.removeprefix(f"/2010-04-01/Accounts/{ACCOUNT}/Recordings/")
+        sid, _, suffix = path.partition(".")
+        may_read = headers.get("authorization") == f"Basic {BASIC}"
+        return self.recordings.get(sid) if method == "GET" and may_read and suffix in {"wav", "mp3"} else None
 
     def _look_up(
         self, method: str, path: str, query: Mapping[str, str], form: Mapping[str, str]
@@ -231,6 +240,17 @@ class FakeTwilio:
         call["status"] = status
         form = {"CallSid": sid, "AccountSid": ACCOUNT, "CallStatus": status, "To": call["to"], "From": call["from"], **more}
         return await self.report(call["status_callback"], {"Direction": "outbound-api", **form})
+
+    async def recorded(self, callback: str, call_sid: str, content: bytes) -> Any:
+        """Report that a recording is complete, as `recordingStatusCallback` says: without the numbers of the call."""
+        sid = f"RE{uuid4().hex}"
+        self.recordings[sid] = content
+        form = {
+            "AccountSid": ACCOUNT, "CallSid": call_sid, "RecordingSid": sid, "RecordingStatus": "completed",
+            "RecordingUrl": f"{self.url}/2010-04-01/Accounts/{ACCOUNT}/Recordings/{sid}", "RecordingDuration": "7",
+            "RecordingChannels": "1", "RecordingSource": "RecordVerb", "ErrorCode": "0",
+        }  # fmt: skip
+        return await self.report(callback, form)
 
     async def receipt(self, sid: str, status: str, **more: str) -> Any:
         """Report what became of a text."""

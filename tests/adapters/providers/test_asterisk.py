@@ -475,9 +475,12 @@ async def test_another_buyer_is_asked_for_when_one_does_not_answer_and_then_a_me
     await until(lambda: message in asterisk._plays, what="the words before a message")
     asterisk.played(message)
 
-    await until(lambda: asterisk.recordings == {message: "channel:1764.1"}, what="the message")
+    await until(lambda: list(asterisk.recordings.values()) == ["channel:1764.1"], what="the message")
     assert office.inbound[1].report == {"unanswered_buyer_id": 4}
     assert asterisk.channels["1764.1"]["state"] == "Up"
+    (name,) = asterisk.recordings
+    assert name.startswith("lcm."), name
+    assert "12125550123" not in name, "a folder of messages is no list of callers"
 
 
 async def test_a_person_who_gives_up_ends_the_buyers_leg_and_no_other_is_rung(

@@ -1,0 +1,120 @@
+"""Where are recordings, and which are still to be fetched or deleted? Files in a private store, and a row for each.
+
+The row is written before the report that names the recording is appended, so a process that ends in between loses none.
+"""
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import Literal, Protocol
+
+from msgspec import Struct
+
+from schemas.errors import DependencyError
+from schemas.instant import Instant
+
+RecordingState = Literal["owed", "stored", "failed", "deleting", "deleted"]
+
+
+class RecordingsUnavailableError(DependencyError):
+    """The store of the files cannot be reached, or has no room."""
+
+
+class MissingFileError(DependencyError):
+    """The store has no such file: it was deleted by hand, or this process has another store."""
+
+
+class RecordingFiles(Protocol):
+    """A private store of files, each named `<company>/<32 hexadecimal digits>`.
+
+    Contract: tests/adapters/recordings/files_contract.py.
+    """
+
+    async def put(self, name: str, parts: AsyncIterator[bytes]) -> int:
+        """Store a file as a whole or not at all, in place of an earlier one; return its bytes.
+
+        Raises `RecordingsUnavailableError`, and what `parts` raises.
+        """
+        ...
+
+    def read(self, name: str, start: int, length: int) -> AsyncIterator[bytes]:
+        """Yield so many bytes from an offset. Raises `MissingFileError` or `RecordingsUnavailableError`."""
+        ...
+
+    async def delete(self, name: str) -> None:
+        """Delete a file, if it is there. Raises `RecordingsUnavailableError`."""
+        ...
+
+
+class Recording(Struct, frozen=True, kw_only=True):
+    """One recording. `recording_url` names it at its vendor, as the call does; `name` is that of its file."""
+
+    id: str
+    company_id: int
+    configuration_id: int
+    contact_key: str
+    call_id: int | None
+    recording_url: str
+    state: RecordingState
+    attempts: int
+    owed_at: Instant
+    reason: str | None = None
+    size: int = 0
+    media_type: str = ""
+
+    @property
+    def name(self) -> str:
+        """Return the name of its file, which says nothing of the person."""
+        return f"{self.company_id}/{self.id.replace('-', '')}"
+
+
+class Recordings(Protocol):
+    """Stores which recordings there are, in the `work` schema. Every method raises `StoreError` and nothing else.
+
+    No contract suite: one adapter (`adapters.postgres.recordings.PostgresRecordings`), tested on a real database in
+    tests/adapters/recordings/test_rows.py.
+    """
+
+    async def owe(
+        self, *, company_id: int, configuration_id: int, contact_key: str, call_id: int | None, recording_url: str
+    ) -> None:
+        """Store that a recording is to be fetched; nothing where it is known, or was deleted."""
+        ...
+
+    async def find(self, company_id: int, recording_url: str) -> Recording | None:
+        """Return a recording of a company by its name at the vendor."""
+        ...
+
+    async def take_owed(self, limit: int, lease_seconds: float) -> Sequence[Recording]:
+        """Take recordings that are due to be fetched; nobody else takes them while the lease lasts."""
+        ...
+
+    async def retry(self, recording_id: str, reason: str, after_seconds: float) -> None:
+        """Store that a recording could not be fetched, and when to try again."""
+        ...
+
+    async def give_up(self, recording_id: str, reason: str) -> None:
+        """Store that a recording is not fetched any more."""
+        ...
+
+    async def stored(self, recording_id: str, size: int, media_type: str) -> bool:
+        """Store that the file is complete; False where it is to be deleted instead."""
+        ...
+
+    async def begin_delete(self, company_id: int, recording_url: str) -> None:
+        """Store that a recording is to be deleted."""
+        ...
+
+    async def expire(self, days: Mapping[int, int], default_days: int, limit: int) -> int:
+        """Store of recordings older than their company's `days` that they are to be deleted; return how many."""
+        ...
+
+    async def take_deletions(self, limit: int, lease_seconds: float) -> Sequence[Recording]:
+        """Take recordings that are to be deleted and that nobody fetches."""
+        ...
+
+    async def deleted(self, recording_id: str) -> None:
+        """Store that the file of a recording is deleted."""
+        ...
+
+    async def forget(self, after_seconds: float) -> int:
+        """Forget recordings that were deleted so long ago, in small steps; return how many."""
+        ...
