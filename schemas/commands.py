@@ -58,6 +58,10 @@ class PlaceCall(Command, frozen=True, kw_only=True, tag="call.place"):
     call, and the gateway ends the legs of the others. It reports the id of the one that answered as soon as it has, and
     with the outcome. `buyer_id`, `buyer_number`, `buyer_timeout_seconds` and `buyer_dtmf_tones` repeat the first of them.
 
+    `machine` says what is done where an answering machine is heard: `hangup`, `continue` as with a person, or
+    `voicemail_drop`: wait until it takes a message, say `voicemail_message`, and hang up. A gateway that cannot do it
+    refuses the command.
+
     With `agent_id` the call is for that agent, who is reserved for it: `buyer_number` is then the agent's telephone, None
     where the gateway itself knows how to reach its agents.
     """
@@ -74,6 +78,7 @@ class PlaceCall(Command, frozen=True, kw_only=True, tag="call.place"):
     buyer_dtmf_tones: str | None = None
     buyer_legs: tuple[BuyerLeg, ...] = ()
     agent_id: int | None = None
+    voicemail_message: str | None = None
 
 
 class PressKeys(Command, frozen=True, kw_only=True, tag="call.press_keys"):

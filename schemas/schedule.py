@@ -89,8 +89,8 @@ class Until(SchedulePart, frozen=True, kw_only=True):
 class CallStep(SchedulePart, frozen=True, kw_only=True, tag_field="kind", tag="call"):
     """Place a call; counts as a contact attempt.
 
-    `machine`: hang up on an answering machine, leave a message, or treat it like a person. `ring_timeout_seconds` is for
-    the person's telephone; a buyer has a `timeout_seconds` of its own.
+    `machine`: hang up on an answering machine, leave it `voicemail_message`, or treat it like a person.
+    `ring_timeout_seconds` is for the person's telephone; a buyer has a `timeout_seconds` of its own.
 
     `await_disposition`: after a call in which somebody was spoken to, how long to wait for what the agent says of it.
     """
@@ -107,6 +107,7 @@ class CallStep(SchedulePart, frozen=True, kw_only=True, tag_field="kind", tag="c
     on_late: OnLate | None = None
     window_miss: WindowMiss | None = None
     jitter_seconds: int | None = None
+    voicemail_message: str | None = None
 
 
 class SmsStep(SchedulePart, frozen=True, kw_only=True, tag_field="kind", tag="sms"):

@@ -51,6 +51,11 @@ SUBJECT_LENGTH_MAX = 255
 RING_TIMEOUT_SECONDS = (5, 120)
 """Nobody answers a shorter ring; no network rings longer."""
 
+DROP = "voicemail_drop"
+
+VOICEMAIL_LENGTH_MAX = 1_000
+"""Characters: a minute of speech. Most machines take no more, and Telnyx says at most 3,000."""
+
 RETRIES_MAX = 20
 """Retries of one outcome at one step: more is harassment or a loop."""
 
@@ -97,7 +102,21 @@ def _(step: CallStep, exists: Exists) -> Iterator[Fault]:
     least, most = RING_TIMEOUT_SECONDS
     if not least <= step.ring_timeout_seconds <= most:
         yield "ring_timeout_seconds", f"must be from {least} to {most}"
+    yield from _voicemail_faults(step)
     yield from _connect_faults(step.connect, exists)
+
+
+def _voicemail_faults(step: CallStep) -> Iterator[Fault]:
+    field, message = "voicemail_message", step.voicemail_message
+    if message is None:
+        if step.machine == DROP:
+            yield field, f"must be given where machine is {DROP}: it is what the machine hears"
+        return
+    if step.machine != DROP:
+        yield field, f"has no effect unless machine is {DROP}"
+    if "{{" in message:
+        yield field, "takes no tokens: every machine hears the same"
+    yield from _template(field, message, VOICEMAIL_LENGTH_MAX)
 
 
 @_faults.register

@@ -115,7 +115,7 @@ class AsteriskConnection:
         if not buyers:
             raise RefusedOrderError("nobody would talk: let the step connect a buyer, or set agent_number", tries_next=True)
         if command.machine == "voicemail_drop":
-            raise RefusedOrderError("it leaves no messages: set machine of the step to hangup", tries_next=True)
+            raise RefusedOrderError("it speaks no texts: set machine of the step to hangup", tries_next=True)
         if command.machine == "hangup" and not self._settings.detects_machines:
             raise RefusedOrderError(
                 "it does not listen for machines: set detects_machines, or machine of the step to continue", tries_next=True

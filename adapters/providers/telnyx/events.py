@@ -153,19 +153,18 @@ def _leg(event: TelnyxEvent, state: LegState) -> OrderReport | None:
 
 def _lead_facts(event: TelnyxEvent) -> dict[str, str]:
     stamp, payload = event.stamp, event.payload
-    match event.name:
-        case "call.initiated":
-            return {"initiated": stamp}
-        case "call.answered":
-            return {"answered": stamp}
-        case "call.bridged":
-            return {"bridged": stamp}
-        case "call.machine.detection.ended":
-            return {"machine": str(payload.get("result"))}
-        case "call.hangup":
-            named = {"cause": "hangup_cause", "sip": "sip_hangup_cause", "source": "hangup_source"}
-            return {"ended": stamp, **{fact: str(payload[name]) for fact, name in named.items() if payload.get(name)}}
-    return {}
+    if event.name == "call.hangup":
+        named = {"cause": "hangup_cause", "sip": "sip_hangup_cause", "source": "hangup_source"}
+        return {"ended": stamp, **{fact: str(payload[name]) for fact, name in named.items() if payload.get(name)}}
+    facts: Mapping[str, dict[str, str]] = {
+        "call.initiated": {"initiated": stamp},
+        "call.answered": {"answered": stamp},
+        "call.bridged": {"bridged": stamp},
+        "call.machine.detection.ended": {"machine": str(payload.get("result"))},
+        "call.machine.greeting.ended": {"greeting": str(payload.get("result"))},
+        "call.speak.ended": {"left": stamp},
+    }
+    return facts.get(event.name, {})
 
 
 def _buyer_facts(event: TelnyxEvent) -> dict[str, str]:

@@ -5,6 +5,7 @@
 | `initiated`, `answered`, `ended` | when the lead's leg was (milliseconds) |
 | `cause`, `sip`, `source` | why that leg ended, and by whom |
 | `machine` | human, machine or not_sure |
+| `greeting`, `left` | that the machine takes a message, and when ours was said |
 | `dialled`, `buyer.answered`, `buyer.ended`, `buyer.cause` | the same of the buyer's leg |
 | `bridged` | when the two were connected |
 | `closed` | when a look-up found the call ended |
@@ -75,7 +76,8 @@ def call_outcome(order: Order, *, now: Instant) -> DeliveryResult | None:
         hung_up_by=by,  # type: ignore[arg-type]  # of `_answered`
         hangup_cause=" ".join(facts[name] for name in ("cause", "sip") if name in facts) or None,
         detail=f"Telnyx: {facts.get('cause')}"
-        + (f", the buyer's telephone: {facts['buyer.cause']}" if "buyer.cause" in facts else ""),
+        + (f", the buyer's telephone: {facts['buyer.cause']}" if "buyer.cause" in facts else "")
+        + (", the machine was left a message" if "left" in facts else ""),
     )
 
 

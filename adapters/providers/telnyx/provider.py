@@ -48,13 +48,17 @@ from adapters.providers.telnyx.events import (
     read,
     read_event,
 )
-from adapters.providers.telnyx.inbound import InboundCalls
+from adapters.providers.telnyx.inbound import VOICE, InboundCalls
 from adapters.providers.telnyx.outcomes import call_outcome, text_outcome
 from adapters.providers.telnyx.signature import read_key
+from adapters.providers.voicemail_drop import check_message
 from schemas.commands import PlaceCall, SendEmail, SendSms
 
 CLIENT_ERROR, SERVER_ERROR, OK = 400, 500, 200
 NOT_FOUND, TOO_MANY = 404, 429
+
+MACHINE_DETECTION = {"hangup": "detect", "voicemail_drop": "greeting_end"}
+"""What a step says about machines -> what Telnyx listens for: who answers, or the end of a greeting besides."""
 
 UNANSWERED_BUYER_SECONDS = 30
 RING_SECONDS_MIN, RING_SECONDS_MAX = 5, 600
@@ -117,8 +121,7 @@ class TelnyxConnection:
         """Ask for a call; what follows is asked for once it is answered."""
         if self._target(command) is None:
             raise RefusedOrderError("nobody would talk: let the step connect a buyer, or set agent_number", tries_next=True)
-        if command.machine == "voicemail_drop":
-            raise RefusedOrderError("it leaves no messages: set machine of the step to hangup", tries_next=True)
+        check_message(command)
         if command.buyer_legs:
             raise RefusedOrderError("it rings one buyer at a time: dial the buyers of the group in turn", tries_next=True)
         fields = {
@@ -131,8 +134,8 @@ class TelnyxConnection:
             "webhook_url": self._callback(command.command_id),
             "webhook_retries_policies": RETRIES,
         }
-        if command.machine == "hangup":
-            fields["answering_machine_detection"] = "detect"
+        if command.machine in MACHINE_DETECTION:
+            fields["answering_machine_detection"] = MACHINE_DETECTION[command.machine]
         return await self._order("calls", fields, reference="call_control_id", known=("invalid_number",))
 
     async def send(self, command: SendSms | SendEmail) -> Placed | DeliveryResult:
@@ -190,20 +193,31 @@ class TelnyxConnection:
         return ProviderReply()
 
     async def _follow(self, event: TelnyxEvent, state: LegState, order: Order, command: PlaceCall) -> None:
-        listens = command.machine == "hangup"
+        listens = command.machine in MACHINE_DETECTION
+        lead_id = event.payload["call_control_id"]
         match state.leg, event.name:
             case "lead", "call.answered" if not listens:
                 await self._transfer(event, command)
             case "lead", "call.machine.detection.ended" if listens:
-                if str(event.payload.get("result")).startswith(("machine", "fax")):
-                    await self._act(event.payload["call_control_id"], "hangup", {}, name=f"{command.command_id}/machine")
-                else:
+                if not str(event.payload.get("result")).startswith(("machine", "fax")):
                     await self._transfer(event, command)
+                elif command.machine == "hangup":
+                    await self._act(lead_id, "hangup", {}, name=f"{command.command_id}/machine")
+            case "lead", "call.machine.greeting.ended" if command.machine == "voicemail_drop":
+                await self._leave_message(lead_id, state, command)
+            case "lead", "call.speak.ended" if command.machine == "voicemail_drop":
+                await self._act(lead_id, "hangup", {}, name=f"{command.command_id}/left")
             case "buyer", "call.answered" if command.buyer_dtmf_tones:
                 leg, fields = event.payload["call_control_id"], {"digits": command.buyer_dtmf_tones}
                 await self._act(leg, "send_dtmf", fields, name=f"{command.command_id}/tones")
             case "buyer", "call.hangup" if "bridged" not in order.facts and state.lead is not None:
                 await self._act(state.lead, "hangup", {}, name=f"{command.command_id}/unanswered")
+
+    async def _leave_message(self, lead_id: str, state: LegState, command: PlaceCall) -> None:
+        """Say the message to a machine; where Telnyx refuses that, let it record no silence."""
+        fields = {"payload": command.voicemail_message, "client_state": state.encoded(), **VOICE}
+        if not await self._act(lead_id, "speak", fields, name=f"{command.command_id}/message"):
+            await self._act(lead_id, "hangup", {}, name=f"{command.command_id}/refused")
 
     async def _transfer(self, event: TelnyxEvent, command: PlaceCall) -> None:
         """Dial the buyer; where Telnyx refuses that, let nobody wait in silence."""

@@ -66,8 +66,22 @@ def call_outcome(order: Order, *, now: Instant) -> DeliveryResult | None:
         hung_up_by=by,  # type: ignore[arg-type]  # of `_outcome`
         hangup_cause=" ".join(part for part in (end, facts.get("sip"), facts.get("error")) if part),
         cost=_cost(facts),
-        detail=f"Twilio: {end}" + (f", the buyer's telephone: {_dial_state(facts)}" if is_dialled else ""),
+        detail=f"Twilio: {end}"
+        + (f", the buyer's telephone: {_dial_state(facts)}" if is_dialled else "")
+        + (", the machine was left a message" if was_left_message(order) else ""),
     )
+
+
+def was_left_message(order: Order) -> bool:
+    """Return whether a machine was left the message of the command."""
+    command = order.command
+    is_drop = isinstance(command, PlaceCall) and command.machine == "voicemail_drop"
+    return is_drop and takes_message(order.facts.get("answered_by", ""))
+
+
+def takes_message(answered_by: str) -> bool:
+    """Return whether a machine has come to the end of its greeting: by a beep, silence or another sound."""
+    return answered_by.startswith("machine_end")
 
 
 def _outcome(facts: Mapping[str, str], end: str) -> tuple[str, str | None]:

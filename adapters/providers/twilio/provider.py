@@ -38,8 +38,19 @@ from adapters.providers.twilio import twiml
 from adapters.providers.twilio.callbacks import CallbackReader
 from adapters.providers.twilio.calls import SealedCalls
 from adapters.providers.twilio.errors import ORDER_ERRORS
-from adapters.providers.twilio.outcomes import call_outcome, facts_of_call, facts_of_text, find_match, text_outcome
+from adapters.providers.twilio.outcomes import (
+    call_outcome,
+    facts_of_call,
+    facts_of_text,
+    find_match,
+    takes_message,
+    text_outcome,
+)
+from adapters.providers.voicemail_drop import check_message
 from schemas.commands import BuyerLeg, PlaceCall, SendEmail, SendSms
+
+MACHINE_DETECTION = {"hangup": "Enable", "voicemail_drop": "DetectMessageEnd"}
+"""What a step says about machines -> what Twilio listens for before it asks us: who answers, or the end of a greeting."""
 
 FORM = "application/x-www-form-urlencoded"
 
@@ -107,8 +118,7 @@ class TwilioConnection:
         target = command.buyer_number or self._settings.agent_number
         if target is None:
             raise RefusedOrderError("nobody would talk: let the step connect a buyer, or set agent_number", tries_next=True)
-        if command.machine == "voicemail_drop":
-            raise RefusedOrderError("it leaves no messages: set machine of the step to hangup", tries_next=True)
+        check_message(command)
         fields = {
             "To": command.to,
             "From": number_to_use(command.from_number, self._settings.from_number),
@@ -116,8 +126,8 @@ class TwilioConnection:
             "StatusCallback": self._callback(command.command_id, "status"),
             "Timeout": str(command.ring_timeout_seconds),
         }
-        if command.machine == "hangup":
-            fields["MachineDetection"] = "Enable"
+        if command.machine in MACHINE_DETECTION:
+            fields["MachineDetection"] = MACHINE_DETECTION[command.machine]
         events = [("StatusCallbackEvent", event) for event in ("initiated", "ringing", "answered", "completed")]
         return await self._order("Calls", [*fields.items(), *events], known=("invalid_number",))
 
@@ -185,7 +195,9 @@ class TwilioConnection:
     def _answered(self, command: PlaceCall, form: Mapping[str, str]) -> bytes:
         is_machine = form.get("AnsweredBy", "").startswith(("machine", "fax"))
         target = command.buyer_number or self._settings.agent_number
-        if target is None or (is_machine and command.machine == "hangup"):
+        if command.machine == "voicemail_drop" and takes_message(form.get("AnsweredBy", "")):
+            return twiml.say(command.voicemail_message or "")
+        if target is None or (is_machine and command.machine != "continue"):
             return twiml.hang_up()
         legs = [self._leg(command.command_id, leg) for leg in command.buyer_legs]
         seconds = max((leg.timeout_seconds for leg in command.buyer_legs), default=command.buyer_timeout_seconds)

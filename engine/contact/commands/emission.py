@@ -151,6 +151,7 @@ def place_call(
         machine=step.machine,
         buyer_legs=connection.legs,
         agent_id=connection.agent_id,
+        voicemail_message=step.voicemail_message,
     )
     flight = Flight(
         kind="call",

@@ -64,6 +64,40 @@ async def test_each_end_of_a_call_is_an_outcome(carrier: Carrier, status: str, m
     await carrier.call(command, outcome=outcome)
 
 
+@pytest.mark.parametrize(("said", "hears"), [("machine_end_beep", True), ("machine_end_silence", True), ("fax", False)])
+async def test_a_machine_is_left_a_message_at_the_end_of_its_greeting(carrier: Carrier, said: str, hears: bool) -> None:
+    await carrier.configure()
+    words = "We will call again tomorrow."
+    command = await carrier.command("call", machine="voicemail_drop", voicemail_message=words)
+    await carrier.providers("call").place(command, carrier.report)
+    call = list(carrier.twilio.calls.values())[-1]
+
+    form = {"CallSid": call["sid"], "CallStatus": "in-progress", "AnsweredBy": said}
+    answer = (await carrier.twilio.report(call["url"], form)).text
+    await carrier.twilio.status(call["sid"], "completed", CallDuration="21", AnsweredBy=said)
+
+    assert call["machine_detection"] == "DetectMessageEnd"
+    assert (f"<Say>{words}</Say>" in answer) is hears
+    assert "<Hangup" in answer
+    assert "<Dial" not in answer
+    shown = await carrier.call(command, outcome="voicemail")
+    assert (shown["answered_by"], shown["talk_duration"]) == ("machine", 21)
+    assert ("was left a message" in shown["detail"]) is hears
+
+
+async def test_a_person_is_connected_where_machines_are_left_a_message(carrier: Carrier) -> None:
+    await carrier.configure()
+    command = await carrier.command("call", machine="voicemail_drop", voicemail_message="Hello")
+    await carrier.providers("call").place(command, carrier.report)
+    call = list(carrier.twilio.calls.values())[-1]
+
+    form = {"CallSid": call["sid"], "CallStatus": "in-progress", "AnsweredBy": "human"}
+    answer = (await carrier.twilio.report(call["url"], form)).text
+
+    assert "<Dial" in answer
+    assert "<Say" not in answer
+
+
 async def test_an_answering_machine_is_hung_up_on(carrier: Carrier) -> None:
     _, call = await carrier.place()
 

@@ -175,6 +175,7 @@ class FakeTwilio:
         if one.get("MachineDetection", "Enable") not in {"Enable", "DetectMessageEnd"}:
             raise Refused(400, 21229, "MachineDetection is invalid")
         made = {**self._made("CA", one, self.calls), "direction": "outbound-api", "duration": None, "answered_by": None}
+        made["machine_detection"] = one.get("MachineDetection")
         self.calls[made["sid"]] = made
         return made
 

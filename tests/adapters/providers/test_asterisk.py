@@ -379,7 +379,7 @@ async def test_the_account_is_tried_by_its_version_and_its_dialplan(asterisk: Fa
     ("settings", "fields", "said", "tries_next"),
     [
         ({"detects_machines": False}, {}, "does not listen for machines", True),
-        ({}, {"machine": "voicemail_drop"}, "leaves no messages", True),
+        ({}, {"machine": "voicemail_drop"}, "speaks no texts", True),
         ({}, {"buyer_number": None}, "nobody would talk", True),
         ({"sip_endpoint": None}, {"buyer_number": "sip:desk@example.com"}, "dials no SIP addresses", True),
         ({}, {"buyer_number": "sip:a@b&PJSIP/1@other"}, "cannot be dialled", False),

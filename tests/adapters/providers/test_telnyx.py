@@ -262,7 +262,7 @@ async def test_a_webhook_of_another_key_or_of_another_time_is_forged(connection:
         event_of("call.initiated", {"call_control_id": "v3:x", "direction": "outgoing", "client_state": None}),
         event_of("call.answered", {"call_control_id": "v3:x", "client_state": None}),
         event_of("message.finalized", {"id": "m", "webhook_url": None}),
-        event_of("call.speak.ended", {**LEAD}),
+        event_of("call.playback.ended", {**LEAD}),
     ],
 )
 def test_a_webhook_about_none_of_our_orders_is_of_no_use(connection: Connection, event: Any) -> None:
@@ -430,6 +430,60 @@ async def test_a_machine_is_listened_for_before_anybody_is_dialled(
     await connection.reply_to(webhook(detected), await order_of(connection, answered, detected))
 
     assert [done for _, done, _ in telnyx.actions] == [action]
+
+
+DROP = {"machine": "voicemail_drop", "voicemail_message": "We will call again tomorrow."}
+
+
+async def test_a_machine_is_left_a_message_once_it_takes_one(telnyx: FakeTelnyx, connection: Connection) -> None:
+    placed = await connection.place(call_command(**DROP))
+    assert isinstance(placed, Placed)
+    leg = telnyx.legs[placed.provider_ref]
+    events = [
+        call_event(leg, "call.answered"),
+        call_event(leg, "call.machine.detection.ended", result="machine"),
+        call_event(leg, "call.machine.greeting.ended", result="beep_detected"),
+        call_event(leg, "call.speak.ended"),
+    ]
+    done: list[list[str]] = []
+    for number, event in enumerate(events, 1):
+        for _ in range(2):  # each webhook may come again
+            await connection.reply_to(webhook(event), await order_of(connection, *events[:number], **DROP))
+        done.append([action for _, action, _ in telnyx.actions])
+
+    assert done == [[], [], ["speak"], ["speak", "hangup"]]
+    assert telnyx.actions[0][2]["payload"] == DROP["voicemail_message"]
+    ended = call_event(leg, "call.hangup", hangup_cause="normal_clearing", hangup_source="caller")
+    result = connection.conclude(await order_of(connection, *events, ended, **DROP))
+    assert result is not None
+    assert (result.outcome, result.answered_by, result.hung_up_by) == ("voicemail", "machine", "us")
+    assert "was left a message" in (result.detail or "")
+
+
+@pytest.mark.parametrize("result", ["human", "not_sure"])
+async def test_a_person_is_connected_where_machines_are_left_a_message(
+    telnyx: FakeTelnyx, connection: Connection, result: str
+) -> None:
+    placed = await connection.place(call_command(**DROP))
+    assert isinstance(placed, Placed)
+    detected = call_event(telnyx.legs[placed.provider_ref], "call.machine.detection.ended", result=result)
+
+    await connection.reply_to(webhook(detected), await order_of(connection, detected, **DROP))
+
+    assert [done for _, done, _ in telnyx.actions] == ["transfer"]
+
+
+async def test_a_machine_hears_no_silence_where_the_message_cannot_be_said(
+    telnyx: FakeTelnyx, connection: Connection
+) -> None:
+    placed = await connection.place(call_command(**{**DROP, "voicemail_message": "x"}))
+    assert isinstance(placed, Placed)
+    greeted = call_event(telnyx.legs[placed.provider_ref], "call.machine.greeting.ended", result="ended")
+    blank = await order_of(connection, greeted, machine="voicemail_drop", voicemail_message="")
+
+    await connection.reply_to(webhook(greeted), blank)
+
+    assert [done for _, done, _ in telnyx.actions] == ["hangup"], "Telnyx refuses to say nothing"
 
 
 async def test_a_buyers_keys_are_pressed_when_they_answer(telnyx: FakeTelnyx, connection: Connection) -> None:

@@ -22,6 +22,10 @@ def call(**fields: Any) -> dict[str, Any]:
     return {"id": "a", "kind": "call", **fields}
 
 
+def drop(**fields: Any) -> dict[str, Any]:
+    return call(machine="voicemail_drop", **fields)
+
+
 def sms(template: str = "Hi", **fields: Any) -> dict[str, Any]:
     return {"id": "a", "kind": "sms", "template": template, **fields}
 
@@ -92,6 +96,11 @@ def test_a_mistyped_word_is_answered_with_the_right_one(step: Any, place: str, h
         ({"id": 7, "kind": "call"}, "steps[0].id", "must be text"),
         (call(colour="red"), "steps[0].colour", "those are id, connect"),
         (call(machine="sing"), "steps[0].machine", "must be one of hangup, voicemail_drop, continue"),
+        (call(machine="voicemail_drop"), "steps[0].voicemail_message", "must be given where machine is voicemail_drop"),
+        (call(voicemail_message="Hello"), "steps[0].voicemail_message", "has no effect unless machine is voicemail_drop"),
+        (drop(voicemail_message=" "), "steps[0].voicemail_message", "must not be blank"),
+        (drop(voicemail_message="Hi {{first_name}}"), "steps[0].voicemail_message", "takes no tokens"),
+        (drop(voicemail_message="x" * 1_001), "steps[0].voicemail_message", "at most 1000 characters"),
         (call(ring_timeout_seconds="30"), "steps[0].ring_timeout_seconds", "a whole number"),
         (call(ring_timeout_seconds=2), "steps[0].ring_timeout_seconds", "from 5 to 120"),
         (call(from_number="305"), "steps[0].from_number", "+13055550123"),

@@ -151,6 +151,7 @@ class Walk:
                     "from_number": step.get("from_number", OURS),
                     "ring_timeout_seconds": step.get("ring_timeout_seconds", 30),
                     "machine": step.get("machine", "hangup"),
+                    "voicemail_message": step.get("voicemail_message"),
                 }
             case "sms":
                 return {"body": step["template"].replace("{{name}}", name), "from_number": step.get("from_number", OURS)}

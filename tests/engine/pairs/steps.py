@@ -88,6 +88,7 @@ FIELDS: Mapping[str, Mapping[str, list[Any]]] = {
         "from_number": ["+12125550111"],
         "ring_timeout_seconds": [45],
         "machine": ["voicemail_drop"],
+        "voicemail_message": ["We call again tomorrow."],
         "await_disposition": ["40m"],
         "retry": [_retry("call")],
         "on_late": ["skip", "exit"],
@@ -231,7 +232,7 @@ def _outcome(command: Command, outcome: str) -> str:
 def _said(command: Command) -> dict[str, Any]:
     """Return what a command of the step under test says."""
     names = {
-        PlaceCall: ("buyer_id", "from_number", "ring_timeout_seconds", "machine"),
+        PlaceCall: ("buyer_id", "from_number", "ring_timeout_seconds", "machine", "voicemail_message"),
         SendSms: ("body", "from_number"),
         SendEmail: ("subject", "body", "from_address"),
     }
