@@ -191,6 +191,8 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Ports in those networks that webhooks may not reach."""
     webhook_own_ports: Literal["refuse", "allow"] = "refuse"
     """Whether webhooks may reach forbidden ports and those that our own process listens on."""
+    otlp_endpoint: PublicUrl = ""
+    """Where a process sends its spans by OTLP over HTTP; empty: it makes none, and loads nothing for them."""
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     log_format: Literal["json", "console"] = "json"
     clock_wall_at: ClockInstant = EPOCH

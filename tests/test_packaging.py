@@ -34,9 +34,18 @@ def test_servers_of_this_machine_are_an_extra(wheel: zipfile.ZipFile) -> None:
     metadata = message_from_string(wheel.read(name).decode())
     required = metadata.get_all("Requires-Dist") or []
 
-    assert metadata.get_all("Provides-Extra") == ["local"]
+    assert metadata.get_all("Provides-Extra") == ["local", "tracing"]
     assert sorted(line.split(">")[0] for line in required if "extra == 'local'" in line) == sorted(LOCAL_ONLY)
     assert not [line for line in required if line.startswith(LOCAL_ONLY) and "extra ==" not in line]
+
+
+def test_what_sends_traces_is_an_extra_that_the_image_has(wheel: zipfile.ZipFile) -> None:
+    (name,) = [name for name in wheel.namelist() if name.endswith(".dist-info/METADATA")]
+    required = message_from_string(wheel.read(name).decode()).get_all("Requires-Dist") or []
+
+    assert all("extra == 'tracing'" in line for line in required if line.startswith("opentelemetry"))
+    assert {"opentelemetry-sdk", "opentelemetry-exporter-otlp-proto-http"} <= pins("requirements.lock")
+    assert {"opentelemetry-sdk", "opentelemetry-exporter-otlp-proto-http"} <= pins("requirements-dev.lock")
 
 
 def pins(lock: str) -> set[str]:

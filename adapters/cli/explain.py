@@ -16,6 +16,7 @@ from adapters.cli.progress import bars
 from adapters.cli.unproved import UNPROVED
 from adapters.http.exchange.parameters import parse_local_moment, read_id
 from adapters.http.exchange.people import country_of
+from adapters.observability.trace_ids import trace_id_of
 from adapters.partitions.routing import partition_of
 from adapters.postgres.reads import PostgresReads
 from adapters.reads.ports import LeadFilter, Paging, Row
@@ -94,6 +95,12 @@ async def explained(
 ) -> dict[str, Any]:
     """Return the answer as `--json` shows it. Raises `click.ClickException` and `NoProofError`."""
     row = await _find(context, reads, company_id, lead)
+    return await _answered(context, reads, row, at, from_log=from_log) | _trace(context, row)
+
+
+async def _answered(
+    context: Context, reads: PostgresReads, row: Row, at: Instant | None, *, from_log: bool
+) -> dict[str, Any]:
     now = context.clock.now()
     asked = now if at is None else at
     fault = out_of_range(asked, now)
@@ -103,6 +110,13 @@ async def explained(
         return await _proved(context, row, asked, now)
     history = await read_lead_history(reads, context.rules.rules, row, at=asked, now=now)
     return shown(answer_of(history, asked, now), history.known.lead)
+
+
+def _trace(context: Context, row: Row) -> dict[str, Any]:
+    """Return the id of the lead's trace, where the settings say that there are traces."""
+    if not context.settings.otlp_endpoint:
+        return {}
+    return {"trace_id": trace_id_of(context.deployment_id(), row["id"])}
 
 
 async def _find(context: Context, reads: PostgresReads, company_id: int, lead: str) -> Row:
@@ -188,6 +202,8 @@ def _show(found: Mapping[str, Any]) -> None:
         offset = "" if decision["offset"] is None else f" at offset {decision['offset']}"
         place = f"{decision['topic']}[{decision['partition']}]"
         click.echo(f"  decision {decision['sequence']} of {place}{offset}, {decision['decided_at']}: {decision['fact']}")
+    if "trace_id" in found:
+        click.echo(f"  trace {found['trace_id']}")
     proof = found.get("proof")
     if proof is not None:
         _show_proof(found, proof)

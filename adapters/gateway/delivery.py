@@ -21,6 +21,7 @@ from adapters.gateway.partition_progress import PartitionLostError, PartitionPro
 from adapters.gateway.ports import CallProgress, CommandClaim, Deliveries, DeliveryResult, LeaseLostError, NotPlacedError
 from adapters.observability.event_counter import EventCounter
 from adapters.observability.metrics import Metrics
+from adapters.observability.traces import Traces, with_parent
 from engine.partition.ports import Clock, LogError, LogRecord
 from schemas.commands import Command, PlaceCall, SendSms
 from schemas.errors import DependencyError
@@ -89,8 +90,10 @@ class CommandDelivery:
         clock: Clock,
         metrics: Metrics,
         clock_problem: Callable[[], str | None] = lambda: None,
+        traces: Traces | None = None,
     ) -> None:
         self._channel = channel
+        self._traces = traces
         self._claimant = claimant
         self._deliveries = deliveries
         self._reports = reports
@@ -163,7 +166,7 @@ class CommandDelivery:
             self._give_up(taken, lease, error)
             return None
         try:
-            return FinishedCommand(claim=claim, lease=lease, result=await self._call_provider(taken, lease))
+            return FinishedCommand(claim=claim, lease=lease, result=await self._carry_out(taken, lease))
         except LeaseLostError as error:  # the provider may have been called before: do not report that it was not
             logger.warning("lease.lost", kind=self._channel.kind, command_id=taken.command.command_id, reason=str(error))
             self.leases.end(lease)
@@ -264,6 +267,16 @@ class CommandDelivery:
         resume = self._channel.resume
         assert resume is not None  # noqa: S101 - a channel has both or none
         return await self._outages.retry(DATABASE, lambda: resume(command))
+
+    async def _carry_out(self, taken: TakenCommand, lease: Lease) -> DeliveryResult | None:
+        """Call the provider, in a span where this process traces; what is reported of the command then names the span."""
+        if self._traces is None:
+            return await self._call_provider(taken, lease)
+        with self._traces.delivery(taken.command, self._channel.kind, self._channel.provider) as span:
+            taken.record = with_parent(taken.record, span)
+            result = await self._call_provider(taken, lease)
+            span.end_as(None if result is None else result.outcome)
+            return result
 
     async def _call_provider(self, taken: TakenCommand, lease: Lease) -> DeliveryResult | None:
         async def report(progress: CallProgress) -> None:

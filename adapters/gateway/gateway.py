@@ -28,6 +28,7 @@ from adapters.gateway.partition_progress import PartitionLostError, PartitionPro
 from adapters.gateway.ports import Deliveries
 from adapters.gateway.priority_semaphore import PrioritySemaphore
 from adapters.observability.metrics import Metrics
+from adapters.observability.traces import Traces
 from adapters.partitions.dead_letters import append_dead_letters
 from engine.fair_share import Shares
 from engine.partition.deadletters import dead_letter
@@ -99,8 +100,10 @@ class Gateway:
         queued_max: int = QUEUED_MAX,
         drain_seconds: float = DRAIN_SECONDS,
         clock_problem: Callable[[], str | None] = lambda: None,
+        traces: Traces | None = None,
     ) -> None:
         self.channel = channel
+        self._traces = traces
         self.outages = Outages()
         self._log = log
         self._deliveries = deliveries
@@ -168,6 +171,7 @@ class Gateway:
             clock=self._clock,
             metrics=self._metrics,
             clock_problem=self._clock_problem,
+            traces=self._traces,
         )
         try:
             async with asyncio.TaskGroup() as tasks:

@@ -57,6 +57,7 @@ from adapters.http.exchange.short_requests import ShortRequests
 from adapters.http.exchange.unknown_keys import UnknownKeyLimiter
 from adapters.http.impressions.impressions import PAGE_PATH, allow_origin
 from adapters.observability.metrics import Metrics
+from adapters.observability.trace_ids import HEADER, HTTP_PARENT, read_traceparent
 from adapters.reads.ports import (
     Heartbeats,
     IdempotencyKeys,
@@ -229,6 +230,8 @@ class Api(Litestar):
             else:
                 await send(message)
 
+        if self._services.settings.is_traced:
+            HTTP_PARENT.set(read_traceparent(dict(scope["headers"]).get(HEADER.encode())))
         try:
             with self._in_flight.admit(self._address(scope)) as is_admitted:
                 if is_admitted or scope["path"] in PROBES:

@@ -14,6 +14,8 @@ import structlog
 from adapters.clock import SystemClock
 from adapters.intake.adopted import AdoptedRules, Checkpoints
 from adapters.intake.backpressure import Backpressure, InboxPartition
+from adapters.observability.trace_ids import HEADER, parent_in
+from adapters.observability.traces import Traces
 from adapters.partitions.dead_letters import append_dead_letters
 from adapters.partitions.feed import RulesTopic
 from adapters.partitions.routing import partition_of
@@ -79,8 +81,10 @@ class IntakePartition:
         checkpoints: Checkpoints,
         backpressure: Backpressure,
         observe: Observe,
+        traces: Traces | None = None,
     ) -> None:
         self._inbox = inbox
+        self._traces = traces
         self._partition = partition
         self._source = InboxPartition(partition, is_bulk=inbox == LEADS_INBOX_BULK)
         self._log = log
@@ -245,6 +249,12 @@ class IntakePartition:
             raise RefusedError("internal_error", f"Reading it failed ({type(error).__name__}).") from error
 
     def _outgoing(self, record: LogRecord, request: LeadSubmitted) -> Outgoing:
+        if self._traces is None:
+            return self._with_parent(record, request, _header(record, HEADER))
+        with self._traces.passing_on(f"pass on {SUBMISSION_TYPE}", parent_in(record.headers), record.topic) as traceparent:
+            return self._with_parent(record, request, traceparent)
+
+    def _with_parent(self, record: LogRecord, request: LeadSubmitted, traceparent: str | None) -> Outgoing:
         position = f"{self._stream}/{record.offset}"
         rules_partition, rules_sequence = self._rules.seen(request.company_id)
         envelope = Envelope(
@@ -255,7 +265,7 @@ class IntakePartition:
             number=record.offset,
             rules_partition=rules_partition,
             rules_sequence=rules_sequence,
-            traceparent=_header(record, "traceparent"),
+            traceparent=traceparent,
         )
         topic = self._names.of(CONTACTS_REQUESTS.name)
         outgoing = Outgoing(topic, request.contact_key.encode(), msgspec.json.encode(request), to_headers(envelope))

@@ -106,6 +106,7 @@ class ApiRole:
             rules=context.rules,
             now=context.clock.now,
             wait=results.wait,
+            traces=context.traces,
         )
         # With a producer of their own: a flood of impressions fills its buffers, not those of requests.
         impression_appender = await context.log.appender()
@@ -284,6 +285,7 @@ def _http_settings(context: Context) -> HttpSettings:
         connections_per_address=settings.http_connections_per_address,
         speed=settings.clock_speed,
         public_url=settings.public_url,
+        is_traced=bool(settings.otlp_endpoint),
         webhook_networks=networks(settings.webhook_private_networks),
         own_ports=context.own_ports,
         reports_max=max(1, settings.postgres_pool // CONNECTIONS_PER_REPORT),

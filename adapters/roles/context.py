@@ -22,6 +22,7 @@ from adapters.kafka.connection import KafkaConnection
 from adapters.kafka.members import Member, list_members
 from adapters.kafka.topics import Drift, TopicSpec, compare_topics, find_too_small, prepare_topics
 from adapters.observability.skipped import SkippedRecords
+from adapters.observability.traces import Traces
 from adapters.partitions.checkpoint import Checkpoint
 from adapters.partitions.feed import RulesTopic
 from adapters.roles.broker import connection_of, describe, describing_log_errors, log_of
@@ -92,6 +93,8 @@ class Context:
         self.skipped = SkippedRecords()
         self.rules = RulesTopic(log, self.names, self.skipped)
         self.versions = versions()
+        self.traces: Traces | None = None
+        """Set by a process that has an endpoint for them."""
         self._own_ports = set(settings.webhook_forbidden_ports)
         self._connection = connection
 

@@ -5,6 +5,7 @@ from collections import Counter
 import structlog
 
 from adapters.observability.metrics import Metrics
+from adapters.observability.traces import Traces
 from adapters.partitions.outbox import OutboxSender
 from adapters.partitions.snapshots import FileSnapshots
 from adapters.partitions.worker import RunnerWorker
@@ -27,7 +28,7 @@ logger = structlog.get_logger(__name__)
 def scheduler(context: Context, metrics: Metrics) -> GroupRole:
     """Return the role that decides on contacts."""
     default_pack().warm(context.clock.now())
-    return _decider("scheduler", ContactAggregate(), context, metrics, adopts_rules=True)
+    return _decider("scheduler", ContactAggregate(), context, metrics, adopts_rules=True, traces=context.traces)
 
 
 def accounts(context: Context, metrics: Metrics) -> GroupRole:
@@ -35,12 +36,14 @@ def accounts(context: Context, metrics: Metrics) -> GroupRole:
     return _decider("accounts", AccountAggregate(), context, metrics, adopts_rules=False)
 
 
-def _decider(name: str, aggregate: Aggregate, context: Context, metrics: Metrics, *, adopts_rules: bool) -> GroupRole:
+def _decider(
+    name: str, aggregate: Aggregate, context: Context, metrics: Metrics, *, adopts_rules: bool, traces: Traces | None = None
+) -> GroupRole:
     folder = context.snapshot_folder
     changelog = context.names.of(aggregate.state_topic.name)
     snapshots = None if folder is None else FileSnapshots(folder, name, topic=changelog, deployment=context.deployment_id)
 
-    observer = Observer(name, context.names.of(aggregate.requests_topic.name), metrics)
+    observer = Observer(name, context.names.of(aggregate.requests_topic.name), metrics, traces)
 
     def make_worker(partition: int, appender: Appender, _assignment: RoleAssignment) -> RunnerWorker:
         def outbox(stream: str) -> Outbox:
@@ -64,10 +67,11 @@ def _decider(name: str, aggregate: Aggregate, context: Context, metrics: Metrics
 
 
 class Observer:
-    """A `RunnerObserver`: counts what the partitions of one role do, and logs failed decisions."""
+    """A `RunnerObserver`: counts what the partitions of one role do, logs failed decisions, and traces where that is on."""
 
-    def __init__(self, role: str, topic: str, metrics: Metrics) -> None:
+    def __init__(self, role: str, topic: str, metrics: Metrics, traces: Traces | None = None) -> None:
         self._role = role
+        self._traces = traces
         self._topic = topic
         self._metrics = metrics
 
@@ -92,6 +96,8 @@ class Observer:
             self._metrics.decisions.labels(self._role, verdict).inc(count)
         for sealed in report.decisions:
             self._count(sealed, runner.partition)
+        if self._traces is not None:
+            self._traces.decided(self._topic, runner.partition, report)
         logger.debug(
             "cycle.committed",
             role=self._role,

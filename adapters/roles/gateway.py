@@ -183,6 +183,7 @@ class GatewayRole:
             names=context.names,
             drain_seconds=context.settings.drain_seconds,
             clock_problem=lambda: self._compared.problem,
+            traces=context.traces,
         )
 
     def _membership(self, gateway: Gateway) -> GroupMembership:

@@ -67,6 +67,7 @@ def _build_reader(inbox: Topic, context: Context, metrics: Metrics, backpressure
             checkpoints=VerifiedCheckpoints(inbox, assignment, context.log, context.names, restore_command=restore),
             backpressure=backpressure,
             observe=observe,
+            traces=context.traces,
         )
 
     return GroupRole(group, inbox, context, make_worker)

@@ -9,6 +9,7 @@ from adapters.gateway.providers import providers
 from adapters.observability.health import HealthServer
 from adapters.observability.logs import configure_logs
 from adapters.observability.metrics import Metrics
+from adapters.observability.traces import opened_traces
 from adapters.roles.context import open_context
 from adapters.roles.garbage_collection import configure_garbage_collection
 from adapters.roles.identity import IdentifiedRole
@@ -27,7 +28,7 @@ async def run_role(name: str, settings: Settings) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
-    async with open_context(settings) as context:
+    async with open_context(settings) as context, opened_traces(settings, name, context.deployment_id) as context.traces:
         context.skipped.count_in(metrics)
         role = IdentifiedRole(build_role(name, context, metrics), context, with_database=name in NEEDS_DATABASE)
         configure_garbage_collection()

@@ -31,6 +31,7 @@ from adapters.local.resolution import Broker, Database, broker, database
 from adapters.observability.health import HealthServer
 from adapters.observability.logs import configure_logs
 from adapters.observability.metrics import Metrics
+from adapters.observability.traces import opened_traces
 from adapters.postgres.identity import Presence
 from adapters.postgres.migrate import migrate
 from adapters.postgres.operators import PostgresOperators
@@ -200,6 +201,7 @@ async def _run(options: Options, folder: Path, stop: asyncio.Event, say: Say, we
         log = await _embedded(resources, servers.broker, folder)
         log_port = 0 if log is None else await resources.enter_async_context(serve_log(log, keys.secret_key))
         context = await resources.enter_async_context(open_context(settings, log))
+        context.traces = await resources.enter_async_context(opened_traces(settings, "up", context.deployment_id))
         context.own(*_ports_of(servers), mailbox.port, log_port)
         is_demo = await _claim(resources, context, options, folder)
         if is_demo:

@@ -133,6 +133,8 @@ class CycleReport(Struct, frozen=True, kw_only=True):
     behind: bool = False
     commit_seconds: float = 0.0
     input_offset: int = 0
+    records: Sequence[LogRecord] = ()
+    """What was read, the inputs first."""
 
 
 class Runner:
@@ -310,6 +312,7 @@ class Runner:
             behind=behind,
             commit_seconds=seconds,
             input_offset=self._position.input_offset,
+            records=records,
         )
 
     async def begin_snapshot(self) -> Iterator[Snapshot]:

@@ -4,8 +4,12 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Protocol
 
+from msgspec import structs
+
 from adapters.http.exchange.append_queue import AppendQueue
 from adapters.http.exchange.ports import EventsUnavailableError
+from adapters.observability.trace_ids import HTTP_PARENT
+from adapters.observability.traces import Traces
 from adapters.partitions.routing import partition_of
 from adapters.reads.ports import Result
 from engine.limits import RECORD_BYTES_MAX
@@ -48,12 +52,14 @@ class LogRequests(AppendQueue):
         rules: SeenRules,
         now: Callable[[], Instant],
         wait: Callable[[str, float], Awaitable[Result | None]],
+        traces: Traces | None = None,
     ) -> None:
         super().__init__(log, appender)
         self._names = names
         self._rules = rules
         self._now = now
         self._wait = wait
+        self._traces = traces
 
     async def submit(
         self,
@@ -70,6 +76,13 @@ class LogRequests(AppendQueue):
         if self._waiting_count >= WAITING_MAX:
             raise EventsUnavailableError(f"{WAITING_MAX} requests wait for the log")
         envelope = self._envelope(message, request_id=request_id, company_id=company_id, actor=actor, source=source)
+        if self._traces is None:
+            await self._submit(topic, key, message, envelope)
+            return
+        with self._traces.passing_on(f"append {envelope.type}", HTTP_PARENT.get(), self._names.of(topic)) as traceparent:
+            await self._submit(topic, key, message, structs.replace(envelope, traceparent=traceparent))
+
+    async def _submit(self, topic: str, key: str, message: Message, envelope: Envelope) -> None:
         record = Outgoing(self._names.of(topic), key.encode(), to_json(message), to_headers(envelope))
         size = record_bytes(record)
         if size > RECORD_BYTES_MAX:

@@ -73,6 +73,7 @@ class HttpSettings(Struct, frozen=True, kw_only=True):
     - `connections_per_address`: also limits requests in flight. Behind a trusted proxy it counts the forwarded address.
     - `webhook_networks`, `own_ports`: a webhook's host must be public, or be in these networks on a port not of our own.
     - `public_url`: the address at which vendors reach this deployment; empty: none can.
+    - `is_traced`: a request's `traceparent` is the parent of what the process makes of it.
     - `reports_max`: reports, forecasts and previews at once (`adapters.http.exchange.report_slots`).
     - `demo`: whom one click signs in, on this machine only; None but under `leadclock up` with a demo company.
     """
@@ -88,4 +89,5 @@ class HttpSettings(Struct, frozen=True, kw_only=True):
     own_ports: Collection[int] = ()
     reports_max: int = REPORTS_MAX
     public_url: str = ""
+    is_traced: bool = False
     demo: DemoSignIn | None = None

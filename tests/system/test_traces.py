@@ -1,0 +1,97 @@
+"""Is a lead's way one trace, from its sender over Kafka to the provider and back? On real processes and a real Kafka."""
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+from msgspec.structs import replace
+
+from adapters.observability.trace_ids import SpanPlace, traceparent
+from adapters.roles.context import open_context
+from adapters.settings import Settings
+from adapters.up.demo_time_zone import zone_at_daytime
+from deploy.proof.company import make_company
+from deploy.proof.processes import ProcessGroup
+from engine.partition.ports import Outgoing
+from schemas.envelope import Envelope, to_headers
+from schemas.topics import LEADS_INBOX
+from schemas.wire import to_json
+from tests.adapters.observability.otlp_receiver import OtlpReceiver, ReceivedSpan, otlp_receiver
+
+pytestmark = pytest.mark.system
+
+ROLES = ("accounts", "scheduler", "intake", "projector", "gateway", "api")
+CLIENT = SpanPlace(0x4BF92F3577B34DA6A3CE929D0E0E4736, 0x00F067AA0BA902B7)
+PRODUCER = SpanPlace(0x5BF92F3577B34DA6A3CE929D0E0E4737, 0x10F067AA0BA902B8)
+NUMBERS = {CLIENT: "+12125550100", PRODUCER: "+13235550100"}
+ARRIVAL_SECONDS = 120.0
+LOOK_SECONDS = 0.2
+
+
+@pytest.fixture
+def receiver() -> Iterator[OtlpReceiver]:
+    with otlp_receiver() as running:
+        yield running
+
+
+def of_lead(receiver: OtlpReceiver, sender: SpanPlace) -> dict[str, ReceivedSpan]:
+    """Return the spans of the lead whose first decision links to what its sender began, by name."""
+    passed = [span for span in receiver.spans if span.trace_id == f"{sender.trace_id:032x}"]
+    linked = {(span.trace_id, span.span_id) for span in passed}
+    roots = [span for span in receiver.spans if span.name == "decide lead.submitted" and linked & set(span.links)]
+    return {span.name: span for root in roots for span in receiver.spans if span.trace_id == root.trace_id}
+
+
+async def test_a_leads_way_is_one_trace_and_explain_names_it(
+    settings: Settings, folder: Path, receiver: OtlpReceiver
+) -> None:
+    settings = replace(settings, otlp_endpoint=receiver.endpoint)
+    deployment = ProcessGroup(folder, settings)
+    deployment.environment["OTEL_BSP_SCHEDULE_DELAY"] = "200"
+    try:
+        await deployment.prepare()
+        for role in ROLES:
+            deployment.add(role)
+        await deployment.until_ready()
+        company = await make_company(settings)
+        lead = {"lead_token": company.tokens["text"], "time_zone": zone_at_daytime(), "first_name": "Ada"}
+        async with httpx.AsyncClient(base_url=deployment["api"].url, timeout=30.0) as client:
+            headers = {"traceparent": traceparent(CLIENT)}
+            answer = await client.post("/api/v1/leads", json=lead | {"caller_id": NUMBERS[CLIENT]}, headers=headers)
+            assert answer.is_success, answer.text
+        async with open_context(settings) as context:
+            appender = await context.log.appender()
+            envelope = Envelope(id="traced", type="lead.submitted", source="/test", traceparent=traceparent(PRODUCER))
+            body = to_json(lead | {"caller_id": NUMBERS[PRODUCER]})
+            inbox = context.names.of(LEADS_INBOX.name)
+            await appender.append(0, [Outgoing(inbox, b"k", body, to_headers(envelope))])
+            await appender.close()
+
+        wanted = {"decide lead.submitted", "send sms", "deliver sms", "decide outcome.recorded"}
+        deadline = time.monotonic() + ARRIVAL_SECONDS
+        while not all(wanted <= of_lead(receiver, sender).keys() for sender in NUMBERS):
+            assert time.monotonic() < deadline, [(span.service, span.name, span.links) for span in receiver.spans]
+            time.sleep(LOOK_SECONDS)
+
+        for sender, first in ((CLIENT, "append lead.submitted"), (PRODUCER, "pass on lead.submitted")):
+            found = of_lead(receiver, sender)
+            [passed] = [span for span in receiver.spans if span.name == first and span.parent_id == f"{sender.span_id:016x}"]
+            assert passed.service == ("leadclock-api" if sender is CLIENT else "leadclock-intake")
+            root, sent, carried_out = (found[name] for name in ("decide lead.submitted", "send sms", "deliver sms"))
+            assert root.links == ((passed.trace_id, passed.span_id),)
+            assert (sent.parent_id, carried_out.parent_id) == (root.span_id, sent.span_id)
+            assert found["decide outcome.recorded"].parent_id == carried_out.span_id
+            assert (carried_out.service, root.service) == ("leadclock-gateway", "leadclock-scheduler")
+            assert carried_out.attributes["leadclock.outcome"] == "delivered"
+            status, said = await deployment.command("explain", NUMBERS[sender])
+            assert status == 0, said
+            assert f"  trace {root.trace_id}\n" in said
+        assert not any(number[2:] in str(receiver.spans) for number in NUMBERS.values())
+        # What is traced is beside the records: the audit decides the same bytes again.
+        status, said = await deployment.command("audit", "verify")
+        assert status == 0, said
+        assert set(deployment.stop().values()) == {0}
+    finally:
+        deployment.kill()
