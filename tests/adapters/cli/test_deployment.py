@@ -11,6 +11,7 @@ from click.testing import CliRunner, Result
 
 from adapters.cli.deployment import find_running, option, resolve_settings, run
 from adapters.cli.failures import report_errors
+from adapters.cli.main import cli
 from adapters.settings import Settings, to_environment
 from adapters.up.folder import Running, write_private
 from schemas.instant import EPOCH
@@ -115,6 +116,13 @@ def test_what_only_an_up_keeps_is_not_looked_for_in_the_deployment_of_the_shell(
     run_up()
     assert asked(command=look).stdout.strip() == "mail"
     assert asked("--deployment", "env", command=look).exit_code == 2
+
+
+@pytest.mark.parametrize("words", [("company", "export"), ("schedules", "publish", "7")])
+def test_a_command_that_takes_the_address_of_an_api_says_so_where_no_up_runs(words: tuple[str, ...]) -> None:
+    result = asked(*words, command=cli)
+    assert (result.exit_code, "type --api with the address of its API, and --key" in result.output) == (1, True)
+    assert "with one only" not in result.output
 
 
 def test_an_unknown_variable_is_refused_also_where_the_up_is_used() -> None:
