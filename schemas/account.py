@@ -3,6 +3,8 @@
 Each entity has its own key and is small, so that one change rewrites little.
 """
 
+from typing import Any
+
 from msgspec import Struct
 
 from schemas.instant import EPOCH, Instant
@@ -136,6 +138,54 @@ class Slots(Entity, kw_only=True):
     route_by_type: RouteBy = "tier"
     last_granted_at: Instant | None = None
     earned_days: tuple[EarnedDay, ...] = ()
+
+
+class PoolNumber(Struct, array_like=True, frozen=True):
+    """One number of a ring pool: for whom it was held last (a hash), and from when on it may go to another visitor."""
+
+    number_id: int
+    visitor: str = ""
+    free_at: Instant = EPOCH
+
+
+class RingPoolState(Entity, kw_only=True):
+    """Which numbers of a ring pool are held, by the pool's settings in its version `pool_version`.
+
+    `overflow_count` visitors found all of them held, the last one at `last_overflow_at`.
+    """
+
+    company_id: int
+    ring_pool_id: int
+    version: int = 0
+    pool_version: int = 0
+    numbers: tuple[PoolNumber, ...] = ()
+    hold_seconds: int = 0
+    grace_seconds: int = 0
+    default_number_id: int | None = None
+    overflow_count: int = 0
+    last_overflow_at: Instant | None = None
+
+
+class HeldFor(Struct, frozen=True, omit_defaults=True):
+    """For whom a number was held, from when to when (grace included), and the latest impression that asked for it."""
+
+    visitor_id: str
+    impression_uuid: str
+    began_at: Instant
+    ends_at: Instant
+    offer_id: int | None = None
+    traffic_source_id: int | None = None
+    tokens: dict[str, Any] = {}
+
+
+class NumberHold(Entity, kw_only=True):
+    """For whom a number of a ring pool is held, and for whom it was before: a call may be reported late."""
+
+    company_id: int
+    ring_pool_id: int
+    number_id: int
+    present: HeldFor
+    former: HeldFor | None = None
 
 
 class Taken(Entity, kw_only=True):

@@ -12,7 +12,8 @@ class Impression(Message, frozen=True, kw_only=True):
     """A visitor saw a page. The key of its record is `company_id|visitor_id`.
 
     `created_at` is when it was posted. `ip` is a network (a /24, or a /48 of IPv6), never the whole address. The first
-    record with a `uuid` counts, a repeat of it changes nothing.
+    record with a `uuid` counts, a repeat of it changes nothing. One that asked for a number of a ring pool says which one
+    was shown, and until when it is held; a pool's default number is held for nobody.
     """
 
     company_id: int
@@ -40,6 +41,10 @@ class Impression(Message, frozen=True, kw_only=True):
     state: str | None = None
     city: str | None = None
     tokens: dict[str, Any] = {}
+    ring_pool_id: int | None = None
+    number_id: int | None = None
+    number_shown: str | None = None
+    held_until: Instant | None = None
 
 
 def impression_key(impression: Impression) -> str:

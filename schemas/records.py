@@ -53,6 +53,7 @@ RecordType = Literal[
     "suppression_list",
     "holiday",
     "contact_field_type",
+    "ring_pool",
 ]
 
 
@@ -576,6 +577,23 @@ class ContactFieldType(Body, frozen=True, kw_only=True):
     external_record_id: str | None = None
 
 
+class RingPool(Body, frozen=True, kw_only=True):
+    """Numbers that are shown to visitors of pages: to each one of their own, so that a call says which visitor makes it.
+
+    A number is held for a visitor for `hold_seconds` from the latest impression that asked for one, and goes to no other
+    visitor for `grace_seconds` more. Where all are held, `default_number_id` is shown, or none where that is None. A number
+    belongs to one pool.
+    """
+
+    name: str
+    number_ids: tuple[int, ...] = ()
+    hold_seconds: int = 1_800
+    grace_seconds: int = 300
+    default_number_id: int | None = None
+    description: str | None = None
+    external_record_id: str | None = None
+
+
 RECORD_BODIES: dict[str, type[Body]] = {
     "company": Company,
     "offer": Offer,
@@ -602,6 +620,7 @@ RECORD_BODIES: dict[str, type[Body]] = {
     "suppression_list": SuppressionList,
     "holiday": Holiday,
     "contact_field_type": ContactFieldType,
+    "ring_pool": RingPool,
 }
 
 
@@ -680,6 +699,7 @@ __all__ = [
     "ProviderConfiguration",
     "Record",
     "RecordType",
+    "RingPool",
     "RulePack",
     "Schedule",
     "Subscription",

@@ -431,6 +431,11 @@ class AccountRequest(Message, frozen=True, kw_only=True):
 
     company_id: int
 
+    @property
+    def partition_key(self) -> str:
+        """The key of the record, which chooses the partition."""
+        return str(self.company_id)
+
 
 class RecordChangeRequested(AccountRequest, frozen=True, kw_only=True):
     """Create (`id` None), update or delete a record; `fields` are those of its type, only the given ones change.
@@ -541,6 +546,40 @@ class AgentMessageAcknowledged(AccountRequest, frozen=True, kw_only=True):
     agent_id: int
 
 
+class RingPoolRequest(AccountRequest, frozen=True, kw_only=True):
+    """A request to one ring pool of a company; its key is `company_id|ring_pool/ring_pool_id`.
+
+    So each pool has a partition of its own: however many visitors ask, no slot is granted later.
+    """
+
+    ring_pool_id: int
+
+    @property
+    def partition_key(self) -> str:
+        """The key of the record, which chooses the partition."""
+        return f"{self.company_id}|ring_pool/{self.ring_pool_id}"
+
+
+class NumberHoldRequested(RingPoolRequest, frozen=True, kw_only=True):
+    """A page asks for the number that it shows to a visitor.
+
+    `impression_uuid`, `offer_id`, `traffic_source_id` and `tokens` are those of the impression by which it asks: a call to
+    the number is attributed to that. The partition of the pool has no account records, so the numbers and times of the pool
+    come along, as they are in its `pool_version`; the newest version that a pool knows counts.
+    """
+
+    visitor_id: str
+    impression_uuid: str
+    pool_version: int
+    number_ids: tuple[int, ...]
+    hold_seconds: int
+    grace_seconds: int
+    default_number_id: int | None = None
+    offer_id: int | None = None
+    traffic_source_id: int | None = None
+    tokens: dict[str, Any] = {}
+
+
 CONTACT_REQUESTS: dict[str, type[ContactRequest]] = {
     "lead.submitted": LeadSubmitted,
     "lead.update_requested": LeadUpdateRequested,
@@ -574,6 +613,7 @@ ACCOUNT_REQUESTS: dict[str, type[AccountRequest]] = {
     "agent.message_acknowledged": AgentMessageAcknowledged,
     "agent.silence_reported": AgentSilenceReported,
     "unblock_sweep.ended": UnblockSweepEnded,
+    "number_hold.requested": NumberHoldRequested,
 }
 
 REQUEST_TYPES: dict[type[Message], str] = {

@@ -1,6 +1,6 @@
 """Under which key is a value of state stored? The key names the type; keys with `__` belong to the runner."""
 
-from schemas.account import AgentState, Claim, Referrers, Seen, Slots, Taken, UnblockTally
+from schemas.account import AgentState, Claim, NumberHold, Referrers, RingPoolState, Seen, Slots, Taken, UnblockTally
 from schemas.contact import Call, Head, Lead, OpenSlotRequests, Part, Relay, Replan, Suppression, UnblockSweep
 from schemas.instant import EPOCH, Instant
 from schemas.records import Record
@@ -40,6 +40,8 @@ ENTITIES: dict[str, type[Entity]] = {
     "agent": AgentState,
     "unblocked": UnblockTally,
     "stream": Stream,
+    "ring_pool": RingPoolState,
+    "number_hold": NumberHold,
 }
 ENTITY_PREFIXES: tuple[str, ...] = tuple(f"{kind}/" for kind in ENTITIES)
 """How a key of an entity begins; heads and leads, which most keys are, first."""
@@ -113,6 +115,16 @@ def agent_key(agent_id: int) -> str:
 def unblocked_key(job_id: int) -> str:
     """Return the key of what partitions have reported of an unblock contact job."""
     return f"unblocked/{job_id}"
+
+
+def ring_pool_key(company_id: int, ring_pool_id: int) -> str:
+    """Return the key of what is held of a company's ring pool."""
+    return f"ring_pool/{company_id}/{ring_pool_id}"
+
+
+def number_hold_key(company_id: int, ring_pool_id: int, number_id: int) -> str:
+    """Return the key of the hold of a number of a company's ring pool."""
+    return f"number_hold/{company_id}/{ring_pool_id}/{number_id}"
 
 
 def taken_key(company_id: int, kind: str, value: str) -> str:

@@ -37,6 +37,7 @@ TYPES: Mapping[str, str] = {
     "buyer_group": "buyer_groups",
     "offer": "offers",
     "number": "numbers",
+    "ring_pool": "ring_pools",
     "provider_configuration": "provider_configurations",
     "action_group": "action_groups",
     "schedule": "schedules",

@@ -425,6 +425,11 @@ class PostgresReads:
         rows = await self._rows("last_grants", company_id, list(resources))
         return {row["resource"]: from_datetime(row["last_granted_at"]) for row in rows}
 
+    async def ring_pools(self, company_id: int, ring_pool_ids: Sequence[int], now: Instant) -> dict[int, Row]:
+        """Return, by id, how many numbers of ring pools are held at an instant, and how many visitors found none."""
+        rows = await self._rows("ring_pools", company_id, list(ring_pool_ids), now)
+        return {row["ring_pool_id"]: row for row in rows}
+
     async def unblock_progress(self, company_id: int, job_ids: Sequence[int]) -> dict[int, UnblockProgress]:
         """Return how far unblock contact jobs have come, by id; without those that no partition has adopted yet."""
         rows = await self._rows("unblock_progress", company_id, list(job_ids), CONTACTS_DECISIONS.name)

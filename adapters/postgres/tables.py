@@ -125,7 +125,18 @@ SUPPRESSIONS = Table(
     key=3,
     version_at=4,
 )
-TABLES = (LEADS, CALLS, CONTACTS, RECORDS, SLOTS, UNBLOCK_SWEEPS, SUPPRESSIONS)
+RING_POOLS = Table(
+    "ring_pools",
+    "ring_pool_row",
+    (
+        *("company_id", "ring_pool_id", "version", "partition", "sequence"),
+        *("numbers", "overflow_count", "last_overflow_at"),
+    ),
+    key=2,
+    version_at=2,
+    jsonb=frozenset({"numbers"}),
+)
+TABLES = (LEADS, CALLS, CONTACTS, RECORDS, SLOTS, UNBLOCK_SWEEPS, SUPPRESSIONS, RING_POOLS)
 """In the order in which a batch writes them: all writers lock in the same order, which prevents deadlocks."""
 
 IMPRESSION_FIELDS = (
@@ -135,7 +146,13 @@ IMPRESSION_FIELDS = (
 )
 """Fields of `schemas.impressions.Impression` that are columns of the same name and type."""
 
-IMPRESSION_COLUMNS = ("company_id", "id", "uuid", "partition", "offset", "created_at", *IMPRESSION_FIELDS, "tokens")
+IMPRESSION_ADDED = ("ring_pool_id", "number_id", "number_shown", "held_until")
+"""Fields that became columns by later migrations, at the end of the row type; `held_until` as milliseconds."""
+
+IMPRESSION_COLUMNS = (
+    *("company_id", "id", "uuid", "partition", "offset", "created_at", *IMPRESSION_FIELDS, "tokens"),
+    *IMPRESSION_ADDED,
+)
 """Columns of table `impressions`, whose rows are inserted once and never replaced, and of `impression_row`."""
 
 SUBMITTED_TEXT_COLUMNS = (

@@ -293,6 +293,9 @@ def find_subject(decision: ReadDecision) -> tuple[int | None, str | None]:
     key = decision.cause.key or ""
     for candidate in (key, *(change.key for change in decision.changes)):
         kind, _, rest = candidate.partition("/")
+        owner_of_pool, _, pool = kind.partition("|")
+        if pool == "ring_pool" and owner_of_pool.isascii() and owner_of_pool.isdigit():
+            return int(owner_of_pool), None
         contact_key = candidate if not rest else rest if kind == "head" else ""
         company, bar, _ = contact_key.partition("|")
         if company.isascii() and company.isdigit():

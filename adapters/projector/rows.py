@@ -19,6 +19,7 @@ from adapters.postgres.tables import (
     LEAD_ADDED,
     LEADS,
     RECORDS,
+    RING_POOLS,
     SLOTS,
     SUBMITTED_COLUMNS,
     SUBMITTED_TEXT_COLUMNS,
@@ -72,6 +73,17 @@ class RawHead(Head, kw_only=True):
     seen: msgspec.Raw = msgspec.Raw(b"{}")  # type: ignore[assignment]
     disabled_until: msgspec.Raw = msgspec.Raw(b"{}")  # type: ignore[assignment]
     moved: msgspec.Raw = msgspec.Raw(b"{}")  # type: ignore[assignment]
+
+
+class CountedRingPool(Struct, frozen=True):
+    """A ring pool, of which is projected which numbers are held."""
+
+    company_id: int
+    ring_pool_id: int
+    version: int = 0
+    numbers: msgspec.Raw = msgspec.Raw(b"[]")
+    overflow_count: int = 0
+    last_overflow_at: Instant | None = None
 
 
 class CountedSlots(Struct, frozen=True):
@@ -213,6 +225,14 @@ def suppression_row(entry: Suppression, partition: int, sequence: int) -> Row:
     )
 
 
+def ring_pool_row(pool: CountedRingPool, partition: int, sequence: int) -> Row:
+    """Return the row of a ring pool."""
+    return (
+        *(pool.company_id, pool.ring_pool_id, pool.version, partition, sequence),
+        *(_raw(pool.numbers), pool.overflow_count, pool.last_overflow_at),
+    )
+
+
 def _rest(kind: type[Struct], shown: Container[str]) -> Callable[[Any], str]:
     """Return a function that writes the fields without a column, if not at their defaults, as one JSON object.
 
@@ -265,6 +285,7 @@ SHAPES: dict[str, Shape] = {
     "slots": _shape(SLOTS, CountedSlots, slots_row),
     "unblock": _shape(UNBLOCK_SWEEPS, UnblockSweep, unblock_sweep_row),
     "suppression": _shape(SUPPRESSIONS, Suppression, suppression_row),
+    "ring_pool": _shape(RING_POOLS, CountedRingPool, ring_pool_row),
 }
 """First part of a state key -> shape; other keys (relays, tokens, streams) are not projected."""
 

@@ -497,6 +497,10 @@ class Reads(LimitableReads, DueLeadReads, Protocol):
         """Return how many slots of each resource (`buyer_group/7`) are held, and how many contacts wait for one."""
         ...
 
+    async def ring_pools(self, company_id: int, ring_pool_ids: Sequence[int], now: Instant) -> Mapping[int, Row]:
+        """Return, by id, how many numbers of ring pools are held at an instant, and how many visitors found none."""
+        ...
+
     async def unblock_progress(self, company_id: int, job_ids: Sequence[int]) -> Mapping[int, UnblockProgress]:
         """Return how far unblock contact jobs have come, by id; without those that no partition has adopted yet."""
         ...

@@ -6,6 +6,7 @@ from hashlib import blake2b
 from engine.account.agent_calls import end_wrap_up
 from engine.account.agents import acknowledge, forget_deleted, report_silence, set_status
 from engine.account.changes import change_record, end_pause
+from engine.account.number_holds import hold_number
 from engine.account.slots import apply_record_change, count_earned, grant_to_agent, release_slot, request_slot, wake
 from engine.account.unblock_jobs import count_ended, forget_tally
 from engine.account.users import acting_user_id
@@ -23,6 +24,7 @@ from schemas.requests import (
     AgentSilenceReported,
     AgentStatusChangeRequested,
     CallEarned,
+    NumberHoldRequested,
     RecordChangeRequested,
     SlotReleased,
     SlotRequested,
@@ -75,9 +77,9 @@ class AccountAggregate:
         return None
 
     def key_of(self, request: Message) -> str:
-        """Return the record key that a request must have come under: its company."""
+        """Return the record key that a request must have come under: its company, or a ring pool of it."""
         assert isinstance(request, AccountRequest)  # noqa: S101 - the runner decodes nothing else
-        return str(request.company_id)
+        return request.partition_key
 
     def decide(self, draft: Draft, request: Message, envelope: Envelope) -> None:
         """Decide a request. Raises `RefusedError` or `RepeatedError`."""
@@ -99,6 +101,8 @@ class AccountAggregate:
                 report_silence(draft, request)
             case UnblockSweepEnded():
                 count_ended(draft, request)
+            case NumberHoldRequested():
+                hold_number(draft, request)
             case _:
                 raise TypeError(f"{type(request).__name__} is not asked of an account")
 

@@ -36,6 +36,7 @@ from engine.account.provider_configurations import (
     provider_settings,
 )
 from engine.account.publishing import PUBLISH_INPUTS, WRITTEN_BY_PUBLISHING
+from engine.account.ring_pools import GRACE_SECONDS_MAX, HOLD_SECONDS, NUMBERS_MAX, check_numbers
 from engine.account.subscriptions import check_triggers, events, hook_timeout, trigger_fields
 from engine.account.teams import TEAM, lead_filters, permissions, user_email, users_emails
 from engine.account.teams import check_references as check_team_references
@@ -68,6 +69,7 @@ from schemas.records import (
     Holiday,
     ProviderChannel,
     ProviderConfiguration,
+    RingPool,
     RulePack,
     Schedule,
     Subscription,
@@ -127,6 +129,10 @@ _PARSERS: dict[tuple[str, str], Any] = {
     ("holiday", "first_date"): holiday_date,
     ("holiday", "last_date"): optional(holiday_date),
     ("holiday", "schedule_ids"): ids,
+    ("ring_pool", "number_ids"): partial(ids, most=NUMBERS_MAX),
+    ("ring_pool", "hold_seconds"): partial(parse_integer, least=HOLD_SECONDS[0], most=HOLD_SECONDS[1]),
+    ("ring_pool", "grace_seconds"): partial(parse_integer, least=0, most=GRACE_SECONDS_MAX),
+    ("ring_pool", "default_number_id"): optional(parse_id),
     ("agent_message", "content"): agent_message_content,
     ("agent_message", "agent_status_id"): optional(parse_id),
     ("agent_message", "call_center_ids"): ids,
@@ -154,6 +160,7 @@ _OWN_READERS: Mapping[type[Body], Any] = {
     RulePack: read_rule_pack,
     ProviderConfiguration: merge_secrets,
     Holiday: check_dates,
+    RingPool: check_numbers,
 }
 """What reads the fields of a type that are read together."""
 
@@ -346,6 +353,7 @@ _REFERENCES = {
     "action_group_id": "action_group",
     "call_center_id": "call_center",
     "agent_status_id": "agent_status",
+    "default_number_id": "number",
 }
 
 

@@ -27,6 +27,7 @@ NAMING_FIELDS: Mapping[str, str] = {
     "call_center_id": "call_center",
     "call_center_ids": "call_center",
     "suppression_list_ids": "suppression_list",
+    "default_number_id": "number",
 }
 """Field -> the type of the record, or records, that it names."""
 

@@ -23,6 +23,7 @@ from schemas.records import (
     Offer,
     ProviderConfiguration,
     Record,
+    RingPool,
     Schedule,
     Subscription,
     User,
@@ -68,10 +69,12 @@ def references_of(body: Body) -> set[Reference]:
     """Return the records that a body names."""
     lists = body.suppression_list_ids if isinstance(body, Company | Offer | Schedule | Buyer) else ()
     closed = body.schedule_ids if isinstance(body, Holiday) else ()
+    shown = _numbers_of(body) if isinstance(body, RingPool) else {}
     return {
         *_references(body),
         *(("suppression_list", list_id) for list_id in lists),
         *(("schedule", schedule_id) for schedule_id in closed),
+        *(("number", number_id) for number_id in shown.values()),
     }
 
 
@@ -236,8 +239,16 @@ def _unique_values(body: Body) -> dict[str, tuple[str, str]]:  # noqa: PLR0911 -
             return {"number": ("number", body.number)}
         case CallDisposition() if body.code is not None:
             return {"code": ("call_disposition_code", body.code)}
+        case RingPool():
+            return {field: ("ring_pool_number", str(number_id)) for field, number_id in _numbers_of(body).items()}
         case _:
             return {}
+
+
+def _numbers_of(pool: RingPool) -> dict[str, int]:
+    """Return the numbers of a ring pool by field: each belongs to one pool, so that a call to it says to which."""
+    named = {f"number_ids[{place}]": number_id for place, number_id in enumerate(pool.number_ids)}
+    return named if pool.default_number_id is None else {**named, "default_number_id": pool.default_number_id}
 
 
 def claim_unique_values(draft: Draft, record: Record, before: Body | None, after: Body | None) -> None:

@@ -47,11 +47,15 @@ TOKENS_BYTES_MAX = 4 * 1024
 IPV4_PREFIX, IPV6_PREFIX = 24, 48
 """What is stored of an address: the network of a neighbourhood or a company, not the line of a household."""
 
-NOT_AVAILABLE: Mapping[str, str] = dict.fromkeys(
-    ("ring_pool_id", "number_id", "number_shown", "held_until", "converted_call_id"),
-    "is not available yet: no number is held for a visitor, and calls are not attributed to impressions; leave it out",
-)
-"""Fields that impressions will have -> why they are refused."""
+GIVEN_BY_US: Mapping[str, str] = {
+    **dict.fromkeys(
+        ("number_id", "number_shown", "held_until"), "is decided here; give ring_pool_id, and the answer says which number"
+    ),
+    "converted_call_id": "cannot be given: no call is attributed to impressions yet",
+}
+"""Fields that impressions have and no sender sets -> why they are refused."""
+
+POSTED_ALONE = "asks for a number that one page shows: post this impression by itself, not in a batch"
 
 _UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}", re.ASCII)
 _URL = re.compile(r"(?:https?|android-app|ios-app)://[^\s/?#]\S*", re.IGNORECASE)
@@ -119,6 +123,7 @@ PARSERS: Mapping[str, Callable[[Any], Any]] = {
     "session_id": _text(VISITOR_LENGTH_MAX),
     "offer_id": parse_id,
     "traffic_source_id": parse_id,
+    "ring_pool_id": parse_id,
     **dict.fromkeys(("page_url", "referrer", "landing_url"), _url),
     **dict.fromkeys(("utm_source", "utm_medium", "utm_campaign", "utm_term", "utm_content", "sub_id"), parse_text),
     **dict.fromkeys(("gclid", "fbclid"), _text(CLICK_ID_LENGTH_MAX)),
@@ -132,7 +137,11 @@ PARSERS: Mapping[str, Callable[[Any], Any]] = {
 }
 """Field of an impression -> its parser."""
 
-_OWNED = {"offer_id": ("offer", "offer"), "traffic_source_id": ("traffic_source", "traffic source")}
+_OWNED = {
+    "offer_id": ("offer", "offer"),
+    "traffic_source_id": ("traffic_source", "traffic source"),
+    "ring_pool_id": ("ring_pool", "ring pool"),
+}
 
 
 class ImpressionReading:
@@ -166,6 +175,8 @@ class ImpressionReading:
         for name, (record_type, noun) in _OWNED.items():
             if found.get(name) is not None and not self._rules.owns(self._company_id, record_type, found[name]):
                 self._fault(f"{prefix}{name}", f"names no {noun}: {found[name]}")
+        if prefix and found.get("ring_pool_id") is not None:
+            self._fault(f"{prefix}ring_pool_id", POSTED_ALONE)
         self._check_repeated(prefix, found.get("uuid"))
         if len(self.faults) > before:
             return None
@@ -174,8 +185,8 @@ class ImpressionReading:
 
     def _unknown(self, raw: Mapping[Any, Any]) -> Iterator[tuple[str, str]]:
         for name in raw:
-            if name in NOT_AVAILABLE:
-                yield name, NOT_AVAILABLE[name]
+            if name in GIVEN_BY_US:
+                yield name, GIVEN_BY_US[name]
             elif name not in PARSERS and not self._ignores_unknown:
                 yield str(name)[:TOKEN_NAME_LENGTH_MAX], f"is no field of an impression{did_you_mean(str(name), PARSERS)}"
 

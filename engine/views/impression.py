@@ -32,6 +32,10 @@ COLUMNS: tuple[Column, ...] = (
     Column("state", "string", "as posted; a state of the USA or Canada as its letters"),
     Column("city", "string", "as posted"),
     Column("tokens", "object", "as posted", initial={}),
+    Column("ring_pool_id", "integer", "as posted: the pool that it asked for a number"),
+    Column("number_id", "integer", "the number that the page was given to show; null: none was asked for, or none was left"),
+    Column("number_shown", "string", "that number, as it was then"),
+    Column("held_until", "date-time", "until when it is held for the visitor; null: the default number is held for nobody"),
 )
 
 IMPRESSION_COLUMNS: tuple[str, ...] = tuple(column.name for column in COLUMNS)

@@ -69,11 +69,13 @@ TYPE_NAMES: dict[str, str] = {
     "suppression_list": "SuppressionList",
     "holiday": "Holiday",
     "contact_field_type": "ContactFieldType",
+    "ring_pool": "RingPool",
 }
 
 PROJECTED_COLUMNS: dict[str, dict[str, Any]] = {
     "agent": {"agent_status_id": None, "agent_status_key": None, "agent_widget_id": None, "status_changed_at": None},
     "agent_message": {"agent_widget_count": 0},
+    "ring_pool": {"held_count": 0, "overflow_count": 0, "last_overflow_at": None},
     "subscription": {
         "waiting_count": 0,
         "failed_count": 0,

@@ -102,7 +102,7 @@ def _refused(operation: Operation, answer: Any, name: str) -> bool:
 MAY_BE_EMPTY = frozenset({("receive_text", "body")})
 """A text of a picture alone has no words."""
 
-NO_RECORDS = frozenset({"agent_id", "ring_pool_id", "provider_configuration_id", "lead_import_id", "agent_widget_id"})
+NO_RECORDS = frozenset({"agent_id", "provider_configuration_id", "lead_import_id", "agent_widget_id"})
 """Ids of the gateway's or the sender's own world: there are no such records here."""
 
 

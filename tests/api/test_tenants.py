@@ -98,6 +98,8 @@ OF_FIELD: Mapping[str, tuple[str, ...]] = {
     "call_center_id": (RECORDS["call_center"],),
     "call_center_ids": (RECORDS["call_center"],),
     "number_ids": (RECORDS["number"],),
+    "default_number_id": (RECORDS["number"],),
+    "ring_pool_id": (RECORDS["ring_pool"],),
     "suppression_list_ids": (RECORDS["suppression_list"],),
     "agent_status_id": (RECORDS["agent_status"],),
     "record_id": (RECORDS["buyer"],),
@@ -112,7 +114,7 @@ OF_FIELD: Mapping[str, tuple[str, ...]] = {
 
 NAMES_NOTHING = frozenset(
     {
-        *("ring_pool_id", "provider_configuration_id", "agent_id"),  # as a gateway of the company itself reports them
+        *("provider_configuration_id", "agent_id"),  # as a gateway of the company itself reports them
         # What a company calls its own.
         *("user_buyer_id", "user_fleet_id", "user_traffic_source_id", "external_record_id", "sub_id"),
         "lead_import_id",

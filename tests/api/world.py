@@ -104,6 +104,7 @@ MADE: dict[str, tuple[str, dict[str, Any]]] = {
     "suppression_list": ("suppression_lists", {"name": "S"}),
     "holiday": ("holidays", {"name": "H", "first_date": "2026-12-25"}),
     "contact_field_type": ("contact_field_types", {"name": "C"}),
+    "ring_pool": ("ring_pools", {"name": "P"}),
     "unblock_contact_job": ("unblock_contact_jobs", {"blocked_at_to": "2020-01-01T00:00:00Z"}),
 }
 

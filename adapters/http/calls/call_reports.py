@@ -135,10 +135,11 @@ async def _told(exchange: Exchange, parameters: Parameters) -> dict[str, Any]:
     for field, buyer_id in buyers.items():
         if buyer_id is not None and not await is_known(exchange, "buyer", buyer_id):
             parameters.refuse(field, f"names no buyer: {buyer_id}")
-    configuration_id = parameters.id("provider_configuration_id")
-    # A call outlives its account: one that was deleted meanwhile is still named.
-    if configuration_id is not None and not await has_been_own(exchange, "provider_configuration", configuration_id):
-        parameters.refuse("provider_configuration_id", f"names no provider configuration: {configuration_id}")
+    used = {name: parameters.id(f"{name}_id") for name in ("provider_configuration", "ring_pool")}
+    for name, record_id in used.items():
+        # A call outlives the records that it names: one that was deleted meanwhile is still named.
+        if record_id is not None and not await has_been_own(exchange, name, record_id):
+            parameters.refuse(f"{name}_id", f"names no {name.replace('_', ' ')}: {record_id}")
     return {
         **buyers,
         "buyer_answered_at": parameters.read("buyer_answered_at", parse_moment, code="bad_date"),
@@ -149,8 +150,8 @@ async def _told(exchange: Exchange, parameters: Parameters) -> dict[str, Any]:
         "recording_url": parameters.read("recording_url", partial(parse_text, most=2_000)),
         "provider": parameters.text("provider"),
         "provider_ref": parameters.text("provider_sid"),
-        **{name: parameters.id(name) for name in ("agent_id", "ring_pool_id")},
-        "provider_configuration_id": configuration_id,
+        "agent_id": parameters.id("agent_id"),
+        **{f"{name}_id": record_id for name, record_id in used.items()},
         "transcription_status": parameters.choice("transcription_status", TRANSCRIPTION_STATUSES),
         "detail": parameters.read("detail", partial(parse_text, most=DETAIL_LENGTH_MAX)),
     }

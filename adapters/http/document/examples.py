@@ -97,6 +97,7 @@ RECORDS: Mapping[str, str] = {
     "suppression_list": "70029",
     "holiday": "70050",
     "contact_field_type": "70052",
+    "ring_pool": "70060",
 }
 CALL = "70010"
 RECORDED_CALL = "70053"
@@ -193,6 +194,7 @@ _CREATED: Mapping[str, Mapping[str, Any]] = {
         "script": "Hello {{first_name}}, this is Sunny Roofs.",
         "fields": [{"key": "roof", "label": "Kind of roof", "kind": "choice", "options": ["flat", "steep"]}],
     },
+    "ring_pool": {"name": "Roofs, website", "number_ids": [int(RECORDS["number"])], "hold_seconds": 900},
 }
 _CHANGED: Mapping[str, Mapping[str, Any]] = {
     "schedule": {"paused": True},
@@ -218,6 +220,7 @@ _CHANGED: Mapping[str, Mapping[str, Any]] = {
     "suppression_list": {"name": "Complained in 2026"},
     "holiday": {"last_date": "2027-01-03"},
     "contact_field_type": {"script": "Hello {{first_name}}, this is Sunny Roofs. Is your roof flat or steep?"},
+    "ring_pool": {"grace_seconds": 600},
 }
 _LISTED = {"number": "id", "unblock_contact_job": "id,state,unblock_count", "agent_message": "id,content"}
 _ROOTS = {"api_key": ("key", "keys"), "agent_status": ("agent_status", "agent_statuses")}

@@ -127,7 +127,7 @@ def raise_refusal(result: Result) -> None:
 def _destination(message: ContactRequest | AccountRequest) -> tuple[str, str]:
     if isinstance(message, ContactRequest):
         return CONTACTS_REQUESTS.name, message.contact_key
-    return ACCOUNTS_REQUESTS.name, str(message.company_id)
+    return ACCOUNTS_REQUESTS.name, message.partition_key
 
 
 def _idempotency_key(exchange: Exchange) -> str:

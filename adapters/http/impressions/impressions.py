@@ -25,8 +25,9 @@ from adapters.http.exchange.parameters import Parameters
 from adapters.http.exchange.ports import EventsUnavailableError, TooManyAppendsError
 from adapters.http.exchange.problems import ProblemError
 from adapters.http.exchange.writes import claim_key
+from adapters.http.impressions.number_holds import ask_for_number
 from adapters.http.schema.inputs import COUNTRY, ID, TOKENS, Schema, ref, text, whole
-from adapters.http.schema.shapes import many_of, one_of
+from adapters.http.schema.shapes import many_of, nullable, one_of
 from adapters.reads.ports import ImpressionFilter, Paging
 from engine.submission.fields import INTEGER_MAX, TEXT_LENGTH_MAX, FieldError
 from engine.submission.impressions import (
@@ -46,6 +47,7 @@ from engine.submission.impressions import (
 )
 from engine.views.impression import IMPRESSION_COLUMNS, impression_view
 from schemas.impressions import Impression
+from schemas.instant import to_rfc3339
 
 CREATED = 201
 
@@ -92,6 +94,7 @@ FIELDS: Mapping[str, str] = {
     "state": "the visitor's state or province",
     "city": "the visitor's city",
     "tokens": f"object of up to {TOKENS_MAX} further values, {TOKENS_BYTES_MAX} bytes in all",
+    "ring_pool_id": "the ring pool whose number the page shows, by internal id; the answer has the number. Not in a batch",
 }
 """Field of an impression -> what it means."""
 
@@ -104,7 +107,7 @@ _TYPES: Mapping[str, Schema] = {
     "visitor_id": text(VISITOR_LENGTH_MAX, least=1),
     "uuid": {"type": "string", "format": "uuid"},
     "session_id": text(VISITOR_LENGTH_MAX),
-    **dict.fromkeys(("offer_id", "traffic_source_id"), ID),
+    **dict.fromkeys(("offer_id", "traffic_source_id", "ring_pool_id"), ID),
     **dict.fromkeys(("page_url", "referrer", "landing_url"), _URL),
     **dict.fromkeys(
         ("utm_source", "utm_medium", "utm_campaign", "utm_term", "utm_content", "sub_id"), text(TEXT_LENGTH_MAX)
@@ -120,7 +123,9 @@ _TYPES: Mapping[str, Schema] = {
 _ONE: Schema = {
     "type": "object",
     "required": ["visitor_id"],
-    "properties": {name: {**_TYPES[name], "description": sentence} for name, sentence in FIELDS.items()},
+    "properties": {
+        name: {**_TYPES[name], "description": sentence} for name, sentence in FIELDS.items() if name != "ring_pool_id"
+    },
     "additionalProperties": False,
 }
 _ONE_OF_PAGE: Schema = {
@@ -130,9 +135,15 @@ _ONE_OF_PAGE: Schema = {
 _STORED: Schema = {
     "type": "object",
     "required": ["uuid"],
-    "properties": {"uuid": {"type": "string", "format": "uuid"}},
+    "properties": {
+        "uuid": {"type": "string", "format": "uuid"},
+        "number_id": nullable("integer"),
+        "number_shown": nullable("string"),
+        "held_until": {"type": ["string", "null"], "format": "date-time"},
+    },
     "additionalProperties": False,
 }
+"""The three fields of the number are there where the impression asked for one."""
 
 
 async def record_from_page(exchange: Exchange) -> Reply:
@@ -208,6 +219,10 @@ async def record(exchange: Exchange) -> Reply:
     if is_from_page:
         seen = _seen_by_server(exchange)
         impressions = [structs.replace(impression, **seen) for impression in impressions]
+    if impressions[0].ring_pool_id is not None:  # such a one is posted alone
+        impressions = [
+            await ask_for_number(exchange, impressions[0], exchange.request_id if claim is None else claim.request_id)
+        ]
     try:
         await exchange.services.impressions.append(impressions)
     except TooManyAppendsError as error:
@@ -216,12 +231,20 @@ async def record(exchange: Exchange) -> Reply:
         logger.warning("log.write_failed", request_id=exchange.request_id, error=str(error))
         headers = {"Retry-After": str(RETRY_AFTER_SECONDS)}
         raise ProblemError("events_unavailable", PERHAPS_STORED, headers=headers) from error
-    stored = [{"uuid": impression.uuid} for impression in impressions]
+    stored = [_stored(impression) for impression in impressions]
     if is_bare:
         return Reply(status=CREATED, content=stored)
     return Reply(
         status=CREATED, content={"status": CREATED, "errors": {}, "impressions": stored, "metadata": {"root": "impressions"}}
     )
+
+
+def _stored(impression: Impression) -> dict[str, Any]:
+    if impression.ring_pool_id is None:
+        return {"uuid": impression.uuid}
+    shown = impression_view(structs.asdict(impression), ("uuid", "number_id", "number_shown"))
+    held_until = impression.held_until
+    return {**shown, "held_until": None if held_until is None else to_rfc3339(held_until)}
 
 
 async def _read(exchange: Exchange, raw: Mapping[str, Any] | Sequence[Any], request_id: str) -> list[Impression]:

@@ -2,8 +2,8 @@
 
 Buyers, groups and traffic sources show what is used of their caps: the account counts it, the projection has its counters.
 A group without caps has no counters: what it would have used is a query on the rollups of reports, one for each period.
-Lists of groups can be sorted by usage. Fleets show their buyers, jobs how far they are, agents their status, and messages
-how many have read them.
+Lists of groups can be sorted by usage. Fleets show their buyers, jobs how far they are, agents their status, messages how
+many have read them, and ring pools how many numbers are held.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,6 +14,7 @@ import msgspec
 from adapters.http.exchange.exchange import Exchange
 from adapters.http.exchange.problems import ProblemError
 from adapters.http.records.agent_columns import agent_columns, message_columns
+from adapters.http.records.ring_pool_columns import ring_pool_columns
 from adapters.reads.ports import CallFilter, Page, Paging, RecordFilter, Row
 from engine.account.caps import Capped, capped, period_of, used_now
 from engine.account.epc import first_day
@@ -134,6 +135,8 @@ async def _projected(exchange: Exchange, record_type: str, ids: Sequence[int]) -
     if record_type == "subscription":
         found = await exchange.services.subscriptions.standings(exchange.company_id, ids)
         return {number: {name: cell(value) for name, value in row.items()} for number, row in found.items()}
+    if record_type == "ring_pool":
+        return await ring_pool_columns(exchange.services.reads, exchange.company_id, ids, exchange.now)
     read = {"agent": agent_columns, "agent_message": message_columns}[record_type]
     return await read(exchange.services.reads, exchange.company_id, ids)
 

@@ -125,6 +125,7 @@ KINDS: tuple[Kind, ...] = (
     Kind("suppression_list", "suppression_lists", "suppression_list"),
     Kind("holiday", "holidays", "holiday"),
     Kind("contact_field_type", "contact_field_types", "contact_field_type"),
+    Kind("ring_pool", "ring_pools", "ring_pool"),
 )
 KINDS_BY_TYPE: Mapping[str, Kind] = {kind.type: kind for kind in KINDS}
 

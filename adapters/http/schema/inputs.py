@@ -13,6 +13,7 @@ from adapters.http.schema.record_descriptions import sentence_of
 from engine.account import teams, values
 from engine.account.contact_fields import FIELDS_MAX, LABEL_LENGTH_MAX, OPTIONS_MAX, SCRIPT_LENGTH_MAX
 from engine.account.provider_configurations import FALLBACK_ORDER_MAX, SETTINGS_MAX
+from engine.account.ring_pools import GRACE_SECONDS_MAX, HOLD_SECONDS
 from engine.account.steps import GRACE_MINUTES_MAX
 from engine.calendar.rails_names import RAILS_NAMES
 from engine.calendar.windows import WINDOW_ROWS_MAX
@@ -332,7 +333,9 @@ _RECORD_INPUTS: Mapping[str, Schema] = {
         ),
         BOOLEAN,
     ),
-    **dict.fromkeys(("offer_id", "action_group_id", "call_center_id", "agent_status_id"), _or_null(ID)),
+    **dict.fromkeys(("offer_id", "action_group_id", "call_center_id", "agent_status_id", "default_number_id"), _or_null(ID)),
+    "hold_seconds": whole(*HOLD_SECONDS),
+    "grace_seconds": whole(0, GRACE_SECONDS_MAX),
     **dict.fromkeys(("buyer_ids", "buyer_group_ids", "call_center_ids", "number_ids"), IDS),
     "provider": {"type": "string", "pattern": _SETTING_NAME, "examples": ["twilio"]},
     "settings": _or_null(

@@ -291,6 +291,15 @@ _OF_TYPE: Mapping[str, Mapping[str, str]] = {
         "script": "what agents say; {{first_name}} stands for a token, on the page of the agent",
         "fields": "tokens of the call that agents fill in; a new list replaces the old one",
     },
+    "ring_pool": {
+        "number_ids": "numbers that are held for visitors; each belongs to one pool. One that is taken out is held no more",
+        "hold_seconds": "how long a number is held for a visitor from the latest impression that asked for one",
+        "grace_seconds": "how long after that it goes to no other visitor, and a call is attributed still",
+        "default_number_id": "number that is shown where all others are held; null: none is",
+        "held_count": "numbers that go to no other visitor now",
+        "overflow_count": "impressions that found all numbers held",
+        "last_overflow_at": "when the latest of them came",
+    },
     "unblock_contact_job": {
         "blocked_at_from": "lift blocks set at or after this",
         "blocked_at_to": "lift blocks set before this; those set after the job was made stay in any case",

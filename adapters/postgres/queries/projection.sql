@@ -127,14 +127,15 @@ ON CONFLICT (request_id) DO NOTHING
 INSERT INTO {read}.impressions (
     company_id, id, uuid, partition, "offset", created_at, visitor_id, session_id, offer_id, traffic_source_id, page_url,
     referrer, landing_url, utm_source, utm_medium, utm_campaign, utm_term, utm_content, gclid, fbclid, sub_id, ip,
-    user_agent, device, country, state, city, tokens
+    user_agent, device, country, state, city, tokens, ring_pool_id, number_id, number_shown, held_until
 )
 SELECT
     u.company_id, u.id, u.uuid::uuid, u.partition, u."offset", to_timestamp(u.created_at::float8 / 1000), u.visitor_id,
     u.session_id, u.offer_id, u.traffic_source_id, u.page_url, u.referrer, u.landing_url, u.utm_source, u.utm_medium,
     u.utm_campaign, u.utm_term, u.utm_content, u.gclid, u.fbclid, u.sub_id, u.ip, u.user_agent, u.device, u.country,
-    u.state, u.city, u.tokens::jsonb
-FROM unnest($1::{read}.impression_row[]) AS u
+    u.state, u.city, u.tokens::jsonb, u.ring_pool_id, u.number_id, u.number_shown,
+    to_timestamp(u.held_until::float8 / 1000)
+FROM unnest($1::{read}.shown_impression_row[]) AS u
 ON CONFLICT DO NOTHING
 
 -- insert_faults --

@@ -416,6 +416,13 @@ SELECT resource, tallies::text AS tallies FROM {read}.slots WHERE company_id = $
 SELECT resource, last_granted_at FROM {read}.slots
 WHERE company_id = $1 AND resource = ANY ($2::text[]) AND last_granted_at IS NOT NULL
 
+-- ring_pools --
+-- `numbers` is a list of [number_id, hash of the visitor, when it is free]; the time is compared in the engine's milliseconds.
+SELECT ring_pool_id, overflow_count, last_overflow_at,
+    (SELECT count(*) FROM jsonb_array_elements(numbers) AS one WHERE (one ->> 2)::bigint > $3) AS held_count
+FROM {read}.ring_pools
+WHERE company_id = $1 AND ring_pool_id = ANY ($2::bigint[])
+
 -- unblock_progress --
 -- Each partition of contacts adds a row when it adopts a job; the projector has a position in every partition.
 SELECT job_id,

@@ -80,7 +80,10 @@ async def furnish(company: Any) -> dict[str, Any]:  # noqa: F811
     )
     group = await make("buyer_groups", "roofers", buyer_ids=[buyer], attempt_daily_limit=200, time_zone="America/Denver")
     offer = await make("offers", "solar", buyer_group_ids=[group], buyer_ids=[buyer], hours_to_expire=48)
-    await company.record("numbers", {"number": "+13055550188", "offer_id": offer, "external_record_id": "main number"})
+    number = {"number": "+13055550188", "offer_id": offer, "external_record_id": "main number"}
+    shown = await company.record("numbers", {"number": "+13055550189", "external_record_id": "shown number"})
+    main = await company.record("numbers", number)
+    await make("ring_pools", "website", number_ids=[shown["id"]], default_number_id=main["id"], hold_seconds=600)
     first = await make("schedules", "first", steps=[TEXT], offer_id=offer, jitter_seconds=60)
     move = {"id": "move", "kind": "move_to_schedule", "schedule_id": first}
     second = await make("schedules", "second", steps=[TEXT, move])

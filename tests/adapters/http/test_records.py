@@ -374,6 +374,7 @@ EVERY_TYPE = COLLECTIONS | {
     "users": ({"name": "Ada", "email": "ada@example.com"}, {"time_zone": "America/New_York"}),
     "suppression_lists": ({"name": "Complained"}, {"description": "Who wrote to the regulator"}),
     "contact_field_types": ({"name": "Roofs", "fields": [{"key": "roof"}]}, {"script": "Hello."}),
+    "ring_pools": ({"name": "Website"}, {"hold_seconds": 600}),
     "holidays": ({"name": "Christmas", "first_date": "2026-12-25"}, {"last_date": "2026-12-26"}),
     "subscriptions": ({"name": "CRM", "url": "https://example.com/x", "events": ["lead_ended"]}, {"paused": True}),
     "provider_configurations": (

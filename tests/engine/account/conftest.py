@@ -45,7 +45,7 @@ class AccountWorld:
         self.asked += 1
         name = request_id or f"request-{self.asked}"
         envelope = Envelope(id=name, type=REQUEST_TYPES[type(request)], source="/test", actor=actor)
-        key = str(request.company_id).encode()
+        key = request.partition_key.encode()
         record = LogRecord("accounts.requests", 0, self.asked, key, to_json(request), to_headers(envelope), self.now)
         sealed = self.decider.request(record, self.now)
         self.state.commit()

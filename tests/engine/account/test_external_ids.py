@@ -29,6 +29,7 @@ MADE_WITH: dict[str, dict[str, Any]] = {
     "user": {"name": "Ada", "email": "ada-{}@example.com"},
     "suppression_list": {"name": "Complained"},
     "contact_field_type": {"name": "Roofs"},
+    "ring_pool": {"name": "Website"},
     "holiday": {"name": "Christmas", "first_date": "2026-12-25"},
     "subscription": {"name": "CRM", "url": "https://crm.example/{}", "events": ["lead_ended"]},
     "provider_configuration": {"name": "Twilio", "channel": "call", "provider": "twilio"},

@@ -8,12 +8,21 @@ import pytest
 from engine.rules import Rules
 from engine.submission.normalise import Normalised, normalise
 from schemas.instant import Instant
-from schemas.records import Body, Company, Offer, Record, Schedule, TrafficSource, plain
+from schemas.records import Body, Company, Offer, Record, RingPool, Schedule, TrafficSource, plain
 from schemas.schedule import SmsStep
 
 RECEIVED_AT = Instant(1_773_000_000_000)
 
-OFFER_ID, SCHEDULE_ID, EMPTY_ID, GUARDED_ID, SOURCE_ID, PAUSED_SOURCE_ID, STRANGER_ID = 11, 12, 13, 14, 15, 16, 21
+OFFER_ID, SCHEDULE_ID, EMPTY_ID, GUARDED_ID, SOURCE_ID, PAUSED_SOURCE_ID, POOL_ID, STRANGER_ID = (
+    11,
+    12,
+    13,
+    14,
+    15,
+    16,
+    17,
+    21,
+)
 
 
 def record(kind: str, record_id: int, body: Body, company_id: int = 1) -> Record:
@@ -44,6 +53,7 @@ def folded() -> Rules:
         record("offer", GUARDED_ID, Offer(name="Guarded", lead_token="guarded-token", require_auth=True, country="GB")),
         record("traffic_source", SOURCE_ID, TrafficSource(name="Ads")),
         record("traffic_source", PAUSED_SOURCE_ID, TrafficSource(name="Switched off", paused=True)),
+        record("ring_pool", POOL_ID, RingPool(name="Website")),
         record("traffic_source", STRANGER_ID, TrafficSource(name="Not ours"), company_id=2),
     ):
         found.apply(0, entry)

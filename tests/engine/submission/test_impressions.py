@@ -10,8 +10,9 @@ from engine.submission.fields import FieldError
 from engine.submission.impressions import (
     BATCH_MAX,
     CLICK_ID_LENGTH_MAX,
-    NOT_AVAILABLE,
+    GIVEN_BY_US,
     PARSERS,
+    POSTED_ALONE,
     TOKENS_BYTES_MAX,
     TOKENS_MAX,
     URL_LENGTH_MAX,
@@ -22,7 +23,7 @@ from engine.submission.impressions import (
 )
 from engine.submission.reading import FIELDS_SHOWN_MAX
 from schemas.impressions import Impression
-from tests.engine.submission.conftest import OFFER_ID, PAUSED_SOURCE_ID, RECEIVED_AT, SOURCE_ID, STRANGER_ID
+from tests.engine.submission.conftest import OFFER_ID, PAUSED_SOURCE_ID, POOL_ID, RECEIVED_AT, SOURCE_ID, STRANGER_ID
 
 UUID = "0190a1b2-c3d4-7e5f-8a9b-0c1d2e3f4a5b"
 WHOLE: dict[str, Any] = {
@@ -30,6 +31,7 @@ WHOLE: dict[str, Any] = {
     "uuid": UUID.upper(),
     "session_id": 77,
     "offer_id": str(OFFER_ID),
+    "ring_pool_id": POOL_ID,
     "traffic_source_id": SOURCE_ID,
     "page_url": "https://roofs.example.com/solar?x=1#top",
     "referrer": "android-app://com.google.android.googlequicksearchbox/",
@@ -156,12 +158,12 @@ def test_a_bad_field_is_named(rules: Rules, field: str, value: Any, word: str) -
     assert word in found[field][0]
 
 
-@pytest.mark.parametrize("field", NOT_AVAILABLE)
-def test_what_is_not_there_yet_is_refused_even_where_unknown_names_are_ignored(rules: Rules, field: str) -> None:
+@pytest.mark.parametrize("field", GIVEN_BY_US)
+def test_what_is_decided_here_is_refused_even_where_unknown_names_are_ignored(rules: Rules, field: str) -> None:
     one = reading(rules, ignores_unknown=True)
     assert one.read({"visitor_id": "v", "whatever": 1}, 0) is not None
     assert one.read({"visitor_id": "v", field: None}, 0) is None
-    assert "not available yet" in one.faults[field][0]
+    assert one.faults[field] == [GIVEN_BY_US[field]]
 
 
 def test_a_paused_source_has_impressions_all_the_same(rules: Rules) -> None:
@@ -196,3 +198,11 @@ def test_a_batch_is_a_list_of_bounded_length_alone() -> None:
             batch_of({"impressions": wrong})
     with pytest.raises(FieldError, match="visitor_id"):
         batch_of({"impressions": [{}], "visitor_id": "v"})
+
+
+def test_a_number_is_asked_for_by_an_impression_alone(rules: Rules) -> None:
+    assert read(rules, ring_pool_id=POOL_ID).ring_pool_id == POOL_ID
+    one = reading(rules)
+    assert one.read({"visitor_id": "v", "ring_pool_id": POOL_ID}, 2, "impressions[2].") is None
+    assert one.faults == {"impressions[2].ring_pool_id": [POSTED_ALONE]}
+    assert faults(rules, ring_pool_id=OFFER_ID) == {"ring_pool_id": [f"names no ring pool: {OFFER_ID}"]}

@@ -1,0 +1,141 @@
+"""Does each visitor see a number of their own over HTTP, held by a ring pool of the company's, and is that shown?"""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from schemas.instant import to_rfc3339
+from tests.adapters.http.conftest import WAIT_SECONDS, Company, Town
+from tests.adapters.http.test_page_impressions import ORIGIN, key_of
+from tests.adapters.http.test_page_impressions import PATH as PAGE_PATH
+
+PATH = "/api/v1/impressions"
+NUMBER_FIELDS = {"number_id", "number_shown", "held_until"}
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+
+async def number_of(town: Town, company: Company) -> dict[str, Any]:
+    town.numbers += 1
+    return await company.record("numbers", {"number": f"+1305556{town.numbers:04d}"})
+
+
+async def pool_of(company: Company, *numbers: dict[str, Any], **fields: Any) -> dict[str, Any]:
+    made = await company.record("ring_pools", {"name": "Web", "number_ids": [one["id"] for one in numbers], **fields})
+    await company.town.context.rules.refresh()
+    return made
+
+
+async def ask(company: Company, pool: dict[str, Any], visitor: str, **fields: Any) -> dict[str, Any]:
+    """Post an impression that asks for a number, and return what the answer says of it."""
+    answer = await company.send("POST", PATH, json={"visitor_id": visitor, "ring_pool_id": pool["id"], **fields})
+    assert answer.status_code == 201, answer.text
+    (found,) = answer.json()["impressions"]
+    assert isinstance(found, dict)
+    assert found.keys() == {"uuid", *NUMBER_FIELDS}
+    return found
+
+
+async def test_visitors_see_numbers_of_their_own_and_keep_them(town: Town, company: Company) -> None:
+    first, second, spare = [await number_of(town, company) for _ in range(3)]
+    pool = await pool_of(company, first, second, default_number_id=spare["id"], hold_seconds=900)
+
+    ann, bob = await ask(company, pool, "ann"), await ask(company, pool, "bob")
+    again = await ask(company, pool, "ann")
+    late = await ask(company, pool, "cid")
+
+    assert [one["number_shown"] for one in (ann, bob, again)] == [first["number"], second["number"], first["number"]]
+    assert again["held_until"] >= ann["held_until"] > to_rfc3339(town.context.clock.now())
+    assert (late["number_id"], late["number_shown"], late["held_until"]) == (spare["id"], spare["number"], None)
+    shown = (await company.send("GET", f"/api/v1/ring_pools/{pool['id']}")).json()["ring_pool"]
+    assert (shown["held_count"], shown["overflow_count"]) == (2, 1)
+    assert shown["last_overflow_at"] is not None
+
+
+async def test_the_list_shows_which_number_an_impression_got(town: Town, company: Company) -> None:
+    number = await number_of(town, company)
+    pool = await pool_of(company, number)
+    got, none = await ask(company, pool, "ann"), await ask(company, pool, "bob")
+    async with asyncio.timeout(WAIT_SECONDS):
+        while True:
+            rows = {row["uuid"]: row for row in (await company.send("GET", PATH)).json()["impressions"]}
+            if {got["uuid"], none["uuid"]} <= rows.keys():
+                break
+            await asyncio.sleep(0.02)
+    for one in (got, none):
+        assert {name: rows[one["uuid"]][name] for name in NUMBER_FIELDS} == {name: one[name] for name in NUMBER_FIELDS}
+        assert rows[one["uuid"]]["ring_pool_id"] == pool["id"]
+    assert (got["number_id"], none["number_id"]) == (number["id"], None)
+    lines = (await company.send("GET", f"{PATH}.csv", params={"columns": "uuid,number_id"})).text
+    assert f"{got['uuid']},{number['id']}" in lines
+
+
+async def test_fifty_visitors_at_once_share_no_number(town: Town, company: Company) -> None:
+    numbers = [await number_of(town, company) for _ in range(10)]
+    pool = await pool_of(company, *numbers)
+    visitors = [f"visitor {place % 20}" for place in range(50)]
+    answers = await asyncio.gather(*(ask(company, pool, visitor) for visitor in visitors))
+    held: dict[int, set[str]] = {}
+    for visitor, answer in zip(visitors, answers, strict=True):
+        if answer["number_id"] is not None:
+            held.setdefault(answer["number_id"], set()).add(visitor)
+    assert set(held) == {one["id"] for one in numbers}
+    assert all(len(holders) == 1 for holders in held.values())
+
+
+async def test_a_repeat_under_its_key_gets_the_first_answer(town: Town, company: Company) -> None:
+    pool = await pool_of(company, await number_of(town, company), await number_of(town, company))
+    body = {"visitor_id": "ann", "ring_pool_id": pool["id"]}
+    headers = {"Idempotency-Key": f"ring-pool-{pool['id']}"}
+    first = await company.send("POST", PATH, json=body, headers=headers)
+    second = await company.send("POST", PATH, json=body, headers=headers)
+    assert (first.status_code, first.json()) == (201, second.json())
+
+
+async def test_a_page_asks_with_the_public_half_of_a_key(town: Town, company: Company) -> None:
+    number = await number_of(town, company)
+    pool, public = await pool_of(company, number), (await key_of(company))["public_key"]
+    answer = await town.client.post(
+        PAGE_PATH,
+        params={"publishable_key": public},
+        json={"visitor_id": "ann", "ring_pool_id": pool["id"]},
+        headers={"Origin": ORIGIN},
+    )
+    assert answer.status_code == 201, answer.text
+    assert answer.json()["impressions"][0]["number_shown"] == number["number"]
+
+
+async def test_pools_of_other_companies_deleted_ones_and_batches_get_no_number(
+    town: Town, company: Company, other: Company
+) -> None:
+    pool, theirs = await pool_of(company, await number_of(town, company)), await pool_of(other)
+    for given in (theirs["id"], 999_999):
+        refused = await company.send("POST", PATH, json={"visitor_id": "ann", "ring_pool_id": given})
+        assert (refused.status_code, refused.json()["errors"]) == (422, {"ring_pool_id": [f"names no ring pool: {given}"]})
+    batch = {"impressions": [{"visitor_id": "ann", "ring_pool_id": pool["id"]}]}
+    refused = await company.send("POST", PATH, json=batch)
+    assert (refused.status_code, set(refused.json()["errors"])) == (422, {"impressions[0].ring_pool_id"})
+    assert (await company.send("DELETE", f"/api/v1/ring_pools/{pool['id']}")).status_code == 200
+    assert (await company.send("POST", PATH, json={"visitor_id": "ann", "ring_pool_id": pool["id"]})).status_code == 422
+    assert (await other.send("GET", f"/api/v1/ring_pools/{pool['id']}")).status_code == 404
+
+
+async def test_a_number_of_one_pool_is_refused_in_another(town: Town, company: Company, other: Company) -> None:
+    number = await number_of(town, company)
+    await pool_of(company, number)
+    taken = await company.send("POST", "/api/v1/ring_pools", json={"name": "Shop", "number_ids": [number["id"]]})
+    assert (taken.json()["code"], set(taken.json()["errors"])) == ("duplicate_value", {"number_ids[0]"})
+    theirs = await other.send("POST", "/api/v1/ring_pools", json={"name": "Shop", "number_ids": [number["id"]]})
+    assert (theirs.status_code, set(theirs.json()["errors"])) == (422, {"number_ids"})
+
+
+async def test_where_no_number_is_decided_in_time_nothing_is_stored_and_the_sender_may_resend(
+    town: Town, company: Company
+) -> None:
+    pool = await pool_of(company, await number_of(town, company))
+    body = {"visitor_id": "ann", "ring_pool_id": pool["id"]}
+    late = await company.send("POST", PATH, json=body, headers={"Prefer": "wait=0"})
+    assert (late.status_code, late.json()["code"]) == (503, "events_unavailable")
+    assert late.headers["retry-after"]
+    assert (await ask(company, pool, "ann"))["number_id"] is not None
