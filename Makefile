@@ -8,10 +8,10 @@ ONLY ?=
 MINUTES ?= 60
 
 .DEFAULT_GOAL := help
-.PHONY: help install up browser test test-kit test-clients test-providers test-api lint format bench bench-large planted prove prove-caps prove-fair prove-texts prove-clocks prove-upgrade prove-carriers faults lock
+.PHONY: help install up browser test test-kit test-clients test-providers test-api lint format bench bench-large planted prove prove-caps prove-fair prove-impressions prove-texts prove-clocks prove-upgrade prove-carriers faults lock
 
 help:  ## List the targets.
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-14s  %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-17s  %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 install:  ## Create .venv with the pinned dependencies (PYTHON=python3.12 chooses) and fetch Kafka's jars where Java and Maven are.
 	@deploy/install.sh "$(PYTHON)"
@@ -69,6 +69,9 @@ prove-caps: install  ## Let 10,000 leads compete for few calls, kill -9 schedule
 
 prove-fair: install  ## Measure one company's submissions beside another that misbehaves in seven ways (ARGS="--way wrong-keys --seconds 60").
 	@$(BIN)/python -m deploy.proof.neighbours $(ARGS)
+
+prove-impressions: install  ## Measure one company's texts and reads without and beside 1,000 impressions a second of another (ARGS="--seconds 600").
+	@$(BIN)/python -m deploy.proof.neighbours --way impressions --seconds 120 $(ARGS)
 
 prove-texts: install  ## Post 33,000 texts of one company and ten of another, and count what was late or dropped (ARGS="--one-inbox").
 	@$(BIN)/python -m deploy.proof.texts $(ARGS)

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from adapters.settings import Settings
 from deploy.proof.neighbours.attacker import AttackPlan, misbehaving
 from deploy.proof.neighbours.companies import Party
-from deploy.proof.neighbours.hostility import WAYS
+from deploy.proof.neighbours.hostility import TRAFFIC, WAYS
 from deploy.proof.neighbours.measure import ALL_AT_ONCE, measure
 from deploy.proof.neighbours.probe import Samples
 from deploy.proof.neighbours.report import Phase, is_fair, table
@@ -26,13 +26,15 @@ async def test_every_text_and_webhook_of_a_company_arrives_beside_one_that_misbe
     real_time = replace(settings, clock_speed=1.0, webhook_private_networks=("127.0.0.0/8",))
     deployment = ProcessGroup(folder, real_time)
     try:
-        [phase] = await measure(deployment, [(ALL_AT_ONCE, TOGETHER)], seconds=15.0, say=print)
+        plan = [(ALL_AT_ONCE, TOGETHER), ("impressions", tuple(TRAFFIC))]
+        phases = await measure(deployment, plan, seconds=15.0, say=print)
     finally:
         deployment.kill()
-    assert phase.samples.texts
-    assert phase.samples.hooks
-    assert (phase.samples.refused, phase.samples.missing) == (0, 0), "\n" + table([phase])
-    assert phase.sent >= 1_000  # at least one burst: else the company was beside nobody
+    for phase in phases:
+        assert phase.samples.texts
+        assert phase.samples.hooks
+        assert (phase.samples.refused, phase.samples.missing) == (0, 0), "\n" + table(phases)
+        assert phase.sent >= 1_000  # at least one burst: else the company was beside nobody
 
 
 async def test_a_hostile_company_that_ends_early_spoils_the_measurement(settings: Settings, folder: Path) -> None:

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from adapters.gateway.mailbox import Mailbox
 from adapters.local.process import LOCALHOST, LocalServerError
 from adapters.roles.record_client import RecordNotCreatedError
-from deploy.proof.neighbours.hostility import WAYS
+from deploy.proof.neighbours.hostility import TRAFFIC, WAYS
 from deploy.proof.neighbours.measure import measure, plan_of
 from deploy.proof.neighbours.report import Phase, is_fair, table
 from deploy.proof.processes import DeploymentError, ProcessGroup
@@ -30,7 +30,13 @@ PARTITIONS = 4
 
 @click.command()
 @click.option("--seconds", type=float, default=20.0, show_default=True, help="Length of each phase.")
-@click.option("--way", "ways", multiple=True, type=click.Choice(sorted(WAYS)), help="Only these ways.  [all]")
+@click.option(
+    "--way",
+    "ways",
+    multiple=True,
+    type=click.Choice(sorted(WAYS | TRAFFIC)),
+    help="Only these ways.  [all but impressions]",
+)
 @click.option("--keep", type=click.Path(path_type=Path), help="Work in this folder and leave it.")
 def main(seconds: float, ways: tuple[str, ...], keep: Path | None) -> None:
     """Measure a quiet company beside a hostile one."""

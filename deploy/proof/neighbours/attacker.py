@@ -18,7 +18,7 @@ from adapters.local.process import tied_to_parent
 from adapters.roles.context import open_context
 from adapters.settings import load
 from deploy.proof.neighbours.companies import Party
-from deploy.proof.neighbours.hostility import WAYS, Hostile
+from deploy.proof.neighbours.hostility import TRAFFIC, WAYS, Hostile
 from deploy.proof.processes import DeploymentError
 
 START_SECONDS = 120.0
@@ -94,7 +94,7 @@ async def _begun(hostile: Hostile, acts: Sequence[asyncio.Task[None]]) -> None:
 
 
 async def _go_on(way: str, hostile: Hostile) -> None:
-    await WAYS[way](hostile)
+    await (WAYS | TRAFFIC)[way](hostile)
     raise RuntimeError(f"{way} ended before its phase was over")
 
 

@@ -49,6 +49,10 @@ REPORTS = (
     {"category": "zip_postal_code", "pivot": "token_values_map"},
 )
 
+IMPRESSIONS_BATCH = 50
+IMPRESSIONS_EVERY_SECONDS = 0.05
+"""Impressions: a thousand a second, as the servers of a busy site send them."""
+
 HOSTILE_ADDRESS = "127.0.0.2"
 """Not the neighbour's address: what a deployment bounds for one address holds back the hostile company alone."""
 
@@ -212,6 +216,37 @@ async def _guess(hostile: Hostile) -> None:
             await asyncio.sleep(WRONG_KEY_PAUSE_SECONDS)
 
 
+async def impressions(hostile: Hostile) -> None:
+    """Record a thousand impressions a second, as a busy and honest site does: as many as the rate of a company allows."""
+    loop = asyncio.get_running_loop()
+    async with hostile.client(hostile.party.auth()) as client, asyncio.TaskGroup() as posts:
+        due_at = loop.time()
+        while True:
+            posts.create_task(_post_impressions(hostile, client))
+            due_at += IMPRESSIONS_EVERY_SECONDS
+            await asyncio.sleep(max(0.0, due_at - loop.time()))
+
+
+async def _post_impressions(hostile: Hostile, client: httpx.AsyncClient) -> None:
+    batch = [_impression(next(_numbers)) for _ in range(IMPRESSIONS_BATCH)]
+    with contextlib.suppress(httpx.HTTPError):
+        answer = await client.post("/api/v1/impressions", json={"impressions": batch})
+        hostile.sent["impressions"] += IMPRESSIONS_BATCH if answer.is_success else 0
+
+
+def _impression(number: int) -> dict[str, object]:
+    return {
+        "visitor_id": f"visitor-{number % 100_000}",
+        "page_url": f"https://roofs.example.com/solar?page={number % 500}",
+        "referrer": "https://search.example.com/",
+        "utm_source": "search",
+        "utm_campaign": f"spring {number % 20}",
+        "ip": f"192.0.2.{number % 250 + 1}",
+        "user_agent": "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0 Safari/537.36",
+        "tokens": {"variant": "b"},
+    }
+
+
 async def _ignoring_errors(asked: Awaitable[httpx.Response]) -> None:
     """Whatever the deployment answers is its own decision; the quiet company's latency is what counts."""
     try:
@@ -237,3 +272,7 @@ WAYS: dict[str, Hostility] = {
     "half-sent-bodies": half_sent_bodies,
     "wrong-keys": wrong_keys,
 }
+"""Ways of misbehaving: the phases where none is named."""
+
+TRAFFIC: dict[str, Hostility] = {"impressions": impressions}
+"""Honest traffic, as much as is allowed: a phase only where it is named."""

@@ -41,7 +41,7 @@ async def measure(deployment: ProcessGroup, plan: Plan, *, seconds: float, say: 
         await deployment.until_ready()
         quiet, hostile_party = await make_parties(context, good_port=good_port, hanging_port=hanging_port)
         api_url = deployment["api"].url
-        if any(WAYS[way] is exports for _, together in plan for way in together):
+        if any(WAYS.get(way) is exports for _, together in plan for way in together):
             await stock(api_url, deployment.settings.postgres_dsn, hostile_party)
         api_port = int(api_url.rpartition(":")[2])
         probe = Probe(context, api_url, quiet, arrivals)

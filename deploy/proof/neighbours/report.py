@@ -18,7 +18,8 @@ ANSWERS_HELD = frozenset({"exports"})
 
 HEAD = (
     f"{'beside':<18} {'texts':>6} {'p50 ms':>8} {'p99 ms':>8} {'ratio':>6} {'hooks p99':>10}"
-    f" {'POST p95':>9} {'ratio':>6} {'GET p95':>9} {'ratio':>6} {'refused':>8} {'missing':>8} {'sent beside':>12}"
+    f" {'POST p95':>9} {'ratio':>6} {'GET p95':>9} {'ratio':>6} {'GET p99':>9} {'ratio':>6}"
+    f" {'refused':>8} {'missing':>8} {'sent beside':>12}"
 )
 
 
@@ -52,7 +53,8 @@ def _line(phase: Phase, alone: Phase) -> str:
     found, before = phase.samples, alone.samples
     texts = f"{len(found.texts):>6} {_ms(found.texts, 0.5):>8} {_compared(found.texts, before.texts, 0.99, 8)}"
     answers = f"{_compared(found.submissions, before.submissions, 0.95, 9)} {_compared(found.reads, before.reads, 0.95, 9)}"
-    rest = f"{_ms(found.hooks, 0.99):>10} {answers} {found.refused:>8} {found.missing:>8} {phase.sent:>12}"
+    slowest = _compared(found.reads, before.reads, 0.99, 9)
+    rest = f"{_ms(found.hooks, 0.99):>10} {answers} {slowest} {found.refused:>8} {found.missing:>8} {phase.sent:>12}"
     return f"{phase.name:<18} {texts} {rest}{'' if _is_fair(phase, alone) else '   NO'}"
 
 
