@@ -80,10 +80,10 @@ VERSIONS: Mapping[int, Version] = {
     9: Version(
         changed="an unblock contact job is finished once all partitions have reported it; sentences that list events name "
         "that; texts of e-mails know the token unsubscribe_url; a step names several buyer groups; holidays of companies "
-        "are records; ring pools are records, whose numbers are held for visitors; promised calls are cancelled by "
-        "request; a second report that an address or number does not work leaves it closed until the first one's instant; "
-        "calls refer no more to recordings that are deleted; a step that leaves machines a message says which; sentences "
-        "that list the types of records and their fields name those",
+        "are records; ring pools are records, whose numbers are held for visitors and say whose a call is; promised calls "
+        "are cancelled by request; a second report that an address or number does not work leaves it closed until the "
+        "first one's instant; calls refer no more to recordings that are deleted; a step that leaves machines a message "
+        "says which; sentences that list the types of records and their fields name those",
         decided_by="leadclock 0.1.0",
     ),
 }

@@ -21,10 +21,12 @@ from schemas.records import (
     Number,
     Offer,
     Record,
+    RingPool,
     RulePack,
     Schedule,
     User,
     body_of,
+    ring_pool_numbers,
     rules_key,
 )
 from schemas.wire import UNREADABLE
@@ -66,6 +68,7 @@ class Rules:
         self._users: dict[tuple[int, str], int] = {}
         self._former_users: set[tuple[int, str]] = set()
         self._numbers: dict[tuple[int, str], int] = {}
+        self._ring_pools: dict[tuple[int, int], int] = {}
         self._own_law: dict[int, OwnLaw] = {}
         self._numbers_by_offer: dict[tuple[int, int | None, Capability], tuple[str, ...]] = {}
 
@@ -177,6 +180,12 @@ class Rules:
         record_id = None if number is None else self._numbers.get((company_id, number))
         return None if record_id is None else self._records["number", record_id]
 
+    def ring_pool_of(self, company_id: int, number_id: int | None) -> tuple[int, RingPool] | None:
+        """Return the live ring pool that a number belongs to, with its id, or None."""
+        pool_id = None if number_id is None else self._ring_pools.get((company_id, number_id))
+        body = self.body(RingPool, "ring_pool", pool_id)
+        return None if pool_id is None or body is None else (pool_id, body)
+
     def numbers_for(self, company_id: int, offer_id: int | None, capability: Capability) -> tuple[str, ...]:
         """Return the numbers (E.164) from which leads of an offer are contacted: its own, else those of no offer.
 
@@ -221,8 +230,18 @@ class Rules:
         elif isinstance(old, User) and self._users.get((record.company_id, old.email)) == record.id:
             del self._users[record.company_id, old.email]
             self._former_users.add((record.company_id, old.email))
-        elif isinstance(old, Number) and self._numbers.get((record.company_id, old.number)) == record.id:
-            del self._numbers[record.company_id, old.number]
+        elif isinstance(old, Number | RingPool):
+            self._unindex_numbers(record, old)
+
+    def _unindex_numbers(self, record: Record, old: Number | RingPool) -> None:
+        company_id = record.company_id
+        if isinstance(old, Number):
+            if self._numbers.get((company_id, old.number)) == record.id:
+                del self._numbers[company_id, old.number]
+            return
+        for number_id in ring_pool_numbers(old):
+            if self._ring_pools.get((company_id, number_id)) == record.id:
+                del self._ring_pools[company_id, number_id]
 
     def _index(self, record: Record, body: Body) -> None:
         """Index a record by its token or key; the first holder keeps it, so that no company can take another's."""
@@ -240,6 +259,8 @@ class Rules:
             self._former_users.discard((record.company_id, body.email))
         elif isinstance(body, Number):
             self._numbers.setdefault((record.company_id, body.number), record.id)
+        elif isinstance(body, RingPool):
+            self._ring_pools.update(((record.company_id, number_id), record.id) for number_id in ring_pool_numbers(body))
 
 
 class ForeignRuleError(DependencyError):

@@ -167,11 +167,12 @@ class RingPoolState(Entity, kw_only=True):
 
 
 class HeldFor(Struct, frozen=True, omit_defaults=True):
-    """For whom a number was held, from when to when (grace included), and the latest impression that asked for it."""
+    """For whom a number was held, and the latest impression that asked for it; the grace ends at `ends_at`."""
 
     visitor_id: str
     impression_uuid: str
     began_at: Instant
+    held_until: Instant
     ends_at: Instant
     offer_id: int | None = None
     traffic_source_id: int | None = None

@@ -174,7 +174,8 @@ class Lead(Entity, kw_only=True):
     nobody answered; `callback_asks` says that the open slot request is for it. `buyer_conversion` and `offer_conversion` are
     those of the lead itself, without a call; `buyer_conversion_id` and `offer_conversion_id` name the conversions that it
     has, which may be those of `call_buyer_conversion_id` and `call_offer_conversion_id`, its calls. `allowed_by` are the
-    subscriptions whose hooks have allowed the attempt of the step that is to come.
+    subscriptions whose hooks have allowed the attempt of the step that is to come. `impression_uuid` is that of the
+    impression to which its latest attributed call is attributed.
     """
 
     id: int
@@ -280,14 +281,15 @@ class Lead(Entity, kw_only=True):
     buyer_conversion_id: int | None = None
     offer_conversion_id: int | None = None
     allowed_by: tuple[int, ...] = ()
+    impression_uuid: str | None = None
 
 
 class CallRoute(Struct, frozen=True, omit_defaults=True):
     """Where an inbound call was routed last.
 
-    `action` is `pending` while its slot is requested, `connect` (to `buyer_id`), or what happens instead. `slot_id` names
-    its slot, or the request for one, until it is released. `tried` are the buyers that were rung before and did not answer.
-    `is_connected`: the gateway reported that the buyer of the route has the call.
+    `action` is `pending` while its slot is requested, or whose call it is, `connect` (to `buyer_id`), or what happens
+    instead. `slot_id` names its slot, or the request for one, until it is released. `tried` are the buyers that were rung
+    before and did not answer. `is_connected`: the gateway reported that the buyer of the route has the call.
     """
 
     action: Literal["pending", "connect", "voicemail", "message", "callback", "hang_up", "reject"]
@@ -298,6 +300,17 @@ class CallRoute(Struct, frozen=True, omit_defaults=True):
     is_connected: bool = False
 
 
+class Attribution(Struct, frozen=True, omit_defaults=True):
+    """For whom the called number of a ring pool was held: for a visitor, who asked for it by an impression.
+
+    Both are None where it was held for nobody, and while the answer of the pool `is_awaited`.
+    """
+
+    impression_uuid: str | None = None
+    visitor_id: str | None = None
+    is_awaited: bool = False
+
+
 class Call(Entity, kw_only=True):
     """One telephone call, placed for a person or made by them.
 
@@ -306,7 +319,8 @@ class Call(Entity, kw_only=True):
     call, and what was written to the call since. `held_at` is set while the call is on hold; `gateway_ref` is the gateway's
     own name of a call without a command. At `give_up_at` a call without a reported end counts as ended, where no lead waits
     for it. `token_parts` are as `data_parts` of a lead. `route` is set where a gateway wanted a buyer for an inbound call.
-    With `routed_by_epc` the call counts in what its buyer earns by each call.
+    With `routed_by_epc` the call counts in what its buyer earns by each call. `attribution` is set where the number called
+    is of a ring pool.
     """
 
     id: int
@@ -381,6 +395,7 @@ class Call(Entity, kw_only=True):
     buyer_conversion: Conversion | None = None
     offer_conversion: Conversion | None = None
     routed_by_epc: bool = False
+    attribution: Attribution | None = None
 
 
 OPEN_MAX = 200

@@ -665,6 +665,11 @@ def rules_key(record: Record) -> str:
     return f"{record.type}/{record.id}@{record.version}"
 
 
+def ring_pool_numbers(pool: RingPool) -> tuple[int, ...]:
+    """Return the numbers that belong to a ring pool: those that are held for visitors, and the default."""
+    return pool.number_ids if pool.default_number_id is None else (*pool.number_ids, pool.default_number_id)
+
+
 def called(record_type: str) -> str:
     """Return what a sentence calls one record of a type, such as `an offer` or `a buyer group`."""
     words = record_type.replace("_", " ").replace("api key", "API key")
@@ -713,5 +718,6 @@ __all__ = [
     "body_of",
     "called",
     "plain",
+    "ring_pool_numbers",
     "rules_key",
 ]

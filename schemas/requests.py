@@ -580,6 +580,25 @@ class NumberHoldRequested(RingPoolRequest, frozen=True, kw_only=True):
     tokens: dict[str, Any] = {}
 
 
+class AttributionRequested(RingPoolRequest, frozen=True, kw_only=True):
+    """A contact asks for whom a number was held when it was called."""
+
+    contact_key: str
+    call_id: int
+    number_id: int
+    at: Instant
+
+
+class AttributionAnswered(ContactRequest, frozen=True, kw_only=True):
+    """The ring pool answers: the number was held for this visitor, by this impression; without one, for nobody."""
+
+    call_id: int
+    impression_uuid: str | None = None
+    visitor_id: str | None = None
+    traffic_source_id: int | None = None
+    tokens: dict[str, Any] = {}
+
+
 CONTACT_REQUESTS: dict[str, type[ContactRequest]] = {
     "lead.submitted": LeadSubmitted,
     "lead.update_requested": LeadUpdateRequested,
@@ -603,6 +622,7 @@ CONTACT_REQUESTS: dict[str, type[ContactRequest]] = {
     "reach.withdrawn": ReachWithdrawn,
     "slot.answered": SlotAnswered,
     "lead.moved": LeadMoved,
+    "attribution.answered": AttributionAnswered,
 }
 ACCOUNT_REQUESTS: dict[str, type[AccountRequest]] = {
     "record.change_requested": RecordChangeRequested,
@@ -614,6 +634,7 @@ ACCOUNT_REQUESTS: dict[str, type[AccountRequest]] = {
     "agent.silence_reported": AgentSilenceReported,
     "unblock_sweep.ended": UnblockSweepEnded,
     "number_hold.requested": NumberHoldRequested,
+    "attribution.requested": AttributionRequested,
 }
 
 REQUEST_TYPES: dict[type[Message], str] = {

@@ -27,7 +27,7 @@ SAMPLE_ROWS = (20_000, 2 * GROUPS_MAX)
 """Rows of a filter that are sampled before a report, to detect too many groups: a few milliseconds. If most rows were
 groups of their own, a larger sample: some tenths of a second."""
 
-NOT_ROLLED_UP = frozenset({"lead_import_id", "call_center_id", *ACTIVITY_DAYS})
+NOT_ROLLED_UP = frozenset({"lead_import_id", "call_center_id", "ring_pool_id", *ACTIVITY_DAYS})
 """Groupings without rollups: reports by import are few, and are about the rows of one. An agent may move to another call
 center, which no mark of a changed lead or call tells. The days of an activity begin at another hour in each zone."""
 
@@ -84,7 +84,7 @@ CALL_GROUPINGS: Mapping[str, str] = {
         name: name
         for name in (
             "buyer_converted", "offer_converted", "status", "outcome", "offer_id", "schedule_id", "schedule_action_id",
-            "traffic_source_id", "buyer_id", "buyer_group_id", "state", "origin", "attempt_number",
+            "traffic_source_id", "buyer_id", "buyer_group_id", "state", "origin", "attempt_number", "ring_pool_id",
         )
     },
     "disposition_id": "call_disposition_id",

@@ -52,7 +52,7 @@ LEADS = Table(
 )
 CALLS = Table(
     "calls",
-    "call_row",
+    "attributed_call_row",
     (
         *("company_id", "id", "uuid", "contact_key", "version", "partition", "sequence", "created_at", "updated_at"),
         *("user_updated_at", "lead_id", "contact_id", "offer_id", "schedule_id", "schedule_action_id"),
@@ -65,7 +65,7 @@ CALLS = Table(
         *("initiated_at", "ringing_at", "answered_at", "buyer_answered_at", "ended_at", "hangup_cause", "hung_up_by"),
         *("detail", "has_recording", "recording_url", "call_disposition_id", "agent_call_disposition_notes"),
         *("attempt_number", "is_callback", "contact_field_type", "ring_pool_id", "provider_configuration_id", "agent_id"),
-        *("scheduled_callback_id", "dial_tier", "transcription_status"),
+        *("scheduled_callback_id", "dial_tier", "transcription_status", "impression_uuid"),
     ),
     key=2,
     version_at=4,

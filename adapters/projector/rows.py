@@ -173,6 +173,7 @@ def call_row(call: RawCall, partition: int, sequence: int) -> Row:
         *(call.recording_url, call.call_disposition_id, call.agent_call_disposition_notes, call.attempt_number),
         *(is_callback, call.contact_field_type, call.ring_pool_id, call.provider_configuration_id, call.agent_id),
         *(call.scheduled_callback_id, call.dial_tier, call.transcription_status),
+        None if call.attribution is None else call.attribution.impression_uuid,
     )
 
 

@@ -6,7 +6,7 @@ from hashlib import blake2b
 from engine.account.agent_calls import end_wrap_up
 from engine.account.agents import acknowledge, forget_deleted, report_silence, set_status
 from engine.account.changes import change_record, end_pause
-from engine.account.number_holds import hold_number
+from engine.account.number_holds import decide_ring_pool
 from engine.account.slots import apply_record_change, count_earned, grant_to_agent, release_slot, request_slot, wake
 from engine.account.unblock_jobs import count_ended, forget_tally
 from engine.account.users import acting_user_id
@@ -24,8 +24,8 @@ from schemas.requests import (
     AgentSilenceReported,
     AgentStatusChangeRequested,
     CallEarned,
-    NumberHoldRequested,
     RecordChangeRequested,
+    RingPoolRequest,
     SlotReleased,
     SlotRequested,
     UnblockSweepEnded,
@@ -101,8 +101,8 @@ class AccountAggregate:
                 report_silence(draft, request)
             case UnblockSweepEnded():
                 count_ended(draft, request)
-            case NumberHoldRequested():
-                hold_number(draft, request)
+            case RingPoolRequest():
+                decide_ring_pool(draft, request)
             case _:
                 raise TypeError(f"{type(request).__name__} is not asked of an account")
 

@@ -27,6 +27,7 @@ from schemas.records import (
     Schedule,
     Subscription,
     User,
+    ring_pool_numbers,
 )
 from schemas.schedule import (
     CallbackStep,
@@ -69,12 +70,12 @@ def references_of(body: Body) -> set[Reference]:
     """Return the records that a body names."""
     lists = body.suppression_list_ids if isinstance(body, Company | Offer | Schedule | Buyer) else ()
     closed = body.schedule_ids if isinstance(body, Holiday) else ()
-    shown = _numbers_of(body) if isinstance(body, RingPool) else {}
+    shown = ring_pool_numbers(body) if isinstance(body, RingPool) else ()
     return {
         *_references(body),
         *(("suppression_list", list_id) for list_id in lists),
         *(("schedule", schedule_id) for schedule_id in closed),
-        *(("number", number_id) for number_id in shown.values()),
+        *(("number", number_id) for number_id in shown),
     }
 
 

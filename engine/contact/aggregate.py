@@ -9,6 +9,7 @@ from engine.contact.lifecycle import failed_timers, replan, stop, suppressing, u
 from engine.contact.lifecycle.moving import forward, move_in
 from engine.contact.lifecycle.walk import advance, asks_filtered_buyers
 from engine.contact.requests import (
+    attribution,
     call_changes,
     call_start,
     caller,
@@ -36,6 +37,7 @@ from schemas.envelope import Envelope
 from schemas.instant import EPOCH, Instant
 from schemas.requests import (
     CONTACT_REQUESTS,
+    AttributionAnswered,
     CallDeleteRequested,
     CallerActed,
     CallKeysRequested,
@@ -344,6 +346,7 @@ _DECIDERS: Mapping[type[Message], Callable[[Person, Any], None]] = {
     CallStartRequested: call_start.start,
     CallKeysRequested: call_changes.press_keys,
     CallReceived: inbound.receive,
+    AttributionAnswered: attribution.take_answer,
     WebhookFireRequested: webhook_fires.fire,
     ContactBlockRequested: contact_changes.change_block,
     SuppressionChangeRequested: contact_changes.change_suppression,

@@ -51,7 +51,7 @@ GIVEN_BY_US: Mapping[str, str] = {
     **dict.fromkeys(
         ("number_id", "number_shown", "held_until"), "is decided here; give ring_pool_id, and the answer says which number"
     ),
-    "converted_call_id": "cannot be given: no call is attributed to impressions yet",
+    "converted_call_id": "is decided here, by calls to a number that is held for the visitor; leave it out",
 }
 """Fields that impressions have and no sender sets -> why they are refused."""
 

@@ -34,10 +34,14 @@ COLUMNS: tuple[Column, ...] = (
     Column("offer_id", "integer", "the lead's; of an inbound call that of the number called"),
     Column("schedule_id", "integer", "the lead's when the call began"),
     Column("schedule_action_id", "string", "the step that ordered it; null for all but scheduled calls"),
-    Column("traffic_source_id", "integer", "the lead's when the call began, until an update replaces it"),
+    Column(
+        "traffic_source_id",
+        "integer",
+        "the lead's when the call began, else that of its impression, until an update replaces it",
+    ),
     Column("buyer_id", "integer", "who was or is to be connected; an update may replace it"),
     Column("buyer_group_id", "integer", "the group that the buyer was taken from"),
-    Column("ring_pool_id", "integer", "the pool of the number called, as the gateway of an inbound call says"),
+    Column("ring_pool_id", "integer", "the pool of the number called; where that is in none, as its gateway says"),
     Column("number_id", "integer", "the company's own number in use: called from, or called"),
     Column("provider_configuration_id", "integer", "the account or trunk that carried it, as its gateway says"),
     Column("provider_sid", "string", "the provider's own id of the call"),
@@ -95,6 +99,7 @@ COLUMNS: tuple[Column, ...] = (
     Column("dial_tier", "integer", "the tier of the buyer that it is for: its group's, else its own"),
     Column("contact_field_type", "string", "the lead's when the call began, until an update replaces it"),
     Column("detail", "string", "what the gateway adds"),
+    Column("impression_uuid", "string", "the impression by which the number called was held for its visitor"),
 )
 
 CALL_COLUMNS: tuple[str, ...] = tuple(column.name for column in COLUMNS)

@@ -35,6 +35,7 @@ COLUMNS: tuple[Column, ...] = (
     Column("ring_pool_id", "integer", "as posted: the pool that it asked for a number"),
     Column("number_id", "integer", "the number that the page was given to show; null: none was asked for, or none was left"),
     Column("number_shown", "string", "that number, as it was then"),
+    Column("converted_call_id", "integer", "the first call that is attributed to it"),
     Column("held_until", "date-time", "until when it is held for the visitor; null: the default number is held for nobody"),
 )
 

@@ -65,7 +65,7 @@ SENTENCES: dict[str, str] = {
 
 OF_REST = (
     *("rule_deciding", "user_updated_at", "buyer_conversion_id", "offer_conversion_id"),
-    *("scheduled_callback_id", "dial_tier", "lead_import_id"),
+    *("scheduled_callback_id", "dial_tier", "lead_import_id", "impression_uuid"),
 )
 """Read from `rest`, which holds all values without a column of their own."""
 
@@ -194,6 +194,7 @@ _DERIVED: dict[str, Callable[[Row, Instant], Any]] = {
     "scheduled_callback_id": lambda row, _: None if row["callback_at"] is None else _rest(row).get("scheduled_callback_id"),
     "dial_tier": _of_rest("dial_tier"),
     "lead_import_id": _of_rest("lead_import_id"),
+    "impression_uuid": _of_rest("impression_uuid"),
     "sms_number_id": _nothing,
     "dial_number_id": _nothing,
     "routes_show_path": _path,

@@ -82,6 +82,7 @@ COLUMNS: tuple[Column, ...] = (
     Column("outbound_calls_count", "integer", "calls ordered for it", initial=0),
     Column("sms_count", "integer", "texts ordered for it", initial=0),
     Column("emails_count", "integer", "e-mails ordered for it", initial=0),
+    Column("impression_uuid", "string", "the impression of its latest call to a number that was held for a visitor"),
 )
 
 LEAD_COLUMNS: tuple[str, ...] = tuple(column.name for column in COLUMNS)

@@ -59,7 +59,7 @@ LEAD_CATEGORIES: tuple[str, ...] = (
 CALL_GROUPS: tuple[str, ...] = (
     "buyer_converted", "offer_converted", "status", *TIME_UNITS, "outcome", "offer_id", "schedule_id",
     "schedule_action_id", "traffic_source_id", "buyer_id", "buyer_group_id", "state", "disposition_id", "origin",
-    "lead_import_id", "call_center_id", *CALL_DAYS,
+    "lead_import_id", "call_center_id", "ring_pool_id", *CALL_DAYS,
 )  # fmt: skip
 """What statistics of calls can be grouped by."""
 

@@ -62,7 +62,10 @@ async def test_the_schedule_of_the_first_page_is_published_as_it_stands(company:
 
 async def test_every_snippet_of_the_producers_page_works_as_it_stands(town: Any, company: Any, tmp_path: Path) -> None:
     schedule = await company.schedule()
-    records = ("schedule", "buyer", "buyer_fleet", "outgoing_webhook", "agent", "agent_status", "agent_message")
+    records = (
+        *("schedule", "buyer", "buyer_fleet", "outgoing_webhook", "agent", "agent_status", "agent_message"),
+        *("number", "ring_pool"),
+    )
     shown = ("call", "lead_bulk_job", "lead_import", *records)
     places = await make_places(
         town, company, *(EXAMPLES[f"show_{name}"] for name in shown), EXAMPLES["make_call"], EXAMPLES["play_recording"]

@@ -1,7 +1,7 @@
 """In which area of the interface is an operation? In one of ten: tags of the document for programs, and menus of guides.
 
-A generator writes a file or a folder for each tag. The reference has one section for each of the 46 collections, which as
-tags would be 46 files with six operations each.
+A generator writes a file or a folder for each tag. The reference has one section for each of the 47 collections, which as
+tags would be 47 files with six operations each.
 """
 
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ AREAS: Mapping[str, tuple[str, tuple[str, ...]]] = {
             *("calling_hours", "unblock_contact_jobs"),
         ),
     ),
-    "calls": ("Calls: start, route, change, list and report them", ("calls", "call_dispositions", "numbers")),
+    "calls": ("Calls: start, route, change, list and report them", ("calls", "call_dispositions", "numbers", "ring_pools")),
     "schedules": (
         "What happens to a lead, and when: schedules, their blocks, rules and holidays",
         ("schedules", "action_groups", "rule_packs", "holidays"),

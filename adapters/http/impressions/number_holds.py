@@ -3,6 +3,8 @@
 The number is shown only once the projection has the decision, so whatever is read later knows of the hold.
 """
 
+from typing import Any
+
 from msgspec import structs
 
 from adapters.http.exchange.exchange import Exchange
@@ -15,6 +17,12 @@ from schemas.instant import Instant
 from schemas.records import Number, RingPool
 from schemas.requests import NumberHoldRequested
 from schemas.topics import ACCOUNTS_REQUESTS
+
+CAMPAIGN_FIELDS = (
+    *("utm_source", "utm_medium", "utm_campaign", "utm_term", "utm_content"),
+    *("gclid", "fbclid", "sub_id"),
+)
+"""Fields of an impression that become tokens of the calls that are attributed to it, and of their leads."""
 
 UNDECIDED = (
     "No number was decided in time, and the impression was not stored. Show a number of your own, or resend: a visitor for "
@@ -62,8 +70,14 @@ def _request(exchange: Exchange, impression: Impression) -> NumberHoldRequested:
         default_number_id=pool.default_number_id,
         offer_id=impression.offer_id,
         traffic_source_id=impression.traffic_source_id,
-        tokens=impression.tokens,
+        tokens=_tokens(impression),
     )
+
+
+def _tokens(impression: Impression) -> dict[str, Any]:
+    """Return the tokens that a call gets which is attributed to an impression: its own, and those of its campaign."""
+    campaign = {name: getattr(impression, name) for name in CAMPAIGN_FIELDS}
+    return {**{name: value for name, value in campaign.items() if value is not None}, **impression.tokens}
 
 
 def _with_number(exchange: Exchange, impression: Impression, result: Result) -> Impression:

@@ -23,6 +23,7 @@ _RECORDS: Mapping[str, str] = {
     "recent_call_disposition_id": "call_disposition",
     "disposition_id": "call_disposition",
     "call_center_id": "call_center",
+    "ring_pool_id": "ring_pool",
 }
 """Grouping by an account record -> type of the record, whose name is the label."""
 

@@ -168,8 +168,16 @@ SELECT count(*) FROM (
 ) AS found
 
 -- impressions --
-SELECT *, {ordered} AS ordered_by FROM {read}.impressions
-WHERE company_id = $1{where} ORDER BY {order} LIMIT {limit}
+SELECT found.*,
+    (
+        SELECT min(c.id) FROM {read}.calls AS c
+        WHERE c.company_id = $1 AND c.deleted_at IS NULL AND c.impression_uuid = found.uuid::text
+    ) AS converted_call_id
+FROM (
+    SELECT *, {ordered} AS ordered_by FROM {read}.impressions
+    WHERE company_id = $1{where} ORDER BY {order} LIMIT {limit}
+) AS found
+ORDER BY {order}
 
 -- impressions_gathered --
 -- First all ids, which the index holds beside the creation; then the highest.

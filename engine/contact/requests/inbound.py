@@ -23,7 +23,7 @@ from engine.contact.lifecycle.ending import begin_end
 from engine.contact.lifecycle.enrolment import expiry, new_lead
 from engine.contact.lifecycle.stop import stop_reason
 from engine.contact.lifecycle.walk import advance
-from engine.contact.requests import inbound_routing, reactions
+from engine.contact.requests import attribution, inbound_routing, reactions
 from engine.partition.draft import RefusedError
 from schemas.contact import LIVE_STATUSES, Call, Lead
 from schemas.decisions import Answer
@@ -95,6 +95,7 @@ def _begin(person: Person, request: CallReceived) -> Call:
         person.save(lead)
         if lead.status == "captured":
             person.draft.fact("lead.picked_up", lead_id=lead.id, call_id=call.id)
+    attribution.ask(person, call)
     reactions.start_inbound(person, call)
     return call
 
@@ -139,7 +140,8 @@ def _move_on(person: Person, call: Call, request: CallReceived) -> None:
         _move_start_back(call, at)
     _record_buyer(person, call, request, at)
     copy_handling(call, request)
-    call.ring_pool_id = request.ring_pool_id or call.ring_pool_id
+    if call.attribution is None:
+        call.ring_pool_id = request.ring_pool_id or call.ring_pool_id
     match request.state:
         case "ringing":
             pass

@@ -43,6 +43,9 @@ def route(person: Person, call: Call, request: CallReceived) -> None:
     if present is not None and (present.buyer_id is None or request.unanswered_buyer_id != present.buyer_id):
         return
     tried: tuple[int, ...] = ()
+    if present is None and call.attribution is not None and call.attribution.is_awaited:
+        _await_attribution(person, call)
+        return
     if present is not None and present.buyer_id is not None:
         release(person, call, "attempted")
         tried = (*present.tried, present.buyer_id)
@@ -71,6 +74,30 @@ def take_answer(person: Person, answer: SlotAnswered) -> None:
         release(person, call, "unused")
     call.route = structs.replace(found, slot_id=None)
     _route_elsewhere(person, call, lead, found.tried, answer.reason or NO_BUYER, answer.until)
+
+
+def route_attributed(person: Person, call: Call) -> None:
+    """Route a call that waited until it was known whose it is."""
+    found = call.route
+    if found is None or found.action != "pending" or found.slot_id is not None or call.ended_at is not None:
+        return
+    if _has_buyers(person, call):
+        _find_buyer(person, call, ())
+    else:  # taken from the offer meanwhile
+        _route_elsewhere(person, call, None if call.lead_id is None else person.lead(call.lead_id), (), NO_BUYER)
+
+
+def _await_attribution(person: Person, call: Call) -> None:
+    if _has_buyers(person, call):
+        call.route = CallRoute("pending")
+        person.save_call(call)
+        person.draft.fact("call.route_requested", lead_id=call.lead_id, call_id=call.id, request_id=None)
+
+
+def _has_buyers(person: Person, call: Call) -> bool:
+    """Return whether the company names buyers for a call; else its gateway knows who answers."""
+    offer = buyers.offer_record(person, call.offer_id)
+    return offer is not None and bool(offer.buyer_group_ids or offer.buyer_ids)
 
 
 def reported_buyer(call: Call, request: CallReceived) -> int | None:
@@ -116,9 +143,8 @@ def release(person: Person, call: Call, ended: slots.SlotUse) -> None:
 
 def _find_buyer(person: Person, call: Call, tried: tuple[int, ...]) -> None:
     """Connect to a buyer without caps, request a slot of one that has, or route the call elsewhere."""
-    offer = buyers.offer_record(person, call.offer_id)
-    if offer is None or not (offer.buyer_group_ids or offer.buyer_ids):
-        return  # the company names no buyers: its gateway knows who answers
+    if not _has_buyers(person, call):
+        return
     lead = None if call.lead_id is None else person.lead(call.lead_id)
     if lead is None:
         _route_elsewhere(person, call, None, tried, NO_LEAD)

@@ -179,16 +179,16 @@ async def test_the_commands_export_compare_and_apply_as_typed(
         warned = "outgoing_webhooks/crm: its headers are not in the file, they may hold secrets\n"
         assert await typed("export", "-o", str(file)) == (0, "", warned)
         assert await typed("export") == (0, file.read_text(), warned)
-        assert await typed("diff", str(file)) == (0, "0 to change, 21 alike, 0 not in the file\n", "")
+        assert await typed("diff", str(file)) == (0, "0 to change, 23 alike, 0 not in the file\n", "")
         file.write_text(file.read_text().replace("name: sunny", "name: Sunny Roofs"))
-        changed = '~ buyers/sunny\n    name: "sunny" -> "Sunny Roofs"\n1 to change, 20 alike, 0 not in the file\n'
+        changed = '~ buyers/sunny\n    name: "sunny" -> "Sunny Roofs"\n1 to change, 22 alike, 0 not in the file\n'
         assert await typed("diff", str(file)) == (1, changed, "")
         code, output, asked = await typed("apply", str(file), answer="n\n")
         assert (code, output, asked.startswith("Make these 1 changes?")) == (130, changed, True)
         assert await typed("diff", str(file)) == (1, changed, "")
         code, output, asked = await typed("apply", str(file), answer="y\n")
         assert (code, output, asked.endswith("written: buyers/sunny\n1 changes made\n")) == (0, changed, True)
-        alike = "0 to change, 21 alike, 0 not in the file\n"
+        alike = "0 to change, 23 alike, 0 not in the file\n"
         assert await typed("apply", str(file), "--yes") == (0, alike, "nothing to change\n")
         missing = await typed("diff", str(tmp_path / "none.yaml"))
         assert (missing[0], "none.yaml cannot be read" in missing[2]) == (1, True)
@@ -252,7 +252,7 @@ async def test_a_changed_field_is_shown_and_written_and_one_that_is_left_out_has
     webhook = (await company.send("GET", f"/api/v1/outgoing_webhooks/{made['crm']['id']}")).json()["outgoing_webhook"]
     assert (buyer["name"], buyer["filters"], group["attempt_daily_limit"]) == ("Sunny Roofs", [], None)
     assert webhook["headers"] == {"X-Key": "secret-of-the-crm"}
-    assert (await company.send("GET", "/api/v1/numbers")).json()["metadata"]["total_count"] == 1
+    assert (await company.send("GET", "/api/v1/numbers")).json()["metadata"]["total_count"] == 2
 
 
 async def test_records_without_a_name_are_refused_or_given_one(company: Any, source: httpx.AsyncClient) -> None:  # noqa: F811

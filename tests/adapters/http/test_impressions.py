@@ -132,7 +132,7 @@ async def test_spans_of_creation_narrow_the_list_in_the_zone_asked_for(company: 
         ({"page": "0"}, 422, "validation_failed", {"page"}),
         ({"created_at_from": "noon"}, 400, "bad_date", {"created_at_from"}),
         ({"created_at_to": "2026-02-30", "time_zone": "Mars"}, 422, "validation_failed", {"created_at_to", "time_zone"}),
-        ({"columns": "number_shown"}, 422, "validation_failed", {"columns"}),
+        ({"columns": "number_seen"}, 422, "validation_failed", {"columns"}),
         ({"order": "id"}, 422, "validation_failed", {"order"}),
         ({"visitor_id": "v"}, 422, "validation_failed", {"visitor_id"}),
     ],

@@ -254,7 +254,7 @@ async def test_every_column_of_a_lead_has_its_value(company: Any) -> None:
         "legacy_id", "scheduled_callback_id", "call_offer_conversion_id",
         "dial_tier", "deleted_at", "buyer_id", "attempted_call_id", "connected_call_id", "last_action_at", "first_action_at",
         "next_action_at", "last_call_at", "schedule_trigger_type", "status_wait", "planned_at", "callback_at",
-        "recent_call_disposition_id", "requested_next_action_at",
+        "recent_call_disposition_id", "requested_next_action_at", "impression_uuid",
     }  # fmt: skip
 
 

@@ -139,3 +139,89 @@ async def test_where_no_number_is_decided_in_time_nothing_is_stored_and_the_send
     assert (late.status_code, late.json()["code"]) == (503, "events_unavailable")
     assert late.headers["retry-after"]
     assert (await ask(company, pool, "ann"))["number_id"] is not None
+
+
+# -- attribution -----------------------------------------------------------------------------------------------------------
+
+
+async def rings(company: Company, number: dict[str, Any], caller: str, state: str = "ringing", **fields: Any) -> Any:
+    """Report an inbound call, and return the answer."""
+    given = {"from": caller, "to": number["number"], "call_ref": f"pbx {caller}", "state": state, **fields}
+    answer = await company.send("POST", "/api/v1/calls/received", json=given)
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+async def attributed(company: Company, call_id: int) -> dict[str, Any]:
+    """Return a call as soon as it is attributed."""
+    async with asyncio.timeout(WAIT_SECONDS):
+        while True:
+            call: dict[str, Any] = (await company.send("GET", f"/api/v1/calls/{call_id}")).json()["call"]
+            if call["impression_uuid"] is not None:
+                return call
+            await asyncio.sleep(0.02)
+
+
+async def test_a_call_to_a_held_number_is_attributed_routed_and_reported(town: Town, company: Company) -> None:
+    buyer = await company.record("buyers", {"name": "B", "number": "+12125550141", "filters": ["plan:gold"]})
+    offer = await company.record("offers", {"name": "Solar", "buyer_ids": [buyer["id"]]})
+    source = await company.record("traffic_sources", {"name": "Search"})
+    town.numbers += 1
+    number = await company.record("numbers", {"number": f"+1305556{town.numbers:04d}", "offer_id": offer["id"]})
+    pool = await pool_of(company, number)
+    about = {"traffic_source_id": source["id"], "utm_campaign": "spring", "tokens": {"plan": "gold"}}
+    got = await ask(company, pool, "ann", **about)
+
+    answer = await rings(company, number, "+13055550171")
+
+    assert (answer["route"]["action"], answer["route"]["buyer_id"]) == ("connect", buyer["id"])
+    call = await attributed(company, answer["call"]["id"])
+    assert (call["impression_uuid"], call["ring_pool_id"], call["traffic_source_id"]) == (
+        got["uuid"],
+        pool["id"],
+        source["id"],
+    )
+    assert {name: call["token_values"][name] for name in ("plan", "utm_campaign")} == {
+        "plan": "gold",
+        "utm_campaign": "spring",
+    }
+    lead = (await company.send("GET", f"/api/v1/leads/{call['lead_id']}")).json()["lead"]
+    assert (lead["impression_uuid"], lead["traffic_source_id"]) == (got["uuid"], source["id"])
+    async with asyncio.timeout(WAIT_SECONDS):
+        while True:
+            rows = (await company.send("GET", PATH)).json()["impressions"]
+            if rows and rows[0]["uuid"] == got["uuid"]:
+                break
+            await asyncio.sleep(0.02)
+    assert rows[0]["converted_call_id"] == call["id"]
+    span = {"created_at_from": "2026-01-01", "created_at_to": "2027-01-01"}
+    for category, record in (("ring_pool_id", pool), ("traffic_source_id", source)):
+        report = await company.send("GET", "/api/v1/calls/reports", params={"category": category, **span})
+        counts = {(row["category"], row["category_label"]): row["calls_count"] for row in report.json()["reports"]}
+        assert counts == {(record["id"], record["name"]): 1}, report.text
+    assert await _calls_of(company, {"ring_pool_id": str(pool["id"])}) == [call["id"]]
+
+
+async def _calls_of(company: Company, query: dict[str, str]) -> list[int]:
+    found = (await company.send("GET", "/api/v1/calls", params=query)).json()["calls"]
+    return [call["id"] for call in found]
+
+
+async def test_a_call_to_a_number_that_nobody_holds_is_not_attributed(town: Town, company: Company) -> None:
+    buyer = await company.record("buyers", {"name": "B", "number": "+12125550141"})
+    offer = await company.record("offers", {"name": "Solar", "buyer_ids": [buyer["id"]]})
+    town.numbers += 1
+    number = await company.record("numbers", {"number": f"+1305556{town.numbers:04d}", "offer_id": offer["id"]})
+    pool = await pool_of(company, number)
+
+    answer = await rings(company, number, "+13055550172")
+
+    assert (answer["route"]["action"], answer["call"]["impression_uuid"]) == ("connect", None)
+    assert answer["call"]["ring_pool_id"] == pool["id"]
+
+
+async def test_a_report_names_a_ring_pool_of_the_company_alone(town: Town, company: Company, other: Company) -> None:
+    number, theirs = await number_of(town, company), await pool_of(other)
+    given = {"from": "+13055550173", "to": number["number"], "call_ref": "x", "state": "ringing"}
+    refused = await company.send("POST", "/api/v1/calls/received", json={**given, "ring_pool_id": theirs["id"]})
+    assert (refused.status_code, set(refused.json()["errors"])) == (422, {"ring_pool_id"})

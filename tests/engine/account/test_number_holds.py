@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from engine.account.ring_pools import GRACE_SECONDS_MAX, HOLD_SECONDS, NUMBERS_MAX
 from schemas.account import NumberHold, RingPoolState
 from schemas.instant import SECOND
-from schemas.requests import NumberHoldRequested
+from schemas.requests import AttributionAnswered, AttributionRequested, NumberHoldRequested
 from schemas.state import number_hold_key, ring_pool_key
-from schemas.wire import to_json
+from schemas.wire import from_json, to_json
 from tests.engine.account.conftest import NOW, AccountWorld
 
 POOL = 7
@@ -116,6 +116,8 @@ def test_a_newer_version_of_the_pool_counts_and_an_older_one_does_not(account: A
 def test_a_shorter_time_takes_back_no_promise(account: AccountWorld) -> None:
     assert ask(account, "ann") == (1, HOLD)
     assert ask(account, "ann", after=10, pool_version=2, hold_seconds=60) == (1, HOLD)
+    assert ask(account, "ann", pool_version=3, hold_seconds=60, grace_seconds=3_000) == (1, HOLD)
+    assert ask(account, "bob", pool_version=4, hold_seconds=60, grace_seconds=0, number_ids=(1,)) == (None, None)
 
 
 def test_pools_of_two_companies_and_two_pools_of_one_hold_numbers_apart(account: AccountWorld) -> None:
@@ -195,3 +197,52 @@ def test_a_number_of_a_pool_is_not_deleted_before_it_is_taken_out(account: Accou
 def test_a_bad_field_of_a_pool_is_named(account: AccountWorld, field: str, value: Any) -> None:
     refused = account.change("create", "ring_pool", name="Web", **{field: value})
     assert (refused.code, set(refused.errors)) == ("validation_failed", {field})
+
+
+# -- whose call it is ----------------------------------------------------------------------------------------------------
+
+
+def attributed(account: AccountWorld, at: int, number_id: int = 1, **fields: Any) -> AttributionAnswered:
+    """Return the answer about a call that came so many seconds after the beginning."""
+    given: dict[str, Any] = {"company_id": 1, "ring_pool_id": POOL, "contact_key": "1|+13055550123", "call_id": 3}
+    asked = AttributionRequested(**{**given, **fields}, number_id=number_id, at=NOW + at * SECOND)
+    sealed = account.ask(asked)
+    assert sealed.decision.error is None, sealed.decision.error
+    (entry,) = sealed.entries
+    assert (entry.topic, entry.key) == ("contacts.requests", "1|+13055550123")
+    return from_json(entry.body, AttributionAnswered)
+
+
+def holder(account: AccountWorld, at: int, number_id: int = 1, **fields: Any) -> str | None:
+    """Return the impression to which such a call is attributed."""
+    return attributed(account, at, number_id, **fields).impression_uuid
+
+
+def test_a_call_within_hold_and_grace_is_that_of_the_visitor(account: AccountWorld) -> None:
+    ask(account, "ann", number_ids=(1,))
+    whole = HOLD + GRACE
+    assert [holder(account, at) for at in (0, HOLD, whole - 1, whole)] == [*["impression of ann"] * 3, None]
+
+
+def test_a_late_report_is_attributed_to_the_visitor_of_that_time(account: AccountWorld) -> None:
+    ask(account, "ann", number_ids=(1,))
+    ask(account, "bob", after=HOLD + GRACE + 300, number_ids=(1,))
+    at = HOLD + GRACE + 300
+    assert [holder(account, second) for second in (100, at - 200, at - 30, at + 1)] == [
+        "impression of ann",
+        None,
+        "impression of bob",  # within what the clock of a gateway may be behind
+        "impression of bob",
+    ]
+
+
+def test_a_number_that_was_never_held_and_one_of_another_company_are_nobodys(account: AccountWorld) -> None:
+    ask(account, "ann", number_ids=(1, 2))
+    assert [holder(account, 1, 2), holder(account, 1, company_id=2), holder(account, 1, ring_pool_id=8)] == [None] * 3
+
+
+def test_a_call_brings_source_and_tokens_of_the_latest_impression(account: AccountWorld) -> None:
+    ask(account, "ann", number_ids=(1,), tokens={"plan": "a"}, traffic_source_id=4)
+    ask(account, "ann", after=9, number_ids=(1,), tokens={"plan": "b"}, traffic_source_id=5)
+    answer = attributed(account, 10)
+    assert (answer.traffic_source_id, answer.tokens, answer.visitor_id) == (5, {"plan": "b"}, "ann")
