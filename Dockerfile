@@ -11,6 +11,7 @@ COPY pyproject.toml README.md LICENSE ./
 COPY schemas schemas
 COPY engine engine
 COPY adapters adapters
+COPY deploy/docs deploy/docs
 RUN /opt/leadclock/bin/pip install --no-cache-dir --disable-pip-version-check --no-build-isolation --no-deps . \
     && /opt/leadclock/bin/leadclock --version \
     && find /opt/leadclock -name '*.a' -delete

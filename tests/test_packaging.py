@@ -1,4 +1,4 @@
-"""What does the built wheel hold? Types for those who import it, and no package that only this machine's servers need."""
+"""What does the built wheel hold? Types for those who import it, the guides, and no package that only `up` needs."""
 
 import subprocess
 import sys
@@ -27,6 +27,11 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
 @pytest.mark.parametrize("package", PACKAGES)
 def test_every_package_of_the_wheel_says_that_it_is_typed(wheel: zipfile.ZipFile, package: str) -> None:
     assert f"{package}/py.typed" in wheel.namelist()
+
+
+def test_the_wheel_has_every_guide_that_the_server_shows(wheel: zipfile.ZipFile) -> None:
+    for path in (ROOT / "deploy/docs").glob("*.md"):
+        assert wheel.read(f"adapters/http/document/guide_texts/{path.name}") == path.read_bytes(), path.name
 
 
 def test_servers_of_this_machine_are_an_extra(wheel: zipfile.ZipFile) -> None:

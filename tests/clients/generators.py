@@ -4,12 +4,14 @@ import asyncio
 import json
 import os
 import shutil
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from adapters.http.document.client_document import client_document
+from adapters.http.document.document_parts import part_of
 from adapters.http.exchange.exchange import JSON
 
 ROOT = Path(__file__).parents[2]
@@ -37,19 +39,20 @@ async def run(program: Path, *arguments: str | Path, folder: Path, **environ: st
     return out.decode()
 
 
-def write_document(folder: Path) -> Path:
-    """Write the document as it is served, and return its path."""
+def write_document(folder: Path, tags: Collection[str] = ()) -> Path:
+    """Write the document as it is served, or the part that has some tags, and return its path."""
     document = folder / "openapi.json"
-    document.write_bytes(JSON.encode(client_document()))
+    served = client_document()
+    document.write_bytes(JSON.encode(part_of(served, frozenset(tags)) if tags else served))
     return document
 
 
-async def generate_python(folder: Path) -> str:
+async def generate_python(folder: Path, tags: Collection[str] = ()) -> str:
     """Generate the Python client as the package `leadclock_client`, and return what the generator said."""
     (folder / "settings.yaml").write_text(SETTINGS)
     return await run(
         TOOLS / "python" / "bin" / "openapi-python-client",
-        *("generate", "--path", write_document(folder), "--config", folder / "settings.yaml", "--meta", "none"),
+        *("generate", "--path", write_document(folder, tags), "--config", folder / "settings.yaml", "--meta", "none"),
         *("--output-path", folder / "leadclock_client"),
         folder=folder,
     )

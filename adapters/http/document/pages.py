@@ -1,9 +1,9 @@
-"""How are the API documents shown in a browser? As two pages, rendered once, that load nothing from the internet.
+"""How are API and guides shown in a browser? As pages that are rendered once and load nothing from the internet.
 
 They are complete without a script; `page.js` filters by words, fills in the address of the server, and copies.
 
-Everything on them comes from the OpenAPI and AsyncAPI documents, so page and document never differ. The `type` of a
-problem links to the problem catalogue.
+What they say of operations and topics comes from the OpenAPI and AsyncAPI documents, so page and document never differ.
+The `type` of a problem links to the problem catalogue.
 """
 
 from collections.abc import Iterable, Mapping
@@ -12,6 +12,7 @@ from importlib.resources import files
 from typing import Any
 
 from adapters.http.document.code_samples import format_example, write_curl_sample, write_fetch_sample
+from adapters.http.document.guides import GUIDES_PATH, show_guide, show_list, show_menu, title_of
 from adapters.http.document.type_descriptions import Document, TypeDescriber, format_value
 from adapters.http.exchange.headers import COMMON_HEADERS
 from adapters.http.exchange.problems import DOCUMENTATION_PATH
@@ -35,6 +36,8 @@ _FIND = (
     "<div class='find hide'><input id='find' type='search' placeholder='Filter: words, paths, fields' "
     "aria-label='Filter operations'><span id='shown-count' class='bound'></span></div>"
 )
+
+_ELSEWHERE = f"<a href='{DOCUMENTATION_PATH}'>HTTP API</a><a href='{GUIDES_PATH}'>Guides</a>"
 
 _METHODS = ("get", "post", "put", "patch", "delete", "head")
 
@@ -62,13 +65,15 @@ def interface_page(document: Document) -> bytes:
     prose = "".join(map(_prose, document["info"]["description"].split("\n\n")))
     body = (
         f"<h1>leadclock API {escape(document['info']['version'])}</h1><div id='intro'>{prose}{_begin()}{_schemes(document)}"
+        f"<p>Guides: {_guides()}, and <a href='{GUIDES_PATH}'>all of them</a>.</p>"
         f"<p>For client generators: <a href='{DOCUMENTATION_PATH}/openapi.json'>OpenAPI 3.1</a>, one way for each thing. "
         f"All that this page says: <a href='{DOCUMENTATION_PATH}/reference.json'>the reference as OpenAPI 3.1</a>. "
         f"Leads over Kafka, and everything else on topics: <a href='{DOCUMENTATION_PATH}/events'>the topics</a>.</p></div>"
         f"{sections}{_catalogue(document)}{_shapes(reader)}"
     )
     more = "<a href='#keys'>Keys</a><a href='#problems'>Problems</a><a href='#shapes'>Records and types</a>"
-    return _page("leadclock API 1.0", f"{menu}{more}<a href='{DOCUMENTATION_PATH}/events'>Topics</a>", body)
+    menu += f"{more}<a href='{DOCUMENTATION_PATH}/events'>Topics</a><a href='{GUIDES_PATH}'>Guides</a>"
+    return _page("leadclock API 1.0", menu, body)
 
 
 def events_page(document: Document) -> bytes:
@@ -87,7 +92,13 @@ def events_page(document: Document) -> bytes:
         f"The same for programs: <a href='{DOCUMENTATION_PATH}/asyncapi.json'>AsyncAPI 3.0</a>. "
         f"Over HTTP: <a href='{DOCUMENTATION_PATH}'>the API</a>.</p>{sections}{_shapes(reader)}"
     )
-    return _page("leadclock topics", f"{menu}<a href='#shapes'>Types</a><a href='{DOCUMENTATION_PATH}'>HTTP API</a>", body)
+    return _page("leadclock topics", f"{menu}<a href='#shapes'>Types</a>{_ELSEWHERE}", body)
+
+
+def _guides() -> str:
+    """Return links to the guides that most readers of this page need."""
+    wanted = {"producers": "how to submit leads", "operators": "how to run it", "auditors": "how to prove what happened"}
+    return ", ".join(f"<a href='{GUIDES_PATH}/{name}'>{text}</a>" for name, text in wanted.items())
 
 
 def _begin() -> str:
@@ -124,15 +135,22 @@ def _scheme(scheme: Document) -> str:
     return f"{scheme['in']}: {scheme['name']}"
 
 
-def _page(title: str, menu: str, body: str) -> bytes:
+def guides_page(name: str = "") -> bytes:
+    """Return the page of a guide, or the list of all of them."""
+    body = show_guide(name) if name else show_list()
+    return _page(title_of(name) if name else "Guides", show_menu(name), f"<article>{body}</article>", find="", scripts=())
+
+
+def _page(title: str, menu: str, body: str, *, find: str = _FIND, scripts: Iterable[str] = (SCRIPT_PATH,)) -> bytes:
+    loaded = "".join(f"<script src='{path}' defer></script>" for path in scripts)
     return (
         "<!doctype html><html lang='en'><head><meta charset='utf-8'>"
         "<meta name='viewport' content='width=device-width,initial-scale=1'>"
         f"<title>{escape(title)}</title><link rel='icon' href='{ICON_PATH}' type='image/svg+xml'>"
         f"<link rel='stylesheet' href='{STYLE_PATH}'></head>"
-        f"<body><nav aria-label='Contents'>{_FIND}<details id='menu' open>"
+        f"<body><nav aria-label='Contents'>{find}<details id='menu' open>"
         f"<summary>Contents</summary>{menu}</details></nav><main>{body}</main>"
-        f"<script src='{SCRIPT_PATH}'></script></body></html>"
+        f"{loaded}</body></html>"
     ).encode()
 
 

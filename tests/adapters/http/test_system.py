@@ -97,11 +97,17 @@ async def test_every_reference_of_the_document_leads_somewhere(town: Any) -> Non
                 place = place[step]
 
 
-@pytest.mark.parametrize("name", ["openapi.json", "reference.json", "asyncapi.json", "page.css", "page.js", "icon.svg", ""])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("openapi.json", "reference.json", "asyncapi.json", "guides/auditors", "guides", ""),
+        *("page.css", "page.js", "icon.svg"),
+    ],
+)
 async def test_documents_are_compressed_and_not_sent_again_to_a_client_that_has_them(town: Any, name: str) -> None:
     path = f"/api/docs/1.0/{name}".rstrip("/")
     seen = set()
-    for encoding in ("gzip", "identity"):
+    for encoding in ("br", "gzip", "identity"):
         headers = {"Accept-Encoding": encoding, "Accept": "*/*" if name else "text/html"}
         first = await town.client.get(path, headers=headers)
         assert (first.status_code, first.headers.get("content-encoding", "identity")) == (200, encoding)
@@ -113,8 +119,26 @@ async def test_documents_are_compressed_and_not_sent_again_to_a_client_that_has_
         other = await town.client.get(path, headers={**headers, "If-None-Match": '"another"'})
         assert (other.status_code, other.content) == (200, first.content)
         seen.add((first.headers["etag"], first.content))
-    assert len({etag for etag, _ in seen}) == 2
+    assert len({etag for etag, _ in seen}) == 3
     assert len({content for _, content in seen}) == 1
+
+
+@pytest.mark.parametrize(
+    ("accepted", "coding"),
+    [
+        ("gzip, deflate, br, zstd", "br"),
+        ("GZIP;q=1.0, identity; q=0.5", "gzip"),
+        ("br;q=0, gzip;q=0.001", "gzip"),
+        ("br; q=0.000, gzip; q=0", None),
+        ("brotli, x-gzip", None),
+        (";;,=, q", None),
+    ],
+)
+async def test_a_document_is_compressed_in_a_coding_that_the_client_takes(
+    town: Any, accepted: str, coding: str | None
+) -> None:
+    answer = await town.client.head("/api/docs/1.0/openapi.json", headers={"Accept-Encoding": accepted})
+    assert answer.headers.get("content-encoding") == coding
 
 
 async def test_the_page_explains_every_problem_that_an_answer_may_point_at(town: Any) -> None:
