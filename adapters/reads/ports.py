@@ -942,6 +942,29 @@ class SignIns(Protocol):
         ...
 
 
+class TooManyViewsError(SenderError):
+    """The user has as many views of the list of leads as one may save. Nothing was stored."""
+
+
+class LeadViews(Protocol):
+    """Views of the list of leads that users save, in the `work` schema. Raises `ReadsUnavailableError`.
+
+    No contract suite: PostgreSQL alone keeps them; tests/adapters/postgres/test_lead_views.py runs on a real one.
+    """
+
+    async def of_user(self, company_id: int, user_id: int) -> Sequence[Row]:
+        """Return the views of a user by their names."""
+        ...
+
+    async def save(self, company_id: int, user_id: int, name: str, query: Mapping[str, str], now: Instant) -> Row:
+        """Store a view under its name, in the place of one that has it. Raises `TooManyViewsError`."""
+        ...
+
+    async def delete(self, company_id: int, user_id: int, view_id: int) -> Row | None:
+        """Delete a view of a user and return it, or None where the user has no such view."""
+        ...
+
+
 class IdempotencyKeys(Protocol):
     """Idempotency-Keys, stored for 24 h in the `work` schema, which a rebuild of the projection never touches.
 

@@ -32,6 +32,7 @@ from adapters.postgres.heartbeats import PostgresHeartbeats
 from adapters.postgres.idempotency import PostgresIdempotencyKeys
 from adapters.postgres.lead_bulk_jobs import PostgresLeadBulkJobs
 from adapters.postgres.lead_imports import PostgresLeadImports
+from adapters.postgres.lead_views import PostgresLeadViews
 from adapters.postgres.operators import PostgresOperators
 from adapters.postgres.pool import Pool, open_pool
 from adapters.postgres.provider_orders import PostgresOrders
@@ -207,6 +208,7 @@ class ApiRole:
             webhook_logs=PostgresWebhookLogReads(pool),
             bulk_jobs=bulk_jobs,
             imports=imports,
+            lead_views=PostgresLeadViews(pool),
             settings=structs.replace(_http_settings(context), demo=self._demo),
             now=context.clock.now,
             ready=self._ready,

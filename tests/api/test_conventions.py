@@ -21,7 +21,7 @@ from engine.calendar.rails_names import RAILS_NAMES
 from tests.adapters.http.conftest import Town
 from tests.api.clients import FORMS, Ask, curl, fetching, run
 from tests.api.fuzz import MANY, examples_wanted
-from tests.api.world import as_user, is_of_user, make_places, placed, with_own_key
+from tests.api.world import as_user, is_of_user, make_places, placed, with_own
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -101,7 +101,7 @@ async def test_every_operation_that_writes_is_understood_by_curl_and_by_fetch(to
             headers, body = {} if operation.access == "token" else company.headers, dict(example.body)
             if is_of_user(operation):
                 headers, body = await as_user(town, company, operation, body)
-                path = await with_own_key(town, operation, path, headers)
+                path = await with_own(town, operation, path, headers)
             if form == "query" and {"password", "current_password", "code", "token"} & body.keys():  # addresses are logged
                 form = "form"  # noqa: PLW2901 - the next best
             headers = {"Origin": PAGE_ORIGIN, **headers}

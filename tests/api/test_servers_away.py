@@ -20,6 +20,7 @@ from adapters.postgres.heartbeats import PostgresHeartbeats
 from adapters.postgres.idempotency import PostgresIdempotencyKeys
 from adapters.postgres.lead_bulk_jobs import PostgresLeadBulkJobs
 from adapters.postgres.lead_imports import PostgresLeadImports
+from adapters.postgres.lead_views import PostgresLeadViews
 from adapters.postgres.pool import open_pool
 from adapters.postgres.reads import PostgresReads
 from adapters.postgres.results import ResultWaiter
@@ -27,7 +28,7 @@ from adapters.postgres.sign_ins import PostgresSignIns
 from adapters.postgres.webhook_logs import PostgresWebhookLogReads
 from engine.rules import Rules
 from tests.adapters.http.conftest import UNLIMITED, Company, Town, deployed
-from tests.api.world import Places, make_invitation, make_own_key, make_places, placed, send, sign_in
+from tests.api.world import Places, make_invitation, make_own_key, make_own_view, make_places, placed, send, sign_in
 
 SERVICE_UNAVAILABLE = 503
 
@@ -70,7 +71,9 @@ def assert_tells_an_outage(name: str, answer: httpx.Response, code: str) -> None
 async def test_every_route_without_the_database_is_503_or_stores_what_was_sent(town: Town) -> None:
     company = await town.company()
     places = await make_places(town, company, *EXAMPLES.values())
-    await make_own_key(town, (await sign_in(town, company))[1])
+    own = (await sign_in(town, company))[1]
+    await make_own_key(town, own)
+    await make_own_view(town, own)
     await make_invitation(town, company)
     services: Services = town.app._services
     away = await open_pool(f"postgresql://leadclock:word@{LOCALHOST}:{free_port()}/leadclock")
@@ -95,6 +98,7 @@ async def test_every_route_without_the_database_is_503_or_stores_what_was_sent(t
             webhook_logs=PostgresWebhookLogReads(away),
             bulk_jobs=PostgresLeadBulkJobs(away),
             imports=PostgresLeadImports(away),
+            lead_views=PostgresLeadViews(away),
             requests=requests,
             settings=settings,
         ),
@@ -133,15 +137,18 @@ class Unreachable:
 WITHOUT_THE_BROKER = {
     *("replay_subscription", "enable_subscription", "send_agent_heartbeat"),
     *("create_lead_bulk_job", "cancel_lead_bulk_job", "create_lead_import", "cancel_lead_import"),
+    *("save_lead_view", "delete_lead_view"),
     *("create_session", "delete_session", "begin_second_factor"),
 }
-"""They change what is stored beside the log: which events are sent again, which pages are open, and who is signed in."""
+"""They change what is stored beside the log: events to send again, open pages, saved views, and who is signed in."""
 
 
 async def test_every_route_that_writes_is_503_without_the_broker_and_reads_go_on(town: Town) -> None:
     company = await town.company()
     places = await make_places(town, company, *EXAMPLES.values())
-    await make_own_key(town, (await sign_in(town, company))[1])
+    own = (await sign_in(town, company))[1]
+    await make_own_key(town, own)
+    await make_own_view(town, own)
     await make_invitation(town, company)
     services: Services = town.app._services
     log = KafkaLog(f"{LOCALHOST}:{free_port()}", deadline_seconds=1.0)

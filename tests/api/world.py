@@ -27,6 +27,7 @@ from adapters.http.document.examples import (
     OFFER_CONVERSION,
     OFFER_TOKEN,
     OWN_KEY,
+    OWN_VIEW,
     PAGE_KEY,
     PAGE_ORIGIN,
     PASSWORD,
@@ -333,7 +334,7 @@ async def send(town: Town, company: Company, operation: Operation, method: str, 
         given["json"] = example.body
     if is_of_user(operation):
         headers, body = await as_user(town, company, operation, example.body)
-        path = await with_own_key(town, operation, path, headers)
+        path = await with_own(town, operation, path, headers)
         more: dict[str, Any] = {"json": body} if body else {}
         if method == "GET":
             more = {"params": {**example.query, **body}}
@@ -355,12 +356,13 @@ def is_of_user(operation: Operation) -> bool:
     return operation.access == "session" or operation.path in {SESSIONS, ACCEPT_PATH}
 
 
-async def with_own_key(town: Town, operation: Operation, path: str, headers: dict[str, str]) -> str:
-    """Return a path with a token of the user where the example has one."""
-    if operation.name not in {"list_access_tokens", "delete_access_token"}:
-        return path
-    await make_own_key(town, headers)
-    return path.replace(OWN_KEY, str(town.own_key))
+async def with_own(town: Town, operation: Operation, path: str, headers: dict[str, str]) -> str:
+    """Return a path with a token or view of the user where the example has one."""
+    if operation.name in {"list_access_tokens", "delete_access_token"}:
+        await make_own_key(town, headers)
+    if operation.name in {"list_lead_views", "delete_lead_view"}:
+        await make_own_view(town, headers)
+    return path.replace(OWN_KEY, str(town.own_key)).replace(OWN_VIEW, str(town.own_view))
 
 
 async def make_own_key(town: Town, headers: Mapping[str, str]) -> None:
@@ -369,6 +371,13 @@ async def make_own_key(town: Town, headers: Mapping[str, str]) -> None:
     made = await town.client.post("/api/v1/access_tokens", headers=headers, json=fields)
     if made.status_code == CREATED:
         town.own_key = made.json()["access_token"]["id"]
+
+
+async def make_own_view(town: Town, headers: Mapping[str, str]) -> None:
+    """Save a view of a user; while a server is away the one before stays."""
+    made = await town.client.post("/api/v1/lead_views", headers=headers, json=EXAMPLES["save_lead_view"].body)
+    if made.status_code in {200, CREATED}:
+        town.own_view = made.json()["lead_view"]["id"]
 
 
 async def as_user(

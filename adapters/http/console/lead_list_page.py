@@ -1,6 +1,7 @@
-"""Which leads are there? Search as one types, the filters of the API, pages, and the same list as CSV.
+"""Which leads are there? Search as one types, the filters of the API, saved views, pages, and the same list as CSV.
 
-The address of the page is the query of `GET /api/v1/leads`, so every view has a link, and every link names its API call.
+The address of the page is the query of `GET /api/v1/leads`, so every view has a link, and every link names its API call. A
+saved view is such an address under a name.
 """
 
 from collections.abc import Iterator, Mapping
@@ -9,6 +10,7 @@ from urllib.parse import urlencode
 
 from msgspec import Struct
 
+from adapters.http.console.origins import CSRF_FIELD
 from adapters.http.console.rendering import HEADERS
 from adapters.http.console.visits import RECORDS_READ, ConsolePage, Visit, rows_of
 from adapters.http.exchange.exchange import Reply
@@ -21,6 +23,8 @@ from engine.views.periods import LABELS
 PATH = "/console/leads"
 ROWS = f"{PATH}/rows"
 CSV = f"{PATH}.csv"
+SAVE = f"{PATH}/views"
+DELETE = f"{SAVE}/delete"
 BULK = "/console/bulk-jobs/new"
 """Where all leads of a view are changed; that page counts them by the same filters."""
 
@@ -55,6 +59,22 @@ COLUMNS_MAX = 30
 MOMENTS = frozenset(column.name for column in LEAD_COLUMN_TYPES if column.type == "date-time")
 
 
+VIEW_NAME, VIEW_ID = "view_name", "view_id"
+"""Fields of the forms that save and delete a view; all their other fields are the list that is shown."""
+
+REFUSED_STATUS = 422
+
+
+class SavedView(Struct, frozen=True):
+    """A link to a saved view, what is refused in it now, and whether it is the one that is open."""
+
+    id: int
+    name: str
+    url: str
+    refused: Mapping[str, list[str]]
+    is_open: bool
+
+
 class Sorting(Struct, frozen=True):
     """A heading of the table: its link, and whether the rows are sorted by it now."""
 
@@ -85,9 +105,51 @@ async def show_csv(visit: Visit) -> Reply:
     return Reply(stream=reply.stream, content=reply.content, media_type=reply.media_type, headers={**HEADERS, **named})
 
 
+async def save_view(visit: Visit) -> Reply:
+    """Save a view under its name and open it, or show the page again with what is wrong."""
+    given = _shown_list(visit)
+    name = visit.form.get(VIEW_NAME, "")
+    answer = await visit.call("save_lead_view", {"name": name, "query": given})
+    if not answer.is_refused:
+        return visit.go_to(_url(_as_saved(answer.content["lead_view"]["query"])))
+    visit.query = given
+    found = {**await _rows(visit), "view_name": name, "view_problem": answer.content}
+    return visit.page("leads.html", title="Leads", status=REFUSED_STATUS, **found, **await _menus(visit))
+
+
+async def delete_view(visit: Visit) -> Reply:
+    """Delete a view, and show the list as it was."""
+    await visit.fetch("delete_lead_view", path={"id": visit.form.get(VIEW_ID, "")})
+    return visit.go_to(_url(_as_saved(_shown_list(visit))))
+
+
+def _shown_list(visit: Visit) -> dict[str, Any]:
+    """Return the query of the list that a form about views was sent from."""
+    own = {VIEW_NAME, VIEW_ID, CSRF_FIELD}
+    return {name: value for name, value in visit.form.items() if name not in own and value != ""}
+
+
+async def _views(visit: Visit, here: str) -> Iterator[SavedView]:
+    """Return the saved views. Never by answers that visitors share: a view is of one user."""
+    found = await visit.ask("list_lead_views")
+    return (
+        SavedView(row["id"], row["name"], url := _url(_as_saved(row["query"])), row["refused"], url == here)
+        for row in ([] if found is None else rows_of(found))
+    )
+
+
+def _as_saved(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a query as a view would have it: without the page, each list as text."""
+    return {
+        name: ",".join(value) if isinstance(value, list) else value
+        for name, value in sorted(given.items())
+        if name != "page"
+    }
+
+
 async def _rows(visit: Visit) -> dict[str, Any]:
     given = _given(visit)
-    chosen = _chosen(given)
+    chosen, saved = _chosen(given), _as_saved(given)
     columns = {COLUMNS: ",".join(dict.fromkeys((*chosen, "id")))} if chosen else {"serializer": "lead_grid"}
     asked = {"per_page": PER_PAGE, **columns, **{name: value for name, value in given.items() if name != COLUMNS}}
     answer = await visit.call("list_leads", asked)
@@ -103,6 +165,10 @@ async def _rows(visit: Visit) -> dict[str, Any]:
         "older": _older(given, page),
         "newer": _url(given, page=page["page"] - 1) if (page.get("page") or 1) > 1 else "",
         "here": _url(given),
+        "saved": saved if visit.has_page(SAVE) else {},
+        "views": list(await _views(visit, _url(saved))),
+        "view_name": "",
+        "view_problem": None,
         "csv": f"{CSV}?{urlencode({**filters, **({COLUMNS: chosen} if chosen else {})}, doseq=True)}",
         "columns": chosen,
         "moments": MOMENTS,
@@ -176,4 +242,6 @@ PAGES: tuple[ConsolePage, ...] = (
     ConsolePage(path=PATH, handler=show, label="Leads", needs=NEEDS),
     ConsolePage(path=ROWS, handler=show_rows, needs=NEEDS),
     ConsolePage(path=CSV, handler=show_csv, needs=NEEDS),
+    ConsolePage(path=SAVE, handler=save_view, needs=(*NEEDS, "save_lead_view"), method="POST"),
+    ConsolePage(path=DELETE, handler=delete_view, needs=(*NEEDS, "delete_lead_view"), method="POST"),
 )

@@ -71,7 +71,8 @@ ALIASES: Mapping[str, str] = {
     **dict.fromkeys(("CallStepRetry", "EmailStepRetry", "SmsStepRetry", "WebhookStepRetry"), "Retries"),
     **dict.fromkeys(("DisabledUntil", "OptOut"), "Moments"),
     **dict.fromkeys(("Column", "Mapping"), "OptionalTexts"),
-    **dict.fromkeys(("Header", "MinSpacing", "Outcome", "Reason"), "Texts"),
+    **dict.fromkeys(("Header", "MinSpacing", "Outcome", "Query", "Reason"), "Texts"),
+    "Refused": "Error",
 }
 """Name that a type has by its field -> the name of all types that say the same, but for their sentences and bounds."""
 

@@ -50,6 +50,15 @@ BY_NAME: Mapping[str, str] = {
         "Sends no further lead of a bulk job; up to 100 that are on their way are still changed. What was changed stays "
         "changed."
     ),
+    "list_lead_views": (
+        "Lists the views of leads that the user saved, by their names. `refused` says which parameters of a view the list "
+        "of leads would refuse now, such as a column that a team has hidden since."
+    ),
+    "save_lead_view": (
+        "Saves filters, sorting and columns of the list of leads under a name, for this user alone: 50 views at most. A "
+        "view with the same name is replaced. What the list would refuse is refused here."
+    ),
+    "delete_lead_view": "Deletes a view that the user saved; the leads are what they were.",
     "list_lead_imports": (
         "Lists the uploaded files of leads, the newest first, until 30 days after their end. A person who sees some leads "
         "sees only their own imports."

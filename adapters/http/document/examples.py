@@ -67,6 +67,8 @@ NEW_EMAIL = "grace@example.com"
 """The address of the user that is created."""
 OWN_KEY = "70039"
 """The token of the user who is signed in."""
+OWN_VIEW = "70054"
+"""A view of leads that the user who is signed in has saved."""
 OWN_EMAIL = "ada@example.com"
 """The address of the user who signs in."""
 INVITATION = f"iv_70042.{'example_only'.ljust(43, '_')}"
@@ -332,6 +334,11 @@ EXAMPLES: Mapping[str, Example] = {
     "list_access_tokens": Example(),
     "create_access_token": Example(body={"name": "Laptop", "expires_at": "2026-12-31 00:00:00 +0000"}),
     "delete_access_token": Example(path={"id": OWN_KEY}),
+    "list_lead_views": Example(),
+    "save_lead_view": Example(
+        body={"name": "Due in New York", "query": {"status": "scheduled", "states": "NY", "columns": "name,next_action_at"}}
+    ),
+    "delete_lead_view": Example(path={"id": OWN_VIEW}),
     "create_invitation": Example(body={"email": NEW_EMAIL, "name": "Grace", "expires_in_hours": 48}),
     "accept_invitation": Example(body={"token": INVITATION, "password": PASSWORD}),
     "finish_second_factor": Example(body={"code": "492039"}),

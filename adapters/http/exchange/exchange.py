@@ -60,6 +60,7 @@ from adapters.reads.ports import (
     IdempotencyKeys,
     LeadBulkJobs,
     LeadImports,
+    LeadViews,
     LimitableReads,
     Operators,
     Reads,
@@ -133,6 +134,7 @@ class Services(Struct, frozen=True, kw_only=True):
     webhook_logs: WebhookLogReads
     bulk_jobs: LeadBulkJobs
     imports: LeadImports
+    lead_views: LeadViews
     providers: ProviderServices
     recordings: RecordingServices | None
     settings: HttpSettings

@@ -116,6 +116,15 @@ def _refuse_unchangeable(exchange: Exchange, access: Access) -> None:
         raise ProblemError("forbidden", detail, {"action": [f"changes leads by {word}"]})
 
 
+def find_hidden(access: Access, model: str, query: Mapping[str, Any]) -> dict[str, list[str]]:
+    """Return what a query, which may be sent later, names that the sender does not see: parameter -> a sentence."""
+    if access.user_email is None:
+        return {}
+    kept = _restricted(access, model, "none")
+    named = {name: _listed(_words_of(name, value), kept) for name, value in query.items()}
+    return {name: [f"names what the teams of {access.user_email} hide: {words}"] for name, words in named.items() if words}
+
+
 def hide(exchange: Exchange, reply: Reply) -> Reply:
     """Return an answer without what the sender does not see. Files and streams are cut where they are written."""
     access = exchange.access
@@ -206,14 +215,17 @@ def _named(exchange: Exchange) -> dict[str, tuple[str, ...]]:
     found: dict[str, tuple[str, ...]] = {}
     known = exchange.operation.known() if exchange.operation.extra == "tokens" else None
     for name, value in exchange.fields.items():
-        if name in NAMING:
-            found[name] = _words(value)
-        else:
-            found[name] = (name,) if known is None or name in known else (name, "data")
+        words = _words_of(name, value)
+        found[name] = words if name in NAMING or known is None or name in known else (*words, "data")
     read = _PATH_READS.get(exchange.operation.name)
     if read is not None and read_id(exchange.path.get("id", "")) is None:
         found["id"] = (read,)
     return {**found, **{name: (name,) for name in exchange.path if name != "id"}}
+
+
+def _words_of(name: str, value: Any) -> tuple[str, ...]:
+    """Return the words for fields that a parameter names: its own name, or its values."""
+    return _words(value) if name in NAMING else (name,)
 
 
 def _words(value: Any) -> tuple[str, ...]:

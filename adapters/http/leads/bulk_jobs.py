@@ -23,6 +23,7 @@ from adapters.http.exchange.writes import claim_key
 from adapters.http.leads.bulk_runner import BULK
 from adapters.http.leads.job_requests import BARE, LIST_PARAMETERS, own_jobs_of, too_many_open
 from adapters.http.leads.leads import FILTER_PARAMETERS, read_filter
+from adapters.http.leads.sent_queries import add_faults, read_query, select_known
 from adapters.http.schema.inputs import BOOLEAN, ID, PARAMETERS, choice, text, whole
 from adapters.http.schema.shapes import many_of, one_of
 from adapters.reads.ports import (
@@ -34,9 +35,7 @@ from adapters.reads.ports import (
     Row,
     TooManyJobsError,
 )
-from engine.account.did_you_mean import did_you_mean
-from engine.submission.fields import TEXT_LENGTH_MAX, FieldError
-from engine.submission.reading import json_object
+from engine.submission.fields import TEXT_LENGTH_MAX
 from engine.views.lead_bulk_job import (
     ACTIONS,
     LEAD_BULK_JOB_COLUMNS,
@@ -160,7 +159,7 @@ def _new_job(exchange: Exchange, parameters: Parameters) -> NewLeadBulkJob:
         description=parameters.text("description"),
         action=action or "",
         move_to_another_schedule_id=schedule_id,
-        filter=_given_filter(exchange.fields.get("filter")) or {},
+        filter=read_query(exchange.fields.get("filter")) or {},
         key_id=exchange.key.key_id,
         user_email=exchange.key.user_email,
         address=exchange.address,
@@ -168,29 +167,15 @@ def _new_job(exchange: Exchange, parameters: Parameters) -> NewLeadBulkJob:
     )
 
 
-def _given_filter(value: Any) -> Mapping[str, Any] | None:
-    """Return the filter as it was sent, which a form may send as JSON; None if it is no object."""
-    if isinstance(value, str):
-        try:
-            value = json_object(value)
-        except FieldError:
-            return None
-    return value if isinstance(value, Mapping) else None
-
-
 def _filter(exchange: Exchange, parameters: Parameters) -> LeadFilter:
     """Read which leads a job is for; faults are added to the parameters."""
-    given = _given_filter(exchange.fields.get("filter"))
+    given = read_query(exchange.fields.get("filter"))
     if not given:
         parameters.refuse("filter", 'must be an object that names the leads, such as {"schedule_id": 70002}')
         return LeadFilter()
-    for name in given.keys() - FILTERS.keys():
-        parameters.refuse("filter", f"has {str(name)[:100]}, by which leads are not listed{did_you_mean(name, FILTERS)}")
-    inner = Parameters({name: value for name, value in given.items() if name in FILTERS})
+    inner = select_known(parameters, "filter", given, FILTERS)
     wanted = read_filter(exchange, inner)
-    for name, sentences in inner.errors.items():
-        for sentence in sentences:
-            parameters.refuse("filter", f"has {name}, which {sentence}")
+    add_faults(parameters, "filter", inner.errors)
     if wanted == LeadFilter() and "filter" not in parameters.errors:
         parameters.refuse("filter", "names no leads: each of its fields is blank")
     return wanted

@@ -36,6 +36,7 @@ from adapters.postgres.heartbeats import PostgresHeartbeats
 from adapters.postgres.idempotency import PostgresIdempotencyKeys
 from adapters.postgres.lead_bulk_jobs import PostgresLeadBulkJobs
 from adapters.postgres.lead_imports import PostgresLeadImports
+from adapters.postgres.lead_views import PostgresLeadViews
 from adapters.postgres.migrate import migrate
 from adapters.postgres.operators import PostgresOperators
 from adapters.postgres.pool import open_pool
@@ -153,6 +154,7 @@ class Town:
         self.companies = 0
         self.users: dict[int, tuple[str, dict[str, str]]] = {}
         self.own_key = 0
+        self.own_view = 0
         self.invitation = ""
         self.outage = Outage()
         self.pool: Any = None
@@ -243,6 +245,7 @@ async def deployed(dsn: str, http_settings: HttpSettings) -> AsyncIterator[Town]
             webhook_logs=PostgresWebhookLogReads(pool),
             bulk_jobs=PostgresLeadBulkJobs(pool),
             imports=PostgresLeadImports(pool),
+            lead_views=PostgresLeadViews(pool),
             providers=ProviderServices(
                 connections=Connections(
                     http=vendors, deployment_secret=SECRET_KEY, public_url=http_settings.public_url, now=wall_now

@@ -190,3 +190,46 @@ async def test_a_column_that_a_team_hides_is_not_offered(town: Any, company: Any
     assert 'name="columns" value="status"' in page.text
     refused = await browser.get("/console/leads?columns=email,status")
     assert "<th" not in refused.text
+
+
+async def test_a_view_is_saved_opened_replaced_and_deleted(town: Any, company: Any) -> None:
+    browser = await visitor(town, company, permissions=READER)
+    page = await browser.get("/console/leads?status=scheduled&columns=status&columns=created_at&page=1")
+    assert "Save this view" in page.text
+    assert 'name="page"' not in page.text
+    shown = {"status": "scheduled", "columns": "status,created_at"}
+    here = "/console/leads?columns=status%2Ccreated_at&status=scheduled"
+    saved = await browser.post("/console/leads/views", {**shown, "view_name": "Due <b> & more"})
+    assert (saved.status_code, saved.headers["location"]) == (303, here)
+    page = await browser.get(saved.headers["location"])
+    assert ' aria-current="true">Due &lt;b&gt; &amp; more</a>' in page.text
+    page = await browser.get("/console/leads?columns=status&columns=created_at&status=scheduled")
+    assert ' aria-current="true">Due' in page.text, "the same list in other words"
+    rows = await browser.get("/console/leads/rows?status=opt_out", headers=PART)
+    assert "Due &lt;b&gt;" in rows.text
+    assert 'aria-current="true"' not in rows.text, "what is typed is no longer that view"
+    (view_id,) = re.findall(r'name="view_id" value="(\d+)"', page.text)
+    deleted = await browser.post("/console/leads/views/delete", {**shown, "view_id": view_id})
+    assert (deleted.status_code, deleted.headers["location"]) == (303, here)
+    assert "Saved views" not in (await browser.get("/console/leads")).text
+
+
+async def test_a_view_that_may_not_be_saved_or_shown_says_why(town: Any, company: Any, other: Any) -> None:
+    browser = await visitor(town, company, permissions=READER)
+    refused = await browser.post("/console/leads/views", {"status": "scheduled", "view_name": "n" * 61})
+    assert refused.status_code == 422
+    assert "must have at most 60 characters" in refused.text
+    assert f'value="{"n" * 61}"' in refused.text, "what was typed is kept"
+    assert (await browser.post("/console/leads/views", {"email": "a@b.org", "view_name": "By mail"})).status_code == 303
+    (team,) = (await company.send("GET", "/api/v1/access_control_lists")).json()["access_control_lists"]
+    hides = {"permissions": {"lead": {"actions": ["read"], "fields": {"email": "none"}}}}
+    assert (await company.send("PUT", f"/api/v1/access_control_lists/{team['id']}", json=hides)).status_code == 200
+    page = await browser.get("/console/leads")
+    assert "The list refuses this view now: email names what the teams of ada@example.com hide: email." in page.text
+    opened = await browser.get("/console/leads?email=a%40b.org")
+    assert 'role="alert"' in opened.text
+    assert "Delete the view By mail" in opened.text, "and it can be deleted from there"
+    stranger = await visitor(town, other, permissions=READER)
+    (view_id,) = re.findall(r'name="view_id" value="(\d+)"', page.text)
+    assert (await stranger.post("/console/leads/views/delete", {"view_id": view_id})).status_code == 404
+    assert "By mail" in (await browser.get("/console/leads")).text
