@@ -10,10 +10,11 @@ from typing import Any
 from msgspec import Struct
 
 from adapters.http.console.held_leads import HELD_BY, HeldLeads, count_held
-from adapters.http.console.today_page import LAG_MAX
+from adapters.http.console.late_leads import LATE, LATE_LEADS, NEWEST_ACTION, explain_late, find_faults
+from adapters.http.console.today_page import find_not_carried
 from adapters.http.console.visits import RECORDS_READ, ConsolePage, Visit, rows_of
 from adapters.http.exchange.exchange import Reply
-from schemas.instant import MINUTE, Instant, to_rfc3339
+from schemas.instant import HOUR, MINUTE, Instant, to_rfc3339
 
 PATH = "/console/dialling"
 
@@ -46,8 +47,11 @@ async def show(visit: Visit) -> Reply:
     asked: dict[str, tuple[str, dict[str, Any]]] = {
         "ready": ("readyz", {}),
         "calls": ("list_calls", {"created_at_from": to_rfc3339(visit.now - RECENT), "page": 1, "per_page": 1}),
+        "recent": ("report_calls", {"category": "outcome", "created_at_from": to_rfc3339(now - HOUR)}),
         "waiting": ("list_leads", {**due, "has_next_action": "true"}),
         "due": ("list_leads", {**due, "has_next_action": "true", "next_action_at_to": to_rfc3339(now)}),
+        "late": ("list_leads", {**LATE_LEADS, "next_action_at_to": to_rfc3339(now - LATE)}),
+        "acted": ("list_leads", {**NEWEST_ACTION}),
         "company": ("show_company", {}),
         "schedules": ("list_schedules", {"per_page": RECORDS_READ, "columns": "id,name,paused"}),
         "buyers": ("list_buyers", {"per_page": RECORDS_READ}),
@@ -57,22 +61,24 @@ async def show(visit: Visit) -> Reply:
     }
     answers = await asyncio.gather(*(visit.look(*question) for question in asked.values()))
     found = dict(zip(asked, answers, strict=True))
-    links = list(_links(found, held))
+    links = list(find_links(found, held, visit.now))
     return visit.page(
         "dialling.html",
         title="Nothing is dialling",
         links=links,
-        verdict=_verdict(found, links),
+        verdict=find_verdict(found, links),
         asked_at=now,
         recent_minutes=RECENT // MINUTE,
     )
 
 
-def _links(found: Mapping[str, Any], held: Mapping[str, HeldLeads]) -> Iterator[Link]:
+def find_links(found: Mapping[str, Any], held: Mapping[str, HeldLeads], now: Instant) -> Iterator[Link]:
+    """Yield the links from the processes to a call, in their order."""
+    idle = explain_late(found["late"], found["acted"], found["lags"], now)
     yield _processes(found["ready"])
     yield _roles(found["lags"])
-    yield _gateways(found["gateways"], _of("provider", held))
-    yield _leads(found["waiting"], found["due"])
+    yield _gateways(found["gateways"], find_not_carried(found["recent"]), _of("provider", held))
+    yield _leads(found["waiting"], found["due"], idle)
     yield _pauses(found, _of("pauses", held))
     yield _buyers(found["buyers"], _of("buyers", held))
     yield _numbers(found["numbers"], _of("numbers", held))
@@ -98,15 +104,14 @@ def _roles(lags: Mapping[str, Any] | None) -> Link:
     name = "Processes that decide and project"
     if lags is None:
         return Link(name=name, level="unknown", sentence="Shown to operators.")
-    late = [row for row in lags["lags"] if (row["lag"] or 0) > LAG_MAX]
-    if late:
-        sentence = "; ".join(f"{row['role']} is {row['lag']:,} records behind on {row['topic']}" for row in late)
-        return Link(name=name, level="bad", sentence=f"{sentence}. Start more of them, or look at their logs.")
-    return Link(name=name, level="good", sentence="None is far behind.")
+    faults = " ".join(find_faults(lags))
+    return Link(name=name, level="bad" if faults else "good", sentence=faults or "None is far behind.")
 
 
-def _gateways(gateways: Mapping[str, Any] | None, held: tuple[HeldLeads, ...]) -> Link:
+def _gateways(gateways: Mapping[str, Any] | None, not_carried: str, held: tuple[HeldLeads, ...]) -> Link:
     name = "Gateway and provider of calls"
+    if not_carried:
+        return Link(name=name, level="bad", sentence=not_carried, held=held)
     if gateways is None:
         level = "warn" if held else "unknown"
         return Link(name=name, level=level, sentence="Which gateways run is shown to operators.", held=held)
@@ -117,7 +122,7 @@ def _gateways(gateways: Mapping[str, Any] | None, held: tuple[HeldLeads, ...]) -
     return Link(name=name, level="warn" if held else "good", sentence=sentence, held=held)
 
 
-def _leads(waiting: Mapping[str, Any] | None, due: Mapping[str, Any] | None) -> Link:
+def _leads(waiting: Mapping[str, Any] | None, due: Mapping[str, Any] | None, idle: str) -> Link:
     name = "Leads that are due"
     if waiting is None or due is None:
         return Link(name=name, level="unknown", sentence="No team of yours shows leads.")
@@ -128,6 +133,8 @@ def _leads(waiting: Mapping[str, Any] | None, due: Mapping[str, Any] | None) -> 
             level="bad",
             sentence="No lead has a next action: there is no one to call. Send leads, or restart some.",
         )
+    if idle:
+        return Link(name=name, level="bad", sentence=idle)
     if count == 0:
         return Link(name=name, level="warn", sentence="No lead is due now.", next_at=first.get("next_action_at"))
     return Link(name=name, level="good", sentence=f"{'Over 10,000' if count is None else format(count, ',')} leads are due.")
@@ -167,7 +174,7 @@ def _numbers(numbers: Mapping[str, Any] | None, held: tuple[HeldLeads, ...]) -> 
     if not able:
         sentence = "No number can place calls. Add one under Numbers of the API, or resume one."
         return Link(name="Numbers to call from", level="bad", sentence=sentence, held=held)
-    sentence = f"{len(able)} numbers can place calls."
+    sentence = "One number can place calls." if len(able) == 1 else f"{len(able)} numbers can place calls."
     return Link(name="Numbers to call from", level="warn" if held else "good", sentence=sentence, held=held)
 
 
@@ -178,11 +185,12 @@ def _codes(name: str, fine: str, held: tuple[HeldLeads, ...]) -> Link:
     return Link(name=name, level="warn", sentence=f"{most.sentence}.", held=held)
 
 
-def _verdict(found: Mapping[str, Any], links: list[Link]) -> tuple[str, str]:
+def find_verdict(found: Mapping[str, Any], links: list[Link]) -> tuple[str, str]:
     """Return in one sentence which link holds, and how bad that is."""
     holding = next((link for link in links if link.level == "bad"), None)
     calls = found["calls"]
-    is_dialling = calls is not None and calls["metadata"].get("total_count") != 0
+    is_placing = calls is not None and calls["metadata"].get("total_count") != 0
+    is_dialling = is_placing and not find_not_carried(found["recent"])
     if holding is not None:
         also = " Calls still began in the last minutes." if is_dialling else ""
         return "bad", f"{holding.name}: {holding.sentence}{also}"

@@ -11,6 +11,7 @@ from typing import Any
 from msgspec import Struct
 
 from adapters.http.console.cap_bars import CapBar, bars_of
+from adapters.http.console.late_leads import LATE, LATE_LEADS, NEWEST_ACTION, explain_late, find_faults
 from adapters.http.console.rendering import instant_of, show_span
 from adapters.http.console.visits import RECORDS_READ, ConsolePage, Visit, count_of, rows_of
 from adapters.http.exchange.exchange import Reply
@@ -20,12 +21,6 @@ from schemas.instant import DAY, HOUR, MINUTE, SECOND, Instant, to_rfc3339
 PATH = "/console"
 PART = f"{PATH}/today"
 
-LATE = 5 * MINUTE
-"""After this a due action is late: a call that is due at once goes out within seconds where nothing holds it."""
-
-LAG_MAX = 1_000
-"""Records behind which a role is reported: some ten seconds of work at full load."""
-
 NOT_CARRIED = frozenset({"not_placed", "congestion"})
 """Outcomes that say that no telephone rang: the provider, the account with it or its network is at fault."""
 
@@ -34,11 +29,6 @@ NOT_CARRIED_SHARE, NOT_CARRIED_LEAST = 0.5, 5
 
 OPT_OUT_SHARE, OPT_OUTS_LEAST = 0.1, 10
 """Of the leads of a day, a tenth, and ten at least. Carriers look at senders whose texts a few per cent answer with STOP."""
-
-OWNERLESS = frozenset({"gateway", "deliverer"})
-"""Roles whose processes share no group of the broker, or of which a deployment may have none."""
-
-PROJECTOR = "projector"
 
 CAPS_SHOWN = 6
 CHANGES_SHOWN = 8
@@ -67,19 +57,14 @@ async def show_part(visit: Visit) -> Reply:
 async def _found(visit: Visit) -> dict[str, Any]:
     """Return all that the page shows; None stands for what the visitor's teams do not grant."""
     now = Instant(visit.now // MINUTE * MINUTE)  # by the minute, so that open pages ask the same
-    due = {
-        "has_next_action": "true",
-        "order": "next_action_at",
-        "order_dir": "asc",
-        "per_page": 1,
-        "serializer": "lead_grid",
-    }
+    due = LATE_LEADS
     one = {"page": 1, "per_page": 1}
     hour_ago, day_ago = to_rfc3339(now - HOUR), to_rfc3339(now - DAY)
     questions: dict[str, tuple[str, dict[str, Any]]] = {
         "due": ("list_leads", {**due, "next_action_at_to": to_rfc3339(now)}),
         "late": ("list_leads", {**due, "next_action_at_to": to_rfc3339(now - LATE)}),
-        "waiting": ("list_leads", due),
+        "waiting": ("list_leads", {**due}),
+        "acted": ("list_leads", {**NEWEST_ACTION}),
         "submitted": ("list_leads", {**one, "created_at_from": hour_ago, "serializer": "lead_grid"}),
         "live": ("list_live_calls", {"per_page": 1, "page": 1}),
         "calls": ("list_calls", {**one, "created_at_from": hour_ago}),
@@ -130,6 +115,8 @@ def find_alarms(found: Mapping[str, Any], caps: list[CapBar], now: Instant) -> I
     company = found["own_company"]
     if company is not None and company["company"].get("paused"):
         yield Alarm("bad", "The company is paused: no lead of it is called, texted or mailed.")
+    if sentence := explain_late(found["late"], found["acted"], found["lags"], now):
+        yield Alarm("bad", sentence)
     late = count_of(found["late"])
     if late:
         minutes = LATE // MINUTE
@@ -177,14 +164,8 @@ def _of_records(found: Mapping[str, Any], caps: list[CapBar]) -> Iterator[Alarm]
 
 def _of_outcomes(found: Mapping[str, Any]) -> Iterator[Alarm]:
     """Yield whether calls reach no telephone, and whether many people opt out."""
-    calls = _counts_of(found["recent"], "calls_count")
-    failed = sum(calls[outcome] for outcome in NOT_CARRIED)
-    if failed >= NOT_CARRIED_LEAST and failed >= NOT_CARRIED_SHARE * calls.total():
-        yield Alarm(
-            "bad",
-            f"{failed:,} of {calls.total():,} calls of the last hour reached no telephone: "
-            "the provider, or the account with it, does not carry them.",
-        )
+    if sentence := find_not_carried(found["recent"]):
+        yield Alarm("bad", sentence)
     leads = _counts_of(found["statuses"], "leads_count")
     if leads["opt_out"] >= OPT_OUTS_LEAST and leads["opt_out"] >= OPT_OUT_SHARE * leads.total():
         yield Alarm(
@@ -192,6 +173,18 @@ def _of_outcomes(found: Mapping[str, Any]) -> Iterator[Alarm]:
             f"{leads['opt_out']:,} of {leads.total():,} leads of the last 24 hours have opted out. "
             "Pause what contacts them, and look at its texts and where they come from.",
         )
+
+
+def find_not_carried(recent: Mapping[str, Any] | None) -> str:
+    """Return that calls reach no telephone, by the report of the last hour; empty where most do."""
+    calls = _counts_of(recent, "calls_count")
+    failed = sum(calls[outcome] for outcome in NOT_CARRIED)
+    if failed < NOT_CARRIED_LEAST or failed < NOT_CARRIED_SHARE * calls.total():
+        return ""
+    return (
+        f"{failed:,} of {calls.total():,} calls of the last hour reached no telephone: "
+        "the provider, or the account with it, does not carry them."
+    )
 
 
 def _of_processes(found: Mapping[str, Any]) -> Iterator[Alarm]:
@@ -202,16 +195,8 @@ def _of_processes(found: Mapping[str, Any]) -> Iterator[Alarm]:
         yield Alarm(
             "bad", f"No gateway for the channel {channel} runs any more: nothing is sent there. Start `leadclock gateway`."
         )
-    lags = () if found["lags"] is None else found["lags"]["lags"]
-    has_owners = found["lags"] is not None and "owner" not in found["lags"].get("not_known_here", {})
-    for row in lags:
-        lag, role = row.get("lag") or 0, row["role"].partition(".")[0]  # `intake.bulk` is a part of intake
-        if has_owners and lag and not row["members"] and role not in OWNERLESS:
-            waits = f"{lag:,} records of {row['topic']} wait"
-            old = "what these pages show is old, " if role == PROJECTOR else ""
-            yield Alarm("bad", f"No {role} runs: {old}{waits}. Start `leadclock {role}`.")
-        elif lag > LAG_MAX:
-            yield Alarm("bad", f"The {row['role']} role is {lag:,} records behind on {row['topic']}.")
+    for sentence in find_faults(found["lags"]):
+        yield Alarm("bad", sentence)
 
 
 def _counts_of(report: Mapping[str, Any] | None, count: str) -> Counter[str]:

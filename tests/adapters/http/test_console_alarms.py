@@ -7,7 +7,10 @@ from typing import Any
 
 import pytest
 
-from adapters.http.console.today_page import LAG_MAX, find_alarms
+from adapters.http.console.dialling_page import find_links, find_verdict
+from adapters.http.console.held_leads import HELD_BY, HeldLeads
+from adapters.http.console.late_leads import LAG_MAX
+from adapters.http.console.today_page import find_alarms
 from schemas.instant import HOUR, MINUTE, Instant, to_rfc3339
 from schemas.requests import OutcomeRecorded
 from tests.adapters.http.conftest import WAIT_SECONDS
@@ -19,7 +22,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 ALARM = re.compile(r'<div class="says (bad|warn)"><p class="any">(.*?)</p></div>', re.DOTALL)
 NOW = Instant(1_781_715_600_000)
 QUESTIONS = (
-    "late", "submitted", "schedules", "buyers", "own_company", "reviews", "recent", "statuses", "lags", "gateways",
+    "late", "acted", "submitted", "schedules", "buyers", "own_company", "reviews", "recent", "statuses", "lags", "gateways",
 )  # fmt: skip
 
 
@@ -122,6 +125,59 @@ async def test_no_projector_runs() -> None:
     (sentence,) = said(lags={"lags": [{**stopped, "role": "intake.bulk"}], "not_known_here": {}})
     assert sentence == f"No intake runs: {records}. Start `leadclock intake`."
     assert said(lags={"lags": [{**stopped, "role": "gateway.call"}], "not_known_here": {}}) == []
+
+
+async def test_a_scheduler_does_not_act_on_what_is_late() -> None:
+    late, idle = rows("leads", {"id": 1, "status_wait": None}), rows("leads")
+    scheduler = {"role": "scheduler", "topic": "contacts.requests", "members": 1, "lag": 0}
+    known = {"lags": [scheduler], "not_known_here": {}}
+    jumped = "The clock of a machine has probably jumped: nothing holds the lead that waits longest"
+    assert said(late=late, acted=idle, lags=known)[0].startswith(jumped), "the cause comes first"
+    stopped = {"lags": [{**scheduler, "members": 0}], "not_known_here": {}}
+    none_runs = "No scheduler runs: nothing that is due is carried out. Start `leadclock scheduler`."
+    assert said(late=late, acted=idle, lags=stopped)[0] == none_runs
+    assert said(late=late, acted=idle)[0].startswith("Leads wait that nothing holds: either the clock"), (
+        "a manager sees no roles"
+    )
+    ended = rows("leads", {"id": 1, "status_wait": "quiet_hours_state"})
+    assert len(said(late=ended, acted=idle, lags=known)) == 2, "closed hours end at the instant"
+    acted = rows("leads", {"id": 2, "last_action_at": to_rfc3339(NOW - MINUTE)})
+    long_ago = rows("leads", {"id": 2, "last_action_at": to_rfc3339(NOW - HOUR)})
+    assert len(said(late=late, acted=long_ago, lags=known)) == 2
+    for explained in (
+        {"late": late, "acted": acted, "lags": known},  # it has only much to do
+        {"late": rows("leads", {"id": 1, "status_wait": "buyer_cap"}), "acted": idle, "lags": known},
+        {"late": rows("leads", {"id": 1}), "acted": idle, "lags": known},  # a team may hide why it waits
+        {"late": late, "lags": known},  # or when leads were acted on
+    ):
+        assert len(said(**explained)) == 1, explained
+    behind = {"lags": [{**scheduler, "members": 0, "lag": 7}], "not_known_here": {}}
+    (_, of_role) = said(late=late, acted=idle, lags=behind)
+    assert of_role.startswith("No scheduler runs: 7 records of contacts.requests wait."), "it is said once"
+
+
+def verdict(**answers: Any) -> str:
+    """Return the first sentence of the page that asks why nothing is dialling."""
+    questions = ("calls", "recent", "waiting", "due", "late", "acted", "company", "buyers", "numbers", "lags", "gateways")
+    found = {**dict.fromkeys(questions), "ready": {}, "schedules": None, **answers}
+    held = {code: HeldLeads(code, code, 0) for codes in HELD_BY.values() for code in codes}
+    return find_verdict(found, list(find_links(found, held, NOW)))[1]
+
+
+async def test_nothing_is_dialling_since_a_process_stands_still_or_no_call_is_carried() -> None:
+    stopped = {"role": "projector", "topic": "contacts.decisions", "members": 0, "lag": 7}
+    lags = {"lags": [stopped], "not_known_here": {}}
+    assert verdict(lags=lags).startswith(
+        "Processes that decide and project: No projector runs: what these pages show is old"
+    )
+    late = rows("leads", {"id": 1, "status_wait": None, "next_action_at": to_rfc3339(NOW - HOUR)})
+    lags = {"lags": [{**stopped, "role": "scheduler", "members": 1}], "not_known_here": {}}
+    asked = {"late": late, "acted": rows("leads"), "due": late, "waiting": late, "lags": lags}
+    assert verdict(**asked).startswith("Leads that are due: The clock of a machine has probably jumped")
+    not_placed = report("calls_count", not_placed=6)
+    said_of_calls = verdict(recent=not_placed, calls=rows("calls", {"id": 1}))
+    assert said_of_calls.startswith("Gateway and provider of calls: 6 of 6 calls of the last hour reached no telephone")
+    assert "Calls still began" not in said_of_calls, "they reached nobody"
 
 
 async def test_a_gateway_has_stopped() -> None:
