@@ -21,7 +21,8 @@ from adapters.http.exchange.exchange import Reply
 from adapters.http.exchange.problems import ProblemError
 from adapters.http.leads.leads import FILTER_PARAMETERS
 from adapters.pictures.bars import BARS_MAX, Bar, Bars, draw_bars
-from adapters.pictures.heat_map import HOURS_OF_DAY, HeatMap, HeatRow, draw_heat_map
+from adapters.pictures.call_hours import DAYS, draw_calls, draw_connect_rates
+from adapters.pictures.heat_map import HeatMap, HeatRow, draw_heat_map
 from adapters.pictures.picture import Picture
 from engine.calendar.zones import day_start, local_datetime
 from engine.views.periods import LABELS
@@ -75,10 +76,6 @@ WEEKS = {"1": "1 week", "2": "2 weeks", "4": "4 weeks"}
 DEFAULT_WEEKS = "4"
 HOURS_READ = 1_000
 """Hours of one answer of the API: four weeks have 672."""
-
-DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-
-NO_CALL = "no call"
 
 
 class ReportKind(Struct, frozen=True):
@@ -156,8 +153,8 @@ async def show_hours(visit: Visit) -> Reply:
         filters=found.filters,
         is_empty=not found.calls,
         csv=f"{HOURS_CSV}?{urlencode({'weeks': found.weeks, **found.filters}, doseq=True)}",
-        rates=show_picture(partial(_draw_rates, found.calls, found.connected, visit.zone), "rates"),
-        counts=show_picture(partial(_draw_counts, found.calls, visit.zone), "calls"),
+        rates=show_picture(partial(draw_connect_rates, found.calls, found.connected, visit.zone), "rates"),
+        counts=show_picture(partial(draw_calls, found.calls, visit.zone), "calls"),
     )
 
 
@@ -374,47 +371,6 @@ def _by_weekday(stats: Iterable[Mapping[str, Any]]) -> Counter[tuple[int, int]]:
         if row["value"]:
             found[at.weekday(), at.hour] += row["value"]
     return found
-
-
-def _draw_rates(
-    calls: Counter[tuple[int, int]], connected: Counter[tuple[int, int]], zone: str, width: float, name: str
-) -> Picture:
-    rows = []
-    for day, label in enumerate(DAYS):
-        of_day = [calls[day, hour] for hour in range(24)]
-        rates = [round(100 * connected[day, hour] / of_day[hour]) if of_day[hour] else None for hour in range(24)]
-        met = sum(connected[day, hour] for hour in range(24))
-        rows.append(HeatRow(label, rates, f"{met / sum(of_day):.0%}" if sum(of_day) else "-"))
-    return draw_heat_map(
-        HeatMap(
-            title="Connected, in per cent of calls",
-            sentence=f"By the hour in which a call began, on the clock of {zone}",
-            unit="%",
-            columns=HOURS_OF_DAY,
-            rows=rows,
-            row_heading="Weekday",
-            each="",
-            absent=NO_CALL,
-            end="all",
-        ),
-        width=width,
-        name=name,
-    )
-
-
-def _draw_counts(calls: Counter[tuple[int, int]], zone: str, width: float, name: str) -> Picture:
-    return draw_heat_map(
-        HeatMap(
-            title="Calls",
-            sentence=f"By the hour in which a call began, on the clock of {zone}",
-            unit="calls",
-            columns=HOURS_OF_DAY,
-            rows=[HeatRow(label, [calls[day, hour] for hour in range(24)]) for day, label in enumerate(DAYS)],
-            row_heading="Weekday",
-        ),
-        width=width,
-        name=name,
-    )
 
 
 _NEEDS_ANY = tuple(one.operation for one in KINDS.values())

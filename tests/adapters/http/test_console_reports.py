@@ -16,12 +16,12 @@ from adapters.http.console.reports_page import (
     _by_weekday,
     _cut,
     _draw,
-    _draw_rates,
     _short,
     show_figure,
     words_of,
 )
 from adapters.pictures.bars import BARS_MAX, Bar, Bars, draw_bars
+from adapters.pictures.call_hours import draw_connect_rates
 from adapters.pictures.picture import to_inline_svg
 from adapters.pictures.style import stylesheet
 from engine.views.hidden_fields import HIDEABLE
@@ -127,7 +127,7 @@ async def test_hours_are_those_of_the_clock_of_the_keys_and_a_rate_needs_calls()
     ]
     calls = _by_weekday(stats)
     assert calls == {(0, 9): 5}
-    picture = _draw_rates(calls, _by_weekday(stats[1:2]), "America/New_York", 960, "rates")
+    picture = draw_connect_rates(calls, _by_weekday(stats[1:2]), "America/New_York", 960, "rates")
     assert picture.rows[0][10] == "20"
     assert picture.rows[0][-1] == "20%"
     assert picture.rows[1][10:] == ("",) * 15 + ("-",)

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import convert, structs
 
+from adapters.pictures.call_hours import draw_connect_rates
 from adapters.pictures.flow import draw_flow
 from adapters.pictures.flow_layout import Box, lay_out_jumps
 from adapters.pictures.forecast import draw_forecast
@@ -64,6 +65,10 @@ CALLING_HOURS: dict[str, Any] = {
 }  # fmt: skip
 """The day of 23 hours: a state that is open, one of two spans, and one that is closed."""
 
+CALLS_OF_WEEK = {(day, hour): 10 + 3 * day + hour for day in range(5) for hour in range(8, 21)}
+CONNECTED_OF_WEEK = {(day, hour): (day * 5 + hour * 7) % (count + 1) for (day, hour), count in CALLS_OF_WEEK.items()}
+"""Five days of thirteen hours, of which one hour has none connected and another all; nothing at the weekend."""
+
 ANY_TEXT = st.text(alphabet=st.characters(exclude_categories=()), max_size=80)
 
 
@@ -79,6 +84,7 @@ def pictures(width: float) -> Iterator[Picture]:
     yield draw_flow(trial.schedule, counts={"call-1": 120, "wait-1": 1310, "week": 900}, width=width)
     yield from draw_forecast(FORECAST, zone="America/New_York", width=width)
     yield draw_state_map(read_state_map(CALLING_HOURS, title="Calls allowed by law"), width=width)
+    yield draw_connect_rates(CALLS_OF_WEEK, CONNECTED_OF_WEEK, "America/New_York", width, "connect-rate")
 
 
 @pytest.mark.parametrize("wide", WIDTHS)
