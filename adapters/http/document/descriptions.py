@@ -348,15 +348,12 @@ BY_NAME: Mapping[str, str] = {
 }
 
 _OF_RECORDS: Mapping[str, str] = {
-    "list": "Returns the company's records of this type a page at a time, without deleted ones.",
-    "build": "Returns the defaults of its fields, for a form. Nothing is stored.",
-    "create": "Creates a record. Every wrong field is named in `errors`, and then nothing is stored.",
+    "list": "Returns the records of this type a page at a time, without deleted ones.",
+    "build": "Returns the defaults of its fields, for a form.",
+    "create": "Creates a record, or names every wrong field in `errors` and stores nothing.",
     "show": "Returns one record, by its internal id or uuid.",
-    "update": (
-        "Changes the fields that are sent; the others stay. With `If-Match` it is refused where somebody changed the record "
-        "meanwhile."
-    ),
-    "delete": "Lists leave the record out and new decisions do not use it. Its past stays in the audit log.",
+    "update": "Changes the fields that are sent. With `If-Match`, a change of somebody else meanwhile refuses it.",
+    "delete": "Leaves the record out of lists and new decisions. Its past stays in the audit log.",
 }
 
 

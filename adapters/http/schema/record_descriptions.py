@@ -8,7 +8,7 @@ from engine.account.groups import METRICS_OF, PERIODS
 _EVERYWHERE: Mapping[str, str] = {
     "id": "internal id",
     "legacy_id": "always null",
-    "type": "what kind of record it is",
+    "type": "its record type",
     "uuid": "accepted in paths instead of the internal id",
     "created_at": "when it was created",
     "updated_at": "when it was changed last",
@@ -18,7 +18,7 @@ _EVERYWHERE: Mapping[str, str] = {
     "routes_edit_path": "path at which it is changed",
     "company_id": "the company that it belongs to",
     "version": "1 when it is created, one more with every change",
-    "external_record_id": "its id in a system of yours: no other record of its type has it",
+    "external_record_id": "its id in a system of yours, unique within its type",
     "name": "name for people",
     "description": "notes for people",
     "lead_token": "token that submissions name; given by us",
