@@ -99,7 +99,7 @@ class ProviderContract:
         raise NotImplementedError
 
     def callbacks(self) -> Sequence[tuple[Callback, str]]:
-        """Return signed callbacks about the order `c1`, with the outcome that they say together with those before, or ""."""
+        """Return signed callbacks about one order, `c1`, as they happen, with the outcome of all up to each, or ""."""
         raise NotImplementedError
 
     def connect(self, http: ScriptedHttp) -> Connection:
