@@ -251,7 +251,7 @@ class AnswerBuilder:
     def _coming(self, action: str, next_at: Instant | None, base: Instant, reasons: Sequence[Reason], zone: str) -> str:
         nothing = self._of_then("Nothing was due", "Nothing is due", "Nothing will be due")
         if next_at is None:
-            meant = self._of_then("was meant for", "is meant for")
+            meant = self._of_then("was planned for", "is planned for")
             return f"{nothing}: {action} {meant} {self.clock(base, zone)}, but {lower_first(join_sentences(reasons))}"
         moved = f", because {lower_first(join_sentences(reasons))}" if reasons else ""
         comes = self._of_then("was planned for", "comes at", "will come at")

@@ -198,7 +198,7 @@ def test_a_step_behind_a_wait_that_ends_too_late_is_explained_with_what_it_misse
     assert verdict_and_sentence(world.why()) == (
         "not_due",
         (
-            "Nothing is due: a call (step call-1) is meant for Wed 21:00, but US federal law allows calls from 8:00 to "
+            "Nothing is due: a call (step call-1) is planned for Wed 21:00, but US federal law allows calls from 8:00 to "
             "21:00, and the schedule allows calls Mon-Fri from 9:00 to 20:00; it is 18:00 for this lead (America/New_York). "
             "It expires at Thu 2:00, before the next allowed time, Thu 9:00."
         ),
