@@ -253,7 +253,7 @@ class GatewayRole:
         files = recording_files(context.settings)
         recordings = None if files is None else PostgresRecordings(pool)
         reports = ProviderReports(requests, orders, context.clock.now, recordings)
-        downloads = self._downloads()
+        downloads = None
         tasks = [
             asyncio.create_task(work)
             for kind in kinds
@@ -263,6 +263,7 @@ class GatewayRole:
             )
         ]
         if files is not None and recordings is not None and "call" in kinds:
+            downloads = self._downloads()
             keeper = RecordingKeeper(
                 recordings, files, downloads=downloads, connections=connections, requests=requests, rules=context.rules
             )
@@ -273,7 +274,8 @@ class GatewayRole:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
-            await downloads.close()
+            if downloads is not None:
+                await downloads.close()
             await requests.close()
             await appender.close()
 
