@@ -13,7 +13,7 @@ from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 import structlog
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from adapters.observability.trace_ids import HEADER, SpanPlace, command_span_id, lead_place, parent_in, traceparent
 from adapters.settings import Settings, SettingsError
@@ -286,4 +286,4 @@ def _of_lead(sealed: Sealed, lead_id: int) -> dict[str, Any]:
 def with_parent(record: LogRecord, span: DeliverySpan) -> LogRecord:
     """Return the record of a command as one whose report names the span that carried it out."""
     headers = (*(header for header in record.headers if header[0] != HEADER), span.header)
-    return LogRecord(record.topic, record.partition, record.offset, record.key, record.value, headers, record.appended_at)
+    return structs.replace(record, headers=headers)
