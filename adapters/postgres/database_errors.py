@@ -1,17 +1,21 @@
 """How are errors of the database reported? As one sentence that says what is wrong and what to do."""
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from ssl import SSLCertVerificationError, SSLError
+from typing import TypeVar
 
 import asyncpg
 
 from adapters.database_tls import FILES, PARAMETERS, is_checked, read_tls_parameters
+from adapters.errors import StoreError
 from adapters.postgres.pool import FAILURES
 from adapters.reads.ports import ReadsTooSlowError, ReadsUnavailableError
 from adapters.settings import database_location
 from schemas.errors import DependencyError
+
+T = TypeVar("T")
 
 VARIABLE = "LEADCLOCK_POSTGRES_DSN"
 
@@ -105,3 +109,11 @@ async def convert_read_errors() -> AsyncIterator[None]:
         raise ReadsTooSlowError(str(error)) from error
     except FAILURES as error:
         raise ReadsUnavailableError(f"{type(error).__name__}: {error}") from error
+
+
+async def run_statement(statement: Awaitable[T]) -> T:
+    """Await a statement; convert errors of the database to `StoreError`."""
+    try:
+        return await statement
+    except FAILURES as error:
+        raise StoreError(f"{type(error).__name__}: {error}") from error

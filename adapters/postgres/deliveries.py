@@ -3,7 +3,7 @@
 Claims, records and posts of simultaneous deliveries share a commit (`GroupCommit`): a commit costs more than its rows.
 """
 
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from datetime import datetime
 from typing import Any
@@ -12,9 +12,10 @@ from msgspec import Struct, structs
 
 from adapters.errors import StoreError
 from adapters.gateway.ports import CommandClaim, Kind
+from adapters.postgres.database_errors import run_statement
 from adapters.postgres.group_commit import GroupCommit
 from adapters.postgres.old_rows import delete_in_steps
-from adapters.postgres.pool import FAILURES, Pool
+from adapters.postgres.pool import Pool
 from adapters.postgres.sql import Schemas, queries
 from schemas.instant import Instant, from_datetime, to_datetime
 from schemas.outcomes import GATE_OUTCOMES
@@ -75,7 +76,7 @@ class PostgresDeliveries:
 
     async def incarnation(self) -> Instant:
         """Return when this `work` schema was created."""
-        born_at = await self._run(self._pool.fetchval(self._sql["incarnation"]))
+        born_at = await run_statement(self._pool.fetchval(self._sql["incarnation"]))
         if born_at is None:
             raise StoreError("the work schema has no incarnation: run the migrations")
         return from_datetime(born_at)
@@ -98,7 +99,7 @@ class PostgresDeliveries:
     async def renew(self, claims: Mapping[str, str], *, claimant: str, lease_seconds: float) -> AbstractSet[str]:
         """Extend leases to `lease_seconds` from now; return the commands whose claim still belongs to the claimant."""
         given = list(claims), list(claims.values()), claimant, lease_seconds
-        return {row["command_id"] for row in await self._run(self._pool.fetch(self._sql["renew"], *given))}
+        return {row["command_id"] for row in await run_statement(self._pool.fetch(self._sql["renew"], *given))}
 
     async def record(self, command_id: str, *, claimant: str, claim_id: str, outcome: bytes, recorded_at: Instant) -> bool:
         """Record the outcome of a command; return False if another process has the claim."""
@@ -112,7 +113,7 @@ class PostgresDeliveries:
 
     async def release(self, command_id: str, *, claimant: str, claim_id: str) -> None:
         """Release a claim under which no provider was called."""
-        await self._run(self._pool.execute(self._sql["release"], command_id, claimant, claim_id))
+        await run_statement(self._pool.execute(self._sql["release"], command_id, claimant, claim_id))
 
     async def mark_posted(self, command_id: str, *, posted_at: Instant) -> None:
         """Store that the recorded outcome is on `contacts.requests`."""
@@ -120,12 +121,12 @@ class PostgresDeliveries:
 
     async def progress(self, topic: str, topic_id: str, partition: int) -> int | None:
         """Return the offset before which every command is finished."""
-        offset = await self._run(self._pool.fetchval(self._sql["progress"], topic, topic_id, partition))
+        offset = await run_statement(self._pool.fetchval(self._sql["progress"], topic, topic_id, partition))
         return None if offset is None else int(offset)
 
     async def save_progress(self, topic: str, topic_id: str, partition: int, offset: int) -> None:
         """Save that every command before `offset` is finished."""
-        await self._run(self._pool.execute(self._sql["save_progress"], topic, topic_id, partition, offset))
+        await run_statement(self._pool.execute(self._sql["save_progress"], topic, topic_id, partition, offset))
 
     async def forget(self, before: Instant) -> int:
         """Delete claims made before an instant, in small steps, and return how many.
@@ -133,35 +134,29 @@ class PostgresDeliveries:
         `before` must be older than the retention of the commands topics, or a command could be carried out twice.
         """
         return await delete_in_steps(
-            lambda: self._run(self._pool.execute(self._sql["forget"], to_datetime(before), FORGET_ROWS)),
+            lambda: run_statement(self._pool.execute(self._sql["forget"], to_datetime(before), FORGET_ROWS)),
             FORGET_ROWS,
             statements_max=FORGET_STATEMENTS_MAX,
         )
 
     async def _claim(self, group: Sequence[_ClaimRow]) -> list[CommandClaim]:
-        rows = await self._run(self._pool.fetch(self._sql["claim"], *_columns(group)))
+        rows = await run_statement(self._pool.fetch(self._sql["claim"], *_columns(group)))
         got = {row["command_id"]: CommandClaim(state="taken_over" if row["taken_over"] else "fresh") for row in rows}
         left = [asked for asked in group if asked.command_id not in got]
         if left:
             columns = [[getattr(asked, name) for asked in left] for name in ("command_id", "company_id", "claimant")]
-            rows = await self._run(self._pool.fetch(self._sql["find"], *columns))
+            rows = await run_statement(self._pool.fetch(self._sql["find"], *columns))
             got |= {row["command_id"]: _claim_of_row(row) for row in rows}
         return [got.get(asked.command_id, _HELD) for asked in group]
 
     async def _record(self, group: Sequence[_OutcomeRow]) -> list[bool]:
-        rows = await self._run(self._pool.fetch(self._sql["record"], *_columns(group)))
+        rows = await run_statement(self._pool.fetch(self._sql["record"], *_columns(group)))
         recorded = {row["command_id"] for row in rows}
         return [said.command_id in recorded for said in group]
 
     async def _mark_posted(self, group: Sequence[_PostedRow]) -> list[None]:
-        await self._run(self._pool.execute(self._sql["mark_posted"], *_columns(group)))
+        await run_statement(self._pool.execute(self._sql["mark_posted"], *_columns(group)))
         return [None] * len(group)
-
-    async def _run(self, asking: Awaitable[Any]) -> Any:
-        try:
-            return await asking
-        except FAILURES as error:
-            raise StoreError(f"{type(error).__name__}: {error}") from error
 
 
 def _columns(rows: Sequence[Struct]) -> list[list[Any]]:

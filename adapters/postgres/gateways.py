@@ -3,14 +3,13 @@
 Times are of the database's clock, so that the clocks of processes do not matter.
 """
 
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
-from adapters.errors import StoreError
 from adapters.gateway.ports import Kind
 from adapters.gateway.providers import ACCOUNTS, SANDBOX
-from adapters.postgres.database_errors import convert_read_errors
-from adapters.postgres.pool import FAILURES, Pool
+from adapters.postgres.database_errors import convert_read_errors, run_statement
+from adapters.postgres.pool import Pool
 from adapters.postgres.sql import Schemas, queries
 from adapters.providers.registry import installed
 from adapters.reads.ports import Serving
@@ -40,7 +39,7 @@ class PostgresGateways:
     async def renew(self, process: str, providers: Mapping[Kind, str]) -> Instant:
         """Store that a process serves these channels, and return the database's time."""
         await self._execute("renew", process, list(providers), list(providers.values()))
-        return from_datetime(await self._run(self._pool.fetchval(self._sql["time"])))
+        return from_datetime(await run_statement(self._pool.fetchval(self._sql["time"])))
 
     async def stop(self, process: str) -> None:
         """Store that a process has stopped."""
@@ -51,14 +50,7 @@ class PostgresGateways:
         await self._execute("forget", RETENTION_SECONDS)
 
     async def _execute(self, name: str, *values: object) -> None:
-        await self._run(self._pool.execute(self._sql[name], *values))
-
-    @staticmethod
-    async def _run(query: Awaitable[T]) -> T:
-        try:
-            return await query
-        except FAILURES as error:
-            raise StoreError(f"{type(error).__name__}: {error}") from error
+        await run_statement(self._pool.execute(self._sql[name], *values))
 
 
 class PostgresServing:

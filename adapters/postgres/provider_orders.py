@@ -1,15 +1,15 @@
 """Where are orders to providers stored? One row each in `work.provider_orders`; see `adapters.providers.orders`."""
 
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
 import msgspec
 
-from adapters.errors import StoreError
 from adapters.gateway.ports import DeliveryResult
+from adapters.postgres.database_errors import run_statement
 from adapters.postgres.old_rows import delete_in_steps
-from adapters.postgres.pool import FAILURES, Pool
+from adapters.postgres.pool import Pool
 from adapters.postgres.sql import Schemas, queries
 from adapters.providers.orders import StoredOrder
 from adapters.providers.ports import OrderCommand
@@ -43,23 +43,23 @@ class PostgresOrders:
     async def begin(self, command: OrderCommand, channel: ProviderChannel, configuration_id: int) -> None:
         """Store that a configuration is about to be asked."""
         values = command.command_id, command.company_id, configuration_id, channel, to_json(command)
-        await self._run(self._pool.execute(self._sql["begin"], *values, FIRST_CHECK_SECONDS[channel]))
+        await run_statement(self._pool.execute(self._sql["begin"], *values, FIRST_CHECK_SECONDS[channel]))
 
     async def placed(self, command_id: str, configuration_id: int, provider_ref: str, parts: Sequence[str] = ()) -> None:
         """Store the vendor's reference of an order, and those of its parts."""
         if parts:
             values = configuration_id, command_id, list(parts)
-            await self._run(self._pool.execute(self._sql["placed_parts"], *values))
-        await self._run(self._pool.execute(self._sql["placed"], command_id, configuration_id, provider_ref))
+            await run_statement(self._pool.execute(self._sql["placed_parts"], *values))
+        await run_statement(self._pool.execute(self._sql["placed"], command_id, configuration_id, provider_ref))
 
     async def find_part(self, company_id: int, configuration_id: int, reference: str) -> tuple[str, int] | None:
         """Return the command whose part has this reference, and the number of the part."""
-        row = await self._run(self._pool.fetchrow(self._sql["find_part"], company_id, configuration_id, reference))
+        row = await run_statement(self._pool.fetchrow(self._sql["find_part"], company_id, configuration_id, reference))
         return None if row is None else (row["command_id"], row["part"])
 
     async def find(self, company_id: int, command_id: str) -> StoredOrder | None:
         """Return an order of a company."""
-        row = await self._run(self._pool.fetchrow(self._sql["find"], company_id, command_id))
+        row = await run_statement(self._pool.fetchrow(self._sql["find"], company_id, command_id))
         return None if row is None else _order(row)
 
     async def add_facts(
@@ -74,24 +74,24 @@ class PostgresOrders:
     ) -> StoredOrder | None:
         """Add facts and return the order with them."""
         values = company_id, configuration_id, command_id, provider_ref, dict(facts), check_after_seconds
-        row = await self._run(self._pool.fetchrow(self._sql["add_facts"], *values))
+        row = await run_statement(self._pool.fetchrow(self._sql["add_facts"], *values))
         return None if row is None else _order(row)
 
     async def end(self, company_id: int, command_id: str, result: DeliveryResult) -> None:
         """Store what came of an order."""
-        await self._run(self._pool.execute(self._sql["end"], company_id, command_id, msgspec.json.encode(result)))
+        await run_statement(self._pool.execute(self._sql["end"], company_id, command_id, msgspec.json.encode(result)))
 
     async def due(self, channel: ProviderChannel, limit: int) -> Sequence[StoredOrder]:
         """Take open orders that are due for a look-up, and abandon those that nobody waits for."""
-        await self._run(self._pool.execute(self._sql["abandon"], channel, ABANDONED_AFTER[channel]))
+        await run_statement(self._pool.execute(self._sql["abandon"], channel, ABANDONED_AFTER[channel]))
         values = channel, limit, FIRST_CHECK_SECONDS[channel], CHECK_SECONDS_MAX
-        return [_order(row) for row in await self._run(self._pool.fetch(self._sql["due"], *values))]
+        return [_order(row) for row in await run_statement(self._pool.fetch(self._sql["due"], *values))]
 
     async def references(self, order: StoredOrder) -> frozenset[str]:
         """Return the references of the other orders of its configuration since it was given."""
         since = to_datetime(order.asked_at) - SKEW
         values = order.configuration_id, since, order.command.command_id
-        rows = await self._run(self._pool.fetch(self._sql["references"], *values))
+        rows = await run_statement(self._pool.fetch(self._sql["references"], *values))
         return frozenset(row["provider_ref"] for row in rows)
 
     async def forget(self, after_seconds: float) -> int:
@@ -101,16 +101,10 @@ class PostgresOrders:
 
     async def _forget(self, query: str, after_seconds: float) -> int:
         return await delete_in_steps(
-            lambda: self._run(self._pool.execute(self._sql[query], after_seconds, FORGET_ROWS)),
+            lambda: run_statement(self._pool.execute(self._sql[query], after_seconds, FORGET_ROWS)),
             FORGET_ROWS,
             statements_max=FORGET_STATEMENTS_MAX,
         )
-
-    async def _run(self, asking: Awaitable[Any]) -> Any:
-        try:
-            return await asking
-        except FAILURES as error:
-            raise StoreError(f"{type(error).__name__}: {error}") from error
 
 
 def _order(row: Mapping[str, Any]) -> StoredOrder:

@@ -1,11 +1,11 @@
 """Which recordings are there, owed, stored or to be deleted? One row each in `work.recordings`; see its port."""
 
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from adapters.errors import StoreError
+from adapters.postgres.database_errors import run_statement
 from adapters.postgres.old_rows import delete_in_steps
-from adapters.postgres.pool import FAILURES, Pool
+from adapters.postgres.pool import Pool
 from adapters.postgres.sql import Schemas, queries
 from adapters.recordings.ports import Recording
 from schemas.instant import from_datetime
@@ -28,11 +28,11 @@ class PostgresRecordings:
     ) -> None:
         """Store that a recording is to be fetched, unless it is known."""
         values = company_id, configuration_id, contact_key, call_id, recording_url
-        await self._run(self._pool.execute(self._sql["owe"], *values))
+        await run_statement(self._pool.execute(self._sql["owe"], *values))
 
     async def find(self, company_id: int, recording_url: str) -> Recording | None:
         """Return a recording of a company."""
-        row = await self._run(self._pool.fetchrow(self._sql["find"], company_id, recording_url))
+        row = await run_statement(self._pool.fetchrow(self._sql["find"], company_id, recording_url))
         return None if row is None else _recording(row)
 
     async def take_owed(self, limit: int, lease_seconds: float) -> Sequence[Recording]:
@@ -42,26 +42,26 @@ class PostgresRecordings:
     async def retry(self, recording_id: str, reason: str, after_seconds: float) -> None:
         """Store when to try again, and why."""
         values = recording_id, reason[:REASON_LENGTH_MAX], after_seconds
-        await self._run(self._pool.execute(self._sql["retry"], *values))
+        await run_statement(self._pool.execute(self._sql["retry"], *values))
 
     async def give_up(self, recording_id: str, reason: str) -> None:
         """Store that a recording is not fetched any more, and why."""
-        await self._run(self._pool.execute(self._sql["give_up"], recording_id, reason[:REASON_LENGTH_MAX]))
+        await run_statement(self._pool.execute(self._sql["give_up"], recording_id, reason[:REASON_LENGTH_MAX]))
 
     async def stored(self, recording_id: str, size: int, media_type: str) -> bool:
         """Store that the file is complete; False where it is to be deleted instead."""
-        row = await self._run(self._pool.fetchrow(self._sql["stored"], recording_id, size, media_type))
+        row = await run_statement(self._pool.fetchrow(self._sql["stored"], recording_id, size, media_type))
         return row is not None
 
     async def begin_delete(self, company_id: int, recording_url: str) -> None:
         """Store that a recording is to be deleted."""
-        await self._run(self._pool.execute(self._sql["begin_delete"], company_id, recording_url))
+        await run_statement(self._pool.execute(self._sql["begin_delete"], company_id, recording_url))
 
     async def expire(self, days: Mapping[int, int], default_days: int, limit: int) -> int:
         """Store which recordings have been kept for as long as their company says; return how many."""
         least = min((default_days, *days.values()))
         values = list(days), list(days.values()), default_days, least, limit
-        status = await self._run(self._pool.execute(self._sql["expire"], *values))
+        status = await run_statement(self._pool.execute(self._sql["expire"], *values))
         return int(str(status).rpartition(" ")[2])
 
     async def take_deletions(self, limit: int, lease_seconds: float) -> Sequence[Recording]:
@@ -70,23 +70,17 @@ class PostgresRecordings:
 
     async def deleted(self, recording_id: str) -> None:
         """Store that the file of a recording is deleted."""
-        await self._run(self._pool.execute(self._sql["deleted"], recording_id))
+        await run_statement(self._pool.execute(self._sql["deleted"], recording_id))
 
     async def forget(self, after_seconds: float) -> int:
         """Forget recordings that were deleted so long ago."""
         return await delete_in_steps(
-            lambda: self._run(self._pool.execute(self._sql["forget"], after_seconds, FORGET_ROWS)), FORGET_ROWS
+            lambda: run_statement(self._pool.execute(self._sql["forget"], after_seconds, FORGET_ROWS)), FORGET_ROWS
         )
 
     async def _take(self, state: str, limit: int, lease_seconds: float) -> Sequence[Recording]:
-        rows = await self._run(self._pool.fetch(self._sql["take"], state, limit, lease_seconds))
+        rows = await run_statement(self._pool.fetch(self._sql["take"], state, limit, lease_seconds))
         return [_recording(row) for row in rows]
-
-    async def _run(self, asking: Awaitable[Any]) -> Any:
-        try:
-            return await asking
-        except FAILURES as error:
-            raise StoreError(f"{type(error).__name__}: {error}") from error
 
 
 def _recording(row: Mapping[str, Any]) -> Recording:

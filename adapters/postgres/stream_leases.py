@@ -1,10 +1,9 @@
 """Which process listens to which vendor? One row each in `work.stream_leases`; see `adapters.providers.streams`."""
 
-from collections.abc import Awaitable, Collection
-from typing import Any
+from collections.abc import Collection
 
-from adapters.errors import StoreError
-from adapters.postgres.pool import FAILURES, Pool
+from adapters.postgres.database_errors import run_statement
+from adapters.postgres.pool import Pool
 from adapters.postgres.sql import Schemas, queries
 
 
@@ -17,15 +16,9 @@ class PostgresStreamLeases:
 
     async def hold(self, configuration_ids: Collection[int], holder: str, *, seconds: float, most: int) -> frozenset[int]:
         """Renew and take leases."""
-        rows = await self._run(self._pool.fetch(self._sql["hold"], list(configuration_ids), holder, seconds, most))
+        rows = await run_statement(self._pool.fetch(self._sql["hold"], list(configuration_ids), holder, seconds, most))
         return frozenset(row["provider_configuration_id"] for row in rows)
 
     async def release(self, configuration_id: int, holder: str) -> None:
         """Give a lease up."""
-        await self._run(self._pool.execute(self._sql["release"], configuration_id, holder))
-
-    async def _run(self, asking: Awaitable[Any]) -> Any:
-        try:
-            return await asking
-        except FAILURES as error:
-            raise StoreError(f"{type(error).__name__}: {error}") from error
+        await run_statement(self._pool.execute(self._sql["release"], configuration_id, holder))

@@ -2,17 +2,16 @@
 
 import time
 from collections import defaultdict
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from msgspec import structs
 
-from adapters.errors import StoreError
 from adapters.postgres.conditions import Statement, add_delivery_conditions
-from adapters.postgres.database_errors import convert_read_errors
+from adapters.postgres.database_errors import convert_read_errors, run_statement
 from adapters.postgres.lists import Lists
 from adapters.postgres.old_rows import delete_in_steps
-from adapters.postgres.pool import FAILURES, Pool
+from adapters.postgres.pool import Pool
 from adapters.postgres.sql import Schemas, queries
 from adapters.reads.ports import DeliveryFilter, Page, Paging, Row
 from adapters.subscriptions.ports import (
@@ -54,18 +53,18 @@ class PostgresSubscriptionStore:
 
     async def progress(self, topic: str, topic_id: str, partition: int) -> int | None:
         """Return the offset before which every event of a partition is stored."""
-        offset = await self._run(self._pool.fetchval(self._sql["progress"], topic, partition, topic_id))
+        offset = await run_statement(self._pool.fetchval(self._sql["progress"], topic, partition, topic_id))
         return None if offset is None else int(offset)
 
     async def store(self, topic: str, topic_id: str, offsets: Mapping[int, int], deliveries: Sequence[NewDelivery]) -> None:
         """Store events and the offsets behind them, all or nothing."""
         if deliveries:
             await self._count()
-        await self._run(self._store(topic, topic_id, offsets, deliveries))
+        await run_statement(self._store(topic, topic_id, offsets, deliveries))
 
     async def disabled(self) -> frozenset[int]:
         """Return the subscriptions that are not sent to any more."""
-        rows = await self._run(self._pool.fetch(self._sql["disabled"]))
+        rows = await run_statement(self._pool.fetch(self._sql["disabled"]))
         return frozenset(row["subscription_id"] for row in rows)
 
     async def claim(
@@ -74,13 +73,13 @@ class PostgresSubscriptionStore:
         """Lease deliveries that are due."""
         columns = [list(column) for column in zip(*(structs.astuple(one) for one in places), strict=True)]
         given = *columns, most, claimant, lease_seconds, HELD_BACK_SECONDS
-        rows = await self._run(self._pool.fetch(self._sql["claim"], *given))
+        rows = await run_statement(self._pool.fetch(self._sql["claim"], *given))
         return [DueDelivery(**row) for row in sorted(rows, key=lambda row: row["id"])]
 
     async def record(self, delivery_id: int, attempt: PostAttempt, *, claimant: str) -> bool:
         """Record an attempt."""
         given = delivery_id, claimant, attempt.status, attempt.detail, attempt.is_delivered
-        row = await self._run(
+        row = await run_statement(
             self._pool.fetchrow(self._sql["record"], *given, attempt.retry_in_seconds, attempt.milliseconds)
         )
         if row is None or row["delivery_failing_since"] is None:
@@ -90,11 +89,11 @@ class PostgresSubscriptionStore:
 
     async def release(self, delivery_ids: Sequence[int], *, claimant: str) -> None:
         """Give leases back under which nothing was sent."""
-        await self._run(self._pool.execute(self._sql["release"], list(delivery_ids), claimant))
+        await run_statement(self._pool.execute(self._sql["release"], list(delivery_ids), claimant))
 
     async def disable(self, subscription_id: int, reason: str) -> None:
         """Stop sending to a subscription."""
-        await self._run(self._pool.execute(self._sql["disable"], subscription_id, reason))
+        await run_statement(self._pool.execute(self._sql["disable"], subscription_id, reason))
 
     async def purge(self) -> int:
         """Delete deliveries and attempts that are old."""
@@ -102,13 +101,13 @@ class PostgresSubscriptionStore:
 
     async def _purge(self, name: str) -> int:
         return await delete_in_steps(
-            lambda: self._run(self._pool.execute(self._sql[name], RETENTION_SECONDS, PURGE_ROWS)), PURGE_ROWS
+            lambda: run_statement(self._pool.execute(self._sql[name], RETENTION_SECONDS, PURGE_ROWS)), PURGE_ROWS
         )
 
     async def _count(self) -> None:
         if time.monotonic() - self._counted_at < COUNT_SECONDS:
             return
-        rows = await self._run(self._pool.fetch(self._sql["waiting_counts"]))
+        rows = await run_statement(self._pool.fetch(self._sql["waiting_counts"]))
         self._counts = defaultdict(int, {row["subscription_id"]: row["count"] for row in rows})
         self._counted_at = time.monotonic()
 
@@ -128,12 +127,6 @@ class PostgresSubscriptionStore:
                 await connection.execute(self._sql["drop"], subscription_id, company_id, count)
             ordered = dict(sorted(offsets.items()))
             await connection.execute(self._sql["save_progress"], topic, topic_id, list(ordered), list(ordered.values()))
-
-    async def _run(self, asking: Awaitable[Any]) -> Any:
-        try:
-            return await asking
-        except FAILURES as error:
-            raise StoreError(f"{type(error).__name__}: {error}") from error
 
 
 class PostgresSubscriptionReads:

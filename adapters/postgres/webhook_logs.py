@@ -5,13 +5,12 @@ A rebuild of the projection does not touch them. They are no part of decisions: 
 
 from collections.abc import Mapping, Sequence
 
-from adapters.errors import StoreError
 from adapters.gateway.ports import WebhookAttempt
 from adapters.postgres.conditions import Statement, add_webhook_log_conditions
-from adapters.postgres.database_errors import convert_read_errors
+from adapters.postgres.database_errors import convert_read_errors, run_statement
 from adapters.postgres.lists import Lists
 from adapters.postgres.old_rows import delete_in_steps
-from adapters.postgres.pool import FAILURES, Pool
+from adapters.postgres.pool import Pool
 from adapters.postgres.sql import Schemas, queries
 from adapters.reads.ports import Page, Paging, WebhookLogFilter
 from schemas.instant import DAY, Instant, to_datetime
@@ -39,10 +38,8 @@ class PostgresWebhookLog:
         about = command.outgoing_webhook_id, command.fire_id, command.lead_id or None, command.call_id, command.step_id
         sent = command.command_id, attempt.number, attempt.method, attempt.host
         answered = attempt.status, attempt.milliseconds, attempt.is_accepted, attempt.detail.replace("\0", "\ufffd")
-        try:
-            await self._pool.execute(self._sql["add"], command.company_id, to_datetime(attempt.at), *about, *sent, *answered)
-        except FAILURES as error:
-            raise StoreError(f"{type(error).__name__}: {error}") from error
+        values = command.company_id, to_datetime(attempt.at), *about, *sent, *answered
+        await run_statement(self._pool.execute(self._sql["add"], *values))
 
     async def purge(self, now: Instant) -> int:
         """Delete old attempts and return their number."""
