@@ -1,27 +1,15 @@
 """Are bulk jobs claimed by one process at a time, counted once and purged? In a real PostgreSQL."""
 
 import asyncio
-from collections.abc import AsyncIterator
 from typing import Any
 
-import pytest
-
 from adapters.postgres.lead_bulk_jobs import RETENTION, PostgresLeadBulkJobs
-from adapters.postgres.migrate import migrate
-from adapters.postgres.pool import Pool, open_pool
+from adapters.postgres.pool import Pool
 from adapters.reads.ports import LeadBulkResult, NewLeadBulkJob, SentLead
 from schemas.instant import DAY
 from tests.adapters.gateway.world import NOON
 
 LEASE_SECONDS = 600.0
-
-
-@pytest.fixture
-async def pool(database: str) -> AsyncIterator[Pool]:
-    await migrate(database)
-    pool = await open_pool(database)
-    yield pool
-    await pool.close()
 
 
 def new(company_id: int = 1, request_id: str = "r-1") -> NewLeadBulkJob:

@@ -1,26 +1,14 @@
 """Are uploaded files handed to one process at a time, with each error stored once, and purged? In a real PostgreSQL."""
 
 import asyncio
-from collections.abc import AsyncIterator
-
-import pytest
 
 from adapters.postgres.lead_imports import RETENTION, PostgresLeadImports
-from adapters.postgres.migrate import migrate
-from adapters.postgres.pool import Pool, open_pool
+from adapters.postgres.pool import Pool
 from adapters.reads.ports import ImportPosition, LineProblem, NewLeadImport
 from schemas.instant import DAY
 from tests.adapters.gateway.world import NOON
 
 LEASE_SECONDS = 600.0
-
-
-@pytest.fixture
-async def pool(database: str) -> AsyncIterator[Pool]:
-    await migrate(database)
-    pool = await open_pool(database)
-    yield pool
-    await pool.close()
 
 
 def new(digest: str = "d1", *, company_id: int = 1, number: int = 1, dry_run: bool = False) -> NewLeadImport:

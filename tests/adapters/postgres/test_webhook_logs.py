@@ -1,25 +1,13 @@
 """Are attempts to post webhooks stored, found by company, and deleted after 30 days? In a real PostgreSQL."""
 
-from collections.abc import AsyncIterator
 from typing import Any
 
-import pytest
-
 from adapters.gateway.ports import WebhookAttempt
-from adapters.postgres.migrate import migrate
-from adapters.postgres.pool import Pool, open_pool
+from adapters.postgres.pool import Pool
 from adapters.postgres.webhook_logs import RETENTION, PostgresWebhookLog, PostgresWebhookLogReads
 from adapters.reads.ports import Paging, WebhookLogFilter
 from schemas.instant import DAY, Instant
 from tests.adapters.gateway.world import NOON, command_of
-
-
-@pytest.fixture
-async def pool(database: str) -> AsyncIterator[Pool]:
-    await migrate(database)
-    pool = await open_pool(database)
-    yield pool
-    await pool.close()
 
 
 def attempt(number: int = 1, *, at: Instant = NOON, detail: str = "no", **command: Any) -> WebhookAttempt:

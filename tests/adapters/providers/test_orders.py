@@ -1,26 +1,15 @@
 """Does a row of an order survive what two gateways, callbacks and look-ups do to it? On a real PostgreSQL."""
 
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest_asyncio
 from msgspec import structs
 
 from adapters.gateway.ports import DeliveryResult
-from adapters.postgres.migrate import migrate
-from adapters.postgres.pool import open_pool
 from adapters.postgres.provider_orders import PostgresOrders
 from adapters.providers.testing import call_command, sms_command
 
 COMPANY = 1
-
-
-@pytest_asyncio.fixture
-async def pool(database: str) -> AsyncIterator[Any]:
-    await migrate(database)
-    found = await open_pool(database)
-    yield found
-    await found.close()
 
 
 @pytest_asyncio.fixture

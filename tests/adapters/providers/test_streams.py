@@ -1,27 +1,15 @@
 """Does one gateway listen to each vendor, and does every event arrive, in order, though the API is away for a while?"""
 
 import asyncio
-from collections.abc import AsyncIterator
 from typing import Any
 
 import httpx
 import pytest
-import pytest_asyncio
 
-from adapters.postgres.migrate import migrate
-from adapters.postgres.pool import open_pool
 from adapters.postgres.stream_leases import PostgresStreamLeases
 from adapters.providers.ports import Callback, StreamedEvent
 from adapters.providers.streams import HandOver
 from tests.adapters.providers.asterisk_office import until
-
-
-@pytest_asyncio.fixture
-async def pool(database: str) -> AsyncIterator[Any]:
-    await migrate(database)
-    found = await open_pool(database)
-    yield found
-    await found.close()
 
 
 async def test_a_lease_is_one_processs_until_it_runs_out_or_is_given_up(pool: Any) -> None:

@@ -1,24 +1,13 @@
 """Does a row of a recording survive what vendors, gateways, the sweep and people do to it at once? On a real PostgreSQL."""
 
 import asyncio
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest_asyncio
 
-from adapters.postgres.migrate import migrate
-from adapters.postgres.pool import open_pool
 from adapters.postgres.recordings import PostgresRecordings
 
 URL = "https://api.vendor.example/recordings/1"
-
-
-@pytest_asyncio.fixture
-async def pool(database: str) -> AsyncIterator[Any]:
-    await migrate(database)
-    found = await open_pool(database)
-    yield found
-    await found.close()
 
 
 @pytest_asyncio.fixture

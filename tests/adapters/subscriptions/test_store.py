@@ -1,13 +1,12 @@
 """Are events stored once, sent in order, and kept within bounds? In a real PostgreSQL."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
 from adapters.errors import StoreError
-from adapters.postgres.migrate import migrate
-from adapters.postgres.pool import Pool, open_pool
+from adapters.postgres.pool import Pool
 from adapters.postgres.subscriptions import PostgresSubscriptionReads, PostgresSubscriptionStore
 from adapters.reads.ports import DeliveryFilter, Paging
 from adapters.subscriptions.ports import DeliveryPlaces, DueDelivery, NewDelivery, PostAttempt
@@ -42,14 +41,6 @@ class World:
         """Let time pass for what stands in a column."""
         text = f"UPDATE work.{table} SET {column} = {column} - {seconds} * interval '1 second'"  # noqa: S608 - our own names
         await self.pool.execute(text)
-
-
-@pytest.fixture
-async def pool(database: str) -> AsyncIterator[Pool]:
-    await migrate(database)
-    pool = await open_pool(database)
-    yield pool
-    await pool.close()
 
 
 @pytest.fixture
