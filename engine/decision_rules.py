@@ -84,6 +84,10 @@ VERSIONS: Mapping[int, Version] = {
         "are cancelled by request; a second report that an address or number does not work leaves it closed until the "
         "first one's instant; calls refer no more to recordings that are deleted; a step that leaves machines a message "
         "says which; sentences that list the types of records and their fields name those",
+        decided_by="the development version 0.1.0 at commit 9942af5",
+    ),
+    10: Version(
+        changed="sentences that list the types of records and their fields name those that were added",
         decided_by="leadclock 0.1.0",
     ),
 }

@@ -38,6 +38,9 @@ SEVENTH_RULES = FOLDER / "45df17e.jsonl.xz"
 EIGHTH_RULES = FOLDER / "be378fd.jsonl.xz"
 """Recorded at commit be378fd, which decides by version 8."""
 
+NINTH_RULES = FOLDER / "9942af5.jsonl.xz"
+"""Recorded at commit 9942af5, which decides by version 9."""
+
 
 async def log_of(path: Path, now: Callable[[], Instant]) -> EmbeddedLog:
     """Return a log in memory that holds a history and can be written on."""

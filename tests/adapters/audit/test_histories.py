@@ -36,6 +36,7 @@ from tests.histories.history import (
     FIFTH_RULES,
     FIRST_RULES,
     FOURTH_RULES,
+    NINTH_RULES,
     SECOND_RULES,
     SEVENTH_RULES,
     SIXTH_RULES,
@@ -145,6 +146,7 @@ HISTORIES = [
     (SIXTH_RULES, 6),
     (SEVENTH_RULES, 7),
     (EIGHTH_RULES, 8),
+    (NINTH_RULES, 9),
 ]
 
 
