@@ -48,12 +48,6 @@ LEAD_STATE = "coalesce(state_province, states[1])"
 LEAD_IMPORT = "(rest ->> 'lead_import_id')::bigint"
 """The import that made a lead."""
 
-CALL_IMPORT = (
-    "(SELECT (i.rest ->> 'lead_import_id')::bigint FROM {read}.leads AS i"
-    " WHERE i.company_id = calls.company_id AND i.id = calls.lead_id AND i.deleted_at IS NULL)"
-)
-"""The import that made the lead of a call."""
-
 CALLS_OF_IMPORT = (
     "lead_id = ANY (ARRAY(SELECT i.id FROM {read}.leads AS i WHERE i.company_id = $1 AND i.deleted_at IS NULL"
     " AND (i.rest ->> 'lead_import_id')::bigint = ?))"
