@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
+from adapters.http.document.areas import AREAS
 from adapters.http.document.client_document import client_document
 from adapters.http.server import serving
-from tests.clients.generators import HERE, TOOLS, generate_go, generate_python, generate_typescript, last_line, run
+from tests.clients.generators import HERE, ROOT, TOOLS, generate_go, generate_python, generate_typescript, last_line, run
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -35,6 +36,13 @@ of everything has more, that of a sender has fewer."""
 OF_A_SENDER = ("leads", "contacts", "calls")
 """Tags of the operations that a sender of leads uses."""
 
+PART = re.compile(r"^\| `tags=([a-z,]+)` \| (\d+) \|", re.MULTILINE)
+PARTS = {tags: int(files) for tags, files in PART.findall((ROOT / "deploy/docs/producers.md").read_text("utf-8"))}
+"""Tags of a part of the document -> files of its Python client at most, as the guide says."""
+
+ROUNDED = 40
+"""The guide's figures are for a reader: a new operation or two must not change them."""
+
 
 async def _names(company: Any, port: int, number: str) -> dict[str, str]:
     schedule = await company.schedule()
@@ -52,16 +60,28 @@ async def test_a_python_client_of_everything_is_generated_without_a_warning(tmp_
     _has_one_file_for_each_thing(tmp_path / "leadclock_client")
 
 
-async def test_the_python_client_of_a_sender_has_few_files_and_works(town: Any, company: Any, tmp_path: Path) -> None:
+async def test_the_python_client_of_a_sender_works(town: Any, company: Any, tmp_path: Path) -> None:
     said = await generate_python(tmp_path, OF_A_SENDER)
     assert "warning" not in said.lower(), said
-    assert len(list((tmp_path / "leadclock_client").rglob("*.py"))) <= FILES_MAX
     async with serving(town.app, host="127.0.0.1", port=0) as port:
         names = await _names(company, port, "+12125550171")
         output = await run(
             TOOLS / "python" / "bin" / "python", HERE / "use_client.py", folder=tmp_path, PYTHONPATH=str(tmp_path), **names
         )
     assert last_line(output) == EXPECTED
+
+
+async def test_the_guide_names_the_part_of_each_tag_and_that_of_a_sender() -> None:
+    assert PARTS.keys() == {*AREAS, ",".join(OF_A_SENDER)}
+    assert max(PARTS.values()) <= FILES_MAX
+
+
+@pytest.mark.parametrize("tags", PARTS)
+async def test_the_python_client_of_a_part_has_as_few_files_as_the_guide_says(tmp_path: Path, tags: str) -> None:
+    said = await generate_python(tmp_path, tags.split(","))
+    assert "warning" not in said.lower(), said
+    files = len(list((tmp_path / "leadclock_client").rglob("*.py")))
+    assert PARTS[tags] - ROUNDED <= files <= PARTS[tags]
 
 
 def _has_one_file_for_each_thing(folder: Path) -> None:

@@ -9,8 +9,8 @@ from leadclock_client.api.leads import caller_opt_out, list_leads, submit_lead, 
 from leadclock_client.models import (
     CallerOptOutFields,
     Lead,
-    LeadList,
     LeadResult,
+    LeadsList,
     Problem,
     SubmitLeadFields,
     Tokens,
@@ -34,7 +34,7 @@ fields = SubmitLeadFields(
 )
 submitted = lead_of(submit_lead.sync(client=client, body=fields, idempotency_key="python-1"))
 listed = list_leads.sync(client=client, per_page=10, columns=["id", "status"])
-assert isinstance(listed, LeadList)
+assert isinstance(listed, LeadsList)
 changed = lead_of(update_lead.sync(str(submitted.id), client=client, body=UpdateLeadFields(email="ada@example.com")))
 opted_out = lead_of(caller_opt_out.sync(number, client=client, body=CallerOptOutFields(lead_token=token)))
 refused = submit_lead.sync(client=client, body=SubmitLeadFields(lead_token=token, caller_id="nobody"))

@@ -295,36 +295,60 @@ class _Writer:
             return _response(FILE)
         answer = operation.answer or {"type": "object"}
         envelope = answer["anyOf"][0] if "anyOf" in answer else answer
-        name = self._schema_of_answer(operation, envelope)
+        schema, names = self._schema_of_answer(operation, envelope)
         etag = {"headers": ETAG} if has_etag(operation) else {}
-        content = {"application/json": {"schema": ref(name)}}
-        self._responses.setdefault(name, {"description": "Done", **etag, "content": content})
+        described = {"description": "Done", **etag, "content": {"application/json": {"schema": schema}}}
+        name = next(name for name in names if self._responses.get(name, described)["content"] == described["content"])
+        self._responses.setdefault(name, described)
         return _response(name)
 
-    def _schema_of_answer(self, operation: Operation, envelope: Schema) -> str:
-        """Share the schema of an answer and return its name, a noun: BuyerAnswer, BuyerList."""
+    def _schema_of_answer(self, operation: Operation, envelope: Schema) -> tuple[Schema, tuple[str, ...]]:
+        """Return the schema of an answer, and nouns for its name: BuyerAnswer, BuyerList."""
         if operation.name.startswith(("build_", "new_")):
-            return self._name_of(_DRAFT_ANSWER, "RecordDraftAnswer")
+            return self._named(_DRAFT_ANSWER, "RecordDraftAnswer")
         subject = _SUBJECTS.get(operation.name) or camel(operation.name.partition("_")[2])
         written = {
             name: _MEMBERS[name] if name in _MEMBERS and "$ref" not in part else self._schemas.write(part, name, subject)
             for name, part in envelope.get("properties", {}).items()
         }
-        schema = _enveloped(written, envelope)
+        names = self._names_of_answer(operation, written, subject)
+        shared = self._in_envelope_of_area(area_of(tag_of(operation)), written, envelope)
+        return (shared, names) if shared is not None else self._named(_enveloped(written, envelope), *names)
+
+    def _names_of_answer(self, operation: Operation, written: Mapping[str, Schema], subject: str) -> tuple[str, ...]:
         root, *more = [name for name in written if name not in _MEMBERS] or [""]
         is_list = written.get(root, {}).get("type") == "array"
         suffix = "List" if is_list else "Result" if more else "Answer"
-        one = singular(subject) if is_list else subject
         if operation.name in _SUBJECTS:
-            return self._name_of(schema, subject + suffix)
+            return (subject + suffix,)
+        one = singular(subject) if is_list else subject
         noun = _noun_of(written.get(root, {})) or camel(singular(root) if is_list else root) or one
         # The versions of a schedule are no list of schedules.
         names_record = is_list and noun in self._views.values() and root != tag_of(operation)
         subjects = (one, noun, camel(operation.name)) if names_record else (noun, one, camel(operation.name))
-        return self._name_of(schema, *(name + suffix for name in subjects))
+        return tuple(name + suffix for name in subjects)
 
-    def _name_of(self, schema: Schema, *names: str) -> str:
-        return str(self._schemas.share(schema, *names)["$ref"]).rpartition("/")[2]
+    def _in_envelope_of_area(self, area: str, written: Mapping[str, Schema], answer: Schema) -> Schema | None:
+        """Return an answer of one member as the envelope that its area shares, with that member required.
+
+        An envelope of its own would be a file of each client. None where the area has another member of that name.
+        """
+        found = _envelope_of(written)
+        own = [name for name in written if name not in _MEMBERS]
+        if found is None or len(own) != 1 or own[0] not in answer.get("required", ()):
+            return None
+        [root] = own
+        name = camel(area) + _SUFFIXES[found]
+        fresh = {"type": "object", "required": list(_MEMBERS), "properties": dict(_ENVELOPES[found])}
+        members = self._schemas.found.setdefault(name, fresh)["properties"]
+        if members.setdefault(root, written[root]) != written[root]:
+            return None
+        return {"allOf": [ref(name)], "required": [root]}
+
+    def _named(self, schema: Schema, *names: str) -> tuple[Schema, tuple[str, ...]]:
+        """Share the schema of an answer; the answer has its name."""
+        shared = self._schemas.share(schema, *names)
+        return shared, (str(shared["$ref"]).rpartition("/")[2],)
 
 
 def _agreed(fields: list[Schema | None]) -> Schema | None:
@@ -363,7 +387,7 @@ _MEMBERS: Mapping[str, Schema] = {
 def _enveloped(written: Mapping[str, Schema], answer: Schema) -> Schema:
     """Return the schema of an answer; what every envelope has stands in one place."""
     required = list(answer.get("required", ()))
-    envelope = next((name for name, kept in _ENVELOPES.items() if kept.items() <= written.items()), None)
+    envelope = _envelope_of(written)
     if envelope is None:
         return {"type": "object", "required": required, "properties": dict(written)}
     own = {name: part for name, part in written.items() if name not in _MEMBERS}
@@ -375,6 +399,15 @@ _ENVELOPES: Mapping[str, Mapping[str, Schema]] = {
     "Envelope": _MEMBERS,
     "ListEnvelope": {**_MEMBERS, "metadata": ref("Paging")},
 }
+
+_SUFFIXES: Mapping[str, str] = {"Envelope": "Answer", "ListEnvelope": "List"}
+"""Envelope -> how the one that an area shares is called: LeadsAnswer, LeadsList."""
+
+
+def _envelope_of(written: Mapping[str, Schema]) -> str | None:
+    """Return the name of the envelope whose members an answer has."""
+    return next((name for name, kept in _ENVELOPES.items() if kept.items() <= written.items()), None)
+
 
 _DRAFT_ANSWER: Schema = {
     "type": "object",
