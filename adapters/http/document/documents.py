@@ -23,8 +23,10 @@ from adapters.http.document.openapi import openapi
 from adapters.http.document.pages import (
     HEADERS,
     ICON_PATH,
+    INTERFACE_HEADERS,
     SCRIPT_PATH,
     STYLE_PATH,
+    TRY_SCRIPT_PATH,
     asset,
     events_page,
     guides_page,
@@ -98,7 +100,7 @@ def _encoded(media_type: str, plain: bytes) -> _Document:
 
 async def show_documentation(exchange: Exchange) -> Reply:
     """Answer with the page of the HTTP API, or with the OpenAPI document if JSON is requested."""
-    return _shown(exchange, _interface_page, _openapi)
+    return _shown(exchange, _interface_page, _openapi, INTERFACE_HEADERS)
 
 
 async def show_document(exchange: Exchange) -> Reply:
@@ -121,7 +123,7 @@ async def show_reference(exchange: Exchange) -> Reply:
 
 async def show_events(exchange: Exchange) -> Reply:
     """Answer with the page of the topics, or with the AsyncAPI document if JSON is requested."""
-    return _shown(exchange, _events_page, _asyncapi)
+    return _shown(exchange, _events_page, _asyncapi, HEADERS)
 
 
 async def show_events_document(exchange: Exchange) -> Reply:
@@ -149,7 +151,12 @@ async def show_style(exchange: Exchange) -> Reply:
 
 async def show_script(exchange: Exchange) -> Reply:
     """Answer with the script of the pages."""
-    return _script().reply(exchange, {})
+    return _script("page.js").reply(exchange, {})
+
+
+async def show_try_script(exchange: Exchange) -> Reply:
+    """Answer with the script that tries operations."""
+    return _script("try.js").reply(exchange, {})
 
 
 async def show_icon(exchange: Exchange) -> Reply:
@@ -157,9 +164,11 @@ async def show_icon(exchange: Exchange) -> Reply:
     return _icon().reply(exchange, {})
 
 
-def _shown(exchange: Exchange, page: Callable[[], _Document], document: Callable[[], _Document]) -> Reply:
+def _shown(
+    exchange: Exchange, page: Callable[[], _Document], document: Callable[[], _Document], headers: Mapping[str, str]
+) -> Reply:
     if "text/html" in exchange.request.headers.get("accept", ""):
-        return page().reply(exchange, HEADERS)
+        return page().reply(exchange, headers)
     return document().reply(exchange, {})
 
 
@@ -169,8 +178,8 @@ def _style() -> _Document:
 
 
 @cache
-def _script() -> _Document:
-    return _encoded(JAVASCRIPT, asset("page.js"))
+def _script(name: str) -> _Document:
+    return _encoded(JAVASCRIPT, asset(name))
 
 
 @cache
@@ -243,5 +252,6 @@ OPERATIONS: tuple[Operation, ...] = (
     _open("guide", f"{GUIDES_PATH}/{{name}}", "A guide", show_guide),
     _open("page_style", STYLE_PATH, "The stylesheet of the pages", show_style),
     _open("page_script", SCRIPT_PATH, "The script of the pages", show_script),
+    _open("try_script", TRY_SCRIPT_PATH, "The script that tries operations", show_try_script),
     _open("page_icon", ICON_PATH, "The icon of the pages", show_icon),
 )

@@ -1,6 +1,7 @@
 """How are API and guides shown in a browser? As pages that are rendered once and load nothing from the internet.
 
-They are complete without a script; `page.js` filters by words, fills in the address of the server, and copies.
+They are complete without a script; `page.js` filters by words, fills in the address of the server, and copies. `try.js`
+sends an operation of the API's page, with a key that its reader pastes.
 
 What they say of operations and topics comes from the OpenAPI and AsyncAPI documents, so page and document never differ.
 The `type` of a problem links to the problem catalogue.
@@ -21,6 +22,7 @@ from schemas.problems import PROBLEMS
 
 STYLE_PATH = f"{DOCUMENTATION_PATH}/page.css"
 SCRIPT_PATH = f"{DOCUMENTATION_PATH}/page.js"
+TRY_SCRIPT_PATH = f"{DOCUMENTATION_PATH}/try.js"
 ICON_PATH = f"{DOCUMENTATION_PATH}/icon.svg"
 
 HEADERS: Mapping[str, str] = {
@@ -31,6 +33,12 @@ HEADERS: Mapping[str, str] = {
     "Referrer-Policy": "no-referrer",
 }
 """Headers of a page: it runs only its own script, loads nothing from other sites, is in no frame, and sends no referrer."""
+
+INTERFACE_HEADERS: Mapping[str, str] = {
+    **HEADERS,
+    "Content-Security-Policy": f"{HEADERS['Content-Security-Policy']}; connect-src 'self'",
+}
+"""Headers of the page that tries operations: its script asks this server, and no other."""
 
 _FIND = (
     "<div class='find hide'><input id='find' type='search' placeholder='Filter: words, paths, fields' "
@@ -73,7 +81,7 @@ def interface_page(document: Document) -> bytes:
     )
     more = "<a href='#keys'>Keys</a><a href='#problems'>Problems</a><a href='#shapes'>Records and types</a>"
     menu += f"{more}<a href='{DOCUMENTATION_PATH}/events'>Topics</a><a href='{GUIDES_PATH}'>Guides</a>"
-    return _page("leadclock API 1.0", menu, body)
+    return _page("leadclock API 1.0", menu, body, scripts=(SCRIPT_PATH, TRY_SCRIPT_PATH))
 
 
 def events_page(document: Document) -> bytes:
@@ -126,7 +134,13 @@ def _schemes(document: Document) -> str:
         f"<tr><td><code>{escape(name)}</code></td><td>{escape(_scheme(one))}</td><td>{_marked(one['description'])}</td></tr>"
         for name, one in document["components"]["securitySchemes"].items()
     ]
-    return f"<h2 id='keys'>Keys</h2>{_table(('scheme', 'where', 'holds'), rows)}"
+    return f"<h2 id='keys'>Keys</h2>{_table(('scheme', 'where', 'holds'), rows)}{_TRY}"
+
+
+_TRY = (
+    "<p id='try-note' class='hide'>Open an operation and press <b>Try it</b> to send it to this server with your key. The "
+    "key stays in the memory of this page. A change is sent after you type the name of its operation.</p>"
+)
 
 
 def _scheme(scheme: Document) -> str:
@@ -155,7 +169,7 @@ def _page(title: str, menu: str, body: str, *, find: str = _FIND, scripts: Itera
 
 
 def asset(name: str) -> bytes:
-    """Return a file of the pages: `page.css` or `page.js`."""
+    """Return a file of the pages: `page.css`, `page.js` or `try.js`."""
     return files(__package__).joinpath(name).read_bytes()
 
 

@@ -101,7 +101,7 @@ async def test_every_reference_of_the_document_leads_somewhere(town: Any) -> Non
     "name",
     [
         *("openapi.json", "reference.json", "asyncapi.json", "guides/auditors", "guides", ""),
-        *("page.css", "page.js", "icon.svg"),
+        *("page.css", "page.js", "try.js", "icon.svg"),
     ],
 )
 async def test_documents_are_compressed_and_not_sent_again_to_a_client_that_has_them(town: Any, name: str) -> None:
