@@ -46,6 +46,13 @@ METRICS: Mapping[str, MetricDescription] = {
         "are no lateness.",
         "p99 below 5; minutes after an outage",
     ),
+    "leadclock_submit_to_command_seconds": MetricDescription(
+        ("scheduler",),
+        "seconds of domain time",
+        "From the instant at which the API or intake read a submission to the commit of its lead's first command. Leads "
+        "whose first step is not due at once (hours, a wait, a pause) do not count; a wait for a slot does.",
+        "p99 below 5; with buyers, as long as they are busy",
+    ),
     "leadclock_timers_pending": MetricDescription(
         DECIDERS,
         "timers",

@@ -14,6 +14,9 @@ COMMIT_SECONDS = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 
 LATENESS_SECONDS = (0.1, 0.25, 0.5, 1.0, 2.0, 5.0, 15.0, 60.0, 300.0, 900.0, 3600.0, 14_400.0, 86_400.0)
 """From "at once" to a day: after an outage, late is measured in hours."""
 
+FIRST_COMMAND_SECONDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 5.0, 15.0, 30.0, 60.0, 300.0, 900.0, 3600.0)
+"""From a decision at once, to an hour of an outage."""
+
 RESTORE_SECONDS = (0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 300.0)
 
 CONTENT_TYPE = CONTENT_TYPE_PLAIN_0_0_4
@@ -40,6 +43,12 @@ class Metrics:
         self.commit_seconds = self._histogram("commit_seconds", "One transaction", COMMIT_SECONDS, "aggregate")
         self.lateness = self._histogram(
             "lateness_seconds", "Domain time from next_action_at to the command", LATENESS_SECONDS, "kind"
+        )
+        self.first_command = self._histogram(
+            "submit_to_command_seconds",
+            "Domain time from a submission to the first command of its lead, if it was due at once",
+            FIRST_COMMAND_SECONDS,
+            "kind",
         )
         self.timers_pending = self._gauge(
             "timers_pending", "Timers set; one that moved or ended counts until its former instant", "aggregate", "partition"

@@ -4,6 +4,7 @@ from collections import Counter
 
 import structlog
 
+from adapters.observability.first_commands import FirstCommands
 from adapters.observability.metrics import Metrics
 from adapters.observability.traces import Traces
 from adapters.partitions.outbox import OutboxSender
@@ -72,6 +73,7 @@ class Observer:
     def __init__(self, role: str, topic: str, metrics: Metrics, traces: Traces | None = None) -> None:
         self._role = role
         self._traces = traces
+        self._first_commands = FirstCommands(lambda kind, seconds: metrics.first_command.labels(kind).observe(seconds))
         self._topic = topic
         self._metrics = metrics
 
@@ -94,6 +96,7 @@ class Observer:
         # Thousands of decisions in one transaction have two or three verdicts: each counter is looked up once.
         for verdict, count in Counter(sealed.decision.verdict for sealed in report.decisions).items():
             self._metrics.decisions.labels(self._role, verdict).inc(count)
+        self._first_commands.committed(report)
         for sealed in report.decisions:
             self._count(sealed, runner.partition)
         if self._traces is not None:

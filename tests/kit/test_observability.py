@@ -49,8 +49,17 @@ def targets(path: Path) -> list[str]:
     return [target["expr"] for panel in board["panels"] for target in panel["targets"]]
 
 
-QUERIES = [(alert["alert"], alert["expr"]) for alert in ALERTS] + [
-    (path.stem, query) for path in DASHBOARDS for query in targets(path)
+SERVICE_LEVELS: list[list[str]] = [
+    [cell.strip() for cell in line.strip("| ").split(" | ")]
+    for line in RUNBOOK.read_text().partition("## Service levels")[2].partition("\n## ")[0].splitlines()[6:]
+    if line
+]
+"""Rows of the runbook's table: what holds, its objective, its query and its alert."""
+
+QUERIES = [
+    *((alert["alert"], alert["expr"]) for alert in ALERTS),
+    *((path.stem, query) for path in DASHBOARDS for query in targets(path)),
+    *((level, query.strip("`")) for level, _, query, _ in SERVICE_LEVELS),
 ]
 
 
@@ -77,6 +86,14 @@ def test_every_rule_is_tried_and_has_a_runbook() -> None:
     for alert in ALERTS:
         assert alert["annotations"]["runbook_url"] == f"deploy/docs/alerts.md#{alert['alert'].lower()}"
         assert alert["labels"]["severity"] in {"critical", "warning"}
+
+
+def test_each_service_level_has_an_alert_that_fires_earlier() -> None:
+    names = {alert["alert"]: alert["expr"] for alert in ALERTS}
+    assert len(SERVICE_LEVELS) == 3
+    for level, _, query, linked in SERVICE_LEVELS:
+        of_alert = names[linked.partition("]")[0].strip("[")]
+        assert set(re.findall(r"\bleadclock_\w+", query)) == set(re.findall(r"\bleadclock_\w+", of_alert)), level
 
 
 @pytest.mark.parametrize(("where", "query"), QUERIES)

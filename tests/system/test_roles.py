@@ -187,6 +187,8 @@ async def test_what_operators_watch_is_reported_by_the_roles_as_it_is(town: Town
     emitted = sum(sum_of(found, "leadclock_commands_emitted_total") for found in schedulers)
     late = sum(sum_of(found, "leadclock_lateness_seconds_count") for found in schedulers)
     assert 0 < late <= emitted
+    at_once = sum(sum_of(found, "leadclock_submit_to_command_seconds_count") for found in schedulers)
+    assert 0 < at_once <= late
 
 
 async def test_the_operators_commands_find_everything_in_order(town: Town) -> None:

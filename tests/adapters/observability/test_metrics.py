@@ -12,6 +12,7 @@ SERIES = {
     "leadclock_commands_emitted": {"kind"},
     "leadclock_commit_seconds": {"aggregate"},
     "leadclock_lateness_seconds": {"kind"},
+    "leadclock_submit_to_command_seconds": {"kind"},
     "leadclock_timers_pending": {"aggregate", "partition"},
     "leadclock_outbox_pending": {"aggregate", "partition"},
     "leadclock_partitions_fenced": {"aggregate"},
