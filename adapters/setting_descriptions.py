@@ -13,7 +13,6 @@ EVERY = tuple(ROLES)
 IN_GROUPS = tuple(role for role in ROLES if role != "api")
 DATABASE = tuple(role for role in ROLES if role in NEEDS_DATABASE)
 SECRET = tuple(role for role in ROLES if role in NEEDS_SECRET)
-TRACED = ("scheduler", "intake", "gateway", "api")
 WRITERS = ("accounts", "scheduler", "intake", "gateway", "api")
 """The projector and the deliverer write nothing to Kafka."""
 
@@ -262,7 +261,7 @@ WEBHOOKS: Mapping[str, SettingDescription] = {
 LOGS_AND_CLOCK: Mapping[str, SettingDescription] = {
     "log_level": SettingDescription(EVERY, "warning", "Log events below this level are left out."),
     "otlp_endpoint": SettingDescription(
-        TRACED,
+        EVERY,
         "http://collector:4318",
         "Where [traces](traces.md) are sent, by OTLP over HTTP. It needs the extra `tracing`. Unset: none are made.",
         commands=("explain",),

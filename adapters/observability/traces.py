@@ -12,6 +12,7 @@ from importlib import import_module
 from threading import Thread
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import structlog
 from msgspec import Struct, structs
 
@@ -22,7 +23,8 @@ from engine.partition.ports import LogRecord
 from engine.partition.runner import CycleReport
 from schemas.commands import Command
 from schemas.contact import Lead
-from schemas.decisions import Decision
+from schemas.decisions import Cause, Decision
+from schemas.requests import ACCOUNT_REQUESTS
 
 if TYPE_CHECKING:  # of the extra `tracing`
     from opentelemetry.context import Context
@@ -35,6 +37,9 @@ INSTALL = "LEADCLOCK_OTLP_ENDPOINT is set, and the extra `tracing` is not instal
 
 LEADS_MAX = 20
 """Leads of one decision that get a span: an opt-out ends all leads of a person, who has one or two of them."""
+
+ASKED_FOR_A_LEAD = frozenset(name for name, kind in ACCOUNT_REQUESTS.items() if "lead_id" in kind.__struct_fields__)
+"""What a contact asks of its account for one lead: the facts of the answer name the company's records, not the lead."""
 
 CLOSE_SECONDS = 5.0
 """To send the last spans when a process ends: its partitions wait for nothing of it."""
@@ -84,6 +89,37 @@ class Traces:
         with self._recording(span):
             yield DeliverySpan(span)
 
+    @contextmanager
+    def event_post(
+        self, event: str, lead_id: int | None, *, company_id: int, subscription_id: int
+    ) -> Iterator["OutcomeSpan"]:
+        """Span one attempt to post an event to a subscription, below the root of its lead; yield what gets the result."""
+        about = {"leadclock.company_id": company_id, "leadclock.subscription_id": subscription_id}
+        attributes = about if lead_id is None else {**about, "leadclock.lead_id": lead_id}
+        context = self._context(None if lead_id is None else self._root(lead_id))
+        span = self._tracer.start_span(f"post {event}", context, self._api.SpanKind.CLIENT, attributes=attributes)
+        with self._recording(span):
+            yield OutcomeSpan(span)
+
+    def projected(self, topic: str, partition: int, sequences: Mapping[int, int], began_at: int) -> None:
+        """Span the write of a batch in the trace of each lead in it: lead -> its last decision that is now in the database.
+
+        `began_at` is in nanoseconds of the machine's clock. Nothing raises: the rows are written already.
+        """
+        try:
+            about = _messaging(topic) | {"messaging.destination.partition.id": str(partition)}
+            for lead_id, sequence in sequences.items():
+                root = self._root(lead_id)
+                if not root.is_sampled:
+                    continue
+                attributes = about | {"leadclock.lead_id": lead_id, "leadclock.sequence": sequence}
+                consumer = self._api.SpanKind.CONSUMER
+                self._tracer.start_span(
+                    "project lead", self._context(root), consumer, attributes=attributes, start_time=began_at
+                ).end()
+        except Exception:
+            logger.exception("traces.failed", topic=topic, partition=partition)
+
     def decided(self, topic: str, partition: int, report: CycleReport) -> None:
         """Span each decision of a transaction in the trace of each lead that it is about, with its commands.
 
@@ -97,12 +133,13 @@ class Traces:
     def _decided(self, topic: str, partition: int, report: CycleReport) -> None:
         ended_at = time.time_ns()
         span = _Interval(ended_at - int(report.commit_seconds * 1e9), ended_at)
-        headers = {record.offset: record.headers for record in report.records}
+        read = {record.offset: record for record in report.records}
         about = _messaging(topic) | {"messaging.destination.partition.id": str(partition)}
         for sealed in report.decisions:
             offset = sealed.decision.cause.offset
-            sender = None if offset is None else parent_in(headers.get(offset, ()))
-            for lead_id in _leads_of(sealed.decision):
+            record = None if offset is None else read.get(offset)
+            sender = None if record is None else parent_in(record.headers)
+            for lead_id in _leads_of(sealed.decision) or _asked_for(sealed.decision.cause, record):
                 self._decision(sealed, lead_id, span, sender, about)
 
     async def close(self) -> None:
@@ -180,20 +217,24 @@ class _Interval(Struct, frozen=True):
     ended_at: int
 
 
-class DeliverySpan:
-    """The span of one request to a provider."""
+class OutcomeSpan:
+    """A span that ends with an outcome."""
 
     def __init__(self, span: "Span") -> None:
         self._span = span
+
+    def end_as(self, outcome: str | None) -> None:
+        """Note the outcome; None where the provider reports it later."""
+        self._span.set_attribute("leadclock.outcome", outcome or "reported later")
+
+
+class DeliverySpan(OutcomeSpan):
+    """The span of one request to a provider."""
 
     @property
     def header(self) -> tuple[str, bytes]:
         """The header by which the report of the outcome names it."""
         return HEADER, traceparent(_place(self._span)).encode()
-
-    def end_as(self, outcome: str | None) -> None:
-        """Note the outcome; None where the provider reports it later."""
-        self._span.set_attribute("leadclock.outcome", outcome or "reported later")
 
 
 class GivenIds:
@@ -270,6 +311,23 @@ def _of_decision(decision: Decision) -> dict[str, Any]:
 def _leads_of(decision: Decision) -> Sequence[int]:
     found = dict.fromkeys(fact.lead_id for fact in decision.facts if fact.lead_id is not None)
     return list(found)[:LEADS_MAX]
+
+
+class _Asked(Struct, frozen=True):
+    """Of a request, the lead that it is about; a call without a lead has 0."""
+
+    lead_id: int = 0
+
+
+_ASKED = msgspec.json.Decoder(_Asked)
+
+
+def _asked_for(cause: Cause, record: LogRecord | None) -> Sequence[int]:
+    """Return the lead for which a contact asked its account."""
+    if cause.type not in ASKED_FOR_A_LEAD or record is None or record.value is None:
+        return ()
+    lead_id = _ASKED.decode(record.value).lead_id
+    return (lead_id,) if lead_id else ()
 
 
 def _of_lead(sealed: Sealed, lead_id: int) -> dict[str, Any]:

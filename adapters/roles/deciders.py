@@ -29,7 +29,7 @@ logger = structlog.get_logger(__name__)
 def scheduler(context: Context, metrics: Metrics) -> GroupRole:
     """Return the role that decides on contacts."""
     default_pack().warm(context.clock.now())
-    return _decider("scheduler", ContactAggregate(), context, metrics, adopts_rules=True, traces=context.traces)
+    return _decider("scheduler", ContactAggregate(), context, metrics, adopts_rules=True)
 
 
 def accounts(context: Context, metrics: Metrics) -> GroupRole:
@@ -37,14 +37,12 @@ def accounts(context: Context, metrics: Metrics) -> GroupRole:
     return _decider("accounts", AccountAggregate(), context, metrics, adopts_rules=False)
 
 
-def _decider(
-    name: str, aggregate: Aggregate, context: Context, metrics: Metrics, *, adopts_rules: bool, traces: Traces | None = None
-) -> GroupRole:
+def _decider(name: str, aggregate: Aggregate, context: Context, metrics: Metrics, *, adopts_rules: bool) -> GroupRole:
     folder = context.snapshot_folder
     changelog = context.names.of(aggregate.state_topic.name)
     snapshots = None if folder is None else FileSnapshots(folder, name, topic=changelog, deployment=context.deployment_id)
 
-    observer = Observer(name, context.names.of(aggregate.requests_topic.name), metrics, traces)
+    observer = Observer(name, context.names.of(aggregate.requests_topic.name), metrics, context.traces)
 
     def make_worker(partition: int, appender: Appender, _assignment: RoleAssignment) -> RunnerWorker:
         def outbox(stream: str) -> Outbox:
@@ -73,9 +71,9 @@ class Observer:
     def __init__(self, role: str, topic: str, metrics: Metrics, traces: Traces | None = None) -> None:
         self._role = role
         self._traces = traces
-        self._first_commands = FirstCommands(lambda kind, seconds: metrics.first_command.labels(kind).observe(seconds))
         self._topic = topic
         self._metrics = metrics
+        self._first_commands = FirstCommands(lambda kind, seconds: metrics.first_command.labels(kind).observe(seconds))
 
     def restored(self, runner: Runner, seconds: float) -> None:
         """Count a restore."""
@@ -96,9 +94,9 @@ class Observer:
         # Thousands of decisions in one transaction have two or three verdicts: each counter is looked up once.
         for verdict, count in Counter(sealed.decision.verdict for sealed in report.decisions).items():
             self._metrics.decisions.labels(self._role, verdict).inc(count)
-        self._first_commands.committed(report)
         for sealed in report.decisions:
             self._count(sealed, runner.partition)
+        self._first_commands.committed(report)
         if self._traces is not None:
             self._traces.decided(self._topic, runner.partition, report)
         logger.debug(

@@ -58,6 +58,7 @@ class DelivererRole:
             deployment_secret=settings.secret_key,
             domain_now=context.clock.now,
             count=lambda result: self._metrics.events_sent.labels(result).inc(),
+            traces=context.traces,
         )
         jobs = PeriodicJobs()
         jobs.add("purge events", store.purge, minutes=PURGE_MINUTES)

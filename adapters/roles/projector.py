@@ -9,6 +9,7 @@ from adapters.postgres.pool import open_pool
 from adapters.postgres.rollups import Rollups
 from adapters.projector.postgres import PostgresStore
 from adapters.projector.projector import DECISION_TOPICS, IMPRESSION_LIMITS, Projector, ProjectorLimits
+from adapters.projector.traced import TracedStore
 from adapters.roles.context import Context, describe_failure
 from adapters.roles.group_membership import GroupMembership
 from adapters.roles.periodic_jobs import PeriodicJobs
@@ -34,7 +35,7 @@ class ProjectorRole:
         pool = await open_pool(
             context.settings.postgres_dsn, size=context.settings.postgres_pool, name="leadclock projector"
         )
-        store = PostgresStore(pool)
+        store = PostgresStore(pool) if context.traces is None else TracedStore(pool, context.traces)
         decisions = self._projector(store, DECISION_TOPICS, ProjectorLimits())
         impressions = self._projector(store, (IMPRESSIONS.name,), IMPRESSION_LIMITS)
         projectors = self._projectors = (decisions, impressions)

@@ -28,6 +28,8 @@ class DueDelivery(Struct, frozen=True, kw_only=True):
     webhook_id: str
     company_id: int
     subscription_id: int
+    event: str
+    lead_id: int | None
     body: str
     tries: int
 

@@ -10,6 +10,7 @@ import time
 import uuid
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from http import HTTPStatus
 
 import httpx
@@ -19,6 +20,7 @@ from adapters.errors import StoreError
 from adapters.gateway.bodies import JSON_TYPE
 from adapters.gateway.guarded_client import REFUSED_TARGETS, GuardedClient
 from adapters.gateway.signing import keys_of_subscription, signature_headers
+from adapters.observability.traces import OutcomeSpan, Traces
 from adapters.retry import Backoff, pause
 from adapters.subscriptions.ports import DeliveryPlaces, DueDelivery, PostAttempt, SubscriptionStore
 from engine.rules import Rules
@@ -68,6 +70,7 @@ class Sender:
         deployment_secret: str,
         domain_now: Callable[[], Instant],
         count: Count = lambda _result: None,
+        traces: Traces | None = None,
         retry_delays_seconds: Sequence[float] = RETRY_DELAYS_SECONDS,
         rest_seconds_max: float = REST_SECONDS_MAX,
         poll_seconds: float = POLL_SECONDS,
@@ -78,6 +81,7 @@ class Sender:
         self._deployment_secret = deployment_secret
         self._domain_now = domain_now
         self._count = count
+        self._traces = traces
         self._retry_delays_seconds = tuple(retry_delays_seconds)
         self._rest_seconds_max = rest_seconds_max
         self._poll_seconds = poll_seconds
@@ -170,12 +174,22 @@ class Sender:
             if record is None or body is None or body.paused:
                 await self._store.release((delivery.id,), claimant=self._claimant)
                 return
-            attempt = await self._attempt(delivery, body)
+            with self._span(delivery) as span:
+                attempt = await self._attempt(delivery, body)
+                if span is not None:
+                    span.end_as(_result_of(attempt))
             self._note(delivery.subscription_id, attempt)
             is_failing = await self._store.record(delivery.id, attempt, claimant=self._claimant)
             await self._disable_if_hopeless(delivery, attempt, is_failing=is_failing)
         except StoreError as error:  # the lease ends, and the event is sent again under its id
             self.problem = str(error)
+
+    def _span(self, delivery: DueDelivery) -> AbstractContextManager[OutcomeSpan | None]:
+        if self._traces is None:
+            return nullcontext()
+        return self._traces.event_post(
+            delivery.event, delivery.lead_id, company_id=delivery.company_id, subscription_id=delivery.subscription_id
+        )
 
     async def _attempt(self, delivery: DueDelivery, body: Subscription) -> PostAttempt:
         started = time.monotonic()
@@ -218,7 +232,7 @@ class Sender:
 
     def _note(self, subscription_id: int, attempt: PostAttempt) -> None:
         """Let a receiver that fails rest, longer with each failure; count the result."""
-        self._count("delivered" if attempt.is_delivered else "failed" if attempt.retry_in_seconds is None else "retried")
+        self._count(_result_of(attempt))
         if attempt.is_delivered:
             del self._failures[subscription_id]
             self._resting_until.pop(subscription_id, None)
@@ -241,6 +255,10 @@ class Sender:
             subscription_id=delivery.subscription_id,
             reason=reason,
         )
+
+
+def _result_of(attempt: PostAttempt) -> str:
+    return "delivered" if attempt.is_delivered else "failed" if attempt.retry_in_seconds is None else "retried"
 
 
 def _live_subscriptions(rules: Rules) -> Iterator[tuple[Record, Subscription]]:

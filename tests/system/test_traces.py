@@ -1,7 +1,7 @@
-"""Is a lead's way one trace, from its sender over Kafka to the provider and back? On real processes and a real Kafka."""
+"""Is a lead's way one trace, from its sender to provider, database and subscription? On real processes and a real Kafka."""
 
-import time
-from collections.abc import Iterator
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 
 import httpx
@@ -18,14 +18,17 @@ from engine.partition.ports import Outgoing
 from schemas.envelope import Envelope, to_headers
 from schemas.topics import LEADS_INBOX
 from schemas.wire import to_json
+from tests.adapters.gateway.receiver import Receiver
 from tests.adapters.observability.otlp_receiver import OtlpReceiver, ReceivedSpan, otlp_receiver
+from tests.system.test_subscriptions import LOOPBACK, subscribe
 
 pytestmark = pytest.mark.system
 
-ROLES = ("accounts", "scheduler", "intake", "projector", "gateway", "api")
+ROLES = ("accounts", "scheduler", "intake", "projector", "gateway", "deliverer", "api")
 CLIENT = SpanPlace(0x4BF92F3577B34DA6A3CE929D0E0E4736, 0x00F067AA0BA902B7)
 PRODUCER = SpanPlace(0x5BF92F3577B34DA6A3CE929D0E0E4737, 0x10F067AA0BA902B8)
-NUMBERS = {CLIENT: "+12125550100", PRODUCER: "+13235550100"}
+CALLER = SpanPlace(0x6BF92F3577B34DA6A3CE929D0E0E4738, 0x20F067AA0BA902B9)
+NUMBERS = {CLIENT: "+12125550100", PRODUCER: "+13235550100", CALLER: "+17185550100"}
 ARRIVAL_SECONDS = 120.0
 LOOK_SECONDS = 0.2
 
@@ -44,10 +47,28 @@ def of_lead(receiver: OtlpReceiver, sender: SpanPlace) -> dict[str, ReceivedSpan
     return {span.name: span for root in roots for span in receiver.spans if span.trace_id == root.trace_id}
 
 
+@pytest.fixture
+async def hook() -> AsyncIterator[Receiver]:
+    running = Receiver("")
+    await running.start()
+    yield running
+    await running.stop()
+
+
+async def until(receiver: OtlpReceiver, holds: Callable[[], bool]) -> None:
+    """Wait until the spans that came say so."""
+    try:
+        async with asyncio.timeout(ARRIVAL_SECONDS):
+            while not holds():
+                await asyncio.sleep(LOOK_SECONDS)
+    except TimeoutError:
+        pytest.fail(str([(span.service, span.name, span.links) for span in receiver.spans]))
+
+
 async def test_a_leads_way_is_one_trace_and_explain_names_it(
-    settings: Settings, folder: Path, receiver: OtlpReceiver
+    settings: Settings, folder: Path, receiver: OtlpReceiver, hook: Receiver
 ) -> None:
-    settings = replace(settings, otlp_endpoint=receiver.endpoint)
+    settings = replace(settings, otlp_endpoint=receiver.endpoint, webhook_private_networks=(LOOPBACK,))
     deployment = ProcessGroup(folder, settings)
     deployment.environment["OTEL_BSP_SCHEDULE_DELAY"] = "200"
     try:
@@ -57,10 +78,13 @@ async def test_a_leads_way_is_one_trace_and_explain_names_it(
         await deployment.until_ready()
         company = await make_company(settings)
         lead = {"lead_token": company.tokens["text"], "time_zone": zone_at_daytime(), "first_name": "Ada"}
+        async with open_context(settings) as context:
+            await subscribe(context, f"http://127.0.0.1:{hook.port}/events")
         async with httpx.AsyncClient(base_url=deployment["api"].url, timeout=30.0) as client:
-            headers = {"traceparent": traceparent(CLIENT)}
-            answer = await client.post("/api/v1/leads", json=lead | {"caller_id": NUMBERS[CLIENT]}, headers=headers)
-            assert answer.is_success, answer.text
+            for sender, kind in ((CLIENT, "text"), (CALLER, "call")):
+                given = lead | {"caller_id": NUMBERS[sender], "lead_token": company.tokens[kind]}
+                answer = await client.post("/api/v1/leads", json=given, headers={"traceparent": traceparent(sender)})
+                assert answer.is_success, answer.text
         async with open_context(settings) as context:
             appender = await context.log.appender()
             envelope = Envelope(id="traced", type="lead.submitted", source="/test", traceparent=traceparent(PRODUCER))
@@ -69,11 +93,19 @@ async def test_a_leads_way_is_one_trace_and_explain_names_it(
             await appender.append(0, [Outgoing(inbox, b"k", body, to_headers(envelope))])
             await appender.close()
 
-        wanted = {"decide lead.submitted", "send sms", "deliver sms", "decide outcome.recorded"}
-        deadline = time.monotonic() + ARRIVAL_SECONDS
-        while not all(wanted <= of_lead(receiver, sender).keys() for sender in NUMBERS):
-            assert time.monotonic() < deadline, [(span.service, span.name, span.links) for span in receiver.spans]
-            time.sleep(LOOK_SECONDS)
+        every = {"decide lead.submitted", "decide outcome.recorded", "project lead", "post lead_created"}
+        texts, calls = every | {"send sms", "deliver sms"}, every | {"decide slot.requested", "send call", "deliver call"}
+        wanted = {CLIENT: texts, PRODUCER: texts, CALLER: calls}
+        await until(receiver, lambda: all(names <= of_lead(receiver, sender).keys() for sender, names in wanted.items()))
+
+        called = of_lead(receiver, CALLER)
+        services = {"decide slot.requested": "accounts", "project lead": "projector", "post lead_created": "deliverer"}
+        for name, service in services.items():
+            assert (called[name].service, called[name].parent_id) == (
+                f"leadclock-{service}",
+                called["decide lead.submitted"].span_id,
+            )
+        assert called["post lead_created"].attributes["leadclock.outcome"] == "delivered"
 
         for sender, first in ((CLIENT, "append lead.submitted"), (PRODUCER, "pass on lead.submitted")):
             found = of_lead(receiver, sender)

@@ -58,7 +58,7 @@ WITH due AS (
 UPDATE {work}.subscription_deliveries AS d
    SET claimant = $6, leased_until = clock_timestamp() + $7 * interval '1 second'
  WHERE d.id = ANY (ARRAY (SELECT id FROM due WHERE place <= of_company LIMIT $5))
-RETURNING d.id, d.webhook_id, d.company_id, d.subscription_id, d.body, d.tries
+RETURNING d.id, d.webhook_id, d.company_id, d.subscription_id, d.event, d.lead_id, d.body, d.tries
 
 -- record --
 -- Record an attempt, if the lease is still the claimant's. The waits grow by `tries`; without a next one the delivery ends.

@@ -4,6 +4,7 @@ import asyncio
 import subprocess
 import sys
 import threading
+import time
 from typing import Any
 
 import pytest
@@ -107,6 +108,34 @@ async def test_a_lead_has_one_trace_from_its_first_decision_to_the_outcome_and_l
     assert root.attributes["messaging.kafka.offset"] == 12
 
 
+async def test_slots_rows_and_events_are_in_the_trace_of_their_lead() -> None:
+    with otlp_receiver() as receiver:
+        traces = opened(receiver)
+        asked = LogRecord("accounts.requests", 0, 5, b"3", b'{"company_id":3,"lead_id":9}', (), EPOCH)
+        without_lead = LogRecord("accounts.requests", 0, 6, b"3", b'{"company_id":3,"lead_id":0}', (), EPOCH)
+        for type, offset in (("slot.requested", 5), ("slot.released", 6), ("record.change_requested", 5)):  # noqa: A001 - its name
+            cause = Cause(kind="request", offset=offset, type=type)
+            traces.decided("accounts.requests", 0, decided(cause, records=(asked, without_lead)))
+        traces.projected("contacts.decisions", 2, {9: 71}, time.time_ns())
+        with traces.event_post("lead_created", 9, company_id=3, subscription_id=4) as span:
+            span.end_as("delivered")
+        with traces.event_post("record_changed", None, company_id=3, subscription_id=4) as span:
+            span.end_as("retried")
+        await traces.close()
+        found = of(receiver)
+
+    root = lead_place(DEPLOYMENT, 9)
+    alone = found.pop("post record_changed")
+    assert (alone.parent_id, alone.attributes["leadclock.outcome"]) == ("", "retried")
+    assert found.keys() == {"decide slot.requested", "project lead", "post lead_created"}
+    assert {(one.trace_id, one.parent_id) for one in found.values()} == {
+        (trace_id_of(DEPLOYMENT, 9), f"{root.span_id:016x}")
+    }
+    assert {one.attributes["leadclock.lead_id"] for one in found.values()} == {9}
+    assert found["project lead"].attributes["leadclock.sequence"] == 71
+    assert found["post lead_created"].attributes["leadclock.outcome"] == "delivered"
+
+
 async def test_a_submission_goes_on_the_trace_of_its_sender() -> None:
     with otlp_receiver() as receiver:
         traces = opened(receiver)
@@ -145,12 +174,14 @@ async def test_every_process_leaves_out_the_same_leads_where_only_a_share_is_sam
             scheduler.decided("contacts.requests", 0, decided(created, Fact(type="lead.created", lead_id=lead_id)))
             with gateway.delivery(text(lead_id), "sms", "sandbox") as span:
                 span.end_as("delivered")
+            gateway.projected("contacts.decisions", 0, {lead_id: 1}, time.time_ns())
         await scheduler.close()
         await gateway.close()
         leads = {
-            name: {s.trace_id for s in receiver.spans if s.name == name} for name in ("decide lead.submitted", "deliver sms")
+            name: {s.trace_id for s in receiver.spans if s.name == name}
+            for name in ("decide lead.submitted", "deliver sms", "project lead")
         }
-    assert leads["decide lead.submitted"] == leads["deliver sms"]
+    assert leads["decide lead.submitted"] == leads["deliver sms"] == leads["project lead"]
     assert 20 < len(leads["deliver sms"]) < 80
 
 
@@ -173,6 +204,7 @@ async def test_a_fault_in_what_is_shown_stops_no_partition(monkeypatch: pytest.M
         traces = opened(receiver)
         monkeypatch.setattr(traces, "_root", None)
         traces.decided("contacts.requests", 0, decided(Cause(kind="tick"), Fact(type="lead.ended", lead_id=9)))
+        traces.projected("contacts.decisions", 0, {9: 1}, time.time_ns())
         await traces.close()
         assert receiver.spans == []
 
