@@ -7,6 +7,7 @@ import msgspec
 
 from adapters.cli.deployment import option, resolve_settings, run
 from adapters.cli.failures import report_errors
+from adapters.cli.tables import write_table
 from adapters.postgres import migrate as migrations
 from adapters.roles.context import open_context
 from adapters.roles.identity import check_before_creating, establish_database, read_database_identity
@@ -66,7 +67,7 @@ def status(data_dir: Path, as_json: bool) -> None:
     if as_json:
         click.echo(msgspec.json.encode(rows))
     else:
-        for row in rows:
-            click.echo(f"{'applied' if row.applied else 'missing':8} {row.schema}/{row.name}")
+        shown = [("applied" if row.applied else "missing", f"{row.schema}/{row.name}") for row in rows]
+        write_table(("state", "migration"), shown)
     if any(not row.applied for row in rows):
         raise click.exceptions.Exit(1)

@@ -14,6 +14,7 @@ from adapters.cli.database import open_database
 from adapters.cli.deployment import ID, option, resolve_settings, run
 from adapters.cli.failures import report_errors
 from adapters.cli.identity_check import open_checked
+from adapters.cli.tables import write_table
 from adapters.http.exchange.identity import hash_private_key, new_operator_key, new_private_key, new_public_key
 from adapters.postgres.operators import PostgresOperators
 from adapters.roles.context import open_context
@@ -77,9 +78,9 @@ def list_(company_id: int | None, operator: bool, data_dir: Path, as_json: bool)
         return
     if not rows:
         click.echo("there is no operator key" if company_id is None else f"company {company_id} has no key")
-    for row in rows:
-        revoked = f"  (revoked {row['revoked_at']})" if row.get("revoked_at") else ""
-        click.echo(f"{row['public_key']}  {row['name']}{revoked}")
+        return
+    shown = [(row["public_key"], row["name"], str(row.get("revoked_at") or "")) for row in rows]
+    write_table(("public key", "name", "revoked"), shown)
 
 
 @keys.command()

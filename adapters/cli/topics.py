@@ -10,6 +10,7 @@ import msgspec
 from adapters.cli.deployment import option, resolve_settings, run
 from adapters.cli.failures import report_errors
 from adapters.cli.identity_check import open_checked
+from adapters.cli.tables import write_table
 from adapters.kafka.acls import ACCESS, Acl, acls, apply, commands
 from adapters.kafka.topics import Drift
 from adapters.postgres.database_errors import DatabaseAwayError
@@ -137,8 +138,9 @@ def list_(data_dir: Path, as_json: bool) -> None:  # noqa: ARG001 - the options 
     if as_json:
         click.echo(msgspec.json.encode(TOPICS))
         return
-    for topic in TOPICS:
-        click.echo(f"{topic.name:20} {topic.cleanup:8} key: {topic.key:22} {topic.content}")
+    write_table(
+        ("topic", "cleanup", "key", "content"), [(topic.name, topic.cleanup, topic.key, topic.content) for topic in TOPICS]
+    )
 
 
 async def _create(settings: Settings) -> tuple[list[str], list[Drift]]:

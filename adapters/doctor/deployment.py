@@ -2,13 +2,14 @@
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from adapters.doctor.findings import Finding, failure, ok, warning
 from adapters.postgres.gateways import PostgresServing
 from adapters.postgres.pool import open_pool
 from adapters.postgres.server_facts import read_using_processes
 from adapters.providers.account_trials import accounts_with, try_account
+from adapters.providers.registry import Unusable, installed
 from adapters.reads.ports import Serving
 from adapters.roles.context import Context
 from adapters.roles.identity import IdentityError, NotPreparedError, check
@@ -25,7 +26,7 @@ PAGE = "deploy/docs/operators.md, Identity of a deployment, says which case this
 MAIL_PROVIDERS = ("smtp", "ses", "mailgun", "sendgrid")
 
 ACCOUNTS_TRIED_MAX = 20
-"""Mail accounts that are logged in to, all at once: one look must not look like an attack to a host of many companies."""
+"""Accounts of a kind that are tried, all at once: one look must not look like an attack to a host of many companies."""
 
 CAPABILITIES = {"call": "voice", "sms": "sms"}
 """Kind of a step -> what its company's numbers must be able to do."""
@@ -106,9 +107,27 @@ async def check_channels(context: Context, serving: Serving) -> list[Finding]:
 
 async def check_mail_accounts(context: Context) -> list[Finding]:
     """Log in to the companies' own mail accounts, at most `ACCOUNTS_TRIED_MAX`; no message is sent. Raises `LogError`."""
+    unsent = "let the company correct it: its e-mails are not sent"
+    return await _check_accounts(context, MAIL_PROVIDERS, "mail accounts", cure=unsent, works="take the login")
+
+
+async def check_carrier_accounts(context: Context) -> list[Finding]:
+    """Send a harmless request by the companies' accounts with carriers, at most `ACCOUNTS_TRIED_MAX`; nobody is reached.
+
+    Raises `LogError`.
+    """
+    usable = [name for name, found in installed().items() if not isinstance(found, Unusable)]
+    carriers = [name for name in usable if name not in MAIL_PROVIDERS]
+    unsent = "let the company correct it: its calls or texts are not placed"
+    return await _check_accounts(context, carriers, "carrier accounts", cure=unsent, works="answer")
+
+
+async def _check_accounts(
+    context: Context, providers: Collection[str], check_name: str, *, cure: str, works: str
+) -> list[Finding]:
     await context.rules.refresh()
     rules = context.rules.rules
-    accounts = [one for name in MAIL_PROVIDERS for one in accounts_with(rules, name) if not one.body.paused]
+    accounts = [one for name in providers for one in accounts_with(rules, name) if not one.body.paused]
     if not accounts or not context.settings.secret_key:
         return []
     http = provider_http(context)
@@ -119,15 +138,15 @@ async def check_mail_accounts(context: Context) -> list[Finding]:
         await http.close()
     findings = [
         warning(
-            "mail accounts",
+            check_name,
             f"provider configuration {one['id']} of company {one['company_id']} cannot be used: {one['said']}",
-            "let the company correct it: its e-mails are not sent",
+            cure,
         )
         for one in tried
         if not one["works"]
     ]
     count = sum(one["works"] for one in tried)
-    return [*findings, *([ok("mail accounts", f"{count} of {len(accounts)} of companies take the login")] if count else [])]
+    return [*findings, *([ok(check_name, f"{count} of {len(accounts)} of companies {works}")] if count else [])]
 
 
 async def check_numbers(context: Context) -> list[Finding]:

@@ -14,6 +14,7 @@ from adapters.doctor.broker import (
 )
 from adapters.doctor.database import check_database, check_migrations
 from adapters.doctor.deployment import (
+    check_carrier_accounts,
     check_channels,
     check_identity,
     check_mail_accounts,
@@ -126,6 +127,7 @@ def _of_context(context: Context, serving: Serving, *, has_database: bool) -> di
         "clock and broker": partial(check_broker_clock, context),
         "numbers": partial(check_numbers, context),
         "mail accounts": partial(check_mail_accounts, context),
+        "carrier accounts": partial(check_carrier_accounts, context),
     }
     if has_database:
         works["secret keys"] = partial(check_secret_keys, context)
