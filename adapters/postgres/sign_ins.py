@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from adapters.postgres.database_errors import convert_read_errors
 from adapters.postgres.pool import Pool
 from adapters.postgres.sql import Schemas, queries
-from adapters.reads.ports import SESSION_IDLE, SESSION_LONGEST, SIGN_IN_LIMITS, StoredSession, UserSession
+from adapters.reads.ports import SESSION_IDLE, SESSION_LONGEST, SIGN_IN_LIMITS, Row, StoredSession, UserSession
 from schemas.instant import SECOND, Instant, from_datetime
 
 SEEN_EVERY_SECONDS = 60.0
@@ -34,23 +34,19 @@ class PostgresSignIns:
         return StoredSession(session=session, created_at=from_datetime(created_at))
 
     async def find(self, session_id: str) -> StoredSession | None:
-        """Return a session that has not expired, and note that it is used."""
-        given = session_id, SESSION_IDLE / SECOND, SESSION_LONGEST / SECOND, SEEN_EVERY_SECONDS
-        async with convert_read_errors():
-            row = await self._pool.fetchrow(self._sql["find_session"], *given)
-        if row is None:
-            return None
-        session = UserSession(**{name: row[name] for name in UserSession.__struct_fields__})
-        return StoredSession(
-            session=session,
-            created_at=from_datetime(row["created_at"]),
-            pending_salt=row["pending_salt"],
-            is_stale=row["is_stale"],
-        )
+        """Return a session that has not expired."""
+        return (await self.find_all((session_id,))).get(session_id)
 
-    async def touch(self, session_id: str) -> None:
-        """Note that a session is used."""
-        await self._execute("touch_session", session_id)
+    async def find_all(self, session_ids: Sequence[str]) -> Mapping[str, StoredSession]:
+        """Return those of some sessions that have not expired, by id."""
+        given = list(session_ids), SESSION_IDLE / SECOND, SESSION_LONGEST / SECOND, SEEN_EVERY_SECONDS
+        async with convert_read_errors():
+            rows = await self._pool.fetch(self._sql["find_sessions"], *given)
+        return {row["id"]: _stored_session(row) for row in rows}
+
+    async def touch(self, *session_ids: str) -> None:
+        """Note that sessions are used."""
+        await self._execute("touch_sessions", list(session_ids))
 
     async def end(self, session_id: str) -> None:
         """End a session."""
@@ -100,3 +96,12 @@ class PostgresSignIns:
     async def _execute(self, name: str, *given: object) -> None:
         async with convert_read_errors():
             await self._pool.execute(self._sql[name], *given)
+
+
+def _stored_session(row: Row) -> StoredSession:
+    return StoredSession(
+        session=UserSession(**{name: row[name] for name in UserSession.__struct_fields__}),
+        created_at=from_datetime(row["created_at"]),
+        pending_salt=row["pending_salt"],
+        is_stale=row["is_stale"],
+    )

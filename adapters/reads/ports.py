@@ -905,8 +905,12 @@ class SignIns(Protocol):
         """Return a session that has not expired."""
         ...
 
-    async def touch(self, session_id: str) -> None:
-        """Note that a session is used."""
+    async def find_all(self, session_ids: Sequence[str]) -> Mapping[str, StoredSession]:
+        """Return those of some sessions that have not expired, by id, in one statement."""
+        ...
+
+    async def touch(self, *session_ids: str) -> None:
+        """Note that sessions are used."""
         ...
 
     async def end(self, session_id: str) -> None:

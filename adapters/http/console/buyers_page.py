@@ -147,7 +147,7 @@ async def _show(visit: Visit, kind: RecordType) -> Reply:
 async def _found(visit: Visit, kind: RecordType) -> dict[str, Any]:
     """Return what the page of a buyer or group shows. Raises `ApiRefusedError` where there is none."""
     reference = visit.request.path_params["record"]
-    row = (await visit.fetch(f"show_{kind}", path={"id": reference}))[kind]
+    row = (await visit.fetch_shown(f"show_{kind}", path={"id": reference}))[kind]
     one = standing_of(row, visit.now)
     return {
         "kind": kind,

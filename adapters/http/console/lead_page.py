@@ -101,13 +101,13 @@ async def act(visit: Visit) -> Reply:
 
 async def _found(visit: Visit, reference: str) -> dict[str, Any]:
     """Return what the page shows. Raises `ApiRefusedError` where there is no such lead."""
-    lead = filled((await visit.fetch("show_lead", path={"id": reference}))["lead"], LEAD_COLUMNS)
+    lead = filled((await visit.fetch_shown("show_lead", path={"id": reference}))["lead"], LEAD_COLUMNS)
     asked_at = _asked_at(visit)
     at = None if asked_at is None else to_rfc3339(asked_at)
     number = lead["caller_id"] or lead["email"]
     ask = visit.look if visit.is_part else visit.ask  # a page that follows a button shows its effect
     questions: tuple[Any, ...] = (
-        visit.fetch("list_lead_events", path={"id": reference}),
+        visit.fetch_shown("list_lead_events", path={"id": reference}),
         ask("why_lead", {"at": at} if at else {}, path={"id": reference}),
         ask("list_calls", {"lead_id": lead["id"], "per_page": CALLS_SHOWN}),
         ask("show_contact", path={"id": number}) if number else _nothing(),

@@ -73,7 +73,8 @@ async def _admit(page: ConsolePage, visit: Visit) -> None:
     company_of_host(request.headers.get("host", ""), settings.hosts)
     if page.method == "POST":
         check_origin(request, settings.public_url)
-    await _authenticate(visit)
+    # Only a page that is open already may rest on a session that was read for another one.
+    await _authenticate(visit, is_renewal=page.method == "GET" and visit.is_part)
     signed_in = {"user": visit.access, "operator": visit.operator, "either": visit.access or visit.operator, "open": True}
     if not signed_in[page.access]:
         raise ProblemError("unauthenticated", "Sign in to see this page.")
@@ -89,21 +90,21 @@ async def _admit(page: ConsolePage, visit: Visit) -> None:
     require_page(page, visit)
 
 
-async def _authenticate(visit: Visit) -> None:
+async def _authenticate(visit: Visit, *, is_renewal: bool) -> None:
     """Find who is signed in by the cookies; an ended session is as none. Raises `ReadsUnavailableError`."""
     services, request = visit.services, visit.request
     token = read_cookie(request, SESSION)
     sealed = read_cookie(request, OPERATOR)
     visit.credential = token or sealed
-    visit.access = await _user(visit, token) if token else None
+    visit.access = await _user(visit, token, is_renewal=is_renewal) if token else None
     key = unseal_operator(services.settings.secret_key, sealed) if sealed else None
-    visit.operator = await _operator(visit, key) if key is not None else None
+    visit.operator = await _operator(visit, key, is_renewal=is_renewal) if key is not None else None
 
 
-async def _user(visit: Visit, token: str) -> Access | None:
+async def _user(visit: Visit, token: str, *, is_renewal: bool) -> Access | None:
     authenticate = visit.services.authenticator.authenticate
     try:
-        found = await authenticate(f"Bearer {token}", "", address=visit.address, now=visit.now)
+        found = await authenticate(f"Bearer {token}", "", address=visit.address, now=visit.now, is_renewal=is_renewal)
     except ProblemError as error:
         if error.code == "unauthenticated":
             return None
@@ -111,9 +112,10 @@ async def _user(visit: Visit, token: str) -> Access | None:
     return found if found.session is not None else None  # a key is not for browsers
 
 
-async def _operator(visit: Visit, key: tuple[str, str]) -> OperatorAccess | None:
+async def _operator(visit: Visit, key: tuple[str, str], *, is_renewal: bool) -> OperatorAccess | None:
+    authenticate = visit.services.operator_authenticator.authenticate
     try:
-        return await visit.services.operator_authenticator.authenticate(*key, address=visit.address)
+        return await authenticate(*key, address=visit.address, is_renewal=is_renewal)
     except ProblemError as error:
         if error.code == "unauthenticated":
             return None

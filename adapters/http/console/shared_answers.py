@@ -21,7 +21,7 @@ SHARED_SECONDS = 4.0
 """How old a shared answer may be: less than the time between two questions of one page."""
 
 ANSWERS_MAX = 2_000
-"""Answers that are held; each has some KB, and the oldest is dropped first."""
+"""Answers that are held; each has some KB, a lead's 1,000 events have some hundred. The oldest is dropped first."""
 
 
 class _Shared(Struct):
@@ -39,12 +39,19 @@ class SharedAnswers:
     async def get(self, key: str, ask: Callable[[], Awaitable[ApiAnswer]]) -> ApiAnswer:
         """Return the answer of a key, asking where there is none or it is too old. Refusals are shared too."""
         held = self._held.get(key)
-        if held is None or (held.task.done() and self._monotonic() >= held.until):
+        if held is None or self._is_over(held):
             held = self._held[key] = _Shared(self._monotonic() + SHARED_SECONDS, asyncio.ensure_future(_run(ask)))
             self._held.move_to_end(key)
-            while len(self._held) > ANSWERS_MAX:
+            while len(self._held) > ANSWERS_MAX or self._is_over(next(iter(self._held.values()))):
                 self._held.popitem(last=False)
         return await asyncio.shield(held.task)  # a visitor who leaves must not end it for the others
+
+    def _is_over(self, held: _Shared) -> bool:
+        return held.task.done() and self._monotonic() >= held.until
+
+    def __len__(self) -> int:
+        """Return how many answers are held."""
+        return len(self._held)
 
 
 async def _run(ask: Callable[[], Awaitable[ApiAnswer]]) -> ApiAnswer:

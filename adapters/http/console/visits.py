@@ -157,12 +157,26 @@ class Visit:
         """
         if not self.may(name):
             return None
-        sender, given = self._sender_of(name), fields or {}
-        host = self.request.headers.get("host", "")
-        key = sharing_key(name, {**given, **(path or {})}, sender, host=host, zone=self.zone)
-        self._calls.note(name, path or {}, given)
-        answer = await self._shared.get(key, partial(self._ask, name, given, path))
+        answer = await self._share(name, fields or {}, path)
         return None if answer.is_refused else answer.content
+
+    async def fetch_shown(self, name: str, fields: Fields | None = None, *, path: Fields | None = None) -> Mapping[str, Any]:
+        """Return what a page that renews itself rests on: as `fetch` for the page, a moment old for its renewal.
+
+        So a page that follows a button shows its effect, and open pages share what they read.
+        """
+        if not self.is_part:
+            return await self.fetch(name, fields, path=path)
+        answer = await self._share(name, fields or {}, path)
+        if answer.is_refused:
+            raise ApiRefusedError(Reply(status=answer.status, content=answer.content))
+        return answer.content
+
+    async def _share(self, name: str, fields: Fields, path: Fields | None) -> ApiAnswer:
+        host = self.request.headers.get("host", "")
+        key = sharing_key(name, {**fields, **(path or {})}, self._sender_of(name), host=host, zone=self.zone)
+        self._calls.note(name, path or {}, fields)
+        return await self._shared.get(key, partial(self._ask, name, fields, path))
 
     async def _ask(self, name: str, fields: Fields, path: Fields | None) -> ApiAnswer:
         quiet = ApiCalls(self.services, self.request, self.request_id)

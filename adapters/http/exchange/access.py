@@ -20,6 +20,7 @@ from adapters.http.exchange.key_uses import KeyUses
 from adapters.http.exchange.ports import RulesSource
 from adapters.http.exchange.problems import ProblemError
 from adapters.http.exchange.rates import Limiter
+from adapters.http.exchange.session_reads import SessionReads
 from adapters.http.exchange.session_tokens import SESSION_PREFIX, user_of
 from adapters.http.exchange.unknown_keys import UnknownCredentials, UnknownKeyLimiter
 from adapters.reads.ports import SignIns, UserSession
@@ -161,14 +162,17 @@ class Authenticator:
         self._source = source
         self._sign_ins = sign_ins
         self._uses = None if sign_ins is None else KeyUses(sign_ins, monotonic)
+        self._session_reads = None if sign_ins is None else SessionReads(sign_ins, monotonic)
         self._trusted_proxies = trusted_proxies
         self._unknown_key_limiter = unknown_key_limiter or UnknownKeyLimiter(Limiter({}), monotonic)
         self.unknown = UnknownCredentials(lambda: sum(source.rules.positions.values()), monotonic)
         self._refreshing = Lock()
         self._refreshes_begun = 0
 
-    async def authenticate(self, authorization: str, auth_token: str, *, address: str, now: Instant) -> Access:
-        """Return the access that a key gives.
+    async def authenticate(
+        self, authorization: str, auth_token: str, *, address: str, now: Instant, is_renewal: bool = False
+    ) -> Access:
+        """Return the access that a key gives, or a session. That of a page that renews itself may be some seconds old.
 
         Raises `ProblemError`: unauthenticated, with one text for an unknown, wrong, revoked or expired key; rate_limited
         after too many requests of this address without a valid key.
@@ -176,7 +180,7 @@ class Authenticator:
         public, private = read_credentials(authorization, auth_token)
         given = sha256(private.encode()).hexdigest()
         if public.startswith(SESSION_PREFIX) and self._sign_ins is not None and _is_bearer(authorization):
-            return await self._access_of_session(self._sign_ins, public, given, address)
+            return await self._access_of_session(self._sign_ins, public, given, address, is_renewal=is_renewal)
         # An unknown public half and a wrong private half take the same path, at the same cost.
         found = self._find_key(public, given, now)
         if found is None:
@@ -198,11 +202,16 @@ class Authenticator:
         teams = () if key.user_email is None else self._source.rules.teams_of(record.company_id, key.user_email)
         return Access(record.company_id, record.id, key.scopes, key.user_email, teams)
 
-    async def _access_of_session(self, sign_ins: SignIns, session_id: str, given: str, address: str) -> Access:
+    async def _access_of_session(
+        self, sign_ins: SignIns, session_id: str, given: str, address: str, *, is_renewal: bool
+    ) -> Access:
         """Return the access that a session gives. Raises `ProblemError` as `authenticate`."""
-        stored = await sign_ins.find(session_id)
+        shared = self._session_reads if is_renewal else None
+        stored = await (sign_ins.find(session_id) if shared is None else shared.find(session_id, given))
         known = _HASH_OF_NO_KEY if stored is None else stored.session.token_sha256
         is_same = hmac.compare_digest(given, known)
+        if stored is None:
+            self.forget_session(session_id)
         if stored is None or not is_same:
             await self._unknown_key_limiter.take(address)
             raise unauthenticated(NO_VALID_KEY)
@@ -212,12 +221,18 @@ class Authenticator:
             found = user_of(stored.session, self._source.rules)
         if found is None:
             await sign_ins.end(session_id)
+            self.forget_session(session_id)
             raise unauthenticated(NO_VALID_KEY)
         if stored.is_stale:
             await sign_ins.touch(session_id)
         record, user = found
         teams = self._source.rules.teams_of(record.company_id, user.email)
         return Access(record.company_id, None, ("*",), user.email, teams, stored.session)
+
+    def forget_session(self, session_id: str) -> None:
+        """Let no open page go on with a session that was ended here."""
+        if self._session_reads is not None:
+            self._session_reads.forget(session_id)
 
     def renew(self, access: Access, *, address: str, now: Instant) -> Access | None:
         """Return what a key or session that was authenticated before gives now; None if it is not valid any more."""

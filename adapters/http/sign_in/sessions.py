@@ -80,6 +80,7 @@ async def sign_out(exchange: Exchange) -> Reply:
     wants_bare(exchange)
     stored, _, user = await current(exchange)
     await exchange.services.sign_ins.end(stored.session.id)
+    exchange.services.authenticator.forget_session(stored.session.id)
     return reply_with_record(exchange, "session", _shown(stored, user))
 
 

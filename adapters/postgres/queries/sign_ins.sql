@@ -9,15 +9,15 @@ RETURNING created_at
 DELETE FROM {work}.sessions
 WHERE id IN (SELECT id FROM {work}.sessions WHERE company_id = $1 AND user_id = $2 ORDER BY created_at DESC, id OFFSET $3)
 
--- find_session --
+-- find_sessions --
 SELECT id, token_sha256, company_id, user_id, credentials, created_at, pending_salt,
     seen_at < clock_timestamp() - make_interval(secs => $4) AS is_stale
 FROM {work}.sessions
-WHERE id = $1 AND seen_at > clock_timestamp() - make_interval(secs => $2)
+WHERE id = ANY ($1::text[]) AND seen_at > clock_timestamp() - make_interval(secs => $2)
     AND created_at > clock_timestamp() - make_interval(secs => $3)
 
--- touch_session --
-UPDATE {work}.sessions SET seen_at = clock_timestamp() WHERE id = $1
+-- touch_sessions --
+UPDATE {work}.sessions SET seen_at = clock_timestamp() WHERE id = ANY ($1::text[])
 
 -- end_session --
 DELETE FROM {work}.sessions WHERE id = $1

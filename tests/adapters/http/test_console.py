@@ -2,12 +2,14 @@
 
 import gzip
 import re
+from collections.abc import Sequence
 from hashlib import sha256
 from typing import Any
 
 import pytest
 
 from adapters.http.console.page_table import PAGES
+from adapters.http.exchange.session_reads import SHARED_SECONDS
 from adapters.reads.ports import ReadsUnavailableError
 from tests.adapters.http.console_browser import READER, Browser, invite, visitor
 
@@ -15,6 +17,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 ADA = "ada@example.com"
 HOSTILE = "<img src=x onerror=alert(1)>\"'><script>alert(2)</script>{{7*7}}\u202e🦊"
+PART = {"HX-Request": "true"}
 SHOWN = sorted({page.path for page in PAGES if page.label})
 
 
@@ -206,6 +209,51 @@ async def test_a_disabled_user_is_signed_out_of_open_pages(town: Any, company: A
     assert part.status_code == 401
     assert "Sign in" in part.text
     assert (await browser.get("/console")).status_code == 303
+
+
+async def test_open_pages_share_the_read_of_their_sessions_and_end_with_them(
+    town: Any, company: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    browsers = [await visitor(town, company, f"{name}@example.com", permissions=READER) for name in ("ada", "bob", "eve")]
+    for browser in browsers:
+        assert (await browser.get("/console/today", headers=PART)).status_code == 200
+    sign_ins, reads = town.app._services.sign_ins, town.app._services.authenticator._session_reads
+    read, statements = sign_ins.find_all, []
+
+    async def find_all(names: Sequence[str]) -> Any:
+        statements.append(len(names))
+        return await read(names)
+
+    monkeypatch.setattr(sign_ins, "find_all", find_all)
+    begun, seconds = reads._monotonic(), SHARED_SECONDS
+    monkeypatch.setattr(reads, "_monotonic", lambda: begun + seconds)
+    for browser in browsers:
+        assert (await browser.get("/console/today", headers=PART)).status_code == 200
+    assert statements == [3]
+    await town.pool.execute("DELETE FROM work.sessions WHERE company_id = $1", company.id)
+    assert (await browsers[0].get("/console")).status_code == 303, "a page that is opened reads its own session"
+    assert (await browsers[0].get("/console/today", headers=PART)).status_code == 401, "and the open ones learn of it"
+    assert (await browsers[1].get("/console/today", headers=PART)).status_code == 200
+    seconds = 2 * SHARED_SECONDS
+    assert (await browsers[1].get("/console/today", headers=PART)).status_code == 401
+    assert (await browsers[2].get("/console/today", headers=PART)).status_code == 401
+
+
+async def test_a_page_that_was_signed_out_renews_itself_no_more(town: Any, company: Any) -> None:
+    browser = await visitor(town, company)
+    cookies = dict(browser.client.cookies)
+    assert (await browser.get("/console/today", headers=PART)).status_code == 200
+    assert (await browser.post("/console/sign-out")).status_code == 303
+    browser.client.cookies.update(cookies)
+    assert (await browser.get("/console/today", headers=PART)).status_code == 401
+
+
+async def test_no_change_rests_on_a_session_that_was_read_for_another_page(town: Any, company: Any) -> None:
+    browser = await visitor(town, company)
+    assert (await browser.get("/console/today", headers=PART)).status_code == 200
+    await town.pool.execute("DELETE FROM work.sessions WHERE company_id = $1", company.id)
+    answer = await browser.post("/console/leads/views", {"view_name": "Mine"}, headers=PART)
+    assert answer.status_code == 401
 
 
 async def test_a_page_says_that_the_database_is_away(town: Any, company: Any, monkeypatch: pytest.MonkeyPatch) -> None:

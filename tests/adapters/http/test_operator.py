@@ -12,7 +12,12 @@ from msgspec.structs import replace
 from adapters.http.app import OPERATIONS
 from adapters.http.exchange.exchange import PLACEHOLDER
 from adapters.http.exchange.identity import hash_private_key, new_operator_key
+from adapters.http.exchange.operator_access import OperatorAuthenticator
+from adapters.http.exchange.problems import ProblemError
+from adapters.http.exchange.rates import Limiter
+from adapters.http.exchange.session_reads import SHARED_SECONDS
 from adapters.http.exchange.settings import Rate
+from adapters.http.exchange.unknown_keys import UnknownKeyLimiter
 from adapters.postgres.operators import PostgresOperators
 from engine.partition.ports import Outgoing
 from tests.adapters.http.conftest import PARTITIONS, UNLIMITED, WAIT_SECONDS, basic, deployed
@@ -259,3 +264,33 @@ async def test_a_log_that_does_not_answer_is_said_and_a_database_too(town: Any) 
 async def test_the_operators_page_names_every_route() -> None:
     page = PAGE.read_text()
     assert [operation.path for operation in OURS if f"{operation.methods[0]} {operation.path}" not in page] == []
+
+
+async def test_pages_that_renew_themselves_share_the_read_of_a_key_which_ends_within_seconds(town: Any) -> None:
+    operator, operators, now = await operator_of(town), PostgresOperators(town.pool), [0.0]
+    authenticator = OperatorAuthenticator(operators, UnknownKeyLimiter(Limiter({}), lambda: now[0]), lambda: now[0])
+
+    async def is_let_in(*, private: str = PRIVATE, is_renewal: bool = True) -> bool:
+        try:
+            await authenticator.authenticate(operator.public_key, private, address="", is_renewal=is_renewal)
+        except ProblemError:
+            return False
+        return True
+
+    assert await is_let_in()
+    await operators.revoke(operator.public_key)
+    now[0] = SHARED_SECONDS - 0.1
+    assert await is_let_in(), "as it was read for another page"
+    assert not await is_let_in(private="wrong")
+    now[0] = SHARED_SECONDS
+    assert not await is_let_in()
+
+
+async def test_a_page_that_is_opened_with_a_revoked_key_ends_its_open_pages(town: Any) -> None:
+    operator, operators = await operator_of(town), PostgresOperators(town.pool)
+    authenticator = OperatorAuthenticator(operators, UnknownKeyLimiter(Limiter({}), lambda: 0.0), lambda: 0.0)
+    await authenticator.authenticate(operator.public_key, PRIVATE, address="", is_renewal=True)
+    await operators.revoke(operator.public_key)
+    for is_renewal in (False, True):
+        with pytest.raises(ProblemError):
+            await authenticator.authenticate(operator.public_key, PRIVATE, address="", is_renewal=is_renewal)

@@ -47,6 +47,17 @@ async def test_use_is_noted_once_a_minute(shown: Shown) -> None:
     assert not found.is_stale
 
 
+async def test_many_sessions_are_read_and_noted_at_once(shown: Shown) -> None:
+    sign_ins = PostgresSignIns(shown.pool)
+    opened = {f"ss_1_{number}": await sign_ins.open(session(number)) for number in range(3)}
+    await sign_ins.end("ss_1_2")
+    await shown.pool.execute("UPDATE work.sessions SET seen_at = seen_at - interval '1 hour' WHERE id = 'ss_1_1'")
+    assert await sign_ins.find_all((*opened, "ss_1_9")) == {"ss_1_0": opened["ss_1_0"]}
+    await shown.pool.execute("UPDATE work.sessions SET seen_at = clock_timestamp() - interval '59 minutes'")
+    await sign_ins.touch("ss_1_0", "ss_1_1")
+    assert [one.is_stale for one in (await sign_ins.find_all(tuple(opened))).values()] == [False, False]
+
+
 async def test_a_further_session_ends_the_oldest_of_its_user_alone(shown: Shown) -> None:
     sign_ins = PostgresSignIns(shown.pool)
     await sign_ins.open(session(0, user_id=2))
