@@ -2,9 +2,13 @@
 
 The cookie of a session goes with every request to this host, also with one that another site makes a browser send. So what
 changes something needs both: the Origin of this host, and the token in a field or header, which no other site can read.
+
+Pages are sent compressed, and the length of a compressed page says something of what is repeated in it (BREACH,
+CVE-2013-3587). So a page never shows the token itself, but masked by random bytes, others each time.
 """
 
 import hmac
+import secrets
 from urllib.parse import urlsplit
 
 from adapters.http.exchange.exchange import HttpRequest
@@ -45,12 +49,27 @@ def check_encrypted(request: HttpRequest) -> None:
         raise ProblemError("forbidden", NOT_ENCRYPTED)
 
 
-def csrf_token(secret_key: str, credential: str) -> str:
+def csrf_token(secret_key: str, credential: str) -> bytes:
     """Return the token that goes with a session or an operator's cookie."""
-    return hmac.digest(secret_key.encode(), f"console csrf/{credential}".encode(), "sha256").hex()
+    return hmac.digest(secret_key.encode(), f"console csrf/{credential}".encode(), "sha256")
 
 
-def check_csrf(given: str, expected: str) -> None:
-    """Refuse a change without the token of its page. Raises `ProblemError` forbidden."""
-    if not hmac.compare_digest(given.encode(), expected.encode()):
+def mask_token(token: bytes) -> str:
+    """Return a token as a page shows it: a random mask, and the token under it."""
+    mask = secrets.token_bytes(len(token))
+    return (mask + _xor(mask, token)).hex()
+
+
+def check_csrf(given: str, token: bytes) -> None:
+    """Refuse a change without the masked token of its page. Raises `ProblemError` forbidden."""
+    try:
+        shown = bytes.fromhex(given)
+    except ValueError:
+        shown = b""
+    mask, masked = shown[: len(token)], shown[len(token) :]
+    if len(mask) != len(masked) or not hmac.compare_digest(_xor(mask, masked), token):
         raise ProblemError("forbidden", NO_TOKEN)
+
+
+def _xor(left: bytes, right: bytes) -> bytes:
+    return bytes(one ^ other for one, other in zip(left, right, strict=True))

@@ -8,6 +8,7 @@ from litestar.handlers import HTTPRouteHandler
 from litestar.types import ASGIApp
 
 from adapters.http.console.assets import CACHED, PREFIX, asset_at
+from adapters.http.console.compression import GZIPPED, VARY, compress, takes_gzip
 from adapters.http.console.cookies import OPERATOR, SESSION, read_cookie, unseal_operator
 from adapters.http.console.origins import CSRF_FIELD, CSRF_HEADER, check_csrf, check_origin
 from adapters.http.console.page_table import PAGES
@@ -49,7 +50,7 @@ def _route(path: str, method: Any, answer: Answer) -> HTTPRouteHandler:
 def _answer_of(services: Services, page: ConsolePage, shared: SharedAnswers) -> Answer:
     async def answer(request: HttpRequest) -> ASGIApp:
         visit = Visit(services, request, request_id_of(request), pages=PAGES, shared=shared)
-        reply = await _run(page, visit)
+        reply = compress(await _run(page, visit), request)
         response = build_asgi_response(reply, request, {})
         return response if not visit.cookies else _with_cookies(response, visit.cookies)
 
@@ -86,7 +87,7 @@ async def _admit(page: ConsolePage, visit: Visit) -> None:
         visit.form = read_fields(await read_body(request), request.headers.get("content-type", ""))
         check_storable(visit.form)
         if page.access != "open":
-            check_csrf(str(visit.form.get(CSRF_FIELD) or request.headers.get(CSRF_HEADER, "")), visit.csrf)
+            check_csrf(str(visit.form.get(CSRF_FIELD) or request.headers.get(CSRF_HEADER, "")), visit.token)
     require_page(page, visit)
 
 
@@ -161,10 +162,10 @@ async def _show_asset(request: HttpRequest) -> ASGIApp:
     if asset is None:
         reply = problem_from_exception(ProblemError("not_found", "There is no such file."), request_id_of(request))
         return build_asgi_response(reply, request, {})
-    headers = {"Cache-Control": CACHED, "Vary": "Accept-Encoding"}
-    if "gzip" in request.headers.get("accept-encoding", ""):
-        headers["Content-Encoding"] = "gzip"
-        return build_asgi_response(Reply(content=asset.gzipped, media_type=asset.media_type), request, headers)
+    headers = {"Cache-Control": CACHED, **VARY}
+    if takes_gzip(request):
+        gzipped = Reply(content=asset.gzipped, media_type=asset.media_type)
+        return build_asgi_response(gzipped, request, {**headers, **GZIPPED})
     return build_asgi_response(Reply(content=asset.plain, media_type=asset.media_type), request, headers)
 
 

@@ -11,7 +11,7 @@ from typing import Any, Literal, cast
 from msgspec import Struct
 
 from adapters.http.console.api_calls import REFUSED, ApiAnswer, ApiCalls, decode, is_granted_to
-from adapters.http.console.origins import CSRF_HEADER, csrf_token
+from adapters.http.console.origins import CSRF_HEADER, csrf_token, mask_token
 from adapters.http.console.rendering import HEADERS, HTML, render
 from adapters.http.console.shared_answers import SharedAnswers, sharing_key
 from adapters.http.exchange.access import Access, forwarded_for
@@ -92,8 +92,8 @@ class Visit:
         self._shared = shared
 
     @property
-    def csrf(self) -> str:
-        """Return the token that every change from a page of this visitor carries."""
+    def token(self) -> bytes:
+        """Return the token that every change from a page of this visitor carries, masked."""
         return csrf_token(self.services.settings.secret_key, self.credential)
 
     @property
@@ -194,8 +194,9 @@ class Visit:
 
     def page(self, template: str, *, status: int = 200, **values: Any) -> Reply:
         """Return a page, or a part of one, made by a template."""
-        content = render(template, {**self._common(), **values})
-        headers = {**HEADERS, CSRF_HEADER: self.csrf, **self.headers}  # an open page goes on after a new sign-in by it
+        csrf = mask_token(self.token)
+        content = render(template, {**self._common(), "csrf": csrf, **values})
+        headers = {**HEADERS, CSRF_HEADER: csrf, **self.headers}  # an open page goes on after a new sign-in by it
         return Reply(status=status, content=content, media_type=HTML, headers=headers)
 
     def go_to(self, path: str) -> Reply:
@@ -233,7 +234,6 @@ class Visit:
             "company": company,
             "user_email": None if self.access is None else self.access.user_email,
             "operator_name": None if self.operator is None else self.operator.name,
-            "csrf": self.csrf,
             "api_calls": self._calls.made,
             "sandbox": services.served.last.sandbox,
             "navigation": [
