@@ -3,12 +3,13 @@
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from hashlib import sha256
+from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
 import asyncpg
 
 from adapters.bench.large import CALL_VALUES, CALLS_PER_LEAD, COMPANY_ID, IDS_APART, IDS_REST, LEAD_VALUES, fill
-from adapters.bench.stage import Stage, new_database
+from adapters.bench.stage import Stage
 from adapters.local.postgres import managed_postgres
 from adapters.postgres.migrate import migrations
 from adapters.postgres.pool import Pool, open_pool
@@ -22,19 +23,32 @@ FILL_SECONDS = 1_800.0
 
 @asynccontextmanager
 async def open_data_set(stage: Stage, say: Callable[[str], None]) -> AsyncIterator[tuple[str, int]]:
-    """Yield the DSN of a database with the large company, and the number of its calls."""
+    """Yield the DSN of a database with the large company, and the number of its calls.
+
+    It is created on first use, and lasts as long as its server's folder: that of this bench, or `stage.dataset_folder`.
+    """
+    async with _server(stage) as server_dsn:
+        dsn = urlunsplit(urlsplit(server_dsn)._replace(path=f"/{NAME}"))
+        if await _has_data_set(server_dsn, dsn, stage.leads):
+            await _clear(dsn)
+        else:
+            await _create(server_dsn, dsn, stage.leads, say)
+        yield dsn, int(stage.leads * CALLS_PER_LEAD)
+
+
+@asynccontextmanager
+async def _server(stage: Stage) -> AsyncIterator[str]:
     if stage.dataset_folder is None:
-        dsn = await new_database(stage)
-        yield dsn, await _fill(dsn, stage.leads, say)
+        yield stage.dsn
         return
     stage.dataset_folder.mkdir(parents=True, exist_ok=True)
     async with managed_postgres(stage.dataset_folder, durable=False, settings=SETTINGS) as server:
-        dsn = urlunsplit(urlsplit(server.dsn)._replace(path=f"/{NAME}"))
-        if await _has_data_set(server.dsn, dsn, stage.leads):
-            await _clear(dsn)
-        else:
-            await _create(server.dsn, dsn, stage.leads, say)
-        yield dsn, int(stage.leads * CALLS_PER_LEAD)
+        yield server.dsn
+
+
+def server_log(stage: Stage) -> Path:
+    """Return the log of the server that holds the data set."""
+    return (stage.dataset_folder or stage.folder) / "postgres" / "server.log"
 
 
 async def count_other_leads(dsn: str) -> int:

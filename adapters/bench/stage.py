@@ -3,7 +3,7 @@
 import asyncio
 import gc
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from itertools import count
 from pathlib import Path
@@ -23,7 +23,7 @@ from adapters.roles.context import Context, open_context, prepare
 from adapters.roles.garbage_collection import configure_garbage_collection
 from adapters.settings import Settings
 from engine.partition.ports import Outgoing
-from schemas.records import rules_key
+from schemas.records import Record, rules_key
 from schemas.topics import ACCOUNTS_RULES
 from schemas.wire import to_json
 
@@ -39,8 +39,8 @@ _numbers = count(1)
 class Stage(Struct, frozen=True):
     """The servers of one bench. `peers` is where other products' environments are kept between benches.
 
-    `leads` is the size of the large company that lists and reports are measured on; `dataset_folder` keeps its data set
-    between benches; None creates it each time.
+    `leads` is the size of the large company that lists, reports and pages are measured on; `dataset_folder` keeps its
+    data set between benches; None creates it each time.
     """
 
     bootstrap: str
@@ -77,16 +77,16 @@ async def deployment(stage: Stage, dsn: str | None = None) -> AsyncIterator[Cont
     )
     async with open_context(settings) as context:
         await prepare(context)
-        await _write_rules(context)
+        await write_rules(context, rule_records())
         yield context
 
 
-async def _write_rules(context: Context) -> None:
-    """Write the account records to where the accounts role would have put them."""
+async def write_rules(context: Context, records: Sequence[Record]) -> None:
+    """Write account records to where the accounts role would have put them."""
     topic = context.names.of(ACCOUNTS_RULES.name)
     appender = await context.log.appender()
     try:
-        for record in rule_records():
+        for record in records:
             outgoing = Outgoing(topic, rules_key(record).encode(), to_json(record))
             await appender.append(partition_of(str(record.company_id).encode(), PARTITIONS), [outgoing])
     finally:

@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from adapters.bench import deciding, decisions, latency, lists, pending, projection, reads, replay, timers
+from adapters.bench import console, deciding, decisions, latency, lists, pending, projection, reads, replay, timers
 from adapters.bench.row import BenchError, Row
 from adapters.bench.stage import Stage
 from adapters.local.process import LocalServerError
@@ -24,6 +24,9 @@ MEASURES: dict[str, Measure] = {
     "get_lead": reads.measure,
     "list_page": lists.measure,
     "reports": lists.measure,
+    "console_first_paint": console.measure,
+    "console_lists": console.measure,
+    "console_tabs": console.measure,
     "growth": pending.measure,
     "restore": pending.measure,
     "memory": pending.measure_memory,
@@ -32,7 +35,7 @@ MEASURES: dict[str, Measure] = {
 """Name -> what measures it. One may give several rows: `submit_to_command` two, `growth` and `restore` come together."""
 
 
-LARGE = ("list_page", "reports")
+LARGE = ("list_page", "reports", "console_first_paint", "console_lists", "console_tabs")
 """The rows that `--large` measures: those that depend on the number of leads."""
 
 

@@ -1,7 +1,7 @@
 """Which writes go on while reads are measured? Submissions at a steady rate, decided and projected by another process.
 
-Run as a program, with the path of a log: the settings of a deployment come as one line of JSON on standard input,
-submissions go on until that is closed. Prints `ready`, and at the end {"submitted": n, "seconds": s}.
+Run as a program, with the path of a log and the most submissions: the settings of a deployment come as one line of JSON on
+standard input, submissions go on until that is closed. Prints `ready`, and at the end {"submitted": n, "seconds": s}.
 """
 
 import asyncio
@@ -44,10 +44,12 @@ class Submitted(msgspec.Struct):
 
 
 @asynccontextmanager
-async def background_submissions(settings: Settings, log: Path) -> AsyncIterator[Submitted]:
+async def background_submissions(
+    settings: Settings, log: Path, submissions_max: int = SUBMISSIONS_MAX
+) -> AsyncIterator[Submitted]:
     """Submit from another process until the block ends. Raises `BenchError` where that fails."""
     result = Submitted()
-    command = [sys.executable, "-m", "adapters.bench.writing", str(log)]
+    command = [sys.executable, "-m", "adapters.bench.writing", str(log), str(submissions_max)]
     pipe = asyncio.subprocess.PIPE
     process = await asyncio.create_subprocess_exec(*command, stdin=pipe, stdout=pipe)
     try:
@@ -88,7 +90,8 @@ async def _main() -> None:
 
 async def _submit(context: Context, closed: "asyncio.Future[str]") -> int:
     """Submit at a steady rate until asked to stop; return how many."""
-    waiting = [(partition, one) for partition, found in requests(SUBMISSIONS_MAX, PARTITIONS).items() for one in found]
+    submissions_max = int(sys.argv[2])
+    waiting = [(partition, one) for partition, found in requests(submissions_max, PARTITIONS).items() for one in found]
     waiting.sort(key=lambda entry: int(dict(entry[1].headers)["ce_number"]), reverse=True)
     submitted, started = 0, time.monotonic()
     while waiting and not closed.done():

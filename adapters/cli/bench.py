@@ -24,7 +24,10 @@ from adapters.up.folder import DEFAULT
 @click.option("--only", "only", multiple=True, type=click.Choice(list(MEASURES)), help="Measure this row; may be repeated.")
 @click.option("--data-dir", type=click.Path(path_type=Path, file_okay=False), default=DEFAULT, help="Where bench.json goes.")
 @click.option(
-    "--leads", default=LEADS_DEFAULT, show_default=True, help="Size of the company of the rows list_page and reports."
+    "--leads",
+    default=LEADS_DEFAULT,
+    show_default=True,
+    help="Size of the company that lists, reports and pages are measured on.",
 )
 @click.option("--large", is_flag=True, help=f"Of {LEADS_LARGE:,} leads; the data set is kept in the data folder.")
 @click.option("--json", "as_json", is_flag=True, help="Machine-readable output.")
