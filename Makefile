@@ -8,7 +8,7 @@ ONLY ?=
 MINUTES ?= 60
 
 .DEFAULT_GOAL := help
-.PHONY: help install up browser test test-kit test-clients test-providers test-api lint format bench bench-large planted prove prove-caps prove-fair prove-impressions prove-texts prove-clocks prove-upgrade prove-carriers faults lock
+.PHONY: help install up browser test test-kit test-clients test-issuers test-providers test-api lint format bench bench-large planted prove prove-caps prove-fair prove-impressions prove-texts prove-clocks prove-upgrade prove-carriers faults lock
 
 help:  ## List the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-17s  %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -23,7 +23,7 @@ browser:  ## Install Debian's Chromium as root, for the tests of the console; do
 	@deploy/browser.sh
 
 test: install lint  ## Run the whole suite as CI does: linters, types, the direction of imports, then every test (ARGS="-k opt_out", "-m 'not browser'").
-	@$(BIN)/pytest -n 2 --dist loadfile --ignore tests/kit --ignore tests/clients --ignore tests/providers $(ARGS)
+	@$(BIN)/pytest -n 2 --dist loadfile --ignore tests/kit --ignore tests/clients --ignore tests/issuers --ignore tests/providers $(ARGS)
 
 test-kit: install  ## Check image, Compose file, Helm chart, systemd units, alerts and dashboards by the programs that read them (installs those).
 	@deploy/kit-tools.sh
@@ -32,6 +32,10 @@ test-kit: install  ## Check image, Compose file, Helm chart, systemd units, aler
 test-clients: install  ## Generate a client of the API in Python, TypeScript and Go, and use each (installs their generators once).
 	@deploy/client-tools.sh
 	@$(BIN)/pytest tests/clients $(ARGS)
+
+test-issuers: install  ## Sign in to the console by an identity provider of npm (oidc-provider) in a real Chromium (installs the provider once).
+	@deploy/issuer-tools.sh
+	@$(BIN)/pytest tests/issuers $(ARGS)
 
 test-providers: install  ## Let telephones (sipp) ring by a real Asterisk 22, which root unpacks from Debian's packages once (300 MB), and text by npm's SMPP server; CI does not run it.
 	@deploy/smpp-tools.sh

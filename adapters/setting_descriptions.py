@@ -212,7 +212,7 @@ GATEWAYS: Mapping[str, SettingDescription] = {
         ("api", "gateway"),
         "https://leads.example.com",
         "Where vendors of calls and texts reach the API, and where the unsubscribe links of e-mails lead: those need https. "
-        "Signatures of vendors are checked against it, not against the request.",
+        "Identity providers lead back to it. Signatures of vendors are checked against it, not against the request.",
     ),
     "providers": SettingDescription(
         ("gateway",),
@@ -250,7 +250,7 @@ WEBHOOKS: Mapping[str, SettingDescription] = {
     "webhook_private_networks": SettingDescription(
         SECRET,
         "10.20.0.0/16,fd12::/32",
-        "Private networks that webhooks and subscriptions may reach; else public addresses only.",
+        "Private networks that webhooks, subscriptions and identity providers may be in; else public addresses only.",
     ),
     "webhook_forbidden_ports": SettingDescription(SECRET, "5432,9092", "Ports of those networks that they may not reach."),
     "webhook_own_ports": SettingDescription(

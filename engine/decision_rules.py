@@ -87,7 +87,9 @@ VERSIONS: Mapping[int, Version] = {
         decided_by="the development version 0.1.0 at commit 9942af5",
     ),
     10: Version(
-        changed="sentences that list the types of records and their fields name those that were added",
+        changed="users have an identity at the issuer that their company names, which uses an invitation up; the last "
+        "superuser who can sign in stays; "
+        "sentences that list the types of records and their fields name those that were added",
         decided_by="leadclock 0.1.0",
     ),
 }

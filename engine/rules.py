@@ -67,6 +67,7 @@ class Rules:
         self._teams: dict[tuple[int, str], dict[int, AccessControlList]] = {}
         self._users: dict[tuple[int, str], int] = {}
         self._former_users: set[tuple[int, str]] = set()
+        self._identities: dict[tuple[int, str | None], int] = {}
         self._numbers: dict[tuple[int, str], int] = {}
         self._ring_pools: dict[tuple[int, int], int] = {}
         self._own_law: dict[int, OwnLaw] = {}
@@ -170,6 +171,12 @@ class Rules:
         body = None if record_id is None else self._live.get(("user", record_id))
         return (self._records["user", record_id], body) if record_id is not None and isinstance(body, User) else None
 
+    def user_of_identity(self, company_id: int, identity_sha256: str) -> tuple[Record, User] | None:
+        """Return the record and body of the live user with an identity at the company's issuer."""
+        record_id = self._identities.get((company_id, identity_sha256))
+        body = None if record_id is None else self._live.get(("user", record_id))
+        return (self._records["user", record_id], body) if record_id is not None and isinstance(body, User) else None
+
     def is_shut_out(self, company_id: int, email: str) -> bool:
         """Return whether the user with an address is disabled or deleted, or has another address now."""
         found = self.user_named(company_id, email)
@@ -227,11 +234,18 @@ class Rules:
         elif isinstance(old, AccessControlList):
             for email in old.users_emails:
                 self._teams[record.company_id, email].pop(record.id, None)
-        elif isinstance(old, User) and self._users.get((record.company_id, old.email)) == record.id:
-            del self._users[record.company_id, old.email]
-            self._former_users.add((record.company_id, old.email))
+        elif isinstance(old, User):
+            self._unindex_user(record, old)
         elif isinstance(old, Number | RingPool):
             self._unindex_numbers(record, old)
+
+    def _unindex_user(self, record: Record, old: User) -> None:
+        company_id = record.company_id
+        if self._users.get((company_id, old.email)) == record.id:
+            del self._users[company_id, old.email]
+            self._former_users.add((company_id, old.email))
+        if self._identities.get((company_id, old.identity_sha256)) == record.id:
+            del self._identities[company_id, old.identity_sha256]
 
     def _unindex_numbers(self, record: Record, old: Number | RingPool) -> None:
         company_id = record.company_id
@@ -257,6 +271,8 @@ class Rules:
         elif isinstance(body, User):
             self._users.setdefault((record.company_id, body.email), record.id)
             self._former_users.discard((record.company_id, body.email))
+            if body.identity_sha256 is not None:
+                self._identities.setdefault((record.company_id, body.identity_sha256), record.id)
         elif isinstance(body, Number):
             self._numbers.setdefault((record.company_id, body.number), record.id)
         elif isinstance(body, RingPool):

@@ -87,6 +87,11 @@ class Company(Body, frozen=True, kw_only=True):
     `wrap_up_seconds` after a call an agent is available again; None: once the agent says so.
 
     `recording_retention_days` after a recording was made, it is deleted.
+
+    `sign_in_issuer` is the OpenID Connect issuer by which users may sign in, as its client `sign_in_client_id`. The secret
+    of that client is encrypted with the deployment's key. `sign_in_name` is what the button says, else the issuer's host.
+    With a `sign_in_email_domain` the issuer must vouch for an e-mail address there. With `sign_in_required` superusers alone
+    sign in with passwords.
     """
 
     name: str
@@ -100,6 +105,12 @@ class Company(Body, frozen=True, kw_only=True):
     suppression_list_ids: tuple[int, ...] = ()
     wrap_up_seconds: int | None = None
     recording_retention_days: int = RECORDING_RETENTION_DAYS
+    sign_in_issuer: str | None = None
+    sign_in_client_id: str | None = None
+    sealed_sign_in_secret: str | None = None
+    sign_in_name: str | None = None
+    sign_in_email_domain: str | None = None
+    sign_in_required: bool = False
 
 
 class Offer(Body, frozen=True, kw_only=True):
@@ -493,6 +504,8 @@ class User(Body, frozen=True, kw_only=True):
     `password_hash` is argon2id's. The seed of the second factor is derived from the deployment's own key and
     `second_factor_salt`; there is none where that is None. Without a `time_zone` the company's counts. The token of an open
     invitation is good until `invitation_expires_at`, once; only its hash is stored.
+
+    `identity_sha256` is a digest of the issuer, `identity_issuer`, and of the subject by which it knows the person.
     """
 
     name: str
@@ -504,6 +517,8 @@ class User(Body, frozen=True, kw_only=True):
     second_factor_salt: str | None = None
     invitation_sha256: str | None = None
     invitation_expires_at: Instant | None = None
+    identity_issuer: str | None = None
+    identity_sha256: str | None = None
 
 
 ProviderChannel = Literal["call", "sms", "email"]

@@ -19,6 +19,7 @@ DRAFT = "draft"
 """The field of a schedule in the file that holds what waits for its publishing; alone, the schedule was never published."""
 
 NOT_IN_FILE: Mapping[str, frozenset[str]] = {
+    "company": frozenset({"sealed_sign_in_secret"}),
     "outgoing_webhook": frozenset({"headers", "secret_generation"}),
     "subscription": frozenset({"secret_generation", "secret_rotated_at"}),
     "provider_configuration": frozenset({"sealed_secrets", "callback_generation"}),

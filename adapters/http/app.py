@@ -41,6 +41,7 @@ from adapters.http.exchange.exchange import PLACEHOLDER, Exchange, HttpRequest, 
 from adapters.http.exchange.export_slots import ExportSlots
 from adapters.http.exchange.failures import problem_from_exception, problem_from_framework
 from adapters.http.exchange.identity import RequestIds
+from adapters.http.exchange.issuers import Issuers
 from adapters.http.exchange.operator_access import OperatorAuthenticator
 from adapters.http.exchange.passwords import Passwords
 from adapters.http.exchange.ports import DeploymentReads, Impressions, Mail, Requests, RulesSource
@@ -118,6 +119,7 @@ def build_app(
     announcements: Announcements,
     heartbeats: Heartbeats,
     sign_ins: SignIns,
+    issuers: Issuers,
     mail: Mail,
     webhook_logs: WebhookLogReads,
     bulk_jobs: LeadBulkJobs,
@@ -153,6 +155,7 @@ def build_app(
         deployment=deployment,
         heartbeats=heartbeats,
         sign_ins=sign_ins,
+        issuers=issuers,
         mail=mail,
         webhook_logs=webhook_logs,
         bulk_jobs=bulk_jobs,

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Collection, Mapping, Sequence
+from ssl import SSLContext
 
 import httpx
 
@@ -9,6 +10,7 @@ from adapters.gateway.addresses import Network
 from adapters.gateway.guarded_client import REFUSED_TARGETS, GuardedClient
 from adapters.gateway.leases import check_lease
 from adapters.gateway.ports import NotPlacedError
+from adapters.gateway.resolver import Resolver
 from adapters.providers.ports import HttpAnswer, ProviderFailedError
 
 ANSWER_SECONDS = 15.0
@@ -26,11 +28,26 @@ _NOTHING_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
 
 
 class GuardedProviderHttp:
-    """A `ProviderHttp`. `allowed` are private networks that the operator has named; `own_ports` are closed there."""
+    """A `ProviderHttp`. `allowed` are private networks that the operator has named; `own_ports` are closed there.
 
-    def __init__(self, *, allowed: Sequence[Network] = (), own_ports: Collection[int] = ()) -> None:
+    Without `tls` it takes the certificates that the machine takes.
+    """
+
+    def __init__(
+        self,
+        *,
+        allowed: Sequence[Network] = (),
+        own_ports: Collection[int] = (),
+        tls: SSLContext | None = None,
+        resolver: Resolver | None = None,
+    ) -> None:
         self._client = GuardedClient(
-            allowed=allowed, own_ports=own_ports, answer_seconds=ANSWER_SECONDS, connections_max=CONNECTIONS_MAX
+            allowed=allowed,
+            own_ports=own_ports,
+            answer_seconds=ANSWER_SECONDS,
+            connections_max=CONNECTIONS_MAX,
+            tls=tls,
+            resolver=resolver,
         )
 
     async def close(self) -> None:

@@ -1,6 +1,7 @@
 """The `api` role: the HTTP interface over the log it writes to and the read schema it reads from."""
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from contextlib import suppress
 from functools import partial
@@ -16,6 +17,7 @@ from adapters.http.app import Api, build_app
 from adapters.http.exchange.access import Authenticator
 from adapters.http.exchange.hosts import read_hosts
 from adapters.http.exchange.impression_log import LogImpressions
+from adapters.http.exchange.issuers import Issuers
 from adapters.http.exchange.provider_services import ProviderServices
 from adapters.http.exchange.recording_services import RecordingServices
 from adapters.http.exchange.requests import LogRequests
@@ -204,6 +206,7 @@ class ApiRole:
             recordings=recordings,
             heartbeats=PostgresHeartbeats(pool),
             sign_ins=PostgresSignIns(pool),
+            issuers=Issuers(vendors, time.monotonic),
             mail=OwnMail(mail_server(context.settings)),
             webhook_logs=PostgresWebhookLogReads(pool),
             bulk_jobs=bulk_jobs,

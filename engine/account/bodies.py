@@ -26,6 +26,7 @@ from engine.account.groups import (
     no_buyer_named,
 )
 from engine.account.holidays import check_dates, holiday_date
+from engine.account.issuers import check_issuer, client_id, email_domain, issuer, issuer_name, sealed_secret
 from engine.account.law import LAW_FIELDS, read_rule_pack
 from engine.account.pausing import change_unpause
 from engine.account.plans import Errors, Exists, check_margin, check_steps, read_steps, read_triggers, read_windows
@@ -41,7 +42,7 @@ from engine.account.subscriptions import check_triggers, events, hook_timeout, t
 from engine.account.teams import TEAM, lead_filters, permissions, user_email, users_emails
 from engine.account.teams import check_references as check_team_references
 from engine.account.unblock_jobs import check_bounds
-from engine.account.users import check_user, invitation_sha256, password_hash, second_factor_salt
+from engine.account.users import check_user, identity_sha256, invitation_sha256, password_hash, second_factor_salt
 from engine.account.values import (
     GENERATION_MAX,
     PARSERS,
@@ -66,6 +67,7 @@ from schemas.records import (
     Body,
     Buyer,
     BuyerGroup,
+    Company,
     Holiday,
     ProviderChannel,
     ProviderConfiguration,
@@ -145,6 +147,14 @@ _PARSERS: dict[tuple[str, str], Any] = {
     ("user", "second_factor_salt"): optional(second_factor_salt),
     ("user", "invitation_sha256"): optional(invitation_sha256),
     ("user", "invitation_expires_at"): optional(moment),
+    ("user", "identity_issuer"): optional(issuer),
+    ("user", "identity_sha256"): optional(identity_sha256),
+    ("company", "sign_in_issuer"): optional(issuer),
+    ("company", "sign_in_client_id"): optional(client_id),
+    ("company", "sealed_sign_in_secret"): optional(sealed_secret),
+    ("company", "sign_in_name"): optional(issuer_name),
+    ("company", "sign_in_email_domain"): optional(email_domain),
+    ("company", "sign_in_required"): parse_boolean,
     ("subscription", "on_error"): choice("deny", "allow"),
     ("subscription", "timeout_seconds"): hook_timeout,
     ("provider_configuration", "channel"): choice(*get_args(ProviderChannel)),
@@ -158,6 +168,7 @@ _PARSERS: dict[tuple[str, str], Any] = {
 
 _OWN_READERS: Mapping[type[Body], Any] = {
     RulePack: read_rule_pack,
+    Company: check_issuer,
     ProviderConfiguration: merge_secrets,
     Holiday: check_dates,
     RingPool: check_numbers,

@@ -8,6 +8,7 @@ from msgspec import structs
 from engine.account import publishing
 from engine.account.bodies import read_body
 from engine.account.group_team import team_of
+from engine.account.issuers import without_former_secret
 from engine.account.pausing import ends_at, unpaused
 from engine.account.references import (
     buyer_named,
@@ -61,7 +62,7 @@ def change_record(draft: Draft, request: RecordChangeRequested, user_id: int | N
     had_superuser = has_superuser(draft, request.company_id)
     record = _change(draft, request, user_id)
     if had_superuser and not has_superuser(draft, request.company_id):
-        detail = "No active user would be left who is in a team of superusers; make another one first."
+        detail = "No user who can sign in would be left in a team of superusers; make another one first."
         raise RefusedError("last_superuser", detail)
     return record
 
@@ -116,7 +117,7 @@ def _update(draft: Draft, request: RecordChangeRequested, record: Record, user_i
     if request.type == "company":
         _check_company_id(request)
     before = body_of(record)
-    body = with_user(_read_change(draft, request, record, before), before, user_id)
+    body = without_former_secret(before, with_user(_read_change(draft, request, record, before), before, user_id))
     if body == before:  # no new version for schedulers to adopt and leads to be pinned to
         draft.answer = _answer_of(record, DONE)
         return record

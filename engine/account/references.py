@@ -235,7 +235,7 @@ def _unique_values(body: Body) -> dict[str, tuple[str, str]]:  # noqa: PLR0911 -
         case Agent() if body.user_email is not None:
             return {"user_email": ("agent_email", body.user_email)}
         case User():
-            return {"email": ("user_email", body.email)}
+            return _of_user(body)
         case Number():
             return {"number": ("number", body.number)}
         case CallDisposition() if body.code is not None:
@@ -244,6 +244,14 @@ def _unique_values(body: Body) -> dict[str, tuple[str, str]]:  # noqa: PLR0911 -
             return {field: ("ring_pool_number", str(number_id)) for field, number_id in _numbers_of(body).items()}
         case _:
             return {}
+
+
+def _of_user(user: User) -> dict[str, tuple[str, str]]:
+    """Return the address of a user, and the identity: who signs in with it is one user of the company."""
+    found = {"email": ("user_email", user.email)}
+    if user.identity_sha256 is None:
+        return found
+    return {**found, "identity": ("user_identity", user.identity_sha256)}
 
 
 def _numbers_of(pool: RingPool) -> dict[str, int]:

@@ -1,7 +1,8 @@
 """Who may sign in for a company, who asks, and why does it keep a superuser? Users are account records; one superuser stays.
 
-A superuser is an active user whose address is in a team of superusers. Without one, users could change users and teams no
-more: the last one is neither deleted, disabled nor taken out of the teams. A company that has had none may have none.
+A superuser is a user who can sign in and whose address is in a team of superusers. Without one, users could change users and
+teams no more: the last one is neither deleted, disabled nor taken out of the teams, and keeps the issuer that it signs in
+with. A company that has had none may have none.
 """
 
 import re
@@ -15,7 +16,17 @@ from engine.account.teams import TEAM
 from engine.partition.draft import Draft, RefusedError
 from engine.submission.fields import FieldError
 from schemas.account import Referrers, Taken
-from schemas.records import AccessControlList, AgentMessage, Body, BuyerGroup, Record, UnblockContactJob, User, body_of
+from schemas.records import (
+    AccessControlList,
+    AgentMessage,
+    Body,
+    BuyerGroup,
+    Company,
+    Record,
+    UnblockContactJob,
+    User,
+    body_of,
+)
 from schemas.state import record_key, referrers_key, taken_key
 
 USER = "user"
@@ -54,6 +65,13 @@ def invitation_sha256(value: Any) -> str:
     return value
 
 
+def identity_sha256(value: Any) -> str:
+    """Return the digest of an identity."""
+    if not isinstance(value, str) or _DIGEST.fullmatch(value) is None:
+        raise FieldError("must be a SHA-256 in hexadecimal digits")
+    return value
+
+
 def second_factor_salt(value: Any) -> str:
     """Return what a second factor is derived with."""
     if not isinstance(value, str) or _SALT.fullmatch(value) is None:
@@ -63,8 +81,12 @@ def second_factor_salt(value: Any) -> str:
 
 def check_user(values: Mapping[str, Any], errors: Errors) -> None:
     """Refuse an active user who could not sign in."""
-    if values.get("state") == "active" and values.get("password_hash") is None:
-        errors.setdefault("state", []).append("cannot be active before the user has a password")
+    has_way_in = values.get("password_hash") is not None or values.get("identity_sha256") is not None
+    if values.get("state") == "active" and not has_way_in:
+        errors.setdefault("state", []).append("cannot be active before the user has a password or an identity")
+    is_half = (values.get("identity_sha256") is None) != (values.get("identity_issuer") is None)
+    if is_half and not errors.keys() & {"identity_sha256", "identity_issuer"}:
+        errors.setdefault("identity_issuer", []).append("belongs to identity_sha256: both are given, or none")
 
 
 def acting_user_id(draft: Draft, company_id: int, actor: str | None) -> int | None:
@@ -77,7 +99,7 @@ def acting_user_id(draft: Draft, company_id: int, actor: str | None) -> int | No
 def with_user(body: Body, before: Body | None, user_id: int | None) -> Body:
     """Return a changed body that says who made the record, or who paused it; None where a key of nobody's did.
 
-    A password that is set, and a user who is disabled, use up the user's invitation.
+    A password or identity that is set, and a user who is disabled, use up the user's invitation.
     """
     match body:
         case User() if isinstance(before, User) and _ends_invitation(before, body):
@@ -91,31 +113,45 @@ def with_user(body: Body, before: Body | None, user_id: int | None) -> Body:
 
 def _ends_invitation(before: User, body: User) -> bool:
     return before.invitation_sha256 == body.invitation_sha256 and (
-        body.password_hash != before.password_hash or body.state == "disabled" or body.email != before.email
+        body.password_hash != before.password_hash
+        or body.identity_sha256 not in {None, before.identity_sha256}
+        or body.state == "disabled"
+        or body.email != before.email
     )
 
 
 def is_of_superusers(record_type: str) -> bool:
     """Return whether a change of such a record may take the last superuser away."""
-    return record_type in {USER, TEAM}
+    return record_type in {USER, TEAM, "company"}
 
 
 def has_superuser(draft: Draft, company_id: int) -> bool:
-    """Return whether an active user of the company is in a team of superusers."""
+    """Return whether a user of the company who can sign in is in a team of superusers."""
+    issuer = _issuer_of(draft, company_id)
     teams = draft.get(referrers_key(_LISTED, company_id), Referrers)
     for name in () if teams is None else teams.by:
         record = draft.get(record_key(TEAM, int(name.rpartition("/")[2])), Record)
         team = None if record is None or record.deleted_at is not None else body_of(record)
-        if isinstance(team, AccessControlList) and any(_is_active(draft, company_id, email) for email in team.users_emails):
+        if isinstance(team, AccessControlList) and any(
+            _can_sign_in(draft, company_id, email, issuer) for email in team.users_emails
+        ):
             return True
     return False
 
 
-def _is_active(draft: Draft, company_id: int, email: str) -> bool:
+def _issuer_of(draft: Draft, company_id: int) -> str | None:
+    record = draft.get(record_key("company", company_id), Record)
+    company = None if record is None else body_of(record)
+    return company.sign_in_issuer if isinstance(company, Company) else None
+
+
+def _can_sign_in(draft: Draft, company_id: int, email: str, issuer: str | None) -> bool:
     taken = draft.get(taken_key(company_id, "user_email", email), Taken)
     record = None if taken is None else draft.get(record_key(USER, taken.record_id), Record)
     user = None if record is None else body_of(record)
-    return isinstance(user, User) and user.state == "active"
+    if not isinstance(user, User) or user.state != "active":
+        return False
+    return user.password_hash is not None or user.identity_issuer == issuer
 
 
 def list_superuser_team(draft: Draft, record: Record, body: Body | None) -> None:

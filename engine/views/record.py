@@ -20,6 +20,7 @@ from schemas.records import (
     Buyer,
     BuyerFleet,
     BuyerGroup,
+    Company,
     Offer,
     ProviderConfiguration,
     TrafficSource,
@@ -37,7 +38,8 @@ FLEET_TYPE = "buyer_fleet"
 
 HIDDEN_FIELDS: dict[str, frozenset[str]] = {
     "api_key": frozenset({"private_key_sha256"}),
-    "user": frozenset({"password_hash", "second_factor_salt", "invitation_sha256"}),
+    "company": frozenset({"sealed_sign_in_secret"}),
+    "user": frozenset({"password_hash", "second_factor_salt", "invitation_sha256", "identity_sha256"}),
     "provider_configuration": frozenset({"sealed_secrets"}),
     "unblock_contact_job": frozenset({"contact_partitions"}),
     **dict.fromkeys(CAPS_OF, frozenset({"caps"})),
@@ -180,6 +182,8 @@ def _derived(  # noqa: PLR0917 - what is known of a row
     shown: dict[str, Any] = {}
     if isinstance(body, BuyerFleet):
         shown |= {"buyers_count": len(members), "buyer_ids": list(members)}
+    if isinstance(body, Company):
+        shown["has_sign_in_client_secret"] = body.sealed_sign_in_secret is not None
     if isinstance(body, User):
         shown |= {"has_password": body.password_hash is not None, "has_second_factor": body.second_factor_salt is not None}
     if isinstance(body, ProviderConfiguration):
@@ -202,6 +206,7 @@ def counted_columns(record_type: str) -> frozenset[str]:
 
 
 _OF_SECRETS: Mapping[str, tuple[str, ...]] = {
+    "company": ("has_sign_in_client_secret",),
     "user": ("has_password", "has_second_factor"),
     "provider_configuration": ("secret_names",),
 }

@@ -1,6 +1,7 @@
 """What does a browser hold of a sign-in? The token of a session, or an operator key that is encrypted and ends by itself.
 
 Both cookies are out of reach for scripts and are sent from our own pages only. The operations under `/api/v1` read neither.
+A sign-in at an identity provider, as long as it is under way, has one of its own.
 """
 
 import time
@@ -17,11 +18,13 @@ from schemas.instant import SECOND
 
 SESSION = "leadclock_session"
 OPERATOR = "leadclock_operator"
+FLOW = "leadclock_flow"
+"""A sign-in at an identity provider that has begun: encrypted, for one browser and ten minutes."""
 
 COOKIE_LENGTH_MAX = 2_000
 """Characters of a cookie that are read; ours have under 400."""
 
-_ATTRIBUTES = "Path=/; HttpOnly; SameSite=Strict"
+_ATTRIBUTES = "Path=/; HttpOnly"
 
 _PLACE = {"company_id": 0, "provider": "console", "name": "operator key"}
 """What a sealed operator key is bound to: no company has the id 0."""
@@ -46,9 +49,21 @@ def read_cookie(request: HttpRequest, name: str) -> str:
 
 def write_cookie(request: HttpRequest, name: str, value: str) -> str:
     """Return the header that makes a browser hold a value until it is closed, or forget it where the value is empty."""
-    ended = "; Max-Age=0" if not value else ""
+    return _cookie(request, name, value, "Strict", None if value else 0)
+
+
+def write_flow_cookie(request: HttpRequest, value: str, seconds: int) -> str:
+    """Return the header that makes a browser hold a flow for some seconds.
+
+    The identity provider sends the browser back from another site, so `Strict` would keep the cookie from its answer.
+    """
+    return _cookie(request, FLOW, value, "Lax", seconds)
+
+
+def _cookie(request: HttpRequest, name: str, value: str, same_site: str, seconds: int | None) -> str:
+    age = "" if seconds is None else f"; Max-Age={seconds}"
     secure = "" if is_loopback(request) else "; Secure"
-    return f"{_name(request, name)}={value}; {_ATTRIBUTES}{secure}{ended}"
+    return f"{_name(request, name)}={value}; {_ATTRIBUTES}; SameSite={same_site}{secure}{age}"
 
 
 def seal_operator(secret_key: str, public: str, private: str) -> str:

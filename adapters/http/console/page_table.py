@@ -7,6 +7,7 @@ from adapters.http.console import (
     compliance_page,
     dialling_page,
     forecast_page,
+    issuer_pages,
     lead_list_page,
     lead_page,
     operations_page,
@@ -35,4 +36,5 @@ PAGES: tuple[ConsolePage, ...] = (
     *dialling_page.PAGES,
     *operations_page.PAGES,
     *sign_in_pages.PAGES,
+    *issuer_pages.PAGES,
 )

@@ -1,6 +1,7 @@
 """How does a person get into the console, and out? By password and code as a user, or by an operator key.
 
-A session that has ended brings the person here, and back to the page that was asked for.
+A session that has ended brings the person here, and back to the page that was asked for. `issuer_pages` has the way by an
+identity provider.
 """
 
 import re
@@ -10,8 +11,10 @@ from adapters.http.console.origins import check_encrypted, is_loopback
 from adapters.http.console.visits import ConsolePage, Visit
 from adapters.http.exchange.access import read_credentials
 from adapters.http.exchange.exchange import Reply
+from adapters.http.exchange.hosts import company_of_host
 from adapters.http.exchange.problems import ProblemError
 from adapters.http.exchange.session_tokens import new_session
+from adapters.http.sign_in.issuer_sign_in import company_with_issuer, issuer_name_of
 
 HOME = "/console"
 SIGN_IN = f"{HOME}/sign-in"
@@ -31,7 +34,7 @@ def safe_path(text: str) -> str:
 
 async def show(visit: Visit) -> Reply:
     """Show the form."""
-    return _form(visit, 200, {})
+    return show_form(visit, 200, {})
 
 
 async def sign_in(visit: Visit) -> Reply:
@@ -42,7 +45,7 @@ async def sign_in(visit: Visit) -> Reply:
     answer = await visit.call("create_session", fields)
     if answer.is_refused:
         visit.headers |= {"Retry-After": "30"} if answer.status == 429 else {}  # noqa: PLR2004 - a status by its number
-        return _form(visit, answer.status, {"problem": answer.content})
+        return show_form(visit, answer.status, {"problem": answer.content})
     visit.cookies.append(write_cookie(visit.request, SESSION, answer.content["session"]["token"]))
     return visit.go_to(safe_path(visit.form.get("next", "")))
 
@@ -57,7 +60,7 @@ async def sign_in_as_operator(visit: Visit) -> Reply:
     except ProblemError as error:
         if error.code != "unauthenticated":
             raise
-        return _form(visit, 401, {"operator_problem": OPERATOR_KEY_WRONG})
+        return show_form(visit, 401, {"operator_problem": OPERATOR_KEY_WRONG})
     sealed = seal_operator(services.settings.secret_key, public, private)
     visit.cookies.append(write_cookie(visit.request, OPERATOR, sealed))
     return visit.go_to(safe_path(visit.form.get("next", "")))
@@ -90,19 +93,35 @@ async def sign_out(visit: Visit) -> Reply:
     return visit.go_to(SIGN_IN)
 
 
-def _form(visit: Visit, status: int, more: dict[str, object]) -> Reply:
+def show_form(visit: Visit, status: int, more: dict[str, object]) -> Reply:
+    """Return the page to sign in on, with what was typed but for the secrets, and what was wrong."""
     settings = visit.services.settings
     given = visit.form or visit.query
     values = {
         "next": safe_path(given.get("next", "")),
-        "typed": {name: visit.form.get(name, "") for name in FIELDS},
+        "typed": {name: given.get(name, "") for name in FIELDS},
         "is_demo": settings.demo is not None and is_loopback(visit.request),
         "needs_company": not settings.hosts,
         "problem": None,
+        "issuer_name": _issuer_name(visit, str(given.get("company_id", ""))),
+        "issuer_problem": "",
         "operator_problem": "",
         "wants_operator": "operator" in given.get("for", ""),
     }
     return visit.page("sign_in.html", status=status, **{**values, **more})
+
+
+def _issuer_name(visit: Visit, company_id: str) -> str:
+    """Return what the button to the identity provider says: its name where the company is known; empty: no button."""
+    services = visit.services
+    known_id = company_of_host(visit.request.headers.get("host", ""), services.settings.hosts)
+    if known_id is None and company_id.isascii() and company_id.isdigit():
+        known_id = int(company_id[:16])
+    if known_id is not None:
+        company = company_with_issuer(services, known_id)
+        return "" if company is None else issuer_name_of(company)
+    records = services.source.rules.of_type("company")
+    return "it" if any(company_with_issuer(services, record.id) is not None for record in records) else ""
 
 
 PAGES: tuple[ConsolePage, ...] = (

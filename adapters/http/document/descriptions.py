@@ -348,12 +348,12 @@ BY_NAME: Mapping[str, str] = {
 }
 
 _OF_RECORDS: Mapping[str, str] = {
-    "list": "Returns the records of this type a page at a time, without deleted ones.",
+    "list": "Returns a page of records, without deleted ones.",
     "build": "Returns the defaults of its fields, for a form.",
-    "create": "Creates a record, or names every wrong field in `errors` and stores nothing.",
+    "create": "Creates a record, or names every wrong field and stores nothing.",
     "show": "Returns one record, by its internal id or uuid.",
-    "update": "Changes the fields that are sent. With `If-Match`, a change of somebody else meanwhile refuses it.",
-    "delete": "Leaves the record out of lists and new decisions. Its past stays in the audit log.",
+    "update": "Changes the sent fields. With `If-Match`, another change meanwhile refuses it.",
+    "delete": "Leaves it out of lists and new decisions; its past stays in the audit log.",
 }
 
 

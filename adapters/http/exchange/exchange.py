@@ -43,6 +43,7 @@ from adapters.http.exchange.event_streams import EventStreams
 from adapters.http.exchange.export_slots import ExportSlots
 from adapters.http.exchange.hosts import company_of_host, refuse_host_of_company
 from adapters.http.exchange.identity import RequestIds
+from adapters.http.exchange.issuers import Issuers
 from adapters.http.exchange.limited_reads import LimitedReads
 from adapters.http.exchange.operator_access import OperatorAccess, OperatorAuthenticator, is_operator_key
 from adapters.http.exchange.parameters import read_id, unknown_parameters
@@ -130,6 +131,7 @@ class Services(Struct, frozen=True, kw_only=True):
     deployment: DeploymentReads
     heartbeats: Heartbeats
     sign_ins: SignIns
+    issuers: Issuers
     mail: Mail
     webhook_logs: WebhookLogReads
     bulk_jobs: LeadBulkJobs

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 from adapters.http.exchange.problems import ProblemError
+from adapters.http.exchange.settings import HttpSettings
 
 _ENTRY = re.compile(r"([a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)*)=([1-9][0-9]{0,15})", re.ASCII)
 
@@ -35,6 +36,12 @@ def refuse_host_of_company(header: str, hosts: Mapping[str, int]) -> None:
     """Raise `ProblemError` unknown_host for the host of a company: it serves that one alone, not the operator."""
     if _host_of(header) in hosts:
         raise ProblemError("unknown_host", "A company's host does not serve the operator; send this to another address.")
+
+
+def base_of_company(settings: HttpSettings, company_id: int) -> str:
+    """Return where browsers reach a company: at its host where it has one, else at the public address; empty: nowhere."""
+    hosts = sorted(host for host, served_id in settings.hosts.items() if served_id == company_id)
+    return f"https://{hosts[0]}" if hosts else settings.public_url.rstrip("/")
 
 
 def _host_of(header: str) -> str:

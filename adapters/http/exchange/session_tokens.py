@@ -1,6 +1,7 @@
 """How does a session of a user prove itself? By a token of which only the hash is stored, shown once at the sign-in.
 
-A session holds for what the user signed in with: another password or second factor ends it, and so does a disabled user.
+A session holds for what the user signs in with: another password, second factor or identity ends it, and so does a disabled
+user.
 """
 
 import hmac
@@ -39,4 +40,5 @@ def user_of(session: UserSession, rules: Rules) -> tuple[Record, User] | None:
 
 def credentials_of(user: User) -> str:
     """Return a digest of what a user signs in with."""
-    return sha256(f"{user.email}\0{user.password_hash}\0{user.second_factor_salt}".encode()).hexdigest()
+    identity = "" if user.identity_sha256 is None else f"\0{user.identity_sha256}"
+    return sha256(f"{user.email}\0{user.password_hash}\0{user.second_factor_salt}{identity}".encode()).hexdigest()

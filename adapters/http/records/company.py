@@ -1,23 +1,29 @@
 """How is a company's own record shown and updated over HTTP? The key says which company."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
 from adapters.http.exchange.answers import PAGING_PARAMETERS, add_etag, read_columns, reply_with_record
+from adapters.http.exchange.client_secrets import seal_client_secret
 from adapters.http.exchange.exchange import Exchange, Operation, Reply
 from adapters.http.exchange.parameters import Parameters
 from adapters.http.exchange.problems import not_found
 from adapters.http.exchange.writes import read_if_match, submit_change
-from adapters.http.records.record_fields import read_record_fields, settable
+from adapters.http.records.record_fields import CLIENT_SECRET, read_record_fields, settable
 from adapters.http.schema.inputs import record_inputs
 from adapters.http.schema.shapes import record_answer
 from adapters.reads.ports import Result, Row
+from engine.submission.fields import is_blank, parse_text
 from engine.views.record import record_columns, record_view
 from schemas.records import Company
 from schemas.requests import RecordChangeRequested
 
 PATH = "/api/v1/company"
+
+SIGN_IN = "sign_in_"
+"""How the names of the fields begin that say by which issuer users sign in."""
 
 
 async def show(exchange: Exchange) -> Reply:
@@ -35,6 +41,8 @@ async def update(exchange: Exchange) -> Reply:
     company_id = exchange.company_id
     row = await _row(exchange, company_id)
     fields = read_record_fields(exchange, "company", _view(row), msgspec.convert(row["body"], Company))
+    _check_sign_in(exchange, fields, row)
+    _seal_client_secret(exchange, fields)
     message = RecordChangeRequested(
         company_id=company_id,
         type="company",
@@ -44,6 +52,28 @@ async def update(exchange: Exchange) -> Reply:
         if_versions=read_if_match(exchange),
     )
     return await submit_change(exchange, message, render)
+
+
+def _check_sign_in(exchange: Exchange, fields: Mapping[str, Any], row: Row) -> None:
+    """Let only those who may change users say by which issuer users sign in: it says who somebody is."""
+    known = _view(row)
+    if any(name.startswith(SIGN_IN) and not _is_same(value, known.get(name)) for name, value in fields.items()):
+        exchange.key.require("user:update")
+
+
+def _is_same(value: Any, known: Any) -> bool:
+    return bool(value == known) or (is_blank(value) and not known)
+
+
+def _seal_client_secret(exchange: Exchange, fields: dict[str, Any]) -> None:
+    """Replace the secret of a client by its encrypted form; null removes it, and what is left out stays."""
+    if CLIENT_SECRET not in fields:
+        return
+    secret = fields.pop(CLIENT_SECRET)
+    key = exchange.services.settings.secret_key
+    fields["sealed_sign_in_secret"] = (
+        None if is_blank(secret) else seal_client_secret(key, exchange.company_id, parse_text(secret))
+    )
 
 
 async def render(exchange: Exchange, result: Result) -> Reply:

@@ -19,7 +19,7 @@ from engine.account.did_you_mean import did_you_mean
 from engine.account.groups import CAP_FIELDS, CAP_INPUTS_OF, GROUP_INPUTS
 from engine.account.publishing import PUBLISH_INPUTS, WRITTEN_BY_PUBLISHING
 from engine.partition.draft import RefusedError
-from engine.submission.fields import INTEGER_MAX, FieldError, is_blank, parse_integer, parse_moment
+from engine.submission.fields import INTEGER_MAX, FieldError, is_blank, parse_integer, parse_moment, parse_text
 from engine.submission.numbers import read_number
 from engine.views.record import RECORD_INSTANTS, counted_columns
 from schemas.records import RECORD_BODIES, ActionGroup, Body, called
@@ -30,6 +30,7 @@ NAMED_MAX = 5
 """Most fields that the sentence of a problem names; `errors` has all."""
 
 GIVEN_BY_US: Mapping[str, frozenset[str]] = {
+    "company": frozenset({"sealed_sign_in_secret", "has_sign_in_client_secret"}),
     "offer": frozenset({"lead_token"}),
     "schedule": frozenset({"lead_token", *WRITTEN_BY_PUBLISHING}),
     "api_key": frozenset({"public_key", "private_key_sha256"}),
@@ -39,7 +40,7 @@ GIVEN_BY_US: Mapping[str, frozenset[str]] = {
     "user": frozenset(
         {
             *("password_hash", "second_factor_salt", "has_password", "has_second_factor"),
-            *("invitation_sha256", "invitation_expires_at"),
+            *("invitation_sha256", "invitation_expires_at", "identity_issuer", "identity_sha256"),
         }
     ),
     "provider_configuration": frozenset({"sealed_secrets", "callback_generation", "callback_url"}),
@@ -55,7 +56,7 @@ ACTIONS: Mapping[str, tuple[str, ...]] = {
     "offer": ("rotate_lead_token",),
     "schedule": ("rotate_lead_token",),
     **dict.fromkeys(("outgoing_webhook", "subscription"), ("rotate_secret",)),
-    "user": ("remove_second_factor",),
+    "user": ("remove_second_factor", "remove_identity"),
     "provider_configuration": ("rotate_callback_url",),
 }
 """Booleans that request a new token or secret, or that one is removed."""
@@ -92,11 +93,15 @@ def settable(record_type: str) -> tuple[str, ...]:
 _SECRET = "password"  # noqa: S105 - its name
 """The field of a user that is hashed here: it never goes into a request."""
 
+CLIENT_SECRET = "sign_in_client_secret"  # noqa: S105 - its name
+"""The field of a company that is encrypted before it goes into a request."""
+
 _BESIDE: Mapping[str, frozenset[str]] = {
     **CAP_INPUTS_OF,
     "buyer_group": GROUP_INPUTS,
     "schedule": PUBLISH_INPUTS,
     "user": frozenset({_SECRET}),
+    "company": frozenset({CLIENT_SECRET}),
     "provider_configuration": frozenset({"secrets"}),
 }
 
@@ -119,7 +124,7 @@ def read_record_fields(exchange: Exchange, record_type: str, shown: Mapping[str,
     for name, value in exchange.fields.items():
         if name in wanted:
             fields[name] = _as_json(name, value, country)
-            faults |= _password_faults(exchange, name, value)
+            faults |= _secret_faults(exchange, name, value)
         elif name in passed_over or name in exchange.query:
             # An unknown query parameter gets here only if the company's `unknown_parameters` is `ignore`.
             continue
@@ -135,13 +140,13 @@ def read_record_fields(exchange: Exchange, record_type: str, shown: Mapping[str,
     return fields
 
 
-def _password_faults(exchange: Exchange, name: str, value: Any) -> Faults:
-    if name != _SECRET or is_blank(value):
+def _secret_faults(exchange: Exchange, name: str, value: Any) -> Faults:
+    if name not in {_SECRET, CLIENT_SECRET} or is_blank(value):
         return {}
     if name in exchange.query:
         return {name: [BODY_ONLY]}
     try:
-        parse_password(value)
+        _ = parse_password(value) if name == _SECRET else parse_text(value)
     except FieldError as error:
         return {name: [str(error)]}
     return {}
@@ -230,7 +235,7 @@ def other_faults(exchange: Exchange, record_type: str, fields: Mapping[str, Any]
     return {}
 
 
-_NOT_OF_ACCOUNT = frozenset({"add_user_buyer_ids", "remove_user_buyer_ids", "secrets", _SECRET})
+_NOT_OF_ACCOUNT = frozenset({"add_user_buyer_ids", "remove_user_buyer_ids", "secrets", _SECRET, CLIENT_SECRET})
 """References to buyers, which only the account can resolve, and what never gets there."""
 
 

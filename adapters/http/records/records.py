@@ -60,7 +60,7 @@ from schemas.records import CAPPED_TYPES, RECORD_BODIES, Body, Company, Provider
 from schemas.requests import RecordChangeRequested
 from schemas.topics import CONTACTS_REQUESTS
 
-UNSORTABLE = frozenset({"body_template", "private_key_sha256", "password_hash", "second_factor_salt"})
+UNSORTABLE = frozenset({"body_template", "private_key_sha256", "password_hash", "second_factor_salt", "identity_sha256"})
 """Text that no list is sorted by: long text, and text whose rank would reveal a secret."""
 
 PLAIN = (str, int, float, bool, NoneType)
@@ -274,6 +274,8 @@ async def update(exchange: Exchange, *, kind: Kind) -> Reply:
     actions = _actions(exchange, kind)
     if "remove_second_factor" in actions:
         fields["second_factor_salt"] = None
+    if "remove_identity" in actions:
+        _unlink(fields, body)
     if "rotate_lead_token" in actions:
         fields["lead_token"] = new_lead_token()
     if "rotate_callback_url" in actions:
@@ -291,6 +293,13 @@ async def update(exchange: Exchange, *, kind: Kind) -> Reply:
         if_versions=read_if_match(exchange),
     )
     return _revealed(exchange, kind, await submit_change(exchange, message, render))
+
+
+def _unlink(fields: dict[str, Any], body: Body) -> None:
+    """Take the identity of a user away; a user without a password needs another invitation then."""
+    fields |= {"identity_issuer": None, "identity_sha256": None}
+    if isinstance(body, User) and body.password_hash is None and body.state == "active":
+        fields.setdefault("state", "invited")
 
 
 async def _hash_password(exchange: Exchange, fields: dict[str, Any], body: Body | None) -> None:

@@ -12,6 +12,7 @@ from adapters.http.exchange.passwords import PASSWORD_LENGTH_MAX, PASSWORD_LENGT
 from adapters.http.schema.record_descriptions import sentence_of
 from engine.account import teams, values
 from engine.account.contact_fields import FIELDS_MAX, LABEL_LENGTH_MAX, OPTIONS_MAX, SCRIPT_LENGTH_MAX
+from engine.account.issuers import CLIENT_ID_LENGTH_MAX, ISSUER_LENGTH_MAX, NAME_LENGTH_MAX
 from engine.account.provider_configurations import FALLBACK_ORDER_MAX, SETTINGS_MAX
 from engine.account.ring_pools import GRACE_SECONDS_MAX, HOLD_SECONDS
 from engine.account.steps import GRACE_MINUTES_MAX
@@ -186,7 +187,7 @@ _NAMES: Mapping[str, Schema] = {
     assign_sms_number
     expire_existing delete_existing update_only restart_schedule auto_format_nested_fields schedule_start schedule_stop
     buyer_converted offer_converted either_converted has_next_action root paused rotate_lead_token rotate_secret
-    remove_second_factor
+    remove_second_factor remove_identity
     rotate_callback_url
     offer_repeat_caller buyer_repeat_caller in_progress placed_on_hold has_recording buyer_conversion_duplicated_call
     offer_conversion_duplicated_call no_buyer manual_transcribe reset_total_caps force connected
@@ -274,6 +275,7 @@ _INPUTS_BESIDE: Mapping[str, Schema] = {
     "team_offer_ids": IDS,
     "draft": BOOLEAN,
     "password": PASSWORD,
+    "sign_in_client_secret": _or_null(text(TEXT_LENGTH_MAX)),
     "secrets": _or_null(
         {
             "type": "object",
@@ -329,7 +331,7 @@ _RECORD_INPUTS: Mapping[str, Schema] = {
         (
             *("paused", "require_auth", "voice", "sms", "end_steps_may_contact", "real_time_priority", "is_final"),
             *("counts_as_contact", "sets_opt_out", "sets_suppression", "requires_callback_time", "allow_auth_token"),
-            *("confirm_all", "superuser"),
+            *("confirm_all", "superuser", "sign_in_required"),
         ),
         BOOLEAN,
     ),
@@ -429,6 +431,16 @@ _RECORD_INPUTS: Mapping[str, Schema] = {
         "maxLength": values.URL_LENGTH_MAX,
         "pattern": "^https?://[a-z0-9]{1,30}([.][a-z0-9]{1,30})*(/[!-~]*)?$",
     },
+    "sign_in_issuer": _or_null(
+        {
+            "type": "string",
+            "maxLength": ISSUER_LENGTH_MAX,
+            "pattern": "^https://[a-z0-9.-]{1,100}(:[0-9]{1,4})?(/[A-Za-z0-9._/-]*)?$",
+        }
+    ),
+    "sign_in_client_id": _or_null({"type": "string", "maxLength": CLIENT_ID_LENGTH_MAX, "pattern": "^[!-~]*$"}),
+    "sign_in_name": _or_null(text(NAME_LENGTH_MAX)),
+    "sign_in_email_domain": _or_null({"type": "string", "pattern": "^([a-z0-9]{1,30}[.]){1,5}[a-z]{2,30}$"}),
     "headers": {
         "type": "object",
         "maxProperties": values.HEADERS_MAX,

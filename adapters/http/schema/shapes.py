@@ -274,7 +274,7 @@ _BASE_TYPES: Mapping[str, Schema] = {
     **{name: {"type": "integer", "minimum": 0} for name in ("waiting_count", "dropped_count")},
     **dict.fromkeys(("last_delivered_at", "failing_since", "disabled_at", "dropped_since"), MOMENT_SHOWN),
     "disabled_reason": nullable("string"),
-    **{name: {"type": "boolean"} for name in ("has_password", "has_second_factor")},
+    **{name: {"type": "boolean"} for name in ("has_password", "has_second_factor", "has_sign_in_client_secret")},
     "secret_names": {"type": "array", "items": {"type": "string"}},
 }
 

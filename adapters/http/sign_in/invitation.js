@@ -14,6 +14,26 @@ if (!token) {
   said.textContent = "This link is not complete: it ends in # and a token. Copy all of it.";
 }
 
+// A company may have an identity provider: the button leads to it with the token, which links the identity once.
+async function offerIssuer() {
+  const issuer = document.getElementById("issuer");
+  const answer = await fetch("/console/invitation", { method: "POST", credentials: "omit", body: new URLSearchParams({ token }) });
+  if (!answer.ok) return;
+  const offer = await answer.json();
+  if (offer.issuer_name) {
+    document.getElementById("issuer_name").textContent = offer.issuer_name;
+    issuer.elements.invitation.value = token;
+    issuer.hidden = false;
+  }
+  if (!offer.takes_password) {
+    form.hidden = true;
+    document.getElementById("or").hidden = true;
+    if (!offer.issuer_name) said.textContent = "Users of this company sign in by its identity provider, which cannot be used now.";
+  }
+}
+
+if (token) offerIssuer().catch(() => {});
+
 form.addEventListener("submit", async (event) => {
   event.preventDefault();
   if (password.value !== again.value) {

@@ -1,6 +1,7 @@
 """Where does the link of an invitation lead? To a page that asks for a password and loads nothing from other sites.
 
 The token is behind the # of the address: the page's own script reads it there, and no server sees it before it is used.
+Where the company has an identity provider, the page leads there as well, or alone.
 """
 
 from functools import cache
@@ -15,12 +16,14 @@ STYLE_PATH = f"{PAGE_PATH}/page.css"
 _HEADERS = {
     "Content-Security-Policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
-        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+        "base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
     ),
-    "Referrer-Policy": "no-referrer",
+    "Referrer-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
-"""It runs its own script alone, sends to this server alone, and is in no frame: none lays itself over the password."""
+"""It runs its own script alone, sends to this server alone, and is in no frame: none lays itself over the password.
+
+With `no-referrer` a browser would send `Origin: null` with the form to the identity provider, and it would be refused."""
 
 
 async def show_page(_exchange: Exchange) -> Reply:

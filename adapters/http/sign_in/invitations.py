@@ -1,7 +1,8 @@
 """How does somebody become a user without telling anybody a password? By a link that is good once, and for some days.
 
 Who may make users invites an address. The link is e-mailed where the deployment has a mail server and a public address; else
-its sender passes it on. Of its token only the hash is stored, with the user. A password that is set uses the link up.
+its sender passes it on. Of its token only the hash is stored, with the user. A password that is set uses the link up, and so
+does an identity at the company's issuer, which is linked to the user by it and by nothing else.
 """
 
 import hmac
@@ -12,26 +13,29 @@ from typing import Any
 from msgspec import structs
 
 from adapters.gateway.ports import MailError
-from adapters.http.exchange.access import Access
+from adapters.http.exchange.access import Access, actor_of
 from adapters.http.exchange.addresses import client_of
 from adapters.http.exchange.answers import reply_with_record, wants_bare
-from adapters.http.exchange.exchange import Exchange, Operation, Reply
+from adapters.http.exchange.exchange import Exchange, Operation, Reply, Services
+from adapters.http.exchange.hosts import base_of_company
 from adapters.http.exchange.identity import hash_private_key
 from adapters.http.exchange.parameters import Parameters
 from adapters.http.exchange.passwords import parse_password
 from adapters.http.exchange.problems import ProblemError
-from adapters.http.exchange.writes import submit_change
+from adapters.http.exchange.writes import raise_refusal, submit_change
 from adapters.http.records.records import render
 from adapters.http.schema.inputs import EMAIL, PASSWORD, TEXT, whole
 from adapters.http.schema.shapes import ID_SHOWN, MOMENT_SHOWN, nullable, one_of, record_answer
+from adapters.http.sign_in.id_tokens import Identity
 from adapters.http.sign_in.invitation_page import PAGE_PATH
-from adapters.http.sign_in.sessions import count_attempt, refuse_in_query
+from adapters.http.sign_in.sessions import count_attempt, needs_issuer, refuse_in_query
 from adapters.reads.ports import Result
 from engine.account.teams import user_email
 from engine.submission.fields import parse_text
 from schemas.instant import HOUR, Instant, to_rfc3339
 from schemas.records import Company, Record, User
 from schemas.requests import RecordChangeRequested
+from schemas.topics import ACCOUNTS_REQUESTS
 
 PATH = "/api/v1/invitations"
 ACCEPT_PATH = f"{PATH}/accept"
@@ -42,6 +46,8 @@ HOURS_DEFAULT, HOURS_MAX = 72, 720
 """How long a link is good: a long weekend, and a month at most."""
 
 NO_INVITATION = "This invitation is not valid: it was used or replaced, or it has expired. Ask for another one."
+
+NO_PASSWORDS = "Users of this company sign in by its identity provider, without a password: use the button of the page."
 
 _TOKEN = re.compile(r"iv_([1-9][0-9]{0,15})\.([A-Za-z0-9_-]{43})", re.ASCII)
 """The id of the user, and 256 random bits."""
@@ -110,9 +116,7 @@ def _url(exchange: Exchange, token: str) -> str | None:
 
     The token is behind the #, which browsers send to nobody and no proxy logs.
     """
-    settings = exchange.services.settings
-    hosts = sorted(host for host, company_id in settings.hosts.items() if company_id == exchange.company_id)
-    base = f"https://{hosts[0]}" if hosts else settings.public_url.rstrip("/")
+    base = base_of_company(exchange.services.settings, exchange.company_id)
     return f"{base}{PAGE_PATH}#{token}" if base else None
 
 
@@ -123,8 +127,9 @@ async def _send(exchange: Exchange, email: str, url: str, expires_at: Instant) -
         return False
     company = exchange.services.source.rules.body(Company, "company", exchange.company_id)
     name = "leadclock" if company is None else company.name
+    way = "Set your password" if company is None or company.sign_in_issuer is None else "Sign in for the first time"
     body = (
-        f"You are invited to sign in for {name}.\n\nSet your password here, until {to_rfc3339(expires_at)}:\n\n{url}\n\n"
+        f"You are invited to sign in for {name}.\n\n{way} here, until {to_rfc3339(expires_at)}:\n\n{url}\n\n"
         "The link is good once. If you do not know what this is about, you need not do anything.\n"
     )
     try:
@@ -144,41 +149,79 @@ async def accept(exchange: Exchange) -> Reply:
     password = parameters.read("password", parse_password)
     parameters.require("token", "password")
     parameters.finish()
-    subject = await count_attempt(exchange, "address", f"address/{client_of(exchange.address)}")
-    record, user = await _invited(exchange, token or "")
-    await exchange.services.sign_ins.take_attempt_back(subject)
+    record, user = await find_invited(
+        exchange.services, token or "", address=exchange.address, host_company_id=exchange.host_company_id
+    )
+    if needs_issuer(exchange.services, record.company_id, user):
+        raise ProblemError("forbidden", NO_PASSWORDS)
     hashed = await exchange.services.passwords.hash(password or "")
-    # Of the version that was looked at: the link is used up by the request that is decided first.
-    message = RecordChangeRequested(
+    exchange.access = _acting(record, user)
+    return await submit_change(exchange, _use_up(record, {"password_hash": hashed}), render)
+
+
+async def link(
+    services: Services, record: Record, user: User, identity: Identity, *, request_id: str, address: str
+) -> tuple[Record, User] | None:
+    """Link an identity to the user of an invitation; return the user as it is then, or None where it is not decided in time.
+
+    Raises `ProblemError` where the invitation was used meanwhile, or the identity is another user's.
+    """
+    message = _use_up(record, {"identity_issuer": identity.issuer, "identity_sha256": identity.sha256})
+    topic, company_id = ACCOUNTS_REQUESTS.name, record.company_id
+    actor = actor_of(_acting(record, user), address)
+    await services.requests.submit(
+        topic, message.partition_key, message, request_id=request_id, company_id=company_id, actor=actor
+    )
+    result = await services.requests.wait(request_id, services.settings.wait_seconds)
+    if result is None:
+        return None
+    raise_refusal(result)
+    await services.authenticator.refresh()
+    return services.source.rules.user_of_identity(company_id, identity.sha256)
+
+
+def _use_up(record: Record, fields: dict[str, Any]) -> RecordChangeRequested:
+    """Return the change that gives a user what it signs in with, and uses the invitation up.
+
+    It is of the version that was looked at: the request that is decided first uses the link up.
+    """
+    return RecordChangeRequested(
         company_id=record.company_id,
         type="user",
         operation="update",
         id=record.id,
-        fields={"password_hash": hashed, "state": "active"},
+        fields={**fields, "state": "active"},
         if_versions=(record.version,),
     )
-    exchange.access = Access(record.company_id, None, (), user.email, invited=True)
-    return await submit_change(exchange, message, render)
 
 
-async def _invited(exchange: Exchange, token: str) -> tuple[Record, User]:
-    """Return the user of a token. Raises `ProblemError` with one text for whatever is wrong with it."""
-    await exchange.services.authenticator.refresh()
-    rules, match = exchange.services.source.rules, _TOKEN.fullmatch(token)
+def _acting(record: Record, user: User) -> Access:
+    return Access(record.company_id, None, (), user.email, invited=True)
+
+
+async def find_invited(services: Services, token: str, *, address: str, host_company_id: int | None) -> tuple[Record, User]:
+    """Return the user of a token, and count an attempt where there is none.
+
+    Raises `ProblemError` with one text for whatever is wrong with the token.
+    """
+    subject = await count_attempt(services, "address", f"address/{client_of(address)}")
+    await services.authenticator.refresh()
+    rules, match = services.source.rules, _TOKEN.fullmatch(token)
     user_id = 0 if match is None else int(match[1])
     record, user = rules.record("user", user_id), rules.body(User, "user", user_id)
     known = "" if user is None or user.invitation_sha256 is None else user.invitation_sha256
     is_same = hmac.compare_digest(hash_private_key("" if match is None else match[2]), known)
-    if record is None or user is None or not is_same or not _is_open(exchange, record, user):
+    is_here = record is not None and host_company_id in {None, record.company_id}
+    if record is None or user is None or not is_same or not is_here or not _is_open(user, services.now()):
         raise ProblemError("forbidden", NO_INVITATION)
+    await services.sign_ins.take_attempt_back(subject)
     return record, user
 
 
-def _is_open(exchange: Exchange, record: Record, user: User) -> bool:
-    """Return whether an invitation may be used now, at this host."""
-    is_here = exchange.host_company_id in {None, record.company_id}
-    is_early = user.invitation_expires_at is not None and exchange.now < user.invitation_expires_at
-    return is_here and is_early and user.state != "disabled"
+def _is_open(user: User, now: Instant) -> bool:
+    """Return whether an invitation may be used now."""
+    is_early = user.invitation_expires_at is not None and now < user.invitation_expires_at
+    return is_early and user.state != "disabled"
 
 
 _INVITATION: dict[str, Any] = {

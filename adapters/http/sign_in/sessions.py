@@ -1,7 +1,8 @@
 """How does a user sign in? With e-mail address, password and, once it is set up, a code; the answer has a token.
 
 An unknown user, a wrong password, a wrong code and a user who may not sign in get one answer after the same work, so that
-none of them differs from another. Attempts are counted before they are checked, for each user and each address.
+none of them differs from another. Attempts are counted before they are checked, for each user and each address. A company
+may have an issuer that users sign in with instead (`issuer_sign_in`).
 """
 
 import hmac
@@ -11,7 +12,7 @@ from typing import Any
 from adapters.http.exchange.access import NO_VALID_KEY, unauthenticated
 from adapters.http.exchange.addresses import client_of
 from adapters.http.exchange.answers import reply_with_record, wants_bare
-from adapters.http.exchange.exchange import Exchange, Operation, Reply
+from adapters.http.exchange.exchange import Exchange, Operation, Reply, Services
 from adapters.http.exchange.parameters import Parameters
 from adapters.http.exchange.passwords import BODY_ONLY, PASSWORD_LENGTH_MAX, parse_password
 from adapters.http.exchange.problems import ProblemError
@@ -25,7 +26,7 @@ from adapters.reads.ports import SESSION_IDLE, SESSION_LONGEST, StoredSession
 from engine.account.teams import user_email
 from engine.submission.fields import FieldError, parse_text
 from schemas.instant import SECOND, to_rfc3339
-from schemas.records import Record, User
+from schemas.records import Company, Record, User
 from schemas.requests import RecordChangeRequested
 
 PATH = "/api/v1/sessions"
@@ -155,13 +156,13 @@ def refuse_in_query(exchange: Exchange, parameters: Parameters, *names: str) -> 
 async def _count_attempts(exchange: Exchange, company_id: int, email: str) -> dict[str, str]:
     """Count an attempt of a user and an address; return what each is counted under. Raises `ProblemError` rate_limited."""
     named = {"user": f"user/{company_id}/{email}", "address": f"address/{client_of(exchange.address)}"}
-    return {kind: await count_attempt(exchange, kind, text) for kind, text in named.items()}
+    return {kind: await count_attempt(exchange.services, kind, text) for kind, text in named.items()}
 
 
-async def count_attempt(exchange: Exchange, kind: str, text: str) -> str:
+async def count_attempt(services: Services, kind: str, text: str) -> str:
     """Count an attempt; return what it is counted under. Raises `ProblemError` rate_limited where it is too early."""
-    subject = hmac.digest(exchange.services.settings.secret_key.encode(), text.encode(), "sha256").hex()
-    seconds = await exchange.services.sign_ins.begin_attempt(kind, subject)
+    subject = hmac.digest(services.settings.secret_key.encode(), text.encode(), "sha256").hex()
+    seconds = await services.sign_ins.begin_attempt(kind, subject)
     if seconds is not None:
         detail = f"Too many attempts in a row. Try again in {seconds} s."
         raise ProblemError("rate_limited", detail, headers={"Retry-After": str(seconds)})
@@ -181,7 +182,18 @@ async def _is_right(exchange: Exchange, record: Record | None, user: User | None
     known = user.password_hash if user is not None and is_active else None
     if not await exchange.services.passwords.is_right(password, known) or record is None or user is None:
         return False
+    if needs_issuer(exchange.services, record.company_id, user):
+        return False
     return user.second_factor_salt is None or await _is_code(exchange, record, user.second_factor_salt, code)
+
+
+def needs_issuer(services: Services, company_id: int, user: User) -> bool:
+    """Return whether the company takes no password of a user. Superusers keep theirs: an issuer may be out of reach."""
+    rules = services.source.rules
+    company = rules.body(Company, "company", company_id)
+    if company is None or not company.sign_in_required:
+        return False
+    return not any(team.superuser for team in rules.teams_of(company_id, user.email))
 
 
 async def _is_code(exchange: Exchange, record: Record, salt: str, code: str) -> bool:

@@ -4,11 +4,13 @@ Only the broker is the embedded one; requests are decided, projected and read as
 """
 
 import asyncio
+import time
 import uuid
 from base64 import b64encode
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
+from ssl import SSLContext
 from tempfile import TemporaryDirectory
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
@@ -25,6 +27,7 @@ from adapters.gateway.ports import MailError
 from adapters.http.app import Api, build_app
 from adapters.http.exchange.identity import hash_private_key
 from adapters.http.exchange.impression_log import LogImpressions
+from adapters.http.exchange.issuers import Issuers
 from adapters.http.exchange.provider_services import ProviderServices
 from adapters.http.exchange.recording_services import RecordingServices
 from adapters.http.exchange.requests import LogRequests
@@ -161,6 +164,7 @@ class Town:
         self.metrics = Metrics()
         self.mail = SentMail()
         self.recordings: Any = None
+        self.issuers: Any = None
         self.client = httpx.AsyncClient(
             timeout=WAIT_SECONDS,
             transport=httpx.ASGITransport(app=app, raise_app_exceptions=False),  # type: ignore[arg-type]
@@ -191,8 +195,8 @@ def basic(public_key: str, private_key: str) -> dict[str, str]:
 
 
 @asynccontextmanager
-async def deployed(dsn: str, http_settings: HttpSettings) -> AsyncIterator[Town]:
-    """A deployment without any company over a fresh database."""
+async def deployed(dsn: str, http_settings: HttpSettings, tls: SSLContext | None = None) -> AsyncIterator[Town]:
+    """A deployment without any company over a fresh database; `tls` says which certificates of vendors it takes."""
     await migrate(dsn)
     settings = Deployment(
         postgres_dsn=dsn, secret_key=SECRET_KEY, partitions=PARTITIONS, clock_wall_at=wall_now(), clock_domain_at=BEGUN_AT
@@ -218,7 +222,9 @@ async def deployed(dsn: str, http_settings: HttpSettings) -> AsyncIterator[Town]
         stack.push_async_callback(requests.close)
         impressions = LogImpressions(log, names=context.names, appender=await log.appender())
         stack.push_async_callback(impressions.close)
-        vendors = GuardedProviderHttp(allowed=networks(["127.0.0.1"]))  # the vendors of tests are on this machine
+        # The vendors and issuers of tests are on this machine.
+        vendors = GuardedProviderHttp(allowed=networks(["127.0.0.1"]), tls=tls)
+        issuers = Issuers(vendors, time.monotonic)
         recordings = RecordingServices(
             recordings=PostgresRecordings(pool),
             files=FolderRecordings(Path(stack.enter_context(TemporaryDirectory()))),
@@ -241,6 +247,7 @@ async def deployed(dsn: str, http_settings: HttpSettings) -> AsyncIterator[Town]
             announcements=results,
             heartbeats=PostgresHeartbeats(pool),
             sign_ins=PostgresSignIns(pool),
+            issuers=issuers,
             mail=mail,
             webhook_logs=PostgresWebhookLogReads(pool),
             bulk_jobs=PostgresLeadBulkJobs(pool),
@@ -261,6 +268,7 @@ async def deployed(dsn: str, http_settings: HttpSettings) -> AsyncIterator[Town]
         stack.callback(app.end_streams)
         place = Town(context, requests, app, results)
         place.recordings = recordings
+        place.issuers = issuers
         place.outage, place.pool, place.metrics, place.mail = outage, pool, metrics, mail
         stack.push_async_callback(place.client.aclose)
         yield place

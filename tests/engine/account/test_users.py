@@ -212,3 +212,81 @@ def test_a_further_invitation_replaces_the_one_before(account: AccountWorld) -> 
 def test_the_token_of_an_invitation_has_no_place_in_a_record(account: AccountWorld) -> None:
     answer = account.change("create", "user", name="Ada", email=ADA, invitation_sha256="iv_7.secret")
     assert (answer.code, list(answer.errors)) == ("validation_failed", ["invitation_sha256"])
+
+
+ISSUER, IDENTITY = "https://id.example.com", "a" * 64
+LINKED: dict[str, Any] = {"identity_issuer": ISSUER, "identity_sha256": IDENTITY}
+
+
+def _issuer(account: AccountWorld, issuer: str | None = ISSUER) -> Any:
+    return account.update("company", 1, sign_in_issuer=issuer, **({"sign_in_client_id": "leadclock"} if issuer else {}))
+
+
+def test_an_identity_uses_up_the_invitation_and_makes_a_user_active_without_a_password(account: AccountWorld) -> None:
+    ada = account.create("user", name="Ada", email=ADA, **INVITATION)
+    assert account.update("user", ada, state="active", **LINKED).status == 200
+    assert _invitation(account, ada) == (None, None)
+    refused = account.update("user", ada, identity_issuer=None, identity_sha256=None)
+    assert (refused.code, list(refused.errors)) == ("validation_failed", ["state"])
+
+
+def test_an_identity_is_of_one_user_of_a_company_until_it_is_unlinked(account: AccountWorld) -> None:
+    ada, grace = _user(account, ADA, **LINKED), _user(account, GRACE)
+    taken = account.update("user", grace, **LINKED)
+    assert (taken.code, list(taken.errors)) == ("duplicate_value", ["identity"])
+    account.create("company", company_id=2, name="Shady")
+    account.create("user", company_id=2, name="Ada", email=ADA, **LINKED)
+    assert account.update("user", ada, identity_issuer=None, identity_sha256=None).status == 200
+    assert account.update("user", grace, **LINKED).status == 200
+
+
+@pytest.mark.parametrize(
+    ("fields", "field"),
+    [
+        ({"identity_sha256": IDENTITY}, "identity_issuer"),
+        ({"identity_issuer": ISSUER}, "identity_issuer"),
+        ({**LINKED, "identity_sha256": "subject 7"}, "identity_sha256"),
+        ({**LINKED, "identity_issuer": "http://id.example.com"}, "identity_issuer"),
+    ],
+)
+def test_half_an_identity_is_refused(account: AccountWorld, fields: Any, field: str) -> None:
+    answer = account.change("create", "user", name="Ada", email=ADA, **fields)
+    assert (answer.code, list(answer.errors)) == ("validation_failed", [field])
+
+
+def test_the_user_of_an_identity_is_found_while_it_is_linked_and_in_its_company_alone(account: AccountWorld) -> None:
+    rules, ada = Rules(), _user(account, ADA, **LINKED)
+
+    def found() -> int | None:
+        rules.apply(0, account.record("user", ada))
+        user = rules.user_of_identity(1, IDENTITY)
+        return None if user is None else user[0].id
+
+    assert found() == ada
+    assert rules.user_of_identity(2, IDENTITY) is None
+    account.update("user", ada, identity_issuer=None, identity_sha256=None)
+    assert found() is None
+    account.update("user", ada, **LINKED)
+    assert found() == ada
+    account.delete("user", ada)
+    assert found() is None
+
+
+def test_a_superuser_without_a_password_counts_while_the_company_has_the_issuer(account: AccountWorld) -> None:
+    _issuer(account)
+    ada = _user(account, ADA, password_hash=None, **LINKED)
+    team = _superusers(account, ADA)
+    refused = [
+        account.delete("user", ada),
+        account.update("user", ada, state="invited", identity_issuer=None, identity_sha256=None),
+        account.update("access_control_list", team, users_emails=[]),
+        _issuer(account, None),
+        _issuer(account, "https://other.example.com"),
+    ]
+    assert [answer.code for answer in refused] == ["last_superuser"] * len(refused)
+    assert account.update("company", 1, name="Acme 2").status == 200
+    _user(account, GRACE)
+    account.update("access_control_list", team, users_emails=[ADA, GRACE])
+    assert _issuer(account, None).status == 200
+    assert account.update("user", ada, name="Ada L.").status == 200
+    assert account.update("access_control_list", team, users_emails=[ADA]).code == "last_superuser"
