@@ -62,8 +62,9 @@ class ProviderReports:
             message = outcome_of(
                 order.command, order.channel, result, provider=opened.provider.name, occurred_at=self._now()
             )
-            # What a call costs is known some minutes after its outcome, which it must not hold up.
-            name = result.outcome if result.cost is None else f"{result.outcome}/{result.cost}"
+            # What a call costs, and its recording, are known some minutes after its outcome, which they must not hold up.
+            known = (result.outcome, result.cost, None if result.recording_url is None else "recorded")
+            name = "/".join(str(part) for part in known if part is not None)
             await self._submit(message, f"{order.command.command_id}/{name}", order.channel)
         await self._orders.end(order.company_id, order.command.command_id, result)
         return result

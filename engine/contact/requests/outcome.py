@@ -421,16 +421,27 @@ def _update_call(person: Person, lead: Lead | None, request: OutcomeRecorded, ro
     is_known = call.outcome not in {None, "unknown"}
     if is_known and call.ended_at is not None and call.ended_at > occurred_at:
         return None  # of two outcomes the later one counts
-    replaced = call.outcome
+    replaced, before = call.outcome, msgspec.structs.replace(call)
     _copy_outcome(call, request)
     is_unsaid = lead is not None and _is_ringing_several(lead, request)
     if request.buyer_id is not None and request.buyer_id != call.buyer_id and not is_unsaid:
         _name_buyer(person, call, request.buyer_id)
-    _end_call(person, call, row, occurred_at)
+    if is_known and call.outcome == replaced and call.ended_at is not None:
+        _complete(person, before, call)
+    else:
+        _end_call(person, call, row, occurred_at)
     if lead is not None and row.connected:
         lead.connected_call_id = call.id
         person.save(lead)
     return replaced
+
+
+def _complete(person: Person, before: Call, call: Call) -> None:
+    """Record what a repeat of the outcome adds, such as the cost or the recording: the call has not ended again."""
+    changed = [name for name in call.__struct_fields__ if getattr(call, name) != getattr(before, name)]
+    if changed:
+        person.save_call(call)
+        person.draft.fact("call.updated", lead_id=call.lead_id, call_id=call.id, fields=changed)
 
 
 def _is_ringing_several(lead: Lead, request: OutcomeRecorded) -> bool:

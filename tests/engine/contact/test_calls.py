@@ -123,6 +123,23 @@ def test_durations_follow_from_what_was_reported(world: World) -> None:
     ]
 
 
+def test_a_recording_that_is_reported_after_the_end_does_not_end_the_call_again(world: World) -> None:
+    call = _called(world)
+    world.now += 30 * SECOND
+    world.outcome("connected_human", talk_seconds=20, detail="done")
+    ended_at = world.call(call.id).ended_at
+    world.now += 60 * SECOND
+    later: dict[str, Any] = {"recording_url": "https://pbx.test/1.mp3", "talk_seconds": 20, "detail": "done"}
+    for _ in range(2):
+        world.outcome("connected_human", call_id=call.id, **later)
+
+    found = world.call(call.id)
+    assert (found.recording_url, found.ended_at) == ("https://pbx.test/1.mp3", ended_at)
+    about = [fact for fact in world.facts if fact.call_id == call.id]
+    assert [fact.type for fact in about].count("call.ended") == 1
+    assert [fact.data["fields"] for fact in about if fact.type == "call.updated"] == [["recording_url"]]
+
+
 def test_that_it_rang_may_be_reported_after_its_answer_and_takes_nothing_back(world: World) -> None:
     call = _called(world)
     rang_at = world.now
