@@ -31,6 +31,9 @@ SMS_SEGMENTS_MAX = 10
 SUBJECT_LENGTH_MAX = 998
 """Of a rendered subject, in characters: the longest line of an e-mail (RFC 5322 section 2.1.1)."""
 
+SPEECH_LENGTH_MAX = 600
+"""Of a rendered whisper, in characters: some 40 seconds of speech, which a person waits for."""
+
 RENDERED_BYTES_MAX = 500_000
 """Of a rendered e-mail or webhook body; that of an e-mail as JSON holds it: with its decision it fits into one record."""
 

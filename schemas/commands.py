@@ -62,6 +62,12 @@ class PlaceCall(Command, frozen=True, kw_only=True, tag="call.place"):
     `voicemail_drop`: wait until it takes a message, say `voicemail_message`, and hang up. A gateway that cannot do it
     refuses the command.
 
+    `whisper` is said to the buyer or agent who answers, before they are connected; `to` does not hear it. A gateway that
+    cannot do it refuses the command.
+
+    With `stream` the answered call is for a voice bot at that address (wss://…), by a media stream; no buyer is rung. A
+    gateway without media streams refuses the command.
+
     With `agent_id` the call is for that agent, who is reserved for it: `buyer_number` is then the agent's telephone, None
     where the gateway itself knows how to reach its agents.
     """
@@ -79,6 +85,8 @@ class PlaceCall(Command, frozen=True, kw_only=True, tag="call.place"):
     buyer_legs: tuple[BuyerLeg, ...] = ()
     agent_id: int | None = None
     voicemail_message: str | None = None
+    whisper: str | None = None
+    stream: str | None = None
 
 
 class PressKeys(Command, frozen=True, kw_only=True, tag="call.press_keys"):

@@ -62,6 +62,8 @@ class Connect(SchedulePart, frozen=True, kw_only=True):
 
     `route_by_type` None is that of the offer. Of several `buyer_group_ids` those of the lowest tier that take calls compete;
     where none of them does, `buyer_ids` beside them are called.
+
+    `whisper`: what they hear first, a template as of a text. `stream` (wss://…): a voice bot in their place.
     """
 
     buyer_group_id: int | None = None
@@ -69,6 +71,8 @@ class Connect(SchedulePart, frozen=True, kw_only=True):
     agents: ConnectAgents | None = None
     route_by_type: RouteBy | None = None
     buyer_group_ids: tuple[int, ...] = ()
+    whisper: str | None = None
+    stream: str | None = None
 
     @property
     def group_ids(self) -> tuple[int, ...]:
@@ -90,9 +94,9 @@ class CallStep(SchedulePart, frozen=True, kw_only=True, tag_field="kind", tag="c
     """Place a call; counts as a contact attempt.
 
     `machine`: hang up on an answering machine, leave it `voicemail_message`, or treat it like a person.
-    `ring_timeout_seconds` is for the person's telephone; a buyer has a `timeout_seconds` of its own.
+    `ring_timeout_seconds` is for the person's telephone; a buyer has its own `timeout_seconds`.
 
-    `await_disposition`: after a call in which somebody was spoken to, how long to wait for what the agent says of it.
+    `await_disposition`: how long to wait for the agent's disposition of an answered call.
     """
 
     id: str

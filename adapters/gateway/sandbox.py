@@ -188,7 +188,10 @@ class SandboxVoice:
             cost=_cost(script),
             calls_back=script.calls_back,
             buyer_id=script.buyer_id,
-            detail=script.detail + (f"; keys {self._keys[command.command_id]}" if self._keys[command.command_id] else ""),
+            detail=script.detail
+            + (f"; keys {self._keys[command.command_id]}" if self._keys[command.command_id] else "")
+            + (f"; heard before: {command.whisper}" if command.whisper and script.connects else "")
+            + (f"; talked to {command.stream}" if command.stream and script.connects else ""),
         )
 
     def _hung_up(

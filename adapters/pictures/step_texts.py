@@ -189,4 +189,6 @@ def _connects(step: CallStep) -> str:
         return f"connects to buyer {', '.join(map(str, connect.buyer_ids))}"
     if connect.agents is not None:
         return "connects to an agent"
+    if connect.stream is not None:
+        return "connects to a voice bot"
     return ""

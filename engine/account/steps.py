@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import singledispatch
 
 from engine.account.did_you_mean import did_you_mean
-from engine.account.values import BODY_TEMPLATE_LENGTH_MAX, JITTER_SECONDS_MAX, WEIGHT_MAX, number, optional
+from engine.account.values import BODY_TEMPLATE_LENGTH_MAX, JITTER_SECONDS_MAX, WEIGHT_MAX, number, optional, stream_url
 from engine.calendar.waits import parse_duration
 from engine.calendar.wall import CalendarError, parse_date, parse_wall_time
 from engine.calendar.zones import is_zone
@@ -55,6 +55,9 @@ DROP = "voicemail_drop"
 
 VOICEMAIL_LENGTH_MAX = 1_000
 """Characters: a minute of speech. Most machines take no more, and Telnyx says at most 3,000."""
+
+WHISPER_LENGTH_MAX = 500
+"""Characters of a template: half a minute of speech, in which the person waits."""
 
 RETRIES_MAX = 20
 """Retries of one outcome at one step: more is harassment or a loop."""
@@ -346,6 +349,20 @@ def _connect_faults(connect: Connect, exists: Exists) -> Iterator[Fault]:
         yield from _agents_faults(connect, connect.agents, exists)
     for buyer_id in connect.buyer_ids:
         yield from _reference("connect.buyer_ids", "buyer", buyer_id, exists)
+    if connect.stream is not None:
+        yield from _stream_faults(connect, connect.stream)
+    if connect.whisper is not None:
+        yield from _template("connect.whisper", connect.whisper, WHISPER_LENGTH_MAX)
+
+
+def _stream_faults(connect: Connect, stream: str) -> Iterator[Fault]:
+    yield from _parsed("connect.stream", stream_url, stream)
+    if connect.group_ids or connect.buyer_ids or connect.agents is not None:
+        yield "connect.stream", "must not stand beside buyers or agents: the voice bot takes the call"
+    if connect.whisper is not None:
+        yield "connect.whisper", "has no effect beside stream: who answers is a voice bot"
+    if connect.route_by_type is not None:
+        yield "connect.route_by_type", "has no effect beside stream: no buyers compete"
 
 
 def _agents_faults(connect: Connect, agents: ConnectAgents, exists: Exists) -> Iterator[Fault]:

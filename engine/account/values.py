@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from ipaddress import ip_address, ip_network
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 import msgspec
 
@@ -259,21 +259,46 @@ _HOST = re.compile(r"[A-Za-z0-9._-]+|[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*")
 """A name, an IPv4 address, or an IPv6 address without brackets. The gateway checks at each request whether it is allowed."""
 
 
+_PUBLIC_NAME = re.compile(r"([A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?\.)+[A-Za-z]{2,63}")
+_PRIVATE_SUFFIXES = (".localhost", ".local", ".internal", ".lan", ".home.arpa", ".test", ".invalid", ".onion")
+"""Top-level names that no public DNS has (RFC 6761, RFC 6762, RFC 8375, and ICANN's reservation of .internal)."""
+
+
 def url(value: Any) -> str:
     """Return an http or https address without credentials."""
+    text, parts = _address(value, schemes=("http", "https"), example="https://example.com/leads")
+    if "@" in parts.netloc:
+        raise FieldError("must not hold a user name or password; send them in headers")
+    return text
+
+
+def stream_url(value: Any) -> str:
+    """Return the address of a voice bot: wss, at a public name. A provider connects to it, from the internet.
+
+    Twilio passes no query on.
+    """
+    text, parts = _address(value, schemes=("wss",), example="wss://bot.example.com/calls")
+    host = (parts.hostname or "").lower()
+    if _PUBLIC_NAME.fullmatch(host) is None or host.endswith(_PRIVATE_SUFFIXES):
+        raise FieldError("must name a public host, such as bot.example.com: the provider connects to it")
+    if "@" in parts.netloc or "?" in text or "#" in text:
+        raise FieldError("must hold no user name, password, query or fragment: providers do not pass them on")
+    return text
+
+
+def _address(value: Any, *, schemes: Sequence[str], example: str) -> tuple[str, SplitResult]:
+    """Return an address of one of these schemes, and its parts."""
     if is_blank(value):
         raise FieldError("must not be blank")
     text = parse_text(value, most=URL_LENGTH_MAX)
     try:
         parts = urlsplit(text)
-        sound = parts.scheme in {"http", "https"} and bool(_HOST.fullmatch(parts.hostname or "")) and (parts.port or 1) > 0
+        sound = parts.scheme in schemes and bool(_HOST.fullmatch(parts.hostname or "")) and (parts.port or 1) > 0
     except ValueError:
         sound = False
     if not sound or any(character <= " " for character in text) or not text.isascii():
-        raise FieldError("must be an address such as https://example.com/leads")
-    if "@" in parts.netloc:
-        raise FieldError("must not hold a user name or password; send them in headers")
-    return text
+        raise FieldError(f"must be an address such as {example}")
+    return text, parts
 
 
 def headers(value: Any) -> dict[str, str]:

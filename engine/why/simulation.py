@@ -188,7 +188,7 @@ def _has_buyers(lead: Lead, flight: Flight, rules: Rules) -> bool:
         return False
     steps = {step.id: step for step in (*cadence_of(schedule).end_steps, *cadence_of(schedule).steps)}
     step = steps.get(flight.step_id)
-    if not isinstance(step, CallStep):
+    if not isinstance(step, CallStep) or step.connect.stream is not None:
         return False
     offer = rules.body(Offer, "offer", lead.offer_id)
     named = step.connect.group_ids or step.connect.buyer_ids

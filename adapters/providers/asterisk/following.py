@@ -13,12 +13,10 @@ from adapters.providers.asterisk.legs import NO_RECORD, OrderLeg
 from adapters.providers.asterisk.outcomes import buyers_that, winner
 from adapters.providers.asterisk.settings import AsteriskSettings
 from adapters.providers.ports import Order, ProviderFailedError, RefusedOrderError
+from adapters.providers.talk_recording import RECORDING_SECONDS_MAX
 from schemas.commands import BuyerLeg, PlaceCall
 
 UNANSWERED_BUYER_SECONDS = 30
-
-RECORDING_SECONDS_MAX = 4 * 3_600
-"""Of a call; longer ones are forgotten telephones."""
 
 logger = structlog.get_logger(__name__)
 

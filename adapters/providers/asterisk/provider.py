@@ -111,9 +111,13 @@ class AsteriskConnection:
             raise RefusedOrderError("its events must be reported to us: set LEADCLOCK_PUBLIC_URL", tries_next=True)
         if COMMAND.fullmatch(command.command_id) is None:
             raise RefusedOrderError("no channel can be named by this command's id", tries_next=True)
+        if command.stream is not None:
+            raise RefusedOrderError("it has no media streams: leave out stream of the step's connect", tries_next=True)
         buyers = self._orders.buyers(command)
         if not buyers:
             raise RefusedOrderError("nobody would talk: let the step connect a buyer, or set agent_number", tries_next=True)
+        if command.whisper is not None:
+            raise RefusedOrderError("it speaks no texts: leave out whisper of the step's connect", tries_next=True)
         if command.machine == "voicemail_drop":
             raise RefusedOrderError("it speaks no texts: set machine of the step to hangup", tries_next=True)
         if command.machine == "hangup" and not self._settings.detects_machines:

@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 from msgspec import Meta, Struct
 
 from adapters.providers.ports import RefusedOrderError
+from adapters.providers.talk_recording import check_recording
 
 Number = Annotated[str, Meta(pattern=r"^\+[1-9][0-9]{6,14}$", description="a number such as +12125550123")]
 Target = Annotated[str, Meta(pattern=r"^(\+[1-9][0-9]{6,14}|sips?:[^\s<>&,]{3,250})$", description="a number, or sip:…")]
@@ -47,10 +48,7 @@ class AsteriskSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             raise ValueError("endpoint must say where the number stands: {number} or {digits}")
         if self.sip_endpoint is not None and "{uri}" not in self.sip_endpoint:
             raise ValueError("sip_endpoint must say where the address stands: {uri}")
-        if self.records and self.announcement is None:
-            raise ValueError("records needs an announcement: people must know that they are recorded")
-        if self.announcement is not None and not self.records:
-            raise ValueError("announcement needs records: else people would hear what is not so")
+        check_recording(records=self.records, announcement=self.announcement)
 
     def dial_string(self, target: str) -> str:
         """Return how Asterisk reaches a number or SIP address. Raises `RefusedOrderError`."""

@@ -33,7 +33,11 @@ API takes less; a person does not wait longer for a buyer."""
 
 RETRIES: Mapping[str, Mapping[str, Sequence[int]]] = {
     name: {"retries_ms": RETRY_DELAYS_MS}
-    for name in ("call.initiated", "call.answered", "call.machine.detection.ended", "call.bridged", "call.hangup")
+    for name in (
+        *("call.initiated", "call.answered", "call.machine.detection.ended", "call.machine.greeting.ended"),
+        *("call.speak.ended", "call.bridged", "call.recording.saved", "call.hangup"),
+        *("streaming.started", "streaming.failed", "streaming.stopped"),
+    )
 }
 """Of each event that moves a call on or says how it ended: a look-up says only that it is over."""
 
@@ -56,11 +60,17 @@ UNANSWERED_CAUSES = frozenset({"user_busy", "timeout", "no_answer", "call_reject
 
 
 class LegState(Struct, frozen=True, kw_only=True, omit_defaults=True, tag="order"):
-    """What we have Telnyx say in every webhook about a leg of an order; `lead` is the lead's leg, of a buyer's."""
+    """What we have Telnyx say in every webhook about a leg of an order; `lead` is the lead's leg, of a buyer's.
+
+    A webhook about a recording may name no leg: a leg that is recorded has `lead`, too.
+
+    `says` is the fact that holds once the leg was said what it is being said.
+    """
 
     command_id: str
     leg: Literal["lead", "buyer"] = "lead"
     lead: str | None = None
+    says: Literal["left", "held", "whispered", "announced"] = "left"
 
     def encoded(self) -> str:
         """Return it as `client_state`."""
@@ -134,10 +144,10 @@ def read(callback: Callback, key: Ed25519PublicKey, *, now: Instant, recordings_
 
 
 def _leg(event: TelnyxEvent, state: LegState) -> OrderReport | None:
-    reference = event.payload.get("call_control_id")
+    reference = event.payload.get("call_control_id") or state.lead
     if not isinstance(reference, str):
         return None
-    facts = _lead_facts(event) if state.leg == "lead" else _buyer_facts(event)
+    facts = _lead_facts(event, state) if state.leg == "lead" else _buyer_facts(event, reference)
     if not facts or (state.leg == "buyer" and state.lead is None):
         return None
     has_ended = state.leg == "lead" and event.name == "call.hangup"
@@ -151,26 +161,34 @@ def _leg(event: TelnyxEvent, state: LegState) -> OrderReport | None:
     )
 
 
-def _lead_facts(event: TelnyxEvent) -> dict[str, str]:
+def _lead_facts(event: TelnyxEvent, state: LegState) -> dict[str, str]:
     stamp, payload = event.stamp, event.payload
     if event.name == "call.hangup":
         named = {"cause": "hangup_cause", "sip": "sip_hangup_cause", "source": "hangup_source"}
         return {"ended": stamp, **{fact: str(payload[name]) for fact, name in named.items() if payload.get(name)}}
+    if event.name == "call.recording.saved":
+        recording_id = recording_of(event)
+        return {} if recording_id is None else {"recording": recording_id}
     facts: Mapping[str, dict[str, str]] = {
         "call.initiated": {"initiated": stamp},
         "call.answered": {"answered": stamp},
         "call.bridged": {"bridged": stamp},
         "call.machine.detection.ended": {"machine": str(payload.get("result"))},
         "call.machine.greeting.ended": {"greeting": str(payload.get("result"))},
-        "call.speak.ended": {"left": stamp},
+        "call.speak.ended": {state.says: stamp},
+        "streaming.started": {"stream.started": stamp},
+        "streaming.failed": {"stream.failed": str(payload.get("failure_reason") or "no reason given")},
+        "streaming.stopped": {"stream.stopped": stamp},
     }
     return facts.get(event.name, {})
 
 
-def _buyer_facts(event: TelnyxEvent) -> dict[str, str]:
+def _buyer_facts(event: TelnyxEvent, reference: str) -> dict[str, str]:
     match event.name:
         case "call.initiated":
-            return {"dialled": event.stamp}
+            return {"dialled": event.stamp, "buyer.leg": reference}
+        case "call.speak.ended":
+            return {"whispered": event.stamp}
         case "call.answered":
             return {"buyer.answered": event.stamp}
         case "call.bridged":
@@ -180,11 +198,17 @@ def _buyer_facts(event: TelnyxEvent) -> dict[str, str]:
     return {}
 
 
+def recording_of(event: TelnyxEvent) -> str | None:
+    """Return the id of the recording that a webhook is about."""
+    found = event.payload.get("recording_id")
+    return found if isinstance(found, str) and _ID.fullmatch(found) else None
+
+
 def _message(event: TelnyxEvent, state: InboundState | None, recordings_url: str) -> InboundCallReport | None:
     """Return that a message of a person was recorded: their call is over, or is about to be ended."""
-    recording_id = event.payload.get("recording_id")
+    recording_id = recording_of(event)
     is_of_person = state is not None and state.leg == "person" and event.name == "call.recording.saved"
-    if not is_of_person or state is None or not isinstance(recording_id, str) or not _ID.fullmatch(recording_id):
+    if not is_of_person or state is None or recording_id is None:
         return None
     return InboundCallReport(
         call_ref=state.call_ref,

@@ -48,7 +48,7 @@ class InboundCalls:
 
     async def follow(self, event: TelnyxEvent, state: InboundState) -> None:
         """Do what follows from a webhook about a leg."""
-        leg = event.payload["call_control_id"]
+        leg = event.payload.get("call_control_id") or state.call_ref  # a webhook about a recording may name no leg
         match state.leg, event.name:
             case "person", "call.answered" if state.then == "connect":
                 await self._connect(leg, state)

@@ -6,8 +6,12 @@
 | `cause`, `sip`, `source` | why that leg ended, and by whom |
 | `machine` | human, machine or not_sure |
 | `greeting`, `left` | that the machine takes a message, and when ours was said |
+| `held` | when the lead was asked to wait |
 | `dialled`, `buyer.answered`, `buyer.ended`, `buyer.cause` | the same of the buyer's leg |
+| `buyer.leg`, `whispered` | its id, and when it was said the whisper |
 | `bridged` | when the two were connected |
+| `announced`, `recording` | when they heard that they are recorded, and the id of the recording |
+| `stream.started`, `stream.stopped`, `stream.failed` | when the stream to a voice bot was; why there is none |
 | `closed` | when a look-up found the call ended |
 | `status.<state>`, `error`, `error.says`, `price` | of a text |
 """
@@ -51,12 +55,14 @@ SENT_FOR = 5 * MINUTE
 """A text that its carrier took and gave no receipt for: many give none. The contact waits ten minutes."""
 
 
-def call_outcome(order: Order, *, now: Instant) -> DeliveryResult | None:
+def call_outcome(order: Order, recordings_url: str, *, now: Instant) -> DeliveryResult | None:
     """Return the outcome of a call, or None while it lasts or a report is missing."""
     facts = order.facts
     if "ended" not in facts:
         return _closed(order, now)
     is_open = "dialled" in facts and not facts.keys() & {"bridged", "buyer.ended"}
+    if _is_for_bot(order):
+        is_open = "answered" in facts and not _is_machine(facts) and not any(name.startswith("stream.") for name in facts)
     if is_open and (_instant(facts, "ended") or now) > now - BUYER_MISSING_FOR:
         return None
     outcome, by = _answered(facts) if "answered" in facts else (_unanswered(facts), None)
@@ -71,12 +77,15 @@ def call_outcome(order: Order, *, now: Instant) -> DeliveryResult | None:
         answered_by=_answered_by(facts),
         answered_at=answered_at,
         buyer_answered_at=_instant(facts, "bridged") if is_connected and agent_id is None else None,
-        talk_seconds=_talk_seconds(facts) if is_connected else 0,
+        talk_seconds=_talk_seconds(facts),
         agent_id=agent_id,
         hung_up_by=by,  # type: ignore[arg-type]  # of `_answered`
         hangup_cause=" ".join(facts[name] for name in ("cause", "sip") if name in facts) or None,
+        recording_url=f"{recordings_url}/{facts['recording']}" if "recording" in facts else None,
         detail=f"Telnyx: {facts.get('cause')}"
         + (f", the buyer's telephone: {facts['buyer.cause']}" if "buyer.cause" in facts else "")
+        + (", the whisper was said" if "whispered" in facts and _is_whispered(order) else "")
+        + (f", no voice bot: {facts['stream.failed']}" if "stream.failed" in facts else "")
         + (", the machine was left a message" if "left" in facts else ""),
     )
 
@@ -102,9 +111,12 @@ def _answered(facts: Mapping[str, str]) -> tuple[str, str | None]:
     we_ended = facts.get("source") == "caller"  # of the lead's leg, we are the caller
     if "bridged" in facts:
         return "connected_buyer", None
+    if "stream.started" in facts:
+        return "connected_human", None
     if _is_machine(facts):
         return "voicemail", "us"
-    if "buyer.ended" in facts or we_ended:
+    # Who hangs up while the buyer's telephone rings ends that leg, too.
+    if we_ended or ("buyer.ended" in facts and facts.get("source") != "callee"):
         return "abandoned_by_us", "us"
     return "caller_hung_up", "caller"
 
@@ -119,11 +131,19 @@ def _answered_by(facts: Mapping[str, str]) -> Any:
     return "machine" if _is_machine(facts) else "human" if facts.get("machine") == "human" else "unknown"
 
 
+def _is_whispered(order: Order) -> bool:
+    return isinstance(order.command, PlaceCall) and order.command.whisper is not None
+
+
+def _is_for_bot(order: Order) -> bool:
+    return isinstance(order.command, PlaceCall) and order.command.stream is not None
+
+
 def _talk_seconds(facts: Mapping[str, str]) -> int:
-    """Return how long the two were connected: until the first of the legs ended."""
-    ends = [end for name in ("ended", "buyer.ended") if (end := _instant(facts, name)) is not None]
-    bridged_at = _instant(facts, "bridged")
-    return 0 if bridged_at is None or not ends else max(0, min(ends) - bridged_at) // SECOND
+    """Return how long the two were connected, or the voice bot was: until the first of the legs or the stream ended."""
+    ends = [end for name in ("ended", "buyer.ended", "stream.stopped") if (end := _instant(facts, name)) is not None]
+    began_at = _instant(facts, "bridged") or _instant(facts, "stream.started")
+    return 0 if began_at is None or not ends else max(0, min(ends) - began_at) // SECOND
 
 
 def text_outcome(order: Order, *, now: Instant) -> DeliveryResult | None:

@@ -37,32 +37,27 @@ from adapters.providers.ports import (
     RefusedOrderError,
     ResumeKind,
 )
+from adapters.providers.talk_recording import Announcement, check_recording
 from adapters.providers.telnyx.errors import code_of, refusal_of
 from adapters.providers.telnyx.events import (
     COMMAND_ID,
     RETRIES,
     InboundState,
     LegState,
-    TelnyxEvent,
     facts_of_text,
     read,
     read_event,
 )
-from adapters.providers.telnyx.inbound import VOICE, InboundCalls
+from adapters.providers.telnyx.following import MACHINE_DETECTION, CallControl, ring_seconds
+from adapters.providers.telnyx.inbound import InboundCalls
 from adapters.providers.telnyx.outcomes import call_outcome, text_outcome
 from adapters.providers.telnyx.signature import read_key
+from adapters.providers.voice_bots import check_stream
 from adapters.providers.voicemail_drop import check_message
 from schemas.commands import PlaceCall, SendEmail, SendSms
 
 CLIENT_ERROR, SERVER_ERROR, OK = 400, 500, 200
 NOT_FOUND, TOO_MANY = 404, 429
-
-MACHINE_DETECTION = {"hangup": "detect", "voicemail_drop": "greeting_end"}
-"""What a step says about machines -> what Telnyx listens for: who answers, or the end of a greeting besides."""
-
-UNANSWERED_BUYER_SECONDS = 30
-RING_SECONDS_MIN, RING_SECONDS_MAX = 5, 600
-"""What Telnyx takes as `timeout_secs`."""
 
 RECORDINGS = "recordings"
 """Where an account's recordings are, by their ids."""
@@ -78,7 +73,8 @@ class TelnyxSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """Settings of an account. `public_key` checks webhooks.
 
     `connection_id` is the Voice API application that places calls; `messaging_profile_id` chooses the number to text from
-    where a command names none. `agent_number` takes answered calls of steps that name no buyer.
+    where a command names none. `agent_number` takes answered calls of steps that name no buyer. With `records` talks are
+    recorded, once both have heard `announcement`.
     """
 
     public_key: Annotated[str, Meta(pattern=r"^[A-Za-z0-9+/]{43}=$", description="44 characters, from Keys & Credentials")]
@@ -87,6 +83,12 @@ class TelnyxSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     from_number: Number | None = None
     agent_number: Target | None = None
     base_url: Annotated[str, Meta(pattern=r"^https?://[^\s?#]+$", description="https://host")] = "https://api.telnyx.com"
+    records: bool = False
+    announcement: Announcement | None = None
+
+    def __post_init__(self) -> None:
+        """Raise `ValueError` where people would be recorded without their knowledge."""
+        check_recording(records=self.records, announcement=self.announcement)
 
 
 class TelnyxProvider:
@@ -115,20 +117,30 @@ class TelnyxConnection:
         self._key = read_key(settings.public_key)
         self._url = f"{settings.base_url.rstrip('/')}/v2"
         self._inbound = InboundCalls(self._act_once, account.callback_url)
+        self._orders = CallControl(
+            act=self._act_once,
+            dial=self._dial,
+            callback=self._callback,
+            connection_id=settings.connection_id,
+            from_number=settings.from_number,
+            agent_number=settings.agent_number,
+            announcement=settings.announcement,
+        )
         self._headers = {"authorization": f"Bearer {account.secrets['api_key']}", "accept": "application/json"}
 
     async def place(self, command: PlaceCall) -> Placed | DeliveryResult:
         """Ask for a call; what follows is asked for once it is answered."""
-        if self._target(command) is None:
+        if self._orders.target(command) is None and command.stream is None:
             raise RefusedOrderError("nobody would talk: let the step connect a buyer, or set agent_number", tries_next=True)
         check_message(command)
+        check_stream(command, records=self._settings.records)
         if command.buyer_legs:
             raise RefusedOrderError("it rings one buyer at a time: dial the buyers of the group in turn", tries_next=True)
         fields = {
             "connection_id": self._settings.connection_id,
             "to": command.to,
             "from": number_to_use(command.from_number, self._settings.from_number),
-            "timeout_secs": _ring_seconds(command.ring_timeout_seconds),
+            "timeout_secs": ring_seconds(command.ring_timeout_seconds),
             "command_id": command.command_id,
             "client_state": LegState(command_id=command.command_id).encoded(),
             "webhook_url": self._callback(command.command_id),
@@ -175,7 +187,7 @@ class TelnyxConnection:
     def conclude(self, order: Order) -> DeliveryResult | None:
         """Return the outcome that all reports together say."""
         if isinstance(order.command, PlaceCall):
-            return call_outcome(order, now=self._account.now())
+            return call_outcome(order, f"{self._url}/{RECORDINGS}", now=self._account.now())
         return text_outcome(order, now=self._account.now())
 
     def read_callback(self, callback: Callback) -> Reading | None:
@@ -189,51 +201,8 @@ class TelnyxConnection:
             case InboundState() as state if event is not None:
                 await self._inbound.follow(event, state)
             case LegState() as state if event is not None and order is not None and isinstance(order.command, PlaceCall):
-                await self._follow(event, state, order, order.command)
+                await self._orders.follow(event, state, order, order.command)
         return ProviderReply()
-
-    async def _follow(self, event: TelnyxEvent, state: LegState, order: Order, command: PlaceCall) -> None:
-        listens = command.machine in MACHINE_DETECTION
-        lead_id = event.payload["call_control_id"]
-        match state.leg, event.name:
-            case "lead", "call.answered" if not listens:
-                await self._transfer(event, command)
-            case "lead", "call.machine.detection.ended" if listens:
-                if not str(event.payload.get("result")).startswith(("machine", "fax")):
-                    await self._transfer(event, command)
-                elif command.machine == "hangup":
-                    await self._act(lead_id, "hangup", {}, name=f"{command.command_id}/machine")
-            case "lead", "call.machine.greeting.ended" if command.machine == "voicemail_drop":
-                await self._leave_message(lead_id, state, command)
-            case "lead", "call.speak.ended" if command.machine == "voicemail_drop":
-                await self._act(lead_id, "hangup", {}, name=f"{command.command_id}/left")
-            case "buyer", "call.answered" if command.buyer_dtmf_tones:
-                leg, fields = event.payload["call_control_id"], {"digits": command.buyer_dtmf_tones}
-                await self._act(leg, "send_dtmf", fields, name=f"{command.command_id}/tones")
-            case "buyer", "call.hangup" if "bridged" not in order.facts and state.lead is not None:
-                await self._act(state.lead, "hangup", {}, name=f"{command.command_id}/unanswered")
-
-    async def _leave_message(self, lead_id: str, state: LegState, command: PlaceCall) -> None:
-        """Say the message to a machine; where Telnyx refuses that, let it record no silence."""
-        fields = {"payload": command.voicemail_message, "client_state": state.encoded(), **VOICE}
-        if not await self._act(lead_id, "speak", fields, name=f"{command.command_id}/message"):
-            await self._act(lead_id, "hangup", {}, name=f"{command.command_id}/refused")
-
-    async def _transfer(self, event: TelnyxEvent, command: PlaceCall) -> None:
-        """Dial the buyer; where Telnyx refuses that, let nobody wait in silence."""
-        lead = event.payload["call_control_id"]
-        state = LegState(command_id=command.command_id, leg="buyer", lead=lead)
-        number = command.from_number or self._settings.from_number
-        fields = {
-            "to": self._target(command),
-            "timeout_secs": _ring_seconds(command.buyer_timeout_seconds or UNANSWERED_BUYER_SECONDS),
-            "target_leg_client_state": state.encoded(),
-            "webhook_url": self._callback(command.command_id),
-            "webhook_retries_policies": RETRIES,
-            **({} if number is None else {"from": number}),
-        }
-        if not await self._act(lead, "transfer", fields, name=f"{command.command_id}/transfer"):
-            await self._act(lead, "hangup", {}, name=f"{command.command_id}/refused")
 
     async def reply_with_route(self, callback: Callback, report: InboundCallReport, route: InboundRoute) -> ProviderReply:  # noqa: ARG002
         """Have Telnyx do with an inbound call what was decided."""
@@ -257,9 +226,6 @@ class TelnyxConnection:
         about = await self._read("balance") or {}
         return f"the account's balance is {about.get('balance')} {about.get('currency')}"
 
-    def _target(self, command: PlaceCall) -> str | None:
-        return command.buyer_number or self._settings.agent_number
-
     def _callback(self, command_id: str) -> str:
         if self._account.callback_url is None:
             raise RefusedOrderError("Telnyx must be able to report to us: set LEADCLOCK_PUBLIC_URL", tries_next=True)
@@ -280,6 +246,10 @@ class TelnyxConnection:
             raise ProviderFailedError(f"Telnyx answered {answer.status}")
         return Placed(provider_ref=found)
 
+    async def _dial(self, fields: Mapping[str, Any]) -> bool:
+        """Have Telnyx dial a further leg; False where it refuses. A leg of a name is dialled once."""
+        return _was_taken(await self._send("POST", "calls", fields), "dial")
+
     async def _has_acted(self, leg: str, action: str, fields: Mapping[str, Any]) -> bool:
         """Have Telnyx do something by hand: each time it is asked."""
         return await self._act(leg, action, fields, name=None)
@@ -288,11 +258,7 @@ class TelnyxConnection:
         """Have Telnyx do something to a leg; False where that is over, or it refuses. A command of a name is done once."""
         named = {} if name is None else {"command_id": name}
         answer = await self._send("POST", f"calls/{quote(leg, safe='')}/actions/{action}", {**fields, **named})
-        if answer.status >= SERVER_ERROR or answer.status == TOO_MANY:
-            raise ProviderFailedError(f"Telnyx answered {answer.status} to {action}")
-        if answer.status >= CLIENT_ERROR:
-            logger.info("call.action_refused", action=action, status=answer.status, code=code_of(_error(answer)))
-        return answer.status < CLIENT_ERROR
+        return _was_taken(answer, action)
 
     async def _read(self, path: str) -> dict[str, Any] | None:
         """Return an object of the API, or None where there is none. Raises `ProviderFailedError`."""
@@ -317,8 +283,13 @@ def _refused(answer: HttpAnswer, known: tuple[str, ...]) -> DeliveryResult:
     return result_of_refusal(meaning, code, detail, known=known, is_busy=answer.status == TOO_MANY)
 
 
-def _ring_seconds(seconds: int) -> int:
-    return min(RING_SECONDS_MAX, max(RING_SECONDS_MIN, seconds))
+def _was_taken(answer: HttpAnswer, action: str) -> bool:
+    """Return whether Telnyx does what it was asked. Raises `ProviderFailedError`."""
+    if answer.status >= SERVER_ERROR or answer.status == TOO_MANY:
+        raise ProviderFailedError(f"Telnyx answered {answer.status} to {action}")
+    if answer.status >= CLIENT_ERROR:
+        logger.info("call.action_refused", action=action, status=answer.status, code=code_of(_error(answer)))
+    return answer.status < CLIENT_ERROR
 
 
 def _data(answer: HttpAnswer) -> dict[str, Any]:

@@ -19,6 +19,8 @@ from adapters.providers.twilio.outcomes import CALL_ENDS
 from adapters.providers.twilio.signature import HEADER, is_signed
 from schemas.instant import from_datetime
 
+STREAM_STATES = {"stream-started": "started", "stream-stopped": "stopped", "stream-error": "error"}
+
 STATES: Mapping[str, CallState] = {"initiated": "initiated", "ringing": "ringing", "in-progress": "established"}
 
 ASK_AFTER_SECONDS = 25.0
@@ -80,18 +82,26 @@ def _order_report(callback: Callback) -> OrderReport | None:
     if not sid:
         return None
     stamp = _stamp(form)
-    if event == "answer":
-        facts = {"status.in-progress": stamp, **_named(form, {"AnsweredBy": "answered_by"})}
-        if not form.get("AnsweredBy", "").startswith(("machine", "fax")):
-            facts["dial"] = "1"
-        return OrderReport(**about, event_id=f"{sid}.answer", provider_ref=sid, facts=facts, state="established")
-    if event == "buyer":
-        return _buyer(callback, about, stamp)
-    if event == "dial":
-        state = form.get("DialCallStatus", "")
-        facts = {"dial": "1", f"dial.{state}": stamp, **_named(form, {"DialCallDuration": "dial.seconds"})}
-        return OrderReport(**about, event_id=f"{sid}.dial.{state}", provider_ref=sid, facts=facts)
-    return _status(form, about, sid, stamp)
+    match event:
+        case "buyer":
+            return _buyer(callback, about, stamp)
+        case "whisper":
+            return _whisper(callback, about, stamp)
+    report = {"answer": _answer, "dial": _dial, "recording": _talk, "stream": _stream}.get(event or "", _status)
+    return report(form, about, sid, stamp)
+
+
+def _answer(form: Mapping[str, str], about: Mapping[str, Any], sid: str, stamp: str) -> OrderReport:
+    facts = {"status.in-progress": stamp, **_named(form, {"AnsweredBy": "answered_by"})}
+    if not form.get("AnsweredBy", "").startswith(("machine", "fax")):
+        facts["dial"] = "1"
+    return OrderReport(**about, event_id=f"{sid}.answer", provider_ref=sid, facts=facts, state="established")
+
+
+def _dial(form: Mapping[str, str], about: Mapping[str, Any], sid: str, stamp: str) -> OrderReport:
+    state = form.get("DialCallStatus", "")
+    facts = {"dial": "1", f"dial.{state}": stamp, **_named(form, {"DialCallDuration": "dial.seconds"})}
+    return OrderReport(**about, event_id=f"{sid}.dial.{state}", provider_ref=sid, facts=facts)
 
 
 def _buyer(callback: Callback, about: Mapping[str, Any], stamp: str) -> OrderReport | None:
@@ -108,6 +118,31 @@ def _buyer(callback: Callback, about: Mapping[str, Any], stamp: str) -> OrderRep
         state="established",
         buyer_id=int(named),
     )
+
+
+def _whisper(callback: Callback, about: Mapping[str, Any], stamp: str) -> OrderReport | None:
+    """Return that a buyer or agent is said something; the request is about their leg, and its URL names the call."""
+    call_sid = callback.query.get("call")
+    if not call_sid:
+        return None
+    facts = {"dial": "1", "whispered": stamp}
+    return OrderReport(**about, event_id=f"{callback.form['CallSid']}.whisper", provider_ref=call_sid, facts=facts)
+
+
+def _talk(form: Mapping[str, str], about: Mapping[str, Any], sid: str, _stamp: str) -> OrderReport | None:
+    """Return that a talk was recorded; Twilio says so some time after its end."""
+    recording = form.get("RecordingSid", "")
+    if not (recording.isascii() and recording.isalnum()) or form.get("RecordingStatus") != "completed":
+        return None
+    return OrderReport(**about, event_id=f"{sid}.{recording}", provider_ref=sid, facts={"recording": recording})
+
+
+def _stream(form: Mapping[str, str], about: Mapping[str, Any], sid: str, stamp: str) -> OrderReport | None:
+    state = STREAM_STATES.get(form.get("StreamEvent", ""))
+    if state is None:
+        return None
+    facts = {"dial": "1", f"stream.{state}": form.get("StreamError") or stamp if state == "error" else stamp}
+    return OrderReport(**about, event_id=f"{sid}.stream.{state}", provider_ref=sid, facts=facts)
 
 
 def _status(form: Mapping[str, str], about: Mapping[str, Any], sid: str, stamp: str) -> OrderReport:

@@ -4,9 +4,12 @@
 | --- | --- |
 | `status.<state>` | when the first leg, or the text, was reported in this state (milliseconds) |
 | `answered_by` | human, machine, fax or unknown |
-| `dial` | that the buyer's telephone was dialled |
+| `dial` | that the buyer's telephone was dialled, or the stream to a voice bot asked for |
+| `stream.<state>` | when that stream was started or stopped; why there is none (`error`) |
 | `dial.<state>`, `dial.seconds` | how that leg ended, and how long the talk was |
+| `whispered` | when a buyer or agent was said the whisper |
 | `buyer`, `buyer.answered` | which of several buyers answered, and when |
+| `recording` | the id of the recording of the talk |
 | `seconds`, `sip`, `error`, `price` | of the first leg, or the text |
 """
 
@@ -35,20 +38,22 @@ LATE = 2 * MINUTE
 """When a call or text that fits was made, seen from when we asked: clocks differ, and an answer may be slow."""
 
 
-def call_outcome(order: Order, *, now: Instant) -> DeliveryResult | None:
+def call_outcome(order: Order, recordings_url: str, *, now: Instant) -> DeliveryResult | None:
     """Return the outcome of a call, or None while it lasts or a report is missing."""
     facts = order.facts
     end = next((state for state in CALL_ENDS if f"status.{state}" in facts), None)
     if end is None:
         return None
     ended_at = _instant(facts, f"status.{end}")
-    is_dialled, has_said = "dial" in facts, any(name.startswith("dial.") for name in facts)
+    is_for_bot = isinstance(order.command, PlaceCall) and order.command.stream is not None
+    is_dialled, has_said = "dial" in facts, any(name.startswith("stream." if is_for_bot else "dial.") for name in facts)
     if is_dialled and not has_said and end == "completed" and (ended_at or now) > now - DIAL_MISSING_FOR:
         return None
     outcome, by = _outcome(facts, end)
     answered_at = _instant(facts, "status.in-progress")
     is_connected = outcome == "connected_buyer"
     agent_id = order.command.agent_id if isinstance(order.command, PlaceCall) else None
+    is_whispered = isinstance(order.command, PlaceCall) and order.command.whisper is not None
     talk_seconds = _talk_seconds(facts, outcome)
     if is_connected and agent_id is not None:
         outcome, is_connected = "connected_human", False  # an agent of ours talked, no buyer
@@ -66,8 +71,11 @@ def call_outcome(order: Order, *, now: Instant) -> DeliveryResult | None:
         hung_up_by=by,  # type: ignore[arg-type]  # of `_outcome`
         hangup_cause=" ".join(part for part in (end, facts.get("sip"), facts.get("error")) if part),
         cost=_cost(facts),
+        recording_url=f"{recordings_url}/{facts['recording']}" if "recording" in facts else None,
         detail=f"Twilio: {end}"
-        + (f", the buyer's telephone: {_dial_state(facts)}" if is_dialled else "")
+        + (f", the buyer's telephone: {_dial_state(facts)}" if is_dialled and not is_for_bot else "")
+        + (f", the voice bot: {_stream_state(facts)}" if is_dialled and is_for_bot else "")
+        + (", the whisper was said" if "whispered" in facts and is_whispered else "")
         + (", the machine was left a message" if was_left_message(order) else ""),
     )
 
@@ -104,9 +112,11 @@ def _completed(facts: Mapping[str, str]) -> tuple[str, str | None]:
     state = _dial_state(facts)
     if state == "completed":
         return "connected_buyer", None
+    if "stream.started" in facts:
+        return "connected_human", None
     if facts.get("answered_by", "").startswith(("machine", "fax")):
         return "voicemail", "us"
-    if state in {"busy", "no-answer", "failed"}:
+    if state in {"busy", "no-answer", "failed"} or "stream.error" in facts:
         return "abandoned_by_us", "us"
     # Dialled, and the person hung up before the buyer answered; or hung up before we said what to do.
     return "caller_hung_up", "caller"
@@ -116,7 +126,17 @@ def _dial_state(facts: Mapping[str, str]) -> str | None:
     return next((state for state in CALL_ENDS if f"dial.{state}" in facts), None)
 
 
+def _stream_state(facts: Mapping[str, str]) -> str:
+    if "stream.error" in facts:
+        return f"error, {facts['stream.error']}"
+    return "completed" if "stream.started" in facts else "none"
+
+
 def _talk_seconds(facts: Mapping[str, str], outcome: str) -> int:
+    started_at = _instant(facts, "stream.started")
+    if started_at is not None:
+        ends = [end for name in ("stream.stopped", "status.completed") if (end := _instant(facts, name)) is not None]
+        return max(0, min(ends, default=started_at) - started_at) // SECOND
     if outcome == "connected_buyer":
         return _whole(facts.get("dial.seconds"))
     return _whole(facts.get("seconds")) if outcome == "voicemail" else 0

@@ -34,6 +34,7 @@ from adapters.providers.ports import (
     RefusedOrderError,
     ResumeKind,
 )
+from adapters.providers.talk_recording import Announcement, check_recording
 from adapters.providers.twilio import twiml
 from adapters.providers.twilio.callbacks import CallbackReader
 from adapters.providers.twilio.calls import SealedCalls
@@ -46,6 +47,7 @@ from adapters.providers.twilio.outcomes import (
     takes_message,
     text_outcome,
 )
+from adapters.providers.voice_bots import check_stream, names_of
 from adapters.providers.voicemail_drop import check_message
 from schemas.commands import BuyerLeg, PlaceCall, SendEmail, SendSms
 
@@ -75,6 +77,7 @@ class TwilioSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """Settings of an account. `base_url` is that of a carrier with Twilio's API.
 
     `agent_number` takes answered calls of steps that name no buyer. `messaging_service_sid` chooses the number to text from.
+    With `records` talks are recorded, once both have heard `announcement`.
     """
 
     account_sid: Annotated[str, Meta(pattern=r"^[A-Za-z0-9_-]{1,64}$", description="AC and 32 characters")]
@@ -84,6 +87,12 @@ class TwilioSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         Annotated[str, Meta(pattern=r"^MG[0-9a-fA-F]{32}$", description="MG and 32 characters")] | None
     ) = None
     agent_number: Target | None = None
+    records: bool = False
+    announcement: Announcement | None = None
+
+    def __post_init__(self) -> None:
+        """Raise `ValueError` where people would be recorded without their knowledge."""
+        check_recording(records=self.records, announcement=self.announcement)
 
 
 class TwilioProvider:
@@ -116,9 +125,10 @@ class TwilioConnection:
     async def place(self, command: PlaceCall) -> Placed | DeliveryResult:
         """Ask for a call; Twilio asks what to do once it is answered."""
         target = command.buyer_number or self._settings.agent_number
-        if target is None:
+        if target is None and command.stream is None:
             raise RefusedOrderError("nobody would talk: let the step connect a buyer, or set agent_number", tries_next=True)
         check_message(command)
+        check_stream(command, records=self._settings.records)
         fields = {
             "To": command.to,
             "From": number_to_use(command.from_number, self._settings.from_number),
@@ -175,7 +185,7 @@ class TwilioConnection:
     def conclude(self, order: Order) -> DeliveryResult | None:
         """Return the outcome that all reports together say."""
         if isinstance(order.command, PlaceCall):
-            return call_outcome(order, now=self._account.now())
+            return call_outcome(order, f"{self._url}/{RECORDINGS}", now=self._account.now())
         return text_outcome(order, now=self._account.now())
 
     def read_callback(self, callback: Callback) -> Reading | None:
@@ -188,6 +198,8 @@ class TwilioConnection:
         event = callback.query.get("event")
         if event == "answer" and order is not None and isinstance(order.command, PlaceCall):
             body = self._answered(order.command, callback.form)
+        elif event == "whisper" and order is not None and isinstance(order.command, PlaceCall):
+            body = twiml.whisper(*(text for text in (order.command.whisper, self._settings.announcement) if text))
         elif event in {"dial", "routed", "recorded"}:
             body = twiml.hang_up()
         return ProviderReply(body=body, content_type=twiml.CONTENT_TYPE)
@@ -197,21 +209,42 @@ class TwilioConnection:
         target = command.buyer_number or self._settings.agent_number
         if command.machine == "voicemail_drop" and takes_message(form.get("AnsweredBy", "")):
             return twiml.say(command.voicemail_message or "")
-        if target is None or (is_machine and command.machine != "continue"):
+        if is_machine and command.machine != "continue":
             return twiml.hang_up()
-        legs = [self._leg(command.command_id, leg) for leg in command.buyer_legs]
+        if command.stream is not None:
+            status = self._callback(command.command_id, "stream")
+            return twiml.stream(command.stream, status=status, names=names_of(command))
+        if target is None:
+            return twiml.hang_up()
+        return self._dial(command, target, form)
+
+    def _dial(self, command: PlaceCall, target: str, form: Mapping[str, str]) -> bytes:
+        heard = self._heard(command, form.get("CallSid", ""))
+        legs = [self._leg(command.command_id, leg, heard) for leg in command.buyer_legs]
         seconds = max((leg.timeout_seconds for leg in command.buyer_legs), default=command.buyer_timeout_seconds)
         return twiml.dial(
-            legs or [twiml.Leg(target, command.buyer_dtmf_tones)],
+            legs or [twiml.Leg(target, command.buyer_dtmf_tones, heard=heard)],
             timeout_seconds=seconds or UNANSWERED_BUYER_SECONDS,
             caller_id=command.from_number or self._settings.from_number,
             action=self._callback(command.command_id, "dial"),
+            recording=self._talk_recording(command.command_id),
         )
 
-    def _leg(self, command_id: str, leg: BuyerLeg) -> twiml.Leg:
+    def _talk_recording(self, command_id: str) -> twiml.TalkRecording | None:
+        announcement = self._settings.announcement
+        return None if announcement is None else twiml.TalkRecording(announcement, self._callback(command_id, "recording"))
+
+    def _heard(self, command: PlaceCall, call_sid: str) -> str | None:
+        """Return the URL at which Twilio asks what a buyer hears. It names the call: the request is about their leg."""
+        if command.whisper is None and self._settings.announcement is None:
+            return None
+        fields = {"command_id": command.command_id, "event": "whisper", "call": call_sid}
+        return twiml.with_query(self._public(), fields)
+
+    def _leg(self, command_id: str, leg: BuyerLeg, heard: str | None) -> twiml.Leg:
         """Return one of several buyers to ring at once; Twilio says which one answered."""
         fields = {"command_id": command_id, "event": "buyer", "buyer_id": str(leg.buyer_id)}
-        return twiml.Leg(leg.number, leg.dtmf_tones, twiml.with_query(self._public(), fields))
+        return twiml.Leg(leg.number, leg.dtmf_tones, twiml.with_query(self._public(), fields), heard)
 
     async def reply_with_route(self, callback: Callback, report: InboundCallReport, route: InboundRoute) -> ProviderReply:
         """Return what is to be done with an inbound call."""

@@ -73,8 +73,8 @@ def choice_of_step(connect: Connect) -> BuyerChoice:
 
 
 def choice_for(person: Person, lead: Lead, connect: Connect) -> BuyerChoice:
-    """Return who may take the call of a step: the choice of the step, else of the lead's offer."""
-    choice, offer = choice_of_step(connect), _offer(person, lead)
+    """Return who may take the call of a step: the choice of the step, else of the lead's offer. A voice bot is no buyer."""
+    choice, offer = choice_of_step(connect), None if connect.stream is not None else _offer(person, lead)
     if choice == ANY_BUYER and offer is not None:
         choice = BuyerChoice(offer.buyer_group_ids, offer.buyer_ids)
     if not choice.is_anyone:

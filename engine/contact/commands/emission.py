@@ -10,7 +10,15 @@ from engine.contact.facts.call_record import add_call, new_outbound_call, tier_o
 from engine.contact.facts.person import Person
 from engine.contact.facts.result import earned
 from engine.contact.schedule.cadence import Cadence, duration
-from engine.contact.schedule.templates import Lookup, TextTooLongError, render, render_body, render_sms, segments
+from engine.contact.schedule.templates import (
+    Lookup,
+    TextTooLongError,
+    render,
+    render_body,
+    render_sms,
+    render_speech,
+    segments,
+)
 from engine.contact.timing.contact_hours import CALLBACK_PURPOSE, closing, countries_of, purpose_of
 from engine.contact.timing.plan import CALLBACK as PLANNED_BY_CALLBACK
 from engine.identity import command_id, uuid_of
@@ -152,6 +160,8 @@ def place_call(
         buyer_legs=connection.legs,
         agent_id=connection.agent_id,
         voicemail_message=step.voicemail_message,
+        whisper=_whisper(person, lead, step),
+        stream=step.connect.stream,
     )
     flight = Flight(
         kind="call",
@@ -173,6 +183,16 @@ def place_call(
     call = new_outbound_call(person, lead, command, origin=connection.origin, step_id=step_id)
     call.routed_by_epc = connection.routed_by_epc
     add_call(person, call)
+
+
+def _whisper(person: Person, lead: Lead, step: CallStep) -> str | None:
+    """Return what a buyer or agent hears before they are connected; a token without a value is left out."""
+    if step.connect.whisper is None:
+        return None
+    text, missing = render_speech(step.connect.whisper, token_lookup(person, lead))
+    if missing:
+        person.draft.fact("template.token_missing", lead_id=lead.id, step_id=step.id, tokens=list(missing))
+    return text or None
 
 
 def _call_not_after(person: Person, lead: Lead, cadence: Cadence, connection: BuyerConnection, until: Instant) -> Instant:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
-from engine.limits import RENDERED_BYTES_MAX, SMS_SEGMENTS_MAX
+from engine.limits import RENDERED_BYTES_MAX, SMS_SEGMENTS_MAX, SPEECH_LENGTH_MAX
 from schemas.errors import SenderError
 from schemas.wire import to_json
 
@@ -71,6 +71,22 @@ def render_body(template: str, lookup: Lookup, *, is_recorded: bool) -> tuple[st
         if size > RENDERED_BYTES_MAX:
             raise TextTooLongError(RENDERED_BYTES_MAX, "bytes")
     return text, missing
+
+
+def render_speech(template: str, lookup: Lookup) -> tuple[str, tuple[str, ...]]:
+    """Render what a machine says to a buyer or agent, as one line without control characters.
+
+    What is longer than `SPEECH_LENGTH_MAX` is cut: a person waits meanwhile, and one long token must not cost the call.
+    """
+    parts = list(_parts(template))
+    missing: dict[str, None] = {}
+    for place in range(1, len(parts), 2):
+        value = lookup(parts[place])
+        if value is None:
+            missing[parts[place]] = None
+        parts[place] = _as_text(value)[:SPEECH_LENGTH_MAX]
+    text = "".join(character if character.isprintable() else " " for character in "".join(parts))
+    return " ".join(text.split())[:SPEECH_LENGTH_MAX], tuple(missing)
 
 
 def literal_text(template: str) -> str:

@@ -205,6 +205,21 @@ async def test_a_machine_hears_what_the_step_says(machine: str, buyer: str | Non
     assert (result.outcome, result.answered_by, result.talk_seconds) == (outcome, "machine", talks)
 
 
+@pytest.mark.parametrize(("buyer", "is_said"), [("+12125550140", True), ("+12125550102", False)])
+async def test_what_a_buyer_hears_first_is_said_where_they_answer(buyer: str, is_said: bool) -> None:
+    result, _ = await place(Calls(), Calls.answers, buyer_number=buyer, buyer_timeout_seconds=9, whisper="Ann, about solar")
+
+    assert result is not None
+    assert (result.detail or "").endswith("; heard before: Ann, about solar") is is_said
+
+
+async def test_a_voice_bot_is_noted_and_talks_as_a_person_of_ours() -> None:
+    result, _ = await place(Calls(), Calls.answers, stream="wss://bot.example.com")
+
+    assert result is not None
+    assert (result.outcome, (result.detail or "").endswith("; talked to wss://bot.example.com")) == ("connected_human", True)
+
+
 @pytest.mark.parametrize("timeout_seconds", [12, 120])
 async def test_the_telephone_of_an_absent_buyer_rings_as_long_as_the_order_says(timeout_seconds: int) -> None:
     exchange = Calls()

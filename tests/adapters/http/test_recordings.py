@@ -24,6 +24,7 @@ from tests.adapters.http.test_telnyx_orders import HANGUP, TelnyxCarrier
 from tests.adapters.providers.asterisk_office import until
 from tests.adapters.providers.fake_asterisk import PASSWORD, FakeAsterisk
 from tests.adapters.providers.fake_telnyx import FakeTelnyx
+from tests.adapters.providers.fake_twilio import ACCOUNT, read_twiml
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -198,6 +199,30 @@ async def test_a_talk_that_asterisk_recorded_is_fetched(town: Any, company: Any,
 
     assert (await play(company, call)).content == AUDIO
     await http.close()
+
+
+async def test_a_talk_that_twilio_recorded_is_fetched_after_its_end(town: Any, company: Any, keep: Any) -> None:
+    async with carried(town, company) as carrier:
+        settings = {"account_sid": ACCOUNT, "base_url": carrier.twilio.url, "agent_number": "+12125550177"}
+        await carrier.configure(settings={**settings, "records": True, "announcement": "This call is recorded."})
+        command = await carrier.command("call", machine="continue")
+        await carrier.providers("call").place(command, carrier.report)
+        sid, placed = list(carrier.twilio.calls.items())[-1]
+        answer = await carrier.twilio.report(placed["url"], {"CallSid": sid, "CallStatus": "in-progress"})
+        dial = read_twiml(answer.text).find("Dial")
+        assert dial is not None
+        await carrier.twilio.report(
+            dial.attrib["action"], {"CallSid": sid, "DialCallStatus": "completed", "DialCallDuration": "42"}
+        )
+        await carrier.twilio.status(sid, "completed", CallDuration="50")
+        ended = await carrier.call(command, outcome="connected_buyer")
+        assert (await carrier.twilio.recorded(dial.attrib["recordingStatusCallback"], sid, AUDIO)).status_code == 200
+        call = await carrier.call(command, has_recording=True)
+        await keep(carrier).fetch()
+
+    assert not ended["has_recording"]
+    assert (call["ended_at"], call["talk_duration"]) == (ended["ended_at"], 42)
+    assert (await play(company, call)).content == AUDIO
 
 
 async def test_a_player_gets_the_part_that_it_asks_for(town: Any, company: Any, keep: Any) -> None:

@@ -42,14 +42,35 @@ TRANSFER_PARAMETERS = {
 ACTIONS: Mapping[str, set[str]] = {
     "transfer": TRANSFER_PARAMETERS,
     "hangup": {"client_state", "command_id"},
+    "bridge": {
+        "call_control_id",
+        "client_state",
+        "command_id",
+        "park_after_unbridge",
+        "prevent_double_bridge",
+        "play_ringtone",
+    },
     "answer": {"client_state", "command_id", "webhook_url"},
     "reject": {"cause", "client_state", "command_id"},
-    "speak": {"payload", "voice", "language", "client_state", "command_id"},
+    "speak": {"payload", "voice", "language", "target_legs", "client_state", "command_id"},
     "record_start": {"format", "channels", "max_length", "play_beep", "client_state", "command_id"},
+    "streaming_start": {
+        *(
+            "stream_url",
+            "stream_track",
+            "stream_codec",
+            "stream_auth_token",
+            "custom_parameters",
+            "client_state",
+            "command_id",
+        ),
+        *("stream_bidirectional_mode", "stream_bidirectional_codec", "stream_bidirectional_target_legs"),
+    },
     "send_dtmf": {"digits", "duration_millis", "client_state", "command_id"},
 }
 MESSAGE_PARAMETERS = {"to", "from", "messaging_profile_id", "text", "subject", "media_urls", "webhook_url", "type"}
 DETECTIONS = {"premium", "detect", "detect_beep", "detect_words", "greeting_end", "disabled"}
+SPEECH_MAX, RECORDING_SECONDS_MAX = 3_000, 14_400
 TIMEOUT_MIN, TIMEOUT_MAX = 5, 600
 URL_LENGTH_MAX = 2_000
 RETRIES_MAX, RETRIES_MS_MAX = 5, 60_000
@@ -164,6 +185,8 @@ class FakeTelnyx:
         if fields.get("connection_id") != CONNECTION:
             raise TelnyxRefusal(422, 10015, "Invalid value for connection_id", "/connection_id")
         self._check_dial(fields)
+        if "link_to" in fields and fields["link_to"] not in self.legs:
+            raise TelnyxRefusal(422, 10015, "Invalid value", "/link_to")
         if fields.get("answering_machine_detection", "disabled") not in DETECTIONS:
             raise TelnyxRefusal(422, 10015, "Invalid value", "/answering_machine_detection")
         self._refuse(fields["to"])
@@ -199,12 +222,7 @@ class FakeTelnyx:
         name = fields.get("command_id", str(uuid4()))
         if (leg, name) in self._done:
             return {"data": {"result": "ok"}}  # ignored
-        if action == "send_dtmf" and DIGITS.fullmatch(fields.get("digits", "")) is None:
-            raise TelnyxRefusal(422, 10015, "Invalid value", "/digits")
-        if action == "reject" and fields.get("cause") not in {"CALL_REJECTED", "USER_BUSY"}:
-            raise TelnyxRefusal(422, 10015, "Invalid value", "/cause")
-        if action == "speak" and not (fields.get("payload") and fields.get("voice")):
-            raise TelnyxRefusal(422, 10004, "Missing required parameter", "/payload")
+        self._check_action(action, fields)
         self.legs[leg]["client_state"] = fields.get("client_state", self.legs[leg]["client_state"])
         if action == "transfer":
             self._check_dial({"from": self.legs[leg]["to"], **fields})
@@ -213,6 +231,21 @@ class FakeTelnyx:
         self._done.add((leg, name))
         self.actions.append((leg, action, dict(fields)))
         return {"data": {"result": "ok"}}
+
+    def _check_action(self, action: str, fields: Mapping[str, Any]) -> None:
+        match action:
+            case "send_dtmf" if DIGITS.fullmatch(fields.get("digits", "")) is None:
+                raise TelnyxRefusal(422, 10015, "Invalid value", "/digits")
+            case "reject" if fields.get("cause") not in {"CALL_REJECTED", "USER_BUSY"}:
+                raise TelnyxRefusal(422, 10015, "Invalid value", "/cause")
+            case "bridge" if self.legs.get(fields["call_control_id"], {"end_time": "never lived"})["end_time"]:
+                raise TelnyxRefusal(422, 90015, "Invalid Call Control ID", "/call_control_id")
+            case "speak":
+                _check_speech(fields)
+            case "streaming_start":
+                _check_streaming(fields)
+            case "record_start":
+                _check_recording(fields)
 
     def _check_dial(self, fields: Mapping[str, Any]) -> None:
         target = fields.get("to", "")
@@ -266,13 +299,18 @@ class FakeTelnyx:
         return await self.report(leg["webhook_url"], call_event(leg, name, **more))
 
     async def recorded(self, leg: Mapping[str, Any], content: bytes) -> Any:
-        """Report that a recording is complete; the address in it is good for ten minutes."""
+        """Report that a recording is complete."""
+        return await self.report(leg["webhook_url"], self.saved(leg, content))
+
+    def saved(self, leg: Mapping[str, Any], content: bytes) -> dict[str, Any]:
+        """A webhook about a complete recording; the address in it is good for ten minutes. It need not name the leg."""
         name = str(uuid4())
         self.recordings[name] = content
         urls = {"mp3": f"{self.url}/files/{name}.mp3?X-Amz-Expires=600"}
         about = {"recording_id": name, "recording_urls": urls, "public_recording_urls": {}, "channels": "single"}
         event = call_event(leg, "call.recording.saved", **about)
-        return await self.report(leg["webhook_url"], event)
+        del event["data"]["payload"]["call_control_id"]
+        return event
 
     async def receipt(self, message_id: str, status: str, *, name: str = "message.finalized", **more: Any) -> Any:
         """Report what became of a text."""
@@ -304,6 +342,35 @@ def _check_names(fields: Mapping[str, Any], known: set[str]) -> None:
     unknown = fields.keys() - known
     if unknown:
         raise TelnyxRefusal(422, 10015, f"Unknown parameters {sorted(unknown)}")
+
+
+def _check_speech(fields: Mapping[str, Any]) -> None:
+    if not (fields.get("payload") and fields.get("voice") and len(fields["payload"]) <= SPEECH_MAX):
+        raise TelnyxRefusal(422, 10004, "Missing required parameter", "/payload")
+    if fields.get("target_legs", "self") not in {"self", "opposite", "both"}:
+        raise TelnyxRefusal(422, 10015, "Invalid value", "/target_legs")
+
+
+def _check_recording(fields: Mapping[str, Any]) -> None:
+    if fields.get("format") not in {"wav", "mp3"} or fields.get("channels") not in {"single", "dual"}:
+        raise TelnyxRefusal(422, 10004, "Missing required parameter", "/format")
+    if not 0 <= fields.get("max_length", 0) <= RECORDING_SECONDS_MAX:
+        raise TelnyxRefusal(422, 10015, "Invalid value", "/max_length")
+
+
+def _check_streaming(fields: Mapping[str, Any]) -> None:
+    allowed = {
+        "stream_track": {"inbound_track", "outbound_track", "both_tracks"},
+        "stream_bidirectional_mode": {"mp3", "rtp"},
+        "stream_bidirectional_codec": {"PCMU", "PCMA", "G722", "OPUS", "AMR-WB", "L16"},
+    }
+    for name, values in allowed.items():
+        if fields.get(name, next(iter(values))) not in values:
+            raise TelnyxRefusal(422, 10015, "Invalid value", f"/{name}")
+    if urlsplit(fields.get("stream_url", "")).scheme not in {"ws", "wss"}:
+        raise TelnyxRefusal(422, 10003, "Invalid URL", "/stream_url")
+    if not all(one.keys() == {"name", "value"} for one in fields.get("custom_parameters", [])):
+        raise TelnyxRefusal(422, 10015, "Invalid value", "/custom_parameters")
 
 
 def _check_url(fields: Mapping[str, Any]) -> None:

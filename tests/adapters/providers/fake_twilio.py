@@ -6,6 +6,7 @@ Callbacks are signed by the vendor's own package. It remembers what it placed, b
 
 import asyncio
 import base64
+import inspect
 import json
 import re
 from collections.abc import Awaitable, Callable, Mapping
@@ -14,8 +15,10 @@ from email.utils import format_datetime
 from typing import Any, Self
 from urllib.parse import parse_qs, parse_qsl, quote_plus, urlsplit
 from uuid import uuid4
+from xml.etree import ElementTree as ET
 
 from twilio.request_validator import RequestValidator
+from twilio.twiml import voice_response
 
 ACCOUNT = "AC0123456789abcdef0123456789abcdef"
 TOKEN = "a-token-of-the-account"
@@ -259,6 +262,25 @@ class FakeTwilio:
         text["status"] = status
         form = {"MessageSid": sid, "SmsSid": sid, "MessageStatus": status, "To": text["to"], "AccountSid": ACCOUNT, **more}
         return await self.report(text["status_callback"], form)
+
+
+def read_twiml(body: bytes | str) -> ET.Element:
+    """Return what we answer, once each verb, noun and attribute of it is one that the vendor's own package can write."""
+    document = ET.fromstring(body)  # noqa: S314 - what we wrote ourselves
+    assert document.tag == "Response"
+    _check_twiml(document, voice_response.VoiceResponse)
+    return document
+
+
+def _check_twiml(element: ET.Element, known: type) -> None:
+    for child in element:
+        write = getattr(known, child.tag.lower(), None)
+        assert write is not None, f"<{element.tag}> has no <{child.tag}>"
+        attributes = {
+            re.sub(r"_([a-z])", lambda found: found[1].upper(), name) for name in inspect.signature(write).parameters
+        }
+        assert child.attrib.keys() <= attributes, f"<{child.tag}> has no {child.attrib.keys() - attributes}"
+        _check_twiml(child, getattr(voice_response, child.tag))
 
 
 def _header(line: str) -> tuple[str, str]:

@@ -380,6 +380,8 @@ async def test_the_account_is_tried_by_its_version_and_its_dialplan(asterisk: Fa
     [
         ({"detects_machines": False}, {}, "does not listen for machines", True),
         ({}, {"machine": "voicemail_drop"}, "speaks no texts", True),
+        ({}, {"whisper": "Ann from Tampa"}, "leave out whisper", True),
+        ({}, {"stream": "wss://bot.example.com"}, "no media streams", True),
         ({}, {"buyer_number": None}, "nobody would talk", True),
         ({"sip_endpoint": None}, {"buyer_number": "sip:desk@example.com"}, "dials no SIP addresses", True),
         ({}, {"buyer_number": "sip:a@b&PJSIP/1@other"}, "cannot be dialled", False),

@@ -30,7 +30,7 @@ from adapters.providers.ports import (
     TextReport,
 )
 from adapters.providers.provider_http import GuardedProviderHttp
-from adapters.providers.registry import read_settings
+from adapters.providers.registry import read_settings, settings_faults
 from adapters.providers.telnyx import PROVIDER
 from adapters.providers.telnyx.errors import OF_ONE_END, ORDER_ERRORS, RECEIPT_ERRORS
 from adapters.providers.telnyx.events import InboundState, LegState
@@ -484,6 +484,267 @@ async def test_a_machine_hears_no_silence_where_the_message_cannot_be_said(
     await connection.reply_to(webhook(greeted), blank)
 
     assert [done for _, done, _ in telnyx.actions] == ["hangup"], "Telnyx refuses to say nothing"
+
+
+WHISPER = {"machine": "continue", "whisper": "Ann from Tampa, about solar"}
+
+
+class Whispered:
+    """A call whose buyer hears a whisper; each webhook comes twice."""
+
+    def __init__(self, telnyx: FakeTelnyx, connection: Connection, lead: Mapping[str, Any]) -> None:
+        self.telnyx, self.connection, self.lead = telnyx, connection, lead
+        self.events: list[dict[str, Any]] = []
+
+    async def hears(self, leg: Mapping[str, Any], name: str, **more: Any) -> list[str]:
+        """Report an event of a leg; return what Telnyx was asked since."""
+        count, known = len(self.telnyx.actions), self.telnyx.legs[leg["call_control_id"]]
+        known["end_time"] = "2026-01-01T00:00:00Z" if name == "call.hangup" else known["end_time"]
+        self.events.append(call_event(known, name, **more))
+        for _ in range(2):
+            await self.connection.reply_to(webhook(self.events[-1]), await self.order())
+        return [action for _, action, _ in self.telnyx.actions[count:]]
+
+    async def order(self) -> Order:
+        return await order_of(self.connection, *self.events, **WHISPER)
+
+    async def result(self) -> DeliveryResult:
+        found = self.connection.conclude(await self.order())
+        assert found is not None
+        return found
+
+    def buyer(self) -> dict[str, Any]:
+        return self.telnyx.leg_to("+12125550177")
+
+
+@pytest_asyncio.fixture
+async def whispered(telnyx: FakeTelnyx, connection: Connection) -> Whispered:
+    placed = await connection.place(call_command(**WHISPER))
+    assert isinstance(placed, Placed)
+    found = Whispered(telnyx, connection, telnyx.legs[placed.provider_ref])
+    assert await found.hears(found.lead, "call.answered") == ["speak"], "the person is asked to wait"
+    assert len(telnyx.legs) == 2, "the buyer is dialled once"
+    return found
+
+
+async def test_a_buyer_hears_the_whisper_before_the_two_are_connected(whispered: Whispered) -> None:
+    lead, buyer = whispered.lead, whispered.buyer()
+
+    assert await whispered.hears(lead, "call.speak.ended") == []
+    assert await whispered.hears(buyer, "call.initiated") == []
+    assert await whispered.hears(buyer, "call.answered") == ["speak"]
+    leg, _, said = whispered.telnyx.actions[-1]
+    assert await whispered.hears(buyer, "call.speak.ended") == ["bridge"]
+    bridged = whispered.telnyx.actions[-1]
+    for one in (buyer, lead):
+        assert await whispered.hears(one, "call.bridged") == []
+    assert await whispered.hears(lead, "call.hangup", **HANGUP) == []
+
+    assert (leg, said["payload"]) == (buyer["call_control_id"], WHISPER["whisper"])
+    assert (bridged[0], bridged[2]["call_control_id"]) == (lead["call_control_id"], buyer["call_control_id"])
+    result = await whispered.result()
+    assert result.outcome == "connected_buyer"
+    assert "the whisper was said" in (result.detail or "")
+    assert "was left a message" not in (result.detail or "")
+
+
+async def test_the_telephone_of_a_buyer_stops_when_the_person_hangs_up(whispered: Whispered) -> None:
+    await whispered.hears(whispered.buyer(), "call.initiated")
+    waits = await whispered.hears(whispered.lead, "call.hangup", **HANGUP)
+    await whispered.hears(whispered.buyer(), "call.hangup", hangup_cause="originator_cancel")
+
+    assert waits == ["hangup"]
+    assert whispered.telnyx.actions[-1][0] == whispered.buyer()["call_control_id"]
+    assert (await whispered.result()).outcome == "caller_hung_up"
+
+
+@pytest.mark.parametrize("event", ["call.initiated", "call.answered"])
+async def test_a_buyer_who_comes_after_the_person_has_gone_is_hung_up_on(whispered: Whispered, event: str) -> None:
+    await whispered.hears(whispered.lead, "call.hangup", **HANGUP)
+
+    assert await whispered.hears(whispered.buyer(), event) == ["hangup"]
+
+
+async def test_a_person_whose_buyer_goes_during_the_whisper_is_hung_up_on(whispered: Whispered) -> None:
+    await whispered.hears(whispered.buyer(), "call.answered")
+
+    assert await whispered.hears(whispered.buyer(), "call.hangup", hangup_cause="normal_clearing") == ["hangup"]
+    assert whispered.telnyx.actions[-1][0] == whispered.lead["call_control_id"]
+
+
+async def test_two_that_cannot_be_connected_do_not_wait_in_silence(whispered: Whispered) -> None:
+    await whispered.hears(whispered.buyer(), "call.answered")
+    whispered.telnyx.legs[whispered.lead["call_control_id"]]["end_time"] = "2026-01-01T00:00:00Z"
+
+    assert await whispered.hears(whispered.buyer(), "call.speak.ended") == ["hangup"]
+    assert whispered.telnyx.actions[-1][0] == whispered.buyer()["call_control_id"]
+
+
+async def test_a_whisper_that_telnyx_refuses_keeps_no_person_waiting(whispered: Whispered) -> None:
+    event = call_event(whispered.buyer(), "call.answered")
+    long = {**WHISPER, "whisper": "x" * 3_001}
+
+    await whispered.connection.reply_to(webhook(event), await order_of(whispered.connection, event, **long))
+
+    assert [action for _, action, _ in whispered.telnyx.actions] == ["speak", "bridge"]
+
+
+async def test_a_refused_buyer_of_a_whisper_ends_the_call(telnyx: FakeTelnyx, connection: Connection) -> None:
+    placed = await connection.place(call_command(**WHISPER))
+    assert isinstance(placed, Placed)
+    telnyx.refusals["+12125550177"] = TelnyxRefusal(422, 10016, "Phone number must be in +E.164 format", "/to")
+    event = call_event(telnyx.legs[placed.provider_ref], "call.answered")
+
+    await connection.reply_to(webhook(event), await order_of(connection, event, **WHISPER))
+
+    assert [done for _, done, _ in telnyx.actions] == ["hangup"]
+
+
+RECORDED: dict[str, Any] = {"records": True, "announcement": "This call is recorded."}
+
+
+async def test_a_talk_is_recorded_once_both_have_heard_so(telnyx: FakeTelnyx) -> None:
+    http = GuardedProviderHttp(allowed=networks(["127.0.0.1"]))
+    connection = connect(telnyx, http, **RECORDED)
+    placed = await connection.place(call_command(machine="continue"))
+    assert isinstance(placed, Placed)
+    lead = telnyx.legs[placed.provider_ref]
+    events: list[dict[str, Any]] = []
+    for name in ("call.answered", "call.bridged", "call.speak.ended"):
+        events.append(call_event(lead, name))
+        for _ in range(2):
+            await connection.reply_to(webhook(events[-1]), await order_of(connection, *events, machine="continue"))
+    events += [call_event(lead, "call.hangup", **HANGUP), telnyx.saved(lead, b"RIFF")]
+    result = connection.conclude(await order_of(connection, *events, machine="continue"))
+
+    assert did(telnyx) == ["transfer", "speak", "record_start"]
+    said, recording = telnyx.actions[1][2], telnyx.actions[2][2]
+    assert (said["payload"], said["target_legs"]) == (RECORDED["announcement"], "both")
+    assert recording["channels"] == "dual"
+    assert result is not None
+    assert result.outcome == "connected_buyer"
+    source = await connection.find_recording(result.recording_url or "")  # type: ignore[attr-defined]
+    assert source is not None
+    assert next(iter(telnyx.recordings)) in source.url
+    await http.close()
+
+
+async def test_what_was_not_announced_is_not_recorded(telnyx: FakeTelnyx) -> None:
+    http = GuardedProviderHttp(allowed=networks(["127.0.0.1"]))
+    lead = telnyx._leg({"to": "+12125550101"}, LegState(command_id="c1").encoded())
+    bridged, over = call_event(lead, "call.bridged"), call_event(lead, "call.speak.ended")
+    silent, recording = connect(telnyx, http), connect(telnyx, http, **RECORDED)
+
+    await silent.reply_to(webhook(bridged), await order_of(silent, bridged))
+    assert did(telnyx) == []
+    lead["end_time"] = "2026-01-01T00:00:00Z"
+    await recording.reply_to(webhook(bridged), await order_of(recording, bridged))
+    await recording.reply_to(webhook(over), await order_of(recording, bridged, over, machine="continue"))
+    await http.close()
+
+    assert "record_start" not in did(telnyx)
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"records": True}, "records needs an announcement"),
+        ({"announcement": "This call is recorded."}, "announcement needs records"),
+        ({"records": True, "announcement": " "}, "regex"),
+        ({"records": True, "announcement": "x" * 301}, "length <= 300"),
+    ],
+)
+def test_nobody_is_recorded_without_their_knowledge(settings: dict[str, Any], said: str) -> None:
+    (fault,) = settings_faults(PROVIDER, {"public_key": PUBLIC_KEY, **settings}).values()
+
+    assert said in fault[0]
+
+
+BOT = {"machine": "continue", "stream": "wss://bot.example.com/calls", "buyer_number": None}
+
+
+async def streamed(connection: Connection, *events: Mapping[str, Any]) -> Order:
+    order = await order_of(connection, *events)
+    return structs.replace(order, command=structs.replace(call_command(), **BOT))
+
+
+@pytest.mark.parametrize(
+    ("reports", "actions", "outcome"),
+    [
+        (["streaming.started"], ["streaming_start"], "connected_human"),
+        (["streaming.started", "streaming.stopped"], ["streaming_start", "hangup"], "connected_human"),
+        (["streaming.failed"], ["streaming_start", "hangup"], "abandoned_by_us"),
+    ],
+)
+async def test_a_voice_bot_takes_the_call(
+    telnyx: FakeTelnyx, connection: Connection, reports: list[str], actions: list[str], outcome: str
+) -> None:
+    placed = await connection.place(structs.replace(call_command(), **BOT))
+    assert isinstance(placed, Placed)
+    lead = telnyx.legs[placed.provider_ref]
+    events: list[dict[str, Any]] = []
+    for name in ("call.answered", *reports):
+        events.append(call_event(lead, name, failure_reason="connection refused"))
+        for _ in range(2):
+            await connection.reply_to(webhook(events[-1]), await streamed(connection, *events))
+    ended = call_event(lead, "call.hangup", **{**HANGUP, "hangup_source": "caller"})
+    result = connection.conclude(await streamed(connection, *events, ended))
+
+    assert did(telnyx) == actions
+    fields = telnyx.actions[0][2]
+    assert fields["stream_url"] == BOT["stream"]
+    assert {one["name"]: one["value"] for one in fields["custom_parameters"]}["lead_id"] == "7"
+    assert len(telnyx.legs) == 1, "nobody is rung"
+    assert result is not None
+    assert (result.outcome, result.buyer_answered_at) == (outcome, None)
+    assert ("no voice bot: connection refused" in (result.detail or "")) is (outcome == "abandoned_by_us")
+
+
+async def test_how_long_a_voice_bot_talked_is_from_its_stream(connection: Connection) -> None:
+    at = wall_now() - MINUTE
+    facts = {"answered": str(at), "stream.started": str(at + 2 * SECOND), "ended": str(at + 40 * SECOND)}
+    order = structs.replace(await streamed(connection), facts=facts)
+
+    result = connection.conclude(order)
+
+    assert result is not None
+    assert (result.outcome, result.talk_seconds) == ("connected_human", 38)
+
+
+async def test_reports_about_a_voice_bot_are_waited_for_only_for_a_while(connection: Connection) -> None:
+    def ended(at: Instant) -> Mapping[str, str]:
+        return {"answered": "1", "ended": str(at), "source": "callee"}
+
+    order = await streamed(connection)
+    late = connection.conclude(structs.replace(order, facts=ended(wall_now() - MINUTE)))
+
+    assert connection.conclude(structs.replace(order, facts=ended(wall_now()))) is None
+    assert late is not None
+    assert late.outcome == "caller_hung_up"
+
+
+async def test_a_stream_that_telnyx_refuses_leaves_no_person_in_silence(telnyx: FakeTelnyx, connection: Connection) -> None:
+    placed = await connection.place(call_command(machine="continue"))
+    assert isinstance(placed, Placed)
+    answered = call_event(telnyx.legs[placed.provider_ref], "call.answered")
+    order = await streamed(connection, answered)
+
+    await connection.reply_to(
+        webhook(answered), structs.replace(order, command=structs.replace(order.command, stream="ftp://bot"))
+    )
+
+    assert did(telnyx) == ["hangup"]
+
+
+async def test_a_voice_bot_of_an_account_that_records_is_refused(telnyx: FakeTelnyx) -> None:
+    http = GuardedProviderHttp(allowed=networks(["127.0.0.1"]))
+
+    with pytest.raises(RefusedOrderError, match="not recorded") as refused:
+        await connect(telnyx, http, **RECORDED).place(structs.replace(call_command(), **BOT))
+    await http.close()
+
+    assert refused.value.tries_next
+    assert telnyx.requests == []
 
 
 async def test_a_buyers_keys_are_pressed_when_they_answer(telnyx: FakeTelnyx, connection: Connection) -> None:

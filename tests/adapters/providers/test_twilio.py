@@ -5,6 +5,8 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+from xml.etree import ElementTree as ET
 
 import pytest
 import pytest_asyncio
@@ -19,6 +21,7 @@ from adapters.providers.ports import (
     Connection,
     HttpAnswer,
     Order,
+    OrderReport,
     Placed,
     Provider,
     ProviderAccount,
@@ -26,12 +29,13 @@ from adapters.providers.ports import (
     RefusedOrderError,
 )
 from adapters.providers.provider_http import GuardedProviderHttp
-from adapters.providers.registry import read_settings
+from adapters.providers.registry import read_settings, settings_faults
 from adapters.providers.testing import CALLBACK_URL, ProviderContract, ScriptedHttp, call_command, sms_command
 from adapters.providers.twilio import PROVIDER
 from adapters.providers.twilio.errors import ORDER_ERRORS, RECEIPT_ERRORS
+from schemas.commands import BuyerLeg
 from schemas.outcomes import OUTCOMES
-from tests.adapters.providers.fake_twilio import ACCOUNT, TOKEN, FakeTwilio
+from tests.adapters.providers.fake_twilio import ACCOUNT, TOKEN, FakeTwilio, read_twiml
 
 
 class TestContract(ProviderContract):
@@ -248,3 +252,184 @@ def test_a_call_that_an_agent_took_is_none_of_a_buyer() -> None:
 
     assert result is not None
     assert (result.outcome, result.talk_seconds, result.agent_id) == ("connected_human", 30, 7)
+
+
+LEGS = tuple(BuyerLeg(buyer_id=number, number=f"+1212555017{number}", timeout_seconds=20) for number in (1, 2))
+
+
+def _asked(url: str, form: Mapping[str, str]) -> Callback:
+    """A signed request to a URL that we named."""
+    signature = RequestValidator(TOKEN).compute_signature(url, dict(form))
+    query = dict(parse_qsl(urlsplit(url).query))
+    return Callback(url=url, headers={"x-twilio-signature": signature}, query=query, form=form, body=b"")
+
+
+async def _reply(connection: Connection, callback: Callback, **fields: Any) -> ET.Element:
+    report = connection.read_callback(callback)
+    assert isinstance(report, OrderReport)
+    order = Order(command=call_command(**fields), asked_at=wall_now(), provider_ref=report.provider_ref, facts=report.facts)
+    return read_twiml((await connection.reply_to(callback, order)).body)
+
+
+ANSWERED = {"CallSid": "CA1", "CallStatus": "in-progress", "AnsweredBy": "human"}
+
+
+@pytest.mark.parametrize("several", [{}, {"buyer_legs": LEGS}], ids=["one buyer", "several"])
+async def test_who_answers_hears_the_whisper_before_they_are_connected(several: dict[str, Any]) -> None:
+    connection = TestContract().connect(ScriptedHttp())
+    fields = {"whisper": "Ann from Tampa, about <solar> & more", **several}
+
+    dial = (await _reply(connection, _signed("answer", ANSWERED), **fields))[0]
+    urls = {leg.get("url", "") for leg in dial}
+    callback = _asked(urls.pop(), {"CallSid": "CA2", "ParentCallSid": "CA1", "CallStatus": "in-progress"})
+    heard = await _reply(connection, callback, **fields)
+    report = connection.read_callback(callback)
+
+    assert (dial.tag, len(dial), urls) == ("Dial", len(several.get("buyer_legs", "1")), set())
+    assert [(one.tag, one.text) for one in heard] == [("Say", fields["whisper"])]  # then Twilio connects them
+    assert isinstance(report, OrderReport)
+    assert report.provider_ref == "CA1", "the call is the lead's leg, not the buyer's"
+    facts = {**report.facts, "status.completed": "1", "dial.completed": "1"}
+    result = connection.conclude(Order(command=call_command(**fields), asked_at=wall_now(), facts=facts))
+    assert result is not None
+    assert "the whisper was said" in (result.detail or "")
+
+
+async def test_without_a_whisper_nothing_is_asked_about_the_buyers_leg() -> None:
+    connection = TestContract().connect(ScriptedHttp())
+
+    dial = (await _reply(connection, _signed("answer", ANSWERED)))[0]
+
+    assert "url" not in dial[0].attrib
+
+
+def test_a_request_that_names_no_call_says_nothing() -> None:
+    connection = TestContract().connect(ScriptedHttp())
+
+    assert connection.read_callback(_signed("whisper", {"CallSid": "CA2"})) is None
+
+
+def _recording() -> Connection:
+    account = TestContract()
+    account.settings = {"account_sid": ACCOUNT, "records": True, "announcement": "This call is recorded."}
+    return account.connect(ScriptedHttp())
+
+
+@pytest.mark.parametrize("whisper", [None, "Ann from Tampa"])
+async def test_both_hear_that_they_are_recorded_before_they_are(whisper: str | None) -> None:
+    connection = _recording()
+
+    said, dial = await _reply(connection, _signed("answer", ANSWERED), whisper=whisper)
+    asked = _asked(dial[0].attrib["url"], {"CallSid": "CA2", "CallStatus": "in-progress"})
+    heard = await _reply(connection, asked, whisper=whisper)
+    form = {"CallSid": "CA1", "RecordingSid": "RE7", "RecordingStatus": "completed", "RecordingDuration": "31"}
+    report = connection.read_callback(_asked(dial.attrib["recordingStatusCallback"], form))
+
+    assert (said.tag, said.text) == ("Say", "This call is recorded.")
+    assert [one.text for one in heard] == [*([] if whisper is None else [whisper]), "This call is recorded."]
+    assert dial.attrib["record"] == "record-from-answer-dual"
+    assert isinstance(report, OrderReport)
+    order = Order(
+        command=call_command(whisper=whisper), asked_at=wall_now(), facts={"status.completed": "1", **report.facts}
+    )
+    result = connection.conclude(order)
+    assert result is not None
+    source = await connection.find_recording(result.recording_url or "")  # type: ignore[attr-defined]
+    assert source.url.endswith(f"/Accounts/{ACCOUNT}/Recordings/RE7.wav")
+
+
+@pytest.mark.parametrize("more", [{"RecordingStatus": "absent"}, {"RecordingSid": "../Calls/CA1"}, {"RecordingSid": ""}])
+def test_a_recording_that_is_not_there_is_not_reported(more: dict[str, str]) -> None:
+    form = {"CallSid": "CA1", "RecordingSid": "RE7", "RecordingStatus": "completed", **more}
+
+    assert _recording().read_callback(_signed("recording", form)) is None
+
+
+async def test_an_account_that_does_not_record_asks_for_no_recording() -> None:
+    (dial,) = await _reply(TestContract().connect(ScriptedHttp()), _signed("answer", ANSWERED))
+
+    assert "record" not in dial.attrib
+
+
+@pytest.mark.parametrize("settings", [{"records": True}, {"announcement": "This call is recorded."}])
+def test_nobody_is_recorded_without_their_knowledge(settings: dict[str, Any]) -> None:
+    assert list(settings_faults(PROVIDER, {"account_sid": ACCOUNT, **settings})) == ["settings"]
+
+
+BOT: dict[str, Any] = {"stream": "wss://bot.example.com/calls", "buyer_number": None}
+
+
+async def _connected(connection: Connection, form: Mapping[str, str] = ANSWERED) -> ET.Element:
+    callback = _signed("answer", form)
+    report = connection.read_callback(callback)
+    assert isinstance(report, OrderReport)
+    order = Order(command=structs.replace(call_command(), **BOT), asked_at=wall_now(), facts=report.facts)
+    return read_twiml((await connection.reply_to(callback, order)).body)
+
+
+async def test_a_voice_bot_takes_the_call(twilio: FakeTwilio, connection: Connection) -> None:
+    assert isinstance(await connection.place(structs.replace(call_command(), **BOT)), Placed)
+
+    connected, then = await _connected(connection)
+
+    (stream,) = connected
+    assert (connected.tag, stream.attrib["url"], then.tag) == ("Connect", BOT["stream"], "Hangup")
+    assert {one.attrib["name"]: one.attrib["value"] for one in stream}["lead_id"] == "7"
+    assert len(twilio.calls) == 1
+
+
+async def test_no_voice_bot_talks_to_a_machine(connection: Connection) -> None:
+    (only,) = await _connected(connection, {**ANSWERED, "AnsweredBy": "machine_start"})
+
+    assert only.tag == "Hangup"
+
+
+@pytest.mark.parametrize(
+    ("events", "outcome", "said"),
+    [
+        (["stream-started", "stream-stopped"], "connected_human", "the voice bot: completed"),
+        (["stream-error"], "abandoned_by_us", "the voice bot: error, no route"),
+        ([], None, ""),
+    ],
+)
+async def test_what_is_said_of_the_stream_makes_the_outcome(
+    connection: Connection, events: list[str], outcome: str | None, said: str
+) -> None:
+    (stream,) = (await _connected(connection))[0]
+    facts: dict[str, str] = {}
+    for event in events:
+        form = {"CallSid": "CA1", "StreamSid": "MZ1", "StreamEvent": event, "Timestamp": "2026-11-25T12:00:00.000Z"}
+        form |= {"StreamError": "no route"} if event == "stream-error" else {}
+        report = connection.read_callback(_asked(stream.attrib["statusCallback"], form))
+        assert isinstance(report, OrderReport)
+        facts |= report.facts
+    answered = connection.read_callback(_signed("answer", ANSWERED))
+    completed = connection.read_callback(_signed("status", {"CallSid": "CA1", "CallStatus": "completed"}))
+    assert isinstance(answered, OrderReport)
+    assert isinstance(completed, OrderReport)
+    facts |= {**answered.facts, **completed.facts}
+    order = Order(command=structs.replace(call_command(), **BOT), asked_at=wall_now(), facts=facts)
+
+    result = connection.conclude(order)
+
+    assert (None if result is None else result.outcome) == outcome, "a stream that is not reported yet is waited for"
+    assert said in ("" if result is None else result.detail or "")
+
+
+def test_how_long_a_voice_bot_talked_is_from_its_stream() -> None:
+    facts = {"status.completed": "60000", "dial": "1", "stream.started": "12000", "stream.stopped": "43000"}
+    command = structs.replace(call_command(), **BOT)
+
+    result = TestContract().connect(ScriptedHttp()).conclude(Order(command=command, asked_at=wall_now(), facts=facts))
+
+    assert result is not None
+    assert (result.outcome, result.talk_seconds) == ("connected_human", 31)
+
+
+def test_an_unknown_state_of_a_stream_is_of_no_use(connection: Connection) -> None:
+    assert connection.read_callback(_signed("stream", {"CallSid": "CA1", "StreamEvent": "stream-paused"})) is None
+
+
+async def test_a_voice_bot_of_an_account_that_records_is_refused() -> None:
+    with pytest.raises(RefusedOrderError, match="not recorded"):
+        await _recording().place(structs.replace(call_command(), **BOT))

@@ -26,6 +26,10 @@ def drop(**fields: Any) -> dict[str, Any]:
     return call(machine="voicemail_drop", **fields)
 
 
+def stream(url: str, **connect: Any) -> dict[str, Any]:
+    return call(connect={"stream": url, **connect})
+
+
 def sms(template: str = "Hi", **fields: Any) -> dict[str, Any]:
     return {"id": "a", "kind": "sms", "template": template, **fields}
 
@@ -124,6 +128,25 @@ def test_a_mistyped_word_is_answered_with_the_right_one(step: Any, place: str, h
         (call(connect={"buyer_group_id": 1, "buyer_group_ids": [2]}), "steps[0].connect", "either"),
         (call(connect={"buyer_group_ids": list(range(1, 52))}), "steps[0].connect.buyer_group_ids", "at most 50"),
         (call(connect={"buyer_group_ids": [1], "agents": {"agent_ids": [2]}}), "steps[0].connect.agents", "or for buyers"),
+        (call(connect={"whisper": " "}), "steps[0].connect.whisper", "blank"),
+        (call(connect={"whisper": "x" * 501}), "steps[0].connect.whisper", "at most 500"),
+        (call(connect={"whisper": "From {{city}"}), "steps[0].connect.whisper", "braces"),
+        (stream("https://bot.example.com"), "steps[0].connect.stream", "wss://bot.example.com/calls"),
+        (stream("wss://10.0.0.7/calls"), "steps[0].connect.stream", "public host"),
+        (stream("wss://8.8.8.8/calls"), "steps[0].connect.stream", "public host"),
+        (stream("wss://[::1]/calls"), "steps[0].connect.stream", "public host"),
+        (stream("wss://0x7f.1/calls"), "steps[0].connect.stream", "public host"),
+        (stream("wss://localhost/calls"), "steps[0].connect.stream", "public host"),
+        (stream("wss://bot/calls"), "steps[0].connect.stream", "public host"),
+        (stream("wss://bot.internal/calls"), "steps[0].connect.stream", "public host"),
+        (stream("wss://bot.Local/calls"), "steps[0].connect.stream", "public host"),
+        (stream("wss://me:secret@bot.example.com"), "steps[0].connect.stream", "no user name"),
+        (stream("wss://bot.example.com/?key=1"), "steps[0].connect.stream", "query"),
+        (stream("wss://bot.example.com/#1"), "steps[0].connect.stream", "fragment"),
+        (stream(f"wss://bot.example.com/{'x' * 2_048}"), "steps[0].connect.stream", "at most"),
+        (stream("wss://bot.example.com", buyer_ids=[2]), "steps[0].connect.stream", "must not stand beside buyers"),
+        (stream("wss://bot.example.com", whisper="Ann"), "steps[0].connect.whisper", "no effect beside stream"),
+        (stream("wss://bot.example.com", route_by_type="epc"), "steps[0].connect.route_by_type", "no effect beside stream"),
         (sms(""), "steps[0].template", "blank"),
         (sms("x" * 1601), "steps[0].template", "1600"),
         (sms("Hi {{first_name}"), "steps[0].template", "braces"),

@@ -45,6 +45,15 @@ def test_a_step_without_connect_takes_its_buyer_from_the_offer_of_the_lead() -> 
     assert world.lead().buyer_id == buyer_id
 
 
+def test_a_voice_bot_takes_no_buyer_of_the_offer() -> None:
+    world = offered(group={"dial_buyers_type": "simultaneously"})
+    world.schedule({**CALL, "connect": {"stream": "wss://bot.example.com"}}, record_id=2)
+    world.submit(schedule_id=2)
+    (command,) = world.commands
+    assert isinstance(command, PlaceCall)
+    assert (command.stream, command.buyer_id, command.buyer_legs) == ("wss://bot.example.com", None, ())
+
+
 @pytest.mark.parametrize(
     ("group", "offer", "found"),
     [

@@ -4,10 +4,12 @@ from typing import Any
 
 import pytest
 
+from engine.limits import SPEECH_LENGTH_MAX
 from schemas.commands import UNSUBSCRIBE_URL, PlaceCall, PostWebhook, SendEmail, SendSms
 from schemas.instant import DAY, HOUR, MINUTE, SECOND, Instant
 from schemas.records import Company, Number, Offer, OutgoingWebhook
-from tests.engine.contact.world import NOON, World, at
+from schemas.requests import CallStartRequested
+from tests.engine.contact.world import KEY, NOON, NUMBER, World, at
 
 CALL = {"id": "call", "kind": "call"}
 TEXT = {"id": "text", "kind": "sms", "template": "Hi {{first_name}}, this is {{svc_number}}.{{nothing}}"}
@@ -50,6 +52,36 @@ def test_a_text_says_what_the_lead_is_and_what_is_missing_reads_as_nothing(world
     assert isinstance(command, SendSms)
     assert command.body == "Hi Ann, this is +12125550100."
     assert next(fact for fact in world.facts if fact.type == "template.token_missing").data["tokens"] == ["nothing"]
+
+
+def test_a_buyer_hears_whom_they_get_in_one_line(world: World) -> None:
+    world.schedule({**CALL, "connect": {"whisper": "{{first_name}} from {{city}}:\n{{nothing}} {{age}}"}})
+    world.submit(data={"first_name": "Ann", "city": "St.\tPetersburg\x07", "age": 41.0})
+    (command,) = world.commands
+    assert isinstance(command, PlaceCall)
+    assert command.whisper == "Ann from St. Petersburg : 41"
+    assert next(fact for fact in world.facts if fact.type == "template.token_missing").data["tokens"] == ["nothing"]
+
+
+def test_a_long_token_costs_no_call_and_a_whisper_of_nothing_is_none(world: World) -> None:
+    world.schedule({**CALL, "connect": {"whisper": "{{about}}"}, "retry": {"busy": {"delay": "10m"}}})
+    world.submit(data={"about": "x" * 4_000})
+    world.update(data={"about": "\n"})
+    world.outcome("busy")
+    world.wait(600)
+    first, second = world.commands
+    assert isinstance(first, PlaceCall)
+    assert isinstance(second, PlaceCall)
+    assert (first.whisper, second.whisper) == ("x" * SPEECH_LENGTH_MAX, None)
+
+
+def test_a_call_by_hand_and_a_promised_call_have_no_whisper(world: World) -> None:
+    world.schedule({**CALL, "connect": {"whisper": "Ann"}})
+    lead = world.submit()
+    world.outcome("connected_human")
+    world.wait(60)
+    world.ask(CallStartRequested(company_id=1, contact_key=KEY, caller_id=NUMBER, lead_id=lead.id))
+    assert [command.whisper for command in world.commands if isinstance(command, PlaceCall)] == ["Ann", None]
 
 
 def test_an_e_mail_leaves_the_link_to_unsubscribe_to_its_gateway_and_a_text_has_none(world: World) -> None:

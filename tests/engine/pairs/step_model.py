@@ -152,6 +152,8 @@ class Walk:
                     "ring_timeout_seconds": step.get("ring_timeout_seconds", 30),
                     "machine": step.get("machine", "hangup"),
                     "voicemail_message": step.get("voicemail_message"),
+                    "stream": step.get("connect", {}).get("stream"),
+                    "whisper": step.get("connect", {}).get("whisper", "").replace("{{name}}", name).strip() or None,
                 }
             case "sms":
                 return {"body": step["template"].replace("{{name}}", name), "from_number": step.get("from_number", OURS)}

@@ -84,7 +84,7 @@ _SAYING: dict[str, list[Any]] = {"template": ["Dear {{name}}"], "missing_token":
 
 FIELDS: Mapping[str, Mapping[str, list[Any]]] = {
     "call": {
-        "connect": [{"buyer_ids": [2]}],
+        "connect": [{"buyer_ids": [2]}, {"whisper": "{{name}} is waiting"}, {"stream": "wss://bot.example.com"}],
         "from_number": ["+12125550111"],
         "ring_timeout_seconds": [45],
         "machine": ["voicemail_drop"],
@@ -232,7 +232,7 @@ def _outcome(command: Command, outcome: str) -> str:
 def _said(command: Command) -> dict[str, Any]:
     """Return what a command of the step under test says."""
     names = {
-        PlaceCall: ("buyer_id", "from_number", "ring_timeout_seconds", "machine", "voicemail_message"),
+        PlaceCall: ("buyer_id", "from_number", "ring_timeout_seconds", "machine", "voicemail_message", "whisper", "stream"),
         SendSms: ("body", "from_number"),
         SendEmail: ("subject", "body", "from_address"),
     }
