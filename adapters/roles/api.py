@@ -18,13 +18,13 @@ from adapters.http.exchange.access import Authenticator
 from adapters.http.exchange.hosts import read_hosts
 from adapters.http.exchange.impression_log import LogImpressions
 from adapters.http.exchange.issuers import Issuers
+from adapters.http.exchange.makers import MakerAccess
 from adapters.http.exchange.provider_services import ProviderServices
 from adapters.http.exchange.recording_services import RecordingServices
 from adapters.http.exchange.requests import LogRequests
 from adapters.http.exchange.settings import RATES, DemoSignIn, HttpSettings, Rate, read_rate
 from adapters.http.leads.bulk_runner import LeadBulkRunner
 from adapters.http.leads.import_runner import LeadImportRunner
-from adapters.http.leads.job_makers import JobAccess
 from adapters.http.server import serving
 from adapters.observability.metrics import Metrics
 from adapters.operator.deployment import LogDeployment
@@ -163,7 +163,7 @@ class ApiRole:
     ) -> tuple[asyncio.Task[None], ...]:
         """Begin to advance the bulk jobs and imports of all companies."""
         context = self._context
-        makers = JobAccess(context.rules, Authenticator(context.rules))
+        makers = MakerAccess(context.rules, Authenticator(context.rules))
         changing = LeadBulkRunner(bulk_jobs, requests, makers, context.clock.now).run()
         importing = LeadImportRunner(imports, context, makers).run()
         return (

@@ -20,11 +20,11 @@ from adapters.http.exchange.answers import reply_with_record
 from adapters.http.exchange.exchange import Exchange, Operation, Reply
 from adapters.http.exchange.hidden_fields import is_hidden
 from adapters.http.exchange.limited_reads import LimitedReads
+from adapters.http.exchange.makers import Maker, MakerAccess
 from adapters.http.exchange.parameters import Parameters
 from adapters.http.exchange.problems import ProblemError, require_row
 from adapters.http.exchange.recording_services import RecordingServices
 from adapters.http.exchange.writes import submit_change
-from adapters.http.leads.job_makers import JobAccess, JobMaker
 from adapters.http.schema.inputs import whole
 from adapters.http.schema.shapes import one_of
 from adapters.reads.ports import ReadsUnavailableError, Row
@@ -101,8 +101,8 @@ async def follow_link(exchange: Exchange) -> Reply:
         raise ProblemError("not_found", "This link names no recording. Copy the whole link.")
     if link.expires_at <= exchange.now:
         raise ProblemError("deleted", "This link has expired. Ask for a new one.")
-    makers = JobAccess(exchange.services.source, exchange.services.authenticator)
-    maker = JobMaker(link.company_id, link.key_id, link.user_email, exchange.address)
+    makers = MakerAccess(exchange.services.source, exchange.services.authenticator)
+    maker = Maker(link.company_id, link.key_id, link.user_email, exchange.address)
     access = makers.of(maker, SCOPE, exchange.now)
     if access is None:
         raise ProblemError("forbidden", "Who made this link may not hear the recording any more.")

@@ -11,9 +11,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from adapters.http.exchange.access import Access
+from adapters.http.exchange.makers import FORBIDDEN, Maker, MakerAccess
 from adapters.http.exchange.ports import Requests
 from adapters.http.leads.job_loop import advance_jobs
-from adapters.http.leads.job_makers import FORBIDDEN, JobAccess, JobMaker
 from adapters.reads.ports import LeadBulkJob, LeadBulkJobs, LeadBulkResult, Result, SentLead
 from engine.views.lead_bulk_job import CHANGED_BY
 from schemas.instant import HOUR, Instant
@@ -44,7 +44,7 @@ class LeadBulkRunner:
         self,
         jobs: LeadBulkJobs,
         requests: Requests,
-        makers: JobAccess,
+        makers: MakerAccess,
         now: Callable[[], Instant],
     ) -> None:
         self._jobs = jobs
@@ -134,7 +134,7 @@ class LeadBulkRunner:
     async def _access(self, job: LeadBulkJob) -> Access | None:
         """Return what the maker of a job may do now; None where that is not to change leads any more."""
         await self._makers.refresh()
-        maker = JobMaker(job.company_id, job.key_id, job.user_email, job.address)
+        maker = Maker(job.company_id, job.key_id, job.user_email, job.address)
         return self._makers.of(maker, BULK, self._now())
 
 

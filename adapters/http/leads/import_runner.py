@@ -14,8 +14,8 @@ from typing import cast
 
 from msgspec import Struct
 
+from adapters.http.exchange.makers import FORBIDDEN, Maker, MakerAccess
 from adapters.http.leads.job_loop import advance_jobs
-from adapters.http.leads.job_makers import FORBIDDEN, JobAccess, JobMaker
 from adapters.imports.importing import CheckedRows, ImportPlan, check_rows, find_last_line, inbox_end, outgoing
 from adapters.imports.mapping import FileMapping
 from adapters.imports.progress import ImportProgress
@@ -55,7 +55,7 @@ class OpenedImport(Struct):
 class LeadImportRunner:
     """Advances the imports of all companies, from any number of processes."""
 
-    def __init__(self, imports: LeadImports, context: Context, makers: JobAccess) -> None:
+    def __init__(self, imports: LeadImports, context: Context, makers: MakerAccess) -> None:
         self._imports = imports
         self._context = context
         self._makers = makers
@@ -160,8 +160,8 @@ def _progress(upload: UploadedImport) -> ImportProgress:
     return ImportProgress(id=upload.digest, number=upload.number, line=position.line, offset=position.offset)
 
 
-def _maker(upload: UploadedImport) -> JobMaker:
-    return JobMaker(upload.company_id, upload.key_id, upload.user_email, upload.address)
+def _maker(upload: UploadedImport) -> Maker:
+    return Maker(upload.company_id, upload.key_id, upload.user_email, upload.address)
 
 
 def _in_batches(some: Iterator[FileRow]) -> Iterator[list[FileRow]]:

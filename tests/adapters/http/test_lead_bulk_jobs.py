@@ -6,9 +6,9 @@ import httpx
 import pytest
 
 from adapters.http.exchange.access import Authenticator
+from adapters.http.exchange.makers import MakerAccess
 from adapters.http.leads import bulk_runner
 from adapters.http.leads.bulk_runner import LeadBulkRunner
-from adapters.http.leads.job_makers import JobAccess
 from adapters.postgres.lead_bulk_jobs import OPEN_JOBS_MAX, PostgresLeadBulkJobs
 from adapters.reads.ports import Result
 from schemas.instant import DAY
@@ -53,7 +53,7 @@ def runner(town: Town, requests: Any = None, *, later: int = 0) -> LeadBulkRunne
     return LeadBulkRunner(
         PostgresLeadBulkJobs(town.pool),
         requests or town.requests,
-        JobAccess(context.rules, Authenticator(context.rules)),
+        MakerAccess(context.rules, Authenticator(context.rules)),
         lambda: context.clock.now() + later,
     )
 

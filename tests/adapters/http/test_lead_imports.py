@@ -10,9 +10,9 @@ from openpyxl import Workbook
 
 from adapters.audit.recorded import batches
 from adapters.http.exchange.access import Authenticator
+from adapters.http.exchange.makers import MakerAccess
 from adapters.http.leads import import_runner
 from adapters.http.leads.import_runner import LeadImportRunner
-from adapters.http.leads.job_makers import JobAccess
 from adapters.partitions.routing import partition_of
 from adapters.postgres.lead_imports import OPEN_IMPORTS_MAX, PostgresLeadImports
 from schemas.topics import LEADS_INBOX_BULK
@@ -42,7 +42,7 @@ class Dying(PostgresLeadImports):
 
 
 def runner(town: Town, imports: PostgresLeadImports | None = None) -> LeadImportRunner:
-    makers = JobAccess(town.context.rules, Authenticator(town.context.rules))
+    makers = MakerAccess(town.context.rules, Authenticator(town.context.rules))
     return LeadImportRunner(imports or PostgresLeadImports(town.pool), town.context, makers)
 
 

@@ -1,4 +1,4 @@
-"""May who made a job still do what it does? What the key or person may do now decides, not what it could then."""
+"""May who made a job or a link still do what it does? What the key or person may do now decides, not what it could then."""
 
 from msgspec import Struct
 
@@ -9,8 +9,8 @@ from schemas.instant import Instant
 FORBIDDEN = "who made it may not do this any more"
 
 
-class JobMaker(Struct, frozen=True):
-    """Who made a job, and from where; `key_id` None: a session of the user with that address did."""
+class Maker(Struct, frozen=True):
+    """Who made something that acts later, and from where; `key_id` None: a session of the user with that address did."""
 
     company_id: int
     key_id: int | None
@@ -18,8 +18,8 @@ class JobMaker(Struct, frozen=True):
     address: str
 
 
-class JobAccess:
-    """Looks up what makers of jobs may do, in the account records of this process."""
+class MakerAccess:
+    """Looks up what makers may do, in the account records of this process."""
 
     def __init__(self, source: RulesSource, authenticator: Authenticator) -> None:
         self._source = source
@@ -29,7 +29,7 @@ class JobAccess:
         """Read the rules to their current end. Raises `EventsUnavailableError`, `LogError`."""
         await self._authenticator.refresh()
 
-    def of(self, maker: JobMaker, scope: str, now: Instant) -> Access | None:
+    def of(self, maker: Maker, scope: str, now: Instant) -> Access | None:
         """Return what a maker may do now; None where that is not the scope any more."""
         access = Access(maker.company_id, maker.key_id, (), maker.user_email)
         if maker.key_id is None:
@@ -39,7 +39,7 @@ class JobAccess:
         return found if found is not None and found.has_scope(scope) else None
 
     def _of_user(self, access: Access) -> Access | None:
-        """Return what a user may do whose session made a job, whether it has ended or not."""
+        """Return what a user may do whose session made something, whether it has ended or not."""
         rules, email = self._source.rules, access.user_email or ""
         if rules.user_named(access.company_id, email) is None or rules.is_shut_out(access.company_id, email):
             return None
