@@ -1,6 +1,6 @@
 """Which recordings are there, owed, stored or to be deleted? One row each in `work.recordings`; see its port."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from adapters.postgres.database_errors import run_statement
@@ -35,9 +35,9 @@ class PostgresRecordings:
         row = await run_statement(self._pool.fetchrow(self._sql["find"], company_id, recording_url))
         return None if row is None else _recording(row)
 
-    async def take_owed(self, limit: int, lease_seconds: float) -> Sequence[Recording]:
+    async def take_owed(self, limit: int, lease_seconds: float, *, without: Collection[int] = ()) -> Sequence[Recording]:
         """Take recordings that are due to be fetched."""
-        return await self._take("owed", limit, lease_seconds)
+        return await self._take("owed", limit, lease_seconds, without)
 
     async def retry(self, recording_id: str, reason: str, after_seconds: float) -> None:
         """Store when to try again, and why."""
@@ -66,7 +66,7 @@ class PostgresRecordings:
 
     async def take_deletions(self, limit: int, lease_seconds: float) -> Sequence[Recording]:
         """Take recordings that are to be deleted."""
-        return await self._take("deleting", limit, lease_seconds)
+        return await self._take("deleting", limit, lease_seconds, ())
 
     async def deleted(self, recording_id: str) -> None:
         """Store that the file of a recording is deleted."""
@@ -78,8 +78,9 @@ class PostgresRecordings:
             lambda: run_statement(self._pool.execute(self._sql["forget"], after_seconds, FORGET_ROWS)), FORGET_ROWS
         )
 
-    async def _take(self, state: str, limit: int, lease_seconds: float) -> Sequence[Recording]:
-        rows = await run_statement(self._pool.fetch(self._sql["take"], state, limit, lease_seconds))
+    async def _take(self, state: str, limit: int, lease_seconds: float, without: Collection[int]) -> Sequence[Recording]:
+        values = state, limit, lease_seconds, list(without)
+        rows = await run_statement(self._pool.fetch(self._sql["take"], *values))
         return [_recording(row) for row in rows]
 
 

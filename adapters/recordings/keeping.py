@@ -6,7 +6,8 @@ file is deleted, the row says that this is done.
 """
 
 import asyncio
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 
 import structlog
@@ -25,6 +26,7 @@ from adapters.recordings.download import (
     RecordingDownloads,
 )
 from adapters.recordings.ports import Recording, RecordingFiles, Recordings, RecordingsUnavailableError
+from engine.fair_share import may_take
 from engine.partition.ports import LogError
 from schemas.errors import DependencyError
 from schemas.records import RECORDING_RETENTION_DAYS, Company
@@ -78,21 +80,27 @@ class RecordingKeeper:
         self._connections = connections
         self._requests = requests
         self._rules = rules
+        self._held: Counter[int] = Counter()
+        """Downloads under way, by company."""
+        self._taking = asyncio.Lock()
 
     async def run(self) -> None:
-        """Fetch and delete until cancelled."""
-        await asyncio.gather(self._work(), self._sweep_periodically())
+        """Fetch and delete until cancelled. A slow vendor holds up neither the other downloads nor what is deleted."""
+        fetching = [self._work(lambda: self.fetch(1)) for _ in range(DOWNLOADS_MAX)]
+        await asyncio.gather(*fetching, self._work(self.delete), self._sweep_periodically())
 
-    async def _work(self) -> None:
+    async def _work(self, do: Callable[[], Awaitable[int]]) -> None:
+        """Do something again and again, with a wait where there is nothing to do."""
         while True:
+            count = 0
             try:
-                await self.fetch()
-                await self.delete()
+                count = await do()
             except StoreError as error:
                 logger.info("recordings.unread", reason=str(error))  # the gateway reports it
             except Exception:  # whatever it is, the next round goes on
                 logger.exception("recordings.round_failed")
-            await asyncio.sleep(ROUND_SECONDS)
+            if count == 0:
+                await asyncio.sleep(ROUND_SECONDS)
 
     async def _sweep_periodically(self) -> None:
         while True:
@@ -105,10 +113,21 @@ class RecordingKeeper:
                 logger.exception("recordings.sweep_failed")
             await asyncio.sleep(SWEEP_SECONDS)
 
-    async def fetch(self) -> int:
-        """Fetch recordings that are due; return how many were. Raises `StoreError`."""
-        due = await self._recordings.take_owed(DOWNLOADS_MAX, LEASE_SECONDS)
-        await asyncio.gather(*(self._fetch(recording) for recording in due))
+    async def fetch(self, limit: int = DOWNLOADS_MAX) -> int:
+        """Fetch recordings that are due; return how many were. Raises `StoreError`.
+
+        Companies take turns, and none whose vendors are slow may hold every download.
+        """
+        async with self._taking:
+            free = DOWNLOADS_MAX - self._held.total()
+            at_their_share = [company_id for company_id, held in self._held.items() if not may_take(held, free)]
+            due = await self._recordings.take_owed(limit, LEASE_SECONDS, without=at_their_share)
+            self._held.update(recording.company_id for recording in due)
+        try:
+            await asyncio.gather(*(self._fetch(recording) for recording in due))
+        finally:
+            self._held.subtract(recording.company_id for recording in due)
+            self._held = +self._held  # without companies that hold none
         return len(due)
 
     async def delete(self) -> int:

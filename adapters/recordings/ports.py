@@ -3,7 +3,7 @@
 The row is written before the report that names the recording is appended, so a process that ends in between loses none.
 """
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from typing import Literal, Protocol
 
 from msgspec import Struct
@@ -83,8 +83,11 @@ class Recordings(Protocol):
         """Return a recording of a company by its name at the vendor."""
         ...
 
-    async def take_owed(self, limit: int, lease_seconds: float) -> Sequence[Recording]:
-        """Take recordings that are due to be fetched; nobody else takes them while the lease lasts."""
+    async def take_owed(self, limit: int, lease_seconds: float, *, without: Collection[int] = ()) -> Sequence[Recording]:
+        """Take recordings that are due to be fetched; nobody else takes them while the lease lasts.
+
+        Companies take turns; those in `without` are left out.
+        """
         ...
 
     async def retry(self, recording_id: str, reason: str, after_seconds: float) -> None:
@@ -108,7 +111,7 @@ class Recordings(Protocol):
         ...
 
     async def take_deletions(self, limit: int, lease_seconds: float) -> Sequence[Recording]:
-        """Take recordings that are to be deleted and that nobody fetches."""
+        """Take recordings that are to be deleted and that nobody fetches; companies take turns."""
         ...
 
     async def deleted(self, recording_id: str) -> None:

@@ -7,18 +7,38 @@ VALUES ($1, $2, $3, $4, $5)
 SELECT * FROM {work}.recordings WHERE company_id = $1 AND recording_url = $2;
 
 -- take --
--- Take rows of a state that are due, the longest due first; others leave them alone for $3 seconds.
-  WITH due AS (
-      SELECT id FROM {work}.recordings
-       WHERE state = $1 AND due_at <= clock_timestamp()
-       ORDER BY due_at, id
-       LIMIT $2
-         FOR UPDATE SKIP LOCKED)
+-- Take rows of a state that are due; others leave them alone for $3 seconds. Companies take turns: of each the longest due
+-- comes first, and the company that was served longest ago. Not of companies in $4, which have enough under way.
+-- Sorted against deadlocks: two gateways note turns in the same order.
+  WITH RECURSIVE companies AS (
+      SELECT min(company_id) AS company_id FROM {work}.recordings WHERE state = $1
+       UNION ALL
+      SELECT (SELECT min(next.company_id) FROM {work}.recordings AS next
+               WHERE next.state = $1 AND next.company_id > companies.company_id)
+        FROM companies WHERE companies.company_id IS NOT NULL),
+  due AS (
+      SELECT one.id, one.company_id, one.due_at, turns.taken_at,
+             row_number() OVER (PARTITION BY one.company_id ORDER BY one.due_at, one.id) AS place
+        FROM companies
+        LEFT JOIN {work}.recording_turns AS turns ON turns.company_id = companies.company_id AND turns.state = $1
+       CROSS JOIN LATERAL (
+          SELECT id, company_id, due_at FROM {work}.recordings AS found
+           WHERE found.state = $1 AND found.company_id = companies.company_id AND found.due_at <= clock_timestamp()
+           ORDER BY found.due_at, found.id
+           LIMIT $2
+             FOR UPDATE SKIP LOCKED) AS one
+       WHERE companies.company_id <> ALL ($4::bigint[])),
+  chosen AS (
+      SELECT id, company_id FROM due ORDER BY place, taken_at NULLS FIRST, due_at, id LIMIT $2),
+  noted AS (
+      INSERT INTO {work}.recording_turns (company_id, state, taken_at)
+      SELECT company_id, $1, clock_timestamp() FROM chosen GROUP BY company_id ORDER BY company_id
+          ON CONFLICT (company_id, state) DO UPDATE SET taken_at = excluded.taken_at)
 UPDATE {work}.recordings AS taken
    SET due_at = clock_timestamp() + $3 * interval '1 second',
        attempts = taken.attempts + CASE WHEN taken.state = 'owed' THEN 1 ELSE 0 END
-  FROM due
- WHERE taken.id = due.id
+  FROM chosen
+ WHERE taken.id = chosen.id
 RETURNING taken.*;
 
 -- retry --
