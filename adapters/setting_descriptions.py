@@ -149,8 +149,30 @@ SECRET_AND_STATE: Mapping[str, SettingDescription] = {
     "recordings_dir": SettingDescription(
         ("api", "gateway"),
         "/var/lib/leadclock/recordings",
-        "Folder of the recordings of calls, which every API and gateway must share. Unset: none are fetched from vendors. "
-        "It cannot be rebuilt: back it up, for as long as companies keep recordings.",
+        "Folder of the recordings of calls, which every API and gateway must share. Unset, and no bucket either: none are "
+        "fetched from vendors. It cannot be rebuilt: back it up, for as long as companies keep recordings.",
+    ),
+    "recordings_bucket": SettingDescription(
+        ("api", "gateway"),
+        "s3://acme-recordings/leadclock",
+        "Bucket of the recordings instead of a folder, of S3 or of a server that speaks its API, with a prefix. Needs the "
+        "extra `s3`, which the image has.",
+    ),
+    "recordings_endpoint": SettingDescription(
+        ("api", "gateway"),
+        "https://minio.example.com:9000",
+        "Address of such a server; it may be a private one. Unset: that of AWS in the region.",
+    ),
+    "recordings_region": SettingDescription(
+        ("api", "gateway"), "eu-central-1", "Region of the bucket. Unset: `AWS_REGION`, or else `us-east-1`."
+    ),
+    "recordings_access_key": SettingDescription(
+        ("api", "gateway"),
+        "AKIAIOSFODNN7EXAMPLE",
+        "Access key of the bucket. Unset: as programs of AWS find theirs, see [recordings](providers.md#a-bucket).",
+    ),
+    "recordings_secret_key": SettingDescription(
+        ("api", "gateway"), "correct horse battery staple", "Its secret, where an access key is set."
     ),
     "state_dir": SettingDescription(
         ("accounts", "scheduler"),

@@ -23,7 +23,7 @@ from schemas.instant import EPOCH, Instant
 
 PREFIX = "LEADCLOCK_"
 FILE_SUFFIX = "_FILE"
-SECRETS = frozenset({"secret_key", "kafka_password", "smtp_password", "postgres_dsn"})
+SECRETS = frozenset({"secret_key", "kafka_password", "smtp_password", "postgres_dsn", "recordings_secret_key"})
 """Never logged: `redact_settings` returns stars in their place."""
 
 CONFIG_VARIABLE = "LEADCLOCK_CONFIG"
@@ -78,6 +78,14 @@ TokenUrl = Annotated[
         description="https://host/path (http only of this machine), without a user",
     ),
 ]
+Bucket = Annotated[
+    str,
+    Meta(
+        pattern=r"^(|s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/[A-Za-z0-9_-][A-Za-z0-9._-]{0,100}){0,5}/?)$",
+        description="s3://bucket, or s3://bucket/prefix",
+    ),
+]
+Region = Annotated[str, Meta(pattern=r"^[a-z0-9-]{0,64}$", description="up to 64 of a-z 0-9 -, or nothing")]
 App = Annotated[str, Meta(pattern=r"^[A-Za-z0-9._-]{1,100}$", description="1 to 100 of A-Z a-z 0-9 . _ -")]
 ChannelName = Literal["call", "sms", "email", "webhook"]
 SandboxChannel = Literal["call", "sms"]
@@ -142,7 +150,15 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     secret_key: str = ""
     """Signing secrets of webhooks are derived from it; 32 characters or more."""
     recordings_dir: str | None = None
-    """Folder of the recordings of calls, the same of every API and gateway; without it none are fetched from vendors."""
+    """Folder of the recordings of calls, the same of every API and gateway; or else a bucket. Without either none are
+    fetched from vendors."""
+    recordings_bucket: Bucket = ""
+    recordings_endpoint: PublicUrl = ""
+    """Of a server that speaks the API of S3; it may be private, since the operator names it. Empty: that of AWS."""
+    recordings_region: Region = ""
+    recordings_access_key: str = ""
+    """With its secret; without both, what the process finds as every program of AWS does."""
+    recordings_secret_key: str = ""
     state_dir: str | None = None
     """Folder of the snapshots; without it no snapshots are written."""
     http_host: str = "127.0.0.1"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # What exactly gets installed? Every package with its version and hashes, for Python 3.11 and newer on every system.
-# The product's lock serves images, with the extra `tracing`, which is loaded only where it is set; the other adds the extra `local`
-# and what developing needs. Both hold what an editable build needs.
+# The product's lock serves images, with the extras `s3` and `tracing`, which are loaded only where they are set; the other adds the
+# extra `local` and what developing needs. Both hold what an editable build needs.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . deploy/python.sh
@@ -17,9 +17,9 @@ compile() {
             --generate-hashes --no-emit-index-url --no-annotate --no-header pyproject.toml - "$@"
 }
 
-compile --extra local --extra tracing --group dev --output-file deploy/requirements-dev.lock
+compile --extra local --extra s3 --extra tracing --group dev --output-file deploy/requirements-dev.lock
 # The product's pins are those that were tested: the developers' lock is its constraint.
-compile --extra tracing --constraint deploy/requirements-dev.lock --output-file deploy/requirements.lock
+compile --extra s3 --extra tracing --constraint deploy/requirements-dev.lock --output-file deploy/requirements.lock
 
 # What `make test-kit` adds to a developer's environment, in the versions that fit it.
 UV_NO_CONFIG=1 UV_PYTHON_DOWNLOADS=never "$tools/bin/uv" pip compile --quiet --universal --python-version 3.11 \

@@ -1,4 +1,4 @@
-"""Is this deployment fit to be run? `leadclock doctor` looks at all of it, changes nothing, and says what to do."""
+"""Is this deployment fit to be run? `leadclock doctor` looks at all of it, leaves it as it was, and says what to do."""
 
 from pathlib import Path
 
@@ -18,9 +18,10 @@ COLOURS = {"ok": "green", "warning": "yellow", "failure": "red"}
 @option
 @report_errors
 def doctor(data_dir: Path, as_json: bool) -> None:
-    """Look at brokers, topics, database, clocks, keys, channels and disk; exit 1 where something fails.
+    """Look at brokers, topics, database, clocks, keys, channels, disk and recordings; exit 1 where something fails.
 
-    Run it with the settings of a role: what that role needs is looked at. Nothing is changed, and no message is sent.
+    Run it with the settings of a role: what that role needs is looked at. No message is sent, and nothing is changed: a
+    small file is stored where recordings are kept, and deleted.
     """
     findings = run(_examine(resolve_settings(data_dir), shown=not as_json))
     failed = [finding for finding in findings if finding.level == "failure"]

@@ -1,4 +1,4 @@
-"""What does `leadclock doctor` look at, and in which order? What does not depend on others first; nothing is changed."""
+"""What does `leadclock doctor` look at, and in which order? What depends on no other comes first; nothing stays changed."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from functools import partial
@@ -25,6 +25,7 @@ from adapters.doctor.deployment import (
 from adapters.doctor.findings import Finding, failure, warning
 from adapters.doctor.machine import check_disk, check_secret, check_versions
 from adapters.doctor.mail import check_mail
+from adapters.doctor.recordings import check_recordings
 from adapters.postgres.database_errors import DatabaseAwayError
 from adapters.reads.ports import ReadsUnavailableError, Serving
 from adapters.roles.broker import describe
@@ -52,6 +53,8 @@ async def examine(settings: Settings) -> AsyncIterator[Finding]:
     async for finding in _examine_broker(settings, serving, has_database=has_database):
         yield finding
     for finding in await check_mail(settings, is_served="email" in serving.channels):
+        yield finding
+    for finding in await check_recordings(settings):
         yield finding
 
 

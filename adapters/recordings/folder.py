@@ -5,14 +5,13 @@ A file is written beside its place and moved there once it is on the disk: a rea
 
 import asyncio
 import os
-import re
 import time
 import uuid
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from adapters.recordings.ports import MissingFileError, RecordingsUnavailableError
+from adapters.recordings.ports import MissingFileError, RecordingsUnavailableError, require_name
 
 PART_BYTES = 262_144
 """Read at once: some seconds of a telephone call."""
@@ -20,7 +19,6 @@ PART_BYTES = 262_144
 UNFINISHED_SECONDS = 86_400.0
 """How old a file is that no process writes any more: a download ends within minutes."""
 
-_NAME = re.compile(r"[1-9][0-9]{0,15}/[0-9a-f]{32}")
 _UNFINISHED = ".unfinished"
 """The folder of files that are being written."""
 
@@ -82,9 +80,7 @@ class FolderRecordings:
             await asyncio.to_thread(_delete_unfinished, self._folder / _UNFINISHED)
 
     def _path(self, name: str) -> Path:
-        if _NAME.fullmatch(name) is None:
-            raise ValueError(f"{name!r} is no name of a recording")
-        return self._folder / name
+        return self._folder / require_name(name)
 
 
 def _create(path: Path, folders: Sequence[Path]) -> int:

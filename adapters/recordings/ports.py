@@ -3,6 +3,7 @@
 The row is written before the report that names the recording is appended, so a process that ends in between loses none.
 """
 
+import re
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from typing import Literal, Protocol
 
@@ -13,6 +14,8 @@ from schemas.instant import Instant
 
 RecordingState = Literal["owed", "stored", "failed", "deleting", "deleted"]
 
+_NAME = re.compile(r"[1-9][0-9]{0,15}/[0-9a-f]{32}")
+
 
 class RecordingsUnavailableError(DependencyError):
     """The store of the files cannot be reached, or has no room."""
@@ -20,6 +23,13 @@ class RecordingsUnavailableError(DependencyError):
 
 class MissingFileError(DependencyError):
     """The store has no such file: it was deleted by hand, or this process has another store."""
+
+
+def require_name(name: str) -> str:
+    """Return the name of a file. Raises `ValueError` for what is none: a store must not leave its place."""
+    if _NAME.fullmatch(name) is None:
+        raise ValueError(f"{name!r} is no name of a recording")
+    return name
 
 
 class RecordingFiles(Protocol):

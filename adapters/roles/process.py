@@ -13,7 +13,8 @@ from adapters.observability.traces import opened_traces
 from adapters.roles.context import open_context
 from adapters.roles.garbage_collection import configure_garbage_collection
 from adapters.roles.identity import IdentifiedRole
-from adapters.roles.table import NEEDS_DATABASE, NEEDS_SECRET, build_role
+from adapters.roles.recordings import recording_files
+from adapters.roles.table import KEEPS_RECORDINGS, NEEDS_DATABASE, NEEDS_SECRET, build_role
 from adapters.settings import SECRET_KEY_LENGTH_MIN, Settings, SettingsError, redact_settings, require
 
 logger = structlog.get_logger(__name__)
@@ -53,6 +54,8 @@ def check(name: str, settings: Settings) -> None:
     """Raise `SettingsError` naming what the role needs and does not have."""
     if name == "gateway":
         providers(settings)
+    if name in KEEPS_RECORDINGS:
+        recording_files(settings)
     require(settings, "kafka_bootstrap")
     if name in NEEDS_DATABASE:
         require(settings, "postgres_dsn")

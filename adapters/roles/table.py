@@ -19,6 +19,7 @@ ROLES: dict[str, tuple[str, str]] = {
 
 NEEDS_DATABASE = frozenset({"projector", "gateway", "deliverer", "api"})
 NEEDS_SECRET = frozenset({"gateway", "deliverer", "api"})
+KEEPS_RECORDINGS = frozenset({"gateway", "api"})
 
 
 def build_role(name: str, context: Context, metrics: Metrics) -> Role:

@@ -1,12 +1,13 @@
 """Assertions of the shared suites say what differs, as those of the tests themselves do; each test of rows has a pool."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 
 import pytest
 import pytest_asyncio
 
 from adapters.postgres.migrate import migrate
 from adapters.postgres.pool import Pool, open_pool
+from tests.adapters.recordings.s3_server import S3Server, serving
 
 pytest.register_assert_rewrite("tests.adapters.log_contract")
 pytest.register_assert_rewrite("tests.adapters.assignment_contract")
@@ -21,3 +22,10 @@ async def pool(database: str) -> AsyncIterator[Pool]:
     opened = await open_pool(database)
     yield opened
     await opened.close()
+
+
+@pytest.fixture(scope="session")
+def s3_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
+    """A real S3 server; each test takes a bucket of its own."""
+    with serving(tmp_path_factory.mktemp("s3")) as server:
+        yield server

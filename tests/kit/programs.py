@@ -22,6 +22,7 @@ SECRETS = {
     "LEADCLOCK_SECRET_KEY": "0123456789abcdef0123456789abcdef",
     "LEADCLOCK_KAFKA_PASSWORD": "x",
     "LEADCLOCK_SMTP_PASSWORD": "x",
+    "LEADCLOCK_RECORDINGS_SECRET_KEY": "x",
 }
 """What an operator puts into secrets."""
 

@@ -241,6 +241,33 @@ def test_api_and_gateways_know_where_the_internet_reaches_the_api(example: Path)
         assert started(role, environ(manifest)).public_url == "https://leads.example.com", name
 
 
+BUCKET = {"bucket": "s3://acme-recordings/leadclock", "endpoint": "https://minio.example.com", "accessKey": "a"}
+
+
+def test_api_and_gateways_keep_recordings_in_the_bucket_and_no_other_role_has_its_keys() -> None:
+    given = [argument for name, value in BUCKET.items() for argument in ("--set", f"recordings.{name}={value}")]
+    for name, manifest in of_kind(rendered("-f", MAIL, *given), "Deployment").items():
+        [role] = container(manifest)["args"]
+        settings = started(role, environ(manifest))
+        found = settings.recordings_bucket, settings.recordings_endpoint, settings.recordings_access_key
+        keeps = role in {"api", "gateway"}
+        assert found == (tuple(BUCKET.values()) if keeps else ("", "", "")), name
+        assert settings.recordings_secret_key == ("x" if keeps else ""), name
+
+
+def test_a_role_of_aws_comes_by_the_service_account_of_the_pods() -> None:
+    deployments = of_kind(rendered("-f", PROVIDERS), "Deployment")
+    assert {pod(one)["serviceAccountName"] for one in deployments.values()} == {"leadclock-recordings"}
+    api = started("api", environ(deployments["crm-api"]))
+    assert (api.recordings_bucket, api.recordings_region) == ("s3://acme-recordings/leadclock", "eu-central-1")
+
+
+def test_what_says_more_of_a_bucket_that_is_not_named_is_refused() -> None:
+    result = run("helm", "template", "crm", CHART, "-f", MAIL, "--kube-version", KUBERNETES, "--set", "recordings.region=x")
+    assert result.returncode != 0
+    assert "recordings has no bucket" in result.stderr
+
+
 def test_only_the_named_peers_reach_a_port_and_the_health_port_none_by_default() -> None:
     everything, api = of_kind(rendered("-f", MAIL), "NetworkPolicy").values()
     assert everything["spec"]["ingress"] == []

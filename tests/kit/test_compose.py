@@ -49,6 +49,21 @@ def test_api_and_gateway_know_where_the_internet_reaches_the_api(address: str) -
     assert {found[role]["environment"]["LEADCLOCK_PUBLIC_URL"] for role in ("api", "gateway")} == {address}
 
 
+def test_api_and_gateway_keep_recordings_in_the_bucket_that_is_exported() -> None:
+    exported = {
+        "LEADCLOCK_RECORDINGS_BUCKET": "s3://acme-recordings",
+        "LEADCLOCK_RECORDINGS_ENDPOINT": "http://minio:9000",
+        "LEADCLOCK_RECORDINGS_ACCESS_KEY": "a",
+        "LEADCLOCK_RECORDINGS_SECRET_KEY": "x",
+    }
+    found = services(**exported)
+    for role in ROLES:
+        environ = found[role]["environment"]
+        assert {name: environ.get(name) for name in exported} == (
+            exported if role in {"api", "gateway"} else dict.fromkeys(exported)
+        )
+
+
 def test_the_gateway_has_longer_to_end_than_it_waits_for_its_providers() -> None:
     gateway = services()["gateway"]
     assert gateway["environment"]["LEADCLOCK_DRAIN_SECONDS"] == "900"

@@ -140,7 +140,7 @@ def _services(exchange: Exchange) -> RecordingServices:
     """Return where recordings are. Raises `ProblemError` not_supported where none are kept."""
     found = exchange.services.recordings
     if found is None:
-        raise ProblemError("not_supported", "This deployment keeps no recordings: LEADCLOCK_RECORDINGS_DIR is not set.")
+        raise ProblemError("not_supported", "This deployment keeps no recordings: it has no folder and no bucket for them.")
     return found
 
 

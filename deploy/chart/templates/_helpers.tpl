@@ -26,6 +26,9 @@ app.kubernetes.io/component: {{ .name }}
 {{- if not .Values.gateways }}
 {{- fail "gateways is empty: type which channels are served, and which of them by the sandbox (see values.yaml)" }}
 {{- end }}
+{{- if and (not .Values.recordings.bucket) (or .Values.recordings.endpoint .Values.recordings.region .Values.recordings.accessKey) }}
+{{- fail "recordings has no bucket, so the rest of it has no effect" }}
+{{- end }}
 {{- range $name, $gateway := .Values.gateways }}
 {{- range $channel := $gateway.sandbox }}
 {{- if not (has $channel $gateway.channels) }}
@@ -99,8 +102,29 @@ app.kubernetes.io/component: {{ .name }}
   valueFrom: {secretKeyRef: {name: {{ .Values.secret.name }}, key: {{ .Values.secret.secretKey }}}}
 {{- end }}
 
+{{/* Where recordings are kept. */}}
+{{- define "leadclock.recordings" -}}
+{{- with .Values.recordings }}
+- {name: LEADCLOCK_RECORDINGS_BUCKET, value: {{ .bucket | quote }}}
+{{- if .endpoint }}
+- {name: LEADCLOCK_RECORDINGS_ENDPOINT, value: {{ .endpoint | quote }}}
+{{- end }}
+{{- if .region }}
+- {name: LEADCLOCK_RECORDINGS_REGION, value: {{ .region | quote }}}
+{{- end }}
+{{- if .accessKey }}
+- {name: LEADCLOCK_RECORDINGS_ACCESS_KEY, value: {{ .accessKey | quote }}}
+- name: LEADCLOCK_RECORDINGS_SECRET_KEY
+  valueFrom: {secretKeyRef: {name: {{ $.Values.secret.name }}, key: {{ $.Values.secret.recordingsSecretKey }}}}
+{{- end }}
+{{- end }}
+{{- end }}
+
 {{- define "leadclock.podSecurity" -}}
-automountServiceAccountToken: false
+{{- if .Values.serviceAccount }}
+serviceAccountName: {{ .Values.serviceAccount }}
+{{- end }}
+automountServiceAccountToken: false   # what gives a role of AWS mounts a token of its own
 enableServiceLinks: false   # else a Service called leadclock gives variables that are no settings
 securityContext:
   runAsNonRoot: true
@@ -206,6 +230,9 @@ spec:
             {{- end }}
             {{- if has .role (list "deliverer" "gateway" "api") }}
             {{- include "leadclock.secretKey" .root | nindent 12 }}
+            {{- end }}
+            {{- if and .root.Values.recordings.bucket (has .role (list "gateway" "api")) }}
+            {{- include "leadclock.recordings" .root | nindent 12 }}
             {{- end }}
             {{- if eq .role "api" }}
             - {name: LEADCLOCK_HTTP_HOST, value: "0.0.0.0"}

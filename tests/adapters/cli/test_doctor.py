@@ -21,6 +21,7 @@ from adapters.doctor.database import check_database
 from adapters.doctor.deployment import check_channels, check_numbers
 from adapters.doctor.findings import Finding
 from adapters.doctor.mail import check_mail
+from adapters.doctor.recordings import check_recordings
 from adapters.kafka.cluster_metadata import TopicDescription
 from adapters.local.process import free_port
 from adapters.postgres.gateways import PostgresGateways
@@ -38,6 +39,7 @@ from schemas.instant import EPOCH, SECOND
 from schemas.records import Body, Number, Record, Schedule, plain
 from schemas.schedule import CallStep, SmsStep
 from schemas.wire import to_json
+from tests.adapters.recordings.s3_server import S3Server
 
 SECRET = "a secret of thirty-two characters"
 OTHER = "another secret of 32 characters.."
@@ -419,3 +421,84 @@ async def test_a_sender_that_no_one_can_answer_is_a_warning(mail_port: int) -> N
         ("mail server", "warning"),
         ("unsubscribe links", "ok"),
     ]
+
+
+@pytest.fixture
+def recordings(s3_server: S3Server) -> Callable[..., Settings]:
+    """Makes settings of a bucket that is there, or with changes."""
+    bucket = s3_server.bucket()
+    values = {
+        "bucket": f"s3://{bucket.name}/voices",
+        "endpoint": bucket.endpoint,
+        "region": bucket.region,
+        "access_key": bucket.access_key,
+        "secret_key": bucket.secret_key,
+    }
+
+    def make(**more: Any) -> Settings:
+        return Settings(**{f"recordings_{name}": value for name, value in {**values, **more}.items()})
+
+    return make
+
+
+def _name_of(settings: Settings) -> str:
+    return settings.recordings_bucket.split("/")[2]
+
+
+async def test_a_bucket_of_recordings_is_tried_and_left_as_it_was(
+    recordings: Callable[..., Settings], s3_server: S3Server
+) -> None:
+    settings = recordings()
+
+    [finding] = await check_recordings(settings)
+
+    assert finding.level == "ok"
+    assert "stored, read and deleted" in finding.found
+    assert [
+        path for path in (s3_server.objects / settings.recordings_bucket[5:].split("/")[0]).rglob("*") if path.is_file()
+    ] == []
+
+
+@pytest.mark.parametrize(
+    ("more", "found"),
+    [
+        ({"secret_key": "another"}, "SignatureDoesNotMatch"),
+        ({"bucket": "s3://no-such-bucket"}, "NoSuchBucket"),
+        ({"access_key": ""}, "need each other"),
+        ({"dir": "/var/lib/leadclock/recordings"}, "not both"),
+        ({"bucket": ""}, "no effect of LEADCLOCK_RECORDINGS_ENDPOINT"),
+    ],
+)
+async def test_a_bucket_that_cannot_be_used_is_a_failure_and_its_secret_is_not_shown(
+    recordings: Callable[..., Settings], more: Mapping[str, str], found: str
+) -> None:
+    settings = recordings(**more)
+
+    [finding] = await check_recordings(settings)
+
+    assert finding.level == "failure"
+    assert found in finding.found
+    assert finding.cure
+    assert settings.recordings_secret_key not in str(finding)
+
+
+async def test_a_bucket_that_keeps_versions_is_a_warning(recordings: Callable[..., Settings], s3_server: S3Server) -> None:
+    settings = recordings()
+    s3_server.keep_versions(_name_of(settings))
+
+    fine, finding = await check_recordings(settings)
+
+    assert (fine.level, finding.level) == ("ok", "warning")
+    assert "keeps versions" in finding.found
+
+
+async def test_a_folder_of_recordings_is_looked_at_and_not_made(tmp_path: Path) -> None:
+    there, away, file = tmp_path / "there", tmp_path / "away", tmp_path / "file"
+    there.mkdir()
+    file.write_text("")
+
+    found = [await check_recordings(Settings(recordings_dir=str(path))) for path in (there, away, file)]
+
+    assert [[one.level for one in some] for some in found] == [["ok"], ["warning"], ["failure"]]
+    assert not away.exists()
+    assert await check_recordings(Settings()) == []

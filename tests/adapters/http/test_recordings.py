@@ -1,20 +1,25 @@
-"""Is a recording fetched from each vendor, kept, played to whom it may be played to, and deleted when it must be?"""
+"""Is a recording fetched from each vendor, kept, played to whom it may be played to, and deleted when it must be?
+
+In a folder and in a bucket alike.
+"""
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Any
 
 import pytest
 import pytest_asyncio
+from msgspec import structs
 
 from adapters.gateway.addresses import networks
 from adapters.providers.provider_http import GuardedProviderHttp
+from adapters.recordings.bucket import BucketRecordings
 from adapters.recordings.download import RecordingDownloads
 from adapters.recordings.keeping import ATTEMPTS_MAX, RecordingKeeper
 from adapters.recordings.links import RecordingLink, RecordingLinks
+from adapters.recordings.ports import MissingFileError
 from schemas.instant import SECOND
 from tests.adapters.http.asterisk_carrier import AsteriskCarrier
 from tests.adapters.http.carrier import PUBLIC, Carrier, carried, seen_in_time
@@ -25,6 +30,7 @@ from tests.adapters.providers.asterisk_office import until
 from tests.adapters.providers.fake_asterisk import PASSWORD, FakeAsterisk
 from tests.adapters.providers.fake_telnyx import FakeTelnyx
 from tests.adapters.providers.fake_twilio import ACCOUNT, read_twiml
+from tests.adapters.recordings.s3_server import S3Server
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -111,6 +117,23 @@ def _url_in(twiml: str, pattern: str) -> str:
     found = re.search(pattern, twiml)
     assert found is not None, twiml
     return found[1].replace("&amp;", "&")
+
+
+@pytest.fixture(autouse=True, params=["folder", "bucket"])
+def store(town: Any, s3_server: S3Server, request: pytest.FixtureRequest) -> Iterator[None]:
+    """Where the deployment keeps recordings."""
+    folder = town.recordings.files
+    if request.param == "bucket":
+        structs.force_setattr(town.recordings, "files", BucketRecordings(s3_server.bucket()))
+    yield
+    structs.force_setattr(town.recordings, "files", folder)
+
+
+async def has_file(town: Any, name: str) -> bool:
+    try:
+        return [part async for part in town.recordings.files.read(name, 0, 1)] != []
+    except MissingFileError:
+        return False
 
 
 @pytest_asyncio.fixture(loop_scope="module")
@@ -305,7 +328,7 @@ async def test_a_deleted_recording_is_gone_and_does_not_come_back(town: Any, com
 
         assert (deleted.status_code, deleted.json()["call"]["recording_url"]) == (200, None)
         assert (await play(company, call)).status_code == 404
-        assert not (Path(town.recordings.files._folder) / name).exists()
+        assert not await has_file(town, name)
         # The vendor reports it again.
         await town.recordings.recordings.owe(
             company_id=company.id,
@@ -340,7 +363,7 @@ async def test_a_recording_is_deleted_when_it_is_as_old_as_its_company_says(town
 
         shown = await seen_in_time(look, lambda found: found["recording_url"] is None)
         assert shown["has_recording"] is False
-        assert not (Path(town.recordings.files._folder) / name).exists()
+        assert not await has_file(town, name)
 
 
 async def test_a_process_that_is_killed_in_between_loses_no_recording(town: Any, company: Any, keep: Any) -> None:
@@ -400,7 +423,7 @@ async def test_what_is_not_a_recording_from_an_allowed_address_is_not_kept(
         found = await row_of(town, company, call)
         assert found.state == becomes[0]
         assert becomes[1] in (found.reason or "")
-        assert not (Path(town.recordings.files._folder) / found.name).exists()
+        assert not await has_file(town, found.name)
 
 
 async def test_a_callback_whose_recording_is_not_written_down_is_not_confirmed(town: Any, company: Any, keep: Any) -> None:
