@@ -1,7 +1,7 @@
 """What stands for the ids and tokens of the documented examples in a running deployment? Records made for the purpose."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import httpx
@@ -48,6 +48,7 @@ from adapters.reads.ports import DeliveryFilter, Paging, WebhookLogFilter
 from adapters.subscriptions.ports import NewDelivery
 from schemas.commands import PostWebhook
 from tests.adapters.http.conftest import DAYTIME_ZONE, STEPS, Company, Town
+from tests.adapters.http.furnished import keep_recording, record_call
 from tests.schemas.corpus import GOLDEN
 
 PLACES: tuple[str, ...] = (
@@ -207,21 +208,8 @@ async def _promised(town: Town, company: Company) -> str:
 async def _recorded(town: Town, company: Company) -> str:
     """Let a call have been recorded, and its recording fetched; return its id."""
     number = (await company.record("numbers", {"number": _own_number(town)}))["number"]
-    town.numbers += 1
-    url, person = f"https://vendor.example.com/{town.numbers}", f"+1212557{town.numbers % 10_000:04d}"
-    given = {"from": person, "to": number, "call_ref": f"r-{town.numbers}", "state": "ended", "recording_url": url}
-    answer = await company.send("POST", "/api/v1/calls/received", json=given)
-    assert answer.status_code == 200, answer.text
-    call = answer.json()["call"]
-    rows, files = town.recordings.recordings, town.recordings.files
-    key = f"{company.id}|{person}"
-    await rows.owe(company_id=company.id, configuration_id=1, contact_key=key, call_id=call["id"], recording_url=url)
-    found = await rows.find(company.id, url)
-
-    async def audio() -> AsyncIterator[bytes]:
-        yield AUDIO
-
-    await rows.stored(found.id, await files.put(found.name, audio()), "audio/wav")
+    call = await record_call(town, company, f"+1212557{town.numbers % 10_000:04d}", number)
+    await keep_recording(town, company, call, AUDIO)
     return str(call["id"])
 
 

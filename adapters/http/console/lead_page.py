@@ -7,6 +7,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from adapters.http.console.recording_player import recordings_of
 from adapters.http.console.rendering import instant_of
 from adapters.http.console.shown_pictures import show_picture
 from adapters.http.console.visits import ConsolePage, Visit, filled, rows_of
@@ -124,6 +125,7 @@ async def _found(visit: Visit, reference: str) -> dict[str, Any]:
         "asked_at": at,
         "contact": None if contact is None else filled(contact["contact"], CONTACT_COLUMNS),
         "picture": show_picture(draw, "lead"),
+        "recordings": recordings_of(visit, rows),
         "decisions": [
             {**event, "label": label_of(event), "detail": detail_of_event(event, found["time_zone"])} for event in newest
         ],

@@ -1,7 +1,7 @@
 """What does a company have whose pages are opened in a test? Something of everything that a page can show."""
 
 import re
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 from msgspec import Struct
@@ -57,7 +57,7 @@ async def furnish(town: Town, company: Company, words: Callable[[str], str] = st
     stopped = await submit(company, schedule, "+12125550125", email="ada@example.org")
     await _send(company, "PATCH", f"leads/{stopped['id']}", schedule_stop=True)
     call = {"from": NUMBER, "to": OURS, "call_ref": f"furnished-{company.id}"}
-    await _send(company, "POST", "calls/received", **call, state="ringing")
+    received = (await _send(company, "POST", "calls/received", **call, state="ringing"))["call"]
     text = {
         "from": NUMBER,
         "to": OURS,
@@ -72,6 +72,7 @@ async def furnish(town: Town, company: Company, words: Callable[[str], str] = st
         {
             "leads": str(lead["id"]),
             "schedules": str(schedule["id"]),
+            "calls": str(received["id"]),
             "buyers": str(buyer["id"]),
             "buyer_groups": str(group["id"]),
             "agents": str(agent["id"]),
@@ -80,6 +81,30 @@ async def furnish(town: Town, company: Company, words: Callable[[str], str] = st
             "dead_letters": str(letter["id"]),
         }
     )
+
+
+async def record_call(town: Town, company: Company, person: str, number: str = OURS) -> dict[str, Any]:
+    """Let a person's call to a number of the company have been recorded at a vendor; return the call."""
+    town.numbers += 1
+    url = f"https://vendor.example.com/{town.numbers}"
+    given = {"from": person, "to": number, "call_ref": f"r-{town.numbers}", "state": "ended", "recording_url": url}
+    made: dict[str, Any] = (await _send(company, "POST", "calls/received", **given))["call"]
+    key = f"{company.id}|{person}"
+    await town.recordings.recordings.owe(
+        company_id=company.id, configuration_id=1, contact_key=key, call_id=made["id"], recording_url=url
+    )
+    return made
+
+
+async def keep_recording(town: Town, company: Company, call: dict[str, Any], audio: bytes) -> None:
+    """Let the recording of a call have been fetched."""
+    rows, files = town.recordings.recordings, town.recordings.files
+    found = await rows.find(company.id, call["recording_url"])
+
+    async def parts() -> AsyncIterator[bytes]:
+        yield audio
+
+    await rows.stored(found.id, await files.put(found.name, parts()), "audio/wav")
 
 
 async def submit(company: Company, schedule: dict[str, Any], number: str, **fields: Any) -> dict[str, Any]:

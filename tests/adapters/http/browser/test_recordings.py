@@ -1,0 +1,73 @@
+"""Does a person hear a call on the page of its lead, and read why there is nothing to hear?"""
+
+import io
+import wave
+from typing import Any
+
+import pytest
+from playwright.async_api import expect
+
+from tests.adapters.http.browser.conftest import TELEPHONE, Windows
+from tests.adapters.http.furnished import NUMBER, OURS, keep_recording, record_call, submit
+
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.browser]
+
+RATE, SECONDS = 8_000, 30
+
+
+def telephone_audio() -> bytes:
+    """Return silence as a telephone records it."""
+    file = io.BytesIO()
+    with wave.open(file, "wb") as audio:
+        audio.setnchannels(1)
+        audio.setsampwidth(2)
+        audio.setframerate(RATE)
+        audio.writeframes(bytes(2 * RATE * SECONDS))
+    return file.getvalue()
+
+
+async def recorded_lead(town: Any, company: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return a lead whose person was called, and the call, whose recording is still at its vendor."""
+    await company.record("numbers", {"number": OURS})
+    lead = await submit(company, await company.schedule(), NUMBER, full_name="Ada Lovelace")
+    call = await record_call(town, company, NUMBER)
+    assert call["lead_id"] == lead["id"]
+    return lead, call
+
+
+async def test_a_person_hears_a_call_and_goes_on_in_it_while_the_page_renews_itself(
+    town: Any, company: Any, windows: Windows
+) -> None:
+    lead, call = await recorded_lead(town, company)
+    await keep_recording(town, company, call, telephone_audio())
+    async with windows.of(company) as window:
+        page = await window.open(f"/console/leads/{lead['id']}")
+        await page.get_by_role("button", name="Listen").click()
+        player = page.locator("audio")
+        await expect(player).to_be_visible()
+        await expect(player).to_be_focused()
+        await page.wait_for_function("document.querySelector('audio').currentTime > 0")
+        assert await player.evaluate("(one) => Math.round(one.duration)") == SECONDS
+        assert await player.evaluate("(one) => new URL(one.src).origin") == windows.base
+        await player.evaluate("(one) => new Promise((done) => { one.onseeked = done; one.currentTime = 20; })")
+        assert await player.evaluate("(one) => one.currentTime") >= 20
+
+        async with page.expect_response(lambda answer: answer.url.endswith(f"/console/leads/{lead['id']}/part")):
+            pass  # the timeline has renewed itself
+        await page.wait_for_function("document.querySelector('audio').currentTime > 20.1")
+        assert await window.axe() == []
+        await page.set_viewport_size(TELEPHONE)
+        assert await window.axe() == []
+        assert await window.violations() == []
+
+
+async def test_a_recording_that_is_still_at_its_vendor_is_not_played_and_the_page_says_so(
+    town: Any, company: Any, windows: Windows
+) -> None:
+    lead, call = await recorded_lead(town, company)
+    async with windows.of(company) as window:
+        page = await window.open(f"/console/leads/{lead['id']}")
+        await page.get_by_role("button", name=f"Listen to call {call['id']}").click()
+        await expect(page.get_by_text("The recording is still at the vendor.")).to_be_visible()
+        assert await page.locator("audio").count() == 0
+        assert await window.axe() == []
