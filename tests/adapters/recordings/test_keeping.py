@@ -88,7 +88,7 @@ async def test_a_slow_vendor_of_one_company_holds_up_neither_downloads_nor_delet
         files,  # type: ignore[arg-type]
         downloads=vendors,  # type: ignore[arg-type]
         connections=None,  # type: ignore[arg-type]
-        requests=Requests(),  # type: ignore[arg-type]
+        requests=Requests(),
         rules=None,  # type: ignore[arg-type]
     )
     monkeypatch.setattr(keeper, "sweep", _nothing)
