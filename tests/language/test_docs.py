@@ -251,7 +251,9 @@ def _millis(duration: str) -> int:
 def test_every_metric_that_a_page_names_is_served() -> None:
     metrics = Metrics()
     RequestMetrics(metrics.registry)
-    served = set(re.findall(r"^# TYPE (\w+)", metrics.text().decode(), re.MULTILINE))
+    text = metrics.text().decode()
+    served = set(re.findall(r"^# TYPE (\w+)", text, re.MULTILINE))
+    served |= {f"{name}_bucket" for name in re.findall(r"^# TYPE (\w+) histogram$", text, re.MULTILINE)}
     named = {name for path in PAGES if path != CHANGELOG for name in re.findall(r"\bleadclock_[a-z_]+", path.read_text())}
     assert named - served - {"leadclock_"} == set()
 

@@ -3,13 +3,10 @@
 from typing import Any
 
 import pytest
-from msgspec.structs import replace
 
-from adapters.doctor.deployment import check_carrier_accounts
 from adapters.providers.sealing import unseal
 from schemas.records import ProviderConfiguration
 from tests.adapters.http.conftest import SECRET_KEY
-from tests.adapters.providers.fake_twilio import ACCOUNT, TOKEN, FakeTwilio
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -136,23 +133,3 @@ async def test_another_companys_configuration_is_not_found(company: Any, other: 
     for method in ("GET", "PUT", "DELETE"):
         answer = await other.send(method, f"{PATH}/{made['id']}", **({"json": {"name": "Mine"}} if method == "PUT" else {}))
         assert answer.status_code == 404, method
-
-
-async def test_doctor_sends_a_harmless_request_by_the_accounts_of_companies(
-    town: Any, company: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    settings = replace(town.context.settings, webhook_private_networks=("127.0.0.1",))
-    monkeypatch.setattr(town.context, "settings", settings)
-    async with FakeTwilio() as twilio:
-        made = []
-        for secret, paused in ((TOKEN, False), ("wrong", False), ("wrong", True)):
-            fields = {"settings": {"account_sid": ACCOUNT, "base_url": twilio.url}, "secrets": {"auth_token": secret}}
-            answer = await company.send("POST", PATH, json={**TWILIO, **fields, "paused": paused})
-            made.append(answer.json()["provider_configuration"]["id"])
-        found = await check_carrier_accounts(town.context)
-
-    said = {level: " ".join(one.found for one in found if one.level == level) for level in ("ok", "warning")}
-    good, bad, paused_one = made
-    assert f"configuration {bad} of company {company.id} cannot be used: " in said["warning"]
-    assert not any(f"configuration {one} " in said["warning"] for one in (good, paused_one))
-    assert "of companies answer" in said["ok"]
