@@ -8,7 +8,7 @@ ONLY ?=
 MINUTES ?= 60
 
 .DEFAULT_GOAL := help
-.PHONY: help install up browser s3-server test test-kit test-clients test-issuers test-providers test-api lint format bench bench-large planted prove prove-caps prove-fair prove-impressions prove-texts prove-clocks prove-upgrade prove-carriers faults lock
+.PHONY: help install up browser object-store test test-kit test-clients test-issuers test-providers test-api lint format bench bench-large planted prove prove-caps prove-fair prove-impressions prove-texts prove-clocks prove-upgrade prove-carriers faults lock
 
 help:  ## List the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-17s  %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -22,7 +22,7 @@ up: install  ## Run everything on this machine: broker, database, all roles, a d
 browser:  ## Install Debian's Chromium as root, for the tests of the console; does nothing where a Chromium is found.
 	@deploy/browser.sh
 
-s3-server: install  ## Build an S3 server by Go, once, for the tests of recordings (two minutes).
+object-store: install  ## Build an S3 server by Go, once, for the tests of recordings (two minutes).
 	@deploy/s3-tools.sh
 
 test: install lint  ## Run the whole suite as CI does: linters, types, the direction of imports, then every test (ARGS="-k opt_out", "-m 'not browser'").

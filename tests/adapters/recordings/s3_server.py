@@ -19,7 +19,7 @@ from adapters.local.process import LOCALHOST, free_port, tied_to_parent
 from adapters.recordings.bucket import Bucket
 
 PROGRAM = Path(__file__).parents[3] / ".venv" / "s3-server" / "versitygw"
-NO_SERVER = "Run `make s3-server`, which builds the S3 server that this test needs."
+NO_SERVER = "Run `make object-store`, which builds the S3 server that this test needs."
 
 ACCESS_KEY, SECRET_KEY, REGION = "the-access-key", "the secret of the access key", "eu-central-1"
 
