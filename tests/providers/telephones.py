@@ -197,6 +197,8 @@ class Telephone(asyncio.DatagramProtocol):
         self._transport: asyncio.DatagramTransport | None = None
         self._peer: tuple[str, int] | None = None
         self._last_key: int | None = None
+        self.is_silent = False
+        """Whether it says nothing now, as a machine after its greeting."""
         self.messages: Path | None = None
         """Where sipp writes what it sends and gets."""
         self._program: asyncio.subprocess.Process | None = None
@@ -227,7 +229,7 @@ class Telephone(asyncio.DatagramProtocol):
         source, sequence, stamp = random.getrandbits(32), 0, 0
         while True:
             self._peer = self._peer or self._offered()
-            if self._peer is not None and self._transport is not None:
+            if self._peer is not None and self._transport is not None and not self.is_silent:
                 header = struct.pack("!BBHII", 0x80, ULAW, sequence & 0xFFFF, stamp & 0xFFFFFFFF, source)
                 self._transport.sendto(header + tone, self._peer)
                 sequence, stamp = sequence + 1, stamp + FRAME_SAMPLES

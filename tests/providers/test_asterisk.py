@@ -215,6 +215,41 @@ async def test_a_telephone_that_talks_on_and_on_is_taken_for_a_machine(
     assert call["answered_by"] == "machine"
 
 
+async def test_a_machine_hears_the_sound_of_the_account_once_it_is_silent(
+    carrier: AsteriskCarrier, asterisk: RealAsterisk
+) -> None:
+    await configured(carrier, detects_machines=True, drop_sound=ANNOUNCEMENT)
+    async with carrier.listened(), asterisk.sipp.telephone(asterisk.carrier_port) as lead:
+        await listened(asterisk)
+        command = await placed(carrier, machine="voicemail_drop", voicemail_message="We call again.")
+        await facts(carrier, command, "machine")
+        assert not lead.sounds.heard
+        lead.sounds.is_silent = True
+        await lead.has_ended()
+        call = await carrier.call(command, outcome="voicemail")
+    assert lead.sounds.heard
+    assert "was left the sound" in call["detail"]
+
+
+async def test_a_buyer_hears_the_sound_of_the_account_before_they_are_connected(
+    carrier: AsteriskCarrier, asterisk: RealAsterisk
+) -> None:
+    port = free_port()
+    buyer = await carrier.company.record("buyers", {"name": "B", "number": f"sip:buyer@127.0.0.1:{port}"})
+    await configured(carrier, whisper_sound=ANNOUNCEMENT)
+    sipp = asterisk.sipp
+    async with carrier.listened(), sipp.telephone(asterisk.carrier_port) as lead, sipp.telephone(port) as desk:
+        await listened(asterisk)
+        command = await placed(carrier, connect={"buyer_ids": [buyer["id"]], "whisper": "Ann"})
+        await facts(carrier, command, f"b{buyer['id']}.whispered", f"b{buyer['id']}.bridged")
+        await until(lambda: desk.sounds.heard > 25 and lead.sounds.heard > 25, what="half a second of each other")
+        assert await carrier.providers("call").hang_up(HangUp(**of_call(command)))
+        await asyncio.gather(lead.has_ended(), desk.has_ended())
+
+        call = await carrier.call(command, outcome="connected_buyer")
+    assert "was played for the whisper" in call["detail"]
+
+
 async def test_a_call_that_ended_while_no_gateway_lived_is_found(carrier: AsteriskCarrier, asterisk: RealAsterisk) -> None:
     await configured(carrier)
     async with asterisk.sipp.refuses(asterisk.carrier_port, 486) as lead:

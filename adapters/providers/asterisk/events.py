@@ -23,10 +23,13 @@ COMMAND_ID = "command_id"
 UP = "Up"
 """The state of a channel that was answered, also when it ends."""
 
+FAILED = "failed"
+"""The state of a playback that nobody heard."""
+
 GIVEN_UP = 31
 """The Q.850 cause that we give the leg of a buyer whose caller has gone: no other buyer is to be rung."""
 
-INBOUND, LEAD, BUYER, MACHINE = "inbound", "lead", "buyer", "machine"
+INBOUND, LEAD, BUYER, MACHINE, GREETING = "inbound", "lead", "buyer", "machine", "greeting"
 """What the dialplan, or we, give a channel as the first argument of `Stasis`."""
 
 
@@ -45,6 +48,7 @@ class AriNamed(Struct, frozen=True):
     id: str = ""
     name: str = ""
     target_uri: str = ""
+    state: str = ""
 
 
 class AriEvent(Struct, frozen=True, kw_only=True):
@@ -67,6 +71,11 @@ class AriEvent(Struct, frozen=True, kw_only=True):
         if self.channel is not None:
             return self.channel.id
         return self.playback.id if self.playback is not None else self.recording.name if self.recording is not None else ""
+
+    @property
+    def was_played(self) -> bool:
+        """Return whether the sound of the event was heard; Asterisk finishes one whose file is missing, too."""
+        return self.playback is not None and self.playback.state != FAILED
 
     @property
     def stamp(self) -> str:
@@ -157,13 +166,16 @@ def _lead_facts(event: AriEvent) -> dict[str, str]:
         case "ChannelStateChange", _ if state == "Ringing":
             return {"ringing": event.stamp}
         case "StasisStart", (word, *said):
+            if word == GREETING:
+                return {"greeted": event.stamp}
             return {"answered": event.stamp} if word == LEAD else {"machine": said[0]} if word == MACHINE and said else {}
         case "ChannelHangupRequest", _:
             return {"by.us" if event.soft else "by.lead": event.stamp}
         case "ChannelDestroyed", _:
             sip = {"sip": str(event.tech_cause)} if event.tech_cause else {}
             return {"ended": event.stamp, "cause": str(event.cause), **sip}
-    sounds = {"PlaybackFinished": {"announced": event.stamp}, "RecordingStarted": {"recording": event.about}}
+    played = "announced" if event.was_played else "not_announced"
+    sounds = {"PlaybackFinished": {played: event.stamp}, "RecordingStarted": {"recording": event.about}}
     return sounds.get(event.type, {})
 
 
@@ -171,6 +183,8 @@ def _buyer_facts(event: AriEvent, buyer: int, turn: int) -> dict[str, str]:
     match event.type:
         case "StasisStart":
             return {f"b{buyer}.answered": event.stamp, f"b{buyer}.turn": str(turn)}
+        case "PlaybackFinished":
+            return {f"b{buyer}.{'whispered' if event.was_played else 'not_whispered'}": event.stamp}
         case "ChannelEnteredBridge":
             return {f"b{buyer}.bridged": event.stamp}
         case "ChannelHangupRequest" if not event.soft:

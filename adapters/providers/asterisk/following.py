@@ -7,7 +7,7 @@ import structlog
 from msgspec import Struct
 
 from adapters.providers.asterisk.ari import Ari
-from adapters.providers.asterisk.events import BUYER, LEAD, MACHINE, AriEvent
+from adapters.providers.asterisk.events import BUYER, GREETING, LEAD, MACHINE, AriEvent
 from adapters.providers.asterisk.finding import remembered
 from adapters.providers.asterisk.legs import NO_RECORD, OrderLeg
 from adapters.providers.asterisk.outcomes import buyers_that, winner
@@ -34,6 +34,8 @@ class OrderCalls(Struct, frozen=True):
                 await self._answered(leg, order, command)
             case "StasisStart", (word,) if leg.buyer is None and word == MACHINE:
                 await self._heard(leg, order, command)
+            case "StasisStart", (word,) if leg.buyer is None and word == GREETING:
+                await self._leave_message(leg)
             case "StasisStart", _ if leg.buyer is not None:
                 await self._buyer_answered(leg, leg.buyer, order, command)
             case "ChannelDestroyed", _ if leg.buyer is None:
@@ -41,7 +43,11 @@ class OrderCalls(Struct, frozen=True):
                 await self.ari.act("DELETE", "bridges", leg.bridge)
             case "ChannelDestroyed", _:
                 await self._buyer_ended(leg, order, command)
-            case "PlaybackFinished", _:
+            case "PlaybackFinished", _ if leg.buyer is not None:
+                await self._connect(leg, leg.buyer, command)
+            case "PlaybackFinished", _ if "greeted" in order.facts:
+                await self._hang_up(leg)
+            case "PlaybackFinished", _ if event.was_played:
                 await self._record(leg)
 
     def buyers(self, command: PlaceCall) -> list[BuyerLeg]:
@@ -57,17 +63,29 @@ class OrderCalls(Struct, frozen=True):
         )
 
     async def _answered(self, lead: OrderLeg, order: Order, command: PlaceCall) -> None:
-        if command.machine == "hangup" and self.settings.detects_machines:
-            context = self.settings.context
-            await self.ari.act("POST", "channels", lead.name, "continue", context=context, extension="machine", priority=1)
+        if command.machine in {"hangup", "voicemail_drop"} and self.settings.detects_machines:
+            await self._continue(lead, "machine")
         else:
             await self._ring_buyers(lead, order, command)
 
     async def _heard(self, lead: OrderLeg, order: Order, command: PlaceCall) -> None:
-        if order.facts.get("machine") == "MACHINE":
-            await self._hang_up(lead)
-        else:
+        if order.facts.get("machine") != "MACHINE":
             await self._ring_buyers(lead, order, command)
+        elif command.machine == "voicemail_drop":
+            await self._continue(lead, "greeting")
+        else:
+            await self._hang_up(lead)
+
+    async def _continue(self, lead: OrderLeg, extension: str) -> None:
+        """Have the dialplan listen to the lead's leg; it comes back with what it has heard."""
+        context = self.settings.context
+        await self.ari.act("POST", "channels", lead.name, "continue", context=context, extension=extension, priority=1)
+
+    async def _leave_message(self, lead: OrderLeg) -> None:
+        """Play a machine the sound of the account; where it cannot be, let it record no silence."""
+        sound = self.settings.drop_sound
+        if sound is None or not await self._plays(lead, sound):
+            await self._hang_up(lead)
 
     async def _ring_buyers(self, lead: OrderLeg, order: Order, command: PlaceCall) -> None:
         """Ring every buyer; where none can be rung, let nobody wait in silence."""
@@ -95,11 +113,27 @@ class OrderCalls(Struct, frozen=True):
         return await self.ari.read("channels", leg.name) is not None
 
     async def _buyer_answered(self, leg: OrderLeg, buyer_id: int, order: Order, command: PlaceCall) -> None:
-        """Connect the first buyer that answers, and end the legs of the others."""
-        lead = OrderLeg(leg.command_id)
+        """Connect the first buyer that answers, after the sound that stands for a whisper."""
         if winner(order.facts) != buyer_id or "ended" in order.facts:
             await self._hang_up(leg)
             return
+        is_over = order.facts.keys() & {f"b{buyer_id}.whispered", f"b{buyer_id}.not_whispered"}
+        sound = None if command.whisper is None or is_over else self.settings.whisper_sound
+        if sound is None:
+            await self._connect(leg, buyer_id, command)
+            return
+        await self._end(command, but=buyer_id)
+        if not await self._plays(leg, sound):
+            await self._connect(leg, buyer_id, command)
+
+    async def _plays(self, leg: OrderLeg, sound: str) -> bool:
+        """Return whether a leg hears a sound, which has the leg's name; a repeat does not play it again."""
+        is_heard = await self.ari.read("playbacks", leg.name) is not None
+        return is_heard or await self.ari.act("POST", "channels", leg.name, "play", leg.name, media=sound)
+
+    async def _connect(self, leg: OrderLeg, buyer_id: int, command: PlaceCall) -> None:
+        """Connect a buyer with the lead, and end the legs of the others."""
+        lead = OrderLeg(leg.command_id)
         await self.ari.act("POST", "bridges", lead.bridge, type="mixing")
         await self.ari.act("DELETE", "channels", lead.name, "ring")
         if not await self.ari.act("POST", "bridges", lead.bridge, "addChannel", channel=f"{lead.name},{leg.name}"):

@@ -4,7 +4,7 @@
 | --- | --- |
 | `lc.<command>` | the lead's leg of an order; the announcement and the recording of its talk have the same name |
 | `lct.<command>` | its bridge: Asterisk reports nothing of a bridge with the name of a channel |
-| `lc.<command>.b<buyer>` | the leg of a buyer, 0 where it has no record |
+| `lc.<command>.b<buyer>` | the leg of a buyer, 0 where it has no record; the sound that it hears first has the same name |
 | `lci.<person>.<number>.<what>.<call>` | made for the call of a person: `b<buyer>` a leg, `sorry` and `voicemail` sounds |
 | `lcm.<sealed>` | the recording of a person's message, which stays as a file: number and call are sealed in its name |
 

@@ -146,7 +146,19 @@ def _talk_seconds(facts: Mapping[str, str], buyer: int | None) -> int:
 
 def _detail(facts: Mapping[str, str]) -> str:
     causes = sorted((buyer, cause) for buyer, fact, cause in _of_buyers(facts) if fact == "cause")
-    return f"Asterisk: cause {facts.get('cause')}" + "".join(
-        f", the telephone of buyer {buyer}: {cause}" if buyer else f", the buyer's telephone: {cause}"
-        for buyer, cause in causes
+    return (
+        f"Asterisk: cause {facts.get('cause')}"
+        + "".join(
+            f", the telephone of buyer {buyer}: {cause}" if buyer else f", the buyer's telephone: {cause}"
+            for buyer, cause in causes
+        )
+        + _heard(facts)
     )
+
+
+def _heard(facts: Mapping[str, str]) -> str:
+    """Return what was played to a machine, or to a buyer before they were connected."""
+    if "greeted" in facts and "announced" in facts:
+        return ", the machine was left the sound of the account"
+    is_whispered = any(fact == "whispered" for _, fact, _ in _of_buyers(facts))
+    return ", the sound of the account was played for the whisper" if is_whispered else ""

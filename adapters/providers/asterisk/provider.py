@@ -116,10 +116,12 @@ class AsteriskConnection:
         buyers = self._orders.buyers(command)
         if not buyers:
             raise RefusedOrderError("nobody would talk: let the step connect a buyer, or set agent_number", tries_next=True)
-        if command.whisper is not None:
-            raise RefusedOrderError("it speaks no texts: leave out whisper of the step's connect", tries_next=True)
-        if command.machine == "voicemail_drop":
-            raise RefusedOrderError("it speaks no texts: set machine of the step to hangup", tries_next=True)
+        if command.whisper is not None and self._settings.whisper_sound is None:
+            raise RefusedOrderError(
+                "it speaks no texts: set whisper_sound, or leave out whisper of the step", tries_next=True
+            )
+        if command.machine == "voicemail_drop" and self._settings.drop_sound is None:
+            raise RefusedOrderError("it speaks no texts: set drop_sound, or machine of the step to hangup", tries_next=True)
         if command.machine == "hangup" and not self._settings.detects_machines:
             raise RefusedOrderError(
                 "it does not listen for machines: set detects_machines, or machine of the step to continue", tries_next=True

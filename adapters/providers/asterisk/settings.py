@@ -24,6 +24,9 @@ class AsteriskSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     `endpoint` is the dial string of a number: `{number}` is +12125550123, `{digits}` the same without the plus.
     `sip_endpoint` is that of a SIP address (`{uri}`); without it none is dialled. `agent_number` takes answered calls of
     steps that name no buyer. With `detects_machines`, the extension `machine` of the context listens for one.
+
+    Asterisk speaks no texts: `whisper_sound` is played in place of the whisper of a step, `drop_sound` in place of its
+    message to a machine, once the extension `greeting` has heard the end of its greeting.
     """
 
     url: Annotated[str, Meta(pattern=r"^https?://[^\s?#]+$", description="https://host:8089")]
@@ -41,6 +44,8 @@ class AsteriskSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     announcement: Sound | None = None
     voicemail_sound: Sound = "sound:vm-intro"
     sorry_sound: Sound = "sound:vm-nobodyavail"
+    whisper_sound: Sound | None = None
+    drop_sound: Sound | None = None
 
     def check(self) -> None:
         """Raise `ValueError` for what would call nobody, or record people without their knowledge."""
@@ -48,6 +53,8 @@ class AsteriskSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             raise ValueError("endpoint must say where the number stands: {number} or {digits}")
         if self.sip_endpoint is not None and "{uri}" not in self.sip_endpoint:
             raise ValueError("sip_endpoint must say where the address stands: {uri}")
+        if self.drop_sound is not None and not self.detects_machines:
+            raise ValueError("drop_sound needs detects_machines: else no machine is known")
         check_recording(records=self.records, announcement=self.announcement)
 
     def dial_string(self, target: str) -> str:

@@ -168,6 +168,7 @@ class FakeAsterisk:
             "POST channels ring": self._in_stasis,
             "DELETE channels ring": self._in_stasis,
             "POST channels record": self._record_channel,
+            "GET playbacks": self._read_playback,
             "POST bridges": self._make_bridge,
             "DELETE bridges": self._delete_bridge,
             "POST bridges addChannel": self._add_channels,
@@ -225,7 +226,8 @@ class FakeAsterisk:
 
     def _continue(self, name: str, fields: dict[str, Any]) -> tuple[int, None]:
         self._in_stasis(name, fields)
-        assert (fields["context"], fields["extension"]) == ("leadclock", "machine")
+        assert (fields["context"], fields["extension"]) in {("leadclock", "machine"), ("leadclock", "greeting")}
+        self.channels[name]["extension"] = fields["extension"]
         self.channels[name]["stasis"] = False
         return 204, None
 
@@ -271,8 +273,14 @@ class FakeAsterisk:
             self._bridge(name)
         else:
             self._in_stasis(name, fields)
+        assert playback not in self._plays, "it would be heard twice"
         self._plays[playback] = target
         return 201, {"id": playback, "media_uri": fields["media"], "target_uri": target, "state": "queued"}
+
+    def _read_playback(self, name: str, fields: dict[str, Any]) -> tuple[int, Any]:
+        if name not in self._plays:
+            raise AriRefusal(404, "Playback not found")
+        return 200, {"id": name, "target_uri": self._plays[name], "state": "playing"}
 
     def _record_bridge(self, name: str, fields: dict[str, Any]) -> tuple[int, Any]:
         self._bridge(name)
@@ -327,9 +335,9 @@ class FakeAsterisk:
         self.channels[name] = _channel(name, person, state="Ring", exten=number)
         self.enters(name, "inbound")
 
-    def played(self, playback: str) -> None:
-        """A sound has been played to its end."""
-        about = {"id": playback, "target_uri": self._plays.pop(playback), "state": "done"}
+    def played(self, playback: str, state: str = "done") -> None:
+        """A sound has been played to its end; or `failed`, where its file is missing."""
+        about = {"id": playback, "target_uri": self._plays.pop(playback), "state": state}
         self._send({"type": "PlaybackFinished", "playback": about})
 
     def recorded(self, name: str, content: bytes) -> None:

@@ -198,6 +198,39 @@ async def test_a_machine_is_hung_up_on_and_a_person_is_connected(
     assert (await office.outcome(command)).outcome == outcome
 
 
+DROPS: dict[str, Any] = {"drop_sound": "sound:leadclock/message"}
+DROP: dict[str, Any] = {"machine": "voicemail_drop", "voicemail_message": "We call again."}
+
+
+@pytest.mark.parametrize(("state", "was_left"), [("done", True), ("failed", False)])
+async def test_a_machine_hears_the_sound_of_the_account_once_its_greeting_is_over(
+    asterisk: FakeAsterisk, state: str, *, was_left: bool
+) -> None:
+    async with local_http() as http, opened(asterisk, http, **DROPS) as office:
+        command = await called(asterisk, office, **DROP)
+        await until(lambda: asterisk.channels[LEAD].get("extension") == "machine", what="the detection")
+        asterisk.enters(LEAD, "machine", "MACHINE")
+        await until(lambda: asterisk.channels[LEAD]["extension"] == "greeting", what="the greeting")
+        assert asterisk._plays == {}
+        asterisk.enters(LEAD, "greeting")
+        await until(lambda: asterisk._plays == {LEAD: f"channel:{LEAD}"}, what="the sound")
+        asterisk.played(LEAD, state)
+        result = await office.outcome(command)
+
+    assert (result.outcome, result.hung_up_by) == ("voicemail", "us")
+    assert ("was left the sound" in (result.detail or "")) is was_left
+
+
+async def test_a_person_is_connected_where_machines_hear_a_sound(asterisk: FakeAsterisk) -> None:
+    async with local_http() as http, opened(asterisk, http, **DROPS) as office:
+        await called(asterisk, office, **DROP)
+        await until(lambda: not asterisk.channels[LEAD]["stasis"], what="the detection")
+        asterisk.enters(LEAD, "machine", "HUMAN")
+        await until(lambda: BUYER in asterisk.channels, what="the buyer's leg")
+
+    assert asterisk._plays == {}
+
+
 @pytest.mark.parametrize("cause", [*UNANSWERED, 34, 38, 127])
 async def test_each_cause_of_an_unanswered_call_is_an_outcome(asterisk: FakeAsterisk, office: Office, cause: int) -> None:
     await heard(asterisk)
@@ -222,6 +255,51 @@ async def test_a_call_that_rings_is_ended_by_hand(asterisk: FakeAsterisk, office
     assert not await office.connection.press(lead, "1")
 
 
+WHISPERED = {"whisper_sound": "sound:leadclock/whisper"}
+
+
+async def test_a_buyer_hears_the_sound_of_the_account_before_they_are_connected(asterisk: FakeAsterisk) -> None:
+    legs = tuple(BuyerLeg(buyer_id=number, number=f"+1212555017{number}") for number in (1, 2))
+    async with local_http() as http, opened(asterisk, http, **WHISPERED) as office:
+        command = await called(asterisk, office, whisper="Ann", buyer_legs=legs)
+        first, second = f"{LEAD}.b1", f"{LEAD}.b2"
+        await until(lambda: {first, second} <= set(asterisk.channels), what="the buyers' legs")
+        asterisk.answers(first)
+        await until(lambda: first in asterisk._plays, what="the sound")
+        assert second not in asterisk.channels, "nobody else is rung while it is heard"
+        assert asterisk.bridges == {}
+        asterisk.enters(first, "buyer")  # an event may come twice
+
+        asterisk.played(first)
+        await until(lambda: asterisk.bridges.get(TALK) == [LEAD, first], what="the bridge")
+        asterisk.ends(first)
+        result = await office.outcome(command)
+
+    assert (result.outcome, result.buyer_id) == ("connected_buyer", 1)
+    assert "the sound of the account was played for the whisper" in (result.detail or "")
+
+
+async def test_a_person_whose_buyer_goes_during_the_sound_is_hung_up_on(asterisk: FakeAsterisk) -> None:
+    async with local_http() as http, opened(asterisk, http, **WHISPERED) as office:
+        command = await called(asterisk, office, whisper="Ann")
+        await until(lambda: BUYER in asterisk.channels, what="the buyer's leg")
+        asterisk.answers(BUYER)
+        await until(lambda: BUYER in asterisk._plays, what="the sound")
+        asterisk.ends(BUYER)
+
+        assert (await office.outcome(command)).outcome == "abandoned_by_us"
+
+
+async def test_the_sound_is_for_steps_with_a_whisper(asterisk: FakeAsterisk) -> None:
+    async with local_http() as http, opened(asterisk, http, **WHISPERED) as office:
+        await called(asterisk, office)
+        await until(lambda: BUYER in asterisk.channels, what="the buyer's leg")
+        asterisk.answers(BUYER)
+        await until(lambda: BUYER in asterisk.bridges.get(TALK, []), what="the bridge")
+
+    assert asterisk._plays == {}
+
+
 async def test_a_talk_is_recorded_once_its_announcement_was_played(asterisk: FakeAsterisk) -> None:
     async with local_http() as http, opened(asterisk, http, records=True, announcement="sound:leadclock/recorded") as office:
         command = await called(asterisk, office)
@@ -236,6 +314,19 @@ async def test_a_talk_is_recorded_once_its_announcement_was_played(asterisk: Fak
         asterisk.ends(BUYER)
 
         assert (await office.outcome(command)).recording_url == f"{asterisk.url}/ari/recordings/stored/{LEAD}/file"
+
+
+async def test_a_talk_whose_announcement_nobody_heard_is_not_recorded(asterisk: FakeAsterisk) -> None:
+    async with local_http() as http, opened(asterisk, http, records=True, announcement="sound:missing") as office:
+        command = await called(asterisk, office)
+        await until(lambda: BUYER in asterisk.channels, what="the buyer's leg")
+        asterisk.answers(BUYER)
+        await until(lambda: LEAD in asterisk._plays, what="the announcement")
+        asterisk.played(LEAD, "failed")
+        asterisk.ends(BUYER)
+
+        assert (await office.outcome(command)).recording_url is None
+    assert asterisk.recordings == {}
 
 
 async def test_a_talk_that_asterisk_cannot_record_goes_on_and_has_no_link(asterisk: FakeAsterisk) -> None:
@@ -380,7 +471,7 @@ async def test_the_account_is_tried_by_its_version_and_its_dialplan(asterisk: Fa
     [
         ({"detects_machines": False}, {}, "does not listen for machines", True),
         ({}, {"machine": "voicemail_drop"}, "speaks no texts", True),
-        ({}, {"whisper": "Ann from Tampa"}, "leave out whisper", True),
+        ({}, {"whisper": "Ann from Tampa"}, "set whisper_sound", True),
         ({}, {"stream": "wss://bot.example.com"}, "no media streams", True),
         ({}, {"buyer_number": None}, "nobody would talk", True),
         ({"sip_endpoint": None}, {"buyer_number": "sip:desk@example.com"}, "dials no SIP addresses", True),
@@ -418,6 +509,7 @@ async def test_a_wrong_password_places_nothing_and_another_account_is_tried(aste
     [
         ({"endpoint": "PJSIP/carrier"}, "endpoint must say"),
         ({"sip_endpoint": "PJSIP/carrier"}, "sip_endpoint must say"),
+        ({"drop_sound": "sound:beep", "detects_machines": False}, "drop_sound needs detects_machines"),
         ({"records": True}, "records needs an announcement"),
         ({"announcement": "sound:beep"}, "announcement needs records"),
     ],
