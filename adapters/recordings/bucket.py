@@ -49,7 +49,7 @@ _CODE = re.compile(r"<Code>(\w{1,60})</Code>")
 _BODY = re.compile(r"\s*:?\s*<(\?xml|Error)\b.*", re.DOTALL)
 
 
-class Bucket(Struct, frozen=True, kw_only=True):
+class BucketPlace(Struct, frozen=True, kw_only=True):
     """Where a bucket is. Without `endpoint` it is at AWS; without keys these are found as programs of AWS find theirs."""
 
     name: str
@@ -74,7 +74,7 @@ class _BrokenOffError(Exception):
 class BucketRecordings:
     """A `RecordingFiles`."""
 
-    def __init__(self, bucket: Bucket) -> None:
+    def __init__(self, bucket: BucketPlace) -> None:
         given = {
             "endpoint": bucket.endpoint,
             "region": bucket.region,
@@ -96,7 +96,7 @@ class BucketRecordings:
 
     async def put(self, name: str, parts: AsyncIterator[bytes]) -> int:
         """Store a file; see the port."""
-        feed = _Feed()
+        feed = _UploadParts()
         upload = asyncio.ensure_future(self._upload(require_name(name), feed))
         size = 0
         try:
@@ -145,12 +145,12 @@ class BucketRecordings:
             raise RecordingsUnavailableError("the bucket of recordings gives back something else than was stored")
         return stored["version"] not in {None, "null"}
 
-    async def _upload(self, name: str, feed: "_Feed") -> None:
+    async def _upload(self, name: str, feed: "_UploadParts") -> None:
         with _unavailable():
             await self._store.put_async(name, feed.taken(), chunk_size=PART_BYTES, max_concurrency=PARTS_AT_ONCE)
 
 
-class _Feed:
+class _UploadParts:
     """Hands parts from the task that reads them to the upload, one at a time.
 
     The parts are read in their own task, so that its bounds of time hold, and are not read by the library's.

@@ -33,12 +33,12 @@ def open_bucket(settings: Settings) -> "BucketRecordings":
     if bool(settings.recordings_access_key) != bool(settings.recordings_secret_key):
         raise SettingsError("LEADCLOCK_RECORDINGS_ACCESS_KEY and LEADCLOCK_RECORDINGS_SECRET_KEY need each other")
     try:
-        from adapters.recordings.bucket import Bucket, BucketRecordings  # noqa: PLC0415 - as above
+        from adapters.recordings.bucket import BucketPlace, BucketRecordings  # noqa: PLC0415 - as above
     except ImportError as error:
         raise SettingsError(INSTALL) from error
     name, _, prefix = settings.recordings_bucket.removeprefix("s3://").partition("/")
     return BucketRecordings(
-        Bucket(
+        BucketPlace(
             name=name,
             prefix=prefix.rstrip("/"),
             endpoint=settings.recordings_endpoint,

@@ -76,6 +76,7 @@ async def test_a_person_is_invited_links_an_identity_signs_out_and_signs_in_with
         assert page.url == f"{place.base}/console"
 
         await page.get_by_role("button", name="Sign out").click()
+        await expect(page.get_by_label("Password")).to_be_visible()
         await page.goto(f"{place.base}/console/sign-in?company_id={company.id}")
         await page.get_by_role("button", name=BUTTON).click()  # the provider knows the browser
         await expect(page.get_by_role("button", name="Sign out")).to_be_visible()

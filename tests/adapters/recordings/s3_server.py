@@ -16,7 +16,7 @@ import pytest
 from msgspec import Struct
 
 from adapters.local.process import LOCALHOST, free_port, tied_to_parent
-from adapters.recordings.bucket import Bucket
+from adapters.recordings.bucket import BucketPlace
 
 PROGRAM = Path(__file__).parents[3] / ".venv" / "s3-server" / "versitygw"
 NO_SERVER = "Run `make object-store`, which builds the S3 server that this test needs."
@@ -34,12 +34,12 @@ class S3Server(Struct, frozen=True):
     objects: Path
     attributes: Path
 
-    def bucket(self, prefix: str = "leadclock", **more: str) -> Bucket:
+    def bucket(self, prefix: str = "leadclock", **more: str) -> BucketPlace:
         """Return a new bucket."""
         name = f"b{uuid.uuid4().hex[:20]}"
         (self.objects / name).mkdir()
         given = {"endpoint": self.endpoint, "region": REGION, "access_key": ACCESS_KEY, "secret_key": SECRET_KEY}
-        return Bucket(name=name, prefix=prefix, **{**given, **more})
+        return BucketPlace(name=name, prefix=prefix, **{**given, **more})
 
     def files(self, name: str) -> list[Path]:
         """Return every file that a bucket takes up, also parts of uploads that have not ended."""

@@ -9,7 +9,7 @@ from msgspec import structs
 
 from adapters.local.process import LOCALHOST, free_port
 from adapters.recordings import bucket as bucket_module
-from adapters.recordings.bucket import PART_BYTES, READ_BYTES, Bucket, BucketRecordings
+from adapters.recordings.bucket import PART_BYTES, READ_BYTES, BucketPlace, BucketRecordings
 from adapters.recordings.ports import MissingFileError, RecordingsUnavailableError
 from tests.adapters.recordings.files_contract import NAME, FilesContract, parts_of, read
 from tests.adapters.recordings.s3_server import S3Server
@@ -19,12 +19,12 @@ LARGE = os.urandom(PART_BYTES * 2 + 1_000)
 
 
 @pytest.fixture
-def bucket(s3_server: S3Server) -> Bucket:
+def bucket(s3_server: S3Server) -> BucketPlace:
     return s3_server.bucket()
 
 
 @pytest.fixture
-def files(bucket: Bucket) -> BucketRecordings:
+def files(bucket: BucketPlace) -> BucketRecordings:
     return BucketRecordings(bucket)
 
 
@@ -48,7 +48,7 @@ async def test_a_file_of_many_parts_is_given_back_whole_and_in_parts(files: Buck
 
 
 async def test_an_object_is_under_the_prefix_and_its_name_and_in_no_other_bucket(
-    s3_server: S3Server, files: BucketRecordings, bucket: Bucket
+    s3_server: S3Server, files: BucketRecordings, bucket: BucketPlace
 ) -> None:
     await files.put(NAME, parts_of(b"voices"))
 
@@ -60,7 +60,7 @@ async def test_an_object_is_under_the_prefix_and_its_name_and_in_no_other_bucket
 
 
 async def test_a_file_of_many_parts_that_breaks_off_leaves_nothing(
-    s3_server: S3Server, files: BucketRecordings, bucket: Bucket
+    s3_server: S3Server, files: BucketRecordings, bucket: BucketPlace
 ) -> None:
     with pytest.raises(ConnectionError):
         await files.put(NAME, broken(LARGE))
@@ -69,7 +69,7 @@ async def test_a_file_of_many_parts_that_breaks_off_leaves_nothing(
 
 
 async def test_an_upload_that_is_cancelled_leaves_nothing(
-    s3_server: S3Server, files: BucketRecordings, bucket: Bucket
+    s3_server: S3Server, files: BucketRecordings, bucket: BucketPlace
 ) -> None:
     given = asyncio.Event()
 
@@ -103,7 +103,7 @@ async def test_a_file_that_is_shorter_than_its_row_says_is_not_given_as_whole(fi
     ],
 )
 async def test_a_bucket_that_refuses_us_is_unavailable_and_says_why(
-    bucket: Bucket, wrong: dict[str, str], reason: str
+    bucket: BucketPlace, wrong: dict[str, str], reason: str
 ) -> None:
     files = BucketRecordings(structs.replace(bucket, **wrong))
 
@@ -118,7 +118,7 @@ async def test_a_bucket_that_refuses_us_is_unavailable_and_says_why(
 
 
 async def test_a_server_that_is_away_is_unavailable_and_the_upload_ends(
-    bucket: Bucket, monkeypatch: pytest.MonkeyPatch
+    bucket: BucketPlace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(bucket_module, "RETRIES_MAX", 0)
     files = BucketRecordings(structs.replace(bucket, endpoint=f"http://{LOCALHOST}:{free_port()}"))
@@ -130,7 +130,7 @@ async def test_a_server_that_is_away_is_unavailable_and_the_upload_ends(
 
 
 @pytest.fixture
-def as_programs_of_aws_find_them(bucket: Bucket, monkeypatch: pytest.MonkeyPatch) -> Bucket:
+def as_programs_of_aws_find_them(bucket: BucketPlace, monkeypatch: pytest.MonkeyPatch) -> BucketPlace:
     """The bucket, whose keys and region are in the usual variables."""
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", bucket.access_key)
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", bucket.secret_key)
@@ -138,7 +138,7 @@ def as_programs_of_aws_find_them(bucket: Bucket, monkeypatch: pytest.MonkeyPatch
     return structs.replace(bucket, access_key="", secret_key="", region="")
 
 
-async def test_without_keys_of_its_own_it_takes_the_usual_variables(as_programs_of_aws_find_them: Bucket) -> None:
+async def test_without_keys_of_its_own_it_takes_the_usual_variables(as_programs_of_aws_find_them: BucketPlace) -> None:
     files = BucketRecordings(as_programs_of_aws_find_them)
 
     await files.put(NAME, parts_of(b"voices"))
@@ -147,7 +147,7 @@ async def test_without_keys_of_its_own_it_takes_the_usual_variables(as_programs_
 
 
 async def test_a_trial_leaves_nothing_and_sees_whether_what_is_deleted_stays(
-    s3_server: S3Server, files: BucketRecordings, bucket: Bucket
+    s3_server: S3Server, files: BucketRecordings, bucket: BucketPlace
 ) -> None:
     assert await files.try_out() is False
     assert s3_server.files(bucket.name) == []
