@@ -8,9 +8,10 @@ from typing import Any
 import msgspec
 
 from adapters.errors import StoreError
-from adapters.http.exchange.ports import RedriveRefusedError
+from adapters.http.exchange.ports import RedriveRefusedError, Unshown
 from adapters.operator.dead_letters import DeadLetters, RedriveError, encode_value, redrive_record, whole_row_of
 from adapters.operator.partitions import NO_GROUPS, RESTORE, list_work, sum_lags
+from adapters.operator.unshown import UnshownDecisions
 from adapters.postgres.database_errors import DatabaseAwayError
 from adapters.postgres.migrate import MigrationError
 from adapters.postgres.operators import PostgresOperators
@@ -42,6 +43,7 @@ class LogDeployment:
         self._operators = PostgresOperators(pool)
         self._letters = DeadLetters(context.log, context.names.of(DEADLETTER.name))
         self._asking = asyncio.Lock()
+        self._unshown = UnshownDecisions(context.log, context.names, context.clock, self._store)
 
     async def worked(self) -> Mapping[tuple[str, str, int], int]:
         """Return the next offset of each (role, topic, partition) of gateways and deliverers."""
@@ -78,6 +80,13 @@ class LogDeployment:
             )
         shown: dict[str, Any] = msgspec.to_builtins(found)
         return {**shown, "partitions": [_shown(one) for one in found.partitions]}
+
+    async def unshown(self) -> Unshown | None:
+        """Return which decisions every page lacks; asked beside the questions of operators, which take longer."""
+        try:
+            return await self._unshown.first()
+        except (StoreError, DatabaseAwayError) as error:
+            raise ReadsUnavailableError(str(error)) from error
 
     async def dead_letters(
         self, limit: int, *, partition: int | None, before: int | None

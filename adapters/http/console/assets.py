@@ -17,17 +17,22 @@ PREFIX = "/console/assets"
 PICTURES = "pictures.css"
 """Computed: the colours of pictures are a table of code, which their files have as well."""
 
+ICON = "icon.svg"
+
 MEDIA_TYPES = {
     "console.css": "text/css; charset=utf-8",
     "console.js": "text/javascript; charset=utf-8",
     "htmx-2.0.11.min.js": "text/javascript; charset=utf-8",
-    "icon.svg": "image/svg+xml",
+    ICON: "image/svg+xml",
     PICTURES: "text/css; charset=utf-8",
 }
 """Every file that is served, and as what."""
 
 CACHED = "public, max-age=31536000, immutable"
 """A year (RFC 9111 names no longest time; caches treat a year as for good)."""
+
+CACHED_FOR_A_DAY = "public, max-age=86400"
+"""Of a name without a hash: what it holds may change with a release."""
 
 HASH_LENGTH = 16
 """Hexadecimal digits of a name's hash: two versions of a file never share 64 bits by chance."""

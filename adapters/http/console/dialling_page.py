@@ -10,7 +10,7 @@ from typing import Any
 from msgspec import Struct
 
 from adapters.http.console.held_leads import HELD_BY, HeldLeads, count_held
-from adapters.http.console.late_leads import LATE, LATE_LEADS, NEWEST_ACTION, explain_late, find_faults
+from adapters.http.console.late_leads import LATE, LATE_LEADS, NEWEST_ACTION, PROJECTOR, explain_late, find_faults
 from adapters.http.console.today_page import find_not_carried
 from adapters.http.console.visits import RECORDS_READ, ConsolePage, Visit, rows_of
 from adapters.http.exchange.exchange import Reply
@@ -61,7 +61,7 @@ async def show(visit: Visit) -> Reply:
     }
     answers = await asyncio.gather(*(visit.look(*question) for question in asked.values()))
     found = dict(zip(asked, answers, strict=True))
-    links = list(find_links(found, held, visit.now))
+    links = list(find_links(found, held, visit.now, staleness=visit.staleness))
     return visit.page(
         "dialling.html",
         title="Nothing is dialling",
@@ -72,11 +72,13 @@ async def show(visit: Visit) -> Reply:
     )
 
 
-def find_links(found: Mapping[str, Any], held: Mapping[str, HeldLeads], now: Instant) -> Iterator[Link]:
-    """Yield the links from the processes to a call, in their order."""
-    idle = explain_late(found["late"], found["acted"], found["lags"], now)
+def find_links(
+    found: Mapping[str, Any], held: Mapping[str, HeldLeads], now: Instant, *, staleness: str = ""
+) -> Iterator[Link]:
+    """Yield the links from the processes to a call, in their order. `staleness`: of when the page is, where it is old."""
+    idle = "" if staleness else explain_late(found["late"], found["acted"], found["lags"], now)
     yield _processes(found["ready"])
-    yield _roles(found["lags"])
+    yield _roles(found["lags"], staleness)
     yield _gateways(found["gateways"], find_not_carried(found["recent"]), _of("provider", held))
     yield _leads(found["waiting"], found["due"], idle)
     yield _pauses(found, _of("pauses", held))
@@ -100,11 +102,12 @@ def _processes(ready: Mapping[str, Any] | None) -> Link:
     return Link(name="Broker and database", level="good", sentence="This API process reaches both.")
 
 
-def _roles(lags: Mapping[str, Any] | None) -> Link:
+def _roles(lags: Mapping[str, Any] | None, staleness: str) -> Link:
     name = "Processes that decide and project"
     if lags is None:
-        return Link(name=name, level="unknown", sentence="Shown to operators.")
-    faults = " ".join(find_faults(lags))
+        level = "bad" if staleness else "unknown"
+        return Link(name=name, level=level, sentence=staleness or "Shown to operators.")
+    faults = " ".join([staleness, *find_faults(lags, without={PROJECTOR} if staleness else ())]).strip()
     return Link(name=name, level="bad" if faults else "good", sentence=faults or "None is far behind.")
 
 

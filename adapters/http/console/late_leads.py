@@ -1,6 +1,6 @@
-"""Why is a lead late that nothing holds? Then the scheduler stands still, or what the pages show is old."""
+"""Why is a lead late that nothing holds? Then the scheduler stands still. Pages that are old say so before (`staleness`)."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from adapters.http.console.held_leads import HELD_BY
@@ -35,13 +35,15 @@ NEWEST_ACTION: Mapping[str, Any] = {"order": "last_action_at", "page": 1, "per_p
 """The question for the lead that was acted on last."""
 
 
-def find_faults(lags: Mapping[str, Any] | None) -> Iterator[str]:
-    """Yield which roles do not run or are far behind; known to operators alone."""
+def find_faults(lags: Mapping[str, Any] | None, *, without: Collection[str] = ()) -> Iterator[str]:
+    """Yield which roles, but for some, do not run or are far behind; known to operators alone."""
     if lags is None:
         return
     has_owners = "owner" not in lags.get("not_known_here", {})
     for row in lags["lags"]:
         lag, role = row.get("lag") or 0, row["role"].partition(".")[0]  # `intake.bulk` is a part of intake
+        if role in without:
+            continue
         if has_owners and lag and not row["members"] and role not in OWNERLESS:
             waits = f"{lag:,} records of {row['topic']} wait"
             old = "what these pages show is old, " if role == PROJECTOR else ""
@@ -55,8 +57,8 @@ def explain_late(
 ) -> str:
     """Return what is wrong where nothing holds the lead that is late longest; empty where something does.
 
-    `late` and `acted` answer `LATE_LEADS` and `NEWEST_ACTION`. A company whose leads are acted on has only many of them.
-    Who sees no roles reads both causes, and who may not see why leads wait reads none.
+    `late` and `acted` answer `LATE_LEADS` and `NEWEST_ACTION`, of pages that are of now. A company whose leads are acted on
+    has only many of them. Who sees no roles reads both causes, and who may not see why leads wait reads none.
     """
     oldest, newest = _first(late), _first(acted)
     if acted is None or oldest is None or any(find_faults(lags)):
@@ -69,7 +71,7 @@ def explain_late(
     if lags is None:
         return (
             "Leads wait that nothing holds: either the clock of a machine has jumped, and what is due waits until clocks "
-            "agree, or these pages are old, since no projector runs. An operator sees here which."
+            "agree, or no scheduler runs. An operator sees here which."
         )
     if _is_stopped(lags):
         return "No scheduler runs: nothing that is due is carried out. Start `leadclock scheduler`."

@@ -5,6 +5,7 @@ A field that a team hides is not in an answer, so a template shows what is missi
 No template has a script or a style of its own: the content security policy of every page forbids them.
 """
 
+import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import cache
@@ -35,6 +36,8 @@ HEADERS: Mapping[str, str] = {
 NONE = "-"
 """Shown where there is no value."""
 
+_CODE = re.compile(r"`([^`]+)`")
+
 UNITS = ((DAY, "d"), (HOUR, "h"), (MINUTE, "min"), (SECOND, "s"))
 
 
@@ -50,6 +53,7 @@ def environment() -> Environment:
     )
     made.globals["asset"] = url_of
     made.filters |= {"moment": show_moment, "clock": show_clock, "away": show_away, "count": show_count, "words": show_words}
+    made.filters["code"] = show_code
     return made
 
 
@@ -113,6 +117,12 @@ def show_span(milliseconds: int) -> str:
 def show_count(value: Any) -> str:
     """Return a count with thousands apart, a dash where it is not known."""
     return NONE if value is None or isinstance(value, Undefined) else f"{value:,}"
+
+
+def show_code(sentence: Any) -> Markup:
+    """Return a sentence in which what stands between two backticks is code, such as a command to type; all is escaped."""
+    parts = _CODE.split(str(sentence))  # text and code take turns
+    return Markup("").join(Markup("<code>{}</code>").format(part) if place % 2 else part for place, part in enumerate(parts))
 
 
 def show_words(value: Any) -> str:

@@ -7,7 +7,7 @@ from urllib.parse import quote
 from litestar.handlers import HTTPRouteHandler
 from litestar.types import ASGIApp
 
-from adapters.http.console.assets import CACHED, PREFIX, asset_at
+from adapters.http.console.assets import CACHED, CACHED_FOR_A_DAY, ICON, PREFIX, Asset, asset_at, assets
 from adapters.http.console.compression import GZIPPED, VARY, compress, takes_gzip
 from adapters.http.console.cookies import OPERATOR, SESSION, read_cookie, unseal_operator
 from adapters.http.console.origins import CSRF_FIELD, CSRF_HEADER, check_csrf, check_origin
@@ -15,6 +15,7 @@ from adapters.http.console.page_table import PAGES
 from adapters.http.console.rendering import HEADERS, HTML, render
 from adapters.http.console.shared_answers import SharedAnswers
 from adapters.http.console.sign_in_pages import HOME, SIGN_IN
+from adapters.http.console.staleness import Staleness
 from adapters.http.console.visits import ApiRefusedError, ConsolePage, Visit, require_page
 from adapters.http.exchange.access import Access
 from adapters.http.exchange.binding import check_storable, read_body, read_fields, read_query
@@ -34,8 +35,13 @@ Answer = Callable[[HttpRequest], Awaitable[ASGIApp]]
 def console_routes(services: Services) -> list[HTTPRouteHandler]:
     """Return the routes of the console, and of the address that people type first."""
     shared = SharedAnswers(services.monotonic)
-    shown = [_route(page.path, page.method, _answer_of(services, page, shared)) for page in PAGES]
-    return [*shown, _route(PREFIX + "/{name:str}", "GET", _show_asset), _route("/", "GET", _show_root)]
+    staleness = Staleness(services.deployment, services.monotonic)
+    return [
+        *(_route(page.path, page.method, _answer_of(services, page, shared, staleness)) for page in PAGES),
+        _route(PREFIX + "/{name:str}", "GET", _show_asset),
+        _route("/", "GET", _show_root),
+        _route("/favicon.ico", "GET", _show_icon),
+    ]
 
 
 def _route(path: str, method: Any, answer: Answer) -> HTTPRouteHandler:
@@ -47,20 +53,21 @@ def _route(path: str, method: Any, answer: Answer) -> HTTPRouteHandler:
     return HTTPRouteHandler([path], http_method=methods, status_code=200, media_type="text/html")(handle)
 
 
-def _answer_of(services: Services, page: ConsolePage, shared: SharedAnswers) -> Answer:
+def _answer_of(services: Services, page: ConsolePage, shared: SharedAnswers, staleness: Staleness) -> Answer:
     async def answer(request: HttpRequest) -> ASGIApp:
         visit = Visit(services, request, request_id_of(request), pages=PAGES, shared=shared)
-        reply = compress(await _run(page, visit), request)
+        reply = compress(await _run(page, visit, staleness), request)
         response = build_asgi_response(reply, request, {})
         return response if not visit.cookies else _with_cookies(response, visit.cookies)
 
     return answer
 
 
-async def _run(page: ConsolePage, visit: Visit) -> Reply:
+async def _run(page: ConsolePage, visit: Visit, staleness: Staleness) -> Reply:
     """Return the page, or a page that says why not."""
     try:
         await _admit(page, visit)
+        visit.unshown = await staleness.look() if page.access != "open" else None
         return await page.handler(visit)
     except ApiRefusedError as error:
         return _problem(page, visit, error.reply)
@@ -162,7 +169,16 @@ async def _show_asset(request: HttpRequest) -> ASGIApp:
     if asset is None:
         reply = problem_from_exception(ProblemError("not_found", "There is no such file."), request_id_of(request))
         return build_asgi_response(reply, request, {})
-    headers = {"Cache-Control": CACHED, **VARY}
+    return _answer_with(asset, request, CACHED)
+
+
+async def _show_icon(request: HttpRequest) -> ASGIApp:
+    """Answer with the icon where a browser looks for one that no page names, such as beside the documentation of the API."""
+    return _answer_with(assets()[ICON], request, CACHED_FOR_A_DAY)
+
+
+def _answer_with(asset: Asset, request: HttpRequest, cached: str) -> ASGIApp:
+    headers = {"Cache-Control": cached, **VARY}
     if takes_gzip(request):
         gzipped = Reply(content=asset.gzipped, media_type=asset.media_type)
         return build_asgi_response(gzipped, request, {**headers, **GZIPPED})

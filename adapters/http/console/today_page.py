@@ -11,7 +11,7 @@ from typing import Any
 from msgspec import Struct
 
 from adapters.http.console.cap_bars import CapBar, bars_of
-from adapters.http.console.late_leads import LATE, LATE_LEADS, NEWEST_ACTION, explain_late, find_faults
+from adapters.http.console.late_leads import LATE, LATE_LEADS, NEWEST_ACTION, PROJECTOR, explain_late, find_faults
 from adapters.http.console.rendering import instant_of, show_span
 from adapters.http.console.visits import RECORDS_READ, ConsolePage, Visit, count_of, rows_of
 from adapters.http.exchange.exchange import Reply
@@ -94,7 +94,7 @@ async def _found(visit: Visit) -> dict[str, Any]:
         "oldest": oldest,
         "why": None if why is None else why["why"],
         "next": _first(found["waiting"]),
-        "alarms": list(find_alarms(found, caps, visit.now)),
+        "alarms": list(find_alarms(found, caps, visit.now, is_old=bool(visit.unshown))),
         "behind": [row for row in ([] if found["lags"] is None else found["lags"]["lags"]) if row["lag"]],
         "is_new": _is_new(found),
         "is_granted_nothing": all(answer is None for answer in answers),
@@ -110,12 +110,13 @@ def _bars(found: Mapping[str, Any], name: str, now: Instant) -> Iterator[CapBar]
         yield from bars_of(row, now)
 
 
-def find_alarms(found: Mapping[str, Any], caps: list[CapBar], now: Instant) -> Iterator[Alarm]:
-    """Yield what needs somebody, the worst first."""
+def find_alarms(found: Mapping[str, Any], caps: list[CapBar], now: Instant, *, is_old: bool = False) -> Iterator[Alarm]:
+    """Yield what needs somebody, the worst first. Where the page `is_old`, leads that seem late may have been acted on."""
     company = found["own_company"]
     if company is not None and company["company"].get("paused"):
         yield Alarm("bad", "The company is paused: no lead of it is called, texted or mailed.")
-    if sentence := explain_late(found["late"], found["acted"], found["lags"], now):
+    sentence = "" if is_old else explain_late(found["late"], found["acted"], found["lags"], now)
+    if sentence:
         yield Alarm("bad", sentence)
     late = count_of(found["late"])
     if late:
@@ -132,7 +133,7 @@ def find_alarms(found: Mapping[str, Any], caps: list[CapBar], now: Instant) -> I
         yield Alarm(
             "warn", f"{reviews:,} texts wait for a decision: is it an opt-out? Their senders are not contacted meanwhile."
         )
-    yield from _of_processes(found)
+    yield from _of_processes(found, is_old=is_old)
 
 
 def _of_clocks(found: Mapping[str, Any], now: Instant) -> Iterator[Alarm]:
@@ -187,15 +188,15 @@ def find_not_carried(recent: Mapping[str, Any] | None) -> str:
     )
 
 
-def _of_processes(found: Mapping[str, Any]) -> Iterator[Alarm]:
-    """Yield which roles are far behind or do not run; known to operators alone."""
+def _of_processes(found: Mapping[str, Any], *, is_old: bool) -> Iterator[Alarm]:
+    """Yield which roles are far behind or do not run; known to operators alone. What makes a page old was said before."""
     gateways = () if found["gateways"] is None else found["gateways"]["gateways"]
     live = {row["channel"] for row in gateways if row["is_live"]}
     for channel in sorted({row["channel"] for row in gateways} - live):
         yield Alarm(
             "bad", f"No gateway for the channel {channel} runs any more: nothing is sent there. Start `leadclock gateway`."
         )
-    for sentence in find_faults(found["lags"]):
+    for sentence in find_faults(found["lags"], without={PROJECTOR} if is_old else ()):
         yield Alarm("bad", sentence)
 
 

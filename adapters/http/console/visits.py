@@ -14,9 +14,11 @@ from adapters.http.console.api_calls import REFUSED, ApiAnswer, ApiCalls, decode
 from adapters.http.console.origins import CSRF_HEADER, csrf_token, mask_token
 from adapters.http.console.rendering import HEADERS, HTML, render
 from adapters.http.console.shared_answers import SharedAnswers, sharing_key
+from adapters.http.console.staleness import explain_unshown
 from adapters.http.exchange.access import Access, forwarded_for
 from adapters.http.exchange.exchange import HttpRequest, Reply, Services, zone_of
 from adapters.http.exchange.operator_access import OperatorAccess
+from adapters.http.exchange.ports import Unshown
 from adapters.http.exchange.problems import ProblemError
 from schemas.errors import SenderError
 from schemas.records import Company
@@ -29,6 +31,9 @@ API, shows the others."""
 
 FIRST = "/console"
 """The path of the first page, with which every other begins."""
+
+WHOLE = b"<!doctype html>"
+"""How a page begins, and no part of one."""
 
 Fields = Mapping[str, Any]
 
@@ -87,6 +92,8 @@ class Visit:
         self.headers: dict[str, str] = {}
         self.cookies: list[str] = []
         self.now = services.now()
+        self.unshown: Unshown | None = None
+        """Decisions that no page shows yet, because the projector does not run or is behind."""
         self._calls = ApiCalls(services, request, request_id)
         self._pages = pages
         self._shared = shared
@@ -192,10 +199,18 @@ class Visit:
         if reply.status >= REFUSED:
             raise ApiRefusedError(reply)
 
+    @property
+    def staleness(self) -> str:
+        """Return of when the pages are, and why; empty where they are of now."""
+        return explain_unshown(self.unshown, self.now, self.zone)
+
     def page(self, template: str, *, status: int = 200, **values: Any) -> Reply:
-        """Return a page, or a part of one, made by a template."""
+        """Return a page, or a part of one, made by a template. A part renews what its page says about its age."""
         csrf = mask_token(self.token)
-        content = render(template, {**self._common(), "csrf": csrf, **values})
+        filled_in = {**self._common(), "csrf": csrf, **values}
+        content = render(template, filled_in)
+        if self.is_part and not content.startswith(WHOLE):
+            content += render("staleness_part.html", {**filled_in, "is_renewed": True})
         headers = {**HEADERS, CSRF_HEADER: csrf, **self.headers}  # an open page goes on after a new sign-in by it
         return Reply(status=status, content=content, media_type=HTML, headers=headers)
 
@@ -234,6 +249,7 @@ class Visit:
             "company": company,
             "user_email": None if self.access is None else self.access.user_email,
             "operator_name": None if self.operator is None else self.operator.name,
+            "staleness": self.staleness,
             "api_calls": self._calls.made,
             "sandbox": services.served.last.sandbox,
             "navigation": [

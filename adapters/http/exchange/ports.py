@@ -3,10 +3,13 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
+from msgspec import Struct
+
 from adapters.reads.ports import Result
 from engine.rules import Rules
 from schemas.errors import DependencyError, SenderError
 from schemas.impressions import Impression
+from schemas.instant import Instant
 from schemas.wire import Message
 
 
@@ -110,10 +113,20 @@ class RedriveRefusedError(SenderError):
     """A dead letter cannot be sent again; `str(error)` says why."""
 
 
+class Unshown(Struct, frozen=True, kw_only=True):
+    """Decisions that the database does not show yet, for long: the first was made at `decided_at`.
+
+    `is_standing`: it was the first one some seconds ago, too, so that the projector does not run.
+    """
+
+    decided_at: Instant
+    is_standing: bool
+
+
 class DeploymentReads(Protocol):
     """What an operator looks at, of all companies: from the log, its consumer groups and the projection.
 
-    One question is answered at a time. Methods raise `LogError`, `ReadsUnavailableError`.
+    One question is answered at a time, but for `unshown`. Methods raise `LogError`, `ReadsUnavailableError`.
     No contract suite: one adapter (`adapters.operator.deployment.LogDeployment`), tested in
     tests/adapters/http/test_operator.py.
     """
@@ -128,6 +141,10 @@ class DeploymentReads(Protocol):
 
     async def projection(self, *, with_checksums: bool) -> Mapping[str, Any]:
         """Return how far each partition is projected; the checksums read every row."""
+        ...
+
+    async def unshown(self) -> Unshown | None:
+        """Return which decisions every page lacks; None where the projection is up to date."""
         ...
 
     async def dead_letters(

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from adapters.http.console.page_table import PAGES
+from adapters.http.console.rendering import show_code
 from adapters.http.exchange.session_reads import SHARED_SECONDS
 from adapters.reads.ports import ReadsUnavailableError
 from tests.adapters.http.console_browser import READER, Browser, invite, visitor
@@ -298,3 +299,18 @@ async def test_the_root_links_to_the_console(town: Any) -> None:
     answer = await Browser(town).get("/")
     assert answer.status_code == 200
     assert 'href="/console"' in answer.text
+
+
+async def test_the_icon_is_found_where_a_browser_looks_for_one_that_no_page_names(town: Any) -> None:
+    answer = await Browser(town).get("/favicon.ico", headers={"Accept-Encoding": "identity"})
+    assert answer.status_code == 200
+    assert answer.headers["content-type"] == "image/svg+xml"
+    assert answer.headers["cache-control"] == "public, max-age=86400", "the name has no hash"
+    assert answer.text.startswith("<svg")
+
+
+async def test_a_command_in_a_sentence_is_shown_as_code_and_nothing_becomes_markup() -> None:
+    assert show_code("Start `leadclock projector`.") == "Start <code>leadclock projector</code>."
+    assert show_code("`<b>` & <i>") == "<code>&lt;b&gt;</code> &amp; &lt;i&gt;"
+    assert show_code("one ` alone") == "one ` alone"
+    assert show_code("") == ""

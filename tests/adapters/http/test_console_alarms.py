@@ -10,11 +10,16 @@ import pytest
 from adapters.http.console.dialling_page import find_links, find_verdict
 from adapters.http.console.held_leads import HELD_BY, HeldLeads
 from adapters.http.console.late_leads import LAG_MAX
+from adapters.http.console.shared_answers import SHARED_SECONDS
+from adapters.http.console.staleness import Staleness, explain_unshown
 from adapters.http.console.today_page import find_alarms
+from adapters.http.exchange.ports import Unshown
+from adapters.operator.deployment import LogDeployment
+from engine.partition.ports import LogError
 from schemas.instant import HOUR, MINUTE, Instant, to_rfc3339
 from schemas.requests import OutcomeRecorded
 from tests.adapters.http.conftest import WAIT_SECONDS
-from tests.adapters.http.console_browser import visitor
+from tests.adapters.http.console_browser import Browser, visitor
 from tests.adapters.http.furnished import OURS, submit
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -125,6 +130,85 @@ async def test_no_projector_runs() -> None:
     (sentence,) = said(lags={"lags": [{**stopped, "role": "intake.bulk"}], "not_known_here": {}})
     assert sentence == f"No intake runs: {records}. Start `leadclock intake`."
     assert said(lags={"lags": [{**stopped, "role": "gateway.call"}], "not_known_here": {}}) == []
+
+
+async def test_a_page_says_first_of_when_it_is_where_the_projector_stands_still(
+    town: Any, company: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits = Unshown(decided_at=town.context.clock.now() - 3 * MINUTE, is_standing=True)
+
+    async def unshown(_: LogDeployment) -> Unshown | None:
+        return waits
+
+    await company.schedule()
+    browser = await visitor(town, company)
+    monkeypatch.setattr(LogDeployment, "unshown", unshown)
+    page = await until_said(browser, "/console", "What you see is as of ")
+    sentence = re.search(r'<div id="staleness"><div class="says bad"><p>(.*?)</p>', page)
+    assert sentence is not None
+    assert sentence[1].endswith(
+        "(3 min ago): the projector does not run. Leads are decided, called and texted as ever; the pages show it once "
+        "<code>leadclock projector</code> runs again."
+    )
+    assert page.index('id="staleness"') < page.index("<h1>"), "before everything else"
+    assert "Nothing needs you" not in page
+    part = await browser.get("/console/today", headers={"HX-Request": "true"})
+    assert '<div id="staleness" hx-swap-oob="true"><div class="says bad">' in part.text, "an open page learns it"
+    dialling = (await browser.get("/console/dialling")).text
+    assert "<strong>Processes that decide and project: What you see is as of " in dialling, "who is no operator reads it"
+    for path in ("/console/leads", "/console/schedules", "/console/reports"):
+        assert "the projector does not run" in (await browser.get(path)).text, path
+    monkeypatch.undo()
+    page = await until_said(browser, "/console", '<div id="staleness"></div>')
+    assert "What you see is as of " not in page
+    part = await browser.get("/console/today", headers={"HX-Request": "true"})
+    assert '<div id="staleness" hx-swap-oob="true"></div>' in part.text, "an open page loses it again"
+
+
+async def until_said(browser: Browser, path: str, words: str) -> str:
+    """Return a page once it says something: what pages say of their age is asked every few seconds."""
+    async with asyncio.timeout(WAIT_SECONDS):
+        while words not in (page := (await browser.get(path)).text):
+            await asyncio.sleep(0.05)
+    return page
+
+
+async def test_the_age_of_a_page_is_said_by_the_clock_of_its_reader() -> None:
+    at = NOW - 3 * MINUTE
+    assert explain_unshown(None, NOW, "UTC") == ""
+    behind = explain_unshown(Unshown(decided_at=at, is_standing=False), NOW, "America/New_York")
+    assert behind == (
+        "What you see is as of 12:57 (3 min ago): the projector is behind. Leads are decided, called and texted as ever; "
+        "the pages catch up by themselves."
+    )
+    long_ago = explain_unshown(Unshown(decided_at=NOW - 50 * HOUR, is_standing=True), NOW, "UTC")
+    assert long_ago.startswith("What you see is as of 15 Jun, 15:00 (2 d 2 h ago): the projector does not run.")
+
+
+async def test_a_log_that_is_away_keeps_no_page_away() -> None:
+    seconds, asked = 0.0, 0
+
+    class Away:
+        async def unshown(self) -> Unshown | None:
+            nonlocal asked
+            asked += 1
+            raise LogError("away")
+
+    staleness = Staleness(Away(), lambda: seconds)  # type: ignore[arg-type]
+    assert [await staleness.look() for _ in range(3)] == [None] * 3
+    assert asked == 1, "pages share the question"
+    seconds = SHARED_SECONDS
+    assert await staleness.look() is None
+    assert asked == 2
+
+
+async def test_what_makes_a_page_old_is_said_once_and_nothing_on_it_is_late() -> None:
+    stopped = {"role": "projector", "topic": "contacts.decisions", "members": 0, "lag": 7}
+    lags = {"lags": [stopped, {**stopped, "role": "intake"}], "not_known_here": {}}
+    late = rows("leads", {"id": 1, "status_wait": None})
+    found = {**dict.fromkeys(QUESTIONS), "lags": lags, "late": late, "acted": rows("leads")}
+    old = [alarm.sentence for alarm in find_alarms(found, [], NOW, is_old=True)]
+    assert [sentence.partition(":")[0] for sentence in old] == ["1 leads are late", "No intake runs"]
 
 
 async def test_a_scheduler_does_not_act_on_what_is_late() -> None:
