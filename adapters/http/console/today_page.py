@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from adapters.http.console.cap_bars import CapBar, bars_of
 from adapters.http.console.late_leads import LATE, LATE_LEADS, NEWEST_ACTION, PROJECTOR, explain_late, find_faults
+from adapters.http.console.opt_out_flood import NEWEST_OPT_OUTS, find_flood
 from adapters.http.console.rendering import instant_of, show_span
 from adapters.http.console.visits import RECORDS_READ, ConsolePage, Visit, count_of, rows_of
 from adapters.http.exchange.exchange import Reply
@@ -70,6 +71,7 @@ async def _found(visit: Visit) -> dict[str, Any]:
         "calls": ("list_calls", {**one, "created_at_from": hour_ago}),
         "outcomes": ("report_calls", {"category": "outcome", "created_at_from": day_ago}),
         "recent": ("report_calls", {"category": "outcome", "created_at_from": hour_ago}),
+        "opted_out": ("list_leads", {**NEWEST_OPT_OUTS}),
         "statuses": ("report_leads", {"category": "status", "created_at_from": day_ago}),
         "buyers": ("list_buyers", {"per_page": RECORDS_READ}),
         "groups": ("list_buyer_groups", {"per_page": RECORDS_READ}),
@@ -83,6 +85,7 @@ async def _found(visit: Visit) -> dict[str, Any]:
     answers = await asyncio.gather(*(visit.look(name, fields) for name, fields in questions.values()))
     found: dict[str, Any] = dict(zip(questions, answers, strict=True))
     caps = sorted((*_bars(found, "buyers", now), *_bars(found, "groups", now)), key=lambda bar: -bar.share)[:CAPS_SHOWN]
+    flood = await find_flood(visit, found["opted_out"], now)
     oldest = _first(found["late"]) or _first(found["due"])
     why = None if oldest is None else await visit.look("why_lead", path={"id": oldest["id"]})
     return {
@@ -94,7 +97,7 @@ async def _found(visit: Visit) -> dict[str, Any]:
         "oldest": oldest,
         "why": None if why is None else why["why"],
         "next": _first(found["waiting"]),
-        "alarms": list(find_alarms(found, caps, visit.now, is_old=bool(visit.unshown))),
+        "alarms": list(find_alarms({**found, "flood": flood}, caps, visit.now, is_old=bool(visit.unshown))),
         "behind": [row for row in ([] if found["lags"] is None else found["lags"]["lags"]) if row["lag"]],
         "is_new": _is_new(found),
         "is_granted_nothing": all(answer is None for answer in answers),
@@ -167,6 +170,9 @@ def _of_outcomes(found: Mapping[str, Any]) -> Iterator[Alarm]:
     """Yield whether calls reach no telephone, and whether many people opt out."""
     if sentence := find_not_carried(found["recent"]):
         yield Alarm("bad", sentence)
+    if found["flood"]:
+        yield Alarm("bad", found["flood"])
+        return
     leads = _counts_of(found["statuses"], "leads_count")
     if leads["opt_out"] >= OPT_OUTS_LEAST and leads["opt_out"] >= OPT_OUT_SHARE * leads.total():
         yield Alarm(

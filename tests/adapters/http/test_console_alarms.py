@@ -28,6 +28,7 @@ ALARM = re.compile(r'<div class="says (bad|warn)"><p class="any">(.*?)</p></div>
 NOW = Instant(1_781_715_600_000)
 QUESTIONS = (
     "late", "acted", "submitted", "schedules", "buyers", "own_company", "reviews", "recent", "statuses", "lags", "gateways",
+    "flood",
 )  # fmt: skip
 
 
@@ -105,7 +106,30 @@ async def test_many_people_opt_out(town: Any, company: Any) -> None:
         answer = await company.send("PATCH", f"/api/v1/leads/{lead['id']}", json={"opt_out": True})
         assert answer.status_code == 200, answer.text
     (sentence,) = await alarms(town, company)
-    assert sentence.startswith("12 of 12 leads of the last 24 hours have opted out. Pause what contacts them")
+    assert sentence == (
+        "12 people have opted out in the last hour; none did in the day before. All are on the schedule Solar. "
+        "Pause what contacts them, and look at its texts and where its leads come from."
+    )
+
+
+async def test_many_people_answer_stop_to_a_text(town: Any, company: Any) -> None:
+    await company.record("numbers", {"number": OURS})
+    schedule = await company.schedule(
+        name="Winter <b>", steps=[{"id": "text-1", "kind": "sms", "template": "Hi <b> {{id}}"}]
+    )
+    source = await company.record("traffic_sources", {"name": "Acme"})
+    for last in range(100, 112):
+        person = f"+12125550{last}"
+        await submit(company, schedule, person, traffic_source_id=source["id"])
+        text = {"from": person, "to": OURS, "text_ref": f"flood-{last}", "body": "STOP"}
+        answer = await company.send("POST", "/api/v1/texts/received", json=text)
+        assert answer.json()["text"]["meaning"] == "opt_out", answer.text
+    (sentence,) = await alarms(town, company)
+    assert sentence == (
+        "12 people have opted out in the last hour; none did in the day before. All are on the schedule Winter <b>. "
+        "All came from the traffic source Acme. Most answered STOP to the text text-1, which reads “Hi <b> {{id}}”. "
+        "Pause what contacts them, and look at its texts and where its leads come from."
+    )
 
 
 async def test_a_clock_has_jumped() -> None:
