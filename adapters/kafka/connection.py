@@ -101,6 +101,8 @@ def to_log_error(error: BaseException, doing: str, fenced: tuple[str, int] | Non
         return LogError(f"{doing}: no answer in time")
     if isinstance(error, errors.KafkaConnectionError | errors.NodeNotReadyError | OSError):
         return LogError(f"{doing}: no broker answers")
+    why = repr(error)
     if isinstance(error, errors.InvalidTransactionTimeout):
-        doing += f": set transaction.max.timeout.ms={TRANSACTION_TIMEOUT_MS} or more on every broker"
-    return LogError(f"{doing}: {error!r}", retryable=not isinstance(error, PERMANENT_ERRORS))
+        setting = f"transaction.max.timeout.ms={TRANSACTION_TIMEOUT_MS} or more on every broker"
+        why = f"a broker allows shorter transactions than leadclock needs; set {setting}"
+    return LogError(f"{doing}: {why}", retryable=not isinstance(error, PERMANENT_ERRORS))

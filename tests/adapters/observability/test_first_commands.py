@@ -72,7 +72,7 @@ def test_a_wait_for_a_slot_counts_and_later_commands_of_the_lead_do_not() -> Non
         (replace(LEAD, planned_at=None), LEAD),
         (LEAD, replace(LEAD, planned_at=DECIDED_AT + 60 * SECOND)),
     ],
-    ids=["due later", "held without a plan", "planned anew"],
+    ids=["due later", "held without a plan", "planned again"],
 )
 def test_a_lead_that_was_not_due_at_once_does_not_count(submitted: Lead, changed: Lead) -> None:
     first = transaction(submitted, type="lead.submitted")
