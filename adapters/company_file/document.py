@@ -35,6 +35,7 @@ TYPES: Mapping[str, str] = {
     "rule_pack": "rule_packs",
     "buyer": "buyers",
     "buyer_group": "buyer_groups",
+    "agent": "agents",
     "offer": "offers",
     "number": "numbers",
     "ring_pool": "ring_pools",
@@ -43,7 +44,6 @@ TYPES: Mapping[str, str] = {
     "schedule": "schedules",
     "holiday": "holidays",
     "call_disposition": "call_dispositions",
-    "agent": "agents",
     "subscription": "subscriptions",
     "access_control_list": "access_control_lists",
 }

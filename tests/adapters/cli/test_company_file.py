@@ -84,6 +84,7 @@ async def furnish(company: Any) -> dict[str, Any]:  # noqa: F811
     shown = await company.record("numbers", {"number": "+13055550189", "external_record_id": "shown number"})
     main = await company.record("numbers", number)
     await make("ring_pools", "website", number_ids=[shown["id"]], default_number_id=main["id"], hold_seconds=600)
+    ada = await make("agents", "ada", user_email="ada@example.com", call_center_id=center, buyer_ids=[buyer])
     first = await make("schedules", "first", steps=[TEXT], offer_id=offer, jitter_seconds=60)
     move = {"id": "move", "kind": "move_to_schedule", "schedule_id": first}
     second = await make("schedules", "second", steps=[TEXT, move])
@@ -92,6 +93,7 @@ async def furnish(company: Any) -> dict[str, Any]:  # noqa: F811
     await make("call_dispositions", "sold", code="SOLD", action_group_id=action_group)
     steps = [
         {"id": "call-1", "kind": "call", "connect": {"buyer_group_id": group}},
+        {"id": "call-2", "kind": "call", "connect": {"agents": {"agent_ids": [ada], "call_center_ids": [center]}}},
         {"id": "hook", "kind": "webhook", "outgoing_webhook_id": hook},
         {"id": "tokens", "kind": "update_lead", "set": {"call_center_ids": "99"}, "traffic_source_id": source_id},
         {"id": "move", "kind": "move_to_schedule", "schedule_id": second},
@@ -102,7 +104,6 @@ async def furnish(company: Any) -> dict[str, Any]:  # noqa: F811
     waiting = await company.send("PUT", f"/api/v1/schedules/{second}", json={"steps": [TEXT, group_step], "draft": True})
     assert waiting.status_code == 200, waiting.text
     await make("schedules", "never published", steps=[TEXT, group_step], draft=True, offer_id=offer)
-    await make("agents", "ada", user_email="ada@example.com", call_center_id=center, buyer_ids=[buyer])
     await make(
         "access_control_lists",
         "readers",
