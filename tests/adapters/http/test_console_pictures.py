@@ -51,6 +51,29 @@ async def test_a_lead_is_shown_with_its_timeline_its_reason_and_its_decisions(to
         assert "<style" not in answer.text
 
 
+async def test_a_lead_with_ten_thousand_events_is_shown_by_its_newest(town: Any, company: Any) -> None:
+    lead = await submitted(company)
+    added = await town.pool.execute(
+        """
+        INSERT INTO read.history (topic, partition, sequence, ordinal, at, type, company_id, contact_key, lead_id, data)
+        SELECT 'contacts.decisions', -1, place, 0, h.at + place * interval '1 second', 'lead.updated', h.company_id,
+               h.contact_key, h.lead_id, '{}'
+        FROM (SELECT * FROM read.history WHERE company_id = $1 AND lead_id = $2 ORDER BY at LIMIT 1) AS h,
+             generate_series(1, 10000) AS place
+        """,
+        company.id,
+        lead["id"],
+    )
+    assert added == "INSERT 0 10000"
+
+    page = await (await visitor(town, company)).get(f"/console/leads/{lead['id']}")
+
+    assert page.status_code == 200, page.text
+    assert "Earlier events are not shown: these are the newest" in page.text
+    assert "; the API has more" in page.text
+    assert len(page.content) < 1_000_000, "of what a browser draws at once"
+
+
 async def test_the_reason_is_that_of_the_instant_that_is_asked_about(town: Any, company: Any) -> None:
     lead = await submitted(company)
     browser = await visitor(town, company)

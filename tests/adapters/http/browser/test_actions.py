@@ -197,6 +197,25 @@ async def test_a_user_who_is_removed_meanwhile_changes_nothing_and_does_not_come
         window.expected("401")
 
 
+async def test_an_editor_who_is_removed_meanwhile_publishes_nothing_and_loses_nothing_typed(
+    company: Any, windows: Windows
+) -> None:
+    await company.record("users", {"name": "Root", "email": "root@example.com", "password": PASSWORD})
+    await company.record("access_control_lists", {"name": "Root", "users_emails": ["root@example.com"], "superuser": True})
+    made = await company.schedule(name="Winter")
+    async with windows.of(company) as window:
+        page = await window.open(f"/console/schedules/{made['id']}/edit")
+        async with page.expect_response(lambda answer: answer.request.method == "POST"):  # what is typed is judged
+            await page.get_by_label("name", exact=True).fill("An hour of work")
+        (user,) = [one for one in (await company.send("GET", "/api/v1/users")).json()["users"] if one["email"] == ADA]
+        assert (await company.send("DELETE", f"/api/v1/users/{user['id']}")).status_code < 300
+        await page.get_by_role("button", name="Publish").click()
+        await expect(page.get_by_text(ENDED)).to_be_visible()
+        await expect(page.get_by_label("name", exact=True)).to_have_value("An hour of work")
+        assert (await company.send("GET", f"/api/v1/schedules/{made['id']}")).json()["schedule"]["name"] == "Winter"
+        window.expected("401")
+
+
 async def test_a_button_that_is_clicked_twice_acts_once(company: Any, windows: Windows) -> None:
     made = await company.schedule(name="Winter")
     async with windows.of(company) as window:

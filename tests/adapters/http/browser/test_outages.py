@@ -119,6 +119,25 @@ async def test_a_page_says_that_the_database_is_away_and_goes_on(
         window.faults.clear()
 
 
+async def test_a_form_that_meets_no_broker_keeps_what_was_typed(town: Any, company: Any, chromium: Browser) -> None:
+    made = await company.schedule(name="Winter")
+    async with served(town, company, chromium) as server:
+        window = server.window
+        page = await window.open(f"/console/schedules/{made['id']}")
+        await page.get_by_label("Zip code").fill("33101")
+        town.outage.topics = {"accounts.requests"}
+        try:
+            await page.get_by_role("button", name="Pause").click()
+            await expect(page.get_by_text(NO_DATABASE)).to_be_visible()
+            await expect(page.get_by_label("Zip code")).to_have_value("33101")
+        finally:
+            town.outage.topics = set()
+        window.expected("503")
+        await page.get_by_role("button", name="Pause").click()
+        await expect(page.get_by_text("Done: Pause.")).to_be_visible()
+        window.faults.clear()
+
+
 async def test_what_is_typed_in_the_editor_outlives_an_outage_and_the_session(
     town: Any, company: Any, chromium: Any
 ) -> None:
