@@ -65,6 +65,7 @@ OPTIONS_ELSEWHERE = {
     "--submissions": "python -m deploy.proof",
     "--from": "python -m deploy.proof.upgrade",
     "--kill": "python -m deploy.proof",
+    "--situation": "python -m deploy.proof.situations",
 }
 """Options that the pages name beside `leadclock` -> whose they are."""
 
