@@ -18,6 +18,7 @@ from obstore.exceptions import BaseError
 from obstore.store import S3Store
 
 from adapters.recordings.ports import MissingFileError, RecordingsUnavailableError, require_name
+from schemas.errors import DependencyError
 
 PART_BYTES = 5_242_880
 """Uploaded at once: S3 takes no smaller part but the last."""
@@ -67,7 +68,7 @@ class _End(Enum):
     BROKEN_OFF = 2
 
 
-class _BrokenOffError(Exception):
+class _BrokenOffError(DependencyError):
     """The file broke off, so its upload is aborted."""
 
 
