@@ -15,8 +15,9 @@ from engine.calendar import local_datetime
 from engine.partition.ports import LogError
 from schemas.instant import DAY, Instant
 
-WAIT_SECONDS = 1.0
-"""A page does not wait longer for it: where the log is away, leads can still be read."""
+WAIT_SECONDS = 0.2
+"""A page does not wait longer for it: it says what was known before, and learns the rest with its next part. A busy log may
+take a second to answer, in which a page must be painted; where the log is away, leads can still be read."""
 
 
 class Staleness:
