@@ -89,8 +89,10 @@ VERSIONS: Mapping[int, Version] = {
     10: Version(
         changed="users have an identity at the issuer that their company names, which uses an invitation up; the last "
         "superuser who can sign in stays; a step says what a buyer hears before they are connected, or that a voice "
-        "bot takes the call; a repeat of an outcome does not end its call again; sentences that list the types of "
-        "records and their fields name those that were added",
+        "bot takes the call; a repeat of an outcome does not end its call again; numbers have caps, which hold calls of "
+        "steps back and count the others; offers name agents, who take inbound calls, calls of steps that name nobody, and "
+        "callbacks; who places a call by hand is reserved for it; sentences that list the types of records and their "
+        "fields name those that were added",
         decided_by="leadclock 0.1.0",
     ),
 }

@@ -47,7 +47,8 @@ class AgentState(Entity, kw_only=True):
     company has (`offline` by silence, `on_call`, `wrap_up`) has no `agent_status_id`.
 
     From the grant of a slot until its release the agent is reserved for it: `slot_id` names it, `former_status_id` is the
-    status to go back to where no person was reached, or once `wrap_up` ends by itself at `wake_at`.
+    status to go back to where no person was reached, or once `wrap_up` ends by itself at `wake_at`. `former_key` is what
+    that says to programs, None for `available`: who places a call by hand may have had any status.
     """
 
     company_id: int
@@ -59,6 +60,7 @@ class AgentState(Entity, kw_only=True):
     slot_id: str | None = None
     former_status_id: int | None = None
     wake_at: Instant | None = None
+    former_key: str | None = None
 
 
 class UnblockTally(Entity, kw_only=True):
@@ -75,6 +77,7 @@ class Claim(Entity, kw_only=True):
 
     `call_id` is the inbound call that it was requested for. While several buyers are rung at once, `buyer_ids` are they, and
     `buyer_id` is None until one of them answers. With `is_by_epc`, the call counts in what its buyer earns by each call.
+    `number_id` is the number with caps that the call is placed from.
     """
 
     company_id: int
@@ -91,6 +94,7 @@ class Claim(Entity, kw_only=True):
     buyer_ids: tuple[int, ...] = ()
     agent_id: int | None = None
     is_by_epc: bool = False
+    number_id: int | None = None
 
 
 class QueuedClaim(Struct, array_like=True, frozen=True, order=True):
@@ -106,14 +110,14 @@ class QueuedClaim(Struct, array_like=True, frozen=True, order=True):
 class Slots(Entity, kw_only=True):
     """One resource: how many of its slots are held, and who waits, most urgent first.
 
-    `buyer_group/7`, `buyers/3+4` and what is named by both or by a traffic source are asked for; `buyer/3` and
-    `traffic_source/5` only count what one record has in use through all of them. Each names in `wanted_by` the resources
-    whose queue may go on when it is free; those name it in `wants` (a number is a buyer's id). `aging` holds, by request, by
-    how much one that waits gets more urgent with every hour that it is overdue. `tallies` hold, by period, what is used of
-    the record's caps, `grants` how many were counted there. At `wake_at` a cap is reset that the queue waits for. Requests
-    that exclude buyers have a queue for each set of `excluded_buyer_ids`, so that none holds up another; those that are
-    routed otherwise than by tier have one for each `route_by_type`. `last_granted_at` is kept for a record with a spacing,
-    `earned_days` for a buyer that calls are routed to by EPC.
+    `buyer_group/7`, `buyers/3+4` and what is named by both, by a traffic source or by a number are asked for; `buyer/3`,
+    `traffic_source/5` and `number/9` only count what one record has in use through all of them. Each names in
+    `wanted_by` the resources whose queue may go on when it is free; those name it in `wants` (a number is a buyer's id).
+    `aging` holds, by request, by how much one that waits gets more urgent with every hour that it is overdue. `tallies`
+    hold, by period, what is used of the record's caps, `grants` how many were counted there. At `wake_at` a cap is reset
+    that the queue waits for. Requests that exclude buyers or agents have a queue for each set of excluded ids, so that
+    none holds up another; those that are routed otherwise than by tier have one for each `route_by_type`.
+    `last_granted_at` is kept for a record with a spacing, `earned_days` for a buyer that calls are routed to by EPC.
     """
 
     resource: str
@@ -138,6 +142,8 @@ class Slots(Entity, kw_only=True):
     route_by_type: RouteBy = "tier"
     last_granted_at: Instant | None = None
     earned_days: tuple[EarnedDay, ...] = ()
+    number_id: int | None = None
+    excluded_agent_ids: tuple[int, ...] = ()
 
 
 class PoolNumber(Struct, array_like=True, frozen=True):

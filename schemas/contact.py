@@ -287,9 +287,10 @@ class Lead(Entity, kw_only=True):
 class CallRoute(Struct, frozen=True, omit_defaults=True):
     """Where an inbound call was routed last.
 
-    `action` is `pending` while its slot is requested, or whose call it is, `connect` (to `buyer_id`), or what happens
-    instead. `slot_id` names its slot, or the request for one, until it is released. `tried` are the buyers that were rung
-    before and did not answer. `is_connected`: the gateway reported that the buyer of the route has the call.
+    `action` is `pending` while its slot is requested, or whose call it is, `connect` (to `buyer_id` or `agent_id`), or what
+    happens instead. `slot_id` names its slot, or the request for one, until it is released. `tried` are the buyers or agents
+    that were rung before and did not answer. `is_connected`: the gateway reported that the buyer or agent of the route has
+    the call.
     """
 
     action: Literal["pending", "connect", "voicemail", "message", "callback", "hang_up", "reject"]
@@ -298,6 +299,7 @@ class CallRoute(Struct, frozen=True, omit_defaults=True):
     slot_id: str | None = None
     tried: tuple[int, ...] = ()
     is_connected: bool = False
+    agent_id: int | None = None
 
 
 class Attribution(Struct, frozen=True, omit_defaults=True):

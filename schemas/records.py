@@ -116,8 +116,9 @@ class Company(Body, frozen=True, kw_only=True):
 class Offer(Body, frozen=True, kw_only=True):
     """What is being sold; leads sent to its token wait for an inbound call.
 
-    `no_buyer_action` says what a gateway does with an inbound call that no buyer of the offer takes, `route_by_type` how its
-    buyers of one tier compete. Who is on one of its suppression lists is not contacted for its leads.
+    `no_buyer_action` says what a gateway does with an inbound call that no buyer or agent of the offer takes,
+    `route_by_type` how its buyers of one tier compete. With `agent_ids` or `call_center_ids` its calls are for agents of
+    the company, in the place of buyers. Who is on one of its suppression lists is not contacted for its leads.
     """
 
     name: str
@@ -135,6 +136,8 @@ class Offer(Body, frozen=True, kw_only=True):
     no_buyer_message: str | None = None
     route_by_type: RouteBy = "tier"
     suppression_list_ids: tuple[int, ...] = ()
+    agent_ids: tuple[int, ...] = ()
+    call_center_ids: tuple[int, ...] = ()
 
 
 class Schedule(Body, frozen=True, kw_only=True):
@@ -272,7 +275,10 @@ class TrafficSource(Body, frozen=True, kw_only=True):
 
 
 class Number(Body, frozen=True, kw_only=True):
-    """A telephone number of the company's own, to call and text from."""
+    """A telephone number of the company's own, to call and text from.
+
+    Its caps are on the calls that are placed from it, and on how many of them there are at the same time.
+    """
 
     number: str
     offer_id: int | None = None
@@ -280,6 +286,10 @@ class Number(Body, frozen=True, kw_only=True):
     sms: bool = True
     paused: bool = False
     external_record_id: str | None = None
+    time_zone: str = "UTC"
+    concurrency_cap_limit: int | None = None
+    caps: dict[str, float] = {}
+    total_caps_reset_at: Instant | None = None
 
 
 class OutgoingWebhook(Body, frozen=True, kw_only=True):
@@ -639,7 +649,7 @@ RECORD_BODIES: dict[str, type[Body]] = {
 }
 
 
-CAPPED_TYPES = frozenset({"buyer", "buyer_group", "traffic_source"})
+CAPPED_TYPES = frozenset({"buyer", "buyer_group", "traffic_source", "number"})
 """Types of records that may have caps, with the time zone of their periods."""
 
 

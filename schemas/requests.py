@@ -231,7 +231,7 @@ class CallStartRequested(ContactRequest, frozen=True, kw_only=True):
 
     For the lead of `lead_id`; else for the one on the schedule or offer, which is made where there is none: on the schedule
     if `enrols`, else on its offer. `force` ignores the hours of the schedule, never those of the law; those need a written
-    `override_reason` and a key that may override (`override_key_id`).
+    `override_reason` and a key that may override (`override_key_id`). `agent_id` is the agent who calls, and gets the call.
     """
 
     lead_id: int | None = None
@@ -243,6 +243,7 @@ class CallStartRequested(ContactRequest, frozen=True, kw_only=True):
     force: bool = False
     override_reason: str | None = None
     override_key_id: int | None = None
+    agent_id: int | None = None
     columns: dict[str, Any] = {}
     zones: tuple[str, ...] = ()
     zone_source: str = "default"
@@ -312,7 +313,7 @@ class CallReceived(ContactRequest, frozen=True, kw_only=True):
 
     `gateway_ref` names the call for as long as it lasts, and in every report of it. The columns, zones and states are what
     the number itself says, for a lead that is made of it. With `wants_route` the gateway will connect the call to the buyer
-    that it is given; `unanswered_buyer_id` is one that was given before and did not answer.
+    or agent that it is given; `unanswered_buyer_id` or `unanswered_agent_id` was given before and did not answer.
     """
 
     gateway_ref: str
@@ -340,6 +341,7 @@ class CallReceived(ContactRequest, frozen=True, kw_only=True):
     states: tuple[str, ...] = ()
     wants_route: bool = False
     unanswered_buyer_id: int | None = None
+    unanswered_agent_id: int | None = None
 
 
 class SmsReceived(ContactRequest, frozen=True, kw_only=True):
@@ -399,7 +401,7 @@ class SlotAnswered(ContactRequest, frozen=True, kw_only=True):
     """The account grants or refuses a slot; `request_id` is the contact's own, so that an old answer is recognised.
 
     `call_id` is the inbound call that it was requested for. `buyer_ids` are several buyers to ring at once,
-    `agent_id` is the agent who is reserved for the call.
+    `agent_id` is the agent who is reserved for the call, `number_id` the number with caps whose use is reserved.
     """
 
     lead_id: int
@@ -412,6 +414,7 @@ class SlotAnswered(ContactRequest, frozen=True, kw_only=True):
     call_id: int | None = None
     buyer_ids: tuple[int, ...] = ()
     agent_id: int | None = None
+    number_id: int | None = None
 
 
 class LeadMoved(ContactRequest, frozen=True, kw_only=True):
@@ -461,7 +464,12 @@ class SlotRequested(AccountRequest, frozen=True, kw_only=True):
     for an agent who is available, and no buyer is asked.
     Granted in order of `urgency_class` (0 call-now ... 5), `priority` (lower first; less `aging` for every hour since
     `due_at`), `due_at`, then arrival. With `call_id`, an inbound call is ringing: it is granted or refused at once, and
-    never waits. `route_by_type` says how buyers of one tier compete.
+    never waits. `route_by_type` says how buyers of one tier compete. `number_id` is the number that the call is placed from,
+    if it has a cap; a call that `is_promised` is counted there, and not held back. `excluded_agent_ids` were rung for this
+    call and did not answer.
+
+    With `is_placed` the call is on its way: nothing is asked, it is counted. The first of `agent_ids` has placed it by hand,
+    and is reserved for it unless another call has the agent.
     """
 
     contact_key: str
@@ -480,6 +488,10 @@ class SlotRequested(AccountRequest, frozen=True, kw_only=True):
     agent_ids: tuple[int, ...] = ()
     call_center_ids: tuple[int, ...] = ()
     route_by_type: RouteBy = "tier"
+    number_id: int | None = None
+    excluded_agent_ids: tuple[int, ...] = ()
+    is_promised: bool = False
+    is_placed: bool = False
 
 
 class SlotReleased(AccountRequest, frozen=True, kw_only=True):

@@ -58,7 +58,7 @@ def call_in(  # noqa: PLR0917 - one argument per option
     else:
         lead = "no lead" if call["lead_id"] is None else f"lead {call['lead_id']}"
         route = call["route"]
-        taken = "" if route is None else f" ({route['action']}, {route['buyer_id'] or route['reason']})"
+        taken = "" if route is None else f" ({route['action']}, {route['buyer_id'] or route['agent_id'] or route['reason']})"
         click.echo(f"call {call['id']} of {lead}: {call['outcome']}, {call['total_duration']} s{taken}")
 
 
@@ -97,8 +97,8 @@ async def play(
 ) -> dict[str, Any]:
     """Report a call from its ringing to its end (`talks` None: it is not answered); return it as it is then.
 
-    The call goes to the buyer of its route, who answers; where no buyer takes it, it ends. Seconds are domain time: `pause`
-    gets them divided by the speed. Raises `click.ClickException` for a refusal.
+    The call goes to the buyer or agent of its route, who answers; if nobody takes it, it ends. Seconds are domain
+    time: `pause` gets them divided by the speed. Raises `click.ClickException` for a refusal.
     """
     about = {"from": person, "to": called, "call_ref": f"cli-{uuid4()}", "provider": "sandbox"}
 
@@ -124,5 +124,7 @@ def _reports(talks: int | None, route: Mapping[str, Any] | None) -> Iterator[tup
         cause = "no answer" if route is None or not is_elsewhere else route["action"]
         yield 0, {"state": "ended", "hung_up_by": "caller", "hangup_cause": cause}
         return
-    yield talks, {"state": "connected"} if route is None else {"state": "connected", "buyer_id": route["buyer_id"]}
+    # A route names a buyer or an agent.
+    taker = {} if route is None else {name: route[name] for name in ("buyer_id", "agent_id") if route[name] is not None}
+    yield talks, {"state": "connected", **taker}
     yield 0, {"state": "ended", "hung_up_by": "caller", "hangup_cause": "normal clearing", "talk_seconds": talks}

@@ -430,6 +430,10 @@ class PostgresReads:
         rows = await self._rows("ring_pools", company_id, list(ring_pool_ids), now)
         return {row["ring_pool_id"]: row for row in rows}
 
+    async def ring_pool_holds(self, company_id: int, ring_pool_ids: Sequence[int], now: Instant) -> Sequence[Row]:
+        """Return the numbers of ring pools that are held at an instant, with the newest impression that showed each."""
+        return await self._rows("ring_pool_holds", company_id, list(ring_pool_ids), now)
+
     async def unblock_progress(self, company_id: int, job_ids: Sequence[int]) -> dict[int, UnblockProgress]:
         """Return how far unblock contact jobs have come, by id; without those that no partition has adopted yet."""
         rows = await self._rows("unblock_progress", company_id, list(job_ids), CONTACTS_DECISIONS.name)

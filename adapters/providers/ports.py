@@ -17,6 +17,7 @@ from ssl import SSLContext
 from typing import Any, Literal, Protocol, runtime_checkable
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from adapters.gateway.bounce_tokens import BounceTokens
 from adapters.gateway.bounces import MailReport
@@ -230,7 +231,10 @@ Reading = OrderReport | TextReport | InboundCallReport | MailReports
 
 
 class InboundRoute(Struct, frozen=True, kw_only=True):
-    """What is to be done with an inbound call; `action` is one of those of the API, or `wait`: ask again."""
+    """What is to be done with an inbound call; `action` is one of those of the API, or `wait`: ask again.
+
+    With `agent_id` it is connected to that agent, whose telephone is the `buyer_number`.
+    """
 
     action: str
     buyer_id: int | None = None
@@ -238,6 +242,15 @@ class InboundRoute(Struct, frozen=True, kw_only=True):
     buyer_timeout_seconds: int | None = None
     buyer_dtmf_tones: str | None = None
     message: str | None = None
+    agent_id: int | None = None
+
+    def through(self, agent_number: str | None) -> "InboundRoute":
+        """Return the route by an account whose `agent_number` reaches agents without a telephone; else it is a voicemail."""
+        if self.agent_id is None or self.buyer_number is not None:
+            return self
+        if agent_number is None:
+            return replace(self, action="voicemail", agent_id=None)
+        return replace(self, buyer_number=agent_number)
 
 
 class Connection(Protocol):

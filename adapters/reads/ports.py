@@ -501,6 +501,10 @@ class Reads(LimitableReads, DueLeadReads, Protocol):
         """Return, by id, how many numbers of ring pools are held at an instant, and how many visitors found none."""
         ...
 
+    async def ring_pool_holds(self, company_id: int, ring_pool_ids: Sequence[int], now: Instant) -> Sequence[Row]:
+        """Return the numbers of ring pools that are held at an instant, with the newest impression that showed each."""
+        ...
+
     async def unblock_progress(self, company_id: int, job_ids: Sequence[int]) -> Mapping[int, UnblockProgress]:
         """Return how far unblock contact jobs have come, by id; without those that no partition has adopted yet."""
         ...

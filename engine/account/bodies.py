@@ -28,6 +28,7 @@ from engine.account.groups import (
 from engine.account.holidays import check_dates, holiday_date
 from engine.account.issuers import check_issuer, client_id, email_domain, issuer, issuer_name, sealed_secret
 from engine.account.law import LAW_FIELDS, read_rule_pack
+from engine.account.offer_agents import AGENT_FIELDS, check_agents
 from engine.account.pausing import change_unpause
 from engine.account.plans import Errors, Exists, check_margin, check_steps, read_steps, read_triggers, read_windows
 from engine.account.provider_configurations import (
@@ -69,6 +70,7 @@ from schemas.records import (
     BuyerGroup,
     Company,
     Holiday,
+    Offer,
     ProviderChannel,
     ProviderConfiguration,
     RingPool,
@@ -100,6 +102,7 @@ _NOT_GIVEN: dict[str, frozenset[str]] = {
     "buyer": CAP_FIELDS,
     "buyer_group": frozenset({*CAP_FIELDS, "paused_at", "unpaused_at", "paused_by_user_id"}),
     "traffic_source": CAP_FIELDS,
+    "number": CAP_FIELDS,
     "unblock_contact_job": frozenset({"user_id", "contact_partitions"}),
     "agent_message": frozenset({"user_id"}),
     "schedule": WRITTEN_BY_PUBLISHING,
@@ -125,6 +128,7 @@ _PARSERS: dict[tuple[str, str], Any] = {
     **dict.fromkeys((("api_key", "user_email"), ("agent", "user_email")), optional(user_email)),
     ("agent_status", "key"): choice(*get_args(AgentStatusKey)),
     ("agent", "call_center_id"): optional(parse_id),
+    **dict.fromkeys((("offer", name) for name in AGENT_FIELDS), ids),
     ("agent", "number"): optional(number_or_sip),
     ("contact_field_type", "script"): optional(partial(parse_text, most=SCRIPT_LENGTH_MAX)),
     ("contact_field_type", "fields"): contact_fields,
@@ -167,6 +171,7 @@ _PARSERS: dict[tuple[str, str], Any] = {
 
 
 _OWN_READERS: Mapping[type[Body], Any] = {
+    Offer: check_agents,
     RulePack: read_rule_pack,
     Company: check_issuer,
     ProviderConfiguration: merge_secrets,
@@ -355,6 +360,7 @@ _LIST_REFERENCES = {
     "buyer_group_ids": "buyer_group",
     "buyer_fleet_ids": "buyer_fleet",
     "call_center_ids": "call_center",
+    "agent_ids": "agent",
     "number_ids": "number",
     "suppression_list_ids": "suppression_list",
     "schedule_ids": "schedule",

@@ -15,9 +15,9 @@ from engine.account.groups import PERIODS
 from engine.views.report import bucket_of
 from schemas.account import CapUsage, Slots
 from schemas.instant import EPOCH, Instant
-from schemas.records import Body, Buyer, BuyerGroup, TrafficSource
+from schemas.records import Body, Buyer, BuyerGroup, Number, TrafficSource
 
-Capped = Buyer | BuyerGroup | TrafficSource
+Capped = Buyer | BuyerGroup | TrafficSource | Number
 
 UNITS: Mapping[str, str] = {"hourly": "created_at_hour", "daily": "created_at_day", "monthly": "created_at_month"}
 """Period -> its bucket of time in the zone of the record: the hour at :00, the local day, the month from the 1st."""
@@ -60,7 +60,7 @@ class CapBlock(Struct, frozen=True):
 
 def capped(body: Body | None) -> Capped | None:
     """Return a body whose record may have caps."""
-    return body if isinstance(body, Buyer | BuyerGroup | TrafficSource) else None
+    return body if isinstance(body, Capped) else None
 
 
 def period_of(period: str, now: Instant, body: Capped) -> tuple[Instant | None, Instant | None]:

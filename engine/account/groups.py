@@ -1,7 +1,7 @@
 """Which inputs does a buyer group take beside its fields? Buyers to add and remove, caps by name, pausing.
 
-Buyers and traffic sources have caps under the same names. Adding and removing are idempotent and commute, so concurrent
-callers need no coordination.
+Buyers, traffic sources and numbers have caps under the same names. Adding and removing are idempotent and commute, so
+concurrent callers need no coordination.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -21,6 +21,7 @@ METRICS_OF: Mapping[str, tuple[str, ...]] = {
     "buyer": METRICS,
     "buyer_group": METRICS,
     "traffic_source": ("connection", "offer_conversion"),
+    "number": ("attempt",),
 }
 """What the caps of each type of record limit; each metric has a field for each period, such as `attempt_daily_limit`."""
 

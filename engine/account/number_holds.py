@@ -39,7 +39,7 @@ def decide_ring_pool(draft: Draft, request: RingPoolRequest) -> None:
 def hold_number(draft: Draft, request: NumberHoldRequested) -> None:
     """Hold a number for a visitor, or extend the hold, and answer with it; where all are held, with the default number."""
     pool = _pool(draft, request)
-    visitor = _visitor(request.visitor_id)
+    visitor = visitor_mark(request.visitor_id)
     own = next((one for one in pool.numbers if one.visitor == visitor and one.free_at > draft.now), None)
     chosen = own or _longest_free(pool, draft.now)
     if chosen is None:
@@ -153,5 +153,6 @@ def _answer(draft: Draft, request: NumberHoldRequested, number_id: int | None, h
     draft.answer = Answer(status=DONE, record_type="ring_pool", record_id=request.ring_pool_id, extra=extra)
 
 
-def _visitor(visitor_id: str) -> str:
+def visitor_mark(visitor_id: str) -> str:
+    """Return the hash that stands for a visitor in a pool."""
     return blake2b(visitor_id.encode(), digest_size=VISITOR_BYTES).hexdigest()

@@ -88,7 +88,7 @@ def _references(body: Body) -> Iterator[Reference]:
         yield from (("buyer", buyer_id) for buyer_id in body.buyer_ids)
     if isinstance(body, Buyer):
         yield from (("buyer_fleet", fleet_id) for fleet_id in body.buyer_fleet_ids)
-    if isinstance(body, Agent | AgentMessage):
+    if isinstance(body, Agent | AgentMessage | Offer):
         yield from _agent_references(body)
     if isinstance(body, Offer | AgentMessage):
         yield from (("buyer_group", group_id) for group_id in body.buyer_group_ids)
@@ -114,11 +114,13 @@ def _reaction_references(body: Schedule) -> Iterator[Reference]:
             yield "schedule", reaction.schedule_id
 
 
-def _agent_references(body: Agent | AgentMessage) -> Iterator[Reference]:
-    call_center_ids = body.call_center_ids if isinstance(body, AgentMessage) else (body.call_center_id,)
+def _agent_references(body: Agent | AgentMessage | Offer) -> Iterator[Reference]:
+    call_center_ids = (body.call_center_id,) if isinstance(body, Agent) else body.call_center_ids
     yield from (("call_center", call_center_id) for call_center_id in call_center_ids if call_center_id is not None)
     if isinstance(body, AgentMessage) and body.agent_status_id is not None:
         yield "agent_status", body.agent_status_id
+    if isinstance(body, Offer):
+        yield from (("agent", agent_id) for agent_id in body.agent_ids)
 
 
 def _step_references(steps: Iterable[Step]) -> Iterator[Reference]:

@@ -1,9 +1,9 @@
-"""Which lead may use a limited resource now (a buyer's concurrency cap, a buyer group, a traffic source)?
+"""Which lead may use a limited resource now (a buyer's concurrency cap, a buyer group, a traffic source, a number)?
 
 Slots are granted most urgent first; only the contact releases one. A request waits in the queue of its resource until a
 slot is free: one is released, a limit is raised, a cap is reset, or a group or buyer is unpaused. A buyer's own limits
 count over every resource that names the buyer. Where a cap is used up, so that only its reset or a change of the record
-helps, the request is refused until then.
+helps, the request is refused until then. A call that is placed already is only counted.
 """
 
 from bisect import bisect_right
@@ -26,7 +26,7 @@ from schemas.account import Claim, Hold, QueuedClaim, Slots
 from schemas.commands import BUYER_LEGS_MAX
 from schemas.decisions import Answer
 from schemas.instant import HOUR, Instant
-from schemas.records import CAPPED_TYPES, Buyer, BuyerGroup, Record, TrafficSource, body_of
+from schemas.records import CAPPED_TYPES, Buyer, BuyerGroup, Number, Record, TrafficSource, body_of
 from schemas.requests import CallEarned, SlotAnswered, SlotReleased, SlotRequested
 from schemas.state import claim_key, slots_key
 from schemas.topics import CONTACTS_REQUESTS
@@ -43,10 +43,13 @@ QUEUE_FULL = "rate_limited"
 BUSY_NOW = "concurrency_cap"
 BUYER_CAP = "buyer_cap"
 TRAFFIC_SOURCE_CAP = "traffic_source_cap"
+NUMBER_CAP = "number_cap"
+USED_UP = frozenset({BUYER_CAP, TRAFFIC_SOURCE_CAP, NUMBER_CAP})
+"""Reasons for which nothing helps but a reset, or a change of the record."""
 
 
 class Choice(Struct, frozen=True):
-    """The group and the buyer of a call; both None where only the traffic source is limited.
+    """The group and the buyer of a call; both None where only the traffic source or the number is limited.
 
     `buyer_ids` are several buyers of the group to ring at once; then `buyer_id` is None.
     """
@@ -79,10 +82,13 @@ def request_slot(draft: Draft, request: SlotRequested) -> None:
     draft.answer = Answer(status=200)
     claim = draft.get(claim_key(request.company_id, request.request_id), Claim)
     if claim is not None:
-        if claim.granted_at is not None:
+        if claim.granted_at is not None and not request.is_placed:
             _send_answer(draft, claim, granted=True)
         return
     claim = _claim(draft, request)
+    if request.is_placed:
+        _count_placed(draft, request, claim)
+        return
     slots = _slots_for(draft, request)
     # Requests wait only while nothing is free, so this grant overtakes none of them.
     most = 1 if request.call_id is not None else BUYER_LEGS_MAX
@@ -100,6 +106,22 @@ def request_slot(draft: Draft, request: SlotRequested) -> None:
         draft.put(claim_key(claim.company_id, claim.request_id), claim)
         slots.wake_at = obstacle.until
         _enqueue(draft, slots, request)
+
+
+def _count_placed(draft: Draft, request: SlotRequested, claim: Claim) -> None:
+    """Count a call that is placed already, for its number and the agent who placed it; nobody waits for an answer."""
+    claim.agent_id = next(iter(request.agent_ids), None)
+    if claim.agent_id is not None and not agent_calls.is_free_to_call(draft, claim.company_id, claim.agent_id):
+        claim.agent_id = None
+    claim.granted_at, claim.holds = draft.now, tuple(_hold(draft, claim, name) for name in _placed_resources(request))
+    if claim.agent_id is not None:
+        agent_calls.reserve(draft, claim, claim.agent_id)
+    draft.put(claim_key(claim.company_id, claim.request_id), claim)
+
+
+def _placed_resources(request: SlotRequested) -> list[str]:
+    numbers = () if request.number_id is None else (_number_resource(request.number_id),)
+    return [*numbers, *(agent_calls.agent_resource(agent_id) for agent_id in request.agent_ids)]
 
 
 def release_slot(draft: Draft, request: SlotReleased) -> None:
@@ -258,25 +280,37 @@ def _claim(draft: Draft, request: SlotRequested) -> Claim:
         requested_at=draft.now,
         call_id=request.call_id,
         is_by_epc=request.route_by_type == "epc",
+        number_id=request.number_id,
     )
+
+
+def _limiting_number(request: SlotRequested) -> int | None:
+    """Return the number whose caps may hold the request back."""
+    return None if request.is_promised else request.number_id
 
 
 def _resource(request: SlotRequested) -> str:
     named: list[str] = []
+    number_id = _limiting_number(request)
     if request.agent_ids or request.call_center_ids:
         named.append(f"agents/{_joined(request.agent_ids)}/{_joined(request.call_center_ids)}")
     elif request.buyer_group_id is not None:
         named.append(f"buyer_group/{request.buyer_group_id}")
     elif request.buyer_group_ids:
         named.append(f"buyer_groups/{_joined(request.buyer_group_ids)}")
-    if request.buyer_group_id is None and (request.buyer_ids or (not named and request.traffic_source_id is None)):
+    is_of_nobody = not named and request.traffic_source_id is None and number_id is None
+    if request.buyer_group_id is None and (request.buyer_ids or is_of_nobody):
         named.append(f"buyers/{_joined(request.buyer_ids)}")
     if request.traffic_source_id is not None:
         named.append(f"from/{request.traffic_source_id}")
+    if number_id is not None:
+        named.append(f"by_number/{number_id}")
     if request.route_by_type != "tier":
         named.append(f"by/{request.route_by_type}")
     if request.excluded_buyer_ids:
         named.append(f"without/{_joined(request.excluded_buyer_ids)}")
+    if request.excluded_agent_ids:
+        named.append(f"without_agents/{_joined(request.excluded_agent_ids)}")
     name = "/".join(named)
     return name if len(name) <= RESOURCE_LENGTH_MAX else f"named/{blake2b(name.encode(), digest_size=16).hexdigest()}"
 
@@ -293,6 +327,10 @@ def _group_resource(group_id: int) -> str:
     return f"buyer_group/{group_id}"
 
 
+def _number_resource(number_id: int) -> str:
+    return f"number/{number_id}"
+
+
 def _slots_for(draft: Draft, request: SlotRequested) -> Slots:
     resource = _resource(request)
     known = draft.get(slots_key(request.company_id, resource), Slots)
@@ -306,6 +344,7 @@ def _slots_for(draft: Draft, request: SlotRequested) -> Slots:
     slots.call_center_ids = tuple(sorted(set(request.call_center_ids)))
     slots.traffic_source_id = request.traffic_source_id
     slots.excluded_buyer_ids, slots.route_by_type = request.excluded_buyer_ids, request.route_by_type
+    slots.number_id, slots.excluded_agent_ids = _limiting_number(request), request.excluded_agent_ids
     return slots
 
 
@@ -316,7 +355,7 @@ def _slots_of(draft: Draft, company_id: int, resource: str) -> Slots:
 def _put_slots(draft: Draft, slots: Slots) -> None:
     """Store the slots of a resource as a new version; drop the aging of requests that left the queue.
 
-    The queue of a set of excluded buyers is removed once it is empty: there may be as many sets as there are leads.
+    The queue of a set of excluded buyers or agents is removed once it is empty: there may be as many sets as leads.
     """
     if slots.aging:
         waiting = {place.request_id for place in slots.waiting}
@@ -324,7 +363,8 @@ def _put_slots(draft: Draft, slots: Slots) -> None:
     if not slots.waiting:
         slots.wake_at = None
     slots.version += 1
-    if slots.excluded_buyer_ids and not (slots.in_use or slots.waiting or slots.wants):
+    excludes = slots.excluded_buyer_ids or slots.excluded_agent_ids
+    if excludes and not (slots.in_use or slots.waiting or slots.wants):
         draft.remove(slots_key(slots.company_id, slots.resource))
     else:
         draft.put(slots_key(slots.company_id, slots.resource), slots)
@@ -334,8 +374,10 @@ def _group_ids(slots: Slots) -> tuple[int, ...]:
     return slots.buyer_group_ids if slots.buyer_group_id is None else (slots.buyer_group_id,)
 
 
-def _source_resource(slots: Slots) -> str | None:
-    return None if slots.traffic_source_id is None else f"traffic_source/{slots.traffic_source_id}"
+def _shared_resources(slots: Slots) -> list[str]:
+    """Return what limits each call of a queue, to any buyer or agent: the traffic source and the number."""
+    source = () if slots.traffic_source_id is None else (f"traffic_source/{slots.traffic_source_id}",)
+    return [*source, *(() if slots.number_id is None else (_number_resource(slots.number_id),))]
 
 
 def _capped(draft: Draft, company_id: int, resource: str) -> Capped | None:
@@ -395,20 +437,26 @@ def _record_obstacle(draft: Draft, company_id: int, resource: str, body: Capped)
     is_shut = body.concurrency_cap_limit == 0
     if is_shut or (isinstance(body, Buyer | BuyerGroup) and not _accepts_calls(draft, body)):
         return GONE
-    spacing = 0 if isinstance(body, TrafficSource) else body.spacing_seconds
+    spacing = body.spacing_seconds if isinstance(body, Buyer | BuyerGroup) else 0
     if body.concurrency_cap_limit is None and not body.caps and not spacing:
         return None
     slots = _slots_of(draft, company_id, resource)
     shut = caps.blocking_caps(slots.tallies, body, draft.now)
     if shut is not None and not shut.may_be_freed:
-        reason = TRAFFIC_SOURCE_CAP if resource.startswith("traffic_source/") else BUYER_CAP
-        return SlotObstacle(reason, shut.until)
+        return SlotObstacle(_cap_of(body), shut.until)
     if body.concurrency_cap_limit is not None and slots.in_use >= body.concurrency_cap_limit:
         return BUSY if shut is None else SlotObstacle(None, shut.until)
     next_at = next_call_at(spacing, slots.last_granted_at)
     if shut is None and next_at is not None and next_at > draft.now:
         return SlotObstacle(None, next_at)
     return None if shut is None else SlotObstacle(None, shut.until)
+
+
+def _cap_of(body: Capped) -> str:
+    """Return the reason where the caps of a record are used up."""
+    if isinstance(body, Number):
+        return NUMBER_CAP
+    return TRAFFIC_SOURCE_CAP if isinstance(body, TrafficSource) else BUYER_CAP
 
 
 def _accepts_calls(draft: Draft, body: Buyer | BuyerGroup) -> bool:
@@ -426,11 +474,16 @@ def _harder_obstacle(one: SlotObstacle | None, other: SlotObstacle | None) -> Sl
     return SlotObstacle(one.reason, None if one.until is None or other.until is None else max(one.until, other.until))
 
 
-def _source_obstacle(draft: Draft, slots: Slots) -> SlotObstacle | None:
-    resource = _source_resource(slots)
-    source = None if resource is None else _capped(draft, slots.company_id, resource)
-    found = None if resource is None or source is None else _record_obstacle(draft, slots.company_id, resource, source)
-    return SlotObstacle(TRAFFIC_SOURCE_CAP) if found == GONE else found
+def _shared_obstacle(draft: Draft, slots: Slots) -> SlotObstacle | None:
+    """Return what blocks each call of a queue, to any buyer or agent."""
+    hardest: SlotObstacle | None = None
+    for resource in _shared_resources(slots):
+        body = _capped(draft, slots.company_id, resource)
+        found = None if body is None else _record_obstacle(draft, slots.company_id, resource, body)
+        if body is not None and found == GONE:  # closed by a limit of 0
+            found = SlotObstacle(_cap_of(body))
+        hardest = _harder_obstacle(hardest, found)
+    return hardest
 
 
 def _choose(draft: Draft, slots: Slots, request_id: str, most: int = BUYER_LEGS_MAX) -> Choice | None:
@@ -438,13 +491,13 @@ def _choose(draft: Draft, slots: Slots, request_id: str, most: int = BUYER_LEGS_
 
     A group that is dialled simultaneously gives several buyers of its lowest tier, `most` of them.
     """
-    if _source_obstacle(draft, slots) is not None:
+    if _shared_obstacle(draft, slots) is not None:
         return None
     if agent_calls.is_for_agents(slots):
         agent_id = agent_calls.free_agent(draft, slots)
         return None if agent_id is None else Choice(agent_id=agent_id)
     if not _group_ids(slots) and not slots.buyer_ids:
-        return None if slots.traffic_source_id is None else Choice()
+        return Choice() if _shared_resources(slots) else None
     free = [way for way in _routes(draft, slots) if way.obstacle is None]
     buyers_of = _candidates(draft, slots, free)
     groups = {way.buyer_group_id: way.group for way in free if way.group is not None}
@@ -485,16 +538,16 @@ def _value(draft: Draft, slots: Slots, way: _Route) -> float:
 
 
 def _obstacle(draft: Draft, slots: Slots) -> SlotObstacle:
-    """Return why a queue gets no slot now: the route that opens first counts, and the traffic source for all."""
-    source = _source_obstacle(draft, slots)
-    if source is not None and source.reason is not None:
-        return source
+    """Return why a queue gets no slot now: the route that opens first counts, traffic source and number for all."""
+    shared = _shared_obstacle(draft, slots)
+    if shared is not None and shared.reason is not None:
+        return shared
     if agent_calls.is_for_agents(slots):
-        return source or BUSY
+        return shared or BUSY
     ways = list(_routes(draft, slots))
     waits = [way.obstacle or BUSY for way in ways if way.obstacle is None or way.obstacle.reason is None]
-    if waits or (source is not None and not ways):
-        resets = [found.until for found in (*waits, source) if found is not None and found.until is not None]
+    if waits or (shared is not None and not ways):
+        resets = [found.until for found in (*waits, shared) if found is not None and found.until is not None]
         return SlotObstacle(None, min(resets, default=None))
     used_up = [way.obstacle for way in ways if way.obstacle is not None and way.obstacle.reason == BUYER_CAP]
     if not used_up:
@@ -563,7 +616,7 @@ def _grant_waiting(draft: Draft, company_id: int, resources: Iterable[str]) -> N
 def _update_wait(draft: Draft, slots: Slots) -> None:
     """Update what a queue waits for; refuse all of it where the caps are used up."""
     obstacle = _obstacle(draft, slots) if slots.waiting else BUSY
-    if obstacle.reason in {BUYER_CAP, TRAFFIC_SOURCE_CAP}:
+    if obstacle.reason in USED_UP:
         _refuse_all(draft, slots, obstacle)
         return
     if slots.waiting and slots.wake_at != obstacle.until:
@@ -590,26 +643,31 @@ def _next_grant(draft: Draft, slots: Slots) -> list[tuple[QueuedClaim, str, Slot
 
 def _grant(draft: Draft, slots: Slots, claim: Claim, choice: Choice) -> None:
     names = [slots.resource, *(() if choice.buyer_group_id is None else (_group_resource(choice.buyer_group_id),))]
-    names += [name for name in (_source_resource(slots),) if name is not None]
+    names += _shared_resources(slots)
+    names += () if claim.number_id is None else (_number_resource(claim.number_id),)
     rung = choice.buyer_ids or (() if choice.buyer_id is None else (choice.buyer_id,))
     names += [_buyer_resource(buyer_id) for buyer_id in rung]
-    holds: list[Hold] = []
-    for name in dict.fromkeys(names):
-        counted = slots if name == slots.resource else _slots_of(draft, slots.company_id, name)
-        body = _capped(draft, slots.company_id, name)
-        counted.in_use += 1
-        if isinstance(body, Buyer | BuyerGroup) and body.spacing_seconds:
-            counted.last_granted_at = draft.now
-        caps.roll_periods(counted, body, draft.now)
-        holds.append(Hold(name, caps.reserve(counted, is_connected=bool(rung))))
-        _put_slots(draft, counted)
-    claim.granted_at, claim.holds = draft.now, tuple(holds)
+    holds = tuple(_hold(draft, claim, name, slots, is_connected=bool(rung)) for name in dict.fromkeys(names))
+    claim.granted_at, claim.holds = draft.now, holds
     claim.buyer_group_id, claim.buyer_id, claim.buyer_ids = choice.buyer_group_id, choice.buyer_id, choice.buyer_ids
     claim.agent_id = choice.agent_id
     if choice.agent_id is not None:
         agent_calls.reserve(draft, claim, choice.agent_id)
     draft.put(claim_key(claim.company_id, claim.request_id), claim)
     _send_answer(draft, claim, granted=True)
+
+
+def _hold(draft: Draft, claim: Claim, name: str, queue: Slots | None = None, *, is_connected: bool = False) -> Hold:
+    """Count one more slot of a resource, which may be that of the queue itself; return what the claim holds of it."""
+    counted = queue if queue is not None and name == queue.resource else _slots_of(draft, claim.company_id, name)
+    body = _capped(draft, claim.company_id, name)
+    counted.in_use += 1
+    if isinstance(body, Buyer | BuyerGroup) and body.spacing_seconds:
+        counted.last_granted_at = draft.now
+    caps.roll_periods(counted, body, draft.now)
+    held = Hold(name, caps.reserve(counted, is_connected=is_connected))
+    _put_slots(draft, counted)
+    return held
 
 
 def _holds_before_caps(claim: Claim) -> list[Hold]:
@@ -646,8 +704,7 @@ def _waited_resources(draft: Draft, slots: Slots) -> Iterator[str]:
         if isinstance(group, BuyerGroup):
             found |= {_buyer_resource(buyer_id) for buyer_id in _wanted(slots, group.buyer_ids)}
     found |= agent_calls.waited_agents(slots)
-    source = _source_resource(slots)
-    yield from (found | ({source} if source is not None else set())) - {slots.resource}
+    yield from (found | {*_shared_resources(slots)}) - {slots.resource}
 
 
 def _refuse_all(draft: Draft, slots: Slots, obstacle: SlotObstacle) -> None:
@@ -678,5 +735,6 @@ def _send_answer(draft: Draft, claim: Claim, *, granted: bool, obstacle: SlotObs
         call_id=claim.call_id,
         buyer_ids=claim.buyer_ids,
         agent_id=claim.agent_id,
+        number_id=claim.number_id,
     )
     draft.send(CONTACTS_REQUESTS.name, claim.contact_key, answer)

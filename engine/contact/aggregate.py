@@ -322,7 +322,7 @@ def _wake_lead(person: Person, lead: Lead) -> None:
             return
         step = cadence_for(person, lead).step(lead.step or "")
         if isinstance(step, CallStep):
-            slots.send_request(person, lead, buyers.choice_for(person, lead, step.connect))
+            slots.send_request(person, lead, buyers.choice_for(person, lead, step))
             return
     if lead.disposition_due_at is not None and lead.disposition_due_at <= now and not _has_expired(lead, now):
         dispositions.time_out(person, lead)

@@ -70,7 +70,7 @@ EVENTS: Mapping[str, str] = {
     "record_created": "an account record was made; `details` names its type and id",
     "record_changed": "an account record was changed; `details.fields` names what",
     "record_deleted": "an account record was deleted",
-    "cap_reached": "a cap of a buyer, group or traffic source was used up; `details` names it, and when it is reset",
+    "cap_reached": "a cap of a buyer, group, traffic source or number was used up; `details` names it, and when it is reset",
     "unblock_job_finished": "an unblock contact job has lifted its blocks; `details` says how many, and how many failed",
 }
 """Event -> when it happens."""

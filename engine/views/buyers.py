@@ -11,14 +11,14 @@ from typing import Any
 
 from msgspec import Struct
 
-from engine.account.caps import CapBlock, Tallies, blocking_caps
+from engine.account.caps import CapBlock, Capped, Tallies, blocking_caps
 from engine.account.pausing import pauses_end_at
 from engine.account.spacing import next_call_at
 from engine.calendar.business import opens_for_business
 from engine.contact.schedule.filters import all_hold, lookup_of_lead
 from engine.rules import Rules
 from schemas.instant import Instant, to_rfc3339
-from schemas.records import Buyer, BuyerGroup, Offer, Schedule, TrafficSource
+from schemas.records import Buyer, BuyerGroup, Number, Offer, Schedule, TrafficSource
 
 Row = Mapping[str, Any]
 Held = Mapping[str, tuple[int, int]]
@@ -37,15 +37,23 @@ def ways(row: Row, rules: Rules) -> list[Way]:
     return sorted(dict.fromkeys(_ways(row, rules)), key=partial(_place, rules))
 
 
-def resources(row: Row, found: Iterable[Way]) -> list[str]:
-    """Return what has slots along these ways: groups, buyers, and the traffic source of the lead."""
+def resources(row: Row, found: Iterable[Way], rules: Rules) -> list[str]:
+    """Return what has slots along these ways: groups, buyers, and the traffic source and the number of the lead."""
     named = (name for group, buyer in found for name in (f"buyer_group/{group}" if group else None, f"buyer/{buyer}"))
-    return list(dict.fromkeys(name for name in (*named, _source(row)) if name is not None))
+    return list(dict.fromkeys(name for name in (*named, *_shared(row, rules)) if name is not None))
 
 
-def _source(row: Row) -> str | None:
-    source_id = row.get("traffic_source_id")
-    return None if source_id is None else f"traffic_source/{source_id}"
+def _shared(row: Row, rules: Rules) -> dict[str, Capped | None]:
+    """Return what limits every call of a lead: its traffic source, and the number that it is called from."""
+    shared: dict[str, Capped | None] = {}
+    company_id, source_id = row["company_id"], row.get("traffic_source_id")
+    if source_id is not None:
+        is_own = rules.owns(company_id, "traffic_source", source_id)
+        shared[f"traffic_source/{source_id}"] = rules.body(TrafficSource, "traffic_source", source_id) if is_own else None
+    number = rules.number(company_id, row.get("svc_number"))
+    if number is not None:
+        shared[f"number/{number.id}"] = rules.body(Number, "number", number.id)
+    return shared
 
 
 class Capacity(Struct, frozen=True):
@@ -71,7 +79,7 @@ class Capacity(Struct, frozen=True):
         found = (next_call_at(body.spacing_seconds, self.granted.get(resource)) for resource, body in bodies)
         return max((at for at in found if at is not None and at > self.now), default=None)
 
-    def blocking_caps(self, body: Buyer | BuyerGroup | TrafficSource, resource: str) -> CapBlock | None:
+    def blocking_caps(self, body: Capped, resource: str) -> CapBlock | None:
         """Return the caps of a record that let no call through now, if any."""
         return blocking_caps(self.tallies.get(resource, {}), body, self.now)
 
@@ -171,11 +179,8 @@ def _is_stopped(row: Row) -> bool:
 
 def _in_use(row: Row, capacity: Capacity, along: Mapping[str, Buyer | BuyerGroup | None]) -> tuple[bool, list[CapBlock]]:
     """Return whether calls under way may be in the way, whose end nobody knows, and the caps that are used up."""
-    capped: dict[str, Buyer | BuyerGroup | TrafficSource | None] = {**along}
-    source_id = row.get("traffic_source_id")
-    if source_id is not None and capacity.rules.owns(row["company_id"], "traffic_source", source_id):
-        capped[_source(row) or ""] = capacity.rules.body(TrafficSource, "traffic_source", source_id)
-    bodies = [(resource, body) for resource, body in capped.items() if body is not None]
+    limiting: dict[str, Capped | None] = {**along, **_shared(row, capacity.rules)}
+    bodies = [(resource, body) for resource, body in limiting.items() if body is not None]
     hit = [found for resource, body in bodies if (found := capacity.blocking_caps(body, resource)) is not None]
     is_full = any(capacity.is_full(body.concurrency_cap_limit, resource) for resource, body in bodies)
     return is_full or any(found.may_be_freed for found in hit), hit

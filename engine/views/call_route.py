@@ -12,7 +12,7 @@ REQUESTED = "call.route_requested"
 ROUTED = "call.routed"
 
 FIELDS = (
-    *("buyer_id", "buyer_group_id", "buyer_number", "buyer_timeout_seconds", "buyer_dtmf_tones"),
+    *("buyer_id", "buyer_group_id", "buyer_number", "buyer_timeout_seconds", "buyer_dtmf_tones", "agent_id"),
     *("reason", "message"),
 )
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from engine.account.caps import Capped
 from engine.account.groups import CAPS_OF
 from engine.views.caps import EARNED_COLUMNS, Used, earned_columns, is_maxed_out
 from engine.views.cells import cell, spelled_out
@@ -17,13 +18,11 @@ from schemas.instant import to_rfc3339
 from schemas.records import (
     RECORD_BODIES,
     Body,
-    Buyer,
     BuyerFleet,
     BuyerGroup,
     Company,
     Offer,
     ProviderConfiguration,
-    TrafficSource,
     UnblockContactJob,
     User,
 )
@@ -77,7 +76,7 @@ TYPE_NAMES: dict[str, str] = {
 PROJECTED_COLUMNS: dict[str, dict[str, Any]] = {
     "agent": {"agent_status_id": None, "agent_status_key": None, "agent_widget_id": None, "status_changed_at": None},
     "agent_message": {"agent_widget_count": 0},
-    "ring_pool": {"held_count": 0, "overflow_count": 0, "last_overflow_at": None},
+    "ring_pool": {"held_count": 0, "overflow_count": 0, "last_overflow_at": None, "holds": []},
     "subscription": {
         "waiting_count": 0,
         "failed_count": 0,
@@ -190,7 +189,7 @@ def _derived(  # noqa: PLR0917 - what is known of a row
         shown["secret_names"] = sorted(body.sealed_secrets)
     if isinstance(body, Offer | BuyerGroup):
         shown["buyers_count"] = len(body.buyer_ids)
-    if isinstance(body, Buyer | BuyerGroup | TrafficSource):
+    if isinstance(body, Capped):
         shown["concurrency_cap_used"] = slots_held
         shown["maxed_out"] = is_maxed_out(body, used, slots_held)
         shown |= earned_columns(earned) if record_type in EARNING_TYPES else {}

@@ -154,6 +154,11 @@ REASON_TEXTS: dict[str, ReasonText] = {
         "The caps of the traffic source of this lead are used up until they are reset",
         "The caps of the traffic source of this lead were used up until they were reset",
     ),
+    "number_cap": ReasonText(
+        "the caps of the number are used up",
+        "The caps of the number that this lead is called from are used up until they are reset",
+        "The caps of the number that was to call this lead were used up until they were reset",
+    ),
     "commands_open": ReasonText(
         "as many commands are on their way as may be",
         "As many commands are on their way as may be; it goes when one of them ends",

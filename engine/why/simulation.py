@@ -8,6 +8,7 @@ from typing import TypeVar
 import msgspec
 from msgspec import Struct
 
+from engine.account.caps import Capped
 from engine.contact.facts.person import wake_at
 from engine.contact.schedule.cadence import cadence_for, cadence_of
 from engine.contact.timing.earliest import Earliest, first_allowed
@@ -22,7 +23,7 @@ from schemas.commands import COMMAND_KINDS, Command, PlaceCall, PostWebhook
 from schemas.contact import LIVE_STATUSES, Flight, Head, Lead
 from schemas.decisions import Decision, Fact
 from schemas.instant import Instant
-from schemas.records import Body, Buyer, BuyerGroup, Offer, TrafficSource
+from schemas.records import Body, Offer
 from schemas.requests import OutcomeRecorded
 from schemas.schedule import CallStep, Step
 from schemas.state import head_key, lead_key
@@ -51,7 +52,7 @@ class UncappedRules(Rules):
     def body(self, kind: type[B], record_type: str, record_id: int | None) -> B | None:
         """Return the newest body of a live record, without its limit on calls at a time and its caps."""
         found = super().body(kind, record_type, record_id)
-        if not isinstance(found, Buyer | BuyerGroup | TrafficSource):
+        if not isinstance(found, Capped):
             return found
         if found.concurrency_cap_limit is not None or found.caps:
             return msgspec.structs.replace(found, concurrency_cap_limit=None, caps={})

@@ -74,6 +74,9 @@ FILTERS: tuple[list[str], ...] = ([], [], ["first_name:Ada"], ["first_name:Bob"]
 CAPS = {"attempt_hourly_limit": 1, "connection_daily_limit": 1, "attempt_total_limit": 2}
 """Of a buyer group: a run asks for two slots or so, and some must meet each of them."""
 
+NUMBER_CAPS = {"attempt_hourly_limit": 2}
+"""Of the number of every other company: its calls take a slot for that alone."""
+
 ROUTED_WITHIN = 0.5
 """Seconds of wall time between the reports of a call that is routed: most slots are granted before its end is reported."""
 
@@ -112,7 +115,8 @@ class Traffic:
             await self._records(company_id, "offer", self._offers(company_id))
             await self._records(company_id, "buyer", [self._buyer(n) for n in range(3)])
             await self._records(company_id, "outgoing_webhook", [{"name": "w", "url": "https://example.com/h"}])
-            await self._records(company_id, "number", [{"number": "+13055550199"}])
+            caps = NUMBER_CAPS if company_id % 2 == 0 else {}
+            await self._records(company_id, "number", [{"number": "+13055550199", **caps}])
             group = {"name": "g", "buyer_ids": self._ids(company_id, "buyer")[:2], "concurrency_cap_limit": 1, **CAPS}
             await self._records(company_id, "buyer_group", [group])
             await self._name_buyers(company_id)
@@ -125,6 +129,8 @@ class Traffic:
         """Let everything that waits for somebody go on."""
         await self.rules.refresh()
         for company_id in self._companies:
+            for record_id in self._ids(company_id, "number") if company_id % 2 == 0 else ():
+                await self._change(company_id, "number", "update", record_id, dict.fromkeys(NUMBER_CAPS))
             for record_type in ("schedule", "offer", "buyer", "buyer_group", "company"):
                 for record_id in self._ids(company_id, record_type):
                     caps: dict[str, Any] = {}

@@ -4,6 +4,7 @@ from collections.abc import Collection
 from contextlib import suppress
 from functools import partial
 
+from adapters.http.agents.own_agent import own_agent_id
 from adapters.http.agents.silence import OFFLINE_AFTER_SECONDS
 from adapters.http.exchange.answers import (
     PAGING_PARAMETERS,
@@ -156,7 +157,7 @@ async def _agent_of(exchange: Exchange, parameters: Parameters) -> int:
     """Return the agent that a request is about: the given one, else that of the key's person."""
     agent_id = parameters.id(FIELD)
     if agent_id is None and is_blank(exchange.fields.get(FIELD)):
-        agent_id = _own_agent_id(exchange)
+        agent_id = own_agent_id(exchange)
         if agent_id is None:
             parameters.refuse(FIELD, "must be given: no agent has the user_email of the key")
     elif agent_id is not None and not await is_known(exchange, "agent", agent_id):
@@ -177,17 +178,7 @@ def check_is_own(exchange: Exchange, agent_id: int) -> None:
 def is_own(exchange: Exchange, agent_id: int) -> bool:
     """Return whether the key may act for an agent: its person is the agent, or may change agents."""
     access = exchange.key
-    return access.is_superuser or agent_id == _own_agent_id(exchange) or access.has_scope("agent:update")
-
-
-def _own_agent_id(exchange: Exchange) -> int | None:
-    """Return the agent of the key's person."""
-    email, rules = exchange.key.user_email, exchange.services.source.rules
-    for record in () if email is None else rules.records("agent", exchange.company_id):
-        agent = rules.body(Agent, "agent", record.id)
-        if agent is not None and agent.user_email == email:
-            return record.id
-    return None
+    return access.is_superuser or agent_id == own_agent_id(exchange) or access.has_scope("agent:update")
 
 
 _SHARED = ("page", "per_page", "cursor", "created_at_from", "created_at_to", "fulltext", "time_zone", "columns", "root")

@@ -50,6 +50,7 @@ RECEIVE_PARAMETERS: Mapping[str, str] = {
     "detail": "anything else, up to 500 characters",
     "route": "false: the gateway chooses the buyer itself; default: a ringing or connected call without buyer_id is routed",
     "unanswered_buyer_id": "buyer of the route who did not answer: the call is routed to another one",
+    "unanswered_agent_id": "the same, of an agent",
 }
 
 ROUTE_WAIT_SECONDS = 5.0
@@ -68,6 +69,7 @@ ROUTE: dict[str, Any] = {
         "buyer_number": nullable("string"),
         "buyer_timeout_seconds": nullable("integer"),
         "buyer_dtmf_tones": nullable("string"),
+        "agent_id": nullable("integer"),
         "reason": nullable("string"),
         "until": {"type": ["string", "null"], "format": "date-time"},
         "message": nullable("string"),
@@ -150,7 +152,7 @@ async def _told(exchange: Exchange, parameters: Parameters) -> dict[str, Any]:
         "recording_url": parameters.read("recording_url", partial(parse_text, most=2_000)),
         "provider": parameters.text("provider"),
         "provider_ref": parameters.text("provider_sid"),
-        "agent_id": parameters.id("agent_id"),
+        **{name: parameters.id(name) for name in ("agent_id", "unanswered_agent_id")},
         **{f"{name}_id": record_id for name, record_id in used.items()},
         "transcription_status": parameters.choice("transcription_status", TRANSCRIPTION_STATUSES),
         "detail": parameters.read("detail", partial(parse_text, most=DETAIL_LENGTH_MAX)),
@@ -177,6 +179,7 @@ OPERATIONS: tuple[Operation, ...] = (
             "transcription_status": choice(TRANSCRIPTION_STATUSES),
             "agent_id": ID,
             "unanswered_buyer_id": ID,
+            "unanswered_agent_id": ID,
             "route": BOOLEAN,
             "cost": MONEY,
             "call_ref": text(REFERENCE_LENGTH_MAX, least=1),

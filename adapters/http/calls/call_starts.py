@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
+from adapters.http.agents.own_agent import own_agent_id
 from adapters.http.calls.call_lists import LIST_TYPES, SERIALIZER, SERIALIZERS
 from adapters.http.calls.calls import CALL_ANSWER, render
 from adapters.http.exchange.answers import PAGING_PARAMETERS, read_columns_of_serializer
@@ -100,6 +101,7 @@ async def _start(
         force=force,
         override_reason=reason,
         override_key_id=None if reason is None else exchange.key.key_id,
+        agent_id=own_agent_id(exchange),
         **_whom(exchange, row, called),
     )
     return await submit_change(exchange, message, partial(render, columns=columns))

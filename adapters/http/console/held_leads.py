@@ -11,7 +11,7 @@ from engine.why.reason_texts import REASON_TEXTS
 HELD_BY: Mapping[str, tuple[str, ...]] = {
     "pauses": ("company_paused", "offer_paused", "schedule_paused"),
     "buyers": ("no_buyer_available", "buyer_cap", "concurrency_cap", "traffic_source_cap", "callback_owner_unavailable"),
-    "numbers": ("no_number_available",),
+    "numbers": ("no_number_available", "number_cap"),
     "provider": ("provider_backoff", "commands_open", "rate_limited"),
     "checks": ("veto_asked", "veto_unanswered", "veto_denied", "suppression_lookup_failed", "rnd_pending", "optout_review"),
     "hours": ("preferred_window", "company_holiday", "window_never_open"),

@@ -53,7 +53,7 @@ LIST_FIELDS = frozenset(
         "ids", "columns", "states", "scopes", "ip_allow_list", "buyer_ids", "add_buyer_ids", "remove_buyer_ids",
         "add_user_buyer_ids",
         "remove_user_buyer_ids", "buyer_group_ids", "buyer_fleet_ids", "filters", "fire_outgoing_webhook_ids",
-        "users_emails", "call_center_ids", "events", "number_ids", "origins",
+        "users_emails", "agent_ids", "call_center_ids", "events", "number_ids", "origins",
         "team_users_emails", "team_offer_ids", "suppression_list_ids", "schedule_ids",
     }
 )  # fmt: skip

@@ -92,7 +92,7 @@ async def buyer_is_available(exchange: Exchange) -> Reply:
     row = require_row(await exchange.reads.lead(exchange.company_id, exchange.path_id("lead")), "lead")
     rules = exchange.services.source.rules
     found = ways(row, rules)
-    reads, names = exchange.services.reads, resources(row, found)
+    reads, names = exchange.services.reads, resources(row, found, rules)
     held = await reads.slots(exchange.company_id, names)
     tallies = await reads.tallies(exchange.company_id, names)
     granted = await reads.last_grants(exchange.company_id, names)

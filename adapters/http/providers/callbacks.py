@@ -190,7 +190,7 @@ async def _decided(exchange: Exchange, company_id: int, request_id: str) -> Inbo
         action=found["action"],
         **{
             name: found[name]
-            for name in ("buyer_id", "buyer_number", "buyer_timeout_seconds", "buyer_dtmf_tones", "message")
+            for name in ("buyer_id", "buyer_number", "buyer_timeout_seconds", "buyer_dtmf_tones", "message", "agent_id")
         },
     )
 

@@ -1,9 +1,9 @@
 """Which columns of account records follow from what happened beside them? Each is read for all rows of one answer at once.
 
-Buyers, groups and traffic sources show what is used of their caps: the account counts it, the projection has its counters.
+Records with caps show what is used of them: the account counts it, the projection has its counters.
 A group without caps has no counters: what it would have used is a query on the rollups of reports, one for each period.
 Lists of groups can be sorted by usage. Fleets show their buyers, jobs how far they are, agents their status, messages how
-many have read them, and ring pools how many numbers are held.
+many have read them, and ring pools which numbers are held, and for whom.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -97,7 +97,7 @@ class Counted:
         if record_type == FLEET_TYPE and rows and (columns is None or not MEMBER_COLUMNS.isdisjoint(columns)):
             self.members = await exchange.services.reads.fleet_members(exchange.company_id, [row["id"] for row in rows])
         if record_type in PROJECTED_COLUMNS and rows:
-            self.projected = await _projected(exchange, record_type, [row["id"] for row in rows])
+            self.projected = await _projected(exchange, record_type, [row["id"] for row in rows], columns)
         if record_type not in CAPPED_TYPES or not rows:
             return
         if record_type in BY_TYPE and (columns is None or not set(EARNED_COLUMNS).isdisjoint(columns)):
@@ -130,13 +130,15 @@ class Counted:
         }
 
 
-async def _projected(exchange: Exchange, record_type: str, ids: Sequence[int]) -> Mapping[int, Mapping[str, Any]]:
+async def _projected(
+    exchange: Exchange, record_type: str, ids: Sequence[int], columns: Sequence[str] | None
+) -> Mapping[int, Mapping[str, Any]]:
     """Return what happened beside records, by id: `PROJECTED_COLUMNS` of those to which anything did."""
     if record_type == "subscription":
         found = await exchange.services.subscriptions.standings(exchange.company_id, ids)
         return {number: {name: cell(value) for name, value in row.items()} for number, row in found.items()}
     if record_type == "ring_pool":
-        return await ring_pool_columns(exchange.services.reads, exchange.company_id, ids, exchange.now)
+        return await ring_pool_columns(exchange, ids, columns)
     read = {"agent": agent_columns, "agent_message": message_columns}[record_type]
     return await read(exchange.services.reads, exchange.company_id, ids)
 

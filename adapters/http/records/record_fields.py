@@ -47,6 +47,7 @@ GIVEN_BY_US: Mapping[str, frozenset[str]] = {
     "buyer": CAP_FIELDS,
     "buyer_group": frozenset({*CAP_FIELDS, "paused_at", "unpaused_at", "paused_by_user_id"}),
     "traffic_source": CAP_FIELDS,
+    "number": CAP_FIELDS,
     "unblock_contact_job": frozenset({"user_id", "contact_partitions"}),
     "agent_message": frozenset({"user_id"}),
 }
@@ -65,7 +66,7 @@ _LISTS = frozenset(
     {
         "buyer_ids", "buyer_group_ids", "add_buyer_ids", "remove_buyer_ids", "add_user_buyer_ids", "remove_user_buyer_ids",
         "buyer_fleet_ids", "filters", "scopes", "ip_allow_list", "users_emails",
-        "call_center_ids", "events", "number_ids", "origins",
+        "agent_ids", "call_center_ids", "events", "number_ids", "origins",
         "team_users_emails", "team_offer_ids", "suppression_list_ids", "schedule_ids",
     }
 )  # fmt: skip

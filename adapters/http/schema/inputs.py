@@ -104,7 +104,11 @@ INPUTS: Mapping[str, Schema] = {
         **decimal(-MONEY_MAX, MONEY_MAX),
     },
     "MoneyInput": {"description": "an amount of money, as a number or as text", **decimal(0, MONEY_MAX)},
-    "CapInput": {"description": "a cap, as a number or as text", **decimal(0, CAP_MAX)},
+    "CapInput": {
+        "description": "a cap, as a number or as text. Calls under way may pass one on conversions or revenue; promised "
+        "calls and calls by hand one of a number",
+        **decimal(0, CAP_MAX),
+    },
     "ReferenceInput": {
         "description": "an internal id or a uuid",
         "anyOf": [*whole(1, INTEGER_MAX)["anyOf"], {"type": "string", "format": "uuid"}],
@@ -338,7 +342,7 @@ _RECORD_INPUTS: Mapping[str, Schema] = {
     **dict.fromkeys(("offer_id", "action_group_id", "call_center_id", "agent_status_id", "default_number_id"), _or_null(ID)),
     "hold_seconds": whole(*HOLD_SECONDS),
     "grace_seconds": whole(0, GRACE_SECONDS_MAX),
-    **dict.fromkeys(("buyer_ids", "buyer_group_ids", "call_center_ids", "number_ids"), IDS),
+    **dict.fromkeys(("buyer_ids", "buyer_group_ids", "agent_ids", "call_center_ids", "number_ids"), IDS),
     "provider": {"type": "string", "pattern": _SETTING_NAME, "examples": ["twilio"]},
     "settings": _or_null(
         {

@@ -47,13 +47,6 @@ _NOW: Mapping[str, str] = {
     "total": "since total_caps_reset_at",
 }
 
-_STOPS: Mapping[str, str] = {
-    "attempt": "never passed",
-    "connection": "never passed",
-    **dict.fromkeys(("buyer_conversion", "offer_conversion", "earned_revenue", "revenue"), "calls under way may pass it"),
-}
-
-
 _EARNED: Mapping[str, str] = {
     "epc": f"revenue by connected call of the last {EPC_DAYS} days (in UTC, today included), however it was routed; null: "
     f"there was none. Routing by EPC counts only calls routed by it, and not before there are {EPC_CALLS_MIN}",
@@ -68,7 +61,7 @@ def _caps(record_type: str) -> Mapping[str, str]:
         for metric in METRICS_OF[record_type]
         for period in PERIODS
         for what, sentence in (
-            ("limit", f"cap of {_METRICS[metric].partition(',')[0]} {_PERIODS[period]}, {_STOPS[metric]}; null: none"),
+            ("limit", f"cap of {_METRICS[metric].partition(',')[0]} {_PERIODS[period]}; null: none"),
             ("used", f"{_METRICS[metric]} {_NOW[period]}"),
         )
     }
@@ -110,7 +103,9 @@ _OF_TYPE: Mapping[str, Mapping[str, str]] = {
         "buyer_ids": "buyers that take those calls where none of the groups does",
         "route_by_type": "which buyer of one tier gets a call: tier: by weight; revenue: the highest bid_price; epc: the "
         "highest revenue by connected call of seven days",
-        "no_buyer_action": "what a gateway does with an inbound call that no buyer takes",
+        "agent_ids": "agents that take those calls, in the place of buyers",
+        "call_center_ids": "call centers whose agents take those calls",
+        "no_buyer_action": "what a gateway does with an inbound call that nobody takes",
         "no_buyer_message": "what it says to the person then; null: its own words",
         "rotate_lead_token": "true: give a new lead token; the old one is unknown from then on",
     },
@@ -201,6 +196,8 @@ _OF_TYPE: Mapping[str, Mapping[str, str]] = {
         **_caps("traffic_source"),
     },
     "number": {
+        "time_zone": "zone of the days and months of its caps",
+        **_caps("number"),
         "number": "telephone number of the company",
         "offer_id": "offer whose leads it calls and texts, and that calls to it are for; null: of offers without numbers",
         "voice": "true: leads are called from it",
@@ -306,6 +303,7 @@ _OF_TYPE: Mapping[str, Mapping[str, str]] = {
         "grace_seconds": "how long after that it goes to no other visitor, and a call is attributed still",
         "default_number_id": "number that is shown where all others are held; null: none is",
         "held_count": "numbers that go to no other visitor now",
+        "holds": "these numbers, and for whom they are held; null without the scope impression:read",
         "overflow_count": "impressions that found all numbers held",
         "last_overflow_at": "when the latest of them came",
     },

@@ -276,6 +276,18 @@ _BASE_TYPES: Mapping[str, Schema] = {
     "disabled_reason": nullable("string"),
     **{name: {"type": "boolean"} for name in ("has_password", "has_second_factor", "has_sign_in_client_secret")},
     "secret_names": {"type": "array", "items": {"type": "string"}},
+    "holds": {
+        "type": "array",
+        "items": {
+            "type": "object",
+            "properties": {
+                "number_id": ID_SHOWN,
+                "visitor_id": nullable("string"),
+                "impression_uuid": nullable("string"),
+                "held_until": MOMENT_SHOWN,
+            },
+        },
+    },
 }
 
 

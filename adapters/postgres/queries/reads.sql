@@ -431,6 +431,21 @@ SELECT ring_pool_id, overflow_count, last_overflow_at,
 FROM {read}.ring_pools
 WHERE company_id = $1 AND ring_pool_id = ANY ($2::bigint[])
 
+-- ring_pool_holds --
+-- The numbers that are held now, and the newest impression that showed each: every one that asks for a number extends its hold.
+SELECT pool.ring_pool_id, held.number_id, held.visitor, shown.visitor_id, shown.uuid AS impression_uuid, shown.held_until
+FROM {read}.ring_pools AS pool
+CROSS JOIN LATERAL (
+    SELECT (one ->> 0)::bigint AS number_id, one ->> 1 AS visitor
+    FROM jsonb_array_elements(pool.numbers) AS one WHERE (one ->> 2)::bigint > $3
+) AS held
+LEFT JOIN LATERAL (
+    SELECT i.visitor_id, i.uuid, i.held_until FROM {read}.impressions AS i
+    WHERE i.company_id = $1 AND i.number_id = held.number_id ORDER BY i.created_at DESC, i.id DESC LIMIT 1
+) AS shown ON true
+WHERE pool.company_id = $1 AND pool.ring_pool_id = ANY ($2::bigint[])
+ORDER BY pool.ring_pool_id, held.number_id
+
 -- unblock_progress --
 -- Each partition of contacts adds a row when it adopts a job; the projector has a position in every partition.
 SELECT job_id,

@@ -233,22 +233,22 @@ def _message(event: AriEvent, thing: InboundThing, recording_url: str) -> Inboun
 
 
 def _inbound_leg(event: AriEvent, leg: InboundThing) -> InboundCallReport | None:
-    """Return what an event says about the leg of a buyer, where that matters to the call of the person."""
-    if leg.buyer is None or event.channel is None:
+    """Return what an event says about the leg of a buyer or agent, where that matters to the call of the person."""
+    taker = leg.taker
+    if taker is None or event.channel is None:
         return None
     about: dict[str, Any] = {"call_ref": leg.call_ref, "from_number": leg.person, "to_number": leg.number}
-    buyer = leg.buyer or None
     if event.type == "StasisStart":
-        report = {"buyer_id": buyer, "buyer_answered_at": int(event.stamp) if event.stamp else None}
-        report = {name: value for name, value in report.items() if value is not None}
+        at = {"buyer_answered_at": int(event.stamp)} if event.stamp and "agent_id" not in taker else {}
+        report = {**taker, **at}
         return InboundCallReport(**about, event_id=f"{leg.call_ref}.connected", state="connected", report=report)
     if event.type == "ChannelDestroyed" and event.channel.state != UP and event.cause != GIVEN_UP:
         return InboundCallReport(
             **about,
-            event_id=f"{leg.call_ref}.unanswered.{leg.buyer}",
+            event_id=f"{leg.call_ref}.unanswered.{leg.what[1:]}",
             state="ringing",
             asks=True,
             asks_again=False,
-            report={"unanswered_buyer_id": buyer},
+            report={f"unanswered_{name}": record_id for name, record_id in taker.items()},
         )
     return None

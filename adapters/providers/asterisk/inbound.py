@@ -38,8 +38,8 @@ class PersonCalls(Struct, frozen=True):
             await self.ari.act("DELETE", "channels", report.call_ref, reason_code=REJECTED)
 
     async def _connect(self, report: InboundCallReport, route: InboundRoute, target: str) -> bool:
-        """Ring a buyer while the person hears ringing; False where the buyer cannot be rung."""
-        leg = _thing(report, f"b{route.buyer_id or NO_RECORD}")
+        """Ring a buyer or agent while the person hears ringing; False where that cannot be rung."""
+        leg = _thing(report, f"b{route.buyer_id or NO_RECORD}" if route.agent_id is None else f"a{route.agent_id}")
         seconds = route.buyer_timeout_seconds or UNANSWERED_BUYER_SECONDS
         try:
             about = self.settings.originated(target, caller_id=report.from_number, seconds=seconds, as_whom=BUYER)

@@ -5,13 +5,14 @@
 | `lc.<command>` | the lead's leg of an order; the announcement and the recording of its talk have the same name |
 | `lct.<command>` | its bridge: Asterisk reports nothing of a bridge with the name of a channel |
 | `lc.<command>.b<buyer>` | the leg of a buyer, 0 where it has no record; the sound that it hears first has the same name |
-| `lci.<person>.<number>.<what>.<call>` | made for the call of a person: `b<buyer>` a leg, `sorry` and `voicemail` sounds |
+| `lci.<person>.<number>.<what>.<call>` | of a person's call: `b<buyer>`, `a<agent>` a leg, `sorry`, `voicemail` a sound |
 | `lcm.<sealed>` | the recording of a person's message, which stays as a file: number and call are sealed in its name |
 
 Asterisk refuses a second channel of a name that is in use (409). The call of a person has the name that Asterisk gave it.
 """
 
 import re
+from collections.abc import Mapping
 
 from msgspec import Struct
 
@@ -29,7 +30,7 @@ MESSAGE_NAME_LENGTH_MAX = 200
 COMMAND = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 _ORDER = re.compile(r"lc\.([A-Za-z0-9_-]{1,64})(?:\.b([0-9]{1,18}))?")
-_INBOUND = re.compile(r"lci\.([0-9]{1,15})\.([0-9]{1,15})\.(b[0-9]{1,18}|sorry|voicemail)\.(.{1,64})")
+_INBOUND = re.compile(r"lci\.([0-9]{1,15})\.([0-9]{1,15})\.([ab][0-9]{1,18}|sorry|voicemail)\.(.{1,64})")
 
 
 class OrderLeg(Struct, frozen=True):
@@ -50,7 +51,7 @@ class OrderLeg(Struct, frozen=True):
 
 
 class InboundThing(Struct, frozen=True):
-    """A leg or a sound of the call of a person; `what` is `b<buyer>`, `sorry` or `voicemail`."""
+    """A leg or a sound of the call of a person; `what` is `b<buyer>`, `a<agent>`, `sorry` or `voicemail`."""
 
     person: str
     number: str
@@ -63,9 +64,13 @@ class InboundThing(Struct, frozen=True):
         return f"lci.{self.person.lstrip('+')}.{self.number.lstrip('+')}.{self.what}.{self.call_ref}"
 
     @property
-    def buyer(self) -> int | None:
-        """Return the buyer of a leg, None of a sound."""
-        return int(self.what[1:]) if self.what.startswith("b") else None
+    def taker(self) -> Mapping[str, int] | None:
+        """Return the buyer or agent of a leg, by field; empty where it has no record, None of a sound."""
+        field = {"a": "agent_id", "b": "buyer_id"}.get(self.what[0])
+        if field is None:
+            return None
+        record_id = int(self.what[1:])
+        return {} if record_id == NO_RECORD else {field: record_id}
 
 
 class MessageNames:

@@ -212,7 +212,7 @@ class AsteriskConnection:
 
     async def reply_with_route(self, callback: Callback, report: InboundCallReport, route: InboundRoute) -> ProviderReply:  # noqa: ARG002
         """Have Asterisk do with an inbound call what was decided."""
-        await self._inbound.route(report, route)
+        await self._inbound.route(report, route.through(self._settings.agent_number))
         return ProviderReply()
 
     async def test(self) -> str:

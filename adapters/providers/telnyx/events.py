@@ -93,6 +93,7 @@ class InboundState(Struct, frozen=True, kw_only=True, omit_defaults=True, tag="i
     seconds: int | None = None
     tones: str | None = None
     words: str | None = None
+    agent_id: int | None = None
 
     def encoded(self) -> str:
         """Return it as `client_state`."""
@@ -239,19 +240,21 @@ def _inbound(event: TelnyxEvent, state: InboundState | None) -> InboundCallRepor
 
 
 def _inbound_buyer(event: TelnyxEvent, state: InboundState, about: Mapping[str, Any]) -> InboundCallReport | None:
-    buyer = {} if state.buyer_id is None else {"buyer_id": state.buyer_id}
+    named = {"buyer_id": state.buyer_id, "agent_id": state.agent_id}
+    taker = {name: record_id for name, record_id in named.items() if record_id is not None}
     if event.name == "call.bridged":
-        report = {**buyer, **({"buyer_answered_at": int(event.stamp)} if event.stamp else {})}
+        at = {"buyer_answered_at": int(event.stamp)} if event.stamp and state.agent_id is None else {}
+        report = {**taker, **at}
         return InboundCallReport(**about, event_id=f"{state.call_ref}.connected", state="connected", report=report)
     if event.name != "call.hangup" or event.payload.get("hangup_cause") not in UNANSWERED_CAUSES:
         return None
     return InboundCallReport(
         **about,
-        event_id=f"{state.call_ref}.unanswered.{state.buyer_id}",
+        event_id=f"{state.call_ref}.unanswered.{state.buyer_id or state.agent_id}",
         state="ringing",
         asks=True,
         asks_again=False,
-        report={"unanswered_buyer_id": state.buyer_id},
+        report={f"unanswered_{name}": record_id for name, record_id in taker.items()},
     )
 
 

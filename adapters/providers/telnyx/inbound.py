@@ -14,6 +14,9 @@ from adapters.providers.telnyx.events import RETRIES, UNANSWERED_CAUSES, Inbound
 Act = Callable[[str, str, Mapping[str, Any], str], Awaitable[bool]]
 """Have Telnyx do something to a leg: leg, action, parameters, and a name by which it is done once."""
 
+UNANSWERED = frozenset({"unanswered_buyer_id", "unanswered_agent_id"})
+"""What a report names of whom was rung in vain: Telnyx has answered the call by then."""
+
 UNANSWERED_BUYER_SECONDS = 30
 VOICEMAIL_SECONDS_MAX = 120
 
@@ -32,10 +35,12 @@ class InboundCalls:
 
     async def route(self, report: InboundCallReport, route: InboundRoute) -> None:
         """Do what was decided."""
-        leg, is_answered = report.call_ref, "unanswered_buyer_id" in report.report
+        leg, is_answered = report.call_ref, not UNANSWERED.isdisjoint(report.report)
         if route.action == "connect" and route.buyer_number is not None:
             state = _state(report, then="connect", target=route.buyer_number, buyer_id=route.buyer_id)
-            state = structs.replace(state, seconds=route.buyer_timeout_seconds, tones=route.buyer_dtmf_tones)
+            state = structs.replace(
+                state, agent_id=route.agent_id, seconds=route.buyer_timeout_seconds, tones=route.buyer_dtmf_tones
+            )
             await (self._connect(leg, state) if is_answered else self._answer(leg, state))
         elif route.action in {"voicemail", "message", "callback"}:
             words = route.message or (LEAVE_A_MESSAGE if route.action == "voicemail" else SORRY)
@@ -85,7 +90,7 @@ class InboundCalls:
             "webhook_retries_policies": RETRIES,
             **({} if self._callback_url is None else {"webhook_url": self._callback_url}),
         }
-        if not await self._act(leg, "transfer", fields, f"connect/{state.buyer_id}"):
+        if not await self._act(leg, "transfer", fields, f"connect/{state.buyer_id or state.agent_id}"):
             await self._say(leg, structs.replace(state, then="end", words=SORRY))
 
 

@@ -206,7 +206,7 @@ class TelnyxConnection:
 
     async def reply_with_route(self, callback: Callback, report: InboundCallReport, route: InboundRoute) -> ProviderReply:  # noqa: ARG002
         """Have Telnyx do with an inbound call what was decided."""
-        await self._inbound.route(report, route)
+        await self._inbound.route(report, route.through(self._settings.agent_number))
         return ProviderReply()
 
     async def _act_once(self, leg: str, action: str, fields: Mapping[str, Any], name: str) -> bool:

@@ -31,6 +31,9 @@ ASK_AFTER_SENT_SECONDS = 310.0
 
 CALLERS = frozenset({"inbound"})
 
+TAKERS = ("buyer_id", "agent_id")
+"""What a URL of ours names of whom a call of a person was connected to."""
+
 
 class CallbackReader:
     """Reads what one account reports. `recordings_url` is where its recordings are; `calls` opens tokens of calls."""
@@ -183,17 +186,17 @@ def _inbound(callback: Callback) -> InboundCallReport | None:
     event, status = query.get("event"), form.get("CallStatus", "")
     call_ref = query.get("call_ref") or form["CallSid"]
     about: dict[str, Any] = {"call_ref": call_ref, "from_number": form.get("From", ""), "to_number": form.get("To", "")}
-    buyer_id = int(query["buyer_id"]) if query.get("buyer_id", "").isdigit() else None
+    taker = {name: int(query[name]) for name in TAKERS if query.get(name, "").isdigit()}
     match event:
         case "route":
             asked = int(query["asked"]) if query.get("asked", "").isdigit() else 1
             return InboundCallReport(**about, event_id=f"{call_ref}.ringing", state="ringing", asks=True, asked_before=asked)
         case "connected":
-            # The request is about the buyer's leg: its numbers are those of that leg.
-            report = {"buyer_id": buyer_id, "buyer_answered_at": int(_stamp(form))}
+            # The request is about the leg of who takes the call: its numbers are those of that leg.
+            report = taker if "agent_id" in taker else {**taker, "buyer_answered_at": int(_stamp(form))}
             return InboundCallReport(**about, event_id=f"{call_ref}.connected", state="connected", report=report)
         case "routed":
-            return _after_buyer(form, about, buyer_id)
+            return _after_taker(form, about, taker)
         case _ if form.get("Direction") not in CALLERS:
             return None
         case _ if status in CALL_ENDS:
@@ -202,21 +205,21 @@ def _inbound(callback: Callback) -> InboundCallReport | None:
             return InboundCallReport(**about, event_id=f"{call_ref}.ringing", state="ringing", asks=True)
 
 
-def _after_buyer(form: Mapping[str, str], about: dict[str, Any], buyer_id: int | None) -> InboundCallReport:
-    """Return what the end of the buyer's leg says: the call ends, or asks for another buyer."""
+def _after_taker(form: Mapping[str, str], about: dict[str, Any], taker: Mapping[str, int]) -> InboundCallReport:
+    """Return what the end of the leg of a buyer or agent says: the call ends, or asks for another one."""
     state = form.get("DialCallStatus", "")
     if state == "completed":
         seconds = form.get("DialCallDuration", "")
         report = {"talk_seconds": int(seconds) if seconds.isdigit() else 0, "hangup_cause": "completed"}
         return InboundCallReport(**about, event_id=f"{about['call_ref']}.ended", state="ended", report=report)
-    if state == "canceled" or buyer_id is None:
+    if state == "canceled" or not taker:
         return InboundCallReport(**about, event_id=f"{about['call_ref']}.ended", state="ended", report=_end(state))
     return InboundCallReport(
         **about,
-        event_id=f"{about['call_ref']}.unanswered.{buyer_id}",
+        event_id=f"{about['call_ref']}.unanswered.{next(iter(taker.values()))}",
         state="ringing",
         asks=True,
-        report={"unanswered_buyer_id": buyer_id},
+        report={f"unanswered_{name}": record_id for name, record_id in taker.items()},
     )
 
 

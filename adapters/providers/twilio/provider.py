@@ -248,20 +248,22 @@ class TwilioConnection:
 
     async def reply_with_route(self, callback: Callback, report: InboundCallReport, route: InboundRoute) -> ProviderReply:
         """Return what is to be done with an inbound call."""
-        return ProviderReply(body=self._routed(callback, report, route), content_type=twiml.CONTENT_TYPE)
+        body = self._routed(callback, report, route.through(self._settings.agent_number))
+        return ProviderReply(body=body, content_type=twiml.CONTENT_TYPE)
 
     def _routed(self, callback: Callback, report: InboundCallReport, route: InboundRoute) -> bytes:
         match route.action:
             case "wait":
                 return twiml.ask_again(self._inbound("route", asked=str(report.asked_before + 1)))
             case "connect" if route.buyer_number is not None:
-                buyer = {} if route.buyer_id is None else {"buyer_id": str(route.buyer_id)}
-                answered = self._inbound("connected", call_ref=report.call_ref, **buyer)
+                named = {"buyer_id": route.buyer_id, "agent_id": route.agent_id}
+                taker = {name: str(record_id) for name, record_id in named.items() if record_id is not None}
+                answered = self._inbound("connected", call_ref=report.call_ref, **taker)
                 return twiml.dial(
                     [twiml.Leg(route.buyer_number, route.buyer_dtmf_tones, answered)],
                     timeout_seconds=route.buyer_timeout_seconds or UNANSWERED_BUYER_SECONDS,
                     caller_id=callback.form.get("From"),
-                    action=self._inbound("routed", **buyer),
+                    action=self._inbound("routed", **taker),
                 )
             case "voicemail":
                 recorded = self._inbound("recording", call=self._calls.seal(report))

@@ -1,4 +1,4 @@
-"""Whose caps are tried? A company whose buyers, groups and traffic sources have far smaller caps than its leads need.
+"""Whose caps are tried? A company whose buyers, groups, traffic sources and numbers have far smaller caps than leads need.
 
 Six schedules, each with other limits; together they have every metric, period and kind of record that has caps. An hour, a
 day and a month end while the leads are called, each in the zone of some record.
@@ -147,9 +147,10 @@ class _Making:
         return await self._schedule("source", source=source, buyer_group_id=group)
 
     async def _to_nobody(self) -> Way:
-        """A traffic source with caps on calls that go to no buyer."""
+        """A traffic source and a number with caps on calls that go to no buyer."""
         source = await self._source("Web", offer_conversion_daily_limit=self._share(0.01))
-        return await self._schedule("nobody", source=source)
+        number = {"concurrency_cap_limit": self._lines, "attempt_daily_limit": self._share(0.03)}
+        return await self._schedule("nobody", source=source, number=number)
 
     @property
     def _lines(self) -> int:
@@ -178,12 +179,20 @@ class _Making:
         return record_id
 
     async def _schedule(
-        self, name: str, *, offer: dict[str, Any] | None = None, source: int | None = None, **connect: Any
+        self,
+        name: str,
+        *,
+        offer: dict[str, Any] | None = None,
+        source: int | None = None,
+        number: dict[str, Any] | None = None,
+        **connect: Any,
     ) -> Way:
         offer_token = f"lt_caps_{name}_offer_0123456789abcdef"
         offer_id = await self._records.ensure("offer", "name", {"name": name, "lead_token": offer_token, **(offer or {})})
-        number = f"+121255501{70 + len(self._names)}"
-        await self._records.ensure("number", "number", {"number": number, "offer_id": offer_id})
+        called_from = {"number": f"+121255501{70 + len(self._names)}", "offer_id": offer_id, **(number or {})}
+        number_id = await self._records.ensure("number", "number", called_from)
+        if number is not None:
+            self._names[f"number/{number_id}"] = f"number of {name}"
         token = f"lt_caps_{name}_0123456789abcdef"
         first = STEP | ({"connect": connect} if connect else {})
         schedule = {"name": name, "offer_id": offer_id, "lead_token": token, "steps": [first, *REST]}

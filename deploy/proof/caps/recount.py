@@ -17,7 +17,7 @@ from schemas.decisions import REMOVED, Change, Decision
 from schemas.instant import EPOCH, Instant, from_datetime, to_datetime
 from schemas.requests import CallEarned, SlotAnswered, SlotReleased, SlotRequested
 
-LIMITED = ("buyer", "buyer_group", "traffic_source")
+LIMITED = ("buyer", "buyer_group", "traffic_source", "number")
 PERIODS = ("hourly", "daily", "monthly", "total")
 RESERVED = ("attempt", "connection")
 """What a grant takes before the outcome is known: never more than the cap, at any instant."""
@@ -112,7 +112,12 @@ class Recount:
 
     def _grant(self, answer: SlotAnswered, now: Instant, where: str) -> None:
         source_id = self._sources.get(answer.request_id)
-        ids = {"buyer_group": answer.buyer_group_id, "buyer": answer.buyer_id, "traffic_source": source_id}
+        ids = {
+            "buyer_group": answer.buyer_group_id,
+            "buyer": answer.buyer_id,
+            "traffic_source": source_id,
+            "number": answer.number_id,
+        }
         records = tuple(f"{kind}/{id_}" for kind, id_ in ids.items() if id_ is not None)
         reserves = RESERVED if answer.buyer_id is not None else ("attempt",)
         spans = tuple(self._span(record, period, now) for record in records for period in PERIODS)

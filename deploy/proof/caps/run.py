@@ -36,7 +36,7 @@ DECISIONS_A_LEAD = 2
 TO_BE_CALLED = """
 SELECT count(*) AS known, count(*) FILTER (
     WHERE is_live AND step = 'first' AND attempts = 0
-    AND NOT (coalesce(status_wait, '') IN ('buyer_cap', 'traffic_source_cap') AND next_action_at > $1)
+    AND NOT (coalesce(status_wait, '') IN ('buyer_cap', 'traffic_source_cap', 'number_cap') AND next_action_at > $1)
 ) AS waiting FROM read.leads
 """
 IN_USE = "SELECT coalesce(sum(in_use + waiting_count), 0) FROM read.slots"

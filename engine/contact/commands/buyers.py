@@ -8,21 +8,24 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import accumulate
+from typing import Any
 
 from msgspec import Struct, structs
 
+from engine.account.caps import Capped
 from engine.account.choice import Candidate, best_value, choose_several, first_in_line
 from engine.calendar.business import is_open_for_business
 from engine.contact.commands.emission import BuyerConnection
+from engine.contact.commands.numbers import next_dialing_number
 from engine.contact.facts.person import Person
 from engine.contact.schedule.filters import Lookup, all_hold, lookup_of_lead
 from engine.contact.schedule.round_robin import pick_index
 from engine.contact.timing.suppression import is_on
 from schemas.commands import BUYER_LEGS_MAX, BuyerLeg
 from schemas.contact import Lead
-from schemas.records import Agent, Buyer, BuyerGroup, Offer, Schedule, TrafficSource
+from schemas.records import Agent, Buyer, BuyerGroup, Number, Offer, Schedule, TrafficSource
 from schemas.requests import SlotAnswered
-from schemas.schedule import Connect, RouteBy
+from schemas.schedule import CallStep, Connect, RouteBy
 
 Buyers = list[tuple[int, Buyer]]
 
@@ -30,9 +33,9 @@ Buyers = list[tuple[int, Buyer]]
 class BuyerChoice(Struct, frozen=True):
     """Who may take a call: the buyers of the groups; where none of these takes calls, the single buyers.
 
-    Without any of them, the gateway connects the call to its own agents. A traffic source is named if it has a cap.
-    `tried_buyer_ids` have been rung for this call and did not answer. With agents or call centers no buyer is asked.
-    `route_by_type` says how buyers of one tier compete.
+    Without any of them, the gateway connects the call to its own agents. A traffic source is named if it has a cap, and so
+    is the number that the call is placed from. `tried_buyer_ids` and `tried_agent_ids` have been rung for this call and did
+    not answer. With agents or call centers no buyer is asked. `route_by_type` says how buyers of one tier compete.
     """
 
     buyer_group_ids: tuple[int, ...] = ()
@@ -42,6 +45,8 @@ class BuyerChoice(Struct, frozen=True):
     agent_ids: tuple[int, ...] = ()
     call_center_ids: tuple[int, ...] = ()
     route_by_type: RouteBy = "tier"
+    number_id: int | None = None
+    tried_agent_ids: tuple[int, ...] = ()
 
     @property
     def is_for_agents(self) -> bool:
@@ -72,24 +77,33 @@ def choice_of_step(connect: Connect) -> BuyerChoice:
     return BuyerChoice(buyer_group_ids=connect.group_ids, buyer_ids=connect.buyer_ids)
 
 
-def choice_for(person: Person, lead: Lead, connect: Connect) -> BuyerChoice:
+def choice_of_offer(offer: Offer) -> BuyerChoice:
+    """Return the choice that an offer names: groups and buyers, or agents."""
+    return BuyerChoice(
+        offer.buyer_group_ids, offer.buyer_ids, agent_ids=offer.agent_ids, call_center_ids=offer.call_center_ids
+    )
+
+
+def choice_for(person: Person, lead: Lead, step: CallStep) -> BuyerChoice:
     """Return who may take the call of a step: the choice of the step, else of the lead's offer. A voice bot is no buyer."""
-    choice, offer = choice_of_step(connect), None if connect.stream is not None else _offer(person, lead)
+    choice = choice_of_step(step.connect)
+    offer = None if step.connect.stream is not None else offer_of_lead(person, lead)
     if choice == ANY_BUYER and offer is not None:
-        choice = BuyerChoice(offer.buyer_group_ids, offer.buyer_ids)
+        choice = choice_of_offer(offer)
     if not choice.is_anyone:
-        by = connect.route_by_type or ("tier" if offer is None else offer.route_by_type)
+        by = step.connect.route_by_type or ("tier" if offer is None else offer.route_by_type)
         choice = structs.replace(choice, route_by_type=by)
-    return with_traffic_source(person, lead, choice)
+    return with_number(person, lead, with_traffic_source(person, lead, choice), step.from_number)
 
 
 def choice_for_inbound(person: Person, lead: Lead, offer_id: int | None, tried: tuple[int, ...]) -> BuyerChoice:
-    """Return who may take an inbound call: the buyers of its offer, but those that were rung before."""
+    """Return who may take an inbound call: the buyers or agents of its offer, but those that were rung before."""
     offer = offer_record(person, offer_id)
     choice = ANY_BUYER
     if offer is not None:
-        by = offer.route_by_type
-        choice = BuyerChoice(offer.buyer_group_ids, offer.buyer_ids, tried_buyer_ids=tried, route_by_type=by)
+        choice = choice_of_offer(offer)
+        rung: dict[str, Any] = {"tried_agent_ids" if choice.is_for_agents else "tried_buyer_ids": tried}
+        choice = structs.replace(choice, route_by_type=offer.route_by_type, **rung)
     return with_traffic_source(person, lead, choice)
 
 
@@ -100,6 +114,19 @@ def with_traffic_source(person: Person, lead: Lead, choice: BuyerChoice) -> Buye
         return choice
     source = person.rules.body(TrafficSource, "traffic_source", source_id)
     return choice if source is None or not _has_limit(source) else structs.replace(choice, traffic_source_id=source_id)
+
+
+def with_number(person: Person, lead: Lead, choice: BuyerChoice, from_number: str | None = None) -> BuyerChoice:
+    """Add the number that the call is placed from, if it has a cap: the one of the step, else the lead's."""
+    record = person.rules.number(person.company_id, from_number or next_dialing_number(person, lead))
+    number_id = limited_number(person, None if record is None else record.id)
+    return choice if number_id is None else structs.replace(choice, number_id=number_id)
+
+
+def limited_number(person: Person, number_id: int | None) -> int | None:
+    """Return the id of a number if it has a cap."""
+    number = person.rules.body(Number, "number", number_id)
+    return number_id if number is not None and _has_limit(number) else None
 
 
 def source_of(lead: Lead) -> int | None:
@@ -132,11 +159,13 @@ def _named(person: Person, choice: BuyerChoice) -> set[int]:
 
 
 def is_limited(person: Person, lead: Lead, choice: BuyerChoice) -> bool:
-    """Return whether a slot must be requested: a group, a buyer or the traffic source has a limit, EPC decides, or an agent.
+    """Return whether a slot must be requested: a record on the way has a limit, EPC decides, or an agent takes the call.
 
     The account alone knows what is in use, what each buyer has earned, and which agent is available.
     """
-    if choice.traffic_source_id is not None or choice.is_for_agents or choice.route_by_type == "epc":
+    if choice.traffic_source_id is not None or choice.number_id is not None:
+        return True
+    if choice.is_for_agents or choice.route_by_type == "epc":
         return True
     groups = [_group(person, group_id) for group_id in choice.buyer_group_ids]
     if any(group is not None and _has_limit(group) for group in groups):
@@ -144,9 +173,15 @@ def is_limited(person: Person, lead: Lead, choice: BuyerChoice) -> bool:
     return any(_has_limit(buyer) for route in _routes(person, lead, choice) for _, buyer in route.buyers)
 
 
-def _has_limit(body: Buyer | BuyerGroup | TrafficSource) -> bool:
-    has_spacing = not isinstance(body, TrafficSource) and body.spacing_seconds > 0
+def _has_limit(body: Capped) -> bool:
+    has_spacing = isinstance(body, Buyer | BuyerGroup) and body.spacing_seconds > 0
     return body.concurrency_cap_limit is not None or bool(body.caps) or has_spacing
+
+
+def is_answered_by(choice: BuyerChoice, grant: SlotAnswered) -> bool:
+    """Return whether a grant is of what a choice asks for: the offer or the number may have changed since the request."""
+    is_same_number = choice.number_id in {None, grant.number_id}
+    return is_same_number and (grant.agent_id is not None) == choice.is_for_agents
 
 
 def connection(person: Person, lead: Lead, choice: BuyerChoice, grant: SlotAnswered | None) -> BuyerConnection | None:
@@ -262,7 +297,7 @@ def _connection(buyer_id: int | None, group_id: int | None, buyer: Buyer, slot_i
     return BuyerConnection(buyer_id, group_id, buyer.number, buyer.timeout_seconds, slot_id, buyer.dtmf_tones)
 
 
-def _offer(person: Person, lead: Lead) -> Offer | None:
+def offer_of_lead(person: Person, lead: Lead) -> Offer | None:
     """Return the offer of a lead, else that of its schedule."""
     offer_id = lead.offer_id
     if offer_id is None and lead.schedule_id is not None:

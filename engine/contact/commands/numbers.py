@@ -12,9 +12,15 @@ from schemas.records import Number
 
 def dialing_number(person: Person, lead: Lead) -> str | None:
     """Return the number that calls the lead, assigning one if it has none; None where the company has none."""
-    if not _is_usable(person, lead.svc_number, "voice"):
-        lead.svc_number = _next_number(person, lead, "voice")
+    lead.svc_number = next_dialing_number(person, lead)
     return lead.svc_number
+
+
+def next_dialing_number(person: Person, lead: Lead) -> str | None:
+    """Return the number that would call the lead now, without assigning it."""
+    if _is_usable(person, lead.svc_number, "voice"):
+        return lead.svc_number
+    return _next_number(person, lead, "voice")
 
 
 def texting_number(person: Person, lead: Lead) -> str | None:

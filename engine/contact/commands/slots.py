@@ -6,7 +6,9 @@ least urgent, whose request is withdrawn. The others wait, due, and are requeste
 
 from typing import Any, Literal
 
-from engine.contact.commands.buyers import BuyerChoice, excluded_buyers
+from msgspec import structs
+
+from engine.contact.commands.buyers import BuyerChoice, excluded_buyers, is_answered_by, limited_number
 from engine.contact.commands.emission import next_command_id, present_command_id
 from engine.contact.facts.person import Person
 from schemas.contact import LIVE_STATUSES, Call, Lead, OpenSlotRequest, OpenSlotRequests
@@ -55,6 +57,7 @@ def send_request(person: Person, lead: Lead, choice: BuyerChoice) -> None:
         priority=lead.lead_priority,
         due_at=_due_at(person, lead),
         aging=_aging(person, lead),
+        is_promised=lead.callback_asks and choice.number_id is not None,
     )
     person.draft.send(ACCOUNTS_REQUESTS.name, str(lead.company_id), request)
     person.save(lead)
@@ -77,11 +80,36 @@ def request_for_call(person: Person, lead: Lead, call: Call, choice: BuyerChoice
     person.draft.send(ACCOUNTS_REQUESTS.name, str(lead.company_id), request)
 
 
+def count_placed(person: Person, lead: Lead, agent_id: int | None = None) -> None:
+    """Count a call that was just placed without asking: for its number, if that has a cap, and the agent who placed it.
+
+    Its slot has the id of the command, and is released as any other.
+    """
+    flight, call = lead.flight, person.call(lead.attempted_call_id)
+    number_id = None if call is None else limited_number(person, call.number_id)
+    if flight is None or (number_id is None and agent_id is None):
+        return
+    lead.flight = structs.replace(flight, slot_id=flight.command_id)
+    person.save(lead)
+    message = SlotRequested(
+        company_id=lead.company_id,
+        contact_key=person.key,
+        lead_id=lead.id,
+        request_id=flight.command_id,
+        number_id=number_id,
+        agent_ids=() if agent_id is None else (agent_id,),
+        is_placed=True,
+    )
+    person.draft.send(ACCOUNTS_REQUESTS.name, str(lead.company_id), message)
+
+
 def _choice_fields(choice: BuyerChoice) -> dict[str, Any]:
     """Return the fields of a request for the choice of buyers: a single group has its own field."""
     fields: dict[str, Any] = {"traffic_source_id": choice.traffic_source_id, "route_by_type": choice.route_by_type}
+    fields["number_id"] = choice.number_id
     if choice.is_for_agents:
-        return {"agent_ids": choice.agent_ids, "call_center_ids": choice.call_center_ids, **fields}
+        agents = {"agent_ids": choice.agent_ids, "call_center_ids": choice.call_center_ids}
+        return {**agents, "excluded_agent_ids": choice.tried_agent_ids, **fields}
     if len(choice.buyer_group_ids) == 1 and not choice.buyer_ids:
         return {"buyer_group_id": choice.buyer_group_ids[0], **fields}
     return {"buyer_group_ids": choice.buyer_group_ids, "buyer_ids": choice.buyer_ids, **fields}
@@ -204,9 +232,11 @@ def accept_answer(person: Person, answer: SlotAnswered) -> Lead | None:
     return None
 
 
-def grant_for(lead: Lead, step: CallStep, grant: SlotAnswered | None) -> SlotAnswered | None:
-    """Return the slot that was just granted, if this very attempt requested it."""
-    return grant if grant is not None and grant.request_id == present_command_id(lead, step.id) else None
+def grant_for(lead: Lead, step: CallStep, choice: BuyerChoice, grant: SlotAnswered | None) -> SlotAnswered | None:
+    """Return the slot that was just granted, if this very attempt requested it, and for what it asks for now."""
+    if grant is None or grant.request_id != present_command_id(lead, step.id):
+        return None
+    return grant if is_answered_by(choice, grant) else None
 
 
 def is_used(lead: Lead, request_id: str) -> bool:

@@ -1,8 +1,8 @@
 """How is a callback scheduled, placed and retried? It is an instant on the lead, with an id that its call names.
 
-It may have an owner, a buyer or a group, with some minutes before others make the call. Where the call step of the lead
-connects to agents, one of these is the others, and is reserved before the telephone rings. A callback that reached no one is
-retried twice; one that a gate dropped is emitted again.
+It may have an owner, a buyer or a group, with some minutes before others make the call. Where the call step of the lead, or
+its offer, connects to agents, one of these is the others, and is reserved before the telephone rings. A callback that
+reached no one is retried twice; one that a gate dropped is emitted again.
 """
 
 from typing import Any
@@ -96,13 +96,16 @@ def place_callback(person: Person, lead: Lead, cadence: Cadence, grant: SlotAnsw
     if not backpressure.has_place(person, lead, "call", grant):
         backpressure.wait_for_place(person, lead, "call")
         return
-    agents = _agents_of(lead, cadence)
+    agents = _agents_of(person, lead, cadence)
     if lead.callback_owner is None and not agents.is_for_agents:
         _emit(person, lead, cadence, BuyerConnection(callback=True))
+        slots.count_placed(person, lead)
         return
     lead.callback_due_at = lead.callback_due_at or person.now
     choice_now, until = _choice_at(lead.callback_owner, lead.callback_due_at, person.now, agents)
     choice = choice_now if choice_now.is_anyone else buyers.with_traffic_source(person, lead, choice_now)
+    if buyers.is_limited(person, lead, choice):
+        choice = buyers.with_number(person, lead, choice)
     if grant is None and buyers.is_limited(person, lead, choice):
         _request_slot(person, lead, choice, until)
         return
@@ -113,6 +116,8 @@ def place_callback(person: Person, lead: Lead, cadence: Cadence, grant: SlotAnsw
             lead.recheck_at = min(lead.recheck_at, until)
         return
     _emit(person, lead, cadence, structs.replace(connection, callback=True))
+    if grant is None:
+        slots.count_placed(person, lead)
 
 
 def retry_callback(  # noqa: PLR0917 - what came of which call
@@ -145,12 +150,18 @@ def _emit(person: Person, lead: Lead, cadence: Cadence, connection: BuyerConnect
     lead.callback_at = None
 
 
-def _agents_of(lead: Lead, cadence: Cadence) -> BuyerChoice:
-    """Return the agents of the call step that comes next, or of the first one where none does; any buyer without agents."""
+def _agents_of(person: Person, lead: Lead, cadence: Cadence) -> BuyerChoice:
+    """Return the agents of the call step that comes next, or of the first one where none does; any buyer without agents.
+
+    A step that names nobody, and a lead without a call step, have the agents of the offer.
+    """
     calls = [step for step in cadence.contacts_from(lead.step) if isinstance(step, CallStep)]
     calls += [step for step in cadence.steps if isinstance(step, CallStep)]
-    connect = calls[0].connect if calls else None
-    return ANY_BUYER if connect is None or connect.agents is None else buyers.choice_of_step(connect)
+    choice, offer = buyers.choice_of_step(calls[0].connect) if calls else ANY_BUYER, buyers.offer_of_lead(person, lead)
+    is_for_bot = bool(calls) and calls[0].connect.stream is not None
+    if choice.is_anyone and offer is not None and not is_for_bot:
+        choice = buyers.choice_of_offer(offer)
+    return choice if choice.is_for_agents else ANY_BUYER
 
 
 def _choice_at(

@@ -117,7 +117,7 @@ def _may_end_leads(before: Record, after: Record) -> bool:
 
 
 def _buyers(offer: Record) -> object:
-    return offer.body.get("buyer_group_ids"), offer.body.get("buyer_ids")
+    return [offer.body.get(name) for name in ("buyer_group_ids", "buyer_ids", "agent_ids", "call_center_ids")]
 
 
 def _hours(record: Record | None) -> object:

@@ -184,8 +184,8 @@ def _emit(person: Person, lead: Lead, cadence: Cadence, step: ReachingStep, gran
 
 
 def _call(person: Person, lead: Lead, cadence: Cadence, step: CallStep, grant: SlotAnswered | None) -> None:
-    grant = slots.grant_for(lead, step, grant)
-    choice = buyers.choice_for(person, lead, step.connect)
+    choice = buyers.choice_for(person, lead, step)
+    grant = slots.grant_for(lead, step, choice, grant)
     if grant is None and buyers.is_limited(person, lead, choice):
         slots.request_slot(person, lead, step.id, choice)
         return

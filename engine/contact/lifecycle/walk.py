@@ -81,7 +81,7 @@ def asks_filtered_buyers(person: Person, lead: Lead) -> bool:
     if lead.slot_id is None or lead.callback_asks:
         return False
     step = cadence_for(person, lead).step(lead.step or "")
-    return isinstance(step, CallStep) and has_filters(person, choice_for(person, lead, step.connect))
+    return isinstance(step, CallStep) and has_filters(person, choice_for(person, lead, step))
 
 
 def _advance_once(person: Person, lead: Lead, grant: SlotAnswered | None) -> bool:  # noqa: PLR0911 - the order of precedence, line by line

@@ -1,6 +1,6 @@
 """May a person be called now on request? Checks in a fixed sequence, then the command.
 
-A manual call counts to the lead's attempts and to every legal cap.
+A manual call counts to the lead's attempts and to every legal cap. The agent who calls gets it, and is reserved for it.
 """
 
 from typing import Any
@@ -24,7 +24,7 @@ from engine.partition.draft import RefusedError
 from schemas.contact import LIVE_STATUSES, Lead
 from schemas.decisions import Answer
 from schemas.instant import EPOCH, SECOND, Instant, to_rfc3339
-from schemas.records import Number, Record, Schedule
+from schemas.records import Agent, Number, Record, Schedule
 from schemas.requests import CallStartRequested
 from schemas.schedule import CallStep
 
@@ -38,6 +38,7 @@ CAP_CHECKS_MAX = 50
 def start(person: Person, request: CallStartRequested) -> None:
     """Place the call and answer with it. Raises `RefusedError` for the first check that fails, and changes nothing."""
     _check_caller(person, request)
+    check_references(person, [("collaborator_id", "agent", request.agent_id)])
     lead = _find_lead(person, request)
     schedule = _schedule(person, request, lead)
     _check_active(person, lead, schedule, request)
@@ -244,6 +245,18 @@ def _create_lead(person: Person, request: CallStartRequested, schedule: Record |
     return lead
 
 
+def _connection(person: Person, request: CallStartRequested) -> BuyerConnection:
+    """Return whom the call is connected to: the agent who calls, else whom the gateway has."""
+    agent = person.rules.body(Agent, "agent", request.agent_id)
+    return BuyerConnection(
+        number=None if agent is None else agent.number,
+        agent_id=request.agent_id,
+        manual=True,
+        forced=request.force,
+        overrides_law=request.override_reason is not None,
+    )
+
+
 def _place_call(person: Person, lead: Lead, request: CallStartRequested) -> int:
     """Emit the command of the call; an ended lead keeps its status."""
     if not person.draft.has_place("call", lead.company_id, is_in_turn=True):
@@ -254,9 +267,9 @@ def _place_call(person: Person, lead: Lead, request: CallStartRequested) -> int:
         lead.expires_at = None  # the expiry of the lead does not limit the call
     cadence = cadence_for(person, lead)
     lead.urgency_class = CLASS_NOW
-    connection = BuyerConnection(manual=True, forced=request.force, overrides_law=request.override_reason is not None)
     step = CallStep(id=MANUAL, from_number=request.from_number)
-    place_call(person, lead, cadence, step, connection, source=CALL_NOW)
+    place_call(person, lead, cadence, step, _connection(person, request), source=CALL_NOW)
+    slots.count_placed(person, lead, request.agent_id)
     if status not in LIVE_STATUSES:
         lead.status, lead.status_wait, lead.expires_at = status, wait, expires_at
         person.save(lead)

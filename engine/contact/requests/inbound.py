@@ -140,6 +140,7 @@ def _move_on(person: Person, call: Call, request: CallReceived) -> None:
         _move_start_back(call, at)
     _record_buyer(person, call, request, at)
     copy_handling(call, request)
+    inbound_routing.mark_agent(call, request)
     if call.attribution is None:
         call.ring_pool_id = request.ring_pool_id or call.ring_pool_id
     match request.state:

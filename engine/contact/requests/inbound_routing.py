@@ -1,6 +1,7 @@
-"""Which buyer takes an inbound call? One of the offer of the number called, under the same caps as outbound calls.
+"""Which buyer or agent takes an inbound call? One of the offer of the number called, under the same caps as outbound calls.
 
-Where none takes it, the offer says what the gateway does instead. A buyer that does not answer is left out of the next try.
+Where none takes it, the offer says what the gateway does instead. Who does not answer is left out of the next try. An agent
+is reserved for the call from its route until it ends, or another one is tried.
 """
 
 from typing import Any
@@ -21,10 +22,13 @@ from schemas.records import Offer
 from schemas.requests import CallReceived, SlotAnswered
 
 TRIED_MAX = 20
-"""Buyers that are rung for one call. Nobody listens to ringing for longer: 20 buyers of 30 s are ten minutes."""
+"""Buyers or agents that are rung for one call. Nobody listens to ringing for longer: 20 buyers of 30 s are ten minutes."""
 
 CALLBACK_AFTER = 15 * MINUTE
 """When a person is called back where nobody knows when the next buyer is free; then the call waits for one."""
+
+TALKING = frozenset({"connected", "on-hold", "resumed"})
+"""States of a call in which somebody has it."""
 
 NO_BUYER = "no_buyer_available"
 NO_LEAD = "no_lead"
@@ -32,7 +36,7 @@ BLOCKED = "blocked"
 
 
 def route(person: Person, call: Call, request: CallReceived) -> None:
-    """Route a call, if its gateway wants that: once, and again after each buyer that did not answer."""
+    """Route a call, if its gateway wants that: once, and again after each buyer or agent that did not answer."""
     if not request.wants_route or request.buyer_id is not None or request.state not in {"ringing", "connected"}:
         return
     if call.ended_at is not None:
@@ -40,16 +44,24 @@ def route(person: Person, call: Call, request: CallReceived) -> None:
             _instead(person, call, "reject", (), reason=BLOCKED)
         return
     present = call.route
-    if present is not None and (present.buyer_id is None or request.unanswered_buyer_id != present.buyer_id):
+    unanswered = None if present is None else _unanswered(present, request)
+    if present is not None and unanswered is None:
         return
     tried: tuple[int, ...] = ()
     if present is None and call.attribution is not None and call.attribution.is_awaited:
         _await_attribution(person, call)
         return
-    if present is not None and present.buyer_id is not None:
+    if present is not None and unanswered is not None:
         release(person, call, "attempted")
-        tried = (*present.tried, present.buyer_id)
-    _find_buyer(person, call, tried)
+        tried = (*present.tried, unanswered)
+    _find_taker(person, call, tried)
+
+
+def _unanswered(present: CallRoute, request: CallReceived) -> int | None:
+    """Return the buyer or agent of a route where a report says that it did not answer."""
+    if present.agent_id is not None:
+        return present.agent_id if request.unanswered_agent_id == present.agent_id else None
+    return present.buyer_id if request.unanswered_buyer_id == present.buyer_id else None
 
 
 def take_answer(person: Person, answer: SlotAnswered) -> None:
@@ -65,7 +77,7 @@ def take_answer(person: Person, answer: SlotAnswered) -> None:
     lead = person.lead(answer.lead_id)
     choice = None if lead is None else buyers.choice_for_inbound(person, lead, call.offer_id, found.tried)
     connection = None
-    if lead is not None and choice is not None and answer.granted:
+    if lead is not None and choice is not None and answer.granted and buyers.is_answered_by(choice, answer):
         connection = buyers.connection(person, lead, choice, answer)
     if connection is not None:
         _connect(person, call, connection, found.tried)
@@ -81,23 +93,23 @@ def route_attributed(person: Person, call: Call) -> None:
     found = call.route
     if found is None or found.action != "pending" or found.slot_id is not None or call.ended_at is not None:
         return
-    if _has_buyers(person, call):
-        _find_buyer(person, call, ())
+    if _has_takers(person, call):
+        _find_taker(person, call, ())
     else:  # taken from the offer meanwhile
         _route_elsewhere(person, call, None if call.lead_id is None else person.lead(call.lead_id), (), NO_BUYER)
 
 
 def _await_attribution(person: Person, call: Call) -> None:
-    if _has_buyers(person, call):
+    if _has_takers(person, call):
         call.route = CallRoute("pending")
         person.save_call(call)
         person.draft.fact("call.route_requested", lead_id=call.lead_id, call_id=call.id, request_id=None)
 
 
-def _has_buyers(person: Person, call: Call) -> bool:
-    """Return whether the company names buyers for a call; else its gateway knows who answers."""
+def _has_takers(person: Person, call: Call) -> bool:
+    """Return whether the company names buyers or agents for a call; else its gateway knows who answers."""
     offer = buyers.offer_record(person, call.offer_id)
-    return offer is not None and bool(offer.buyer_group_ids or offer.buyer_ids)
+    return offer is not None and not buyers.choice_of_offer(offer).is_anyone
 
 
 def reported_buyer(call: Call, request: CallReceived) -> int | None:
@@ -115,6 +127,15 @@ def mark_connected(call: Call) -> None:
         call.buyer_group_id = call.route.buyer_group_id if is_followed else None
 
 
+def mark_agent(call: Call, request: CallReceived) -> None:
+    """Mark that the agent of the route has the call, where a report of talk names the agent."""
+    found = call.route
+    if found is None or found.agent_id is None or request.agent_id != found.agent_id:
+        return
+    if request.state in TALKING or request.talk_seconds:
+        call.route = structs.replace(found, is_connected=True)
+
+
 def is_only_routed(call: Call) -> bool:
     """Return whether the buyer of a call is where it was routed to, and not yet known to have it."""
     found = call.route
@@ -122,7 +143,7 @@ def is_only_routed(call: Call) -> bool:
 
 
 def end(person: Person, call: Call) -> None:
-    """Release the slot of a call that ended: its buyer had it, was rung in vain, or nobody knows."""
+    """Release the slot of a call that ended: its buyer or agent had it, was rung in vain, or nobody knows."""
     if call.route is None or call.route.slot_id is None:
         return
     if call.route.action == "pending":
@@ -141,9 +162,9 @@ def release(person: Person, call: Call, ended: slots.SlotUse) -> None:
     call.route = structs.replace(call.route, slot_id=None)
 
 
-def _find_buyer(person: Person, call: Call, tried: tuple[int, ...]) -> None:
-    """Connect to a buyer without caps, request a slot of one that has, or route the call elsewhere."""
-    if not _has_buyers(person, call):
+def _find_taker(person: Person, call: Call, tried: tuple[int, ...]) -> None:
+    """Connect to a buyer without caps, request a slot of one that has or of an agent, or route the call elsewhere."""
+    if not _has_takers(person, call):
         return
     lead = None if call.lead_id is None else person.lead(call.lead_id)
     if lead is None:
@@ -151,7 +172,7 @@ def _find_buyer(person: Person, call: Call, tried: tuple[int, ...]) -> None:
         return
     choice = buyers.choice_for_inbound(person, lead, call.offer_id, tried)
     if len(tried) < TRIED_MAX and buyers.is_limited(person, lead, choice):
-        _request_slot(person, lead, call, choice)
+        _request_slot(person, lead, call, choice, tried)
         return
     connection = None if len(tried) >= TRIED_MAX else buyers.connection(person, lead, choice, None)
     if connection is None:
@@ -160,8 +181,7 @@ def _find_buyer(person: Person, call: Call, tried: tuple[int, ...]) -> None:
         _connect(person, call, connection, tried)
 
 
-def _request_slot(person: Person, lead: Lead, call: Call, choice: BuyerChoice) -> None:
-    tried = choice.tried_buyer_ids
+def _request_slot(person: Person, lead: Lead, call: Call, choice: BuyerChoice, tried: tuple[int, ...]) -> None:
     request_id = f"{call.uuid}/{len(tried) + 1}"
     call.route = CallRoute("pending", slot_id=request_id, tried=tried)
     person.save_call(call)
@@ -171,8 +191,8 @@ def _request_slot(person: Person, lead: Lead, call: Call, choice: BuyerChoice) -
 
 def _connect(person: Person, call: Call, connection: BuyerConnection, tried: tuple[int, ...]) -> None:
     buyer_id, group_id = connection.buyer_id, connection.buyer_group_id
-    call.route = CallRoute("connect", buyer_id, group_id, connection.slot_id, tried)
-    call.buyer_id, call.buyer_group_id = buyer_id, group_id
+    call.route = CallRoute("connect", buyer_id, group_id, connection.slot_id, tried, agent_id=connection.agent_id)
+    call.buyer_id, call.buyer_group_id, call.agent_id = buyer_id, group_id, connection.agent_id or call.agent_id
     call.routed_by_epc = connection.routed_by_epc
     call.dial_tier = tier_of(person, group_id, buyer_id)
     mark_repeat_caller(person, call)
@@ -184,6 +204,8 @@ def _connect(person: Person, call: Call, connection: BuyerConnection, tried: tup
         "buyer_timeout_seconds": connection.timeout_seconds,
         "buyer_dtmf_tones": connection.dtmf_tones,
     }
+    if connection.agent_id is not None:
+        about["agent_id"] = connection.agent_id
     person.draft.fact("call.routed", lead_id=call.lead_id, call_id=call.id, action="connect", **about)
 
 
@@ -195,7 +217,7 @@ def _route_elsewhere(  # noqa: PLR0917 - why no buyer takes it, and until when
     reason: str,
     until: Instant | None = None,
 ) -> None:
-    """Route a call that no buyer takes to what its offer says."""
+    """Route a call that nobody takes to what its offer says."""
     offer = buyers.offer_record(person, call.offer_id)
     action = "voicemail" if offer is None else offer.no_buyer_action
     if action == "callback" and not _promise_callback(person, lead, offer, until):
@@ -205,18 +227,22 @@ def _route_elsewhere(  # noqa: PLR0917 - why no buyer takes it, and until when
 
 
 def _instead(person: Person, call: Call, action: Any, tried: tuple[int, ...], **about: Any) -> None:
+    if call.agent_id in tried:
+        call.agent_id = None  # was rung and did not answer
     call.route = CallRoute(action, tried=tried)
     person.save_call(call)
     person.draft.fact("call.routed", lead_id=call.lead_id, call_id=call.id, action=action, **about)
 
 
 def _promise_callback(person: Person, lead: Lead | None, offer: Offer | None, until: Instant | None) -> bool:
-    """Schedule a callback of the offer's buyers, when one is free; return whether the lead has one now."""
+    """Schedule a callback of the offer's buyers or agents, when one is free; return whether the lead has one now."""
     if lead is None or offer is None or not lead.caller_id or lead.status not in LIVE_STATUSES:
         return False
     if lead.callback_at is None:
         group_id, buyer_id = next(iter(offer.buyer_group_ids), None), next(iter(offer.buyer_ids), None)
-        owner = CallbackOwner(buyer_group_id=group_id, buyer_id=buyer_id if group_id is None else None, grace_minutes=0)
+        owner = None
+        if not buyers.choice_of_offer(offer).is_for_agents:
+            owner = CallbackOwner(buyer_group_id=group_id, buyer_id=buyer_id if group_id is None else None, grace_minutes=0)
         callbacks.schedule_callback(person, lead, max(until or EPOCH, person.now + CALLBACK_AFTER), owner)
         person.save(lead)
         advance(person, lead)

@@ -7,7 +7,9 @@ import pytest
 
 from tests.adapters.http.conftest import DAYTIME_ZONE, WAIT_SECONDS
 from tests.adapters.http.test_agents import SET, agent, shown_status, status
+from tests.adapters.http.test_inbound_routing import report
 from tests.adapters.http.test_simultaneous import OURS, PERSON, carried, ended_call
+from tests.adapters.http.test_teams import ADA, person, team
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -116,3 +118,57 @@ async def test_an_agent_whom_a_schedule_names_is_not_deleted(company: Any) -> No
     await company.schedule(steps=[{"id": "call", "kind": "call", "connect": {"agents": {"agent_ids": [ada]}}}])
     refused = await company.send("DELETE", f"/api/v1/agents/{ada}")
     assert (refused.status_code, refused.json()["code"]) == (409, "record_in_use")
+
+
+async def test_an_inbound_call_takes_an_agent_of_its_offer_and_goes_elsewhere_where_none_is_there(
+    company: Any, other: Any
+) -> None:
+    center = (await company.record("call_centers", {"name": "Tampa"}))["id"]
+    ada = await agent(company, call_center_id=center, number="+12125550140")
+    offer = await company.record("offers", {"name": "Solar", "call_center_ids": [center], "no_buyer_action": "hang_up"})
+    assert (offer["call_center_ids"], offer["agent_ids"]) == ([center], [])
+    await company.record("numbers", {"number": OURS, "offer_id": offer["id"]})
+
+    away = (await report(company, 1))["route"]
+    assert (away["action"], away["reason"], away["agent_id"]) == ("hang_up", "concurrency_cap", None)
+    free = {"collaborator_id": ada, "agent_status_id": await status(company)}
+    assert (await company.send("POST", SET, json=free)).status_code == 200
+    found = await report(company, 2)
+    route = found["route"]
+    assert (route["action"], route["agent_id"], route["buyer_number"]) == ("connect", ada, "+12125550140")
+    assert found["call"]["agent_id"] == ada
+    await becomes(company, ada, "on_call")
+    assert (await report(company, 2, unanswered_agent_id=ada))["route"]["action"] == "hang_up"
+    await becomes(company, ada, "available")
+    assert (await report(company, 3))["route"]["agent_id"] == ada
+    await report(company, 3, "connected", agent_id=ada)
+    ended = (await report(company, 3, "ended", talk_seconds=9))["call"]
+    assert (ended["outcome"], ended["agent_id"], ended["buyer_id"]) == ("connected_human", ada, None)
+    await becomes(company, ada, "wrap_up")
+
+    buyer = (await company.record("buyers", {"name": "Ann", "number": "+12125550160"}))["id"]
+    for fields in ({"buyer_ids": [buyer]}, {"agent_ids": [await agent(other)]}):
+        refused = await company.send("PUT", f"/api/v1/offers/{offer['id']}", json=fields)
+        assert (refused.status_code, list(refused.json()["errors"])) == (422, list(fields))
+    gone = await company.send("DELETE", f"/api/v1/call_centers/{center}")
+    assert (gone.status_code, gone.json()["code"]) == (409, "record_in_use")
+
+
+async def test_a_call_that_an_agent_starts_by_hand_is_that_agents(town: Any, company: Any) -> None:
+    ada_id, available = await agent(company, user_email=ADA, number="+12125550140"), await status(company)
+    await team(company, permissions={"call": {"actions": ["start", "read"]}, "lead": {"actions": ["read"]}})
+    ada = await person(town, company)
+    await company.send("POST", SET, json={"collaborator_id": ada_id, "agent_status_id": available, "agent_widget_id": 7})
+    await company.record("numbers", {"number": OURS})
+    schedule = await company.schedule(steps=[{"id": "rest", "kind": "wait", "duration": "1d"}])
+    lead_id = await lead_of(company, schedule)
+    async with carried(town):
+        started = await ada.send("POST", "/api/v1/calls", json={"from": OURS, "to": PERSON, "lead_id": lead_id})
+        assert (started.status_code, started.json()["call"]["agent_id"]) == (201, ada_id)
+        call = await ended_call(company, lead_id)
+        await becomes(company, ada_id, "wrap_up")
+    assert (call["outcome"], call["agent_id"], call["origin"]) == ("connected_human", ada_id, "api")
+    log = (await company.send("GET", "/api/v1/agent_status_timestamps")).json()["agent_status_timestamps"]
+    mine = [row for row in reversed(log) if row["collaborator_id"] == ada_id]
+    assert [row["key"] for row in mine] == ["available", "on_call", "wrap_up"]
+    assert {row["agent_widget_id"] for row in mine} == {7}

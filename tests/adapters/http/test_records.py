@@ -592,6 +592,23 @@ async def test_buyers_groups_and_traffic_sources_have_caps_in_the_zone_of_the_co
     assert (sent_back.status_code, changed["maxed_out"], changed["connection_daily_limit"]) == (200, True, 0)
 
 
+async def test_a_number_has_caps_on_the_calls_that_are_placed_from_it(company: Any) -> None:
+    made = await company.record("numbers", {"number": "+13055550198", "attempt_daily_limit": 3, "concurrency_cap_limit": 2})
+    shown = {name: made[name] for name in ("attempt_daily_limit", "attempt_daily_used", "attempt_total_limit", "maxed_out")}
+    assert shown == {
+        "attempt_daily_limit": 3,
+        "attempt_daily_used": 0,
+        "attempt_total_limit": None,
+        "maxed_out": False,
+    }
+    assert (made["concurrency_cap_limit"], made["concurrency_cap_used"], made["total_caps_reset_at"]) == (2, 0, None)
+    path = f"/api/v1/numbers/{made['id']}"
+    changed = (await company.send("PUT", path, json={"attempt_daily_limit": 0, "reset_total_caps": True})).json()["number"]
+    assert (changed["maxed_out"], changed["total_caps_reset_at"] is not None) == (True, True)
+    refused = await company.send("PUT", path, json={"connection_daily_limit": 3})
+    assert (refused.status_code, list(refused.json()["errors"])) == (422, ["connection_daily_limit"])
+
+
 SEED_ORDERS = {
     *("name", "maxed_out", "weight", "tier", "cap_reset_at", "time_zone", "created_at", "updated_at", "paused", "paused_at"),
     *("paused_by_user_id", "unpaused_at", "user_updated_at", "dial_buyers_type"),

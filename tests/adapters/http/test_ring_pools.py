@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from schemas.instant import to_rfc3339
-from tests.adapters.http.conftest import WAIT_SECONDS, Company, Town
+from tests.adapters.http.conftest import WAIT_SECONDS, Company, Town, basic
 from tests.adapters.http.test_page_impressions import ORIGIN, key_of
 from tests.adapters.http.test_page_impressions import PATH as PAGE_PATH
 
@@ -51,6 +51,38 @@ async def test_visitors_see_numbers_of_their_own_and_keep_them(town: Town, compa
     shown = (await company.send("GET", f"/api/v1/ring_pools/{pool['id']}")).json()["ring_pool"]
     assert (shown["held_count"], shown["overflow_count"]) == (2, 1)
     assert shown["last_overflow_at"] is not None
+
+
+async def test_a_pool_shows_who_holds_which_number(town: Town, company: Company) -> None:
+    first, second, free = [await number_of(town, company) for _ in range(3)]
+    pool = await pool_of(company, first, second, free)
+    await ask(company, pool, "ann")
+    bob, ann = await ask(company, pool, "bob"), await ask(company, pool, "ann")
+    expected = [
+        {
+            "number_id": one["number_id"],
+            "visitor_id": visitor,
+            "impression_uuid": one["uuid"],
+            "held_until": one["held_until"],
+        }
+        for one, visitor in ((ann, "ann"), (bob, "bob"))
+    ]
+
+    async def holds(headers: dict[str, str] | None = None, **params: str) -> Any:
+        answer = await company.send("GET", f"/api/v1/ring_pools/{pool['id']}", params=params, headers=headers or {})
+        return answer.json()["ring_pool"].get("holds")
+
+    async with asyncio.timeout(WAIT_SECONDS):
+        while await holds() != expected:
+            await asyncio.sleep(0.02)
+    assert (await holds(columns="id,holds"), await holds(columns="id")) == (expected, None)
+    (listed,) = (await company.send("GET", "/api/v1/ring_pools", params={"ids": str(pool["id"])})).json()["ring_pools"]
+    assert listed["holds"] == expected
+
+    key = await company.record("keys", {"name": "blind", "scopes": ["ring_pool:read"]})
+    await town.context.rules.refresh()
+    hidden = {"visitor_id": None, "impression_uuid": None}
+    assert await holds(basic(key["public_key"], key["private_key"])) == [{**one, **hidden} for one in expected]
 
 
 async def test_the_list_shows_which_number_an_impression_got(town: Town, company: Company) -> None:

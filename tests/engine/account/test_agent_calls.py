@@ -222,3 +222,77 @@ def test_a_deleted_agent_has_no_wrap_up_left(account: AccountWorld, statuses: di
 def test_a_wrap_up_is_a_second_to_an_hour(account: AccountWorld, seconds: object) -> None:
     answer = account.update("company", 1, wrap_up_seconds=seconds)
     assert (answer.code, list(answer.errors)) == ("validation_failed", ["wrap_up_seconds"])
+
+
+def call_by_hand(account: AccountWorld, agent: int, request_id: str = "a") -> None:
+    assert account.want(request_id, agent_ids=(agent,), is_placed=True) == []
+
+
+@pytest.mark.parametrize(
+    ("before", "ended", "after"),
+    [
+        ("available", "connected", "wrap_up"),
+        ("available", "attempted", "available"),
+        ("lunch", "attempted", "lunch"),
+        ("lunch", "connected", "wrap_up"),
+        ("lunch", "unknown", "wrap_up"),
+        (None, "attempted", "offline"),
+    ],
+)
+def test_an_agent_who_calls_by_hand_is_on_call_until_the_outcome(
+    account: AccountWorld, statuses: dict[str, int], before: str | None, ended: str, after: str
+) -> None:
+    ada = account.create("agent", name="Ada")
+    if before is not None:
+        set_status(account, ada, statuses[before], widget=7)
+    call_by_hand(account, ada)
+    assert (key_of(account, ada), state_of(account, ada).slot_id) == ("on_call", "a")
+    assert account.want("b", agent_ids=(ada,)) == [], "no other call comes meanwhile"
+
+    answers_of_end = account.release("a", ended=ended)
+    assert granted(answers_of_end) == ([("b", ada)] if after == "available" else [])
+    assert key_of(account, ada) == ("on_call" if after == "available" else after)
+    if before == after == "lunch":
+        assert state_of(account, ada).agent_status_id == statuses["lunch"]
+    assert state_of(account, ada).agent_widget_id == (None if before is None else 7)
+
+
+def test_after_the_wrap_up_of_a_call_by_hand_the_agent_is_what_they_were_before(
+    account: AccountWorld, statuses: dict[str, int]
+) -> None:
+    account.update("company", 1, wrap_up_seconds=30)
+    ada = account.create("agent", name="Ada")
+    set_status(account, ada, statuses["lunch"])
+    for request_id in "ab":  # the second one cuts the first one's wrap-up short
+        call_by_hand(account, ada, request_id)
+        account.release(request_id, ended="connected")
+        assert key_of(account, ada) == "wrap_up"
+    account.now += 30 * SECOND
+    account.tick(agent_key(ada))
+    assert (key_of(account, ada), state_of(account, ada).agent_status_id) == ("lunch", statuses["lunch"])
+
+
+def test_a_call_by_hand_does_not_take_an_agent_from_another_call(account: AccountWorld, statuses: dict[str, int]) -> None:
+    ada = account.create("agent", name="Ada")
+    available(account, statuses, ada)
+    account.want("a", agent_ids=(ada,))
+    call_by_hand(account, ada, "b")
+    account.release("b", ended="connected")
+    assert (key_of(account, ada), state_of(account, ada).slot_id) == ("on_call", "a")
+    account.release("a", ended="attempted")
+    assert key_of(account, ada) == "available"
+
+
+def test_an_agent_who_was_rung_in_vain_is_left_out_of_the_next_try(
+    account: AccountWorld, statuses: dict[str, int], center: int
+) -> None:
+    ada, grace = (account.create("agent", name=name, call_center_id=center) for name in ("Ada", "Grace"))
+    available(account, statuses, ada, grace)
+    asked = {"call_center_ids": (center,), "call_id": 9}
+    assert agent_of(account.want("1", **asked)) == ada
+    account.release("1", ended="attempted")
+    assert agent_of(account.want("2", excluded_agent_ids=(ada,), **asked)) == grace
+    account.release("2", ended="attempted")
+    (refused,) = account.want("3", excluded_agent_ids=(ada, grace), **asked)
+    assert (refused.granted, refused.reason) == (False, "concurrency_cap")
+    assert not [key for key, _ in account.state.items() if "without_agents" in key], "no queue is left behind"

@@ -12,8 +12,9 @@ from engine.calendar.zones import local_datetime
 from engine.partition.draft import RefusedError
 from schemas.commands import PlaceCall
 from schemas.instant import HOUR, MINUTE, SECOND
-from schemas.records import Number, Offer
-from schemas.requests import CallReceived, CallStartRequested
+from schemas.records import Agent, Number, Offer
+from schemas.requests import CallReceived, CallStartRequested, SlotReleased, SlotRequested
+from tests.engine.contact.test_slots import to_account
 from tests.engine.contact.world import KEY, NEW_YORK, NOON, NUMBER, World, at
 
 REST = {"id": "rest", "kind": "wait", "duration": "1d"}
@@ -308,3 +309,26 @@ def test_no_law_is_broken_by_any_caller_at_any_time(asked: list[tuple[str, int]]
         assert out_at is None or command.decided_at <= out_at
     assert all(later.decided_at - earlier.decided_at >= 30 * SECOND for earlier, later in pairwise(calls))
     assert len(world.head().ledger) == len(calls)
+
+
+def test_the_agent_who_calls_gets_the_call_and_is_reserved_for_it(world: World) -> None:
+    world.add("agent", 70, Agent(name="Ada", number="sip:ada@example.com"))
+    command = _start(world, agent_id=70)
+    assert (command.agent_id, command.buyer_number) == (70, "sip:ada@example.com")
+    assert world.call(command.call_id).agent_id == 70
+    (counted,) = to_account(world)
+    assert isinstance(counted, SlotRequested)
+    assert (counted.is_placed, counted.agent_ids, counted.number_id) == (True, (70,), None)
+    world.outcome("connected_human")
+    released = to_account(world)[-1]
+    assert isinstance(released, SlotReleased)
+    assert (released.request_id, released.ended) == (counted.request_id, "connected") == (command.command_id, "connected")
+
+
+def test_an_agent_whom_the_company_does_not_have_calls_nobody(world: World) -> None:
+    assert list(_refusal(world, agent_id=99).errors) == ["collaborator_id"]
+
+
+def test_a_call_of_nobody_reserves_nobody(world: World) -> None:
+    _start(world)
+    assert to_account(world) == []

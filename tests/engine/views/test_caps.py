@@ -16,7 +16,7 @@ from engine.views.buyers import Capacity, availability, resources, ways
 from engine.views.caps import caps_hit, is_maxed_out, order_key, used_of
 from schemas.account import CapUsage
 from schemas.instant import EPOCH, HOUR, MINUTE, SECOND, Instant, from_datetime
-from schemas.records import Body, Buyer, BuyerGroup, Offer, Record, Schedule, TrafficSource, plain
+from schemas.records import Body, Buyer, BuyerGroup, Number, Offer, Record, Schedule, TrafficSource, plain
 from schemas.schedule import CallStep, Connect, Window
 from tests.engine.contact.world import NEW_YORK, at
 
@@ -203,10 +203,24 @@ def test_no_buyer_can_take_a_call_of_a_lead_whose_traffic_source_has_used_up_its
     )
     row = {**ROW, "traffic_source_id": 5}
     found = ways(row, rules)
-    assert resources(row, found) == ["buyer/70", "traffic_source/5"]
+    assert resources(row, found, rules) == ["buyer/70", "traffic_source/5"]
     tallies = {"traffic_source/5": _tallies({"connection_daily": 1}, _group())}
     capacity_shown = availability(row, found, Capacity(rules, {}, tallies, NOW))
     assert (capacity_shown["reasons"], capacity_shown["next_available_at"]) == ({"70": "daily_cap"}, "2026-07-16T04:00:00Z")
+
+
+def test_no_buyer_can_take_a_call_of_a_lead_whose_number_has_used_up_its_caps() -> None:
+    rules = _rules(
+        buyer_70=Buyer(name="Ann", number="+12125550140"),
+        offer_9=Offer(name="Solar", lead_token="lt", buyer_ids=(70,)),
+        number_6=Number(number="+12125550150", caps={"attempt_daily": 1}, time_zone=NEW_YORK),
+    )
+    row = {**ROW, "svc_number": "+12125550150"}
+    found = ways(row, rules)
+    assert resources(row, found, rules) == ["buyer/70", "number/6"]
+    tallies = {"number/6": _tallies({"attempt_daily": 1}, _group())}
+    shown = availability(row, found, Capacity(rules, {}, tallies, NOW))
+    assert (shown["reasons"], shown["next_available_at"]) == ({"70": "daily_cap"}, "2026-07-16T04:00:00Z")
 
 
 DAY_OF_WORK = msgspec.convert(
