@@ -105,6 +105,8 @@ OF_FIELD: Mapping[str, tuple[str, ...]] = {
     "record_id": (RECORDS["buyer"],),
     "key_id": (RECORDS["api_key"],),
     "collaborator_id": (RECORDS["agent"],),
+    "agent_ids": (RECORDS["agent"],),
+    "unanswered_agent_id": (RECORDS["agent"],),
     "contact_id": ("contact_id",),
     "webhook_manual_fire_id": (MANUAL_FIRE,),
     "buyer_conversion_id": (BUYER_CONVERSION,),
@@ -118,6 +120,7 @@ NAMES_NOTHING = frozenset(
         # What a company calls its own.
         *("user_buyer_id", "user_fleet_id", "user_traffic_source_id", "external_record_id", "sub_id"),
         "lead_import_id",
+        "sign_in_client_id",  # as the identity provider of the company calls it
         "last_event_id",  # a place in the company's own order of events
         "agent_widget_id",  # a page, as the agent's program numbers it
         "last_contact_id",  # of an unblock contact job: shown as it was sent, and nobody is looked up by it

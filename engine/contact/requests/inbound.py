@@ -47,7 +47,8 @@ def receive(person: Person, request: CallReceived) -> None:
         problem = "is not the number of this contact"
         raise RefusedError("validation_failed", f"from_number {problem}", {"from_number": [problem]})
     named = (("buyer_id", request.buyer_id), ("unanswered_buyer_id", request.unanswered_buyer_id))
-    check_references(person, [(field, "buyer", buyer_id) for field, buyer_id in named])
+    buyers = [(field, "buyer", buyer_id) for field, buyer_id in named]
+    check_references(person, [*buyers, ("unanswered_agent_id", "agent", request.unanswered_agent_id)])
     if is_deleted(person, request.gateway_ref):
         raise RefusedError("deleted", "This call was deleted.")
     call = _find_call(person, request.gateway_ref) or _begin(person, request)
