@@ -39,7 +39,7 @@ def test_servers_of_this_machine_are_an_extra(wheel: zipfile.ZipFile) -> None:
     metadata = message_from_string(wheel.read(name).decode())
     required = metadata.get_all("Requires-Dist") or []
 
-    assert metadata.get_all("Provides-Extra") == ["local", "tracing"]
+    assert metadata.get_all("Provides-Extra") == ["local", "s3", "tracing"]
     assert sorted(line.split(">")[0] for line in required if "extra == 'local'" in line) == sorted(LOCAL_ONLY)
     assert not [line for line in required if line.startswith(LOCAL_ONLY) and "extra ==" not in line]
 
