@@ -72,6 +72,7 @@ SENTENCES: Mapping[str, str] = {
     r"goes with ": "two fields together",
     r"is for a new group": "a change is of a group that is there",
     r"needs buyers of the group": "two fields together",
+    r"must not stand beside (buyers|agents): the calls of an offer": "two fields together",
     r"has no effect without sign_in_issuer|must be given: the client as which": "two fields together",
     r"must be given: this host serves several": "which companies the host serves",
     r"a key can only give": "what this key may give",
