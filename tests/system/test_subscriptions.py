@@ -47,16 +47,19 @@ async def context(settings: Settings) -> AsyncIterator[Context]:
         yield opened
 
 
-async def subscribe(context: Context, url: str) -> int:
+async def subscribe(context: Context, receiver: Receiver) -> None:
+    """Let a receiver have the events of leads, and know the key that signs them."""
     appender = await context.log.appender()
     try:
         await context.rules.refresh()
         rules: RulesTopic = context.rules
         records = RecordClient(context.log, context.names, rules, appender, context.clock, company_id=COMPANY_ID)
+        url = f"http://127.0.0.1:{receiver.port}/events"
         fields = {"name": "Receiver", "url": url, "events": ["lead_created", "lead_action_started"]}
-        return await records.ensure("subscription", "name", fields)
+        subscription_id = await records.ensure("subscription", "name", fields)
     finally:
         await appender.close()
+    receiver.secret = shown_secret(signing_key(SECRET_KEY, "subscription", COMPANY_ID, subscription_id, 1))
 
 
 async def test_deliverers_are_killed_under_load_and_every_event_arrives_signed_and_in_order(
@@ -64,9 +67,7 @@ async def test_deliverers_are_killed_under_load_and_every_event_arrives_signed_a
 ) -> None:
     receiver = Receiver("")
     await receiver.start()
-    subscription_id = await subscribe(context, f"http://127.0.0.1:{receiver.port}/events")
-    secret = shown_secret(signing_key(SECRET_KEY, "subscription", COMPANY_ID, subscription_id, 1))
-    receiver.secret = secret
+    await subscribe(context, receiver)
     for name in ("deliverer", "deliverer-2", "deliverer"):
         await town.load(context, LEADS // 4)
         await asyncio.sleep(0.7)  # some of it is stored, some is under way

@@ -79,7 +79,7 @@ async def test_a_leads_way_is_one_trace_and_explain_names_it(
         company = await make_company(settings)
         lead = {"lead_token": company.tokens["text"], "time_zone": zone_at_daytime(), "first_name": "Ada"}
         async with open_context(settings) as context:
-            await subscribe(context, f"http://127.0.0.1:{hook.port}/events")
+            await subscribe(context, hook)
         async with httpx.AsyncClient(base_url=deployment["api"].url, timeout=30.0) as client:
             for sender, kind in ((CLIENT, "text"), (CALLER, "call")):
                 given = lead | {"caller_id": NUMBERS[sender], "lead_token": company.tokens[kind]}
