@@ -37,11 +37,11 @@ test-clients: install  ## Generate a client of the API in Python, TypeScript and
 	@$(BIN)/pytest tests/clients $(ARGS)
 
 test-issuers: install  ## Sign in to the console by an identity provider of npm (oidc-provider) in a real Chromium (installs the provider once).
-	@deploy/issuer-tools.sh
+	@deploy/npm-tools.sh tests/issuers issuers "an identity provider"
 	@$(BIN)/pytest tests/issuers $(ARGS)
 
 test-providers: install  ## Let telephones (sipp) ring by a real Asterisk 22, which root unpacks from Debian's packages once (300 MB), and text by npm's SMPP server; CI does not run it.
-	@deploy/smpp-tools.sh
+	@deploy/npm-tools.sh tests/providers smpp-server "an SMPP server"
 	@deploy/provider-tools.sh
 	@$(BIN)/pytest tests/providers $(ARGS)
 
