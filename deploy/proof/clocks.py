@@ -16,16 +16,15 @@ from pathlib import Path
 import click
 import msgspec
 from msgspec import Struct
-from msgspec.structs import replace
 
-from adapters.gateway.mailbox import Mailbox
-from adapters.local.process import LOCALHOST, LocalServerError
+from adapters.local.process import LocalServerError
 from adapters.roles.context import Context, open_context
 from adapters.roles.record_client import RecordNotCreatedError
 from adapters.up.demo_time_zone import zone_at_daytime
 from deploy.proof.company import ProofCompany, make_company
 from deploy.proof.evidence import committed, gather
 from deploy.proof.load import post
+from deploy.proof.mail import deployment_with_mailbox
 from deploy.proof.processes import DeploymentError, ProcessGroup, RoleProcess
 from deploy.proof.progress import Say, since_now
 from deploy.proof.rest import NoRestError, until_at_rest
@@ -259,12 +258,7 @@ async def _run(trials: Sequence[ClockTrial], library: str, keep: Path | None) ->
     async with contextlib.AsyncExitStack() as stack:
         folder = keep or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="leadclock-clocks-")))
         settings = await stack.enter_async_context(own_servers(folder, say, partitions=PARTITIONS))
-        mailbox = Mailbox(folder / "mail")
-        await mailbox.start()
-        stack.push_async_callback(mailbox.stop)
-        mail = replace(settings, smtp_host=LOCALHOST, smtp_port=mailbox.port, smtp_starttls=False)
-        deployment = ProcessGroup(folder, mail)
-        stack.callback(deployment.kill)
+        deployment = await stack.enter_async_context(deployment_with_mailbox(folder, settings))
         context = await stack.enter_async_context(open_context(settings))
         await deployment.prepare()
         for role in ROLES:

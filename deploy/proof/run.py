@@ -7,15 +7,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct
-from msgspec.structs import replace
 
-from adapters.gateway.mailbox import Mailbox
-from adapters.local.process import LOCALHOST
 from adapters.roles.context import Context, open_context
 from adapters.settings import Settings
 from deploy.proof.company import make_company
 from deploy.proof.evidence import Evidence, ends, gather, projection_differences
 from deploy.proof.load import post
+from deploy.proof.mail import deployment_with_mailbox
 from deploy.proof.processes import ProcessGroup
 from deploy.proof.progress import Say, lap, sparingly
 from deploy.proof.rest import until_at_rest
@@ -60,14 +58,8 @@ async def prove(plan: KillPlan, settings: Settings, folder: Path, say: Say) -> K
 
     Raises `DeploymentError`, `NoRestError`, `LogError`.
     """
-    mailbox = Mailbox(folder / "mail")
-    await mailbox.start()
-    deployment = ProcessGroup(folder, replace(settings, smtp_host=LOCALHOST, smtp_port=mailbox.port, smtp_starttls=False))
-    try:
+    async with deployment_with_mailbox(folder, settings) as deployment:
         return await _prove(plan, deployment, say)
-    finally:
-        deployment.kill()
-        await mailbox.stop()
 
 
 async def _prove(plan: KillPlan, deployment: ProcessGroup, say: Say) -> KillProof:

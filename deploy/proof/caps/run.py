@@ -9,8 +9,6 @@ import httpx
 from msgspec import Struct
 from msgspec.structs import replace
 
-from adapters.gateway.mailbox import Mailbox
-from adapters.local.process import LOCALHOST
 from adapters.roles.context import Context, open_context
 from adapters.settings import Settings
 from deploy.proof.caps.company import AHEAD, BEGINS_AT, COMPANY_ID, CapCompany, make_cap_company
@@ -20,6 +18,7 @@ from deploy.proof.caps.judgement import judge_caps
 from deploy.proof.caps.load import leads
 from deploy.proof.evidence import CONNECT_SECONDS, projection_differences
 from deploy.proof.load import post
+from deploy.proof.mail import deployment_with_mailbox
 from deploy.proof.processes import ProcessGroup
 from deploy.proof.progress import Say, lap, sparingly
 from deploy.proof.rest import NoRestError, until_at_rest
@@ -79,25 +78,15 @@ async def prove_caps(plan: CapPlan, settings: Settings, folder: Path, say: Say) 
 
     Raises `DeploymentError`, `NoRestError`, `RecordNotCreatedError`, `LogError`.
     """
-    mailbox = Mailbox(folder / "mail")
-    await mailbox.start()
     own = replace(
         settings,
         clock_wall_at=int(time.time() * 1_000),
         clock_domain_at=BEGINS_AT,
         clock_speed=plan.speed,
         rate_limits="off",
-        smtp_host=LOCALHOST,
-        smtp_port=mailbox.port,
-        smtp_starttls=False,
     )
-    deployment = ProcessGroup(folder, own)
-    try:
-        async with open_context(own) as context:
-            return await _prove(plan, deployment, context, say)
-    finally:
-        deployment.kill()
-        await mailbox.stop()
+    async with deployment_with_mailbox(folder, own) as deployment, open_context(own) as context:
+        return await _prove(plan, deployment, context, say)
 
 
 async def _prove(plan: CapPlan, deployment: ProcessGroup, context: Context, say: Say) -> CapProof:

@@ -14,13 +14,13 @@ from pathlib import Path
 import click
 from msgspec.structs import replace
 
-from adapters.gateway.mailbox import Mailbox
-from adapters.local.process import LOCALHOST, LocalServerError
+from adapters.local.process import LocalServerError
 from adapters.roles.record_client import RecordNotCreatedError
+from deploy.proof.mail import deployment_with_mailbox
 from deploy.proof.neighbours.hostility import TRAFFIC, WAYS
 from deploy.proof.neighbours.measure import measure, plan_of
 from deploy.proof.neighbours.report import Phase, is_fair, table
-from deploy.proof.processes import DeploymentError, ProcessGroup
+from deploy.proof.processes import DeploymentError
 from deploy.proof.progress import since_now
 from deploy.proof.servers import own_servers
 from engine.partition.ports import LogError
@@ -54,18 +54,8 @@ async def _run(seconds: float, ways: Sequence[str], keep: Path | None) -> list[P
     async with contextlib.AsyncExitStack() as stack:
         folder = keep or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="leadclock-neighbours-")))
         settings = await stack.enter_async_context(own_servers(folder, say, partitions=PARTITIONS))
-        mailbox = Mailbox(folder / "mail")
-        await mailbox.start()
-        stack.push_async_callback(mailbox.stop)
-        settings = replace(
-            settings,
-            smtp_host=LOCALHOST,
-            smtp_port=mailbox.port,
-            smtp_starttls=False,
-            webhook_private_networks=("127.0.0.0/8",),
-        )
-        deployment = ProcessGroup(folder, settings)
-        stack.callback(deployment.kill)
+        settings = replace(settings, webhook_private_networks=("127.0.0.0/8",))
+        deployment = await stack.enter_async_context(deployment_with_mailbox(folder, settings))
         return await measure(deployment, plan_of(ways), seconds=seconds, say=say)
 
 

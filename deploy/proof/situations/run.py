@@ -8,12 +8,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from adapters.clock import wall_now
-from adapters.gateway.mailbox import Mailbox
-from adapters.local.process import LOCALHOST
 from adapters.roles.context import open_context
 from adapters.settings import Settings
 from deploy.proof.clocks import faked
-from deploy.proof.processes import ProcessGroup
+from deploy.proof.mail import deployment_with_mailbox
 from deploy.proof.progress import Say
 from deploy.proof.situations.company import make_company
 from deploy.proof.situations.situations import Scene, Situation
@@ -113,12 +111,7 @@ async def _look_again(situation: Situation, look: Look, people: Sequence[Viewer]
 @contextlib.asynccontextmanager
 async def _deployed(settings: Settings, library: str | None, folder: Path) -> AsyncIterator[Scene]:
     async with contextlib.AsyncExitStack() as stack:
-        mailbox = Mailbox(folder / "mail")
-        await mailbox.start()
-        stack.push_async_callback(mailbox.stop)
-        mail = replace(settings, smtp_host=LOCALHOST, smtp_port=mailbox.port, smtp_starttls=False)
-        deployment = ProcessGroup(folder, mail)
-        stack.callback(deployment.kill)
+        deployment = await stack.enter_async_context(deployment_with_mailbox(folder, settings))
         context = await stack.enter_async_context(open_context(settings))
         await deployment.prepare()
         if library is None:
