@@ -6,10 +6,12 @@ from collections.abc import Mapping
 from msgspec import structs
 
 from adapters.http.console.rendering import HTML
+from adapters.http.exchange.content_codings import choose_coding
 from adapters.http.exchange.exchange import HttpRequest, Reply
 
 VARY: Mapping[str, str] = {"Vary": "Accept-Encoding"}
-GZIPPED: Mapping[str, str] = {"Content-Encoding": "gzip"}
+GZIP = "gzip"
+GZIPPED: Mapping[str, str] = {"Content-Encoding": GZIP}
 
 BYTES_MIN = 1_000
 """Below this a page fits into one packet as it is."""
@@ -20,7 +22,7 @@ LEVEL = 5
 
 def takes_gzip(request: HttpRequest) -> bool:
     """Return whether the browser takes compressed answers."""
-    return "gzip" in request.headers.get("accept-encoding", "")
+    return choose_coding(request.headers.get("accept-encoding", ""), [GZIP]) == GZIP
 
 
 def compress(reply: Reply, request: HttpRequest) -> Reply:

@@ -7,7 +7,6 @@ accepted, with examples, as the page does. Each is encoded and compressed once, 
 """
 
 import gzip
-import re
 from collections.abc import Callable, Mapping
 from functools import cache, lru_cache
 from hashlib import sha256
@@ -33,6 +32,7 @@ from adapters.http.document.pages import (
     icon,
     interface_page,
 )
+from adapters.http.exchange.content_codings import PLAIN, choose_coding
 from adapters.http.exchange.exchange import JSON, Exchange, Handler, Operation, Reply
 from adapters.http.exchange.problems import DOCUMENTATION_PATH, ProblemError
 from schemas.documents import asyncapi
@@ -53,10 +53,6 @@ NOT_MODIFIED = 304
 CODINGS = ("br", "gzip")
 """How a document is compressed, the smallest first: of the page, brotli has half the bytes of gzip."""
 
-PLAIN = "identity"
-
-_REFUSED = re.compile(r"q=0(\.0*)?")
-
 TAGS = "tags"
 PARTS_KEPT = 16
 """Parts of the document that are kept, some 200 kB each. Another takes some 20 ms."""
@@ -76,7 +72,7 @@ class _Document(Struct, frozen=True):
     def reply(self, exchange: Exchange, headers: Mapping[str, str]) -> Reply:
         """Return the answer: compressed where the client takes that, and empty where it has this version already."""
         sent = exchange.request.headers
-        coding = _coding(sent.get("accept-encoding", ""))
+        coding = choose_coding(sent.get("accept-encoding", ""), CODINGS)
         etag = f'"{self.etag}"' if coding == PLAIN else f'"{self.etag}-{coding}"'
         known = {"ETag": etag, "Cache-Control": "no-cache", "Vary": "Accept, Accept-Encoding", **headers}
         if self.etag in sent.get("if-none-match", ""):
@@ -84,13 +80,6 @@ class _Document(Struct, frozen=True):
         if coding != PLAIN:
             known["Content-Encoding"] = coding
         return Reply(content=self.contents[coding], media_type=self.media_type, headers=known)
-
-
-def _coding(accepted: str) -> str:
-    """Return the smallest coding that a client takes (RFC 9110 12.5.3). A weight of zero refuses it; others say no more."""
-    parts = [part.lower().replace(" ", "").split(";") for part in accepted.split(",")]
-    taken = {name for name, *weights in parts if not any(map(_REFUSED.fullmatch, weights))}
-    return next((coding for coding in CODINGS if coding in taken), PLAIN)
 
 
 def _encoded(media_type: str, plain: bytes) -> _Document:
