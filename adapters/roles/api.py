@@ -2,9 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Collection, Mapping
-from contextlib import suppress
-from functools import partial
+from collections.abc import Mapping
 from ipaddress import IPv4Network, IPv6Network, ip_network
 
 import structlog
@@ -12,23 +10,17 @@ from msgspec import structs
 
 from adapters.gateway.addresses import networks
 from adapters.gateway.own_mail import OwnMail
-from adapters.http.agents.silence import SilenceReports
 from adapters.http.app import Api, build_app
-from adapters.http.exchange.access import Authenticator
 from adapters.http.exchange.hosts import read_hosts
 from adapters.http.exchange.impression_log import LogImpressions
 from adapters.http.exchange.issuers import Issuers
-from adapters.http.exchange.makers import MakerAccess
 from adapters.http.exchange.provider_services import ProviderServices
 from adapters.http.exchange.recording_services import RecordingServices
 from adapters.http.exchange.requests import LogRequests
 from adapters.http.exchange.settings import RATES, DemoSignIn, HttpSettings, Rate, read_rate
-from adapters.http.leads.bulk_runner import LeadBulkRunner
-from adapters.http.leads.import_runner import LeadImportRunner
 from adapters.http.server import serving
 from adapters.observability.metrics import Metrics
 from adapters.operator.deployment import LogDeployment
-from adapters.postgres.database_errors import describe_database_error as describe_database
 from adapters.postgres.gateways import PostgresServing
 from adapters.postgres.heartbeats import PostgresHeartbeats
 from adapters.postgres.idempotency import PostgresIdempotencyKeys
@@ -41,40 +33,25 @@ from adapters.postgres.provider_orders import PostgresOrders
 from adapters.postgres.reads import PostgresReads
 from adapters.postgres.recordings import PostgresRecordings
 from adapters.postgres.results import ResultWaiter
-from adapters.postgres.retention import Purge
 from adapters.postgres.sign_ins import PostgresSignIns
 from adapters.postgres.subscriptions import PostgresSubscriptionReads
 from adapters.postgres.webhook_logs import PostgresWebhookLogReads
 from adapters.providers.provider_http import GuardedProviderHttp
 from adapters.providers.reports import ProviderReports
-from adapters.reads.ports import ReadsUnavailableError
 from adapters.recordings.links import RecordingLinks
 from adapters.retry import Backoff, retry_until_stopped
+from adapters.roles.api_jobs import JOB_CONNECTIONS, ApiJobs
 from adapters.roles.broker import describe
 from adapters.roles.context import Context
 from adapters.roles.mail_server import mail_server
-from adapters.roles.periodic_jobs import PeriodicJobs
 from adapters.roles.provider_connections import provider_connections, provider_http
 from adapters.roles.recordings import recording_files
 from adapters.settings import PREFIX, SettingsError
 from adapters.settings import Settings as Deployment
 from engine.partition.ports import LogError
-from schemas.instant import Instant
-
-SERVING_REFRESH_SECONDS = 2.0
-"""How old the header may be that names the channels of the sandbox; the table has a row per gateway and channel."""
 
 CONNECTIONS_PER_REPORT = 5
 """Connections of the pool for each report that runs at once: 10 allow 2. A report keeps a core of the database busy."""
-
-PURGE_MINUTES = 10
-"""Results and Idempotency-Keys are stored for 24 h, impressions for 30 days; ten minutes more do no harm."""
-
-DATABASE_CHECK_SECONDS = 2.0
-"""How late the health port may report that the database is away, or back."""
-
-RELEASE_SECONDS = 2.0
-"""How long a stopping process waits for its bulk job and import to be given back."""
 
 logger = structlog.get_logger(__name__)
 
@@ -91,13 +68,15 @@ class ApiRole:
         self._context = context
         self._metrics = metrics
         self._demo = demo
-        self._problems: dict[str, str] = {"http": "starting", "database": "not asked yet"}
+        self._problems: dict[str, str] = {"http": "starting"}
+        self._jobs: ApiJobs | None = None
         self.port = 0
 
     async def run(self, stop: asyncio.Event) -> None:
         """Serve until `stop` is set."""
         context, settings = self._context, self._context.settings
         pool = await open_pool(settings.postgres_dsn, size=settings.postgres_pool, name="leadclock api")
+        job_pool = await open_pool(settings.postgres_dsn, size=JOB_CONNECTIONS, name="leadclock api jobs")
         reads = PostgresReads(pool)
         results = ResultWaiter(pool, reads)
         results.start()
@@ -114,23 +93,12 @@ class ApiRole:
         # With a producer of their own: a flood of impressions fills its buffers, not those of requests.
         impression_appender = await context.log.appender()
         impressions = LogImpressions(context.log, names=context.names, appender=impression_appender)
-        purge = Purge(pool)
-        jobs = PeriodicJobs()
-        bulk_jobs, imports = PostgresLeadBulkJobs(pool), PostgresLeadImports(pool)
-        for name, purging in (("results", purge.run), ("bulk jobs", bulk_jobs.purge), ("imports", imports.purge)):
-            jobs.add(f"purge {name}", partial(_purge, purging, context), minutes=PURGE_MINUTES)
-        jobs.add("purge sessions", PostgresSignIns(pool).purge, minutes=PURGE_MINUTES)
-        jobs.start()
-        watching = asyncio.create_task(self._watch_database(reads), name="watch the database")
-        served = PostgresServing(pool)
         vendors = provider_http(context)
-        silence = SilenceReports(PostgresHeartbeats(pool), reads, requests)
-        reporting = asyncio.create_task(silence.run(), name="report silent agents")
-        advancing = self._advance_jobs(bulk_jobs, imports, requests)
-        refreshing = asyncio.create_task(_refresh_serving(served), name="refresh serving")
+        jobs = self._jobs = ApiJobs(context, job_pool, requests)
+        jobs.start()
         try:
             await self._read_first_rules(stop)
-            app = self._app(pool, requests, impressions, reads, results, served, vendors, bulk_jobs, imports)
+            app = self._app(pool, requests, impressions, reads, results, jobs.served, vendors)
             serve = serving(
                 app,
                 host=settings.http_host,
@@ -145,31 +113,15 @@ class ApiRole:
                 await stop.wait()
                 app.end_streams()
         finally:
-            watching.cancel()
-            refreshing.cancel()
-            await _stop_jobs(advancing)
-            reporting.cancel()
-            jobs.stop()
+            await jobs.stop()
             await requests.close()
             await appender.close()
             await impressions.close()
             await impression_appender.close()
             await results.close()
             await vendors.close()
+            await job_pool.close()
             await pool.close()
-
-    def _advance_jobs(
-        self, bulk_jobs: PostgresLeadBulkJobs, imports: PostgresLeadImports, requests: LogRequests
-    ) -> tuple[asyncio.Task[None], ...]:
-        """Begin to advance the bulk jobs and imports of all companies."""
-        context = self._context
-        makers = MakerAccess(context.rules, Authenticator(context.rules))
-        changing = LeadBulkRunner(bulk_jobs, requests, makers, context.clock.now).run()
-        importing = LeadImportRunner(imports, context, makers).run()
-        return (
-            asyncio.create_task(changing, name="advance bulk jobs"),
-            asyncio.create_task(importing, name="advance imports"),
-        )
 
     def _app(  # noqa: PLR0917 - what the process opened
         self,
@@ -180,8 +132,6 @@ class ApiRole:
         results: ResultWaiter,
         served: PostgresServing,
         vendors: GuardedProviderHttp,
-        bulk_jobs: PostgresLeadBulkJobs,
-        imports: PostgresLeadImports,
     ) -> Api:
         context, orders = self._context, PostgresOrders(pool)
         recordings = _recordings(context, pool)
@@ -209,8 +159,8 @@ class ApiRole:
             issuers=Issuers(vendors, time.monotonic),
             mail=OwnMail(mail_server(context.settings)),
             webhook_logs=PostgresWebhookLogReads(pool),
-            bulk_jobs=bulk_jobs,
-            imports=imports,
+            bulk_jobs=PostgresLeadBulkJobs(pool),
+            imports=PostgresLeadImports(pool),
             lead_views=PostgresLeadViews(pool),
             settings=structs.replace(_http_settings(context), demo=self._demo),
             now=context.clock.now,
@@ -220,19 +170,9 @@ class ApiRole:
 
     def problems(self) -> dict[str, str]:
         """Return what keeps the interface from answering."""
-        problem = self._context.rules.problem
-        return self._problems | ({} if problem is None else {"log": problem})
-
-    async def _watch_database(self, reads: PostgresReads) -> None:
-        """Check every few seconds whether the database answers: the health port answers without waiting for it."""
-        while True:
-            try:
-                await reads.ping()
-            except ReadsUnavailableError as error:
-                self._problems["database"] = describe_database(self._context.settings.postgres_dsn, error)
-            else:
-                self._problems.pop("database", None)
-            await asyncio.sleep(DATABASE_CHECK_SECONDS)
+        found = {"database": "not asked yet" if self._jobs is None else self._jobs.database_problem}
+        found["log"] = self._context.rules.problem
+        return self._problems | {name: problem for name, problem in found.items() if problem is not None}
 
     async def _ready(self) -> Mapping[str, str]:
         return self.problems()
@@ -247,26 +187,6 @@ class ApiRole:
     async def _report(self, error: LogError, seconds: float) -> None:
         self._problems["log"] = describe(self._context.settings, error)
         await logger.awarning("log.disconnected", role=self.name, error=self._problems["log"], retry_in_seconds=seconds)
-
-
-async def _purge(purging: Callable[[Instant], Awaitable[int]], context: Context) -> int:
-    """Delete what is expired by now, in domain time."""
-    return await purging(context.clock.now())
-
-
-async def _stop_jobs(tasks: Collection[asyncio.Task[None]]) -> None:
-    """Cancel bulk jobs and imports, and let them give their leases back, so that another process need not wait for these."""
-    for task in tasks:
-        task.cancel()
-    await asyncio.wait(tasks, timeout=RELEASE_SECONDS)
-
-
-async def _refresh_serving(served: PostgresServing) -> None:
-    """Read which gateway serves which channel until cancelled: answers name the channels of the sandbox."""
-    while True:
-        with suppress(ReadsUnavailableError):
-            await served.read()
-        await asyncio.sleep(SERVING_REFRESH_SECONDS)
 
 
 def _recordings(context: Context, pool: Pool) -> RecordingServices | None:

@@ -5,10 +5,11 @@ a value is null, never missing.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from operator import itemgetter
 from typing import Any
 
 from engine.submission.numbers import country_of_number
-from engine.views.cells import cell
+from engine.views.cells import cell, moment
 from engine.views.column import Column
 from schemas.contact import Call
 from schemas.instant import DAY, SECOND, Instant
@@ -114,17 +115,34 @@ DURATION_MAX = DAY // SECOND
 """Of a call, in seconds: none lasts longer than a day, whatever the clock of its gateway says, and sums stay sums."""
 
 _DERIVED: dict[str, Callable[[Row], Any]] = {
+    "uuid": lambda row: str(row["uuid"]),
     "legacy_id": lambda _: None,
     "type": lambda _: "Call",
     "routes_show_path": lambda row: f"/api/v1/calls/{row['id']}",
     "routes_edit_path": lambda row: f"/api/v1/calls/{row['id']}",
     "external_record_id": lambda row: row["token_values"].get("external_record_id"),
 }
+"""Columns that are not shown as their row has them."""
+
+_STORED = tuple(column for column in COLUMNS if column.name not in _DERIVED)
+_MOMENTS = tuple(column.name for column in _STORED if column.type == "date-time")
+_PLAIN = tuple(column.name for column in _STORED if column.type != "date-time")
+_plain_of, _moments_of = itemgetter(*_PLAIN), itemgetter(*_MOMENTS)
 
 
 def call_view(row: Row, columns: Sequence[str] | None = None) -> dict[str, Any]:
     """Return a call as the API shows it: all columns, or the given ones in their order."""
-    return {name: _DERIVED[name](row) if name in _DERIVED else cell(row[name]) for name in columns or CALL_COLUMNS}
+    if columns is not None:
+        return {name: _DERIVED[name](row) if name in _DERIVED else cell(row[name]) for name in columns}
+    # By type of column: a look at each value of a page of 1,000 calls takes longer than its query.
+    shown: dict[str, Any] = dict.fromkeys(CALL_COLUMNS)
+    shown.update(zip(_PLAIN, _plain_of(row), strict=True))
+    for name, at in zip(_MOMENTS, _moments_of(row), strict=True):
+        if at is not None:
+            shown[name] = moment(at)
+    for name, render in _DERIVED.items():
+        shown[name] = render(row)
+    return shown
 
 
 # -- derived from the fields of a call, and stored by the projection for lists and reports -------------------------------
