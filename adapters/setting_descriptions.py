@@ -135,7 +135,8 @@ POSTGRES: Mapping[str, SettingDescription] = {
     "postgres_pool": SettingDescription(
         DATABASE,
         "20",
-        "Connections of one process at most, beside one that shows that it runs. A fifth of the API's serves reports.",
+        "Connections of one process at most, beside one that shows that it runs and, in the API, four for its jobs."
+        " A fifth of the API's serves reports.",
     ),
 }
 

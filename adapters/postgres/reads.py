@@ -328,7 +328,8 @@ class PostgresReads:
         async with self._reporting() as connection:
             # One snapshot, so that marks and rollups agree.
             scope = (company_id, known.table, list(known.tiers), to_datetime(since), to_datetime(until))
-            found = await connection.fetch(self._sql["rolled_spans"], *scope)
+            spans = self._sql["complete_spans" if known.is_single else "rolled_spans"]
+            found = await connection.fetch(spans, *scope)
             marks = await connection.fetch(self._sql["marked_days"], company_id, known.table)
             held = cover(since, until, rolled(found, [mark["day"] for mark in marks]), known.tiers, known.cuts)
             if not held.spans:

@@ -27,10 +27,6 @@ SAMPLE_ROWS = (20_000, 2 * GROUPS_MAX)
 """Rows of a filter that are sampled before a report, to detect too many groups: a few milliseconds. If most rows were
 groups of their own, a larger sample: some tenths of a second."""
 
-NOT_ROLLED_UP = frozenset({"lead_import_id", "call_center_id", "ring_pool_id", *ACTIVITY_DAYS})
-"""Groupings without rollups: reports by import are few, and are about the rows of one. An agent may move to another call
-center, which no mark of a changed lead or call tells. The days of an activity begin at another hour in each zone."""
-
 MANY_VALUES = frozenset({"token_values_map", "zip_postal_code", "sub_id", "state"})
 """Groupings with free values; others have some dozens per company, and units of time a known number."""
 
@@ -43,13 +39,23 @@ _CONVERTED_CALL = (
     "(SELECT {expression} FROM {read}.calls AS c WHERE c.company_id = leads.company_id AND c.lead_id = leads.id"
     " AND c.buyer_converted AND c.deleted_at IS NULL ORDER BY c.created_at DESC, c.id DESC LIMIT 1)"
 )
-LEAD_CALL_CENTER = (
-    "(SELECT (a.body ->> 'call_center_id')::bigint FROM {read}.calls AS c JOIN {read}.records AS a"
-    " ON a.company_id = c.company_id AND a.type = 'agent' AND a.id = c.agent_id"
-    " WHERE c.company_id = leads.company_id AND c.lead_id = leads.id AND c.deleted_at IS NULL"
-    " ORDER BY c.created_at DESC, c.id DESC LIMIT 1)"
+RECENT_AGENT = (
+    "(SELECT c.agent_id FROM {read}.calls AS c WHERE c.company_id = leads.company_id AND c.lead_id = leads.id"
+    " AND c.agent_id IS NOT NULL AND c.deleted_at IS NULL ORDER BY c.created_at DESC, c.id DESC LIMIT 1)"
 )
-"""The call center of a lead: that of its newest call with an agent."""
+"""The agent of a lead: that of its newest call with one."""
+
+
+_CENTER_OF_AGENT = (
+    "(SELECT (a.body ->> 'call_center_id')::bigint FROM {read}.records AS a"
+    " WHERE a.company_id = $1 AND a.type = 'agent' AND a.id = {agent})"
+)
+
+
+def call_center(agent: str) -> str:
+    """Return the SQL of the call center of an agent, as it is now."""
+    return _CENTER_OF_AGENT.replace("{agent}", agent)
+
 
 LEAD_GROUPINGS: Mapping[str, str] = {
     **{
@@ -70,7 +76,7 @@ LEAD_GROUPINGS: Mapping[str, str] = {
     "inbound_calls_count": "coalesce((rest ->> 'inbound_calls_count')::bigint, 0)",
     "state": LEAD_STATE,
     "lead_import_id": LEAD_IMPORT,
-    "call_center_id": LEAD_CALL_CENTER,
+    "call_center_id": call_center(RECENT_AGENT),
     "dial_tier": "(rest ->> 'dial_tier')::bigint",
 }  # fmt: skip
 CALL_GROUPINGS: Mapping[str, str] = {
@@ -184,9 +190,13 @@ def pieces(
 
 def activity_day(wanted: Grouping, statement: Statement, zones: Sequence[str]) -> str:
     """Return the SQL of the local date of an activity; nothing has one in a zone that the database does not know."""
+    return local_day({**LEAD_DAYS, **CALL_DAYS}[wanted.name], wanted, statement, zones)
+
+
+def local_day(moment: str, wanted: Grouping, statement: Statement, zones: Sequence[str]) -> str:
+    """Return the SQL of the local date of an instant, in the zone of a grouping."""
     if wanted.zone not in zones:
         return "NULL::text"
-    moment = {**LEAD_DAYS, **CALL_DAYS}[wanted.name]
     return f"to_char({moment} AT TIME ZONE {statement.bind(wanted.zone)}::text, 'YYYY-MM-DD')"
 
 

@@ -2,6 +2,9 @@
 
 There are rollups by one category, and by pairs of categories of which one is in `PAIRED`. A report needs those of its
 category, pivot and filters together; a unit of time needs none, because its buckets are sums of spans.
+
+Some categories are rolled up as another one, from which a report computes its own: call centers as agents, who may move to
+another center, and local days of an activity as hours, because days begin at another hour in each zone.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -13,12 +16,16 @@ from msgspec.structs import asdict
 from adapters.postgres.conditions import Statement, is_storable
 from adapters.postgres.reports import (
     CALL_GROUPINGS,
+    CALL_JOINS,
     GROUPS_MAX,
     LEAD_GROUPINGS,
     LOCAL_HOUR,
-    NOT_ROLLED_UP,
+    RECENT_AGENT,
     TOKENS,
+    activity_day,
     bucket,
+    call_center,
+    local_day,
     sums_again,
     sums_of,
     token,
@@ -26,7 +33,8 @@ from adapters.postgres.reports import (
 )
 from adapters.postgres.spans import HOURS, TIERS, Cover, Span, merge_adjacent
 from adapters.reads.ports import CallFilter, LeadFilter
-from engine.views.report import TIME_UNITS, Grouping
+from engine.calendar.zones import has_whole_hours, is_zone
+from engine.views.report import ACTIVITY_DAYS, CALL_DAYS, LEAD_DAYS, TIME_UNITS, Grouping
 from schemas.instant import HOUR, MINUTE, Instant, to_datetime
 
 ALL = "all"
@@ -45,11 +53,49 @@ days begin at a different hour in each zone. The disposition is one because it m
 QUARTER = 15 * MINUTE
 """Of an hour: zones differ by multiples of it."""
 
-_GROUPINGS: Mapping[str, Mapping[str, str]] = {
-    table: {name: value for name, value in groupings.items() if name not in NOT_ROLLED_UP}
-    for table, groupings in (("leads", {**LEAD_GROUPINGS, TOKENS: token("row")}), ("calls", CALL_GROUPINGS))
+ROLLED_AS: Mapping[str, Mapping[str, str]] = {
+    "leads": {
+        "call_center_id": "recent_agent_id",
+        "first_action_at_day": "first_action_at_hour",
+        "last_action_at_day": "last_action_at_hour",
+    },
+    "calls": {"call_center_id": "agent_id", "ended_at_day": "ended_at_hour"},
 }
-PAIRED: Mapping[str, Collection[str]] = {"leads": {*_GROUPINGS["leads"]} - {*WIDE["leads"]}, "calls": HOURLY["calls"]}
+"""Category of a report -> the category of its rollups, where that is another."""
+
+SINGLE: Mapping[str, frozenset[str]] = {
+    "leads": frozenset({"lead_import_id", *ROLLED_AS["leads"].values()}),
+    "calls": frozenset({"ring_pool_id", *ROLLED_AS["calls"].values()}),
+}
+"""Categories without pairs: an hour has as many values as a month has hours, and few ask for the others with a pivot.
+
+Releases before migration 32 did not roll them up: only spans that are complete since have them.
+"""
+
+_HOURS: Mapping[str, Mapping[str, str]] = {
+    table: {ROLLED_AS[table][name]: f"floor(extract(epoch FROM {moment}) / 3600)::bigint" for name, moment in days.items()}
+    for table, days in (("leads", LEAD_DAYS), ("calls", CALL_DAYS))
+}
+"""The hour of an activity, as the number of hours since 1970."""
+
+_GROUPINGS: Mapping[str, Mapping[str, str]] = {
+    "leads": {
+        **{name: value for name, value in LEAD_GROUPINGS.items() if name not in ROLLED_AS["leads"]},
+        TOKENS: token("row"),
+        "recent_agent_id": RECENT_AGENT,
+        **_HOURS["leads"],
+    },
+    "calls": {
+        # Without imports: a lead may get into another import later, which marks no day of its calls.
+        **{name: value for name, value in CALL_GROUPINGS.items() if name not in {*ROLLED_AS["calls"], "lead_import_id"}},
+        "agent_id": "agent_id",
+        **_HOURS["calls"],
+    },
+}
+PAIRED: Mapping[str, Collection[str]] = {
+    "leads": {*_GROUPINGS["leads"]} - {*WIDE["leads"]} - SINGLE["leads"],
+    "calls": HOURLY["calls"],
+}
 """One category of each pair with rollups: leads are pivoted by anything, calls are filtered by few. Pairs have rollups of
 months and years, because a day has hardly fewer pairs than rows."""
 
@@ -88,7 +134,7 @@ def wide_pieces(table: str) -> list[dict[str, str]]:
 
 def pair_pieces(table: str) -> dict[str, str]:
     """Return the SQL of all pairs. GROUPING() identifies a grouping set by the bits of the columns that it leaves out."""
-    names = sorted(_narrow(table))
+    names = _paired_names(table)
     bits = {name: 1 << place for place, name in enumerate(reversed(names))}
     kept = [
         (
@@ -110,7 +156,11 @@ def pair_pieces(table: str) -> dict[str, str]:
 
 def pairs(table: str) -> list[tuple[str, str]]:
     """Return the pairs of categories that have rollups, sorted by name."""
-    return [pair for pair in combinations(sorted(_narrow(table)), 2) if {*pair} & {*PAIRED[table]}]
+    return [pair for pair in combinations(_paired_names(table), 2) if {*pair} & {*PAIRED[table]}]
+
+
+def _paired_names(table: str) -> list[str]:
+    return sorted({*_narrow(table)} - SINGLE[table])
 
 
 def _narrow(table: str) -> Mapping[str, str]:
@@ -148,9 +198,19 @@ class RollupReport(Struct, frozen=True):
         """Return the edges that no span may cross, because a span belongs to one bucket. Quarters of an hour need none."""
         return self.unit.edges if self.unit is not None and self.names else ()
 
+    @property
+    def is_single(self) -> bool:
+        """Return whether only complete spans answer it."""
+        return bool({*self.names} & SINGLE[self.table])
+
     def column(self, name: str) -> str:
         """Return the column of the rollups that holds the values of a category."""
-        return ("value", "other")[self.names.index(name)]
+        return ("value", "other")[self.names.index(rolled_as(self.table, name))]
+
+
+def rolled_as(table: str, name: str) -> str:
+    """Return the category of the rollups that answer a report by a category."""
+    return ROLLED_AS[table].get(name, name)
 
 
 def find_rollup_report(
@@ -160,14 +220,22 @@ def find_rollup_report(
     table = "leads" if isinstance(wanted, LeadFilter) else "calls"
     filters = _filters(table, wanted)
     by = [one.name for one in (category, pivot) if one is not None]
-    if NOT_ROLLED_UP & {*by}:
+    if table == "calls" and {*by} & {"lead_import_id"}:
+        return None
+    if any(one is not None and one.name in ACTIVITY_DAYS and not _begins_on_hours(one.zone) for one in (category, pivot)):
         return None
     if filters is None or sum(name in TIME_UNITS for name in by) > 1 or by.count(TOKENS) > 1:
         return None
-    names = tuple(sorted({name for name in (*by, *filters) if name in _GROUPINGS[table]}))
+    needed = {*(rolled_as(table, name) for name in by), *filters}
+    names = tuple(sorted(name for name in needed if name in _GROUPINGS[table]))
     if len(names) > 1 and names not in pairs(table):
         return None
     return RollupReport(table, category, pivot, filters, names)
+
+
+def _begins_on_hours(zone_name: str) -> bool:
+    """Return whether each day of a zone begins at a whole hour of UTC."""
+    return is_zone(zone_name) and has_whole_hours(zone_name)
 
 
 def _filters(table: str, wanted: LeadFilter | CallFilter) -> dict[str, list[str]] | None:
@@ -203,7 +271,7 @@ def rollup_pieces(report: RollupReport, statement: Statement, found: Cover, zone
             f" AND r.{report.column(name)} = ANY ({statement.bind(values)}::text[])"
             for name, values in report.filters.items()
         ),
-        "joins": tokens_joined("row") if TOKENS in report.names else "",
+        "joins": _joins(report),
         "where": statement.where,
         "gaps": f"unnest({since}, {until}) AS gap (since, until)",
         "names": ", ".join(sums_of(report.table)),
@@ -213,6 +281,13 @@ def rollup_pieces(report: RollupReport, statement: Statement, found: Cover, zone
     }
 
 
+def _joins(report: RollupReport) -> str:
+    """Return what the rows of gaps are joined with."""
+    is_by_center = any(one is not None and one.name == "call_center_id" for one in (report.category, report.pivot))
+    centers = CALL_JOINS["call_center_id"] if is_by_center and report.table == "calls" else ""
+    return centers + (tokens_joined("row") if TOKENS in report.names else "")
+
+
 def _grouped_by(
     report: RollupReport, statement: Statement, place: str, wanted: Grouping | None, zones: Sequence[str]
 ) -> dict[str, str]:
@@ -220,6 +295,12 @@ def _grouped_by(
     rolled = raw = "NULL::text"
     if wanted is not None and wanted.name in TIME_UNITS:
         rolled, raw = bucket(wanted, statement, "at"), bucket(wanted, statement)
+    elif wanted is not None and wanted.name in ACTIVITY_DAYS:
+        rolled = local_day(f"to_timestamp({report.column(wanted.name)}::bigint * 3600)", wanted, statement, zones)
+        raw = activity_day(wanted, statement, zones)
+    elif wanted is not None and wanted.name == "call_center_id":
+        rolled = call_center(f"r.{report.column(wanted.name)}::bigint")
+        raw = (LEAD_GROUPINGS if report.table == "leads" else CALL_GROUPINGS)[wanted.name]
     elif wanted is not None and wanted.name in report.names:
         rolled = f"{report.column(wanted.name)}::{_VALUES.get(wanted.name, 'text')}"
         raw = _GROUPINGS[report.table][wanted.name]
@@ -252,7 +333,7 @@ _VALUES: Mapping[str, str] = {
         (
             *("offer_id", "schedule_id", "traffic_source_id", "buyer_id", "buyer_group_id", "disposition_id"),
             *("outbound_calls_count", "inbound_calls_count", "attempt_number", LOCAL_HOUR, "buyer_converted_days"),
-            *("recent_call_disposition_id", "dial_tier"),
+            *("recent_call_disposition_id", "dial_tier", "lead_import_id", "ring_pool_id"),
         ),
         "bigint",
     ),

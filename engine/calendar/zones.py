@@ -21,10 +21,14 @@ TZDATA_VERSION: str = tzdata.IANA_VERSION
 OFFSET_YEARS_MAX = 4_096
 """Cached years of clock changes per zone: all zones for the years that live schedules see, at some 300 bytes."""
 
+WHOLE_HOURS_UNTIL = 68 * 366 * DAY
+"""Until when offsets are looked at: the end of 2037, where the tables of the database end and yearly rules go on."""
+
 # Read off a wall clock, so without a zone.
 _EPOCH_ON_THE_WALL = datetime.combine(date(1970, 1, 1), time.min)
 _EPOCH_ORDINAL = _EPOCH_ON_THE_WALL.toordinal()
 _MILLISECOND = timedelta(milliseconds=1)
+_HOUR = timedelta(hours=1)
 # "Factory" is what an unconfigured machine shows, not a place.
 _NOT_A_PLACE = {"Factory"}
 
@@ -114,6 +118,17 @@ def close_edge(day: date, wall_time: WallTime, zone_name: str) -> Instant:
 def day_start(day: date, zone_name: str) -> Instant:
     """Return the first instant of a local day: its midnight, or the first instant after it where the clock skips that."""
     return close_edge(day, 0, zone_name)
+
+
+@cache
+def has_whole_hours(zone_name: str) -> bool:
+    """Return whether every offset that the zone had since 1970 is in whole hours, by a look at each week until 2038.
+
+    Raises `UnknownZoneError`.
+    """
+    info = zone(zone_name)
+    weeks = range(0, WHOLE_HOURS_UNTIL, 7 * DAY)
+    return not any(_offset_at(Instant(week), info) % _HOUR for week in weeks)
 
 
 def next_offset_change(instant: Instant, zone_name: str) -> Instant | None:

@@ -11,8 +11,8 @@ from adapters.postgres.reads import PostgresReads
 from adapters.postgres.rollups import Rollups
 from adapters.reads.ports import CallFilter, LeadFilter
 from engine.views.report import Grouping, Key
-from schemas.instant import DAY, HOUR, from_datetime
-from tests.adapters.postgres.projected_rows import START, Shown, call, lead
+from schemas.instant import DAY, HOUR, from_datetime, to_datetime
+from tests.adapters.postgres.projected_rows import START, Shown, call, lead, record
 
 STATUS = Grouping("status")
 OFFER = Grouping("offer_id")
@@ -336,3 +336,145 @@ async def test_sums_of_days_are_the_same_whether_they_are_made_of_hours_or_of_ro
     values = {"all": None, "offer_id": "3", "status": "scheduled", "buyer_id": None, "country": None}
     days = [FIRST + place * DAY for place in range(5)]
     assert stored == {(name, value, day): (4, pytest.approx(4 * 1.5)) for name, value in values.items() for day in days}
+
+
+# -- categories that are rolled up as another one ------------------------------------------------------------------------
+
+CENTER = Grouping("call_center_id")
+NEW_YORK, KATHMANDU = "America/New_York", "Asia/Kathmandu"
+
+
+async def place_agents(shown: Shown) -> None:
+    """Two agents of two call centers; one spoke in a call of lead 1, then the other in a later one."""
+    await shown.decide(agent(51, 8), agent(52, 9))
+    await shown.decide(
+        call(101, created_at=FIRST + HOUR, lead_id=1, agent_id=51),
+        call(102, created_at=FIRST + 2 * HOUR, lead_id=1, agent_id=52),
+        call(103, created_at=FIRST + 3 * HOUR, lead_id=1),
+        call(104, created_at=FIRST + 3 * DAY, lead_id=2, agent_id=51),
+    )
+
+
+async def tamper_by(shown: Shown, table: str, column: str, category: str) -> int:
+    """Make the sums of a category wrong in every tier, so that it shows whether they are used; return how many there are."""
+    done = await shown.pool.execute(f"UPDATE read.{table}_rollup SET {column} = 0 WHERE category = $1", category)  # noqa: S608
+    return int(done.split()[1])
+
+
+async def test_call_centers_are_answered_from_the_sums_of_agents_as_they_are_now(shown: Shown) -> None:
+    await place_agents(shown)
+    of_calls = {8: 2, 9: 1, None: COUNT + 1}
+    of_leads = {9: 1, 8: 1, None: COUNT - 2}
+    for _ in ("from rows", "from sums"):
+        assert await counts(shown, CallFilter(), CENTER) == of_calls
+        assert await counts(shown, LeadFilter(), CENTER) == of_leads
+        await roll_up(shown)
+    await shown.decide(agent(51, 9, version=2))  # moves to the other center, without a change of any call
+    assert await counts(shown, CallFilter(), CENTER) == {9: 3, None: COUNT + 1}
+    assert await counts(shown, LeadFilter(), CENTER) == {9: 2, None: COUNT - 2}
+    assert await counts(shown, CallFilter(agent_id=51), CENTER) == {9: 2}
+    assert await tamper_by(shown, "calls", "calls_count", "agent_id") > 0
+    assert await tamper_by(shown, "leads", "leads_count", "recent_agent_id") > 0
+    assert await counts(shown, CallFilter(), CENTER) == {9: 0, None: 0}
+    assert await counts(shown, LeadFilter(), CENTER) == {9: 0, None: 0}
+
+
+async def test_an_agent_of_a_call_reaches_the_sums_of_its_lead(shown: Shown) -> None:
+    await shown.decide(agent(51, 8))
+    await roll_up(shown)
+    at = FIRST + 3 * 6 * HOUR
+    await shown.decide(call(4, created_at=at, lead_id=4, agent_id=51, version=2))
+    assert await counts(shown, None, CENTER) == {None: COUNT - 1, 8: 1}
+    await roll_up(shown)
+    assert await counts(shown, None, CENTER) == {None: COUNT - 1, 8: 1}
+    await shown.decide(call(4, created_at=at, lead_id=4, agent_id=None, version=3))
+    await roll_up(shown)
+    assert await counts(shown, None, CENTER) == {None: COUNT}
+
+
+async def test_imports_and_ring_pools_are_answered_from_their_sums(shown: Shown) -> None:
+    imported, pool = Grouping("lead_import_id"), Grouping("ring_pool_id")
+    await shown.decide(lead(3, created_at=FIRST + 12 * HOUR, lead_import_id=70, version=2))
+    await shown.decide(call(3, created_at=FIRST + 12 * HOUR, lead_id=3, ring_pool_id=5, version=2))
+    for _ in ("from rows", "from sums"):
+        assert await counts(shown, LeadFilter(), imported) == {70: 1, None: COUNT - 1}
+        assert await counts(shown, CallFilter(), imported) == {70: 1, None: COUNT - 1}
+        assert await counts(shown, CallFilter(), pool) == {5: 1, None: COUNT - 1}
+        assert await cells(shown, imported, STATUS) == {(70, "scheduled"): 1, (None, "scheduled"): COUNT - 1}
+        await roll_up(shown)
+    await tamper_by(shown, "leads", "leads_count", "lead_import_id")
+    await tamper_by(shown, "calls", "calls_count", "ring_pool_id")
+    assert await counts(shown, LeadFilter(), imported) == {70: 0, None: 0}
+    assert await counts(shown, CallFilter(), pool) == {5: 0, None: 0}
+
+
+@pytest.mark.parametrize(("zone", "is_rolled_up"), [(NEW_YORK, True), ("UTC", True), (KATHMANDU, False)])
+async def test_days_of_an_activity_come_from_hours_where_the_clock_of_the_zone_shows_whole_ones(
+    shown: Shown, zone: str, is_rolled_up: bool
+) -> None:
+    days = {name: Grouping(name, zone=zone) for name in ("first_action_at_day", "last_action_at_day", "ended_at_day")}
+    edge = FIRST + 4 * HOUR  # midnight in New York, in September
+    for number, at in enumerate((edge - 1, edge, edge + DAY - 1, edge + DAY), 1):
+        created = FIRST + (number - 1) * 6 * HOUR
+        await shown.decide(lead(number, created_at=created, first_action_at=at, last_action_at=at + DAY, version=2))
+        await shown.decide(call(number, created_at=created, lead_id=number, ended_at=at, version=2))
+    asked = ((LeadFilter(), "first_action_at_day"), (LeadFilter(), "last_action_at_day"), (CallFilter(), "ended_at_day"))
+    from_rows = [await counts(shown, wanted, days[name]) for wanted, name in asked]
+    if zone == NEW_YORK:
+        assert from_rows[0] == {None: COUNT - 4, "2026-09-21": 1, "2026-09-22": 2, "2026-09-23": 1}
+    await roll_up(shown)
+    assert [await counts(shown, wanted, days[name]) for wanted, name in asked] == from_rows
+    for table, column, name in (
+        ("leads", "leads_count", "first_action_at_hour"),
+        ("leads", "leads_count", "last_action_at_hour"),
+        ("calls", "calls_count", "ended_at_hour"),
+    ):
+        assert await tamper_by(shown, table, column, name) > 0
+    expected = [dict.fromkeys(found, 0) if is_rolled_up else found for found in from_rows]
+    assert [await counts(shown, wanted, days[name]) for wanted, name in asked] == expected
+
+
+# -- spans of an older release -------------------------------------------------------------------------------------------
+
+
+async def forget_categories(shown: Shown, days: str = "true") -> None:
+    """Leave the spans as a release before migration 32 rolls them up: without its categories, with `rolled_at` alone."""
+    single = ["recent_agent_id", "agent_id", "lead_import_id", "ring_pool_id", "ended_at_hour", "first_action_at_hour"]
+    for table in ("leads", "calls"):
+        await shown.pool.execute(f"DELETE FROM read.{table}_rollup WHERE category = ANY ($1) AND {days}", single)  # noqa: S608
+
+
+async def test_spans_of_an_older_release_are_answered_from_rows_until_they_are_rolled_up_again(shown: Shown) -> None:
+    await place_agents(shown)
+    await roll_up(shown)
+    await forget_categories(shown)
+    await shown.pool.execute("UPDATE read.rolled_spans SET complete_at = NULL")
+    of_calls = {8: 2, 9: 1, None: COUNT + 1}
+    assert await counts(shown, CallFilter(), CENTER) == of_calls
+    await tamper(shown, "year")
+    assert await counts(shown) == {"scheduled": 100 + COUNT}  # what it rolled up is used
+    assert await roll_up(shown) == 2 * (5 + 1 + 1)
+    assert await roll_up(shown) == 0
+    await tamper_by(shown, "calls", "calls_count", "agent_id")
+    assert await counts(shown, CallFilter(), CENTER) == {8: 0, 9: 0, None: 0}
+
+
+async def test_a_month_is_not_complete_while_an_older_release_has_rolled_up_one_of_its_days(shown: Shown) -> None:
+    await place_agents(shown)
+    await roll_up(shown)
+    of_calls = {8: 2, 9: 1, None: COUNT + 1}
+    # An older process rolls the first day up again: it sets `rolled_at`, and the month and year are stale.
+    await forget_categories(shown, "at < '2026-09-23' AND tier IN ('day', 'month', 'year')")
+    again = "UPDATE read.rolled_spans SET rolled_at = rolled_at + interval '1 second' WHERE tier = 'day' AND start = $1"
+    await shown.pool.execute(again, to_datetime(FIRST))
+    await shown.pool.execute("UPDATE read.rolled_spans SET is_stale = true WHERE tier <> 'day'")
+    assert await counts(shown, CallFilter(), CENTER) == of_calls
+    rollups = Rollups(shown.pool, gaps=AT_ONCE)
+    assert await rollups._months() == 0
+    assert await roll_up(shown) == 2 * (1 + 1 + 1)
+    assert await counts(shown, CallFilter(), CENTER) == of_calls
+
+
+def agent(number: int, call_center_id: int, version: int = 1) -> Any:
+    known = record(number, "agent", name=f"Agent {number}", call_center_id=call_center_id)
+    return msgspec.structs.replace(known, version=version)

@@ -18,6 +18,7 @@ from engine.calendar import (
     zone_names,
 )
 from engine.calendar.rails_names import RAILS_NAMES
+from engine.calendar.zones import has_whole_hours
 from schemas.instant import DAY, HOUR, from_datetime, to_rfc3339
 from tests.engine.calendar.oracle import clock_changes
 
@@ -103,6 +104,23 @@ def test_the_offset_is_that_of_the_target_instant() -> None:
 
     assert local_datetime(winter, "America/New_York").hour == 7
     assert local_datetime(winter + DAY, "America/New_York").hour == 8
+
+
+@pytest.mark.parametrize(
+    ("zone_name", "is_whole"),
+    [
+        ("UTC", True),
+        ("America/New_York", True),
+        ("Europe/Berlin", True),
+        ("Asia/Kolkata", False),
+        ("Asia/Kathmandu", False),
+        ("Australia/Lord_Howe", False),  # half an hour of summer time
+        ("America/Caracas", False),  # -04:30 from 2007 to 2016
+        ("Africa/Monrovia", False),  # -00:44:30 until 1972
+    ],
+)
+def test_a_zone_has_whole_hours_if_each_offset_since_1970_is_one(zone_name: str, is_whole: bool) -> None:
+    assert has_whole_hours(zone_name) is is_whole
 
 
 def test_a_reading_with_milliseconds_and_the_second_of_two_can_be_resolved() -> None:
