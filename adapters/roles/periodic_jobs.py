@@ -1,12 +1,20 @@
 """Which periodic jobs does a process run? Purges and rollups, by APScheduler: a late one runs once, never two at a time.
 
-No lead's timer is here: the partition that owns a lead derives its timers from state.
+The first run comes soon after the start: a process that is restarted more often than its jobs are due still does them. No
+lead's timer is here: the partition that owns a lead derives its timers from state.
 """
 
 from collections.abc import Awaitable, Callable
+from datetime import timedelta
 
 import structlog
 from apscheduler.schedulers.asyncio import AsyncIOScheduler
+
+from adapters.clock import wall_now
+from schemas.instant import to_datetime
+
+FIRST_RUN_SECONDS = 60.0
+"""After the start: what a starting process must do at once is done by then. Jobs that are due more often come before."""
 
 logger = structlog.get_logger(__name__)
 
@@ -22,7 +30,7 @@ class PeriodicJobs:
         self._runs: dict[str, Callable[[], Awaitable[None]]] = {}
 
     def add(self, name: str, work: Callable[[], Awaitable[object]], *, minutes: int) -> None:
-        """Run `work` every `minutes`; a failure is logged, and the next run comes as planned."""
+        """Run `work` soon, and every `minutes` after that; a failure is logged, and the next run comes as planned."""
 
         async def run() -> None:
             try:
@@ -31,7 +39,8 @@ class PeriodicJobs:
                 await logger.awarning("job.failed", job=name, error=str(error))
 
         self._runs[name] = run
-        self._scheduler.add_job(run, "interval", minutes=minutes, id=name)
+        first_at = to_datetime(wall_now()) + timedelta(seconds=min(FIRST_RUN_SECONDS, 60 * minutes))
+        self._scheduler.add_job(run, "interval", minutes=minutes, start_date=first_at, id=name)
 
     async def run_now(self, name: str) -> None:
         """Run a job now, before its first interval has passed."""
