@@ -1,6 +1,7 @@
 """How does a deployment run as separate processes that can be killed? Each role by `leadclock ROLE`, as an operator runs it.
 
-The processes end with the one that started them, however it ends. Their logs are files in the deployment's folder.
+Each has the priority of its unit of systemd. The processes end with the one that started them, however it ends. Their logs
+are files in the deployment's folder.
 """
 
 import asyncio
@@ -26,6 +27,8 @@ READY_SECONDS = 60.0
 STOP_SECONDS = 30.0
 COMMAND_SECONDS = 900.0
 """The longest command is the audit of a large log."""
+
+UNITS = Path(__file__).parents[1] / "systemd"
 
 ASK_SECONDS = 5.0
 LOOK_SECONDS = 0.1
@@ -72,7 +75,8 @@ class RoleProcess:
     def start(self) -> None:
         """Start the role; `until_ready` waits for it."""
         http = ["--http-port", str(self._http_port)] if self.role == "api" else []
-        command = [*program(), self.role, "--health-port", str(self._health_port), *http]
+        prioritised = ["nice", "-n", str(niceness(self.role)), *program(), self.role]
+        command = [*prioritised, "--health-port", str(self._health_port), *http]
         with self.log.open("ab") as log:
             self._child = subprocess.Popen(  # noqa: S603 - our own program
                 tied_to_parent(command, signal.SIGKILL),
@@ -198,6 +202,12 @@ class ProcessGroup:
         for role in self.roles.values():
             if role.is_running:
                 role.kill()
+
+
+def niceness(role: str) -> int:
+    """Return the priority that the role's unit of systemd has: higher numbers give way."""
+    unit = (UNITS / f"leadclock-{role}@.service").read_text()
+    return next((int(line.removeprefix("Nice=")) for line in unit.splitlines() if line.startswith("Nice=")), 0)
 
 
 def program() -> list[str]:

@@ -24,6 +24,9 @@ from deploy.proof.processes import DeploymentError
 START_SECONDS = 120.0
 """Until each way has sent something: a first burst of a thousand leads, on a machine that has other work."""
 
+ATTACKER_NICENESS = 10
+"""In reality its clients have machines of their own. Here they give way to the deployment; how much was sent is reported."""
+
 LOOK_SECONDS = 0.05
 STOP_SECONDS = 30.0
 READY = b"ready\n"
@@ -47,7 +50,8 @@ async def misbehaving(plan: AttackPlan, environment: Mapping[str, str]) -> Async
     if not plan.ways:
         yield sent
         return
-    command = tied_to_parent([sys.executable, "-m", "deploy.proof.neighbours.attacker"], signal.SIGKILL)
+    attacker = ["nice", "-n", str(ATTACKER_NICENESS), sys.executable, "-m", "deploy.proof.neighbours.attacker"]
+    command = tied_to_parent(attacker, signal.SIGKILL)
     pipe = asyncio.subprocess.PIPE
     child = await asyncio.create_subprocess_exec(*command, stdin=pipe, stdout=pipe, env=environment)
     assert child.stdin is not None  # noqa: S101 - asked for above
