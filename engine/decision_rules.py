@@ -93,6 +93,10 @@ VERSIONS: Mapping[int, Version] = {
         "steps back and count the others; offers name agents, who take inbound calls, calls of steps that name nobody, and "
         "callbacks; who places a call by hand is reserved for it; sentences that list the types of records and their "
         "fields name those that were added",
+        decided_by="the development version 0.1.0 at commit e98619b",
+    ),
+    11: Version(
+        changed="sentences that list the types of records and their fields name those that were added",
         decided_by="leadclock 0.1.0",
     ),
 }

@@ -41,6 +41,9 @@ EIGHTH_RULES = FOLDER / "be378fd.jsonl.xz"
 NINTH_RULES = FOLDER / "9942af5.jsonl.xz"
 """Recorded at commit 9942af5, which decides by version 9."""
 
+TENTH_RULES = FOLDER / "e98619b.jsonl.xz"
+"""Recorded at commit e98619b, which decides by version 10."""
+
 
 async def log_of(path: Path, now: Callable[[], Instant]) -> EmbeddedLog:
     """Return a log in memory that holds a history and can be written on."""

@@ -40,6 +40,7 @@ from tests.histories.history import (
     SECOND_RULES,
     SEVENTH_RULES,
     SIXTH_RULES,
+    TENTH_RULES,
     THIRD_RULES,
     last_append,
     log_of,
@@ -147,6 +148,7 @@ HISTORIES = [
     (SEVENTH_RULES, 7),
     (EIGHTH_RULES, 8),
     (NINTH_RULES, 9),
+    (TENTH_RULES, 10),
 ]
 
 
