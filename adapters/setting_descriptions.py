@@ -175,6 +175,17 @@ SECRET_AND_STATE: Mapping[str, SettingDescription] = {
     "recordings_secret_key": SettingDescription(
         ("api", "gateway"), "correct horse battery staple", "Its secret, where an access key is set."
     ),
+    "transcriber_url": SettingDescription(
+        ("api", "gateway"),
+        "https://api.openai.com/v1/audio/transcriptions",
+        "Service that [transcribes](providers.md#transcription) recordings when somebody asks for it: OpenAI's interface, "
+        "which local servers offer too. A private address must be among `LEADCLOCK_WEBHOOK_PRIVATE_NETWORKS`. Unset: none "
+        "are.",
+    ),
+    "transcriber_key": SettingDescription(
+        ("gateway",), "correct horse battery staple", "Its key. Unset: requests name none."
+    ),
+    "transcriber_model": SettingDescription(("gateway",), "gpt-4o-transcribe", "Its model."),
     "state_dir": SettingDescription(
         ("accounts", "scheduler"),
         "/var/lib/leadclock",

@@ -23,7 +23,9 @@ from schemas.instant import EPOCH, Instant
 
 PREFIX = "LEADCLOCK_"
 FILE_SUFFIX = "_FILE"
-SECRETS = frozenset({"secret_key", "kafka_password", "smtp_password", "postgres_dsn", "recordings_secret_key"})
+SECRETS = frozenset(
+    {"secret_key", "kafka_password", "smtp_password", "postgres_dsn", "recordings_secret_key", "transcriber_key"}
+)
 """Never logged: `redact_settings` returns stars in their place."""
 
 CONFIG_VARIABLE = "LEADCLOCK_CONFIG"
@@ -78,6 +80,10 @@ TokenUrl = Annotated[
         description="https://host/path (http only of this machine), without a user",
     ),
 ]
+ServiceUrl = Annotated[
+    str, Meta(pattern=r"^(|https?://[^\s?#@]+)$", description="https://host/path, without a user or a query")
+]
+ModelName = Annotated[str, Meta(pattern=r"^[A-Za-z0-9._:/-]{1,200}$", description="1 to 200 of A-Z a-z 0-9 . _ : / -")]
 Bucket = Annotated[
     str,
     Meta(
@@ -159,6 +165,11 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     recordings_access_key: str = ""
     """With its secret; without both, what the process finds as every program of AWS does."""
     recordings_secret_key: str = ""
+    transcriber_url: ServiceUrl = ""
+    """Where recordings are transcribed, with the interface of OpenAI's `POST /v1/audio/transcriptions`. Empty: nowhere."""
+    transcriber_key: str = ""
+    """Sent as a bearer token; a service of one's own may need none."""
+    transcriber_model: ModelName = "whisper-1"
     state_dir: str | None = None
     """Folder of the snapshots; without it no snapshots are written."""
     http_host: str = "127.0.0.1"

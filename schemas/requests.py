@@ -195,7 +195,8 @@ class CallUpdateRequested(ContactRequest, frozen=True, kw_only=True):
     person is to be called back, for a disposition that needs it.
 
     `deleted_recording_url` is a recording that is deleted: the call that refers to it does so no more. With `call_id` None
-    that call is found by it.
+    that call is found by it. `transcription_status` is what came of transcribing the recording `transcribed_recording_url`;
+    where the call refers to another one or to none, nothing changes.
     """
 
     call_id: int | None = None
@@ -217,6 +218,8 @@ class CallUpdateRequested(ContactRequest, frozen=True, kw_only=True):
     agent_call_disposition_notes: str | UnsetType | None = UNSET
     callback_at: Instant | None = None
     deleted_recording_url: str | None = None
+    transcribed_recording_url: str | None = None
+    transcription_status: TranscriptionStatus | None = None
 
 
 class CallDeleteRequested(ContactRequest, frozen=True, kw_only=True):

@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 from adapters.doctor.findings import Finding, failure, is_on_this_machine, ok, warning
 from adapters.recordings.ports import RecordingsUnavailableError
-from adapters.roles.recordings import open_bucket, recording_files
+from adapters.roles.recordings import is_transcribed, open_bucket, recording_files
 from adapters.settings import Settings, SettingsError
 
 FOLDER_CURE = "create it on a disk that every API and gateway shares, owned by their user"
@@ -18,11 +18,13 @@ async def check_recordings(settings: Settings) -> list[Finding]:
     """Look at the place of recordings, where the settings name one."""
     try:
         recording_files(settings)
+        is_transcribed(settings)
     except SettingsError as error:
         return [failure("recordings", str(error), "correct it, then run this again")]
-    if settings.recordings_bucket:
-        return await _bucket(settings)
-    return [] if settings.recordings_dir is None else [_folder(Path(settings.recordings_dir))]
+    findings = await _bucket(settings) if settings.recordings_bucket else []
+    if settings.recordings_dir is not None:
+        findings.append(_folder(Path(settings.recordings_dir)))
+    return [*findings, *_clear_text(settings.transcriber_url)]
 
 
 def _folder(folder: Path) -> Finding:
@@ -43,8 +45,10 @@ async def _bucket(settings: Settings) -> list[Finding]:
     if has_versions:
         found = f"{where} keeps versions: a recording that is deleted stays there as an earlier one"
         findings.append(warning("recordings", found, VERSIONS_CURE))
-    endpoint = settings.recordings_endpoint
-    if endpoint.startswith("http://") and not is_on_this_machine(urlsplit(endpoint).netloc):
-        found = f"voices travel to {endpoint} in clear text"
-        findings.append(warning("recordings", found, "give that server TLS, and name it by https"))
-    return findings
+    return [*findings, *_clear_text(settings.recordings_endpoint)]
+
+
+def _clear_text(url: str) -> list[Finding]:
+    if not url.startswith("http://") or is_on_this_machine(urlsplit(url).netloc):
+        return []
+    return [warning("recordings", f"voices travel to {url} in clear text", "give that server TLS, and name it by https")]

@@ -89,7 +89,7 @@ class GuardedClient:
         url: str,
         *,
         headers: Mapping[str, str],
-        content: bytes,
+        content: bytes | AsyncIterator[bytes],
         bytes_max: int,
         before: Callable[[], None] = lambda: None,
     ) -> tuple[int, bytes]:
@@ -104,7 +104,7 @@ class GuardedClient:
         url: str,
         *,
         headers: Mapping[str, str],
-        content: bytes = b"",
+        content: bytes | AsyncIterator[bytes] = b"",
         before: Callable[[], None] = lambda: None,
     ) -> AsyncGenerator[tuple[int, AsyncIterator[bytes]]]:
         """Send a request as `send` does; give the status, and the answer part by part. The caller bounds its size."""

@@ -2,7 +2,7 @@
 
 from adapters.http import system
 from adapters.http.agents import agents, events
-from adapters.http.calls import call_changes, call_lists, call_reports, call_starts, calls, recordings, texts
+from adapters.http.calls import call_changes, call_lists, call_reports, call_starts, calls, recordings, texts, transcriptions
 from adapters.http.contacts import calling_hours, contacts, suppression_files, suppressions, unsubscribe
 from adapters.http.exchange.exchange import Operation
 from adapters.http.impressions import impressions
@@ -46,6 +46,7 @@ OPERATIONS: tuple[Operation, ...] = (
     *call_changes.OPERATIONS,
     *calls.OPERATIONS,
     *recordings.OPERATIONS,
+    *transcriptions.OPERATIONS,
     *texts.OPERATIONS,
     *conversions.OPERATIONS,
     *impressions.OPERATIONS,

@@ -33,7 +33,7 @@ class PostgresRecordings:
     async def find(self, company_id: int, recording_url: str) -> Recording | None:
         """Return a recording of a company."""
         row = await run_statement(self._pool.fetchrow(self._sql["find"], company_id, recording_url))
-        return None if row is None else _recording(row)
+        return None if row is None else recording_of(row)
 
     async def take_owed(self, limit: int, lease_seconds: float, *, without: Collection[int] = ()) -> Sequence[Recording]:
         """Take recordings that are due to be fetched."""
@@ -81,10 +81,11 @@ class PostgresRecordings:
     async def _take(self, state: str, limit: int, lease_seconds: float, without: Collection[int]) -> Sequence[Recording]:
         values = state, limit, lease_seconds, list(without)
         rows = await run_statement(self._pool.fetch(self._sql["take"], *values))
-        return [_recording(row) for row in rows]
+        return [recording_of(row) for row in rows]
 
 
-def _recording(row: Mapping[str, Any]) -> Recording:
+def recording_of(row: Mapping[str, Any]) -> Recording:
+    """Return the recording of a row."""
     return Recording(
         id=str(row["id"]),
         company_id=row["company_id"],

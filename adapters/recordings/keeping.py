@@ -6,8 +6,7 @@ file is deleted, the row says that this is done.
 """
 
 import asyncio
-from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 
 import structlog
@@ -18,6 +17,7 @@ from adapters.providers.callback_tokens import last_configuration
 from adapters.providers.connections import Connections
 from adapters.providers.ports import KeepsRecordings, ProviderFailedError, RecordingSource
 from adapters.providers.reports import Submits
+from adapters.recordings.company_shares import CompanyShares
 from adapters.recordings.download import (
     DOWNLOAD_SECONDS_MAX,
     DOWNLOADS_MAX,
@@ -26,7 +26,6 @@ from adapters.recordings.download import (
     RecordingDownloads,
 )
 from adapters.recordings.ports import Recording, RecordingFiles, Recordings, RecordingsUnavailableError
-from engine.fair_share import may_take
 from engine.partition.ports import LogError
 from schemas.errors import DependencyError
 from schemas.records import RECORDING_RETENTION_DAYS, Company
@@ -80,9 +79,7 @@ class RecordingKeeper:
         self._connections = connections
         self._requests = requests
         self._rules = rules
-        self._held: Counter[int] = Counter()
-        """Downloads under way, by company."""
-        self._taking = asyncio.Lock()
+        self._shares = CompanyShares(DOWNLOADS_MAX)
 
     async def run(self) -> None:
         """Fetch and delete until cancelled. A slow vendor holds up neither the other downloads nor what is deleted."""
@@ -118,17 +115,13 @@ class RecordingKeeper:
 
         Companies take turns, and none whose vendors are slow may hold every download.
         """
-        async with self._taking:
-            free = DOWNLOADS_MAX - self._held.total()
-            at_their_share = [company_id for company_id, held in self._held.items() if not may_take(held, free)]
-            due = await self._recordings.take_owed(limit, LEASE_SECONDS, without=at_their_share)
-            self._held.update(recording.company_id for recording in due)
-        try:
+
+        def take(without: Collection[int]) -> Awaitable[Sequence[Recording]]:
+            return self._recordings.take_owed(limit, LEASE_SECONDS, without=without)
+
+        async with self._shares.taken(take) as due:
             await asyncio.gather(*(self._fetch(recording) for recording in due))
-        finally:
-            self._held.subtract(recording.company_id for recording in due)
-            self._held = +self._held  # without companies that hold none
-        return len(due)
+            return len(due)
 
     async def delete(self) -> int:
         """Delete recordings that are to be deleted; return how many were. Raises `StoreError`."""

@@ -14,6 +14,8 @@ from schemas.instant import Instant
 
 RecordingState = Literal["owed", "stored", "failed", "deleting", "deleted"]
 
+TranscriptionState = Literal["pending", "completed", "failed"]
+
 _NAME = re.compile(r"[1-9][0-9]{0,15}/[0-9a-f]{32}")
 
 
@@ -130,4 +132,61 @@ class Recordings(Protocol):
 
     async def forget(self, after_seconds: float) -> int:
         """Forget recordings that were deleted so long ago, in small steps; return how many."""
+        ...
+
+
+class Transcription(Struct, frozen=True, kw_only=True):
+    """What somebody asked to have written down of a recording. `text` may be there before the call says that it is."""
+
+    recording: Recording
+    state: TranscriptionState
+    attempts: int
+    asked_at: Instant
+    text: str | None = None
+    reason: str | None = None
+
+    @property
+    def company_id(self) -> int:
+        """Return the company of the recording."""
+        return self.recording.company_id
+
+
+class Transcriptions(Protocol):
+    """Stores which transcriptions there are, in the `work` schema. Every method raises `StoreError` and nothing else.
+
+    One is deleted with its recording, at once: with a request to delete that, or by its retention.
+
+    No contract suite: one adapter (`adapters.postgres.transcriptions.PostgresTranscriptions`), tested on a real database in
+    tests/adapters/recordings/test_transcription_rows.py.
+    """
+
+    async def ask(self, recording_id: str) -> None:
+        """Store that a recording is to be transcribed, again where that failed; nothing where it is done or pending."""
+        ...
+
+    async def find(self, recording_id: str) -> Transcription | None:
+        """Return the transcription of a recording, None where nobody asked for one."""
+        ...
+
+    async def take(self, lease_seconds: float, *, without: Collection[int] = ()) -> Transcription | None:
+        """Take one whose recording is stored or given up; nobody else takes it while the lease lasts.
+
+        Companies take turns; those in `without` are left out.
+        """
+        ...
+
+    async def retry(self, recording_id: str, reason: str, after_seconds: float) -> None:
+        """Store that a recording could not be transcribed, and when to try again."""
+        ...
+
+    async def add_text(self, recording_id: str, text: str) -> bool:
+        """Store the text; False where the recording is deleted, so that nothing of it is kept."""
+        ...
+
+    async def complete(self, recording_id: str) -> None:
+        """Store that the call says that the text is there."""
+        ...
+
+    async def fail(self, recording_id: str, reason: str) -> None:
+        """Store that a recording is not transcribed, and why."""
         ...

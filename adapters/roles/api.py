@@ -35,6 +35,7 @@ from adapters.postgres.recordings import PostgresRecordings
 from adapters.postgres.results import ResultWaiter
 from adapters.postgres.sign_ins import PostgresSignIns
 from adapters.postgres.subscriptions import PostgresSubscriptionReads
+from adapters.postgres.transcriptions import PostgresTranscriptions
 from adapters.postgres.webhook_logs import PostgresWebhookLogReads
 from adapters.providers.provider_http import GuardedProviderHttp
 from adapters.providers.reports import ProviderReports
@@ -45,7 +46,7 @@ from adapters.roles.broker import describe
 from adapters.roles.context import Context
 from adapters.roles.mail_server import mail_server
 from adapters.roles.provider_connections import provider_connections, provider_http
-from adapters.roles.recordings import recording_files
+from adapters.roles.recordings import is_transcribed, recording_files
 from adapters.settings import PREFIX, SettingsError
 from adapters.settings import Settings as Deployment
 from engine.partition.ports import LogError
@@ -195,7 +196,13 @@ def _recordings(context: Context, pool: Pool) -> RecordingServices | None:
     if files is None:
         return None
     links = RecordingLinks(settings.secret_key, settings.public_url)
-    return RecordingServices(recordings=PostgresRecordings(pool), files=files, links=links)
+    return RecordingServices(
+        recordings=PostgresRecordings(pool),
+        files=files,
+        links=links,
+        transcriptions=PostgresTranscriptions(pool),
+        transcribes=is_transcribed(settings),
+    )
 
 
 def _http_settings(context: Context) -> HttpSettings:

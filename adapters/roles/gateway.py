@@ -39,6 +39,7 @@ from adapters.postgres.pool import Pool, open_pool
 from adapters.postgres.provider_orders import PostgresOrders
 from adapters.postgres.recordings import PostgresRecordings
 from adapters.postgres.stream_leases import PostgresStreamLeases
+from adapters.postgres.transcriptions import PostgresTranscriptions
 from adapters.postgres.webhook_logs import PostgresWebhookLog
 from adapters.providers.checks import OrderChecks
 from adapters.providers.connections import Connections
@@ -48,12 +49,13 @@ from adapters.providers.sessions import ProviderSessions
 from adapters.providers.streams import StreamLeases, VendorStreams, api_client
 from adapters.recordings.download import RecordingDownloads
 from adapters.recordings.keeping import RecordingKeeper
+from adapters.recordings.transcribing import RecordingTranscription
 from adapters.roles.context import Context
 from adapters.roles.group_membership import GroupMembership
 from adapters.roles.mail_server import mail_server, unsubscribe_fault, unsubscribe_links
 from adapters.roles.periodic_jobs import PeriodicJobs
 from adapters.roles.provider_connections import provider_connections, provider_http
-from adapters.roles.recordings import recording_files
+from adapters.roles.recordings import is_transcribed, open_transcriber, recording_files
 from schemas.instant import DAY, SECOND
 from schemas.records import ProviderChannel
 from schemas.topics import COMMAND_TOPICS
@@ -253,7 +255,7 @@ class GatewayRole:
         files = recording_files(context.settings)
         recordings = None if files is None else PostgresRecordings(pool)
         reports = ProviderReports(requests, orders, context.clock.now, recordings)
-        downloads = None
+        downloads = transcriber = None
         tasks = [
             asyncio.create_task(work)
             for kind in kinds
@@ -268,6 +270,10 @@ class GatewayRole:
                 recordings, files, downloads=downloads, connections=connections, requests=requests, rules=context.rules
             )
             tasks.append(asyncio.create_task(keeper.run()))
+            if is_transcribed(context.settings):
+                transcriber = open_transcriber(context.settings, context.own_ports)
+                work = RecordingTranscription(PostgresTranscriptions(pool), files, transcriber, requests)
+                tasks.append(asyncio.create_task(work.run()))
         try:
             yield
         finally:
@@ -276,6 +282,8 @@ class GatewayRole:
             await asyncio.gather(*tasks, return_exceptions=True)
             if downloads is not None:
                 await downloads.close()
+            if transcriber is not None:
+                await transcriber.close()
             await requests.close()
             await appender.close()
 

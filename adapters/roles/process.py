@@ -13,7 +13,7 @@ from adapters.observability.traces import opened_traces
 from adapters.roles.context import open_context
 from adapters.roles.garbage_collection import configure_garbage_collection
 from adapters.roles.identity import IdentifiedRole
-from adapters.roles.recordings import recording_files
+from adapters.roles.recordings import is_transcribed, recording_files
 from adapters.roles.table import KEEPS_RECORDINGS, NEEDS_DATABASE, NEEDS_SECRET, build_role
 from adapters.settings import SECRET_KEY_LENGTH_MIN, Settings, SettingsError, redact_settings, require
 
@@ -56,6 +56,7 @@ def check(name: str, settings: Settings) -> None:
         providers(settings)
     if name in KEEPS_RECORDINGS:
         recording_files(settings)
+        is_transcribed(settings)
     require(settings, "kafka_bootstrap")
     if name in NEEDS_DATABASE:
         require(settings, "postgres_dsn")

@@ -1,10 +1,13 @@
-"""Where does a process keep recordings? In the folder or the bucket of the settings; without either it keeps none."""
+"""Where does a process keep recordings, and what transcribes them? As the settings say; without them neither is done."""
 
+from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from adapters.gateway.addresses import networks
 from adapters.recordings.folder import FolderRecordings
 from adapters.recordings.ports import RecordingFiles
+from adapters.recordings.transcription_service import TranscriptionService
 from adapters.settings import PREFIX, Settings, SettingsError
 
 if TYPE_CHECKING:  # the extra `s3` may be missing
@@ -24,6 +27,27 @@ def recording_files(settings: Settings) -> RecordingFiles | None:
     if alone:
         raise SettingsError(f"without LEADCLOCK_RECORDINGS_BUCKET there is no effect of {', '.join(alone)}")
     return None if settings.recordings_dir is None else FolderRecordings(Path(settings.recordings_dir))
+
+
+def is_transcribed(settings: Settings) -> bool:
+    """Return whether recordings can be transcribed. Raises `SettingsError` for settings that contradict."""
+    if settings.transcriber_url and not (settings.recordings_dir or settings.recordings_bucket):
+        found = "set LEADCLOCK_RECORDINGS_DIR or LEADCLOCK_RECORDINGS_BUCKET too, or unset it"
+        raise SettingsError(f"LEADCLOCK_TRANSCRIBER_URL has no effect where no recordings are kept: {found}")
+    if settings.transcriber_key and not settings.transcriber_url:
+        raise SettingsError("without LEADCLOCK_TRANSCRIBER_URL there is no effect of LEADCLOCK_TRANSCRIBER_KEY")
+    return bool(settings.transcriber_url)
+
+
+def open_transcriber(settings: Settings, own_ports: Collection[int]) -> TranscriptionService:
+    """Return the service of the settings."""
+    return TranscriptionService(
+        settings.transcriber_url,
+        key=settings.transcriber_key,
+        model=settings.transcriber_model,
+        allowed=networks(settings.webhook_private_networks),
+        own_ports=own_ports,
+    )
 
 
 def open_bucket(settings: Settings) -> "BucketRecordings":

@@ -90,7 +90,11 @@ COLUMNS: tuple[Column, ...] = (
     Column("hung_up_by", "string", "caller, buyer or us, where the gateway says so"),
     Column("has_recording", "boolean", "there is a recording_url"),
     Column("recording_url", "string", "where the recording is, as the gateway says"),
-    Column("transcription_status", "string", "none, pending, completed or failed, as the gateway says"),
+    Column(
+        "transcription_status",
+        "string",
+        "none, pending, completed or failed: as manual_transcribe led to, or the gateway says",
+    ),
     Column("call_disposition_id", "integer", "how somebody said that it went; a later one replaces it"),
     Column("agent_call_disposition_notes", "string", "what they noted"),
     Column("agent_id", "integer", "who spoke for us, as its gateway says"),

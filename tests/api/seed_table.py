@@ -253,7 +253,7 @@ TESTS: Mapping[str, Mapping[str, str]] = {
             agent_call_disposition_notes
         """,
         f"{_CALLS}test_a_serializer_leaves_internal_ids_and_money_out": "serializer",
-        f"{_CALLS}test_a_transcription_is_not_supported_yet": "manual_transcribe",
+        f"{_CALLS}test_a_call_is_transcribed_only_where_a_service_is_configured_and_a_recording_kept": "manual_transcribe",
     },
     "POST /api/v1/calls/update_by_caller_id/{id}": {
         f"{_CALLS}test_the_calls_of_a_number_and_offer_are_changed_together": """

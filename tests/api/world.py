@@ -48,7 +48,7 @@ from adapters.reads.ports import DeliveryFilter, Paging, WebhookLogFilter
 from adapters.subscriptions.ports import NewDelivery
 from schemas.commands import PostWebhook
 from tests.adapters.http.conftest import DAYTIME_ZONE, STEPS, Company, Town
-from tests.adapters.http.furnished import keep_recording, record_call
+from tests.adapters.http.furnished import keep_recording, keep_transcription, record_call
 from tests.schemas.corpus import GOLDEN
 
 PLACES: tuple[str, ...] = (
@@ -206,10 +206,11 @@ async def _promised(town: Town, company: Company) -> str:
 
 
 async def _recorded(town: Town, company: Company) -> str:
-    """Let a call have been recorded, and its recording fetched; return its id."""
+    """Let a call have been recorded, its recording fetched and transcribed; return its id."""
     number = (await company.record("numbers", {"number": _own_number(town)}))["number"]
     call = await record_call(town, company, f"+1212557{town.numbers % 10_000:04d}", number)
     await keep_recording(town, company, call, AUDIO)
+    await keep_transcription(town, company, call, "Hello, it is about the roof.")
     return str(call["id"])
 
 

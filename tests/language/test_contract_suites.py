@@ -24,6 +24,7 @@ SUITES = {
     "adapters.partitions.host": {"Assignment": "tests/adapters/assignment_contract.py"},
     "adapters.projector.store": {"ProjectionStore": "tests/adapters/projector/test_stores.py"},
     "adapters.recordings.ports": {"RecordingFiles": "tests/adapters/recordings/files_contract.py"},
+    "adapters.recordings.transcriber": {"Transcriber": "tests/adapters/recordings/transcriber_contract.py"},
     "adapters.roles.context": {"RoleAssignment": "tests/adapters/assignment_contract.py"},
     "engine.partition.aggregate": {"Aggregate": "tests/engine/partition/test_aggregates.py"},
     "engine.partition.ports": {

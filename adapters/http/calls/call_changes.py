@@ -9,6 +9,7 @@ from typing import Any
 
 from msgspec import UNSET, UnsetType
 
+from adapters.http.calls import transcriptions
 from adapters.http.calls.call_lists import LIST_TYPES, SERIALIZER, SERIALIZERS
 from adapters.http.calls.calls import CALL_ANSWER, live_call, read_tokens, render
 from adapters.http.exchange.answers import PAGING_PARAMETERS, read_columns_of_serializer
@@ -55,7 +56,7 @@ UPDATE_PARAMETERS: Mapping[str, str] = {
     "svc_traffic_source_id": "internal id or user_traffic_source_id of the traffic source that replaces the present one",
     "contact_field_type": "id of a contact field type: its fields say which post_call_tokens fit",
     "fire_outgoing_webhook_ids": f"outgoing webhooks to fire again for the call, at most {FIRED_MAX}",
-    "manual_transcribe": "true is not supported yet: there is no transcriber",
+    "manual_transcribe": "true: what its recording holds is written down, once; see /calls/:id/transcription",
     **_DISPOSITION,
 }
 UPDATE_BY_CALLER_PARAMETERS: Mapping[str, str] = {
@@ -72,15 +73,21 @@ async def update(exchange: Exchange) -> Reply:
     company_id = exchange.company_id
     row = await live_call(exchange)
 
-    def read(parameters: Parameters) -> tuple[tuple[str, ...] | None, dict[str, Any]]:
+    def read(parameters: Parameters) -> tuple[tuple[str, ...] | None, bool | None, dict[str, Any]]:
         fields = _changes(exchange, parameters)
         named = row["contact_field_type"] if fields["contact_field_type"] is UNSET else fields["contact_field_type"]
         _check_filled_in(exchange, parameters, named, fields["data"])
-        return read_columns_of_serializer(parameters, SERIALIZERS), fields
+        return read_columns_of_serializer(parameters, SERIALIZERS), parameters.flag(transcriptions.FIELD), fields
 
-    columns, fields = await read_with_references(exchange, read)
+    columns, transcribes, fields = await read_with_references(exchange, read)
+    recording = await transcriptions.find_untranscribed(exchange, row) if transcribes else None
+    if recording is not None:
+        fields |= {"transcribed_recording_url": recording.recording_url, "transcription_status": "pending"}
     message = CallUpdateRequested(company_id=company_id, contact_key=row["contact_key"], call_id=row["id"], **fields)
-    return await submit_change(exchange, message, partial(render, columns=columns))
+    reply = await submit_change(exchange, message, partial(render, columns=columns))
+    if recording is not None:  # not before: where the log is away, nothing is transcribed
+        await transcriptions.ask(exchange, recording)
+    return reply
 
 
 async def update_by_caller_id(exchange: Exchange) -> Reply:
@@ -114,8 +121,6 @@ _OF_ONE_CALL = frozenset(
 
 def _changes(exchange: Exchange, parameters: Parameters) -> dict[str, Any]:
     """Read the changes of a call; faults are collected in the parameters."""
-    if parameters.flag("manual_transcribe"):
-        parameters.refuse("manual_transcribe", "needs a transcriber, and none is configured", code="not_supported")
     given: dict[str, Any] = {
         "revenue": parameters.read("revenue", partial(parse_decimal, least=0, most=MONEY_MAX)),
         "payout": parameters.read("payout", partial(parse_decimal, least=0, most=MONEY_MAX)),

@@ -83,7 +83,7 @@ async def make_link(exchange: Exchange) -> Reply:
     parameters = Parameters(exchange.query)
     seconds = parameters.whole("expires_in_seconds", least=LINK_SECONDS_MIN, most=LINK_SECONDS_MAX)
     parameters.finish()
-    services, access = _services(exchange), exchange.key
+    services, access = require_services(exchange), exchange.key
     await _stored(services, access, row)
     expires_at = exchange.now + (seconds or LINK_SECONDS) * SECOND
     link = RecordingLink(access.company_id, row["id"], expires_at, access.key_id, access.user_email)
@@ -96,7 +96,7 @@ async def follow_link(exchange: Exchange) -> Reply:
     """Answer with the recording that a link names, if its maker may still hear it."""
     exchange.headers["Cache-Control"] = "no-store"
     exchange.enforce_address_limit()
-    link = _services(exchange).links.read(exchange.path["token"])
+    link = require_services(exchange).links.read(exchange.path["token"])
     if link is None:
         raise ProblemError("not_found", "This link names no recording. Copy the whole link.")
     if link.expires_at <= exchange.now:
@@ -120,8 +120,8 @@ async def delete(exchange: Exchange) -> Reply:
     if parameters.text("confirm") != CONFIRMED:
         parameters.refuse("confirm", f"must be {CONFIRMED}: no other copy is kept here")
     parameters.finish()
-    services = _services(exchange)
-    recording = await _find(services, exchange.key, row)
+    services = require_services(exchange)
+    recording = await find_recording(services, exchange.key, row)
     message = CallUpdateRequested(
         company_id=exchange.company_id,
         contact_key=row["contact_key"],
@@ -136,7 +136,7 @@ async def delete(exchange: Exchange) -> Reply:
     return reply
 
 
-def _services(exchange: Exchange) -> RecordingServices:
+def require_services(exchange: Exchange) -> RecordingServices:
     """Return where recordings are. Raises `ProblemError` not_supported where none are kept."""
     found = exchange.services.recordings
     if found is None:
@@ -144,7 +144,7 @@ def _services(exchange: Exchange) -> RecordingServices:
     return found
 
 
-async def _find(services: RecordingServices, access: Access, row: Row) -> Recording:
+async def find_recording(services: RecordingServices, access: Access, row: Row) -> Recording:
     """Return the recording of a call. Raises `ProblemError`: forbidden, not_found."""
     if is_hidden(access, "call", FIELD):
         raise ProblemError("forbidden", f"The teams of {access.user_email} hide {FIELD} of calls, and so the recording.")
@@ -161,7 +161,7 @@ async def _find(services: RecordingServices, access: Access, row: Row) -> Record
 
 async def _stored(services: RecordingServices, access: Access, row: Row) -> Recording:
     """Return a recording whose file is here. Raises `ProblemError`: also recording_pending, deleted."""
-    found = await _find(services, access, row)
+    found = await find_recording(services, access, row)
     match found.state:
         case "stored":
             return found
@@ -175,7 +175,7 @@ async def _stored(services: RecordingServices, access: Access, row: Row) -> Reco
 
 async def _play(exchange: Exchange, access: Access, row: Row) -> Reply:
     """Answer with the file of a recording, or the part that the sender asks for."""
-    services = _services(exchange)
+    services = require_services(exchange)
     recording = await _stored(services, access, row)
     ranged = read_range(exchange.request.headers.get("range", ""), recording.size)
     part = ranged or FilePart(0, recording.size)

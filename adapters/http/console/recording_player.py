@@ -1,6 +1,7 @@
 """How does a visitor hear a call? Its page names the calls that were recorded, and plays one by a link of the API.
 
-The link is asked for once somebody wants to listen: it expires, and each play is logged with who heard it.
+The link is asked for once somebody wants to listen: it expires, and each play is logged with who heard it. Where what was
+said was written down, that stands below.
 """
 
 from collections.abc import Iterable, Mapping
@@ -13,7 +14,7 @@ from adapters.http.exchange.exchange import Reply
 
 PATH = "/console/calls/{call:str}/recording"
 
-OPERATION = "show_recording_link"
+OPERATION, TRANSCRIPTION = "show_recording_link", "show_transcription"
 
 LISTEN_SECONDS = 3_600
 """How long the link of a player is good for: a call, and going back in it. The button gives a new one."""
@@ -40,12 +41,18 @@ async def show_player(visit: Visit) -> Reply:
         visit.raise_if_refused(reply)
         # The console is at the API's own address, whatever LEADCLOCK_PUBLIC_URL says.
         player = urlsplit(answer["recording_link"]["url"]).path
-        return visit.page("recording_part.html", call_id=call["id"], player=player)
+        return visit.page("recording_part.html", call_id=call["id"], player=player, **await _said(visit, path))
     return visit.page("recording_part.html", call_id=call["id"], reason=answer["detail"])
+
+
+async def _said(visit: Visit, path: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what was said on a call, as far as somebody had it written down."""
+    found = decode(await visit.pass_on(TRANSCRIPTION, {}, path=path, suffix="")).content.get("transcription")
+    return {} if found is None else {"said": found["text"], "is_pending": found["status"] == "pending"}
 
 
 def _begun_at(call: Mapping[str, Any]) -> Any:
     return call.get("ringing_at") or call.get("initiated_at") or call.get("created_at")
 
 
-PAGES: tuple[ConsolePage, ...] = (ConsolePage(path=PATH, handler=show_player, needs=("show_call", OPERATION)),)
+PAGES: tuple[ConsolePage, ...] = (ConsolePage(path=PATH, handler=show_player, needs=("show_call", OPERATION, TRANSCRIPTION)),)

@@ -141,6 +141,10 @@ BY_NAME: Mapping[str, str] = {
         "Returns an address at which the recording is heard without a key until `expires_at`. When it is used, its maker "
         "must still be allowed to hear the recording."
     ),
+    "show_transcription": (
+        "Returns what was said on a call, once `manual_transcribe` has asked for it. `text` is null until `status` says "
+        "completed."
+    ),
     "delete_call": (
         "Deletes a call: lists and reports leave it out, and its revenue is taken back from the lead. Its attempt "
         "stays in the ledger of the number, because legal limits count it."

@@ -431,6 +431,7 @@ EXAMPLES: Mapping[str, Example] = {
     "play_recording": Example(path={"id": RECORDED_CALL}),
     "delete_recording": Example(path={"id": RECORDED_CALL}, body={"confirm": "delete"}),
     "show_recording_link": Example(path={"id": RECORDED_CALL}, query={"expires_in_seconds": "600"}),
+    "show_transcription": Example(path={"id": RECORDED_CALL}),
     "delete_call": Example(path={"id": CALL}),
     "report_leads": Example(query={"category": "status", "pivot": "created_at_day", "created_at_label": "This Week"}),
     "report_calls": Example(query={"category": "created_at_hour", "created_at_label": "Today"}),

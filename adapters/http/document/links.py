@@ -18,7 +18,7 @@ _NOT_BY_ID = ("caller_", "update_calls_by_caller_id")
 _CONTACTS = "contacts"
 """Their operations take a number as well as an id."""
 
-_ONCE_RECORDED = frozenset({"play_recording", "delete_recording", "show_recording_link"})
+_ONCE_RECORDED = frozenset({"play_recording", "delete_recording", "show_recording_link", "show_transcription"})
 """Operations that not every call leads to: few are recorded, and none before it is over."""
 
 _MADE_UNDER: Mapping[str, str] = {

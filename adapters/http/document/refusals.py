@@ -92,7 +92,7 @@ _DETAILS: Mapping[str, tuple[str, dict[str, list[str]]]] = {
     ),
     "not_supported": (
         "Correct the fields listed in errors and resend.",
-        {"manual_transcribe": ["needs a transcriber, and none is configured"]},
+        {"manual_transcribe": ["needs a transcription service, and none is configured: set LEADCLOCK_TRANSCRIBER_URL"]},
     ),
 }
 """Code -> detail and errors of its example; a code without a row has only its title."""

@@ -55,14 +55,16 @@ UPDATE {work}.recordings SET state = 'stored', size = $2, media_type = $3, reaso
 RETURNING id;
 
 -- begin_delete --
--- One that is being fetched is deleted once that lease is over.
-UPDATE {work}.recordings SET state = 'deleting'
- WHERE company_id = $1 AND recording_url = $2 AND state IN ('owed', 'stored', 'failed');
+-- One that is being fetched is deleted once that lease is over; what was said on it, at once.
+  WITH deleting AS (
+      UPDATE {work}.recordings SET state = 'deleting'
+       WHERE company_id = $1 AND recording_url = $2 AND state IN ('owed', 'stored', 'failed')
+      RETURNING id)
+DELETE FROM {work}.transcriptions WHERE recording_id IN (SELECT id FROM deleting);
 
 -- expire --
 -- $1, $2: companies and their days; $3: the days of the others; $4: the fewest of all days, so that the index serves.
-UPDATE {work}.recordings AS expired SET state = 'deleting'
- WHERE id IN (
+  WITH old AS (
       SELECT one.id
         FROM {work}.recordings AS one
         LEFT JOIN unnest($1::bigint[], $2::integer[]) AS own (company_id, days) USING (company_id)
@@ -71,7 +73,10 @@ UPDATE {work}.recordings AS expired SET state = 'deleting'
          AND one.owed_at < clock_timestamp() - COALESCE(own.days, $3) * interval '1 day'
        ORDER BY one.owed_at
        LIMIT $5
-         FOR UPDATE OF one SKIP LOCKED);
+         FOR UPDATE OF one SKIP LOCKED),
+  written_down AS (
+      DELETE FROM {work}.transcriptions WHERE recording_id IN (SELECT id FROM old))
+UPDATE {work}.recordings SET state = 'deleting' WHERE id IN (SELECT id FROM old);
 
 -- deleted --
 UPDATE {work}.recordings SET state = 'deleted', deleted_at = clock_timestamp() WHERE id = $1 AND state = 'deleting';

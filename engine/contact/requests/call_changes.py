@@ -120,8 +120,9 @@ def _calls_to_change(person: Person, request: CallUpdateRequested) -> list[Call]
     """Return the named call, or the newest calls of the offer, as many as one decision may change."""
     if request.call_id is not None:
         return [_one(person, request.call_id)]
-    if request.deleted_recording_url is not None:
-        return [_recorded_at(person, request.deleted_recording_url)]
+    recording_url = request.deleted_recording_url or request.transcribed_recording_url
+    if recording_url is not None:
+        return [_recorded_at(person, recording_url)]
     since = request.since or EPOCH
     found = [call for call in listed_calls(person) if call.offer_id == request.offer_id and call.created_at >= since]
     if not found:
@@ -198,15 +199,28 @@ def _write(call: Call, request: CallUpdateRequested) -> list[str]:
         if after != before:
             setattr(call, field, after)
             changed.append(field)
-    if call.recording_url is not None and call.recording_url == request.deleted_recording_url:
-        call.recording_url = None
-        changed.append("recording_url")
+    changed += _write_recording(call, request)
     tokens = call.token_values
     if request.data:
         merge_tokens(call, request.data)
     if call.token_values != tokens:
         changed.append("token_values")
     return changed
+
+
+def _write_recording(call: Call, request: CallUpdateRequested) -> list[str]:
+    """Write what became of the call's recording and of its transcription, which goes with it; return the changed fields."""
+    if call.recording_url is None:
+        return []
+    before = call.recording_url, call.transcription_status
+    if call.recording_url == request.transcribed_recording_url:
+        call.transcription_status = request.transcription_status or call.transcription_status
+    if call.recording_url == request.deleted_recording_url:
+        call.recording_url = None
+        call.transcription_status = None if call.transcription_status is None else "none"
+    after = call.recording_url, call.transcription_status
+    fields = ("recording_url", "transcription_status")
+    return [field for field, was, now in zip(fields, before, after, strict=True) if was != now]
 
 
 def _update_lead(

@@ -26,7 +26,7 @@ class Received:
     def _verify(self, secret: str) -> bool:
         try:
             Webhook(secret).verify(self.body, self.headers, json_parse=False)
-        except WebhookVerificationError:
+        except (WebhookVerificationError, UnicodeDecodeError):  # the library takes text alone
             return False
         return True
 

@@ -49,6 +49,7 @@ from adapters.postgres.recordings import PostgresRecordings
 from adapters.postgres.results import ResultWaiter
 from adapters.postgres.sign_ins import PostgresSignIns
 from adapters.postgres.subscriptions import PostgresSubscriptionReads
+from adapters.postgres.transcriptions import PostgresTranscriptions
 from adapters.postgres.webhook_logs import PostgresWebhookLogReads
 from adapters.providers.connections import Connections
 from adapters.providers.provider_http import GuardedProviderHttp
@@ -229,6 +230,8 @@ async def deployed(dsn: str, http_settings: HttpSettings, tls: SSLContext | None
             recordings=PostgresRecordings(pool),
             files=FolderRecordings(Path(stack.enter_context(TemporaryDirectory()))),
             links=RecordingLinks(SECRET_KEY, http_settings.public_url),
+            transcriptions=PostgresTranscriptions(pool),
+            transcribes=True,
         )
         mail = SentMail()
         stack.push_async_callback(vendors.close)

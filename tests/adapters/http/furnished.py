@@ -107,6 +107,15 @@ async def keep_recording(town: Town, company: Company, call: dict[str, Any], aud
     await rows.stored(found.id, await files.put(found.name, parts()), "audio/wav")
 
 
+async def keep_transcription(town: Town, company: Company, call: dict[str, Any], text: str) -> None:
+    """Let the recording of a call have been transcribed."""
+    rows = town.recordings.transcriptions
+    found = await town.recordings.recordings.find(company.id, call["recording_url"])
+    await rows.ask(found.id)
+    await rows.add_text(found.id, text)
+    await rows.complete(found.id)
+
+
 async def submit(company: Company, schedule: dict[str, Any], number: str, **fields: Any) -> dict[str, Any]:
     """Submit a lead, and return it."""
     given = {"lead_token": schedule["lead_token"], "caller_id": number, "time_zone": DAYTIME_ZONE, **fields}

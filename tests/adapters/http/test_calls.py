@@ -5,6 +5,7 @@ from typing import Any
 
 import click
 import pytest
+from msgspec import structs
 
 from adapters.cli.call_in import play
 from engine.views.call import CALL_COLUMNS, DURATION_MAX
@@ -188,10 +189,28 @@ async def test_a_bad_update_names_every_field_and_changes_nothing(
     assert (await company.send("GET", f"/api/v1/calls/{call['id']}")).json()["call"]["contact_field_type"] is None
 
 
-async def test_a_transcription_is_not_supported_yet(company: Any) -> None:
-    call = await received(company)
-    answer = await company.send("POST", f"/api/v1/calls/{call['id']}", json={"manual_transcribe": True})
-    assert (answer.status_code, answer.json()["code"]) == (422, "not_supported")
+async def test_a_call_is_transcribed_only_where_a_service_is_configured_and_a_recording_kept(
+    town: Any, company: Any
+) -> None:
+    call, elsewhere = (
+        await received(company),
+        await received(company, call_ref="pbx-2", state="ended", recording_url="https://pbx.example.com/1.wav"),
+    )
+    asked = {"manual_transcribe": True, "revenue": 5}
+    answers = [await company.send("POST", f"/api/v1/calls/{one['id']}", json=asked) for one in (call, elsewhere)]
+    structs.force_setattr(town.recordings, "transcribes", False)
+    unconfigured = await company.send("POST", f"/api/v1/calls/{call['id']}", json=asked)
+    structs.force_setattr(town.recordings, "transcribes", True)
+
+    assert [(one.status_code, one.json()["code"]) for one in answers] == [(422, "validation_failed")] * 2
+    assert [one.json()["errors"]["manual_transcribe"] for one in answers] == [
+        ["needs a recording that is kept here. This call has no recording."],
+        ["needs a recording that is kept here. The recording is not kept here, but where recording_url says."],
+    ]
+    assert (unconfigured.status_code, unconfigured.json()["code"]) == (422, "not_supported")
+    assert "set LEADCLOCK_TRANSCRIBER_URL" in unconfigured.json()["errors"]["manual_transcribe"][0]
+    shown = (await company.send("GET", f"/api/v1/calls/{call['id']}")).json()["call"]
+    assert (shown["revenue"], shown["transcription_status"]) == (0.0, None), "nothing of a refused update is done"
 
 
 async def test_records_of_another_company_are_named_by_nobody(company: Any, other: Any) -> None:

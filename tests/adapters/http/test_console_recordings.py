@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from tests.adapters.http.conftest import Company, Town
 from tests.adapters.http.console_browser import Browser, visitor
-from tests.adapters.http.furnished import NUMBER, OURS, keep_recording, record_call, submit
+from tests.adapters.http.furnished import NUMBER, OURS, keep_recording, keep_transcription, record_call, submit
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -34,7 +34,7 @@ async def recorded(town: Town, company: Company) -> AsyncIterator[Recorded]:
     call = await record_call(town, company, NUMBER)
     await keep_recording(town, company, call, AUDIO)
     yield Recorded(f"/console/leads/{lead['id']}", f"/console/calls/{call['id']}/recording", call)
-    await town.pool.execute("TRUNCATE work.recordings")
+    await town.pool.execute("TRUNCATE work.recordings CASCADE")
 
 
 def source(text: str) -> str:
@@ -103,8 +103,19 @@ async def test_what_is_deleted_or_kept_elsewhere_is_said_instead(town: Town, com
     reader = await visitor(town, company, permissions=CALLS)
     await town.recordings.recordings.begin_delete(company.id, recorded.call["recording_url"])
     deleted = await reader.get(recorded.player)
-    await town.pool.execute("TRUNCATE work.recordings")
+    await town.pool.execute("TRUNCATE work.recordings CASCADE")
     elsewhere = await reader.get(recorded.player)
 
     assert (deleted.status_code, "This recording was deleted." in deleted.text) == (200, True)
     assert (elsewhere.status_code, "is not kept here" in elsewhere.text) == (200, True)
+
+
+async def test_what_was_said_stands_below_the_player_as_text(town: Town, company: Company, recorded: Recorded) -> None:
+    reader = await visitor(town, company, permissions=CALLS)
+    before = (await reader.get(recorded.player)).text
+    await keep_transcription(town, company, recorded.call, "Hello <b>roof</b>")
+    after = (await reader.get(recorded.player)).text
+
+    assert "<p>" not in before
+    assert "<p>Hello &lt;b&gt;roof&lt;/b&gt;</p>" in after
+    assert source(after).startswith("/recordings/")

@@ -172,7 +172,7 @@ async def test_every_link_leads_to_an_operation_and_gives_it_its_id() -> None:
         "show_request",
         "show_subscription_delivery",
         "update_calls_by_caller_id",
-        *("play_recording", "delete_recording", "show_recording_link"),  # of a call that was recorded
+        *("play_recording", "delete_recording", "show_recording_link", "show_transcription"),  # of a call that was recorded
     }
 
 

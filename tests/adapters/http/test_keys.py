@@ -84,7 +84,7 @@ SCOPES: dict[str, str] = {
     " create_scheduled_callback move_scheduled_callback delete_scheduled_callback",
     "lead:delete": "delete_lead",
     "call:read": "list_calls list_live_calls list_calls_by_caller_number show_call list_call_events report_calls"
-    " stats_of_calls play_recording show_recording_link",
+    " stats_of_calls play_recording show_recording_link show_transcription",
     "call:update": "update_call update_calls_by_caller_id",
     "call:delete": "delete_call delete_recording",
     "call:start": "start_call make_call",

@@ -15,11 +15,14 @@ from msgspec import structs
 
 from adapters.gateway.addresses import networks
 from adapters.providers.provider_http import GuardedProviderHttp
+from adapters.recordings import transcribing
 from adapters.recordings.bucket import BucketRecordings
 from adapters.recordings.download import RecordingDownloads
 from adapters.recordings.keeping import ATTEMPTS_MAX, RecordingKeeper
 from adapters.recordings.links import RecordingLink, RecordingLinks
 from adapters.recordings.ports import MissingFileError
+from adapters.recordings.transcribing import RecordingTranscription
+from adapters.recordings.transcription_service import TranscriptionService
 from schemas.instant import SECOND
 from tests.adapters.http.asterisk_carrier import AsteriskCarrier
 from tests.adapters.http.carrier import PUBLIC, Carrier, carried, seen_in_time
@@ -31,6 +34,7 @@ from tests.adapters.providers.fake_asterisk import PASSWORD, FakeAsterisk
 from tests.adapters.providers.fake_telnyx import FakeTelnyx
 from tests.adapters.providers.fake_twilio import ACCOUNT, read_twiml
 from tests.adapters.recordings.s3_server import S3Server
+from tests.adapters.recordings.speech_server import KEY, SpeechServer
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -154,7 +158,7 @@ async def keep(town: Any, company: Any) -> AsyncIterator[Callable[..., Recording
         )
 
     yield make
-    await town.pool.execute("TRUNCATE work.recordings")  # the next test's keeper knows another vendor
+    await town.pool.execute("TRUNCATE work.recordings CASCADE")  # the next test's keeper knows another vendor
     for downloads in opened:
         await downloads.close()
 
@@ -455,3 +459,170 @@ async def test_a_recording_of_a_gateway_of_ones_own_stays_there(company: Any) ->
 
     assert (refused.status_code, refused.json()["code"]) == (404, "not_found")
     assert "recording_url" in refused.json()["detail"]
+
+
+async def transcription_of(company: Any, call: Mapping[str, Any]) -> Any:
+    return await company.send("GET", f"/api/v1/calls/{call['id']}/transcription")
+
+
+async def ask_for_transcription(company: Any, call: Mapping[str, Any], **headers: str) -> Any:
+    path = f"/api/v1/calls/{call['id']}"
+    answer = await company.send("POST", path, json={"manual_transcribe": True}, headers=headers)
+    assert answer.status_code == 200, answer.text
+    return answer.json()["call"]
+
+
+@asynccontextmanager
+async def transcribed(town: Any) -> AsyncIterator[tuple[SpeechServer, RecordingTranscription]]:
+    """A service of transcription, and what a gateway asks it with."""
+    async with SpeechServer() as server:
+        service = TranscriptionService(server.url, key=KEY, model="whisper-1", allowed=networks(["127.0.0.1"]))
+        of_town = town.recordings
+        yield server, RecordingTranscription(of_town.transcriptions, of_town.files, service, town.requests)
+        await service.close()
+
+
+async def status_in_time(company: Any, call: Mapping[str, Any], status: str | None) -> None:
+    """Wait until the call has this transcription_status."""
+
+    async def look() -> Any:
+        return (await company.send("GET", f"/api/v1/calls/{call['id']}")).json()["call"]["transcription_status"]
+
+    await seen_in_time(look, lambda found: found == status)
+
+
+async def test_what_was_said_is_written_down_once_somebody_asks(town: Any, company: Any, keep: Any) -> None:
+    async with kept(town, company, keep, f"CAtext{company.id}") as (_, _, call), transcribed(town) as (server, gateway):
+        server.says("Hello, this is about the roof.")
+        unasked = await transcription_of(company, call)
+        assert await gateway.transcribe() == 0
+
+        pending = await ask_for_transcription(company, call)
+        waiting = await transcription_of(company, call)
+        assert await gateway.transcribe() == 1
+        await status_in_time(company, call, "completed")
+        done = await transcription_of(company, call)
+
+    assert (unasked.status_code, "manual_transcribe=true" in unasked.json()["detail"]) == (404, True)
+    assert pending["transcription_status"] == "pending"
+    assert waiting.json()["transcription"].items() >= {"status": "pending", "text": None}.items()
+    assert server.heard == [AUDIO]
+    shown = done.json()["transcription"]
+    assert (shown["status"], shown["text"], shown["reason"]) == ("completed", "Hello, this is about the roof.", None)
+    assert done.headers["cache-control"] == "private, no-store"
+
+
+async def test_what_was_said_stands_in_no_topic(town: Any, company: Any, keep: Any) -> None:
+    async with kept(town, company, keep, f"CAtopic{company.id}") as (_, _, call), transcribed(town) as (server, gateway):
+        server.says("my card number is")
+        await ask_for_transcription(company, call)
+        await gateway.transcribe()
+        await status_in_time(company, call, "completed")
+        events = await company.send("GET", f"/api/v1/calls/{call['id']}/events")
+
+    changes = [event["fields"] for event in events.json()["call"]["events"] if event.get("event") == "call.updated"]
+    assert changes == [["transcription_status"]] * 2
+    assert "my card" not in events.text
+
+
+async def test_one_that_is_asked_for_again_is_made_once(town: Any, company: Any, keep: Any) -> None:
+    async with kept(town, company, keep, f"CAonce{company.id}") as (_, _, call), transcribed(town) as (server, gateway):
+        server.says("hello")
+        await ask_for_transcription(company, call, **{"Idempotency-Key": "once"})
+        await ask_for_transcription(company, call)
+        await gateway.transcribe()
+        await status_in_time(company, call, "completed")
+        await ask_for_transcription(company, call, **{"Idempotency-Key": "once"})
+        again = await ask_for_transcription(company, call)
+
+        assert again["transcription_status"] == "completed"
+        assert await gateway.transcribe() == 0
+        assert len(server.heard) == 1
+
+
+async def test_a_service_that_is_out_of_order_is_asked_again_and_a_refusal_is_final(
+    town: Any, company: Any, keep: Any
+) -> None:
+    async with kept(town, company, keep, f"CAfail{company.id}") as (_, _, call), transcribed(town) as (server, gateway):
+        server.is_overloaded()
+        await ask_for_transcription(company, call)
+        await gateway.transcribe()
+        waiting = (await transcription_of(company, call)).json()["transcription"]
+        assert (waiting["status"], "it answered 429" in waiting["reason"]) == ("pending", True)
+        assert await gateway.transcribe() == 0, "it waits before it asks again"
+
+        server.refuses()
+        await town.pool.execute("UPDATE work.transcriptions SET due_at = clock_timestamp()")
+        await gateway.transcribe()
+        await status_in_time(company, call, "failed")
+        failed = (await transcription_of(company, call)).json()["transcription"]
+        assert (failed["status"], failed["text"]) == ("failed", None)
+        assert "Invalid file format" in failed["reason"]
+        assert KEY not in failed["reason"]
+
+        server.says("hello")
+        assert (await ask_for_transcription(company, call))["transcription_status"] == "pending"
+        await gateway.transcribe()
+        await status_in_time(company, call, "completed")
+
+
+async def test_a_service_that_stays_out_of_order_is_given_up(
+    town: Any, company: Any, keep: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(transcribing, "ATTEMPTS_MAX", 1)
+    async with kept(town, company, keep, f"CAgive{company.id}") as (_, _, call), transcribed(town) as (server, gateway):
+        server.is_overloaded()
+        await ask_for_transcription(company, call)
+        await gateway.transcribe()
+        await status_in_time(company, call, "failed")
+
+
+async def test_a_gateway_that_ends_after_the_text_was_stored_lets_the_next_one_say_so(
+    town: Any, company: Any, keep: Any
+) -> None:
+    async with kept(town, company, keep, f"CAcrash{company.id}") as (_, _, call), transcribed(town) as (server, gateway):
+        await ask_for_transcription(company, call)
+        row = await row_of(town, company, call)
+        await town.recordings.transcriptions.add_text(row.id, "hello")
+        hidden = (await transcription_of(company, call)).json()["transcription"]
+
+        assert await gateway.transcribe() == 1
+        await status_in_time(company, call, "completed")
+
+    assert hidden["text"] is None
+    assert server.heard == [], "the service is not asked twice"
+
+
+async def test_a_text_is_gone_with_its_recording(town: Any, company: Any, keep: Any) -> None:
+    async with kept(town, company, keep, f"CAgone{company.id}") as (_, keeper, call), transcribed(town) as (server, gateway):
+        server.says("my card number is")
+        await ask_for_transcription(company, call)
+        await gateway.transcribe()
+        await status_in_time(company, call, "completed")
+
+        await company.send("DELETE", f"/api/v1/calls/{call['id']}/recording", json={"confirm": "delete"})
+        await keeper.delete()
+
+        assert (await transcription_of(company, call)).status_code == 404
+        await status_in_time(company, call, "none")
+        assert await town.pool.fetchval("SELECT count(*) FROM work.transcriptions WHERE company_id = $1", company.id) == 0
+
+
+async def test_only_who_may_hear_a_recording_reads_what_was_said(town: Any, company: Any, other: Any, keep: Any) -> None:
+    async with kept(town, company, keep, f"CAread{company.id}") as (_, _, call), transcribed(town) as (server, gateway):
+        server.says("hello")
+        await ask_for_transcription(company, call)
+        await gateway.transcribe()
+        made = await team(company, permissions={"call": {"actions": ["read", "update"]}})
+        ada = await person(town, company)
+        path = f"/api/v1/calls/{call['id']}"
+        assert (await ada.get(f"{path}/transcription")).json()["transcription"]["text"] == "hello"
+
+        hides = {"permissions": {"call": {"actions": ["read", "update"], "fields": {"recording_url": "none"}}}}
+        await company.send("PUT", f"/api/v1/access_control_lists/{made['id']}", json=hides)
+        await town.context.rules.refresh()
+
+        assert (await ada.get(f"{path}/transcription")).status_code == 403
+        assert (await ada.send("POST", path, json={"manual_transcribe": True})).status_code == 403
+        assert (await other.send("GET", f"{path}/transcription")).status_code == 404
+        assert (await town.client.get(f"{path}/transcription")).status_code == 401
