@@ -96,7 +96,9 @@ VERSIONS: Mapping[int, Version] = {
         decided_by="the development version 0.1.0 at commit e98619b",
     ),
     11: Version(
-        changed="sentences that list the types of records and their fields name those that were added",
+        changed="a transcription changes the status of the call whose recording it is of, and goes with that; subscriptions "
+        "look up who is on a suppression list before a contact, and no answer holds the lead; inbound calls ring several "
+        "buyers at once where their gateway can; sentences that list events name look-ups",
         decided_by="leadclock 0.1.0",
     ),
 }

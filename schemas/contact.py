@@ -121,7 +121,7 @@ class Flight(Struct, frozen=True, kw_only=True, omit_defaults=True):
     `enrolment` is the run that it belongs to: an outcome of an earlier run is recorded and moves nothing. `slot_id` is
     the slot to release, `reached_by` the contact that was asked to emit it, `callback` says that it is no step. `buyer_ids`
     are several buyers that are rung at once, until one of them answers. `agent_id` is the agent who is reserved for it.
-    `asks` is the subscription whose veto hook is asked.
+    `asks` is the subscription that is asked: about the suppression list `asks_list`, else by its veto hook.
     """
 
     command_id: str
@@ -138,6 +138,7 @@ class Flight(Struct, frozen=True, kw_only=True, omit_defaults=True):
     buyer_ids: tuple[int, ...] = ()
     agent_id: int | None = None
     asks: int | None = None
+    asks_list: int | None = None
 
 
 class Conversion(Struct, frozen=True, omit_defaults=True):
@@ -174,8 +175,8 @@ class Lead(Entity, kw_only=True):
     nobody answered; `callback_asks` says that the open slot request is for it. `buyer_conversion` and `offer_conversion` are
     those of the lead itself, without a call; `buyer_conversion_id` and `offer_conversion_id` name the conversions that it
     has, which may be those of `call_buyer_conversion_id` and `call_offer_conversion_id`, its calls. `allowed_by` are the
-    subscriptions whose hooks have allowed the attempt of the step that is to come. `impression_uuid` is that of the
-    impression to which its latest attributed call is attributed.
+    subscriptions that have allowed the attempt of the step that is to come. `impression_uuid` is that of the impression to
+    which its latest attributed call is attributed.
     """
 
     id: int

@@ -490,7 +490,8 @@ class Subscription(Body, frozen=True, kw_only=True):
     For a day after `secret_rotated_at` events are signed with the secret before, too.
 
     With a hook among its `events`, it is asked before each call or text of a step, and has `timeout_seconds` for its answer.
-    `on_error` says what holds where it does not answer.
+    `on_error` says what holds where it does not answer. With `suppression_lookup` it is asked who is on the suppression list
+    `suppression_list_id`; without an answer nobody is contacted for whom that list holds.
     """
 
     name: str
@@ -503,6 +504,7 @@ class Subscription(Body, frozen=True, kw_only=True):
     external_record_id: str | None = None
     on_error: Literal["deny", "allow"] = "deny"
     timeout_seconds: int = 2
+    suppression_list_id: int | None = None
 
 
 UserState = Literal["invited", "active", "disabled"]

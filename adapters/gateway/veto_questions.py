@@ -54,6 +54,8 @@ class VetoQuestions:
         body = await self._subscription(command)
         if body is None:
             return _unanswered("the subscription does not exist any more")
+        if body.paused:
+            return _unanswered("the subscription is paused")
         try:
             async with asyncio.timeout(body.timeout_seconds):
                 status, said = await self._send(command, body)

@@ -143,6 +143,7 @@ _PARSERS: dict[tuple[str, str], Any] = {
     ("agent_message", "agent_status_id"): optional(parse_id),
     ("agent_message", "call_center_ids"): ids,
     ("subscription", "events"): events,
+    ("subscription", "suppression_list_id"): optional(parse_id),
     ("subscription", "trigger_fields"): trigger_fields,
     ("user", "email"): user_email,
     ("user", "state"): choice(*get_args(UserState)),
@@ -371,6 +372,7 @@ _REFERENCES = {
     "call_center_id": "call_center",
     "agent_status_id": "agent_status",
     "default_number_id": "number",
+    "suppression_list_id": "suppression_list",
 }
 
 

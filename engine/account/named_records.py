@@ -26,6 +26,7 @@ NAMING_FIELDS: Mapping[str, str] = {
     "agent_ids": "agent",
     "call_center_id": "call_center",
     "call_center_ids": "call_center",
+    "suppression_list_id": "suppression_list",
     "suppression_list_ids": "suppression_list",
     "default_number_id": "number",
 }

@@ -96,8 +96,14 @@ def _references(body: Body) -> Iterator[Reference]:
         yield from _plan_references(body)
     elif isinstance(body, Subscription):
         yield from named_by_triggers(body.trigger_fields)
+        yield from _lookup_references(body)
     elif isinstance(body, CallDisposition) and body.action_group_id is not None:
         yield "action_group", body.action_group_id
+
+
+def _lookup_references(body: Subscription) -> Iterator[Reference]:
+    if body.suppression_list_id is not None:
+        yield "suppression_list", body.suppression_list_id
 
 
 def _plan_references(body: Schedule | ActionGroup) -> Iterator[Reference]:

@@ -8,13 +8,19 @@ from msgspec import structs
 from engine.account.did_you_mean import did_you_mean
 from engine.account.plans import Errors, Exists
 from engine.submission.fields import FieldError, is_blank, parse_boolean, parse_id, parse_integer
-from engine.subscriptions.events import EVENT_NAMES, HOOKS
+from engine.subscriptions.events import EVENT_NAMES, HOOKS, LOOKUP
 from schemas.records import Subscription, TriggerFields
 
 ASKED_FOR: tuple[str, ...] = (*EVENT_NAMES, *HOOKS)
 
-HOOK_FIELDS = ("on_error", "timeout_seconds")
-"""Fields that say something about hooks alone; a record that is sent back as it was read has their defaults."""
+HOOK_FIELDS: Mapping[str, tuple[str, ...]] = {
+    "on_error": tuple(name for name in HOOKS if name != LOOKUP),
+    "timeout_seconds": tuple(HOOKS),
+}
+"""Fields that say something about some hooks alone; a record that is sent back as it was read has their defaults.
+
+No answer to a look-up always holds the lead.
+"""
 
 _DEFAULTS: Mapping[str, Any] = {field.name: field.default for field in structs.fields(Subscription)}
 
@@ -82,13 +88,23 @@ def named_by_triggers(fields: TriggerFields) -> Iterator[tuple[str, int]]:
 
 def check_triggers(values: Mapping[str, Any], given: Mapping[str, Any], errors: Errors, exists: Exists) -> None:
     """Check that given trigger fields name records of the company, and that what is said of hooks has a hook."""
-    asks = any(name in HOOKS for name in values.get("events", ()))
-    for name in HOOK_FIELDS:
-        if name in given and values.get(name) != _DEFAULTS[name] and not asks:
-            errors.setdefault(name, []).append(f"goes with {' or '.join(HOOKS)} among the events")
+    _check_hooks(values, given, errors)
     if "trigger_fields" not in given:
         return
     for record_type, record_id in named_by_triggers(values.get("trigger_fields", TriggerFields())):
         if not exists(record_type, record_id):
             sentence = f"{record_id} is no {record_type.replace('_', ' ')} of this company"
             errors.setdefault(f"trigger_fields.{record_type}_id", []).append(sentence)
+
+
+def _check_hooks(values: Mapping[str, Any], given: Mapping[str, Any], errors: Errors) -> None:
+    asked = [name for name in HOOKS if name in values.get("events", ())]
+    for name, hooks in HOOK_FIELDS.items():
+        if name in given and values.get(name) != _DEFAULTS[name] and set(hooks).isdisjoint(asked):
+            errors.setdefault(name, []).append(f"goes with {' or '.join(hooks)} among the events")
+    if LOOKUP in asked and len(asked) > 1:
+        errors.setdefault("events", []).append(f"hold {LOOKUP}, which needs a subscription of its own beside {asked[0]}")
+    if LOOKUP in asked and values.get("suppression_list_id") is None:
+        errors.setdefault("suppression_list_id", []).append(f"must be given: the list that {LOOKUP} is about")
+    elif LOOKUP not in asked and values.get("suppression_list_id") is not None:
+        errors.setdefault("suppression_list_id", []).append(f"goes with {LOOKUP} among the events")

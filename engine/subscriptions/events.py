@@ -111,9 +111,12 @@ OF_FACT: Mapping[str, EventName] = {
 
 EVENT_NAMES: tuple[str, ...] = get_args(EventName)
 
+LOOKUP = "suppression_lookup"
+
 HOOKS: Mapping[str, str] = {
     "before_call": "a call of a step is due and allowed: its answer allows or denies it",
     "before_sms": "the same of a text",
+    LOOKUP: "a call, text or e-mail of a step is due, and a suppression list names this subscription: is the person on it?",
 }
 """What a subscription is asked, beside the events that are posted to it -> when."""
 

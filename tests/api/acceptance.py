@@ -70,7 +70,7 @@ SENTENCES: Mapping[str, str] = {
     r"cannot be emptied where the lead has no": "what the lead has beside it",
     r"needs a transcription service": "not configured here",
     r"needs a recording that is kept here": "what the call has been recorded with",
-    r"goes with ": "two fields together",
+    r"goes with |must be given: the list that|needs a subscription of its own": "two fields together",
     r"is for a new group": "a change is of a group that is there",
     r"needs buyers of the group": "two fields together",
     r"must not stand beside (buyers|agents): the calls of an offer": "two fields together",

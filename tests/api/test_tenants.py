@@ -100,6 +100,7 @@ OF_FIELD: Mapping[str, tuple[str, ...]] = {
     "number_ids": (RECORDS["number"],),
     "default_number_id": (RECORDS["number"],),
     "ring_pool_id": (RECORDS["ring_pool"],),
+    "suppression_list_id": (RECORDS["suppression_list"],),
     "suppression_list_ids": (RECORDS["suppression_list"],),
     "agent_status_id": (RECORDS["agent_status"],),
     "record_id": (RECORDS["buyer"],),

@@ -339,7 +339,13 @@ _RECORD_INPUTS: Mapping[str, Schema] = {
         ),
         BOOLEAN,
     ),
-    **dict.fromkeys(("offer_id", "action_group_id", "call_center_id", "agent_status_id", "default_number_id"), _or_null(ID)),
+    **dict.fromkeys(
+        (
+            *("offer_id", "action_group_id", "call_center_id", "agent_status_id", "default_number_id"),
+            "suppression_list_id",
+        ),
+        _or_null(ID),
+    ),
     "hold_seconds": whole(*HOLD_SECONDS),
     "grace_seconds": whole(0, GRACE_SECONDS_MAX),
     **dict.fromkeys(("buyer_ids", "buyer_group_ids", "agent_ids", "call_center_ids", "number_ids"), IDS),

@@ -152,6 +152,13 @@ def has_filters(person: Person, choice: BuyerChoice) -> bool:
     return any(buyer is not None and (buyer.filters or buyer.suppression_list_ids) for buyer in known)
 
 
+def lists_of(person: Person, choice: BuyerChoice) -> Iterator[int]:
+    """Yield the suppression lists that buyers of a choice name, in the order of the buyers' ids."""
+    for buyer_id in sorted(_named(person, choice)):
+        buyer = _buyer(person, buyer_id)
+        yield from () if buyer is None else buyer.suppression_list_ids
+
+
 def _named(person: Person, choice: BuyerChoice) -> set[int]:
     """Return the ids of the buyers of a choice, those of its groups included."""
     groups = (_group(person, group_id) for group_id in choice.buyer_group_ids)

@@ -2,7 +2,7 @@
 
 from typing import assert_never
 
-from engine.contact.commands import backpressure, buyers, emission, slots, veto_hooks
+from engine.contact.commands import backpressure, buyers, emission, list_lookups, questions, slots, veto_hooks
 from engine.contact.consent import opt_in
 from engine.contact.facts import ledger
 from engine.contact.facts.person import Person
@@ -158,9 +158,9 @@ def _emit(person: Person, lead: Lead, cadence: Cadence, step: ReachingStep, gran
     if not backpressure.has_place(person, lead, channel, grant):
         backpressure.wait_for_place(person, lead, channel)
         return False
-    hook = veto_hooks.next_hook(person, lead, channel)
-    if hook is not None:
-        veto_hooks.ask(person, lead, step.id, channel, hook)
+    question = list_lookups.next_lookup(person, lead, step, channel) or veto_hooks.next_hook(person, lead, channel)
+    if question is not None:
+        questions.ask(person, lead, step.id, channel, question)
         return False
     match step:
         case CallStep():

@@ -109,3 +109,9 @@ async def test_a_subscription_of_another_company_or_none_is_not_asked(local: Loc
         result = await ask(local, *records)
         assert (result.outcome, result.detail) == ("failed", "the subscription does not exist any more")
     assert local.receiver.received == []
+
+
+async def test_a_subscription_that_is_paused_is_not_asked(local: Local) -> None:
+    result = await ask(local, subscription_of(local.url, paused=True))
+    assert (result.outcome, result.allows, result.detail) == ("failed", None, "the subscription is paused")
+    assert local.receiver.received == []

@@ -1,5 +1,6 @@
 """Does a lead with a veto hook wait for its answer, and does the API say so? From the subscription to `why`."""
 
+import json
 from typing import Any
 
 import pytest
@@ -30,3 +31,25 @@ async def test_what_is_said_of_hooks_without_one_is_refused_by_name(company: Com
     fields = {"name": "CRM", "url": "https://crm.example.com/x", "events": ["lead_ended"], "on_error": "allow"}
     answer = await company.send("POST", "/api/v1/subscriptions", json=fields)
     assert (answer.status_code, list(answer.json()["errors"])) == (422, ["on_error"])
+
+
+async def test_a_lead_waits_while_a_suppression_list_is_looked_up(town: Town, company: Company) -> None:
+    listed = await company.record("suppression_lists", {"name": "Registry"})
+    fields: dict[str, Any] = {"name": "Registry", "url": "https://dnc.example.com/x", "events": ["suppression_lookup"]}
+    lookup = await company.record("subscriptions", {**fields, "suppression_list_id": listed["id"]})
+    assert lookup["suppression_list_id"] == listed["id"]
+    steps = {"name": "S", "steps": [CALL], "suppression_list_ids": [listed["id"]]}
+    schedule = await company.record("schedules", steps)
+    town.numbers += 1
+    given = {"lead_token": schedule["lead_token"], "caller_id": f"+1917555{town.numbers:04d}", "time_zone": DAYTIME_ZONE}
+    lead = (await company.send("POST", "/api/v1/leads", json=given)).json()["lead"]
+    assert (lead["status"], lead["status_wait"], lead["outbound_calls_count"]) == ("running", "veto_asked", 0)
+    events = (await company.send("GET", f"/api/v1/leads/{lead['id']}/events")).json()
+    assert f'"suppression_list_id": {listed["id"]}' in json.dumps(events)
+
+
+async def test_a_lookup_names_a_list_of_its_own_company(company: Company, other: Company) -> None:
+    theirs = await other.record("suppression_lists", {"name": "Theirs"})
+    fields = {"name": "Registry", "url": "https://dnc.example.com/x", "events": ["suppression_lookup"]}
+    answer = await company.send("POST", "/api/v1/subscriptions", json={**fields, "suppression_list_id": theirs["id"]})
+    assert (answer.status_code, list(answer.json()["errors"])) == (422, ["suppression_list_id"])

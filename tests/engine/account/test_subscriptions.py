@@ -27,7 +27,13 @@ FIELDS: dict[str, Any] = {"name": "CRM", "url": "https://crm.example.com/x", "ev
         ({"events": ["before_call"], "timeout_seconds": 0}, "timeout_seconds", "1"),
         ({"events": ["before_sms"], "timeout_seconds": 11}, "timeout_seconds", "10"),
         ({"on_error": "allow"}, "on_error", "goes with before_call or before_sms"),
-        ({"timeout_seconds": 3}, "timeout_seconds", "goes with before_call or before_sms"),
+        ({"timeout_seconds": 3}, "timeout_seconds", "goes with before_call or before_sms or suppression_lookup"),
+        ({"events": ["suppression_lookup"]}, "suppression_list_id", "must be given"),
+        (
+            {"events": ["suppression_lookup"], "suppression_list_id": 9},
+            "suppression_list_id",
+            "9 is no suppression list",
+        ),
     ],
 )
 def test_a_bad_field_is_refused_by_name(account: AccountWorld, fields: dict[str, Any], bad: str, says: str) -> None:
@@ -71,3 +77,26 @@ def test_a_hook_denies_and_has_two_seconds_unless_it_says_otherwise(account: Acc
         ("deny", 2),
         ("allow", 5),
     ]
+
+
+def test_a_subscription_looks_up_a_list_which_cannot_be_deleted_meanwhile(account: AccountWorld) -> None:
+    listed = account.create("suppression_list", name="Registry")
+    asks: dict[str, Any] = {**FIELDS, "events": ["suppression_lookup"], "suppression_list_id": listed}
+    for more, bad in (
+        ({"on_error": "allow"}, "on_error"),
+        ({"events": ["suppression_lookup", "before_call"]}, "events"),
+        ({"events": ["before_call"]}, "suppression_list_id"),
+    ):
+        answer = account.change("create", "subscription", **{**asks, **more})
+        assert (answer.code, list(answer.errors)) == ("validation_failed", [bad]), more
+
+    made = account.create("subscription", **asks, timeout_seconds=5)
+
+    assert account.change("delete", "suppression_list", record_id=listed).code == "record_in_use"
+    without: dict[str, Any] = {"events": ["lead_ended"]}
+    assert list(account.change("update", "subscription", record_id=made, **without).errors) == ["suppression_list_id"]
+    changed = account.change(
+        "update", "subscription", record_id=made, **without, suppression_list_id=None, timeout_seconds=2
+    )
+    assert changed.code is None, changed.errors
+    assert account.change("delete", "suppression_list", record_id=listed).code is None
