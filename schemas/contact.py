@@ -291,7 +291,7 @@ class CallRoute(Struct, frozen=True, omit_defaults=True):
     `action` is `pending` while its slot is requested, or whose call it is, `connect` (to `buyer_id` or `agent_id`), or what
     happens instead. `slot_id` names its slot, or the request for one, until it is released. `tried` are the buyers or agents
     that were rung before and did not answer. `is_connected`: the gateway reported that the buyer or agent of the route has
-    the call.
+    the call. `buyer_ids` are several buyers that ring at once, until one of them has it: the gateway `rings_several`.
     """
 
     action: Literal["pending", "connect", "voicemail", "message", "callback", "hang_up", "reject"]
@@ -301,6 +301,8 @@ class CallRoute(Struct, frozen=True, omit_defaults=True):
     tried: tuple[int, ...] = ()
     is_connected: bool = False
     agent_id: int | None = None
+    buyer_ids: tuple[int, ...] = ()
+    rings_several: bool = False
 
 
 class Attribution(Struct, frozen=True, omit_defaults=True):

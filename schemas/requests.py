@@ -316,7 +316,8 @@ class CallReceived(ContactRequest, frozen=True, kw_only=True):
 
     `gateway_ref` names the call for as long as it lasts, and in every report of it. The columns, zones and states are what
     the number itself says, for a lead that is made of it. With `wants_route` the gateway will connect the call to the buyer
-    or agent that it is given; `unanswered_buyer_id` or `unanswered_agent_id` was given before and did not answer.
+    or agent that it is given; `unanswered_buyer_id` or `unanswered_agent_id` was given before and did not answer. With
+    `rings_several` it can ring several buyers at once; then `unanswered_buyer_id` is any of them, and none has answered.
     """
 
     gateway_ref: str
@@ -345,6 +346,7 @@ class CallReceived(ContactRequest, frozen=True, kw_only=True):
     wants_route: bool = False
     unanswered_buyer_id: int | None = None
     unanswered_agent_id: int | None = None
+    rings_several: bool = False
 
 
 class SmsReceived(ContactRequest, frozen=True, kw_only=True):
@@ -467,9 +469,9 @@ class SlotRequested(AccountRequest, frozen=True, kw_only=True):
     for an agent who is available, and no buyer is asked.
     Granted in order of `urgency_class` (0 call-now ... 5), `priority` (lower first; less `aging` for every hour since
     `due_at`), `due_at`, then arrival. With `call_id`, an inbound call is ringing: it is granted or refused at once, and
-    never waits. `route_by_type` says how buyers of one tier compete. `number_id` is the number that the call is placed from,
-    if it has a cap; a call that `is_promised` is counted there, and not held back. `excluded_agent_ids` were rung for this
-    call and did not answer.
+    never waits; it gets several buyers only where its gateway `rings_several`. `route_by_type` says how buyers of one tier
+    compete. `number_id` is the number that the call is placed from, if it has a cap; a call that `is_promised` is counted
+    there, and not held back. `excluded_agent_ids` were rung for this call and did not answer.
 
     With `is_placed` the call is on its way: nothing is asked, it is counted. The first of `agent_ids` has placed it by hand,
     and is reserved for it unless another call has the agent.
@@ -495,6 +497,7 @@ class SlotRequested(AccountRequest, frozen=True, kw_only=True):
     excluded_agent_ids: tuple[int, ...] = ()
     is_promised: bool = False
     is_placed: bool = False
+    rings_several: bool = False
 
 
 class SlotReleased(AccountRequest, frozen=True, kw_only=True):

@@ -23,7 +23,7 @@ from adapters.gateway.bounce_tokens import BounceTokens
 from adapters.gateway.bounces import MailReport
 from adapters.gateway.ports import DeliveryResult, NotPlacedError
 from adapters.gateway.unsubscribe_links import UnsubscribeLinks
-from schemas.commands import PlaceCall, SendEmail, SendSms
+from schemas.commands import BuyerLeg, PlaceCall, SendEmail, SendSms
 from schemas.errors import DependencyError, SenderError
 from schemas.instant import Instant
 from schemas.records import ProviderChannel
@@ -233,7 +233,8 @@ Reading = OrderReport | TextReport | InboundCallReport | MailReports
 class InboundRoute(Struct, frozen=True, kw_only=True):
     """What is to be done with an inbound call; `action` is one of those of the API, or `wait`: ask again.
 
-    With `agent_id` it is connected to that agent, whose telephone is the `buyer_number`.
+    With `agent_id` it is connected to that agent, whose telephone is the `buyer_number`. `buyer_legs` are several buyers to
+    ring at once, for a report that said `rings_several`; then there is no `buyer_id`.
     """
 
     action: str
@@ -243,6 +244,7 @@ class InboundRoute(Struct, frozen=True, kw_only=True):
     buyer_dtmf_tones: str | None = None
     message: str | None = None
     agent_id: int | None = None
+    buyer_legs: tuple[BuyerLeg, ...] = ()
 
     def through(self, agent_number: str | None) -> "InboundRoute":
         """Return the route by an account whose `agent_number` reaches agents without a telephone; else it is a voicemail."""

@@ -91,7 +91,7 @@ def request_slot(draft: Draft, request: SlotRequested) -> None:
         return
     slots = _slots_for(draft, request)
     # Requests wait only while nothing is free, so this grant overtakes none of them.
-    most = 1 if request.call_id is not None else BUYER_LEGS_MAX
+    most = BUYER_LEGS_MAX if request.call_id is None or request.rings_several else 1
     choice = None if slots.waiting else _choose(draft, slots, request.request_id, most)
     obstacle = _obstacle(draft, slots) if choice is None else BUSY
     if choice is not None:

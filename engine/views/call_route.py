@@ -26,4 +26,5 @@ def route_of(facts: Iterable[Row]) -> dict[str, Any] | None:
     action = "pending" if newest["type"] == REQUESTED else data["action"]
     until = data.get("until")
     instant = None if until is None else moment(to_datetime(until))
-    return {"action": action, **{name: data.get(name) for name in FIELDS}, "until": instant}
+    legs = data.get("buyer_legs") or []
+    return {"action": action, **{name: data.get(name) for name in FIELDS}, "buyer_legs": legs, "until": instant}

@@ -51,6 +51,7 @@ RECEIVE_PARAMETERS: Mapping[str, str] = {
     "route": "false: the gateway chooses the buyer itself; default: a ringing or connected call without buyer_id is routed",
     "unanswered_buyer_id": "buyer of the route who did not answer: the call is routed to another one",
     "unanswered_agent_id": "the same, of an agent",
+    "rings_several": "true: the gateway rings several buyers at once, as buyer_legs of the route say",
 }
 
 ROUTE_WAIT_SECONDS = 5.0
@@ -59,6 +60,16 @@ ROUTE_WAIT_SECONDS = 5.0
 ROUTE_POLL_SECONDS = 0.05
 
 ROUTE_ACTIONS = ("pending", "connect", "voicemail", "message", "callback", "hang_up", "reject")
+
+_LEG: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "buyer_id": {"type": "integer"},
+        "number": {"type": "string"},
+        "timeout_seconds": {"type": "integer"},
+        "dtmf_tones": nullable("string"),
+    },
+}
 
 ROUTE: dict[str, Any] = {
     "type": ["object", "null"],
@@ -70,6 +81,7 @@ ROUTE: dict[str, Any] = {
         "buyer_timeout_seconds": nullable("integer"),
         "buyer_dtmf_tones": nullable("string"),
         "agent_id": nullable("integer"),
+        "buyer_legs": {"type": "array", "items": _LEG},
         "reason": nullable("string"),
         "until": {"type": ["string", "null"], "format": "date-time"},
         "message": nullable("string"),
@@ -156,6 +168,7 @@ async def _told(exchange: Exchange, parameters: Parameters) -> dict[str, Any]:
         **{f"{name}_id": record_id for name, record_id in used.items()},
         "transcription_status": parameters.choice("transcription_status", TRANSCRIPTION_STATUSES),
         "detail": parameters.read("detail", partial(parse_text, most=DETAIL_LENGTH_MAX)),
+        "rings_several": parameters.flag("rings_several") or False,
     }
 
 
@@ -180,7 +193,7 @@ OPERATIONS: tuple[Operation, ...] = (
             "agent_id": ID,
             "unanswered_buyer_id": ID,
             "unanswered_agent_id": ID,
-            "route": BOOLEAN,
+            **dict.fromkeys(("route", "rings_several"), BOOLEAN),
             "cost": MONEY,
             "call_ref": text(REFERENCE_LENGTH_MAX, least=1),
             **dict.fromkeys(("hangup_cause", "recording_url", "provider", "provider_sid", "detail"), TEXT),

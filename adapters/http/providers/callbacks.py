@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import parse_qsl
 
+import msgspec
 import structlog
 
 from adapters.errors import StoreError
@@ -37,6 +38,7 @@ from adapters.providers.ports import (
 )
 from engine.submission.numbers import read_number
 from engine.views.call_route import route_of
+from schemas.commands import BuyerLeg
 
 PATH = "/providers/{name}/callback/{token}"
 
@@ -192,6 +194,7 @@ async def _decided(exchange: Exchange, company_id: int, request_id: str) -> Inbo
             name: found[name]
             for name in ("buyer_id", "buyer_number", "buyer_timeout_seconds", "buyer_dtmf_tones", "message", "agent_id")
         },
+        buyer_legs=msgspec.convert(found["buyer_legs"], tuple[BuyerLeg, ...]),
     )
 
 

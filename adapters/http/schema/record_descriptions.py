@@ -176,7 +176,7 @@ _OF_TYPE: Mapping[str, Mapping[str, str]] = {
         "weight": "its share of the calls among groups of the same tier",
         "spacing_seconds": "how long after a call to it the next one may come at the earliest",
         "dial_buyers_type": "sequentially: one buyer for each call; simultaneously: all of its lowest tier ring, and the "
-        "first that answers gets the call",
+        "first that answers gets the call (inbound calls: where the gateway rings_several)",
         "time_zone": "zone of its business_hours, and of the days and months of its caps",
         "paused": "true: its buyers get no calls through it",
         "unpause_at": "when its pause ends by itself",

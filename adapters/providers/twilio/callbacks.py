@@ -31,6 +31,9 @@ ASK_AFTER_SENT_SECONDS = 310.0
 
 CALLERS = frozenset({"inbound"})
 
+RINGS_SEVERAL = {"rings_several": True}
+"""What a report says that asks for a route: `<Dial>` rings several numbers at once."""
+
 TAKERS = ("buyer_id", "agent_id")
 """What a URL of ours names of whom a call of a person was connected to."""
 
@@ -190,7 +193,7 @@ def _inbound(callback: Callback) -> InboundCallReport | None:
     match event:
         case "route":
             asked = int(query["asked"]) if query.get("asked", "").isdigit() else 1
-            return InboundCallReport(**about, event_id=f"{call_ref}.ringing", state="ringing", asks=True, asked_before=asked)
+            return InboundCallReport(**about, **_rings(call_ref), asked_before=asked)
         case "connected":
             # The request is about the leg of who takes the call: its numbers are those of that leg.
             report = taker if "agent_id" in taker else {**taker, "buyer_answered_at": int(_stamp(form))}
@@ -202,7 +205,11 @@ def _inbound(callback: Callback) -> InboundCallReport | None:
         case _ if status in CALL_ENDS:
             return InboundCallReport(**about, event_id=f"{call_ref}.ended", state="ended", report=_end(status))
         case _:
-            return InboundCallReport(**about, event_id=f"{call_ref}.ringing", state="ringing", asks=True)
+            return InboundCallReport(**about, **_rings(call_ref))
+
+
+def _rings(call_ref: str) -> dict[str, Any]:
+    return {"event_id": f"{call_ref}.ringing", "state": "ringing", "asks": True, "report": RINGS_SEVERAL}
 
 
 def _after_taker(form: Mapping[str, str], about: dict[str, Any], taker: Mapping[str, int]) -> InboundCallReport:
@@ -219,7 +226,7 @@ def _after_taker(form: Mapping[str, str], about: dict[str, Any], taker: Mapping[
         event_id=f"{about['call_ref']}.unanswered.{next(iter(taker.values()))}",
         state="ringing",
         asks=True,
-        report={f"unanswered_{name}": record_id for name, record_id in taker.items()},
+        report={**{f"unanswered_{name}": record_id for name, record_id in taker.items()}, **RINGS_SEVERAL},
     )
 
 

@@ -255,16 +255,8 @@ class TwilioConnection:
         match route.action:
             case "wait":
                 return twiml.ask_again(self._inbound("route", asked=str(report.asked_before + 1)))
-            case "connect" if route.buyer_number is not None:
-                named = {"buyer_id": route.buyer_id, "agent_id": route.agent_id}
-                taker = {name: str(record_id) for name, record_id in named.items() if record_id is not None}
-                answered = self._inbound("connected", call_ref=report.call_ref, **taker)
-                return twiml.dial(
-                    [twiml.Leg(route.buyer_number, route.buyer_dtmf_tones, answered)],
-                    timeout_seconds=route.buyer_timeout_seconds or UNANSWERED_BUYER_SECONDS,
-                    caller_id=callback.form.get("From"),
-                    action=self._inbound("routed", **taker),
-                )
+            case "connect" if route.buyer_legs or route.buyer_number is not None:
+                return self._dial_takers(callback, report, route)
             case "voicemail":
                 recorded = self._inbound("recording", call=self._calls.seal(report))
                 return twiml.record(route.message, then=self._inbound("recorded"), recorded=recorded)
@@ -274,6 +266,27 @@ class TwilioConnection:
                 return twiml.reject()
             case _:
                 return twiml.hang_up()
+
+    def _dial_takers(self, callback: Callback, report: InboundCallReport, route: InboundRoute) -> bytes:
+        """Return the instruction to ring a buyer or agent, or several buyers: all until one answers, or the time is over."""
+        legs = route.buyer_legs
+        seconds = max((leg.timeout_seconds for leg in legs), default=route.buyer_timeout_seconds)
+        named = {"buyer_id": legs[0].buyer_id if legs else route.buyer_id, "agent_id": route.agent_id}
+        taker = {name: str(record_id) for name, record_id in named.items() if record_id is not None}
+        one = twiml.Leg(route.buyer_number or "", route.buyer_dtmf_tones, self._connected(report, taker))
+        return twiml.dial(
+            [self._leg_of_person(report, leg) for leg in legs] or [one],
+            timeout_seconds=seconds or UNANSWERED_BUYER_SECONDS,
+            caller_id=callback.form.get("From"),
+            action=self._inbound("routed", **taker),  # of several, any one: none of them has answered then
+        )
+
+    def _leg_of_person(self, report: InboundCallReport, leg: BuyerLeg) -> twiml.Leg:
+        return twiml.Leg(leg.number, leg.dtmf_tones, self._connected(report, {"buyer_id": str(leg.buyer_id)}))
+
+    def _connected(self, report: InboundCallReport, taker: Mapping[str, str]) -> str:
+        """Return the URL at which Twilio says who has taken the call of a person."""
+        return self._inbound("connected", call_ref=report.call_ref, **taker)
 
     async def find_recording(self, recording_url: str) -> RecordingSource | None:
         """Return where a recording of this account is, as WAV."""

@@ -63,7 +63,9 @@ def send_request(person: Person, lead: Lead, choice: BuyerChoice) -> None:
     person.save(lead)
 
 
-def request_for_call(person: Person, lead: Lead, call: Call, choice: BuyerChoice, request_id: str) -> None:
+def request_for_call(
+    person: Person, lead: Lead, call: Call, choice: BuyerChoice, request_id: str, *, rings_several: bool
+) -> None:
     """Request a slot for an inbound call: before every lead that waits, and answered at once."""
     request = SlotRequested(
         company_id=lead.company_id,
@@ -76,6 +78,7 @@ def request_for_call(person: Person, lead: Lead, call: Call, choice: BuyerChoice
         priority=lead.lead_priority,
         due_at=person.now,
         call_id=call.id,
+        rings_several=rings_several,
     )
     person.draft.send(ACCOUNTS_REQUESTS.name, str(lead.company_id), request)
 

@@ -244,7 +244,7 @@ def _connect(person: Person, call: Call, at: Instant) -> None:
 def _connect_to(person: Person, call: Call, buyer_id: int) -> None:
     """Record the buyer of the call, and of the lead if the call was answered: later reports may name the buyer."""
     call.buyer_id = buyer_id
-    inbound_routing.mark_connected(call)
+    inbound_routing.mark_connected(person, call)
     call.dial_tier = tier_of(person, call.buyer_group_id, call.buyer_id)
     mark_repeat_caller(person, call)
     lead = None if call.lead_id is None else person.lead(call.lead_id)

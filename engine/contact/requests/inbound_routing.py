@@ -1,7 +1,8 @@
 """Which buyer or agent takes an inbound call? One of the offer of the number called, under the same caps as outbound calls.
 
 Where none takes it, the offer says what the gateway does instead. Who does not answer is left out of the next try. An agent
-is reserved for the call from its route until it ends, or another one is tried.
+is reserved for the call from its route until it ends, or another one is tried. A group that is dialled simultaneously rings
+several buyers where the gateway can; the one that is reported to have the call keeps its slot.
 """
 
 from typing import Any
@@ -44,24 +45,25 @@ def route(person: Person, call: Call, request: CallReceived) -> None:
             _instead(person, call, "reject", (), reason=BLOCKED)
         return
     present = call.route
-    unanswered = None if present is None else _unanswered(present, request)
-    if present is not None and unanswered is None:
+    unanswered = () if present is None else _unanswered(present, request)
+    if present is not None and not unanswered:
         return
     tried: tuple[int, ...] = ()
     if present is None and call.attribution is not None and call.attribution.is_awaited:
-        _await_attribution(person, call)
+        _await_attribution(person, call, rings_several=request.rings_several)
         return
-    if present is not None and unanswered is not None:
+    if present is not None:
         release(person, call, "attempted")
-        tried = (*present.tried, unanswered)
-    _find_taker(person, call, tried)
+        tried = (*present.tried, *unanswered)
+    _find_taker(person, call, tried, rings_several=request.rings_several)
 
 
-def _unanswered(present: CallRoute, request: CallReceived) -> int | None:
-    """Return the buyer or agent of a route where a report says that it did not answer."""
+def _unanswered(present: CallRoute, request: CallReceived) -> tuple[int, ...]:
+    """Return the buyers or the agent of a route where a report says that none of them answered."""
     if present.agent_id is not None:
-        return present.agent_id if request.unanswered_agent_id == present.agent_id else None
-    return present.buyer_id if request.unanswered_buyer_id == present.buyer_id else None
+        return (present.agent_id,) if request.unanswered_agent_id == present.agent_id else ()
+    rung = present.buyer_ids or (() if present.buyer_id is None else (present.buyer_id,))
+    return rung if request.unanswered_buyer_id in rung else ()
 
 
 def take_answer(person: Person, answer: SlotAnswered) -> None:
@@ -80,7 +82,7 @@ def take_answer(person: Person, answer: SlotAnswered) -> None:
     if lead is not None and choice is not None and answer.granted and buyers.is_answered_by(choice, answer):
         connection = buyers.connection(person, lead, choice, answer)
     if connection is not None:
-        _connect(person, call, connection, found.tried)
+        _connect(person, call, connection, found.tried, rings_several=found.rings_several)
         return
     if answer.granted:  # the buyer or the lead changed since the request
         release(person, call, "unused")
@@ -94,14 +96,14 @@ def route_attributed(person: Person, call: Call) -> None:
     if found is None or found.action != "pending" or found.slot_id is not None or call.ended_at is not None:
         return
     if _has_takers(person, call):
-        _find_taker(person, call, ())
+        _find_taker(person, call, (), rings_several=found.rings_several)
     else:  # taken from the offer meanwhile
         _route_elsewhere(person, call, None if call.lead_id is None else person.lead(call.lead_id), (), NO_BUYER)
 
 
-def _await_attribution(person: Person, call: Call) -> None:
+def _await_attribution(person: Person, call: Call, *, rings_several: bool) -> None:
     if _has_takers(person, call):
-        call.route = CallRoute("pending")
+        call.route = CallRoute("pending", rings_several=rings_several)
         person.save_call(call)
         person.draft.fact("call.route_requested", lead_id=call.lead_id, call_id=call.id, request_id=None)
 
@@ -119,12 +121,23 @@ def reported_buyer(call: Call, request: CallReceived) -> int | None:
     return request.buyer_id
 
 
-def mark_connected(call: Call) -> None:
-    """Mark whether the gateway connected the call to the buyer of its route, or to another one."""
-    if call.route is not None:
-        is_followed = call.route.buyer_id == call.buyer_id
-        call.route = structs.replace(call.route, is_connected=is_followed)
-        call.buyer_group_id = call.route.buyer_group_id if is_followed else None
+def mark_connected(person: Person, call: Call) -> None:
+    """Mark whether the gateway connected the call to a buyer of its route, or to another one; the losers are free again."""
+    if call.route is None:
+        return
+    _keep_winner(person, call, call.route)
+    is_followed = call.route.buyer_id == call.buyer_id
+    call.route = structs.replace(call.route, is_connected=is_followed)
+    call.buyer_group_id = call.route.buyer_group_id if is_followed else None
+
+
+def _keep_winner(person: Person, call: Call, found: CallRoute) -> None:
+    """Make a route of several buyers one of the buyer that has the call."""
+    if call.buyer_id is None or call.buyer_id not in found.buyer_ids:
+        return
+    call.route = structs.replace(found, buyer_id=call.buyer_id, buyer_ids=())
+    if found.slot_id is not None and call.lead_id is not None:
+        slots.keep_answered(person, call.lead_id, found.slot_id, call.buyer_id)
 
 
 def mark_agent(call: Call, request: CallReceived) -> None:
@@ -162,7 +175,7 @@ def release(person: Person, call: Call, ended: slots.SlotUse) -> None:
     call.route = structs.replace(call.route, slot_id=None)
 
 
-def _find_taker(person: Person, call: Call, tried: tuple[int, ...]) -> None:
+def _find_taker(person: Person, call: Call, tried: tuple[int, ...], *, rings_several: bool) -> None:
     """Connect to a buyer without caps, request a slot of one that has or of an agent, or route the call elsewhere."""
     if not _has_takers(person, call):
         return
@@ -172,32 +185,41 @@ def _find_taker(person: Person, call: Call, tried: tuple[int, ...]) -> None:
         return
     choice = buyers.choice_for_inbound(person, lead, call.offer_id, tried)
     if len(tried) < TRIED_MAX and buyers.is_limited(person, lead, choice):
-        _request_slot(person, lead, call, choice, tried)
+        _request_slot(person, lead, call, choice, tried, rings_several=rings_several)
         return
     connection = None if len(tried) >= TRIED_MAX else buyers.connection(person, lead, choice, None)
     if connection is None:
         _route_elsewhere(person, call, lead, tried, NO_BUYER)
     else:
-        _connect(person, call, connection, tried)
+        _connect(person, call, connection, tried, rings_several=rings_several)
 
 
-def _request_slot(person: Person, lead: Lead, call: Call, choice: BuyerChoice, tried: tuple[int, ...]) -> None:
+def _request_slot(
+    person: Person, lead: Lead, call: Call, choice: BuyerChoice, tried: tuple[int, ...], *, rings_several: bool
+) -> None:
     request_id = f"{call.uuid}/{len(tried) + 1}"
-    call.route = CallRoute("pending", slot_id=request_id, tried=tried)
+    call.route = CallRoute("pending", slot_id=request_id, tried=tried, rings_several=rings_several)
     person.save_call(call)
     person.draft.fact("call.route_requested", lead_id=call.lead_id, call_id=call.id, request_id=request_id)
-    slots.request_for_call(person, lead, call, choice, request_id)
+    slots.request_for_call(person, lead, call, choice, request_id, rings_several=rings_several)
 
 
-def _connect(person: Person, call: Call, connection: BuyerConnection, tried: tuple[int, ...]) -> None:
-    buyer_id, group_id = connection.buyer_id, connection.buyer_group_id
-    call.route = CallRoute("connect", buyer_id, group_id, connection.slot_id, tried, agent_id=connection.agent_id)
+def _connect(
+    person: Person, call: Call, connection: BuyerConnection, tried: tuple[int, ...], *, rings_several: bool
+) -> None:
+    legs = connection.legs if rings_several else ()
+    # Of several buyers that ring at once nobody knows yet who answers.
+    buyer_id, group_id = None if legs else connection.buyer_id, connection.buyer_group_id
+    rung = tuple(leg.buyer_id for leg in legs)
+    call.route = CallRoute(
+        "connect", buyer_id, group_id, connection.slot_id, tried, agent_id=connection.agent_id, buyer_ids=rung
+    )
     call.buyer_id, call.buyer_group_id, call.agent_id = buyer_id, group_id, connection.agent_id or call.agent_id
     call.routed_by_epc = connection.routed_by_epc
     call.dial_tier = tier_of(person, group_id, buyer_id)
     mark_repeat_caller(person, call)
     person.save_call(call)
-    about = {
+    about: dict[str, Any] = {
         "buyer_id": buyer_id,
         "buyer_group_id": group_id,
         "buyer_number": connection.number,
@@ -206,6 +228,9 @@ def _connect(person: Person, call: Call, connection: BuyerConnection, tried: tup
     }
     if connection.agent_id is not None:
         about["agent_id"] = connection.agent_id
+    if legs:
+        about |= {"buyer_legs": [structs.asdict(leg) for leg in legs], "buyer_number": None, "buyer_timeout_seconds": None}
+        about["buyer_dtmf_tones"] = None
     person.draft.fact("call.routed", lead_id=call.lead_id, call_id=call.id, action="connect", **about)
 
 

@@ -137,3 +137,23 @@ async def test_a_simulated_call_goes_where_its_route_says(  # noqa: PLR0917 - th
         for name in company.headers:
             del town.client.headers[name]
     assert (call["outcome"], call["hangup_cause"], call["route"]["action"]) == (outcome, cause, action)
+
+
+async def test_a_gateway_that_rings_several_gets_their_legs_and_says_who_has_the_call(company: Any) -> None:
+    caps = {"attempt_daily_limit": 9, "connection_daily_limit": 9, "concurrency_cap_limit": 1}
+    buyers, group_id = await offered(company, group={"dial_buyers_type": "simultaneously", **caps})
+    one = (await report(company, 1))["route"]
+    assert (one["buyer_id"] in buyers, one["buyer_legs"]) == (True, [])
+    await report(company, 1, "ended", hung_up_by="caller")
+
+    several = (await report(company, 2, rings_several=True))["route"]
+    assert [leg["buyer_id"] for leg in several["buyer_legs"]] == buyers
+    assert [leg["number"] for leg in several["buyer_legs"]] == ["+12125550160", "+12125550161"]
+    assert (several["action"], several["buyer_id"], several["buyer_number"]) == ("connect", None, None)
+
+    await report(company, 2, "connected", buyer_id=buyers[1])
+    ended = (await report(company, 2, "ended", talk_seconds=30))["call"]
+    assert (ended["buyer_id"], ended["buyer_group_id"], ended["outcome"]) == (buyers[1], group_id, "connected_buyer")
+    shown = await shown_group(company, group_id)
+    assert (shown["attempt_daily_used"], shown["connection_daily_used"]) == (2, 1)
+    assert (await report(company, 3, rings_several=True))["route"]["action"] == "connect", "its line is free again"

@@ -11,8 +11,8 @@ from msgspec import structs
 from adapters.gateway.addresses import networks
 from adapters.gateway.ports import NotPlacedError
 from adapters.providers.provider_http import GuardedProviderHttp
-from tests.adapters.http.carrier import NUMBER, PUBLIC, Carrier, carried
-from tests.adapters.providers.fake_twilio import ACCOUNT
+from tests.adapters.http.carrier import NUMBER, PUBLIC, Carrier, carried, seen_in_time
+from tests.adapters.providers.fake_twilio import ACCOUNT, read_twiml
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -329,6 +329,18 @@ def inbound(sid: str, number: str) -> dict[str, str]:
     return {**about, "From": "+13055550123", "To": number}
 
 
+async def asked(carrier: Carrier, url: str, form: dict[str, str]) -> str:
+    """Return what Twilio is told to do with a call, once it is decided."""
+    said = (await carrier.twilio.report(url, form)).text
+    for _ in range(5):
+        if "<Redirect" not in said:
+            break
+        await asyncio.sleep(1)  # as Twilio does: after five the caller gets the alternative
+        again = said.partition("<Redirect")[2].partition(">")[2].partition("<")[0].replace("&amp;", "&")
+        said = (await carrier.twilio.report(again, form)).text
+    return said
+
+
 async def test_an_inbound_call_asks_for_its_route_and_is_put_through(carrier: Carrier) -> None:
     buyer = await carrier.company.record("buyers", {"name": "B", "number": "+12125550155"})
     offer = await carrier.company.record("offers", {"name": "O", "buyer_ids": [buyer["id"]]})
@@ -342,13 +354,7 @@ async def test_an_inbound_call_asks_for_its_route_and_is_put_through(carrier: Ca
         "To": "+12125550188",
     }
 
-    said = (await carrier.twilio.report(url, form)).text
-    for _ in range(5):
-        if "<Redirect" not in said:
-            break
-        await asyncio.sleep(1)  # as Twilio does: after five the caller gets the alternative
-        again = said.partition("<Redirect")[2].partition(">")[2].partition("<")[0].replace("&amp;", "&")
-        said = (await carrier.twilio.report(again, form)).text
+    said = await asked(carrier, url, form)
     leg = said.partition('statusCallback="')[2].partition('"')[0].replace("&amp;", "&")
     action = said.partition('action="')[2].partition('"')[0].replace("&amp;", "&")
     child = {
@@ -366,6 +372,58 @@ async def test_an_inbound_call_asks_for_its_route_and_is_put_through(carrier: Ca
     assert (connected.status_code, ended.status_code) == (200, 200)
     call = await carrier.inbound("CAin1", outcome="connected_buyer")
     assert (call["buyer_id"], call["talk_duration"], call["provider"]) == (buyer["id"], 30, "twilio")
+
+
+async def test_an_inbound_call_rings_several_buyers_at_twilio_and_is_the_winners(carrier: Carrier) -> None:
+    numbers = ["+12125550155", "+12125550156", "+12125550157"]
+    buyers = [
+        (await carrier.company.record("buyers", {"name": "B", "number": one, "dtmf_tones": "1"}))["id"] for one in numbers
+    ]
+    fields = {"name": "G", "buyer_ids": buyers, "dial_buyers_type": "simultaneously", "connection_daily_limit": 9}
+    group = await carrier.company.record("buyer_groups", fields)
+    offer = await carrier.company.record("offers", {"name": "O", "buyer_group_ids": [group["id"]]})
+    await carrier.company.record("numbers", {"number": "+12125550188", "offer_id": offer["id"]})
+    url = (await carrier.configure())["callback_url"]
+    form = inbound("CAseveral", "+12125550188")
+
+    dial = read_twiml(await asked(carrier, url, form)).find("Dial")
+    assert dial is not None
+    legs = {leg.text: leg.attrib for leg in dial}
+    assert [*legs] == numbers
+    assert {leg["sendDigits"] for leg in legs.values()} == {"1"}
+    child = {"CallSid": "CAleg", "ParentCallSid": "CAseveral", "CallStatus": "in-progress", "From": form["From"]}
+    for number in numbers[1:]:  # the second answers; what comes late of the third changes nothing
+        answered = await carrier.twilio.report(legs[number]["statusCallback"], {**child, "To": number})
+        assert answered.status_code == 200
+    await carrier.twilio.report(dial.attrib["action"], {**form, "DialCallStatus": "completed", "DialCallDuration": "30"})
+
+    call = await carrier.inbound("CAseveral", outcome="connected_buyer")
+    assert (call["buyer_id"], call["buyer_group_id"], call["talk_duration"]) == (buyers[1], group["id"], 30)
+
+    async def used() -> int:
+        shown = (await carrier.company.send("GET", f"/api/v1/buyer_groups/{group['id']}")).json()["buyer_group"]
+        return int(shown["connection_daily_used"])
+
+    assert await seen_in_time(used, lambda count: count == 1) == 1
+
+
+async def test_an_inbound_call_that_none_of_several_buyers_answers_goes_on(carrier: Carrier) -> None:
+    numbers = ["+12125550155", "+12125550156"]
+    buyers = [(await carrier.company.record("buyers", {"name": "B", "number": one}))["id"] for one in numbers]
+    group = await carrier.company.record(
+        "buyer_groups", {"name": "G", "buyer_ids": buyers, "dial_buyers_type": "simultaneously"}
+    )
+    offer = await carrier.company.record("offers", {"name": "O", "buyer_group_ids": [group["id"]]})
+    await carrier.company.record("numbers", {"number": "+12125550188", "offer_id": offer["id"]})
+    url = (await carrier.configure())["callback_url"]
+    form = inbound("CAnone", "+12125550188")
+    dial = read_twiml(await asked(carrier, url, form)).find("Dial")
+    assert dial is not None
+    assert [leg.text for leg in dial] == numbers
+
+    said = await asked(carrier, dial.attrib["action"], {**form, "DialCallStatus": "no-answer"})
+
+    assert read_twiml(said).find("Record") is not None, said
 
 
 async def test_an_inbound_call_to_a_number_of_nobody_is_rejected(carrier: Carrier) -> None:

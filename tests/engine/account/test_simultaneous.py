@@ -156,3 +156,9 @@ def test_whatever_the_order_no_cap_is_passed_and_all_is_given_back(account: Acco
         live |= {answer.request_id: answer.buyer_ids or (answer.buyer_id or 0,) for answer in sent if answer.granted}
     assert [account.slots(f"buyer/{buyer_id}").in_use for buyer_id in ids] == [0] * 6
     assert account.slots(f"buyer_group/{groups[1]}").tallies["total"].used.get("connection", 0) <= 30
+
+
+def test_an_inbound_call_rings_several_only_where_its_gateway_can(account: AccountWorld, buyers: list[int]) -> None:
+    group_id = together(account, *buyers, **CAPS)
+    assert len(rung(account.want("a", buyer_group_id=group_id, call_id=5))) == 1
+    assert rung(account.want("b", buyer_group_id=group_id, call_id=6, rings_several=True)) == tuple(buyers)
