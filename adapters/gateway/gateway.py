@@ -85,7 +85,8 @@ class Gateway:
     """One channel in one process. `assign` sets its partitions, at any time; `run` works until `stop`.
 
     `drain_seconds` bounds how long `run` waits after `stop` for its provider. While there is a `clock_problem`, nothing
-    is given to a provider, and nothing is dropped as late.
+    is given to a provider, and nothing is dropped as late. `describe` turns an error of the log or the database into a
+    sentence that says what to do.
     """
 
     def __init__(
@@ -100,11 +101,12 @@ class Gateway:
         queued_max: int = QUEUED_MAX,
         drain_seconds: float = DRAIN_SECONDS,
         clock_problem: Callable[[], str | None] = lambda: None,
+        describe: Callable[[Exception], str] = str,
         traces: Traces | None = None,
     ) -> None:
         self.channel = channel
         self._traces = traces
-        self.outages = Outages()
+        self.outages = Outages(describe)
         self._log = log
         self._deliveries = deliveries
         self._clock = clock

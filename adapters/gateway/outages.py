@@ -28,9 +28,10 @@ def is_transient(error: Exception) -> bool:
 
 
 class Outages:
-    """The last error of each source that has not succeeded since; empty means ready."""
+    """The last error of each source that has not succeeded since, as `describe` words it; empty means ready."""
 
-    def __init__(self) -> None:
+    def __init__(self, describe: Callable[[Exception], str] = str) -> None:
+        self._describe = describe
         self._by_source: dict[str, str] = {}
 
     def current(self) -> dict[str, str]:
@@ -52,7 +53,7 @@ class Outages:
             result = await act()
         except Exception as error:
             if is_transient(error):
-                self._note(source, str(error) or type(error).__name__)
+                self._note(source, self._describe(error) or type(error).__name__)
             raise
         if self._by_source.pop(source, None) is not None:
             logger.info("outage.ended", source=source)

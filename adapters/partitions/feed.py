@@ -6,7 +6,7 @@ itself holds, so that every process and every audit skips the same ones.
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import msgspec
 
@@ -33,9 +33,19 @@ STALLS_MAX = 100
 
 
 class RulesTopic:
-    """`accounts.rules` as read so far; implements `engine.partition.ports.RulesFeed`."""
+    """`accounts.rules` as read so far; implements `engine.partition.ports.RulesFeed`.
 
-    def __init__(self, log: Log, names: TopicNames, skipped: SkippedRecords | None = None) -> None:
+    `describe` turns a failure of the log into a sentence that says what to do.
+    """
+
+    def __init__(
+        self,
+        log: Log,
+        names: TopicNames,
+        skipped: SkippedRecords | None = None,
+        describe: Callable[[LogError], str] = str,
+    ) -> None:
+        self._describe = describe
         self.rules = Rules()
         self.skipped = SkippedRecords() if skipped is None else skipped
         self._log = log
@@ -82,7 +92,7 @@ class RulesTopic:
                         heard_at = loop.time()
                         self.problem = None
             except LogError as error:
-                self.problem = str(error)
+                self.problem = self._describe(error)
                 await self._reopen()
             await asyncio.sleep(FOLLOW_SECONDS)
 

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
@@ -91,7 +92,7 @@ class Context:
         self.names = TopicNames(settings.topic_prefix)
         self.clock = SystemClock(_origin(settings))
         self.skipped = SkippedRecords()
-        self.rules = RulesTopic(log, self.names, self.skipped)
+        self.rules = RulesTopic(log, self.names, self.skipped, partial(describe, settings))
         self.versions = versions()
         self.traces: Traces | None = None
         """Set by a process that has an endpoint for them."""

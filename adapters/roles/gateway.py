@@ -6,6 +6,7 @@ import socket
 import uuid
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 
 import structlog
 
@@ -50,7 +51,7 @@ from adapters.providers.streams import StreamLeases, VendorStreams, api_client
 from adapters.recordings.download import RecordingDownloads
 from adapters.recordings.keeping import RecordingKeeper
 from adapters.recordings.transcribing import RecordingTranscription
-from adapters.roles.context import Context
+from adapters.roles.context import Context, describe_failure
 from adapters.roles.group_membership import GroupMembership
 from adapters.roles.mail_server import mail_server, unsubscribe_fault, unsubscribe_links
 from adapters.roles.periodic_jobs import PeriodicJobs
@@ -133,7 +134,7 @@ class GatewayRole:
                 await self._compared.compare(lambda: register.renew(self._process, self._providers))
                 self._unregistered = None
             except StoreError as error:
-                self._unregistered = str(error)
+                self._unregistered = describe_failure(self._context.settings, error)
             await asyncio.sleep(RENEW_SECONDS if self._unregistered is None else RETRY_SECONDS)
 
     async def _carry_out(self, stop: asyncio.Event) -> None:
@@ -185,6 +186,7 @@ class GatewayRole:
             names=context.names,
             drain_seconds=context.settings.drain_seconds,
             clock_problem=lambda: self._compared.problem,
+            describe=partial(describe_failure, context.settings),
             traces=context.traces,
         )
 

@@ -765,6 +765,21 @@ async def test_a_database_that_is_away_is_waited_for_and_named() -> None:
     assert voice.asked == ["command-1"]
 
 
+async def test_an_outage_is_described_in_the_words_of_the_process() -> None:
+    deliveries = AbsentDeliveries(MemoryDeliveries())
+
+    async with (
+        town("call") as place,
+        running(place, call_channel(Voice()), deliveries, describe="described: {}".format) as gateway,
+    ):
+        await place.append(command_of("call"))
+        problems = await until(gateway.problems, lambda found: "database" in found)
+        deliveries.away = False
+        await place.outcome()
+
+    assert problems["database"] == "described: the database is away"
+
+
 async def test_each_partition_whose_orders_wait_for_the_database_is_named() -> None:
     voice, deliveries = Voice(), AbsentDeliveries(MemoryDeliveries())
     deliveries.away = False
