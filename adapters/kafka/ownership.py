@@ -7,7 +7,8 @@ partition. The input's position is a record of the transaction (the changelog ho
 import asyncio
 from collections.abc import Sequence
 
-from aiokafka import AIOKafkaProducer, TopicPartition
+from aiokafka import AIOKafkaProducer, TopicPartition, errors
+from aiokafka.structs import RecordMetadata
 
 from adapters.kafka.cluster_metadata import ClusterMetadata
 from adapters.kafka.connection import CLIENT_ERRORS, KafkaConnection, to_log_error
@@ -68,15 +69,25 @@ class KafkaOwnership:
 
     async def _transact(self, rounds: Sequence[Round]) -> None:
         await self._producer.begin_transaction()
-        under_way = []
-        for batches in rounds:
-            for topic, records in batches:
-                under_way.append(await send(self._producer, topic, self._partition, records))
+        under_way = await self._queue(rounds)
         # Before the commit: the library would commit without the batch that was refused.
         for outcome in await asyncio.gather(*under_way, return_exceptions=True):
             if isinstance(outcome, BaseException):
                 raise outcome
         await self._producer.commit_transaction()
+
+    async def _queue(self, rounds: Sequence[Round]) -> list[asyncio.Future[RecordMetadata]]:
+        """Queue every batch. Where the transaction fails meanwhile, raise what ended it: a newer owner, mostly."""
+        try:
+            return [
+                await send(self._producer, topic, self._partition, records)
+                for batches in rounds
+                for topic, records in batches
+            ]
+        except errors.IllegalOperation:
+            # The library only says that no transaction is open. Those who wait for its end hear why.
+            await self._producer._txn_manager.wait_for_transaction_end()  # noqa: SLF001
+            raise
 
     async def _rounds(self, records: Sequence[Outgoing]) -> list[Round]:
         """Pack everything before anything is sent: a record that is too large refuses the whole commit."""

@@ -17,12 +17,14 @@ from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from aiokafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
 from aiokafka.producer.transaction_manager import TransactionState
 
+from adapters.kafka import ownership
 from adapters.kafka.assignment import GroupAssignment
 from adapters.kafka.committed_offsets import CommittedOffsets
 from adapters.kafka.connection import KafkaConnection
+from adapters.kafka.lifecycle import mark_retrieved
 from adapters.kafka.log import KafkaLog
 from adapters.kafka.ownership import KafkaOwnership
-from adapters.kafka.producers import discard
+from adapters.kafka.producers import discard, send
 from adapters.kafka.topics import TopicSpec, prepare_topics
 from adapters.local.kafka import managed_kafka
 from adapters.partitions.checkpoint import Checkpoint
@@ -202,6 +204,41 @@ async def test_t5_trap_a_fenced_producer_can_neither_abort_nor_begin(cluster: Cl
         await fenced.abort_transaction()
     with pytest.raises(AssertionError):
         await fenced.begin_transaction()
+
+
+async def test_t5_trap_a_producer_that_is_fenced_between_two_batches_does_not_say_so(cluster: Cluster) -> None:
+    fenced = await cluster.producer("t5" + cluster.prefix)
+    await fenced.begin_transaction()
+    await cluster.producer("t5" + cluster.prefix)
+    await until_failed(fenced, await fenced.send(cluster.state, b"x", partition=0))
+    with pytest.raises(errors.IllegalOperation, match="not in transaction") as raised:
+        await fenced.send_batch(fenced.create_batch(), cluster.requests, partition=0)
+    assert not isinstance(raised.value, errors.KafkaError)
+
+
+async def until_failed(producer: AIOKafkaProducer, sent: asyncio.Future[Any]) -> None:
+    """Wait until the broker has refused the transaction that a record or batch began."""
+    async with asyncio.timeout(WAIT_SECONDS):
+        while producer._txn_manager.is_in_transaction():
+            await asyncio.sleep(0.01)
+    mark_retrieved(sent)
+
+
+async def test_t5_ours_an_ownership_that_is_lost_between_two_batches_is_fenced(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def send_late(producer: AIOKafkaProducer, *batch: Any) -> asyncio.Future[Any]:
+        sent = await send(producer, *batch)
+        await until_failed(producer, sent)
+        return sent
+
+    older = await cluster.log.own(cluster.requests, 0)
+    newer = await cluster.log.own(cluster.requests, 0)
+    monkeypatch.setattr(ownership, "send", send_late)
+    with pytest.raises(FencedError):
+        await older.commit([*outgoing(cluster.state, "a"), *outgoing(cluster.requests, "b")])
+    for each in (older, newer):
+        await each.close()
 
 
 async def test_t5_trap_a_timed_out_transaction_looks_like_a_newer_owner(cluster: Cluster) -> None:
