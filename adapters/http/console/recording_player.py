@@ -1,7 +1,8 @@
 """How does a visitor hear a call? Its page names the calls that were recorded, and plays one by a link of the API.
 
-The link is asked for once somebody wants to listen: it expires, and each play is logged with who heard it. Where what was
-said was written down, that stands below.
+The link is made once somebody wants to listen, by a POST: it lets anybody hear the call for an hour, so no GET makes it, no
+session makes it that was ended a moment ago, and each play is logged with who heard it. Where what was said was written down,
+that stands below.
 """
 
 from collections.abc import Iterable, Mapping
@@ -55,4 +56,6 @@ def _begun_at(call: Mapping[str, Any]) -> Any:
     return call.get("ringing_at") or call.get("initiated_at") or call.get("created_at")
 
 
-PAGES: tuple[ConsolePage, ...] = (ConsolePage(path=PATH, handler=show_player, needs=("show_call", OPERATION, TRANSCRIPTION)),)
+PAGES: tuple[ConsolePage, ...] = (
+    ConsolePage(path=PATH, handler=show_player, needs=("show_call", OPERATION, TRANSCRIPTION), method="POST"),
+)

@@ -49,7 +49,7 @@ async def test_who_may_read_calls_gets_a_player_of_the_apis_own_link(
     reader = await visitor(town, company, permissions=CALLS)
 
     page = await reader.get(recorded.lead)
-    part = await reader.get(recorded.player)
+    part = await reader.post(recorded.player)
 
     assert SECTION in page.text
     assert recorded.player in page.text
@@ -74,7 +74,7 @@ async def test_who_may_not_hear_it_sees_nothing_of_it(
     person = await visitor(town, company, permissions=permissions)
 
     page = await person.get(recorded.lead)
-    part = await person.get(recorded.player)
+    part = await person.post(recorded.player)
 
     assert page.status_code == 200
     assert SECTION not in page.text
@@ -86,25 +86,51 @@ async def test_who_may_not_hear_it_sees_nothing_of_it(
 async def test_a_call_of_another_company_is_not_there(town: Town, other: Company, recorded: Recorded) -> None:
     stranger = await visitor(town, other)
 
-    part = await stranger.get(recorded.player)
+    part = await stranger.post(recorded.player)
 
     assert part.status_code == 404
     assert "<audio" not in part.text
 
 
 async def test_without_a_session_there_is_no_player(town: Town, recorded: Recorded) -> None:
-    answer = await Browser(town).get(recorded.player)
+    answer = await Browser(town).post(recorded.player)
 
-    assert answer.status_code == 303
+    assert answer.status_code == 401
     assert "<audio" not in answer.text
+
+
+async def test_no_page_elsewhere_and_no_link_makes_a_player(town: Town, company: Company, recorded: Recorded) -> None:
+    reader = await visitor(town, company, permissions=CALLS)
+
+    followed = await reader.get(recorded.player)
+    foreign = await reader.post(recorded.player, headers={"Origin": "https://elsewhere.test"})
+    forged = await reader.post(recorded.player, headers={"X-CSRF-Token": "0" * 64})
+
+    assert [followed.status_code, foreign.status_code, forged.status_code] == [405, 403, 403]
+    assert "<audio" not in followed.text + foreign.text + forged.text
+
+
+async def test_a_session_that_was_just_ended_elsewhere_makes_no_player(
+    town: Town, company: Company, recorded: Recorded
+) -> None:
+    reader = await visitor(town, company, permissions=CALLS)
+    part = {"HX-Request": "true"}
+    assert (await reader.get(f"{recorded.lead}/part", headers=part)).status_code == 200, "an open page has read the session"
+    await town.pool.execute("DELETE FROM work.sessions WHERE company_id = $1", company.id)
+
+    open_page = await reader.get(f"{recorded.lead}/part", headers=part)
+    player = await reader.post(recorded.player, headers=part)
+
+    assert (open_page.status_code, player.status_code) == (200, 401)
+    assert "<audio" not in player.text
 
 
 async def test_what_is_deleted_or_kept_elsewhere_is_said_instead(town: Town, company: Company, recorded: Recorded) -> None:
     reader = await visitor(town, company, permissions=CALLS)
     await town.recordings.recordings.begin_delete(company.id, recorded.call["recording_url"])
-    deleted = await reader.get(recorded.player)
+    deleted = await reader.post(recorded.player)
     await town.pool.execute("TRUNCATE work.recordings CASCADE")
-    elsewhere = await reader.get(recorded.player)
+    elsewhere = await reader.post(recorded.player)
 
     assert (deleted.status_code, "This recording was deleted." in deleted.text) == (200, True)
     assert (elsewhere.status_code, "is not kept here" in elsewhere.text) == (200, True)
