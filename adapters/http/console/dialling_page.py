@@ -61,24 +61,24 @@ async def show(visit: Visit) -> Reply:
     }
     answers = await asyncio.gather(*(visit.look(*question) for question in asked.values()))
     found = dict(zip(asked, answers, strict=True))
-    links = list(find_links(found, held, visit.now, staleness=visit.staleness))
+    links = list(find_links(found, held, visit.now, is_old=bool(visit.unshown)))
     return visit.page(
         "dialling.html",
         title="Nothing is dialling",
         links=links,
-        verdict=find_verdict(found, links),
+        verdict=find_verdict(found, links, is_old=bool(visit.unshown)),
         asked_at=now,
         recent_minutes=RECENT // MINUTE,
     )
 
 
 def find_links(
-    found: Mapping[str, Any], held: Mapping[str, HeldLeads], now: Instant, *, staleness: str = ""
+    found: Mapping[str, Any], held: Mapping[str, HeldLeads], now: Instant, *, is_old: bool = False
 ) -> Iterator[Link]:
-    """Yield the links from the processes to a call, in their order. `staleness`: of when the page is, where it is old."""
-    idle = "" if staleness else explain_late(found["late"], found["acted"], found["lags"], now)
+    """Yield the links from the processes to a call, in their order. `is_old`: the page has said of when it is."""
+    idle = "" if is_old else explain_late(found["late"], found["acted"], found["lags"], now)
     yield _processes(found["ready"])
-    yield _roles(found["lags"], staleness)
+    yield _roles(found["lags"], is_old=is_old)
     yield _gateways(found["gateways"], find_not_carried(found["recent"]), _of("provider", held))
     yield _leads(found["waiting"], found["due"], idle)
     yield _pauses(found, _of("pauses", held))
@@ -102,12 +102,11 @@ def _processes(ready: Mapping[str, Any] | None) -> Link:
     return Link(name="Broker and database", level="good", sentence="This API process reaches both.")
 
 
-def _roles(lags: Mapping[str, Any] | None, staleness: str) -> Link:
-    name = "Processes that decide and project"
+def _roles(lags: Mapping[str, Any] | None, *, is_old: bool) -> Link:
+    name, behind = "Processes that decide and project", "The projector stands still or is behind." if is_old else ""
     if lags is None:
-        level = "bad" if staleness else "unknown"
-        return Link(name=name, level=level, sentence=staleness or "Shown to operators.")
-    faults = " ".join([staleness, *find_faults(lags, without={PROJECTOR} if staleness else ())]).strip()
+        return Link(name=name, level="bad" if is_old else "unknown", sentence=behind or "Shown to operators.")
+    faults = " ".join([behind, *find_faults(lags, without={PROJECTOR} if is_old else ())]).strip()
     return Link(name=name, level="bad" if faults else "good", sentence=faults or "None is far behind.")
 
 
@@ -188,8 +187,10 @@ def _codes(name: str, fine: str, held: tuple[HeldLeads, ...]) -> Link:
     return Link(name=name, level="warn", sentence=f"{most.sentence}.", held=held)
 
 
-def find_verdict(found: Mapping[str, Any], links: list[Link]) -> tuple[str, str]:
-    """Return in one sentence which link holds, and how bad that is."""
+def find_verdict(found: Mapping[str, Any], links: list[Link], *, is_old: bool = False) -> tuple[str, str]:
+    """Return in one sentence which link holds, and how bad that is. `is_old`: the page has said why it may not know."""
+    if is_old and links[0].level != "bad":
+        return "bad", "What holds calls now is not known here: the leads, calls and buyers below are as of then."
     holding = next((link for link in links if link.level == "bad"), None)
     calls = found["calls"]
     is_placing = calls is not None and calls["metadata"].get("total_count") != 0

@@ -59,7 +59,7 @@ def explain_unshown(unshown: Unshown | None, now: Instant, zone: str) -> str:
     begins = f"What you see is as of {at} ({show_span(age)} ago): the projector"
     if unshown.is_standing:
         return (
-            f"{begins} does not run. Leads are decided, called and texted as ever; the pages show it once "
-            "`leadclock projector` runs again."
+            f"{begins} stands still: it does not run, or hangs. Leads are decided, called and texted as ever; the pages "
+            "show it once `leadclock projector` runs again."
         )
     return f"{begins} is behind. Leads are decided, called and texted as ever; the pages catch up by themselves."

@@ -116,7 +116,7 @@ class RedriveRefusedError(SenderError):
 class Unshown(Struct, frozen=True, kw_only=True):
     """Decisions that the database does not show yet, for long: the first was made at `decided_at`.
 
-    `is_standing`: it was the first one some seconds ago, too, so that the projector does not run.
+    `is_standing`: it was the first one some seconds ago, too, so that the projector stands still.
     """
 
     decided_at: Instant

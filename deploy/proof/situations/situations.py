@@ -145,13 +145,13 @@ SITUATIONS: tuple[Situation, ...] = (
         name="projector-stopped",
         bring_about=_stop_projector,
         set_right=_start_projector,
-        says=dict.fromkeys((TODAY, DIALLING), ("the projector does not run", "What you see is as of ")),
+        says=dict.fromkeys((TODAY, DIALLING), ("the projector stands still", "What you see is as of ")),
     ),
     Situation(
         name="projector-frozen",
         bring_about=_freeze_projector,
         set_right=_thaw_projector,
-        says=dict.fromkeys((TODAY, DIALLING), ("the projector does not run", "What you see is as of ")),
+        says=dict.fromkeys((TODAY, DIALLING), ("the projector stands still", "What you see is as of ")),
     ),
     Situation(
         name="opt-out-flood",

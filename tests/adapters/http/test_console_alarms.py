@@ -171,17 +171,18 @@ async def test_a_page_says_first_of_when_it_is_where_the_projector_stands_still(
     sentence = re.search(r'<div id="staleness"><div class="says bad"><p>(.*?)</p>', page)
     assert sentence is not None
     assert sentence[1].endswith(
-        "(3 min ago): the projector does not run. Leads are decided, called and texted as ever; the pages show it once "
-        "<code>leadclock projector</code> runs again."
+        "(3 min ago): the projector stands still: it does not run, or hangs. Leads are decided, called and texted as ever; "
+        "the pages show it once <code>leadclock projector</code> runs again."
     )
     assert page.index('id="staleness"') < page.index("<h1>"), "before everything else"
     assert "Nothing needs you" not in page
     part = await browser.get("/console/today", headers={"HX-Request": "true"})
     assert '<div id="staleness" hx-swap-oob="true"><div class="says bad">' in part.text, "an open page learns it"
     dialling = (await browser.get("/console/dialling")).text
-    assert "<strong>Processes that decide and project: What you see is as of " in dialling, "who is no operator reads it"
+    assert "<strong>What holds calls now is not known here" in dialling
+    assert dialling.count("What you see is as of ") == 1, "it is said once, also to who is no operator"
     for path in ("/console/leads", "/console/schedules", "/console/reports"):
-        assert "the projector does not run" in (await browser.get(path)).text, path
+        assert "the projector stands still" in (await browser.get(path)).text, path
     monkeypatch.undo()
     page = await until_said(browser, "/console", '<div id="staleness"></div>')
     assert "What you see is as of " not in page
@@ -206,7 +207,7 @@ async def test_the_age_of_a_page_is_said_by_the_clock_of_its_reader() -> None:
         "the pages catch up by themselves."
     )
     long_ago = explain_unshown(Unshown(decided_at=NOW - 50 * HOUR, is_standing=True), NOW, "UTC")
-    assert long_ago.startswith("What you see is as of 15 Jun, 15:00 (2 d 2 h ago): the projector does not run.")
+    assert long_ago.startswith("What you see is as of 15 Jun, 15:00 (2 d 2 h ago): the projector stands still:")
 
 
 async def test_a_log_that_is_away_keeps_no_page_away() -> None:
