@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from adapters.http.console.origins import CSRF_FIELD
 from adapters.http.console.rendering import HEADERS
-from adapters.http.console.visits import RECORDS_READ, ConsolePage, Visit, rows_of
+from adapters.http.console.visits import RECORDS_READ, ApiRefusedError, ConsolePage, Visit, rows_of
 from adapters.http.exchange.exchange import Reply
 from adapters.http.exchange.hidden_fields import without_hidden
 from adapters.http.leads.leads import COMPLETED_CALLS, FILTER_PARAMETERS, STATUSES
@@ -63,6 +63,9 @@ VIEW_NAME, VIEW_ID = "view_name", "view_id"
 """Fields of the forms that save and delete a view; all their other fields are the list that is shown."""
 
 REFUSED_STATUS = 422
+
+OUR_FAULT = 500
+"""The least status of a fault that no filter causes: the page says it, and the rows that are there stay."""
 
 
 class SavedView(Struct, frozen=True):
@@ -153,6 +156,8 @@ async def _rows(visit: Visit) -> dict[str, Any]:
     columns = {COLUMNS: ",".join(dict.fromkeys((*chosen, "id")))} if chosen else {"serializer": "lead_grid"}
     asked = {"per_page": PER_PAGE, **columns, **{name: value for name, value in given.items() if name != COLUMNS}}
     answer = await visit.call("list_leads", asked)
+    if answer.status >= OUR_FAULT:
+        raise ApiRefusedError(Reply(status=answer.status, content=answer.content))
     filters = {name: value for name, value in given.items() if name not in NO_FILTER}
     page = {} if answer.is_refused else answer.content["metadata"]
     return {
