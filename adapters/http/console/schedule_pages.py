@@ -1,10 +1,11 @@
 """What does a schedule do, how many leads are at each step, and what would it do to a lead? A diagram, and a plan."""
 
+import asyncio
 from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from msgspec import ValidationError, convert
+from msgspec import Struct, ValidationError, convert
 
 from adapters.http.console.rendering import instant_of
 from adapters.http.console.shown_pictures import show_picture
@@ -55,6 +56,7 @@ async def show(visit: Visit) -> Reply:
     shown = (await visit.fetch("show_schedule", path={"id": reference}))["schedule"]
     schedule = filled(shown, record_columns("schedule"))
     counts = await _live_counts(visit, "schedule_action_id", {"schedule_id": schedule["id"]})
+    outcomes = await _step_outcomes(visit, schedule["id"])
     body = read_schedule(schedule)
     picture = None if body is None else show_picture(partial(_flow, body, counts), "flow")
     changes = {
@@ -68,6 +70,7 @@ async def show(visit: Visit) -> Reply:
         shown=shown,
         picture=picture,
         counts=counts,
+        step_outcomes=outcomes and _in_order(outcomes, body),
         changes=changes,
         hours=hours,
         outcomes=OUTCOMES,
@@ -117,6 +120,44 @@ async def _live_counts(visit: Visit, category: str, filters: Mapping[str, Any]) 
     if answer is None or "live_count" not in answer["totals"]:
         return None
     return {str(row["category"]): int(row["live_count"]) for row in answer["reports"]}
+
+
+class StepOutcomes(Struct):
+    """What became of the leads of a schedule at one step; `step` is empty for those at none.
+
+    - `live`: leads that are at the step now.
+    - `ended`: leads whose schedule ended there.
+    - `converted`: leads whose buyer converted a call of the step.
+    """
+
+    step: str
+    live: int = 0
+    ended: int = 0
+    converted: int = 0
+
+
+async def _step_outcomes(visit: Visit, schedule_id: Any) -> dict[str, StepOutcomes] | None:
+    """Return what became of the leads at each step, by its id; None where no team of the visitor counts that."""
+    categories = ("schedule_action_id", "buyer_converted_schedule_action_id")
+    asked = ({"category": category, "schedule_id": schedule_id} for category in categories)
+    by_step, by_conversion = await asyncio.gather(*(visit.look("report_leads", fields) for fields in asked))
+    if by_step is None or by_conversion is None or not {"leads_count", "live_count"} <= by_step["totals"].keys():
+        return None
+    found: dict[str, StepOutcomes] = {}
+    for row in by_step["reports"]:
+        step, live = str(row["category"] or ""), int(row["live_count"])
+        found[step] = StepOutcomes(step, live=live, ended=int(row["leads_count"]) - live)
+    for row in by_conversion["reports"]:
+        if step := str(row["category"] or ""):  # those without one have not converted
+            found.setdefault(step, StepOutcomes(step)).converted = int(row.get("leads_count") or 0)
+    return found
+
+
+def _in_order(outcomes: Mapping[str, StepOutcomes], body: Schedule | None) -> list[StepOutcomes]:
+    """Return the steps in the order of the schedule, then those of earlier versions, and the leads at no step last."""
+    known = [] if body is None else [step.id for step in (*body.steps, *body.end_steps)]
+    steps = [*known, *sorted(step for step in outcomes if step and step not in known), *([""] if "" in outcomes else [])]
+    return [outcomes.get(step, StepOutcomes(step)) for step in steps]
 
 
 def read_schedule(schedule: Mapping[str, Any]) -> Schedule | None:
