@@ -6,6 +6,9 @@ from typing import Any
 
 from msgspec import Struct
 
+from adapters.gateway.ports import WebhookAttempt
+from adapters.postgres.webhook_logs import PostgresWebhookLog
+from tests.adapters.gateway.world import command_of
 from tests.adapters.http.conftest import DAYTIME_ZONE, Company, Town
 from tests.adapters.http.test_operator import dead_letter
 
@@ -62,9 +65,13 @@ async def furnish(town: Town, company: Company, words: Callable[[str], str] = st
         "from": NUMBER,
         "to": OURS,
         "text_ref": f"furnished-{company.id}",
-        "body": words("please stop texting about the roof"),
+        "body": words("Stop by tomorrow?"),
     }
     await _send(company, "POST", "texts/received", **text)
+    webhook = await company.record("outgoing_webhooks", {"name": words("CRM"), "url": "https://crm.example.com/x"})
+    await post_webhook(town, company, webhook["id"], lead["id"], words("no such customer"))
+    url, events = "https://crm.example.com/events", ["lead_created"]
+    subscription = await company.record("subscriptions", {"name": words("Warehouse"), "url": url, "events": events})
     wanted = {"filter": {"schedule_id": schedule["id"]}, "description": words("Stop them")}
     job = (await _send(company, "POST", "lead_bulk_jobs", action="stop", leads_max=10, **wanted))["lead_bulk_job"]
     letter = await dead_letter(town, words("{").encode())
@@ -79,8 +86,19 @@ async def furnish(town: Town, company: Company, words: Callable[[str], str] = st
             "lists": str(suppression_list["id"]),
             "bulk-jobs": str(job["id"]),
             "dead_letters": str(letter["id"]),
+            "deliveries": str(subscription["id"]),
         }
     )
+
+
+async def post_webhook(town: Town, company: Company, webhook_id: int, lead_id: int, answer: str) -> None:
+    """Let a webhook about a lead have been posted, and have been refused."""
+    command = command_of("webhook", company_id=company.id, outgoing_webhook_id=webhook_id, lead_id=lead_id)
+    attempt = WebhookAttempt(
+        command=command, number=1, at=town.context.clock.now(), milliseconds=7, method="POST",
+        host="crm.example.com", status=400, is_accepted=False, detail=answer,
+    )  # fmt: skip
+    await PostgresWebhookLog(town.pool).add(attempt)
 
 
 async def record_call(town: Town, company: Company, person: str, number: str = OURS) -> dict[str, Any]:
