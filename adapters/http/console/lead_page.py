@@ -75,7 +75,8 @@ async def show(visit: Visit) -> Reply:
         if visit.may(action.operation) and action.needs_live in {None, lead["is_live"]}
     }
     step = max(MINUTE, (last - first) // ASK_STEPS // MINUTE * MINUTE)
-    slider = {"first": int(first), "last": int(last), "step": step, "now": int(visit.now)}
+    # A browser moves a slider to the nearest place: only where `now` is one, it is found unmoved when the page asks.
+    slider = {"first": int(first), "last": int(last), "step": step, "now": first + (visit.now - first) // step * step}
     title = str(lead["name"] or lead["caller_id"] or lead["email"] or lead["id"])
     return visit.page("lead.html", title=title, done=done, actions=actions, slider=slider, **found)
 
