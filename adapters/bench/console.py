@@ -1,9 +1,10 @@
 """What do the pages of the console cost on a large company? The server for each open one, and who waits for one to open.
 
-Fifty pages are open, as in browsers: each asks for the part that changes every five seconds, by a session of its own. Their
-users are of two teams. Submissions go on beside. The processor time is that of the whole process of the API, with the
-fifty clients in it, beyond what it takes without pages. Statements are what PostgreSQL logs of the API's connections; the
-baseline is one open page of each kind and team, so that a ratio near 1 says that they do not depend on the number of pages.
+Fifty pages are open, as in browsers: each follows changes by a stream, and asks for its part once that has changed, by a
+session of its own. Their users are of two teams. Submissions go on beside. The processor time is that of the whole process
+of the API, with the fifty clients in it, beyond what it takes without pages. Statements are what PostgreSQL logs of the
+API's connections; the baseline is one open page of each kind and team, so that a ratio near 1 says that they do not depend
+on the number of pages.
 
 A page that is opened is asked for under another host name each time, so that no answer is shared with the one before.
 """
@@ -30,16 +31,19 @@ from adapters.bench.row import BenchError, Row, Runs, quantile, row
 from adapters.bench.stage import Stage, deployment
 from adapters.bench.wire import HttpConnection, reuse_or_connect
 from adapters.bench.writing import SUBMISSIONS_PER_SECOND, background_submissions
+from adapters.http.agents.events import EVENT_STREAM
 from adapters.http.console.cookies import SESSION
+from adapters.http.console.visits import CHANGES
+from adapters.http.exchange.page_changes import TICK_SECONDS
 from adapters.observability.metrics import Metrics
 from adapters.roles.api import ApiRole
 
 TABS = 50
-EVERY_SECONDS = 5.0
-"""As the pages renew themselves."""
+OPENING_SECONDS = 5.0
+"""In which the pages are opened one after the other, as people do."""
 
-WATCH_SECONDS = 10.0
-"""Two renewals of each page."""
+WATCH_SECONDS = 2 * TICK_SECONDS
+"""Two renewals of each page at least."""
 
 LEADS_WATCHED = 5
 
@@ -85,6 +89,13 @@ class _Cost(Struct):
 
     processor: float
     statements: float
+
+
+class _Tab(Struct, frozen=True):
+    """What an open page sends: for its stream, and for its part."""
+
+    stream: bytes
+    part: bytes
 
 
 class _Bench(Struct, frozen=True):
@@ -177,11 +188,11 @@ async def _find_browser() -> str:
         return ""
 
 
-def _page(path: str, token: str, *, host: str = "bench", is_part: bool = False) -> bytes:
-    """Return the bytes by which a browser asks for a page, or for the part that changes."""
+def _page(path: str, token: str, *headers: str, host: str = "bench") -> bytes:
+    """Return the bytes by which a browser asks for a page, a part of one, or a stream."""
     # Of another host than this machine the cookie has the prefix by which browsers protect it.
     lines = (f"GET {path} HTTP/1.1", f"Host: {host}", f"Cookie: __Host-{SESSION}={token}", "Accept-Encoding: gzip, br")
-    return "\r\n".join((*lines, *(("HX-Request: true",) if is_part else ()), "", "")).encode()
+    return "\r\n".join((*lines, *headers, "", "")).encode()
 
 
 async def _open(bench: _Bench, path: str) -> float:
@@ -207,9 +218,9 @@ async def _tabs(bench: _Bench, leads: Sequence[int], size: str, say: Callable[[s
     say("console_tabs: without pages")
     idle = await _watch(bench, [])
     say(f"console_tabs: {each} pages, one of each kind and team")
-    single = await _watch(bench, list(_requests(bench, kinds, each)))
+    single = await _watch(bench, list(_tabs_of(bench, kinds, each)))
     say(f"console_tabs: {TABS} pages")
-    open_ones = await _watch(bench, list(_requests(bench, kinds, TABS)))
+    open_ones = await _watch(bench, list(_tabs_of(bench, kinds, TABS)))
     share = 100 * (open_ones.processor - idle.processor) / TABS
     statements = Runs(ours=[open_ones.statements - idle.statements], baseline=[single.statements - idle.statements])
     unit = f"statements/s of {TABS} pages against {each}, one of each kind and team, {size}"
@@ -219,22 +230,24 @@ async def _tabs(bench: _Bench, leads: Sequence[int], size: str, say: Callable[[s
     ]
 
 
-def _requests(bench: _Bench, kinds: Sequence[str], number: int) -> Iterator[bytes]:
-    """Yield the requests of so many pages: each kind by each team in turn, each by a session of its own."""
+def _tabs_of(bench: _Bench, kinds: Sequence[str], number: int) -> Iterator[_Tab]:
+    """Yield so many pages: each kind by each team in turn, each by a session of its own."""
     wanted = cycle([(kind, team) for kind in kinds for team in range(TEAMS)])
     sessions = [iter(bench.tokens[team::TEAMS]) for team in range(TEAMS)]
     for kind, team in islice(wanted, number):
-        yield _page(kind, next(sessions[team]), is_part=True)
+        token = next(sessions[team])
+        stream = _page(kind.partition("?")[0] + CHANGES, token, f"Accept: {EVENT_STREAM}")
+        yield _Tab(stream, _page(kind, token, "HX-Request: true"))
 
 
-async def _watch(bench: _Bench, requests: Sequence[bytes]) -> _Cost:
+async def _watch(bench: _Bench, pages: Sequence[_Tab]) -> _Cost:
     """Return what pages cost that renew themselves, once each has been there."""
     tabs = [
-        asyncio.create_task(_renew(bench.port, request, number * EVERY_SECONDS / len(requests)))
-        for number, request in enumerate(requests)
+        asyncio.create_task(_follow(bench.port, page, number * OPENING_SECONDS / len(pages)))
+        for number, page in enumerate(pages)
     ]
     try:
-        await asyncio.sleep(EVERY_SECONDS if tabs else 0)
+        await asyncio.sleep(2 * OPENING_SECONDS if tabs else 0)
         begun, processor, offset = time.monotonic(), time.process_time(), bench.log.stat().st_size
         await asyncio.sleep(WATCH_SECONDS)
         seconds, processor = time.monotonic() - begun, time.process_time() - processor
@@ -249,15 +262,21 @@ async def _watch(bench: _Bench, requests: Sequence[bytes]) -> _Cost:
     return _Cost(processor / seconds, statements / seconds)
 
 
-async def _renew(port: int, request: bytes, after_seconds: float) -> None:
-    """Ask for the part of a page every few seconds, as its script does, until cancelled."""
+async def _follow(port: int, page: _Tab, after_seconds: float) -> None:
+    """Ask for the part of a page whenever it has changed, as its script does, until cancelled."""
     connection: HttpConnection | None = None
     await asyncio.sleep(after_seconds)
-    while True:
-        connection = await reuse_or_connect(connection, "127.0.0.1", port)
-        async with asyncio.timeout(ANSWER_SECONDS):
-            await connection.ask(request)
-        await asyncio.sleep(EVERY_SECONDS)
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    try:
+        writer.write(page.stream)
+        await reader.readuntil(b"event: ready")
+        while True:
+            await reader.readuntil(b"event: changed")
+            connection = await reuse_or_connect(connection, "127.0.0.1", port)
+            async with asyncio.timeout(ANSWER_SECONDS):
+                await connection.ask(page.part)
+    finally:
+        writer.close()
 
 
 def _count_statements(log: Path, offset: int) -> int:

@@ -43,6 +43,7 @@ from adapters.http.exchange.failures import problem_from_exception, problem_from
 from adapters.http.exchange.identity import RequestIds
 from adapters.http.exchange.issuers import Issuers
 from adapters.http.exchange.operator_access import OperatorAuthenticator
+from adapters.http.exchange.page_changes import PageChanges
 from adapters.http.exchange.passwords import Passwords
 from adapters.http.exchange.ports import DeploymentReads, Impressions, Mail, Requests, RulesSource
 from adapters.http.exchange.problems import ProblemError
@@ -176,6 +177,7 @@ def build_app(
         active=active,
         exports=ExportSlots(active),
         streams=EventStreams(reads, announcements, watch.event_streams),
+        page_changes=PageChanges(reads, announcements, time.monotonic, watch.page_streams),
         engine=EngineThread(short_requests.are_expected),
         short_requests=short_requests,
         now=now,
@@ -203,8 +205,9 @@ class Api(Litestar):
         )
 
     def end_streams(self) -> None:
-        """End every event stream: the server waits for open answers when it stops."""
+        """End every stream: the server waits for open answers when it stops."""
         self._services.streams.close()
+        self._services.page_changes.close()
 
     async def __call__(
         self, scope: Scope | LifeSpanScope, receive: Receive | LifeSpanReceive, send: Send | LifeSpanSend
@@ -260,6 +263,7 @@ class Api(Litestar):
                 seconds=time.monotonic() - started,
                 request_id=request_id,
                 company_id=state.get("company_id"),
+                is_stream=state.get("is_stream", False),
             )
 
     async def _dispatch(self, scope: HTTPScope, receive: Receive, send: Send, request_id: str) -> None:

@@ -121,10 +121,13 @@ METRICS: Mapping[str, MetricDescription] = {
         ("api",), "requests", "Requests answered, by method, operation and status.", "5xx below 0.1 %"
     ),
     "leadclock_http_request_duration_seconds": MetricDescription(
-        ("api",), "seconds", "From a request to its answer.", "p99 below 1 (reports: below 5)"
+        ("api",), "seconds", "From a request to its answer, without event streams.", "p99 below 1 (reports: below 5)"
     ),
     "leadclock_http_event_streams": MetricDescription(
         ("api",), "streams", "Event streams of pages of agents that are open.", "below 400, the most of one process"
+    ),
+    "leadclock_http_page_streams": MetricDescription(
+        ("api",), "streams", "Pages of the console that follow changes.", "below 300, the most of one process"
     ),
 }
 """Series, without the suffix of counters -> its description."""

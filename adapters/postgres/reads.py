@@ -1,7 +1,7 @@
 """How does the API read the projection? By queries on one company's rows, newest first."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 from uuid import UUID
@@ -80,6 +80,9 @@ GATHERED_TIMES = 5
 
 PING_SECONDS = 5.0
 """Timeout after which the database counts as down."""
+
+MARKED_CALLS = 50
+"""Newest calls of an agent that its mark is of: those that its page shows."""
 
 HISTORY_MAX = 1_000
 """Facts returned at once; a schedule of six attempts leaves some forty."""
@@ -235,6 +238,16 @@ class PostgresReads:
         """Return the id of the newest event of a company, 0 without any."""
         row = await self._row("newest_agent_event", company_id)
         return 0 if row is None else int(row["id"])
+
+    async def lead_marks(self, leads: Collection[tuple[int, int]]) -> dict[tuple[int, int], str]:
+        """Return a text of each lead (company, id) that differs once it, its contact or a call of it has changed."""
+        rows = await self._rows("lead_marks", *_columns(leads))
+        return {(row["company_id"], row["id"]): row["mark"] for row in rows}
+
+    async def agent_marks(self, agents: Collection[tuple[int, int]]) -> dict[tuple[int, int], str]:
+        """Return a text of each agent (company, id) that differs once an event for agents or a newest call has changed."""
+        rows = await self._rows("agent_marks", *_columns(agents), MARKED_CALLS)
+        return {(row["company_id"], row["id"]): row["mark"] for row in rows}
 
     async def acknowledged_counts(self, company_id: int, message_ids: Sequence[int]) -> dict[int, int]:
         """Return how many agents have acknowledged each message; one that nobody has is left out."""
@@ -482,6 +495,10 @@ class PostgresReads:
         async with convert_read_errors():
             rows: Sequence[Row] = await self._pool.fetch(self._sql[name], *values)
             return rows
+
+
+def _columns(pairs: Collection[tuple[int, int]]) -> tuple[list[int], list[int]]:
+    return [first for first, _ in pairs], [second for _, second in pairs]
 
 
 def _fill(text: str, pieces_found: Mapping[str, str]) -> str:

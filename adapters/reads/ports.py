@@ -3,7 +3,7 @@
 Each protocol here has one implementation in `adapters.postgres`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Literal, Protocol
 
@@ -479,6 +479,14 @@ class Reads(LimitableReads, DueLeadReads, Protocol):
 
     async def newest_agent_event(self, company_id: int) -> int:
         """Return the id of the newest event for agents of a company, 0 without any."""
+        ...
+
+    async def lead_marks(self, leads: Collection[tuple[int, int]]) -> Mapping[tuple[int, int], str]:
+        """Return a text of each lead (company, id) that differs once it, its contact or a call of it has changed."""
+        ...
+
+    async def agent_marks(self, agents: Collection[tuple[int, int]]) -> Mapping[tuple[int, int], str]:
+        """Return a text of each agent (company, id) that differs once an event for agents or a newest call has changed."""
         ...
 
     async def acknowledged_counts(self, company_id: int, message_ids: Sequence[int]) -> Mapping[int, int]:

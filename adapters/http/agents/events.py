@@ -87,6 +87,7 @@ async def _stream(exchange: Exchange, agent_id: int, after: int | None) -> Reply
     """Open a stream; what fails before the answer begins is a problem. Raises `ProblemError`."""
     services, company_id = exchange.services, exchange.company_id
     stream = await exchange.hold_until_answered(services.streams.open(company_id))
+    exchange.request.scope["state"]["is_stream"] = True
     # Read once the stream is open: what is decided meanwhile is in one of both, and what is in both is sent once.
     page = await _open_page(exchange, agent_id)
     missed = () if after is None else await services.reads.agent_events({company_id: after}, READ_MAX)

@@ -14,6 +14,7 @@ from typing import Any
 from adapters.http.console.rendering import instant_of
 from adapters.http.console.visits import RECORDS_READ, ConsolePage, Visit, filled, rows_of
 from adapters.http.exchange.exchange import Reply
+from adapters.http.exchange.page_changes import ChangeSource
 from adapters.http.exchange.problems import ProblemError
 from adapters.http.schema.inputs import NOTES_LENGTH_MAX
 from engine.account.contact_fields import SCRIPT_LENGTH_MAX
@@ -71,6 +72,13 @@ async def show_part(visit: Visit) -> Reply:
     is_idle = str(visit.query.get("open_call", "")) == ""
     work = await _work(visit, call) if call is not None and is_idle else None
     return visit.page("agent_part.html", **found, work=work, opened=str(visit.query.get("open_call", "")))
+
+
+async def find_change_source(visit: Visit) -> ChangeSource:
+    """Return the agent whose changes the page follows."""
+    agent_id = await _required_id(visit)
+    await visit.fetch("show_agent", path={"id": agent_id})
+    return ChangeSource("agent", visit.company_source.company_id, agent_id)
 
 
 async def beat(visit: Visit) -> Reply:
@@ -325,7 +333,7 @@ _NEEDS = ("list_agents", "show_agent")
 
 PAGES: tuple[ConsolePage, ...] = (
     ConsolePage(path=PATH, handler=show, label="Agent", needs=_NEEDS),
-    ConsolePage(path=f"{PATH}/part", handler=show_part, needs=_NEEDS),
+    ConsolePage(path=f"{PATH}/part", handler=show_part, needs=_NEEDS, changes=find_change_source),
     ConsolePage(path=f"{PATH}/heartbeat", handler=beat, needs=(*_NEEDS, "send_agent_heartbeat"), method="POST"),
     ConsolePage(path=f"{PATH}/status", handler=set_status, needs=(*_NEEDS, "set_agent_status"), method="POST"),
     ConsolePage(

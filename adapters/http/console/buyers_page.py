@@ -11,7 +11,7 @@ from typing import Any, Literal
 from adapters.http.console.buyer_reasons import OBSTACLES, Standing, find_named_by, hours_of, standing_of
 from adapters.http.console.cap_bars import name_of
 from adapters.http.console.held_leads import HELD_BY, count_held
-from adapters.http.console.visits import ConsolePage, Visit, filled, rows_of
+from adapters.http.console.visits import ConsolePage, Visit, company_changes, filled, rows_of
 from adapters.http.exchange.exchange import Reply
 from adapters.http.exchange.problems import ProblemError
 from engine.calendar.zones import day_start, local_datetime
@@ -52,6 +52,7 @@ async def show(visit: Visit) -> Reply:
 
 async def show_part(visit: Visit) -> Reply:
     """Show the part of the list that changes."""
+    visit.renew(visit.company_source)
     return visit.page("buyers_part.html", **await _list(visit))
 
 
@@ -78,11 +79,13 @@ async def show_group(visit: Visit) -> Reply:
 
 async def show_buyer_part(visit: Visit) -> Reply:
     """Show the part of a buyer that changes."""
+    visit.renew(visit.company_source)
     return visit.page("buyer_part.html", **await _found(visit, "buyer"))
 
 
 async def show_group_part(visit: Visit) -> Reply:
     """Show the part of a group that changes."""
+    visit.renew(visit.company_source)
     return visit.page("buyer_part.html", **await _found(visit, "buyer_group"))
 
 
@@ -211,13 +214,13 @@ _NEEDS, _GROUP_NEEDS = ("list_buyers", "show_buyer"), ("show_buyer_group",)
 
 PAGES: tuple[ConsolePage, ...] = (
     ConsolePage(path=PATH, handler=show, label="Buyers and caps", needs=_NEEDS),
-    ConsolePage(path=f"{PATH}/part", handler=show_part, needs=_NEEDS),
+    ConsolePage(path=f"{PATH}/part", handler=show_part, needs=_NEEDS, changes=company_changes),
     ConsolePage(path=f"{PATH}/for_lead", handler=show_for_lead, needs=(*_NEEDS, "buyer_is_available")),
     ConsolePage(path=f"{PATH}/{{record:str}}", handler=show_buyer, needs=_NEEDS),
-    ConsolePage(path=f"{PATH}/{{record:str}}/part", handler=show_buyer_part, needs=_NEEDS),
+    ConsolePage(path=f"{PATH}/{{record:str}}/part", handler=show_buyer_part, needs=_NEEDS, changes=company_changes),
     ConsolePage(path=f"{PATH}/{{record:str}}/actions", handler=change_buyer, needs=(*_NEEDS, "update_buyer"), method="POST"),
     ConsolePage(path=f"{GROUPS}/{{record:str}}", handler=show_group, needs=_GROUP_NEEDS),
-    ConsolePage(path=f"{GROUPS}/{{record:str}}/part", handler=show_group_part, needs=_GROUP_NEEDS),
+    ConsolePage(path=f"{GROUPS}/{{record:str}}/part", handler=show_group_part, needs=_GROUP_NEEDS, changes=company_changes),
     ConsolePage(
         path=f"{GROUPS}/{{record:str}}/actions",
         handler=change_group,

@@ -12,6 +12,8 @@ from adapters.http.console.rendering import instant_of
 from adapters.http.console.shown_pictures import show_picture
 from adapters.http.console.visits import ConsolePage, Visit, filled, rows_of
 from adapters.http.exchange.exchange import Reply
+from adapters.http.exchange.page_changes import ChangeSource
+from adapters.http.exchange.parameters import read_id
 from adapters.http.exchange.problems import ProblemError
 from adapters.pictures.lead import detail_of_event, draw_lead, label_of
 from adapters.pictures.picture import Picture
@@ -83,7 +85,16 @@ async def show(visit: Visit) -> Reply:
 
 async def show_part(visit: Visit) -> Reply:
     """Show what changes on the page: as it is now, or at the instant that is asked about."""
-    return visit.page("lead_part.html", **await _found(visit, visit.request.path_params["lead"]))
+    reference = visit.request.path_params["lead"]
+    if visit.access is not None and isinstance(lead_id := read_id(reference), int):
+        visit.renew(ChangeSource("lead", visit.access.company_id, lead_id))
+    return visit.page("lead_part.html", **await _found(visit, reference))
+
+
+async def find_change_source(visit: Visit) -> ChangeSource:
+    """Return the lead whose changes its page follows."""
+    lead = (await visit.fetch("show_lead", path={"id": visit.request.path_params["lead"]}))["lead"]
+    return ChangeSource("lead", visit.company_source.company_id, lead["id"])
 
 
 async def act(visit: Visit) -> Reply:
@@ -163,6 +174,6 @@ _NEEDS = ("show_lead", "list_lead_events")
 
 PAGES: tuple[ConsolePage, ...] = (
     ConsolePage(path=PATH, handler=show, needs=_NEEDS),
-    ConsolePage(path=f"{PATH}/part", handler=show_part, needs=_NEEDS),
+    ConsolePage(path=f"{PATH}/part", handler=show_part, needs=_NEEDS, changes=find_change_source),
     ConsolePage(path=f"{PATH}/actions", handler=act, needs=_NEEDS, method="POST"),
 )

@@ -8,6 +8,7 @@ from litestar.handlers import HTTPRouteHandler
 from litestar.types import ASGIApp
 
 from adapters.http.console.assets import CACHED, CACHED_FOR_A_DAY, ICON, PREFIX, Asset, asset_at, assets
+from adapters.http.console.change_streams import follow_changes
 from adapters.http.console.compression import GZIPPED, VARY, compress, takes_gzip
 from adapters.http.console.cookies import OPERATOR, SESSION, read_cookie, unseal_operator
 from adapters.http.console.origins import CSRF_FIELD, CSRF_HEADER, check_csrf, check_origin
@@ -16,7 +17,7 @@ from adapters.http.console.rendering import HEADERS, HTML, render
 from adapters.http.console.shared_answers import SharedAnswers
 from adapters.http.console.sign_in_pages import HOME, SIGN_IN
 from adapters.http.console.staleness import Staleness
-from adapters.http.console.visits import ApiRefusedError, ConsolePage, Visit, require_page
+from adapters.http.console.visits import CHANGES, ApiRefusedError, Changes, ConsolePage, Visit, require_page
 from adapters.http.exchange.access import Access
 from adapters.http.exchange.binding import check_storable, read_body, read_fields, read_query
 from adapters.http.exchange.exchange import HttpRequest, Reply, Services
@@ -25,6 +26,7 @@ from adapters.http.exchange.hosts import company_of_host
 from adapters.http.exchange.operator_access import OperatorAccess
 from adapters.http.exchange.problems import ProblemError
 from adapters.http.exchange.sending import build_asgi_response, request_id_of
+from adapters.reads.ports import ReadsUnavailableError
 
 UNAUTHENTICATED = 401
 AWAY = 503
@@ -38,15 +40,20 @@ def console_routes(services: Services) -> list[HTTPRouteHandler]:
     staleness = Staleness(services.deployment, services.monotonic)
     return [
         *(_route(page.path, page.method, _answer_of(services, page, shared, staleness)) for page in PAGES),
+        *(
+            _route(page.path + CHANGES, "GET", _stream_of(services, page, page.changes, shared), operation="console_changes")
+            for page in PAGES
+            if page.changes is not None
+        ),
         _route(PREFIX + "/{name:str}", "GET", _show_asset),
         _route("/", "GET", _show_root),
         _route("/favicon.ico", "GET", _show_icon),
     ]
 
 
-def _route(path: str, method: Any, answer: Answer) -> HTTPRouteHandler:
+def _route(path: str, method: Any, answer: Answer, *, operation: str = "console") -> HTTPRouteHandler:
     async def handle(request: HttpRequest) -> ASGIApp:
-        request.scope["state"]["operation"] = "console"
+        request.scope["state"]["operation"] = operation  # an open stream is not a slow page
         return await answer(request)
 
     methods = [method, "HEAD"] if method == "GET" else [method]
@@ -59,6 +66,31 @@ def _answer_of(services: Services, page: ConsolePage, shared: SharedAnswers, sta
         reply = compress(await _run(page, visit, staleness), request)
         response = build_asgi_response(reply, request, {})
         return response if not visit.cookies else _with_cookies(response, visit.cookies)
+
+    return answer
+
+
+def _stream_of(services: Services, page: ConsolePage, changes: Changes, shared: SharedAnswers) -> Answer:
+    """Return what answers with the changes of a part: to those who may see it, as long as they may."""
+
+    async def answer(request: HttpRequest) -> ASGIApp:
+        visit = Visit(services, request, request_id_of(request), pages=PAGES, shared=shared)
+
+        async def is_admitted() -> bool:
+            try:
+                await _admit(page, visit)
+            except (ProblemError, ReadsUnavailableError):
+                return False
+            return True
+
+        try:
+            await _admit(page, visit)
+            reply = await follow_changes(visit, await changes(visit), is_admitted)
+        except ApiRefusedError as error:
+            reply = error.reply
+        except Exception as error:  # noqa: BLE001 - as for a page
+            reply = problem_from_exception(error, visit.request_id)
+        return build_asgi_response(reply, request, {})
 
     return answer
 

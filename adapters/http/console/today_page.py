@@ -14,7 +14,7 @@ from adapters.http.console.cap_bars import CapBar, bars_of
 from adapters.http.console.late_leads import LATE, LATE_LEADS, NEWEST_ACTION, PROJECTOR, explain_late, find_faults
 from adapters.http.console.opt_out_flood import NEWEST_OPT_OUTS, find_flood
 from adapters.http.console.rendering import instant_of, show_span
-from adapters.http.console.visits import RECORDS_READ, ConsolePage, Visit, count_of, rows_of
+from adapters.http.console.visits import RECORDS_READ, ConsolePage, Visit, company_changes, count_of, rows_of
 from adapters.http.exchange.exchange import Reply
 from engine.partition.broker_clock import clocks_disagree
 from schemas.instant import DAY, HOUR, MINUTE, SECOND, Instant, to_rfc3339
@@ -52,6 +52,7 @@ async def show(visit: Visit) -> Reply:
 
 async def show_part(visit: Visit) -> Reply:
     """Show the part that changes, for the open page."""
+    visit.renew(visit.company_source)
     return visit.page("today_part.html", **await _found(visit))
 
 
@@ -233,5 +234,5 @@ def _is_new(found: Mapping[str, Any]) -> bool:
 
 PAGES: tuple[ConsolePage, ...] = (
     ConsolePage(path=PATH, handler=show, label="Today", access="user"),
-    ConsolePage(path=PART, handler=show_part),
+    ConsolePage(path=PART, handler=show_part, changes=company_changes),
 )

@@ -5,11 +5,13 @@ not call one of these does not see the page, and its path answers as if it were 
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from functools import partial
-from typing import Any, Literal, cast
+from typing import Any, Literal, TypeVar, cast
 
 from msgspec import Struct
 
+from adapters.http.agents.events import EVENT_STREAM
 from adapters.http.console.api_calls import REFUSED, ApiAnswer, ApiCalls, decode, is_granted_to
 from adapters.http.console.origins import CSRF_HEADER, csrf_token, mask_token
 from adapters.http.console.rendering import HEADERS, HTML, render
@@ -18,6 +20,7 @@ from adapters.http.console.staleness import explain_unshown
 from adapters.http.exchange.access import Access, forwarded_for
 from adapters.http.exchange.exchange import HttpRequest, Reply, Services, zone_of
 from adapters.http.exchange.operator_access import OperatorAccess
+from adapters.http.exchange.page_changes import ChangeSource
 from adapters.http.exchange.ports import Unshown
 from adapters.http.exchange.problems import ProblemError
 from schemas.errors import SenderError
@@ -35,7 +38,12 @@ FIRST = "/console"
 WHOLE = b"<!doctype html>"
 """How a page begins, and no part of one."""
 
+CHANGES = "/changes"
+"""Ending of the path at which a page follows the changes of its part."""
+
 Fields = Mapping[str, Any]
+
+T = TypeVar("T")
 
 
 class ConsolePage(Struct, frozen=True, kw_only=True):
@@ -44,6 +52,7 @@ class ConsolePage(Struct, frozen=True, kw_only=True):
     - `label`: its name in the navigation; empty: it is a part of a page, or is reached by a link.
     - `needs`: operations that the visitor must be granted, and of `needs_any`, where it names some, at least one.
     - `access`: who must be signed in: a user, an operator, either, or no one.
+    - `changes`: what a part is about, of which the open page follows the changes, at the path of the part with `CHANGES`.
     """
 
     path: str
@@ -53,6 +62,7 @@ class ConsolePage(Struct, frozen=True, kw_only=True):
     needs_any: tuple[str, ...] = ()
     access: Literal["user", "operator", "either", "open"] = "user"
     method: Literal["GET", "POST"] = "GET"
+    changes: "Changes | None" = None
 
     def is_shown_to(self, access: Access | None, operator: OperatorAccess | None) -> bool:
         """Return whether somebody with these rights may open the page."""
@@ -94,6 +104,8 @@ class Visit:
         self.now = services.now()
         self.unshown: Unshown | None = None
         """Decisions that no page shows yet, because the projector does not run or is behind."""
+        self.fresh_since = float("-inf")
+        """Monotonic second before which no shared answer was begun that this visit may use."""
         self._calls = ApiCalls(services, request, request_id)
         self._pages = pages
         self._shared = shared
@@ -112,8 +124,9 @@ class Visit:
 
     @property
     def is_part(self) -> bool:
-        """Return whether htmx asks, which puts the answer into a page that is open."""
-        return self.request.headers.get("hx-request") == "true"
+        """Return whether an open page asks: htmx, which puts the answer into it, or its stream."""
+        headers = self.request.headers
+        return headers.get("hx-request") == "true" or headers.get("accept") == EVENT_STREAM
 
     @property
     def zone(self) -> str:
@@ -183,7 +196,21 @@ class Visit:
         host = self.request.headers.get("host", "")
         key = sharing_key(name, {**fields, **(path or {})}, self._sender_of(name), host=host, zone=self.zone)
         self._calls.note(name, path or {}, fields)
-        return await self._shared.get(key, partial(self._ask, name, fields, path))
+        return await self._shared.get(key, partial(self._ask, name, fields, path), since=self.fresh_since)
+
+    @property
+    def company_source(self) -> ChangeSource:
+        """Return the source of pages about the whole company. Only pages of users use this."""
+        return ChangeSource("company", 0 if self.access is None else self.access.company_id)
+
+    def renew(self, source: ChangeSource) -> None:
+        """Use no shared answer of before the last change that pages of a source were notified of."""
+        self.fresh_since = self.services.page_changes.fresh_since(source)
+
+    async def hold_until_answered(self, block: AbstractAsyncContextManager[T]) -> T:
+        """Enter a context that is left when the answer ends, whether sent or aborted. Raises what entering raises."""
+        held: AsyncExitStack = self.request.scope["state"].setdefault("held", AsyncExitStack())
+        return await held.enter_async_context(block)
 
     async def _ask(self, name: str, fields: Fields, path: Fields | None) -> ApiAnswer:
         quiet = ApiCalls(self.services, self.request, self.request_id)
@@ -282,6 +309,14 @@ def filled(shown: Fields, names: Iterable[str]) -> dict[str, Any]:
 
 
 PageHandler = Callable[[Visit], Awaitable[Reply]]
+
+Changes = Callable[[Visit], Awaitable[ChangeSource]]
+"""Returns what a part is about, where the visitor may see that. Raises `ApiRefusedError`, `ProblemError`."""
+
+
+async def company_changes(visit: Visit) -> ChangeSource:
+    """Return the source of a part about the whole company."""
+    return visit.company_source
 
 
 def require_page(page: ConsolePage, visit: Visit) -> None:

@@ -46,6 +46,7 @@ from adapters.http.exchange.identity import RequestIds
 from adapters.http.exchange.issuers import Issuers
 from adapters.http.exchange.limited_reads import LimitedReads
 from adapters.http.exchange.operator_access import OperatorAccess, OperatorAuthenticator, is_operator_key
+from adapters.http.exchange.page_changes import PageChanges
 from adapters.http.exchange.parameters import read_id, unknown_parameters
 from adapters.http.exchange.passwords import Passwords
 from adapters.http.exchange.ports import DeploymentReads, Impressions, Mail, Requests, RulesSource
@@ -150,6 +151,7 @@ class Services(Struct, frozen=True, kw_only=True):
     reports: ReportSlots
     exports: ExportSlots
     streams: EventStreams
+    page_changes: PageChanges
     engine: EngineThread
     short_requests: ShortRequests
     now: Callable[[], Instant]

@@ -62,6 +62,9 @@ class RequestMetrics:
             registry=registry,
         )
         self.event_streams = Gauge("leadclock_http_event_streams", "Event streams that are open", registry=registry)
+        self.page_streams = Gauge(
+            "leadclock_http_page_streams", "Pages of the console that follow changes", registry=registry
+        )
         self._series: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
         self._tally = EventCounter("requests.answered")
 
@@ -79,15 +82,26 @@ class RequestMetrics:
         self._tally.flush()
 
     def record_answer(
-        self, *, operation: str, method: str, path: str, status: int, seconds: float, request_id: str, company_id: int | None
+        self,
+        *,
+        operation: str,
+        method: str,
+        path: str,
+        status: int,
+        seconds: float,
+        request_id: str,
+        company_id: int | None,
+        is_stream: bool = False,
     ) -> None:
-        """Count an answer, and log it if it failed or was slow."""
+        """Count an answer, and log it if it failed or was slow. A stream of events lasts as long as its page is open."""
         method = method if method in METHODS else "other"
         counter, histogram = self._find_series(method, operation, status)
         counter.inc()
-        histogram.observe(seconds)
+        if not is_stream:
+            histogram.observe(seconds)
         self._tally.note(f"{operation} {status}")
-        is_remarkable = (status >= HTTPStatus.BAD_REQUEST and status not in FLOODS) or seconds >= SLOW_SECONDS
+        is_slow = seconds >= SLOW_SECONDS and not is_stream
+        is_remarkable = (status >= HTTPStatus.BAD_REQUEST and status not in FLOODS) or is_slow
         (logger.info if is_remarkable else logger.debug)(
             "request.answered",
             method=method,

@@ -400,6 +400,29 @@ ORDER BY e.company_id, e.id
 -- newest_agent_event --
 SELECT id FROM {read}.agent_events WHERE company_id = $1 ORDER BY id DESC LIMIT 1
 
+-- lead_marks --
+-- Versions never go back, so a text of them differs once any has changed. A lead that moves has another contact.
+SELECT l.company_id, l.id, concat_ws('/', l.version, l.contact_key, c.version, (
+    SELECT sum(k.version) FROM {read}.calls AS k WHERE k.company_id = l.company_id AND k.lead_id = l.id
+)) AS mark
+FROM unnest($1::bigint[], $2::bigint[]) AS w (company_id, id)
+JOIN {read}.leads AS l ON l.company_id = w.company_id AND l.id = w.id
+LEFT JOIN {read}.contacts AS c ON c.contact_key = l.contact_key
+
+-- agent_marks --
+-- A call that ends has a higher version; one that begins is another one.
+SELECT w.company_id, w.id, concat_ws('/', (
+    SELECT e.id FROM {read}.agent_events AS e WHERE e.company_id = w.company_id ORDER BY e.id DESC LIMIT 1
+), (
+    SELECT string_agg(k.id || '.' || k.version, ',' ORDER BY k.created_at DESC, k.id DESC)
+    FROM (
+        SELECT id, version, created_at FROM {read}.calls
+        WHERE company_id = w.company_id AND agent_id = w.id AND deleted_at IS NULL
+        ORDER BY created_at DESC, id DESC LIMIT $3
+    ) AS k
+)) AS mark
+FROM unnest($1::bigint[], $2::bigint[]) AS w (company_id, id)
+
 -- acknowledged_counts --
 SELECT (data ->> 'agent_message_id')::bigint AS message_id, count(DISTINCT data ->> 'agent_id') AS agents
 FROM {read}.history

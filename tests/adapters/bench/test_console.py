@@ -3,13 +3,13 @@
 import re
 from pathlib import Path
 
-from adapters.bench.console import TABS, _Bench, _count_statements, _requests
+from adapters.bench.console import TABS, _Bench, _count_statements, _tabs_of
 from adapters.bench.console_company import TEAMS, USERS, _records
 from adapters.bench.submissions import COMPANY_ID, rule_records
 from engine.rules import Rules
 from schemas.records import body_of
 
-KINDS = ["/console/today", "/console/buyers/part", "/console/leads/1/part"]
+KINDS = ["/console/today", "/console/buyers/part?page=1", "/console/leads/1/part"]
 LOG = b"""\
 2026-11-25 23:00:00.000 UTC [7] LOG:  execute __asyncpg_stmt_1__: SELECT 'LOG:'
 \tFROM read.leads
@@ -21,7 +21,8 @@ LOG = b"""\
 
 def test_each_open_page_has_a_session_of_its_own_and_teams_take_turns() -> None:
     bench = _Bench(0, [f"ss_{number}" for number in range(TABS)], Path("nowhere"))
-    asked = list(_requests(bench, KINDS, TABS))
+    tabs = list(_tabs_of(bench, KINDS, TABS))
+    asked = [tab.part for tab in tabs]
     sessions = [re.search(rb"leadclock_session=ss_(\d+)", one) for one in asked]
     numbers = [int(found[1]) for found in sessions if found is not None]
     assert sorted(numbers) == list(range(TABS))
@@ -31,6 +32,12 @@ def test_each_open_page_has_a_session_of_its_own_and_teams_take_turns() -> None:
         each
     )
     assert all(b"HX-Request: true" in one for one in asked)
+    assert [tab.stream.split(b" ")[1] for tab in tabs[: len(each) : TEAMS]] == [
+        b"/console/today/changes", b"/console/buyers/part/changes", b"/console/leads/1/part/changes"
+    ]  # fmt: skip
+    assert [re.search(rb"leadclock_session=ss_\d+", tab.stream)[0] for tab in tabs] == [  # type: ignore[index]
+        found[0] for found in sessions if found is not None
+    ]
 
 
 def test_statements_are_counted_from_an_offset_of_the_log(tmp_path: Path) -> None:

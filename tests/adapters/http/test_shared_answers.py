@@ -34,6 +34,17 @@ async def test_pages_that_ask_at_once_or_soon_after_get_one_answer() -> None:
     assert await operation.ask("a", "a") == [3, 3]
 
 
+async def test_what_was_asked_before_a_change_is_asked_again_by_the_first_and_shared_by_the_others() -> None:
+    operation = Operation()
+    assert await operation.ask("a") == [1]
+    operation.now += 1
+    changed_at = operation.now
+    operation.now += 1
+    answers = await asyncio.gather(*(operation.shared.get("a", operation.run, since=changed_at) for _ in range(3)))
+    assert [answer.content["number"] for answer in answers] == [2, 2, 2]
+    assert await operation.ask("a") == [2]
+
+
 async def test_what_is_too_old_is_held_no_longer() -> None:
     operation = Operation()
     await operation.ask(*(str(number) for number in range(50)))

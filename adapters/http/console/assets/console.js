@@ -52,6 +52,55 @@
     renew(xhr.getResponseHeader("X-CSRF-Token"));
     if (notice()) notice().replaceChildren();
   });
+  // A page that shows what is happening holds one stream, which says when its part has changed; then it asks for the part.
+  // A hidden page holds none: without HTTP/2 a browser has six connections to a host. That of an agent does, who is called.
+  const ASK_EVERY = 5000, OPEN_WITHIN = 10000, AGAIN_AFTER = 2000, AGAIN_AFTER_MAX = 60000;
+  let stream = null, timers = [], losses = 0, isFirst = true;
+  const pass = (name, selector) => {
+    for (const one of document.querySelectorAll(selector)) window.htmx.trigger(one, name);
+  };
+  const ask = () => pass("renew", "[data-live]");
+  const beat = () => pass("still", "[data-still]");
+  const close = () => {
+    if (stream) stream.close();
+    for (const timer of timers.splice(0)) clearTimeout(timer);
+    stream = null;
+  };
+  const follow = () => {
+    close();
+    const part = document.querySelector("[data-live]");
+    const isSeen = part && (!document.hidden || "liveHidden" in part.dataset);
+    if (!isSeen) return void (isFirst = false);
+    stream = new EventSource(part.dataset.live);
+    timers.push(setTimeout(lose, OPEN_WITHIN));
+    stream.onerror = lose;
+    stream.addEventListener("changed", ask);
+    stream.addEventListener("still", beat);
+    stream.addEventListener("ready", () => {
+      for (const timer of timers.splice(0)) clearTimeout(timer);
+      losses = 0;
+      sayLost();
+      if (!isFirst) ask();
+      isFirst = false;
+    });
+  };
+  // Until there is a stream again the page asks by itself, and says why that fails, or that it is late.
+  const lose = () => {
+    close();
+    losses += 1;
+    isFirst = false;
+    sayLost();
+    ask();
+    const after = Math.min(AGAIN_AFTER * 2 ** losses, AGAIN_AFTER_MAX) * (0.5 + Math.random());
+    timers.push(setInterval(() => { ask(); beat(); }, ASK_EVERY), setTimeout(follow, after));
+  };
+  const sayLost = () => {
+    const place = document.getElementById("lost");
+    if (place) place.textContent = losses > 1 ? "Changes do not arrive by themselves: this page asks every 5 seconds." : "";
+  };
+  document.addEventListener("visibilitychange", follow);
+  window.addEventListener("pageshow", follow);
+  window.addEventListener("pagehide", () => { close(); isFirst = false; });
   // A form is sent without leaving its page: a refusal, an ended session and an outage lose nothing that was typed.
   const sending = new WeakSet();
   const send = async (form, data) => {

@@ -26,6 +26,7 @@ from playwright.async_api import (
 from adapters.http.server import serving
 from tests.adapters.http.conftest import WAIT_SECONDS, Company, Town
 from tests.adapters.http.console_browser import PASSWORD, invite
+from tests.adapters.http.test_console_changes import all_closed
 from tests.adapters.http.test_operator import PRIVATE, operator_of
 
 ROOT = Path(__file__).parents[4]
@@ -192,3 +193,4 @@ async def windows(town: Town, chromium: Browser) -> AsyncIterator[Windows]:
     """The console of a deployment on a port of loopback, for the tests of a file."""
     async with serving(town.app, host="127.0.0.1", port=0) as port:
         yield Windows(chromium, f"http://127.0.0.1:{port}")
+        await all_closed(town)

@@ -11,6 +11,7 @@ from adapters.http.server import serving
 from tests.adapters.http.browser.conftest import Window, Windows
 from tests.adapters.http.browser.test_actions import ENDED, end_sessions, sign_in_again
 from tests.adapters.http.conftest import Company, Town, administer
+from tests.adapters.http.test_console_changes import all_closed
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.browser]
 
@@ -28,9 +29,11 @@ class Served:
         self.window: Window
 
     async def start(self) -> None:
+        self._town.app._services.page_changes._is_closed = False  # what comes back is another process
         self.port = await self._stack.enter_async_context(serving(self._town.app, host="127.0.0.1", port=self.port))
 
     async def stop(self) -> None:
+        self._town.app.end_streams()
         await self._stack.aclose()
 
 
@@ -42,6 +45,7 @@ async def served(town: Town, company: Company, chromium: Browser) -> AsyncIterat
         await found.start()
         async with Windows(chromium, f"http://127.0.0.1:{found.port}").of(company) as found.window:
             yield found
+        await all_closed(town)
 
 
 @asynccontextmanager
