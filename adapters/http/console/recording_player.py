@@ -1,8 +1,8 @@
 """How does a visitor hear a call? Its page names the calls that were recorded, and plays one by a link of the API.
 
 The link is made once somebody wants to listen, by a POST: it lets anybody hear the call for an hour, so no GET makes it, no
-session makes it that was ended a moment ago, and each play is logged with who heard it. Where what was said was written down,
-that stands below.
+session makes it that was ended a moment ago, and each play is logged with who heard it. Below stands what was said, where it
+was written down.
 """
 
 from collections.abc import Iterable, Mapping

@@ -138,9 +138,9 @@ async def test_what_is_deleted_or_kept_elsewhere_is_said_instead(town: Town, com
 
 async def test_what_was_said_stands_below_the_player_as_text(town: Town, company: Company, recorded: Recorded) -> None:
     reader = await visitor(town, company, permissions=CALLS)
-    before = (await reader.get(recorded.player)).text
+    before = (await reader.post(recorded.player)).text
     await keep_transcription(town, company, recorded.call, "Hello <b>roof</b>")
-    after = (await reader.get(recorded.player)).text
+    after = (await reader.post(recorded.player)).text
 
     assert "<p>" not in before
     assert "<p>Hello &lt;b&gt;roof&lt;/b&gt;</p>" in after
