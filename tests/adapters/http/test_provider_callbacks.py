@@ -330,8 +330,8 @@ def inbound(sid: str, number: str) -> dict[str, str]:
 
 
 async def asked(carrier: Carrier, url: str, form: dict[str, str]) -> str:
-    """Return what Twilio is told to do with a call, once it is decided."""
-    said = (await carrier.twilio.report(url, form)).text
+    """Return what Twilio is to do with a call, once it is decided."""
+    said: str = (await carrier.twilio.report(url, form)).text
     for _ in range(5):
         if "<Redirect" not in said:
             break
