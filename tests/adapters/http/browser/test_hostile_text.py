@@ -16,10 +16,17 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Page, expect
 
+from adapters.gateway.ports import DeliveryResult
+from adapters.gateway.signing import shown_secret
 from adapters.http.console.page_table import PAGES
 from adapters.observability.metrics import Metrics
+from adapters.postgres.webhook_logs import PostgresWebhookLog
 from adapters.roles.intake import IntakeRole
+from schemas.records import OutgoingWebhook
 from schemas.requests import OutcomeRecorded
+from tests.adapters.gateway.receiver import Receiver
+from tests.adapters.gateway.test_webhook import KEY, Book, Local, record_of
+from tests.adapters.gateway.world import command_of
 from tests.adapters.http.browser.conftest import DESK, TELEPHONE, Window, Windows
 from tests.adapters.http.conftest import WAIT_SECONDS, Company, Town
 from tests.adapters.http.furnished import OURS, Furnished, furnish, submit
@@ -128,8 +135,8 @@ async def test_a_name_of_another_direction_turns_nothing_beside_it_around(hostil
 async def test_names_of_an_imported_file_are_text(town: Any, hostile: Stranger) -> None:
     schedule = await hostile.company.schedule()
     rows = [
-        ["phone", "full_name", "roof"],
-        *([f"+1212555{200 + place:04d}", text[:60], text] for place, text in enumerate(CORPUS)),
+        ["phone", "full_name", "roof", CORPUS[1]],
+        *([f"+1212555{200 + place:04d}", text[:60], text, text] for place, text in enumerate(CORPUS)),
     ]
     file = io.StringIO()
     csv.writer(file).writerows(rows)
@@ -147,7 +154,79 @@ async def test_names_of_an_imported_file_are_text(town: Any, hostile: Stranger) 
             while await page.get_by_text(f"{len(CORPUS)} leads").count() == 0:
                 await page.reload()
     await check(window, page, path)
-    await expect(page.get_by_role("link", name=CORPUS[1], exact=True)).to_be_visible()
+    shown = await page.locator("#rows tbody a.any").all_text_contents()
+    assert {" ".join(text[:60].split()) for text in CORPUS} <= {" ".join(text.split()) for text in shown}
+    for text in CORPUS:
+        await page.goto(f"{window.base}/console/leads?{urlencode({'fulltext': text[:60], 'schedule_id': schedule['id']})}")
+        await check(window, page, text)
+    lead = (await hostile.company.send("GET", "/api/v1/leads", params={"number": "+12125550201"})).json()["leads"][0]
+    page = await window.open(f"/console/leads/{lead['id']}")
+    await check(window, page, "a lead of a file")
+    tokens = page.locator("details", has_text="Tokens").locator("dd")
+    assert CORPUS[1] in await tokens.all_text_contents(), "a column that a stranger named is a token"
+
+
+async def test_texts_of_strangers_are_text_where_they_wait_for_a_review(hostile: Stranger) -> None:
+    company, window = hostile.company, hostile.window
+    schedule = await company.schedule()
+    written: dict[str, str] = {}
+    for place, text in enumerate(CORPUS):
+        person = f"+1212555{300 + place:04d}"
+        written[person] = f"Stop by tomorrow? {text}"
+        lead = await submit(company, schedule, person)
+        given = {"from": person, "to": OURS, "text_ref": f"hostile-{company.id}-{place}", "body": written[person]}
+        answer = await company.send("POST", "/api/v1/texts/received", json=given)
+        assert answer.status_code < 300, answer.text
+        assert answer.json()["text"]["meaning"] == "unclear", answer.text
+        page = await window.open(f"/console/leads/{lead['id']}")
+        await check(window, page, text)
+        assert await page.get_by_text("Text to review").count() == 1
+    page = await window.open("/console/compliance/reviews")
+    await check(window, page, "the queue")
+    shown = [" ".join(text.split()) for text in await page.locator("blockquote").all_text_contents()]
+    assert {" ".join(text.split()) for text in written.values()} <= set(shown)
+    for size in (TELEPHONE, DESK):
+        await page.set_viewport_size(size)
+        widths = await page.evaluate("[document.documentElement.scrollWidth, document.documentElement.clientWidth]")
+        assert widths[0] <= widths[1], "it makes the page scroll sideways"
+    await check(window, await window.open("/console/compliance"), "the page that counts them")
+
+
+async def test_what_a_receiver_of_webhooks_answers_is_text_in_its_log_and_on_the_timeline(
+    town: Any, hostile: Stranger
+) -> None:
+    company, window = hostile.company, hostile.window
+    name = f"CRM {CORPUS[0]}"
+    webhook = await company.record("outgoing_webhooks", {"name": name, "url": "https://crm.example.com/x"})
+    steps = [
+        {"id": "tell", "kind": "webhook", "outgoing_webhook_id": webhook["id"]},
+        {"id": "rest", "kind": "wait", "duration": "1d"},
+    ]
+    schedule = await company.schedule(steps=steps)
+    log = PostgresWebhookLog(town.pool)
+    answered = [text for text in CORPUS if text.encode().strip()]
+    async with receiving() as local:
+        local.receiver.answers = [400]
+        for place, text in enumerate(answered):
+            lead = await submit(company, schedule, f"+1212555{400 + place:04d}")
+            command = await posted(town, company, lead)
+            local.receiver.body = text.encode()
+            book = Book(record_of(OutgoingWebhook(name=name, url=local.url), company_id=company.id))
+            given = {"company_id": company.id, "lead_id": lead["id"], "command_id": command}
+            result = await local.with_book(book, log=log).post(command_of("webhook", **given))
+            await report(town, company, lead, command, result)
+            page = await window.open(f"/console/leads/{lead['id']}")
+            await check(window, page, text)
+            await expect(page.get_by_role("cell", name="Webhook: failed").first).to_be_visible()
+    page = await window.open("/console/deliveries?accepted=false")
+    await check(window, page, "the log")
+    shown = " ".join(" ".join(text.split()) for text in await page.locator("td[data-name=Answer]").all_text_contents())
+    for text in answered:
+        assert " ".join(text.split()) in shown, text
+    await page.set_viewport_size(TELEPHONE)
+    widths = await page.evaluate("[document.documentElement.scrollWidth, document.documentElement.clientWidth]")
+    await page.set_viewport_size(DESK)
+    assert widths[0] <= widths[1], "it makes the page scroll sideways"
 
 
 async def test_what_a_carrier_reports_is_text_on_the_timeline(town: Any, hostile: Stranger) -> None:
@@ -180,6 +259,42 @@ async def test_a_record_of_a_stranger_is_text_in_the_field_where_it_is_corrected
         page = await hostile.window.open(f"/console/operations/dead_letters/{letter['id']}")
         await check(hostile.window, page, text)
         await expect(page.get_by_label("Value")).to_have_value(text)
+
+
+@asynccontextmanager
+async def receiving() -> AsyncIterator[Local]:
+    """A server of a stranger, to which webhooks are posted."""
+    receiver = Receiver(shown_secret(KEY))
+    await receiver.start()
+    try:
+        yield Local(receiver)
+    finally:
+        await receiver.stop()
+
+
+async def posted(town: Any, company: Company, lead: dict[str, Any]) -> str:
+    """Return the command by which the step of a lead posts its webhook."""
+    asked = (
+        "SELECT data ->> 'command_id' FROM read.history WHERE company_id = $1 AND lead_id = $2 AND type = 'command.emitted'"
+    )
+    async with asyncio.timeout(WAIT_SECONDS):
+        while (found := await town.pool.fetchval(asked, company.id, lead["id"])) is None:
+            await asyncio.sleep(0.02)
+    return str(found)
+
+
+async def report(town: Any, company: Company, lead: dict[str, Any], command: str, result: DeliveryResult) -> None:
+    """Report what came of a webhook as the gateway does, and wait until the lead has it."""
+    key = await town.pool.fetchval("SELECT contact_key FROM read.leads WHERE id = $1", lead["id"])
+    message = OutcomeRecorded(
+        company_id=company.id, contact_key=key, lead_id=lead["id"], command_id=command, kind="webhook",
+        outcome=result.outcome, detail=result.detail, occurred_at=town.context.clock.now(),
+    )  # fmt: skip
+    await town.requests.submit("contacts.requests", key, message, request_id=f"hostile-{command}", company_id=company.id)
+    asked = "SELECT count(*) FROM read.history WHERE company_id = $1 AND lead_id = $2 AND type = 'outcome.recorded'"
+    async with asyncio.timeout(WAIT_SECONDS):
+        while not await town.pool.fetchval(asked, company.id, lead["id"]):
+            await asyncio.sleep(0.02)
 
 
 @asynccontextmanager
