@@ -21,8 +21,8 @@ from adapters.local.process import LOCALHOST, free_port, tied_to_parent
 from adapters.settings import PREFIX, Settings, to_environment
 from schemas.errors import DependencyError
 
-READY_SECONDS = 60.0
-"""A role is ready within seconds; two cores that also run a broker and a database need a few more."""
+READY_SECONDS = 180.0
+"""A role is ready within seconds; two cores that also run a broker, a database and other tests have needed over a minute."""
 
 STOP_SECONDS = 30.0
 COMMAND_SECONDS = 900.0

@@ -21,13 +21,13 @@ SPEED = 10.0
 """A call of the sandbox takes 34 s of domain time, and a lead is late after five minutes: the run does not wait for them.
 The hours of the day in which people may be called pass in half an hour."""
 
-NAMED_SECONDS = 90.0
+NAMED_SECONDS = 180.0
 """Until a page names the cause: a lead is late after 30 s at this speed, and two busy cores do the rest."""
 
 GONE_SECONDS = 240.0
 """Until no page names it any more; where calls failed, as many must succeed first."""
 
-CALM_SECONDS = 60.0
+CALM_SECONDS = 180.0
 ROLES = ("accounts", "intake", "projector", "gateway", "api")
 
 
