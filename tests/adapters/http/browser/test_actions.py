@@ -22,6 +22,7 @@ async def end_sessions(town: Any, company: Any) -> None:
     """Let the sessions of a company be unused for longer than they live."""
     aged = "UPDATE work.sessions SET seen_at = seen_at - interval '2 hours' WHERE company_id = $1"
     await town.pool.execute(aged, company.id)
+    town.app._services.authenticator._session_reads._held.clear()  # as after the seconds for which open pages share a read
 
 
 async def sign_in_again(window: Window, company: Any, email: str = ADA) -> None:
