@@ -75,8 +75,7 @@ class RoleProcess:
     def start(self) -> None:
         """Start the role; `until_ready` waits for it."""
         http = ["--http-port", str(self._http_port)] if self.role == "api" else []
-        prioritised = ["nice", "-n", str(niceness(self.role)), *program(), self.role]
-        command = [*prioritised, "--health-port", str(self._health_port), *http]
+        command = [*program(), self.role, "--health-port", str(self._health_port), *http]
         with self.log.open("ab") as log:
             self._child = subprocess.Popen(  # noqa: S603 - our own program
                 tied_to_parent(command, signal.SIGKILL),
@@ -85,6 +84,7 @@ class RoleProcess:
                 stdout=log,
                 stderr=log,
             )
+        give_way(self._child.pid, niceness(self.role))
 
     def kill(self) -> None:
         """Kill -9, and see it dead."""
@@ -208,6 +208,11 @@ def niceness(role: str) -> int:
     """Return the priority that the role's unit of systemd has: higher numbers give way."""
     unit = (UNITS / f"leadclock-{role}@.service").read_text()
     return next((int(line.removeprefix("Nice=")) for line in unit.splitlines() if line.startswith("Nice=")), 0)
+
+
+def give_way(pid: int, by: int) -> None:
+    """Lower the priority of a process, from our own: without more rights it cannot be raised again."""
+    os.setpriority(os.PRIO_PROCESS, pid, os.getpriority(os.PRIO_PROCESS, 0) + by)
 
 
 def program() -> list[str]:

@@ -19,7 +19,7 @@ from adapters.roles.context import open_context
 from adapters.settings import load
 from deploy.proof.neighbours.companies import Party
 from deploy.proof.neighbours.hostility import TRAFFIC, WAYS, Hostile
-from deploy.proof.processes import DeploymentError
+from deploy.proof.processes import DeploymentError, give_way
 
 START_SECONDS = 120.0
 """Until each way has sent something: a first burst of a thousand leads, on a machine that has other work."""
@@ -50,10 +50,10 @@ async def misbehaving(plan: AttackPlan, environment: Mapping[str, str]) -> Async
     if not plan.ways:
         yield sent
         return
-    attacker = ["nice", "-n", str(ATTACKER_NICENESS), sys.executable, "-m", "deploy.proof.neighbours.attacker"]
-    command = tied_to_parent(attacker, signal.SIGKILL)
+    command = tied_to_parent([sys.executable, "-m", "deploy.proof.neighbours.attacker"], signal.SIGKILL)
     pipe = asyncio.subprocess.PIPE
     child = await asyncio.create_subprocess_exec(*command, stdin=pipe, stdout=pipe, env=environment)
+    give_way(child.pid, ATTACKER_NICENESS)
     assert child.stdin is not None  # noqa: S101 - asked for above
     assert child.stdout is not None  # noqa: S101 - asked for above
     try:
