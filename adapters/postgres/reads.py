@@ -314,17 +314,36 @@ class PostgresReads:
         name = "calls_by_local_hour" if category and category.name == LOCAL_HOUR else f"{table}_grouped"
         async with self._reporting() as connection:
             if may_be_many(category, pivot) and name != "calls_by_local_hour":
-                for limit in SAMPLE_ROWS:
-                    text = _fill(self._sql[f"{table}_sampled"], {**found, "limit": str(limit)})
-                    sample = await connection.fetchrow(self._schemas.fill(text), *statement.values)
-                    if is_beyond(sample, category, pivot):
-                        return None
-                    if sample["groups"] <= limit // 2:
-                        break
+                statements = (self._sql[f"{table}_to_group"], self._sql[f"{table}_sampled"])
+                if await self._is_beyond_limits(connection, statements, found, statement, (category, pivot)):
+                    return None
             rows: Sequence[Row] = await connection.fetch(
                 self._schemas.fill(_fill(self._sql[name], found)), *statement.values
             )
             return rows
+
+    async def _is_beyond_limits(
+        self,
+        connection: "asyncpg.Connection[asyncpg.Record]",
+        statements: tuple[str, str],
+        found: Mapping[str, str],
+        statement: Statement,
+        by: tuple[Grouping | None, Grouping | None],
+    ) -> bool:
+        """Return whether a sample shows too many groups; none is read where the rows are too few for that."""
+        counted, sampled = statements
+        if None in by:
+            rows = await connection.fetchval(self._schemas.fill(_fill(counted, found)), *statement.values)
+            if rows < int(found["limit"]):
+                return False
+        for limit in SAMPLE_ROWS:
+            text = _fill(sampled, {**found, "limit": str(limit)})
+            sample = await connection.fetchrow(self._schemas.fill(text), *statement.values)
+            if is_beyond(sample, *by):
+                return True
+            if sample["groups"] <= limit // 2:
+                return False
+        return False
 
     async def _sum_rollups(
         self, company_id: int, wanted: LeadFilter | CallFilter, known: RollupReport

@@ -221,6 +221,20 @@ async def test_a_report_with_too_many_groups_is_refused_before_it_is_computed(
     assert (refused.status_code, list(refused.json()["errors"])) == (422, ["category"]), refused.text
 
 
+async def test_a_report_of_fewer_rows_than_groups_are_allowed_is_computed_without_a_sample(
+    town: Town, company: Company, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await with_leads(company, 2)
+    sql: dict[str, str] = town.app._services.reads._sql  # type: ignore[attr-defined]
+    monkeypatch.setitem(sql, "leads_sampled", "SELECT 1 / 0")  # reading it fails
+    query = {"category": "zip_postal_code", "created_at_label": "This Week"}
+    answer = await company.send("GET", "/api/v1/leads/reports", params=query)
+    assert answer.status_code == 200, answer.text
+    monkeypatch.setattr("adapters.postgres.reports.GROUPS_MAX", 0)
+    answer = await company.send("GET", "/api/v1/leads/reports", params=query)
+    assert answer.status_code == 503, answer.text  # more rows than groups are allowed: the sample was read
+
+
 @pytest.mark.parametrize(
     ("path", "is_short"),
     [
