@@ -98,7 +98,8 @@ VERSIONS: Mapping[int, Version] = {
     11: Version(
         changed="a transcription changes the status of the call whose recording it is of, and goes with that; subscriptions "
         "look up who is on a suppression list before a contact, and no answer holds the lead; inbound calls ring several "
-        "buyers at once where their gateway can; sentences that list events name look-ups",
+        "buyers at once where their gateway can; an inbound call whose granted buyer is gone goes to another one, and the "
+        "report of its end keeps when its buyer answered; sentences that list events name look-ups",
         decided_by="leadclock 0.1.0",
     ),
 }

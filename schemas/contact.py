@@ -290,8 +290,9 @@ class CallRoute(Struct, frozen=True, omit_defaults=True):
 
     `action` is `pending` while its slot is requested, or whose call it is, `connect` (to `buyer_id` or `agent_id`), or what
     happens instead. `slot_id` names its slot, or the request for one, until it is released. `tried` are the buyers or agents
-    that were rung before and did not answer. `is_connected`: the gateway reported that the buyer or agent of the route has
-    the call. `buyer_ids` are several buyers that ring at once, until one of them has it: the gateway `rings_several`.
+    that were rung before and did not answer, or were gone when they were granted. `is_connected`: the gateway reported that
+    the buyer or agent of the route has the call. `buyer_ids` are several buyers that ring at once, because the gateway
+    `rings_several`; `buyer_id` is the one of them that has the call, None until a report names it.
     """
 
     action: Literal["pending", "connect", "voicemail", "message", "callback", "hang_up", "reject"]

@@ -17,7 +17,7 @@ from adapters.providers.ports import (
 from adapters.providers.twilio.calls import SealedCalls
 from adapters.providers.twilio.outcomes import CALL_ENDS
 from adapters.providers.twilio.signature import HEADER, is_signed
-from schemas.instant import from_datetime
+from schemas.instant import SECOND, from_datetime
 
 STREAM_STATES = {"stream-started": "started", "stream-stopped": "stopped", "stream-error": "error"}
 
@@ -216,8 +216,11 @@ def _after_taker(form: Mapping[str, str], about: dict[str, Any], taker: Mapping[
     """Return what the end of the leg of a buyer or agent says: the call ends, or asks for another one."""
     state = form.get("DialCallStatus", "")
     if state == "completed":
-        seconds = form.get("DialCallDuration", "")
-        report = {"talk_seconds": int(seconds) if seconds.isdigit() else 0, "hangup_cause": "completed"}
+        duration = form.get("DialCallDuration", "")
+        seconds = int(duration) if duration.isdigit() else 0
+        # Somebody had the call, also where the report of that was lost; of several buyers nobody says which.
+        taken_by = taker if "agent_id" in taker else {"buyer_answered_at": int(_stamp(form)) - seconds * SECOND}
+        report = {"talk_seconds": seconds, "hangup_cause": "completed", **(taken_by if taker else {})}
         return InboundCallReport(**about, event_id=f"{about['call_ref']}.ended", state="ended", report=report)
     if state == "canceled" or not taker:
         return InboundCallReport(**about, event_id=f"{about['call_ref']}.ended", state="ended", report=_end(state))

@@ -138,7 +138,9 @@ def source_of(lead: Lead) -> int | None:
 def excluded_buyers(person: Person, lead: Lead, choice: BuyerChoice) -> tuple[int, ...]:
     """Return the ids of the buyers of a choice that were tried, or whose filters do not hold for the lead, ascending."""
     lookup = lookup_of_lead(partial(getattr, lead))
-    known = ((buyer_id, _buyer(person, buyer_id)) for buyer_id in sorted(_named(person, choice)))
+    # One that was granted may have joined its group since: the account knows it, and this partition does not yet.
+    named = _named(person, choice).union(choice.tried_buyer_ids)
+    known = ((buyer_id, _buyer(person, buyer_id)) for buyer_id in sorted(named))
     return tuple(
         buyer_id
         for buyer_id, buyer in known
@@ -191,8 +193,24 @@ def is_answered_by(choice: BuyerChoice, grant: SlotAnswered) -> bool:
     return is_same_number and (grant.agent_id is not None) == choice.is_for_agents
 
 
-def connection(person: Person, lead: Lead, choice: BuyerChoice, grant: SlotAnswered | None) -> BuyerConnection | None:
-    """Return whom to connect to, or None where buyers or agents are named and none of them takes calls."""
+def gone(person: Person, lead: Lead, grant: SlotAnswered) -> tuple[int, ...]:
+    """Return who was granted and does not take the call any more: a record or the lead changed since the request."""
+    lookup = lookup_of_lead(partial(getattr, lead))
+    granted = grant.buyer_ids or (() if grant.buyer_id is None else (grant.buyer_id,))
+    known = ((buyer_id, _buyer(person, buyer_id)) for buyer_id in granted)
+    buyer_ids = tuple(buyer_id for buyer_id, buyer in known if buyer is None or not _takes_lead(person, buyer, lookup))
+    agent_id = grant.agent_id
+    is_agent_gone = agent_id is not None and not person.rules.owns(person.company_id, "agent", agent_id)
+    return (*buyer_ids, agent_id) if agent_id is not None and is_agent_gone else buyer_ids
+
+
+def connection(
+    person: Person, lead: Lead, choice: BuyerChoice, grant: SlotAnswered | None, *, rings_several: bool = True
+) -> BuyerConnection | None:
+    """Return whom to connect to, or None where buyers or agents are named and none of them takes calls.
+
+    Without `rings_several` the gateway of the call rings one buyer, of any group.
+    """
     if choice.is_for_agents:
         return _agent_connection(person, grant)
     if grant is not None and (grant.buyer_ids or grant.buyer_id is not None):
@@ -201,17 +219,19 @@ def connection(person: Person, lead: Lead, choice: BuyerChoice, grant: SlotAnswe
         return None if granted is None else structs.replace(granted, routed_by_epc=by_epc)
     if choice.is_anyone:
         return BuyerConnection(slot_id=None if grant is None else grant.request_id)
-    return _next_connection(person, lead, choice, grant)
+    return _next_connection(person, lead, choice, grant, rings_several=rings_several)
 
 
-def _next_connection(person: Person, lead: Lead, choice: BuyerChoice, grant: SlotAnswered | None) -> BuyerConnection | None:
+def _next_connection(
+    person: Person, lead: Lead, choice: BuyerChoice, grant: SlotAnswered | None, *, rings_several: bool
+) -> BuyerConnection | None:
     """Return the buyer whose turn it is, or None where none takes calls."""
     routes = list(_routes(person, lead, choice))
     if not routes:
         return None
     route, turns = _next_route(lead, routes, choice.route_by_type)
     slot_id = None if grant is None else grant.request_id
-    if route.group is not None and route.group.dial_buyers_type == "simultaneously":
+    if rings_several and route.group is not None and route.group.dial_buyers_type == "simultaneously":
         chosen = choose_several(
             _candidates(route.buyers, choice.route_by_type), f"{lead.uuid}/{lead.attempts}", BUYER_LEGS_MAX
         )

@@ -163,11 +163,15 @@ def _move_on(person: Person, call: Call, request: CallReceived) -> None:
 
 
 def _record_buyer(person: Person, call: Call, request: CallReceived, at: Instant) -> None:
-    """Record which buyer the report names, and when that answered."""
+    """Record which buyer the report names, and when that answered. Of several that rang at once the first has the call."""
+    if inbound_routing.names_loser(call, request):
+        return
     buyer_id = inbound_routing.reported_buyer(call, request)
-    if buyer_id is not None and (buyer_id != call.buyer_id or inbound_routing.is_only_routed(call)):
+    is_awaited = inbound_routing.is_only_routed(call) or inbound_routing.is_undecided(call)
+    if buyer_id is not None and (buyer_id != call.buyer_id or is_awaited):
         _connect_to(person, call, buyer_id)
-    if request.buyer_answered_at is not None:
+    is_known = request.state == "ended" and call.buyer_answered_at is not None  # some gateways count back from the end
+    if request.buyer_answered_at is not None and not is_known:
         call.buyer_answered_at = _not_in_future(person, request.buyer_answered_at)
     elif call.route is not None and buyer_id is not None and request.state == "connected":
         call.buyer_answered_at = call.buyer_answered_at or at  # a gateway that rings the buyer itself knows who answered
@@ -192,7 +196,8 @@ def _backfill(person: Person, call: Call, request: CallReceived) -> None:
     buyer_id = inbound_routing.reported_buyer(call, request)
     if buyer_id is not None and (call.buyer_id is None or inbound_routing.is_only_routed(call)):
         _connect_to(person, call, buyer_id)
-    if call.buyer_answered_at is None and request.buyer_answered_at is not None:
+    is_of_loser = inbound_routing.names_loser(call, request)
+    if call.buyer_answered_at is None and request.buyer_answered_at is not None and not is_of_loser:
         call.buyer_answered_at = _not_in_future(person, request.buyer_answered_at)
     was_missed = call.answered_at is None
     if request.state == "connected" and call.answered_at is not None:

@@ -23,7 +23,8 @@ from schemas.records import Offer
 from schemas.requests import CallReceived, SlotAnswered
 
 TRIED_MAX = 20
-"""Buyers or agents that are rung for one call. Nobody listens to ringing for longer: 20 buyers of 30 s are ten minutes."""
+"""Once so many buyers or agents have been rung for one call, no other is. Nobody listens to ringing for longer: 20 buyers of
+30 s are ten minutes."""
 
 CALLBACK_AFTER = 15 * MINUTE
 """When a person is called back where nobody knows when the next buyer is free; then the call waits for one."""
@@ -62,7 +63,7 @@ def _unanswered(present: CallRoute, request: CallReceived) -> tuple[int, ...]:
     """Return the buyers or the agent of a route where a report says that none of them answered."""
     if present.agent_id is not None:
         return (present.agent_id,) if request.unanswered_agent_id == present.agent_id else ()
-    rung = present.buyer_ids or (() if present.buyer_id is None else (present.buyer_id,))
+    rung = present.buyer_ids if present.buyer_id is None else (present.buyer_id,)
     return rung if request.unanswered_buyer_id in rung else ()
 
 
@@ -80,13 +81,17 @@ def take_answer(person: Person, answer: SlotAnswered) -> None:
     choice = None if lead is None else buyers.choice_for_inbound(person, lead, call.offer_id, found.tried)
     connection = None
     if lead is not None and choice is not None and answer.granted and buyers.is_answered_by(choice, answer):
-        connection = buyers.connection(person, lead, choice, answer)
+        connection = buyers.connection(person, lead, choice, answer, rings_several=found.rings_several)
     if connection is not None:
         _connect(person, call, connection, found.tried, rings_several=found.rings_several)
         return
-    if answer.granted:  # the buyer or the lead changed since the request
+    if answer.granted:  # a buyer, the lead or the offer changed since the request
         release(person, call, "unused")
     call.route = structs.replace(found, slot_id=None)
+    gone = buyers.gone(person, lead, answer) if lead is not None and answer.granted else ()
+    if gone:
+        _find_taker(person, call, (*found.tried, *gone), rings_several=found.rings_several)
+        return
     _route_elsewhere(person, call, lead, found.tried, answer.reason or NO_BUYER, answer.until)
 
 
@@ -121,6 +126,19 @@ def reported_buyer(call: Call, request: CallReceived) -> int | None:
     return request.buyer_id
 
 
+def names_loser(call: Call, request: CallReceived) -> bool:
+    """Return whether a report names one of several buyers that rang at once, and another of them has the call already."""
+    found = call.route
+    if found is None or found.buyer_id is None or request.buyer_id not in found.buyer_ids:
+        return False
+    return request.buyer_id != found.buyer_id
+
+
+def is_undecided(call: Call) -> bool:
+    """Return whether several buyers ring, or rang, at once, and no report has said which of them has the call."""
+    return call.route is not None and bool(call.route.buyer_ids) and call.route.buyer_id is None
+
+
 def mark_connected(person: Person, call: Call) -> None:
     """Mark whether the gateway connected the call to a buyer of its route, or to another one; the losers are free again."""
     if call.route is None:
@@ -133,9 +151,9 @@ def mark_connected(person: Person, call: Call) -> None:
 
 def _keep_winner(person: Person, call: Call, found: CallRoute) -> None:
     """Make a route of several buyers one of the buyer that has the call."""
-    if call.buyer_id is None or call.buyer_id not in found.buyer_ids:
+    if found.buyer_id is not None or call.buyer_id is None or call.buyer_id not in found.buyer_ids:
         return
-    call.route = structs.replace(found, buyer_id=call.buyer_id, buyer_ids=())
+    call.route = structs.replace(found, buyer_id=call.buyer_id)
     if found.slot_id is not None and call.lead_id is not None:
         slots.keep_answered(person, call.lead_id, found.slot_id, call.buyer_id)
 
@@ -152,6 +170,8 @@ def mark_agent(call: Call, request: CallReceived) -> None:
 def is_only_routed(call: Call) -> bool:
     """Return whether the buyer of a call is where it was routed to, and not yet known to have it."""
     found = call.route
+    if is_undecided(call):
+        return call.buyer_id is None
     return found is not None and found.buyer_id is not None and found.buyer_id == call.buyer_id and not found.is_connected
 
 
@@ -161,10 +181,15 @@ def end(person: Person, call: Call) -> None:
         return
     if call.route.action == "pending":
         release(person, call, "unused")
-    elif call.sub_status == TIMED_OUT or call.ended_at is None:
+    elif call.sub_status == TIMED_OUT or call.ended_at is None or _has_unnamed_buyer(call):
         release(person, call, "unknown")
     else:
         release(person, call, "connected" if call.route.is_connected and call.answered_at is not None else "attempted")
+
+
+def _has_unnamed_buyer(call: Call) -> bool:
+    """Return whether one of several buyers had the call, and no report said which: then all of them count in full."""
+    return is_undecided(call) and call.buyer_id is None and call.buyer_answered_at is not None
 
 
 def release(person: Person, call: Call, ended: slots.SlotUse) -> None:
@@ -187,7 +212,9 @@ def _find_taker(person: Person, call: Call, tried: tuple[int, ...], *, rings_sev
     if len(tried) < TRIED_MAX and buyers.is_limited(person, lead, choice):
         _request_slot(person, lead, call, choice, tried, rings_several=rings_several)
         return
-    connection = None if len(tried) >= TRIED_MAX else buyers.connection(person, lead, choice, None)
+    connection = None
+    if len(tried) < TRIED_MAX:
+        connection = buyers.connection(person, lead, choice, None, rings_several=rings_several)
     if connection is None:
         _route_elsewhere(person, call, lead, tried, NO_BUYER)
     else:

@@ -407,6 +407,41 @@ async def test_an_inbound_call_rings_several_buyers_at_twilio_and_is_the_winners
     assert await seen_in_time(used, lambda count: count == 1) == 1
 
 
+@pytest.mark.parametrize(("count", "connections"), [(1, [1]), (3, [1, 1, 1])])
+async def test_a_call_whose_report_of_the_answer_was_lost_counts_a_connection_of_those_who_may_have_it(
+    carrier: Carrier, count: int, connections: list[int]
+) -> None:
+    buyers = [
+        (
+            await carrier.company.record(
+                "buyers", {"name": "B", "number": f"+1212555015{number}", "connection_daily_limit": 9}
+            )
+        )["id"]
+        for number in range(count)
+    ]
+    group = await carrier.company.record(
+        "buyer_groups", {"name": "G", "buyer_ids": buyers, "dial_buyers_type": "simultaneously"}
+    )
+    offer = await carrier.company.record("offers", {"name": "O", "buyer_group_ids": [group["id"]]})
+    await carrier.company.record("numbers", {"number": "+12125550188", "offer_id": offer["id"]})
+    url = (await carrier.configure())["callback_url"]
+    form = inbound(f"CAlost{count}", "+12125550188")
+    dial = read_twiml(await asked(carrier, url, form)).find("Dial")
+    assert dial is not None
+    assert len(dial) == count
+
+    await carrier.twilio.report(dial.attrib["action"], {**form, "DialCallStatus": "completed", "DialCallDuration": "30"})
+
+    call = await carrier.inbound(f"CAlost{count}", outcome="connected_buyer")
+    assert (call["buyer_id"], call["talk_duration"]) == (buyers[0] if count == 1 else None, 30)
+
+    async def used() -> list[int]:
+        shown = [(await carrier.company.send("GET", f"/api/v1/buyers/{one}")).json()["buyer"] for one in buyers]
+        return [int(one["connection_daily_used"]) for one in shown]
+
+    assert await seen_in_time(used, lambda found: found == connections) == connections
+
+
 async def test_an_inbound_call_that_none_of_several_buyers_answers_goes_on(carrier: Carrier) -> None:
     numbers = ["+12125550155", "+12125550156"]
     buyers = [(await carrier.company.record("buyers", {"name": "B", "number": one}))["id"] for one in numbers]

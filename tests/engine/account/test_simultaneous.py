@@ -162,3 +162,44 @@ def test_an_inbound_call_rings_several_only_where_its_gateway_can(account: Accou
     group_id = together(account, *buyers, **CAPS)
     assert len(rung(account.want("a", buyer_group_id=group_id, call_id=5))) == 1
     assert rung(account.want("b", buyer_group_id=group_id, call_id=6, rings_several=True)) == tuple(buyers)
+
+
+def test_while_all_ring_for_one_inbound_call_another_one_is_refused_until_one_answers(
+    account: AccountWorld, buyers: list[int]
+) -> None:
+    for buyer_id in buyers:
+        account.update("buyer", buyer_id, concurrency_cap_limit=1)
+    group_id = together(account, *buyers, **CAPS)
+    about: dict[str, Any] = {"buyer_group_id": group_id, "rings_several": True}
+    assert rung(account.want("a", call_id=1, **about)) == tuple(buyers)
+    (refused,) = account.want("b", call_id=2, **about)
+    assert (refused.granted, refused.reason) == (False, "concurrency_cap")
+    assert used(account, f"buyer_group/{group_id}") == (1, 1, 1), "who is refused counts nothing"
+
+    account.release("a", buyer_id=buyers[1], goes_on=True)
+    assert rung(account.want("c", call_id=3, **about)) == (buyers[0], buyers[2])
+    (refused,) = account.want("d", call_id=4, **about)
+    assert (refused.granted, refused.reason) == (False, "concurrency_cap")
+
+
+@pytest.mark.parametrize(
+    ("limits", "calls"),
+    [
+        ((1, 1, 1), [(0, 1, 2), ()]),
+        ((2, 2, 1), [(0, 1, 2), (0, 1), ()]),
+        ((3, 1, 2), [(0, 1, 2), (0, 2), (0,), ()]),
+        ((0, 0, 1), [(2,), ()]),
+    ],
+)
+def test_a_buyer_whose_attempts_are_used_up_is_left_out_and_the_others_ring(
+    account: AccountWorld, limits: tuple[int, ...], calls: list[tuple[int, ...]]
+) -> None:
+    ids = [account.buyer(number, attempt_total_limit=limit) for number, limit in enumerate(limits)]
+    group_id = together(account, *ids)
+    found: list[tuple[int, ...]] = []
+    for number in range(len(calls)):
+        name = f"c{number}"
+        (answer,) = account.want(name, buyer_group_id=group_id, call_id=number + 1, rings_several=True)
+        found.append(tuple(ids.index(buyer_id) for buyer_id in rung([answer])) if answer.granted else ())
+        account.release(name, ended="attempted")
+    assert found == calls

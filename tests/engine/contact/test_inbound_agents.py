@@ -125,11 +125,13 @@ def test_the_callback_of_a_call_that_no_agent_took_waits_for_an_agent() -> None:
     assert (command.agent_id, command.buyer_number) == (70, TELEPHONE)
 
 
-def test_an_agent_who_was_deleted_since_is_given_back_and_the_call_goes_elsewhere() -> None:
+def test_an_agent_who_was_deleted_since_is_given_back_and_another_one_is_asked_for() -> None:
     world = world_with()
     rings(world)
     world.add("agent", 70, Agent(name="Ada"), version=2, deleted=True)
-    assert (action(answer(world)), uses(world)) == ("voicemail", ["unused"])
+    assert (action(answer(world)), uses(world)) == ("pending", ["unused"])
+    assert asked(world).excluded_agent_ids == (70,)
+    assert (action(answer(world, None)), uses(world)) == ("voicemail", ["unused"])
 
 
 def test_an_agent_granted_for_an_offer_that_has_buyers_by_now_is_given_back() -> None:

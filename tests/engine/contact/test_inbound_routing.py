@@ -275,8 +275,33 @@ def test_the_caps_of_the_traffic_source_hold_for_inbound_calls() -> None:
     assert asked.traffic_source_id == 9
 
 
-def test_a_grant_whose_buyer_has_gone_meanwhile_is_released_and_the_call_goes_elsewhere() -> None:
+def test_a_grant_whose_buyer_has_gone_meanwhile_is_released_and_another_one_is_asked_for() -> None:
     world = routed(group=CAP)
     rings(world)
     call = grant(world, buyer_id=99)
+    assert (action(call), uses(world)) == ("pending", ["unused"])
+    asked = to_account(world)[-1]
+    assert isinstance(asked, SlotRequested)
+    assert asked.excluded_buyer_ids == (99,)
+    call = grant(world, granted=False, reason="no_buyer_available")
     assert (action(call), uses(world)) == ("voicemail", ["unused"])
+
+
+def test_who_is_granted_and_gone_again_and_again_is_not_tried_for_ever() -> None:
+    world = routed(group=CAP)
+    call = rings(world)
+    for number in range(TRIED_MAX):
+        assert action(call) == "pending"
+        call = grant(world, buyer_id=900 + number)
+    assert (action(call), uses(world)) == ("voicemail", ["unused"] * TRIED_MAX)
+
+
+def test_a_grant_of_a_buyer_whose_filters_hold_no_more_gives_the_call_to_another_one() -> None:
+    world = routed(group=CAP)
+    rings(world)
+    world.add("buyer", 70, Buyer(name="Bob", number="+12125550160", filters=("roof:flat",)), version=2)
+    grant(world, buyer_id=70)
+    asked = to_account(world)[-1]
+    assert isinstance(asked, SlotRequested)
+    assert asked.excluded_buyer_ids == (70,)
+    assert grant(world, buyer_id=71).buyer_id == 71
