@@ -33,9 +33,14 @@ def add(person: Person, list_id: int, *, source: str | None, expires_at: Instant
         stop_some(person, leads, "dnc")
 
 
+def has_room(person: Person, list_id: int) -> bool:
+    """Return whether the person is on a list, or can be put on it."""
+    return list_id in person.head.suppressed_by or len(person.head.suppressed_by) < LISTS_MAX
+
+
 def _new_entry(person: Person, list_id: int) -> Suppression:
     head = person.head
-    if len(head.suppressed_by) >= LISTS_MAX:
+    if not has_room(person, list_id):
         raise RefusedError("validation_failed", f"This person is on {LISTS_MAX} suppression lists, which is the most.")
     head.suppressed_by = (*head.suppressed_by, list_id)
     person.save_head()

@@ -5,7 +5,7 @@ hook is asked again with backoff: an outage of its system skips no step. A look-
 always does that. Where it denies, the person is put on the list.
 """
 
-from typing import Any
+from typing import Any, Literal
 
 from engine.contact.facts.person import Person
 from engine.contact.lifecycle import suppressing
@@ -40,8 +40,7 @@ def take_answer(person: Person, lead: Lead, flight: Flight, *, allows: bool | No
     person.save(lead)
     is_lookup = flight.asks_list is not None
     if flight.asks_list is not None and allows is False:  # it holds for every lead, whatever became of this one
-        expires_at = person.now + LOOKED_UP_FOR
-        suppressing.add(person, flight.asks_list, source=LOOKED_UP, expires_at=expires_at)
+        allows = _put_on_list(person, flight.asks_list)
     if lead.status not in LIVE_STATUSES:
         return
     lead.status, lead.status_wait = "queue", None
@@ -57,6 +56,14 @@ def take_answer(person: Person, lead: Lead, flight: Flight, *, allows: bool | No
         elif allows is None:
             _skip(person, lead, LOOKUP_FAILED)
     advance(person, lead)
+
+
+def _put_on_list(person: Person, list_id: int) -> Literal[False] | None:
+    """Put the person on a list; return None where they are on as many as possible: then the lead is held, as unanswered."""
+    if not suppressing.has_room(person, list_id):
+        return None
+    suppressing.add(person, list_id, source=LOOKED_UP, expires_at=person.now + LOOKED_UP_FOR)
+    return False
 
 
 def _skip(person: Person, lead: Lead, reason: str) -> None:

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from engine.contact.lifecycle.suppressing import LISTS_MAX
 from engine.contact.lifecycle.vetoes import LOOKED_UP_FOR
 from schemas.commands import PlaceCall, PostWebhook, SendEmail, SendSms
 from schemas.records import Buyer, BuyerGroup, Company, Offer, Subscription, TriggerFields
@@ -238,3 +239,112 @@ def test_an_answer_that_comes_after_its_time_puts_nobody_on_the_list() -> None:
     world.outcome("accepted", late, allows=False)
     assert entry(world) is None
     assert world.lead().status_wait == "suppression_lookup_failed"
+
+
+@pytest.mark.parametrize(
+    ("allows", "status"), [(True, "completed_attempted"), (None, "completed_attempted"), (False, "dnc")]
+)
+def test_a_call_among_end_steps_is_skipped_where_its_look_up_has_no_answer(allows: bool | None, status: str) -> None:
+    world = world_of("company")
+    text = {"id": "text", "kind": "sms", "template": "Hello"}
+    world.schedule(text, version=2, end_steps=[{"id": "last", "kind": "sms", "template": "Bye"}])
+    add_lookup(world)
+    world.submit()
+    answer(world, allows=True)
+    world.outcome("delivered")
+    world.wait(1)
+    assert question(world).step_id == "last"
+
+    answer(world, allows=allows)
+    if allows:
+        assert contacts(world)[-1].body == "Bye"
+        world.outcome("delivered")
+
+    assert len(contacts(world)) == (2 if allows else 1)
+    assert world.lead().status == status
+    assert (entry(world) is not None) == (allows is False)
+
+
+def test_an_answer_for_a_lead_that_has_ended_puts_the_person_on_the_list_for_the_others() -> None:
+    world = world_of("company")
+    add_lookup(world)
+    asked = world.submit()
+    world.update(asked, schedule_stop=True)
+    other = world.submit(schedule_id=None, offer_id=1)
+
+    world.outcome("accepted", question(world), allows=False)
+
+    assert entry(world) is not None
+    assert (world.lead(other.id).status, contacts(world)) == ("dnc", [])
+
+
+def test_an_answer_for_an_earlier_run_of_the_schedule_lets_nobody_through() -> None:
+    world = world_of("company")
+    add_lookup(world)
+    lead = world.submit()
+    first = question(world)
+    world.update(lead, move_to_another_schedule_id=1)
+
+    world.outcome("accepted", first, allows=True)
+
+    assert contacts(world) == []
+    world.wait(60)
+    assert question(world).command_id != first.command_id
+
+
+@pytest.mark.parametrize("allows", [None, True])
+def test_a_look_up_that_is_deleted_while_it_is_asked_holds_nobody_back_for_long(allows: bool | None) -> None:
+    world = world_of("company")
+    add_lookup(world)
+    world.submit()
+    asked = question(world)
+    body = Subscription(
+        name="DNC", url="https://dnc.example.com/x", events=("suppression_lookup",), suppression_list_id=LIST
+    )
+    world.add("subscription", LOOKUP, body, version=2, deleted=True)
+    if allows is None:
+        world.outcome("failed", asked)
+        assert contacts(world) == []
+        world.wait(5)
+    else:
+        world.outcome("accepted", asked, allows=allows)
+    assert isinstance(world.commands[-1], PlaceCall)
+
+
+def test_an_answer_that_is_reported_twice_is_taken_once() -> None:
+    world = world_of("company")
+    add_lookup(world)
+    world.submit()
+    asked = question(world)
+    world.outcome("accepted", asked, allows=True)
+    world.outcome("accepted", asked, allows=False)
+    assert (entry(world), len(contacts(world)), world.lead().status) == (None, 1, "running")
+
+
+@pytest.mark.parametrize(("lists", "status"), [(LISTS_MAX - 1, "dnc"), (LISTS_MAX, "waiting")])
+def test_who_is_on_as_many_lists_as_possible_is_held_and_not_contacted(lists: int, status: str) -> None:
+    world = world_of("company")
+    for number in range(lists):
+        put_on(world, 1000 + number)
+    add_lookup(world)
+    world.submit()
+
+    answer(world, allows=False)
+
+    assert (world.lead().status, contacts(world)) == (status, [])
+    if status == "waiting":
+        assert world.lead().status_wait == "suppression_lookup_failed"
+        world.wait(5)
+        assert question(world).subscription_id == LOOKUP
+
+
+def test_a_text_and_its_call_of_one_lead_are_each_looked_up() -> None:
+    world = world_of("company")
+    world.schedule({"id": "text", "kind": "sms", "template": "Hello"}, {"id": "call-1", "kind": "call"}, version=2)
+    add_lookup(world)
+    world.submit()
+    answer(world, allows=True)
+    world.outcome("delivered")
+    world.wait(1)
+    assert question(world).payload["data"]["details"]["channel"] == "call"
+    assert len(contacts(world)) == 1
