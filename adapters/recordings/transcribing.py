@@ -89,6 +89,9 @@ class RecordingTranscription:
             if recording.state != "stored":
                 await self._give_up(one, f"the recording could not be fetched from the vendor: {recording.reason}")
                 return
+            if one.attempts > ATTEMPTS_MAX:  # each time the process ended while it was being transcribed
+                await self._give_up(one, "a gateway ended each time that it was transcribed")
+                return
             # A process that ended after it had stored the text has still to say so.
             text = one.text if one.text is not None else await self._transcriber.transcribe(self._audio(one))
             if not await self._transcriptions.add_text(recording.id, text):

@@ -593,6 +593,49 @@ async def test_a_gateway_that_ends_after_the_text_was_stored_lets_the_next_one_s
     assert server.heard == [], "the service is not asked twice"
 
 
+async def test_a_recording_that_ends_each_gateway_that_has_it_transcribed_is_given_up(
+    town: Any, company: Any, keep: Any
+) -> None:
+    async with kept(town, company, keep, f"CAends{company.id}") as (_, _, call), transcribed(town) as (server, gateway):
+        await ask_for_transcription(company, call)
+        await town.pool.execute("UPDATE work.transcriptions SET attempts = $1", transcribing.ATTEMPTS_MAX)
+
+        assert await gateway.transcribe() == 1
+        await status_in_time(company, call, "failed")
+        failed = (await transcription_of(company, call)).json()["transcription"]
+
+    assert (server.heard, "a gateway ended" in failed["reason"]) == ([], True)
+
+
+async def test_a_recording_whose_file_is_gone_is_not_transcribed(town: Any, company: Any, keep: Any) -> None:
+    async with kept(town, company, keep, f"CAfile{company.id}") as (_, _, call), transcribed(town) as (_, gateway):
+        await ask_for_transcription(company, call)
+        await town.recordings.files.delete((await row_of(town, company, call)).name)
+        await gateway.transcribe()
+        await status_in_time(company, call, "failed")
+
+
+async def test_what_is_heard_of_a_recording_that_is_deleted_meanwhile_is_not_kept(
+    town: Any, company: Any, keep: Any
+) -> None:
+    async with kept(town, company, keep, f"CAmean{company.id}") as (_, keeper, call), transcribed(town) as (server, gateway):
+        server.says("my card number is")
+        await ask_for_transcription(company, call)
+        server.receiver.delay_seconds = 1.0
+        asked = asyncio.ensure_future(gateway.transcribe())
+
+        async def heard() -> int:
+            return len(server.receiver.received)
+
+        await seen_in_time(heard, lambda count: count == 1)
+        await company.send("DELETE", f"/api/v1/calls/{call['id']}/recording", json={"confirm": "delete"})
+        await asked
+        await keeper.delete()
+
+        await status_in_time(company, call, "none")
+        assert await town.pool.fetchval("SELECT count(*) FROM work.transcriptions WHERE text IS NOT NULL") == 0
+
+
 async def test_a_text_is_gone_with_its_recording(town: Any, company: Any, keep: Any) -> None:
     async with kept(town, company, keep, f"CAgone{company.id}") as (_, keeper, call), transcribed(town) as (server, gateway):
         server.says("my card number is")
