@@ -32,7 +32,7 @@ test-kit: install  ## Check image, Compose file, Helm chart, systemd units, aler
 	@deploy/kit-tools.sh
 	@$(BIN)/pytest tests/kit $(ARGS)
 
-test-clients: install  ## Generate a client of the API in Python, TypeScript and Go, and use each (installs their generators once).
+test-clients: install  ## Generate a client of the API in Python, TypeScript and Go, use each, and let Node.js verify events (installs what that takes once).
 	@deploy/client-tools.sh
 	@$(BIN)/pytest tests/clients $(ARGS)
 
