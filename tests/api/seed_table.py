@@ -25,6 +25,9 @@ hours_to_expire max_contact_attempts data
 
 FIRED_FOR = "lead_id call_id created_at updated_at"
 
+GROUP_MEMBERS = "buyer_ids add_buyer_ids remove_buyer_ids add_user_buyer_ids remove_user_buyer_ids"
+GROUP = f"name paused reset_total_caps dial_buyers_type {GROUP_MEMBERS} tier"
+
 MESSAGE = "content agent_status_id buyer_ids buyer_group_ids call_center_ids"
 UNBLOCKING = "description blocked_at_from blocked_at_to request_ip last_contact_id"
 
@@ -80,6 +83,12 @@ INTERFACE: Mapping[str, str] = {
     "POST /api/v1/buyer_fleets": "name description user_fleet_id",
     "PUT /api/v1/buyer_fleets/{id}": "id name description user_fleet_id",
     "DELETE /api/v1/buyer_fleets/{id}": "id",
+    "GET /api/v1/buyer_groups": f"paused {LISTED} order order_dir",
+    "GET /api/v1/buyer_groups/{id}": "id",
+    "POST /api/v1/buyer_groups": GROUP,
+    "PUT /api/v1/buyer_groups/{id}": f"id {GROUP}",
+    "DELETE /api/v1/buyer_groups/{id}": "id",
+    "GET /api/v1/collections/time_zone": "",
     "GET /api/v1/impressions": "cursor page per_page created_at_from created_at_to time_zone",
     "GET /api/v1/webhook_manual_fires": f"ids {LISTED}",
     "GET /api/v1/webhook_manual_fires/new": FIRED_FOR,
@@ -116,6 +125,9 @@ _CALLS = f"{_HTTP}test_calls.py::"
 _NARROWS = "test_every_filter_of_calls_narrows_reports_and_statistics_as_it_does_the_list"
 _ORDERED = "test_rows_of_reports_and_statistics_stand_in_the_order_asked_for"
 _FLEETS = f"{_HTTP}test_fleets.py::"
+_GROUPS = f"{_HTTP}test_buyer_groups.py::"
+_GROUP_MADE = f"{_GROUPS}test_a_group_is_made_shown_changed_and_deleted"
+_GROUP_RESET = f"{_GROUPS}test_the_total_of_a_group_is_counted_from_its_reset_on"
 _JOBS = f"{_HTTP}test_unblock_jobs.py::"
 _AGENTS = f"{_HTTP}test_agents.py::"
 _TEAMS = f"{_HTTP}test_teams.py::"
@@ -280,6 +292,21 @@ TESTS: Mapping[str, Mapping[str, str]] = {
         f"{_FLEETS}test_a_fleet_is_made_shown_changed_and_deleted": "id name description user_fleet_id"
     },
     "DELETE /api/v1/buyer_fleets/{id}": {f"{_FLEETS}test_a_fleet_is_made_shown_changed_and_deleted": "id"},
+    "GET /api/v1/buyer_groups": {
+        f"{_GROUPS}test_every_parameter_of_the_list_of_groups_takes_effect": f"paused {LISTED} order order_dir",
+        f"{_GROUPS}test_groups_are_listed_by_every_order_of_the_interface": "order order_dir",
+    },
+    "GET /api/v1/buyer_groups/{id}": {_GROUP_MADE: "id"},
+    "POST /api/v1/buyer_groups": {
+        _GROUP_MADE: f"name paused dial_buyers_type {GROUP_MEMBERS} tier",
+        _GROUP_RESET: "reset_total_caps",
+    },
+    "PUT /api/v1/buyer_groups/{id}": {
+        _GROUP_MADE: f"id name paused dial_buyers_type {GROUP_MEMBERS} tier",
+        _GROUP_RESET: "reset_total_caps",
+    },
+    "DELETE /api/v1/buyer_groups/{id}": {_GROUP_MADE: "id"},
+    "GET /api/v1/collections/time_zone": {f"{_HTTP}test_system.py::test_zones_are_listed_under_both_kinds_of_names": ""},
     "GET /api/v1/impressions": {
         f"{_HTTP}test_impressions.py::test_a_batch_of_five_hundred_is_taken_whole_and_listed_by_cursor_and_by_page": """
             cursor page per_page
