@@ -17,12 +17,17 @@ from adapters.pictures.flow import draw_flow
 from adapters.pictures.picture import Picture
 from engine.views.record import record_columns
 from engine.why.reason_texts import hours_text
+from schemas.contact import LIVE_STATUSES
 from schemas.records import Schedule
 
 LIST = "/console/schedules"
 PATH = f"{LIST}/{{schedule:str}}"
 
 LISTED_MAX = 100
+
+GROUPS_MAX = 100
+"""Steps or schedules that are counted: as many as the API answers at once."""
+
 CHANNELS = {"call": "Calls", "sms": "Texts", "email": "E-mails"}
 
 CHANGES: dict[str, tuple[str, str, dict[str, Any]]] = {
@@ -56,7 +61,7 @@ async def show(visit: Visit) -> Reply:
     shown = (await visit.fetch("show_schedule", path={"id": reference}))["schedule"]
     schedule = filled(shown, record_columns("schedule"))
     counts = await _live_counts(visit, "schedule_action_id", {"schedule_id": schedule["id"]})
-    outcomes = await _step_outcomes(visit, schedule["id"])
+    outcomes, endings = await asyncio.gather(_step_outcomes(visit, schedule["id"]), _endings(visit, schedule["id"]))
     body = read_schedule(schedule)
     picture = None if body is None else show_picture(partial(_flow, body, counts), "flow")
     changes = {
@@ -71,6 +76,7 @@ async def show(visit: Visit) -> Reply:
         picture=picture,
         counts=counts,
         step_outcomes=outcomes and _in_order(outcomes, body),
+        endings=endings,
         changes=changes,
         hours=hours,
         outcomes=OUTCOMES,
@@ -116,41 +122,49 @@ def _applies(key: str, schedule: Mapping[str, Any]) -> bool:
 
 async def _live_counts(visit: Visit, category: str, filters: Mapping[str, Any]) -> dict[str, int] | None:
     """Return the live leads of each group, by its name; None where no team of the visitor counts those."""
-    answer = await visit.look("report_leads", {"category": category, **filters})
+    answer = await visit.look("report_leads", {"category": category, "per_page": GROUPS_MAX, **filters})
     if answer is None or "live_count" not in answer["totals"]:
         return None
     return {str(row["category"]): int(row["live_count"]) for row in answer["reports"]}
 
 
 class StepOutcomes(Struct):
-    """What became of the leads of a schedule at one step; `step` is empty for those at none.
+    """What became of the leads of a schedule at one step; `step` is empty for live leads at none.
 
     - `live`: leads that are at the step now.
-    - `ended`: leads whose schedule ended there.
     - `converted`: leads whose buyer converted a call of the step.
+
+    Where a lead was when it ended is not known: its row has no step any more.
     """
 
     step: str
     live: int = 0
-    ended: int = 0
     converted: int = 0
 
 
 async def _step_outcomes(visit: Visit, schedule_id: Any) -> dict[str, StepOutcomes] | None:
     """Return what became of the leads at each step, by its id; None where no team of the visitor counts that."""
     categories = ("schedule_action_id", "buyer_converted_schedule_action_id")
-    asked = ({"category": category, "schedule_id": schedule_id} for category in categories)
+    asked = ({"category": one, "per_page": GROUPS_MAX, "schedule_id": schedule_id} for one in categories)
     by_step, by_conversion = await asyncio.gather(*(visit.look("report_leads", fields) for fields in asked))
-    if by_step is None or by_conversion is None or not {"leads_count", "live_count"} <= by_step["totals"].keys():
+    if by_step is None or by_conversion is None or "live_count" not in by_step["totals"]:
         return None
     found: dict[str, StepOutcomes] = {}
     for row in by_step["reports"]:
         step, live = str(row["category"] or ""), int(row["live_count"])
-        found[step] = StepOutcomes(step, live=live, ended=int(row["leads_count"]) - live)
+        if step or live:
+            found[step] = StepOutcomes(step, live=live)
     for row in by_conversion["reports"]:
         if step := str(row["category"] or ""):  # those without one have not converted
             found.setdefault(step, StepOutcomes(step)).converted = int(row.get("leads_count") or 0)
     return found
+
+
+async def _endings(visit: Visit, schedule_id: Any) -> list[Mapping[str, Any]]:
+    """Return the statuses with which leads of the schedule ended, the most frequent first, as rows of a report."""
+    answer = await visit.look("report_leads", {"category": "status", "schedule_id": schedule_id})
+    rows = [] if answer is None else answer["reports"]
+    return [row for row in rows if row["category"] not in LIVE_STATUSES and row.get("leads_count")]
 
 
 def _in_order(outcomes: Mapping[str, StepOutcomes], body: Schedule | None) -> list[StepOutcomes]:
