@@ -75,6 +75,12 @@ class PostgresLeadBulkJobs:
         add_lead_bulk_result_conditions(wanted, statement)
         return await self._lists.page("lead_bulk_results", statement, paging, "id")
 
+    async def changed_leads(self, company_id: int, job_id: int) -> Sequence[int]:
+        """Return the leads that a job changed; of a stop those alone that it ended, and that are not stopped again since."""
+        async with convert_read_errors():
+            rows = await self._pool.fetch(self._sql["changed"], company_id, job_id)
+        return [row["lead_id"] for row in rows]
+
     async def cancel(self, company_id: int, job_id: int, now: Instant) -> None:
         """Send no further lead of a job that has not ended."""
         await self._execute("cancel", company_id, job_id, to_datetime(now))

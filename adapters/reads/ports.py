@@ -646,6 +646,10 @@ class LeadBulkJobs(Protocol):
         """Return what came of the leads of a job, the newest lead first."""
         ...
 
+    async def changed_leads(self, company_id: int, job_id: int) -> Sequence[int]:
+        """Return the leads that a job changed; of a stop those alone that it ended, and that are not stopped again since."""
+        ...
+
     async def cancel(self, company_id: int, job_id: int, now: Instant) -> None:
         """Send no further lead of a job that has not ended; one that has stays as it is."""
         ...

@@ -12,7 +12,7 @@ from adapters.http.console.lead_list_page import BULK, NO_FILTER, names_of
 from adapters.http.console.lead_list_page import PATH as LEADS
 from adapters.http.console.visits import ConsolePage, Visit, rows_of
 from adapters.http.exchange.exchange import Reply
-from adapters.http.leads.bulk_jobs import FILTERS, SCHEDULE
+from adapters.http.leads.bulk_jobs import CHANGED_BY_JOB, KNOWN, SCHEDULE
 
 LIST = "/console/bulk-jobs"
 PATH = f"{LIST}/{{job:str}}"
@@ -31,6 +31,16 @@ LABELS: Mapping[str, str] = {
 
 REFUSED_STATUS = 422
 
+_ANSWERS = ("action", SCHEDULE)
+"""What the address of the form may answer beforehand."""
+
+NOT_UNDONE: Mapping[str, str] = {
+    "opt_out": "An opt-out is not undone here: these people are not contacted again.",
+    "restart": "A restart is not undone at once: leads that ran before are not told apart from those that it started.",
+    "move": "This move is not undone at once: its filter names no schedule, so its leads may have come from several.",
+}
+"""Action -> why there is no undo."""
+
 OPEN = frozenset({"pending", "running"})
 
 
@@ -42,13 +52,14 @@ async def show_list(visit: Visit) -> Reply:
 
 async def show_new(visit: Visit) -> Reply:
     """Count the leads of a view, and ask what to do to them."""
-    wanted = {name: value for name, value in visit.query.items() if name not in NO_FILTER and value != ""}
-    return await _form(visit, wanted)
+    asked = {name: value for name, value in visit.query.items() if name not in NO_FILTER and value != ""}
+    typed = {name: asked.pop(name) for name in _ANSWERS if name in asked}
+    return await _form(visit, asked, typed=typed)
 
 
 async def create(visit: Visit) -> Reply:
     """Make a job, or show the form again with what is wrong."""
-    wanted = {name: value for name, value in visit.form.items() if name in FILTERS}
+    wanted = {name: value for name, value in visit.form.items() if name in KNOWN}
     given = {name: visit.form[name] for name in ("action", "leads_max", SCHEDULE, "description") if visit.form.get(name)}
     answer = await visit.call("create_lead_bulk_job", {**given, "filter": wanted})
     if answer.is_refused:
@@ -92,7 +103,7 @@ async def _form(
         typed={"action": "", "leads_max": "", SCHEDULE: "", "description": "", **(typed or {})},
         problem=problem or (counted.content if counted is not None and counted.is_refused else None),
         is_away=False,
-        back=f"{LEADS}?{urlencode(wanted, doseq=True)}",
+        back=_view_of(wanted),
     )
 
 
@@ -115,8 +126,31 @@ async def _job(visit: Visit) -> dict[str, Any]:
         "label": LABELS.get(job["action"], job["action"]),
         "is_open": job["state"] in OPEN,
         "problems": problems[:PROBLEMS_SHOWN],
-        "view": f"{LEADS}?{urlencode(job['filter'], doseq=True)}",
+        "view": _view_of(job["filter"]),
+        **_undo(job),
     }
+
+
+def _view_of(wanted: Mapping[str, Any]) -> str:
+    """Return the address at which leads of a filter are listed, or the page of the job that changed them."""
+    if CHANGED_BY_JOB in wanted:
+        return f"{LIST}/{wanted[CHANGED_BY_JOB]}"
+    return f"{LEADS}?{urlencode(wanted, doseq=True)}"
+
+
+def _undo(job: Mapping[str, Any]) -> dict[str, str]:
+    """Return the form that undoes a job that has ended, or why there is none; both empty where it changed nothing."""
+    if job["ended_at"] is None or not job["done_count"]:
+        return {"undo": "", "not_undone": ""}
+    wanted: dict[str, Any] = {CHANGED_BY_JOB: job["id"]}
+    origin = str(job["filter"].get("schedule_id") or "")
+    if job["action"] == "stop":
+        wanted |= {"status": "removed", "action": "restart"}
+    elif job["action"] == "move" and origin not in {"", str(job[SCHEDULE])}:
+        wanted |= {"schedule_id": job[SCHEDULE], "action": "move", SCHEDULE: origin}
+    else:
+        return {"undo": "", "not_undone": NOT_UNDONE[job["action"]]}
+    return {"undo": f"{BULK}?{urlencode(wanted)}", "not_undone": ""}
 
 
 _LISTED = ("list_lead_bulk_jobs",)

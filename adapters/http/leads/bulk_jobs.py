@@ -50,13 +50,17 @@ LEADS_MAX = 100_000
 """Leads of one job. Its results are some 20 MB until 30 days after its end, and it runs for some minutes."""
 
 SCHEDULE = "move_to_another_schedule_id"
+CHANGED_BY_JOB = "lead_bulk_job_id"
 
 _OF_LISTS = ("ids", "created_at_from", "created_at_to", "fulltext", "time_zone")
 FILTERS: Mapping[str, str] = {
     **{name: PAGING_PARAMETERS[name] for name in _OF_LISTS},
     **{name: sentence for name, sentence in FILTER_PARAMETERS.items() if name != "serializer"},
 }
-"""What a filter may name: all by which the list of leads is filtered."""
+"""By what the list of leads is filtered: a filter may name all of it."""
+
+KNOWN: Mapping[str, str] = {**FILTERS, CHANGED_BY_JOB: "leads that this bulk job changed"}
+"""What a filter may name: leads that a job changed as well, so that another one can undo it."""
 
 
 async def index(exchange: Exchange) -> Reply:
@@ -114,7 +118,7 @@ async def create(exchange: Exchange) -> Reply:
     """Make a job, or count the leads that it would be for."""
     parameters = Parameters(exchange.fields)
     is_dry = parameters.flag("dry_run") is True
-    job, wanted = _new_job(exchange, parameters), _filter(exchange, parameters)
+    job, wanted = _new_job(exchange, parameters), await _filter(exchange, parameters)
     leads_max = parameters.whole("leads_max", least=1, most=LEADS_MAX)
     if not is_dry:
         parameters.require("leads_max", sentence="must be given: the most leads that you mean to change")
@@ -167,18 +171,33 @@ def _new_job(exchange: Exchange, parameters: Parameters) -> NewLeadBulkJob:
     )
 
 
-def _filter(exchange: Exchange, parameters: Parameters) -> LeadFilter:
+async def _filter(exchange: Exchange, parameters: Parameters) -> LeadFilter:
     """Read which leads a job is for; faults are added to the parameters."""
     given = read_query(exchange.fields.get("filter"))
     if not given:
         parameters.refuse("filter", 'must be an object that names the leads, such as {"schedule_id": 70002}')
         return LeadFilter()
-    inner = select_known(parameters, "filter", given, FILTERS)
-    wanted = read_filter(exchange, inner)
+    inner = select_known(parameters, "filter", given, KNOWN)
+    wanted = await _of_job(exchange, inner, read_filter(exchange, inner))
     add_faults(parameters, "filter", inner.errors)
     if wanted == LeadFilter() and "filter" not in parameters.errors:
         parameters.refuse("filter", "names no leads: each of its fields is blank")
     return wanted
+
+
+async def _of_job(exchange: Exchange, inner: Parameters, wanted: LeadFilter) -> LeadFilter:
+    """Return the filter for the leads alone that a job changed, if one is named; faults are added to the parameters."""
+    job_id = inner.id(CHANGED_BY_JOB)
+    if job_id is None:
+        return wanted
+    job = await _find_job(exchange, job_id)
+    if job is None:
+        inner.refuse(CHANGED_BY_JOB, f"names no bulk job: {job_id}")
+        return wanted
+    if job["ended_at"] is None:
+        inner.refuse(CHANGED_BY_JOB, "names a bulk job that has not ended: cancel it, or wait for its end")
+    changed = frozenset(await exchange.services.bulk_jobs.changed_leads(exchange.company_id, job_id))
+    return structs.replace(wanted, ids=tuple(changed if wanted.ids is None else changed.intersection(wanted.ids)))
 
 
 def _check_count(parameters: Parameters, count: int, leads_max: int | None) -> None:
@@ -204,12 +223,17 @@ def _unborn(job: NewLeadBulkJob, count: int) -> dict[str, Any]:
 async def _job(exchange: Exchange) -> Row:
     """Return the job in the path. Raises `ProblemError` not_found."""
     reference = read_id(exchange.path["id"])
-    if isinstance(reference, int):
-        wanted = LeadBulkJobFilter(ids=(reference,), user_email=own_jobs_of(exchange))
-        page = await exchange.services.bulk_jobs.jobs(exchange.company_id, wanted, Paging(per_page=1, counted=False))
-        if page.rows:
-            return page.rows[0]
-    raise not_found("bulk job")
+    job = await _find_job(exchange, reference) if isinstance(reference, int) else None
+    if job is None:
+        raise not_found("bulk job")
+    return job
+
+
+async def _find_job(exchange: Exchange, job_id: int) -> Row | None:
+    """Return a job that the sender may see, or None."""
+    wanted = LeadBulkJobFilter(ids=(job_id,), user_email=own_jobs_of(exchange))
+    page = await exchange.services.bulk_jobs.jobs(exchange.company_id, wanted, Paging(per_page=1, counted=False))
+    return page.rows[0] if page.rows else None
 
 
 def _shown(exchange: Exchange, row: Mapping[str, Any], *, status: int = 200) -> Reply:
@@ -218,7 +242,7 @@ def _shown(exchange: Exchange, row: Mapping[str, Any], *, status: int = 200) -> 
 
 _PATH = "/api/v1/lead_bulk_jobs"
 _ONE = one_of("lead_bulk_job", "LeadBulkJob")
-_FILTER_TYPES = {**PARAMETERS, "created_at_label": choice(LABELS)}
+_FILTER_TYPES = {**PARAMETERS, "created_at_label": choice(LABELS), CHANGED_BY_JOB: ID}
 
 OPERATIONS: tuple[Operation, ...] = (
     Operation(
@@ -246,7 +270,7 @@ OPERATIONS: tuple[Operation, ...] = (
         safe=False,
         parameters={
             "action": "what to do to each lead; restart leaves live ones as they are",
-            "filter": "which leads: an object with filters of the list of leads",
+            "filter": "which leads: an object with filters of the list of leads; lead_bulk_job_id: those that a job changed",
             "leads_max": "the most leads that you mean to change, such as the count of a dry run; more are refused",
             "dry_run": "true: count the leads and change none",
             SCHEDULE: "with action move: schedule to move to",
@@ -258,7 +282,7 @@ OPERATIONS: tuple[Operation, ...] = (
                 "type": "object",
                 "minProperties": 1,
                 "additionalProperties": False,
-                "properties": {name: _FILTER_TYPES.get(name, {}) for name in FILTERS},
+                "properties": {name: _FILTER_TYPES.get(name, {}) for name in KNOWN},
             },
             "leads_max": whole(1, LEADS_MAX),
             "dry_run": BOOLEAN,

@@ -39,6 +39,16 @@ SELECT count(*) FROM (
      WHERE j.company_id = $1{where} LIMIT {limit}
 ) AS found
 
+-- changed --
+-- A stop changes no lead that had ended before. Engine and API may run on machines whose clocks differ: hence the minute.
+SELECT r.lead_id
+  FROM {work}.lead_bulk_jobs AS j
+  JOIN {work}.lead_bulk_results AS r ON r.job_id = j.id AND r.state = 'done'
+  JOIN {read}.leads AS l ON l.company_id = j.company_id AND l.id = r.lead_id
+ WHERE j.company_id = $1 AND j.id = $2
+   AND (j.action <> 'stop' OR l.schedule_ended_at BETWEEN r.sent_at - interval '1 minute'
+        AND coalesce(j.ended_at, 'infinity') + interval '1 minute')
+
 -- cancel --
 UPDATE {work}.lead_bulk_jobs SET canceled_at = coalesce(canceled_at, $3)
 WHERE company_id = $1 AND id = $2 AND ended_at IS NULL

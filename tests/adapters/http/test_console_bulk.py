@@ -1,6 +1,7 @@
 """Can a person change the leads of a view, and only those, after typing how many they are?"""
 
 import re
+from html import unescape
 from typing import Any
 
 import pytest
@@ -82,6 +83,82 @@ async def test_a_job_is_canceled(town: Any, company: Any) -> None:
     assert "canceled" in shown
     assert "/cancel" not in shown
     assert (await lead(company, one))["is_live"]
+
+
+def undo_of(page: str) -> str:
+    (link,) = re.findall(r'href="(/console/bulk-jobs/new[^"]*)">Undo', page)
+    return unescape(link)
+
+
+def fields_of(form: str) -> dict[str, str]:
+    """Return the fields that a form sends as it is shown."""
+    hidden = dict(re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)">', form))
+    (action,) = re.findall(r'value="(\w+)" required checked', form)
+    chosen = re.findall(r'<option value="(\d+)" selected', form)
+    return {**hidden, "action": action, **({"move_to_another_schedule_id": chosen[0]} if chosen else {})}
+
+
+async def test_a_stop_is_undone_for_the_leads_that_it_stopped_alone(town: Any, company: Any) -> None:
+    schedule = await company.schedule()
+    before, stopped, deleted, opted_out = await leads_of(town, company, 4, schedule)
+    await company.send("PUT", f"/api/v1/leads/{before}", json={"schedule_stop": True})
+    browser = await visitor(town, company)
+    await browser.get(NEW, params={"schedule_id": schedule["id"]})
+    job = await browser.post(JOBS, {"action": "stop", "leads_max": "4", "schedule_id": schedule["id"]})
+    page = job.headers["location"]
+    assert "Undo" not in (await browser.get(page)).text, "it has not ended"
+    await run(town)
+    await town.pool.execute(
+        "UPDATE read.leads SET schedule_ended_at = schedule_ended_at - interval '1 hour' WHERE id = $1", before
+    )
+    assert (await company.send("DELETE", f"/api/v1/leads/{deleted}/id")).status_code == 200
+    await company.send("PUT", f"/api/v1/leads/{opted_out}", json={"opt_out": True})
+
+    form = (await browser.get(undo_of((await browser.get(page)).text))).text
+    assert "<h2>1 lead</h2>" in form
+    undone = await browser.post(JOBS, {**fields_of(form), "leads_max": "1"})
+    assert undone.status_code == 303, undone.text
+    await run(town)
+
+    shown = (await browser.get(undone.headers["location"])).text
+    assert "<dt>Done</dt><dd>1</dd>" in shown
+    assert f'href="{page}">The job that changed them' in shown
+    assert "A restart is not undone at once" in shown
+    assert [(await lead(company, one))["is_live"] for one in (before, stopped, opted_out)] == [False, True, False]
+
+
+async def test_a_move_is_undone_where_its_leads_came_from_one_schedule(town: Any, company: Any) -> None:
+    first, second = await company.schedule(name="First"), await company.schedule(name="Second")
+    ids = await leads_of(town, company, 2, first, tags="old")
+    browser = await visitor(town, company)
+    to_second = {"action": "move", "leads_max": "2", "move_to_another_schedule_id": second["id"]}
+
+    await browser.get(NEW, params={"schedule_id": first["id"]})
+    job = await browser.post(JOBS, {**to_second, "schedule_id": first["id"]})
+    await run(town)
+    assert [(await lead(company, one))["schedule_id"] for one in ids] == [second["id"]] * 2
+    form = (await browser.get(undo_of((await browser.get(job.headers["location"])).text))).text
+    assert (await browser.post(JOBS, {**fields_of(form), "leads_max": "2"})).status_code == 303
+    await run(town)
+    assert [(await lead(company, one))["schedule_id"] for one in ids] == [first["id"]] * 2
+
+    several = await browser.post(JOBS, {**to_second, "tag": "old"})
+    await run(town)
+    shown = (await browser.get(several.headers["location"])).text
+    assert "Undo" not in shown
+    assert "its leads may have come from several" in shown
+
+
+async def test_an_opt_out_has_no_undo(town: Any, company: Any) -> None:
+    schedule = await company.schedule()
+    await leads_of(town, company, 1, schedule)
+    browser = await visitor(town, company)
+    await browser.get(NEW, params={"schedule_id": schedule["id"]})
+    job = await browser.post(JOBS, {"action": "opt_out", "leads_max": "1", "schedule_id": schedule["id"]})
+    await run(town)
+    shown = (await browser.get(job.headers["location"])).text
+    assert "An opt-out is not undone here" in shown
+    assert "Undo" not in shown
 
 
 async def test_who_may_not_change_leads_at_once_has_no_page_for_it(town: Any, company: Any, other: Any) -> None:

@@ -389,3 +389,19 @@ async def test_every_parameter_of_the_lists_takes_effect(town: Town, company: Co
     for one in (first, second):
         await company.send("POST", f"{PATH}/{one['id']}/cancel", params={"root": "false"})
     await run(town)
+
+
+async def test_a_job_is_for_the_leads_that_another_one_changed(town: Town, company: Company, other: Company) -> None:
+    schedule = await company.schedule()
+    first, _, _ = await leads_of(town, company, 3, schedule)
+    stop = await made(company, filter={"ids": str(first)})
+    count = {"action": "restart", "dry_run": True}
+    early = await company.send("POST", PATH, json={**count, "filter": {"lead_bulk_job_id": stop["id"]}})
+    assert "has not ended" in early.json()["errors"]["filter"][0]
+    await run(town)
+    for more, found in (({}, 1), ({"status": "removed"}, 1), ({"status": "scheduled"}, 0), ({"ids": str(first + 1)}, 0)):
+        answer = await company.send("POST", PATH, json={**count, "filter": {"lead_bulk_job_id": stop["id"], **more}})
+        assert answer.json()["lead_bulk_job"]["leads_count"] == found, more
+    for sender, named in ((company, 77), (company, "x"), (other, stop["id"])):
+        refused = await sender.send("POST", PATH, json={**count, "filter": {"lead_bulk_job_id": named}})
+        assert (refused.status_code, list(refused.json()["errors"])) == (422, ["filter"]), named
