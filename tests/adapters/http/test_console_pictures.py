@@ -200,7 +200,7 @@ async def test_a_schedule_shows_at_which_step_its_leads_are_and_how_others_ended
     rows = re.findall(r'<tr><td class="any">(.*?)</td><td class="num">(\d+)</td><td class="num">(\d+)</td></tr>', table)
     assert [step for step, _, _ in rows] == [WAIT["id"], MAIL["id"]], "in the order of the schedule, without the ended lead"
     assert sum(int(live) for _, live, _ in rows) == 1
-    assert '<td>Removed</td><td class="num">1</td>' in page[page.index("How its leads ended") :]
+    assert '<td>Removed from the schedule</td><td class="num">1</td>' in page[page.index("How its leads ended") :]
     hiding = {"lead": {"actions": ["read"]}, "schedule": {"actions": ["read"]}}
     reader = await visitor(town, company, "reader@example.com", permissions=hiding)
     assert (await reader.get(f"/console/schedules/{lead['schedule_id']}")).status_code == 200
