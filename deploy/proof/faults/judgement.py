@@ -14,6 +14,9 @@ from deploy.proof.verdict import VerdictRow, judge_log, none, row
 WORDS = ("Task was destroyed", "Unclosed AIOKafka", "Traceback")
 """What a role must never log: a client that was dropped and not closed, an unhandled error."""
 
+EXCERPT = 400
+"""Characters of each end of a line that is shown."""
+
 
 async def judge_all(
     context: Context, deployment: ProcessGroup, trickle: Trickle, claims: Claims, outside: Mapping[str, Counter[str]]
@@ -62,4 +65,9 @@ async def _commands(claims: Claims, found: Evidence, outside: Mapping[str, Count
 def _logged(folder: Path, words: str) -> Iterator[str]:
     for log in sorted(folder.glob("*.log")):
         with log.open(errors="replace") as lines:
-            yield from (f"{log.name}: {line.strip()[:300]}" for line in lines if words in line)
+            yield from (f"{log.name}: {_excerpt(line.strip())}" for line in lines if words in line)
+
+
+def _excerpt(line: str) -> str:
+    """Return the ends of a long line: a traceback names its error last."""
+    return line if len(line) <= 2 * EXCERPT else f"{line[:EXCERPT]} ... {line[-EXCERPT:]}"
