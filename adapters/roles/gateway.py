@@ -56,7 +56,8 @@ from adapters.roles.group_membership import GroupMembership
 from adapters.roles.mail_server import mail_server, unsubscribe_fault, unsubscribe_links
 from adapters.roles.periodic_jobs import PeriodicJobs
 from adapters.roles.provider_connections import provider_connections, provider_http
-from adapters.roles.recordings import is_transcribed, open_transcriber, recording_files
+from adapters.roles.recordings import is_transcribed, recording_files
+from adapters.roles.transcriber import open_transcriber
 from schemas.instant import DAY, SECOND
 from schemas.records import ProviderChannel
 from schemas.topics import COMMAND_TOPICS

@@ -1,13 +1,10 @@
-"""Where does a process keep recordings, and what transcribes them? As the settings say; without them neither is done."""
+"""Where does a process keep recordings, and are they transcribed? As the settings say; without them neither is done."""
 
-from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from adapters.gateway.addresses import networks
 from adapters.recordings.folder import FolderRecordings
 from adapters.recordings.ports import RecordingFiles
-from adapters.recordings.transcription_service import TranscriptionService
 from adapters.settings import PREFIX, Settings, SettingsError
 
 if TYPE_CHECKING:  # the extra `s3` may be missing
@@ -37,17 +34,6 @@ def is_transcribed(settings: Settings) -> bool:
     if settings.transcriber_key and not settings.transcriber_url:
         raise SettingsError("without LEADCLOCK_TRANSCRIBER_URL there is no effect of LEADCLOCK_TRANSCRIBER_KEY")
     return bool(settings.transcriber_url)
-
-
-def open_transcriber(settings: Settings, own_ports: Collection[int]) -> TranscriptionService:
-    """Return the service of the settings."""
-    return TranscriptionService(
-        settings.transcriber_url,
-        key=settings.transcriber_key,
-        model=settings.transcriber_model,
-        allowed=networks(settings.webhook_private_networks),
-        own_ports=own_ports,
-    )
 
 
 def open_bucket(settings: Settings) -> "BucketRecordings":
