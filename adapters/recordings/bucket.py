@@ -23,8 +23,9 @@ from schemas.errors import DependencyError
 PART_BYTES = 5_242_880
 """Uploaded at once: S3 takes no smaller part but the last."""
 
-PARTS_AT_ONCE = 2
-"""Of one upload. With those that are being filled, four downloads hold 60 MB at most."""
+PARTS_AT_ONCE = 1
+"""Of one upload, so that none is under way while it is aborted: a server may store that one after it deleted the others.
+With those that are being filled, four downloads hold 40 MB at most."""
 
 READ_BYTES = 1_048_576
 """Asked for at once: a minute of a telephone call. A listener who is slow holds no connection to the server."""
@@ -175,6 +176,7 @@ class _UploadParts:
         while not isinstance(part := await self._parts.get(), _End):
             yield part
         if part is _End.BROKEN_OFF:
+            yield b""  # the library takes it once no part is under way
             raise _BrokenOffError
 
     async def close(self, upload: asyncio.Future[None]) -> None:
