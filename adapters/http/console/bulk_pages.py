@@ -36,7 +36,7 @@ _ANSWERS = ("action", SCHEDULE)
 
 NOT_UNDONE: Mapping[str, str] = {
     "opt_out": "An opt-out is not undone here: these people are not contacted again.",
-    "restart": "A restart is not undone at once: leads that ran before are not told apart from those that it started.",
+    "restart": "A restart is not undone at once: it cannot be seen which leads ran before.",
     "move": "This move is not undone at once: its filter names no schedule, so its leads may have come from several.",
 }
 """Action -> why there is no undo."""
