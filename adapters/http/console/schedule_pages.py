@@ -60,8 +60,12 @@ async def show(visit: Visit) -> Reply:
     reference = visit.request.path_params["schedule"]
     shown = (await visit.fetch("show_schedule", path={"id": reference}))["schedule"]
     schedule = filled(shown, record_columns("schedule"))
-    counts = await _live_counts(visit, "schedule_action_id", {"schedule_id": schedule["id"]})
-    outcomes, endings = await asyncio.gather(_step_outcomes(visit, schedule["id"]), _endings(visit, schedule["id"]))
+    of_schedule = {"schedule_id": schedule["id"]}
+    counts, conversions, endings = await asyncio.gather(
+        _live_counts(visit, "schedule_action_id", of_schedule),
+        _conversions(visit, of_schedule),
+        _endings(visit, of_schedule),
+    )
     body = read_schedule(schedule)
     picture = None if body is None else show_picture(partial(_flow, body, counts), "flow")
     changes = {
@@ -75,7 +79,7 @@ async def show(visit: Visit) -> Reply:
         shown=shown,
         picture=picture,
         counts=counts,
-        step_outcomes=outcomes and _in_order(outcomes, body),
+        step_outcomes=_step_outcomes(counts, conversions, body),
         endings=endings,
         changes=changes,
         hours=hours,
@@ -121,11 +125,14 @@ def _applies(key: str, schedule: Mapping[str, Any]) -> bool:
 
 
 async def _live_counts(visit: Visit, category: str, filters: Mapping[str, Any]) -> dict[str, int] | None:
-    """Return the live leads of each group, by its name; None where no team of the visitor counts those."""
+    """Return the live leads of each group, by its name, which is empty for those in none.
+
+    None where no team of the visitor counts those.
+    """
     answer = await visit.look("report_leads", {"category": category, "per_page": GROUPS_MAX, **filters})
     if answer is None or "live_count" not in answer["totals"]:
         return None
-    return {str(row["category"]): int(row["live_count"]) for row in answer["reports"]}
+    return {str(row["category"] or ""): int(row["live_count"]) for row in answer["reports"]}
 
 
 class StepOutcomes(Struct):
@@ -142,36 +149,38 @@ class StepOutcomes(Struct):
     converted: int = 0
 
 
-async def _step_outcomes(visit: Visit, schedule_id: Any) -> dict[str, StepOutcomes] | None:
-    """Return what became of the leads at each step, by its id; None where no team of the visitor counts that."""
-    categories = ("schedule_action_id", "buyer_converted_schedule_action_id")
-    asked = ({"category": one, "per_page": GROUPS_MAX, "schedule_id": schedule_id} for one in categories)
-    by_step, by_conversion = await asyncio.gather(*(visit.look("report_leads", fields) for fields in asked))
-    if by_step is None or by_conversion is None or "live_count" not in by_step["totals"]:
+async def _conversions(visit: Visit, of_schedule: Mapping[str, Any]) -> dict[str, int] | None:
+    """Return how many leads converted by a call of each step, by its id; None where no team of the visitor counts that."""
+    category = "buyer_converted_schedule_action_id"
+    answer = await visit.look("report_leads", {"category": category, "per_page": GROUPS_MAX, **of_schedule})
+    if answer is None:
         return None
-    found: dict[str, StepOutcomes] = {}
-    for row in by_step["reports"]:
-        step, live = str(row["category"] or ""), int(row["live_count"])
-        if step or live:
-            found[step] = StepOutcomes(step, live=live)
-    for row in by_conversion["reports"]:
-        if step := str(row["category"] or ""):  # those without one have not converted
-            found.setdefault(step, StepOutcomes(step)).converted = int(row.get("leads_count") or 0)
-    return found
+    # Those without a step have not converted.
+    return {str(row["category"]): int(row.get("leads_count") or 0) for row in answer["reports"] if row["category"]}
 
 
-async def _endings(visit: Visit, schedule_id: Any) -> list[Mapping[str, Any]]:
+async def _endings(visit: Visit, of_schedule: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """Return the statuses with which leads of the schedule ended, the most frequent first, as rows of a report."""
-    answer = await visit.look("report_leads", {"category": "status", "schedule_id": schedule_id})
+    answer = await visit.look("report_leads", {"category": "status", **of_schedule})
     rows = [] if answer is None else answer["reports"]
     return [row for row in rows if row["category"] not in LIVE_STATUSES and row.get("leads_count")]
 
 
-def _in_order(outcomes: Mapping[str, StepOutcomes], body: Schedule | None) -> list[StepOutcomes]:
-    """Return the steps in the order of the schedule, then those of earlier versions, and the leads at no step last."""
+def _step_outcomes(
+    counts: Mapping[str, int] | None, conversions: Mapping[str, int] | None, body: Schedule | None
+) -> list[StepOutcomes]:
+    """Return what became of the leads at each step, in the order of the schedule, then those of earlier versions.
+
+    The live leads at no step come last. Empty where no team of the visitor counts both, and where there is nothing to count.
+    """
+    if counts is None or conversions is None:
+        return []
+    found = {step for step, live in counts.items() if step or live} | conversions.keys()
+    if not found:
+        return []
     known = [] if body is None else [step.id for step in (*body.steps, *body.end_steps)]
-    steps = [*known, *sorted(step for step in outcomes if step and step not in known), *([""] if "" in outcomes else [])]
-    return [outcomes.get(step, StepOutcomes(step)) for step in steps]
+    steps = [*known, *sorted(found - {*known, ""}), *found.intersection({""})]
+    return [StepOutcomes(step, counts.get(step, 0), conversions.get(step, 0)) for step in steps]
 
 
 def read_schedule(schedule: Mapping[str, Any]) -> Schedule | None:
