@@ -313,10 +313,9 @@ class PostgresReads:
         found = pieces(table, statement, category, pivot, await self._zones(category, pivot))
         name = "calls_by_local_hour" if category and category.name == LOCAL_HOUR else f"{table}_grouped"
         async with self._reporting() as connection:
-            if may_be_many(category, pivot) and name != "calls_by_local_hour":
-                statements = (self._sql[f"{table}_to_group"], self._sql[f"{table}_sampled"])
-                if await self._is_beyond_limits(connection, statements, found, statement, (category, pivot)):
-                    return None
+            is_sampled = may_be_many(category, pivot) and name != "calls_by_local_hour"
+            if is_sampled and await self._is_beyond_limits(connection, found, statement, (category, pivot)):
+                return None
             rows: Sequence[Row] = await connection.fetch(
                 self._schemas.fill(_fill(self._sql[name], found)), *statement.values
             )
@@ -325,19 +324,18 @@ class PostgresReads:
     async def _is_beyond_limits(
         self,
         connection: "asyncpg.Connection[asyncpg.Record]",
-        statements: tuple[str, str],
         found: Mapping[str, str],
         statement: Statement,
         by: tuple[Grouping | None, Grouping | None],
     ) -> bool:
         """Return whether a sample shows too many groups; none is read where the rows are too few for that."""
-        counted, sampled = statements
         if None in by:
-            rows = await connection.fetchval(self._schemas.fill(_fill(counted, found)), *statement.values)
+            text = _fill(self._sql["rows_to_group"], found)
+            rows = await connection.fetchval(self._schemas.fill(text), *statement.values)
             if rows < int(found["limit"]):
                 return False
         for limit in SAMPLE_ROWS:
-            text = _fill(sampled, {**found, "limit": str(limit)})
+            text = _fill(self._sql["rows_sampled"], {**found, "limit": str(limit)})
             sample = await connection.fetchrow(self._schemas.fill(text), *statement.values)
             if is_beyond(sample, *by):
                 return True

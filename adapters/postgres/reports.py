@@ -180,6 +180,7 @@ def pieces(
             by[place] = bucket(wanted, statement) if wanted.name in TIME_UNITS else _TABLES[table][1][wanted.name]
     return {
         **by,
+        "source": table,
         "sums": ", ".join(f"{expression} AS {name}" for name, expression in sums_of(table).items()),
         "sums_again": sums_again(table),
         "joins": joins,

@@ -65,39 +65,20 @@ WHERE company_id = $1 AND deleted_at IS NULL{where}
 GROUP BY 1, 2
 LIMIT {limit}
 
--- leads_to_group --
+-- rows_to_group --
 -- Count the rows of a report, up to a limit.
 SELECT count(*) FROM (
-    SELECT {category} AS category, {pivot} AS pivot FROM {read}.leads{joins}
+    SELECT {category} AS category, {pivot} AS pivot FROM {read}.{source}{joins}
     WHERE company_id = $1 AND deleted_at IS NULL{where} LIMIT {limit}
 ) AS counted
 
--- leads_sampled --
+-- rows_sampled --
 -- Count the groups of a sample: a report with too many is not computed. Grouping first is faster than counting distinct rows.
 SELECT count(*) AS groups, count(DISTINCT category) AS categories, count(DISTINCT pivot) AS pivots
 FROM (
     SELECT category, pivot
     FROM (
-        SELECT {category} AS category, {pivot} AS pivot FROM {read}.leads{joins}
-        WHERE company_id = $1 AND deleted_at IS NULL{where} LIMIT {limit}
-    ) AS looked_at
-    GROUP BY 1, 2
-) AS grouped
-
--- calls_to_group --
--- Count the rows of a report, up to a limit.
-SELECT count(*) FROM (
-    SELECT {category} AS category, {pivot} AS pivot FROM {read}.calls{joins}
-    WHERE company_id = $1 AND deleted_at IS NULL{where} LIMIT {limit}
-) AS counted
-
--- calls_sampled --
--- Count the groups of a sample: a report with too many is not computed. Grouping first is faster than counting distinct rows.
-SELECT count(*) AS groups, count(DISTINCT category) AS categories, count(DISTINCT pivot) AS pivots
-FROM (
-    SELECT category, pivot
-    FROM (
-        SELECT {category} AS category, {pivot} AS pivot FROM {read}.calls{joins}
+        SELECT {category} AS category, {pivot} AS pivot FROM {read}.{source}{joins}
         WHERE company_id = $1 AND deleted_at IS NULL{where} LIMIT {limit}
     ) AS looked_at
     GROUP BY 1, 2

@@ -226,7 +226,7 @@ async def test_a_report_of_fewer_rows_than_groups_are_allowed_is_computed_withou
 ) -> None:
     await with_leads(company, 2)
     sql: dict[str, str] = town.app._services.reads._sql  # type: ignore[attr-defined]
-    monkeypatch.setitem(sql, "leads_sampled", "SELECT 1 / 0")  # reading it fails
+    monkeypatch.setitem(sql, "rows_sampled", "SELECT 1 / 0")  # reading it fails
     query = {"category": "zip_postal_code", "created_at_label": "This Week"}
     answer = await company.send("GET", "/api/v1/leads/reports", params=query)
     assert answer.status_code == 200, answer.text
