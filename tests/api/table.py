@@ -41,7 +41,8 @@ def _of_test(endpoint: str, test: str, covered: str) -> Iterator[str]:
     if text is None:
         yield f"{endpoint}: there is no test {test}"
         return
-    # A test that never writes a parameter's name, itself or in the tables of its file, does not send it.
+    # A test that never writes a parameter's name, itself, in the tables of its file or in a check that it calls, does
+    # not send it.
     in_path = {word.strip("{}") for word in endpoint.split("/")}
     for word in covered.split():
         if word not in in_path and re.search(rf"\b{word}\b", text) is None:
@@ -49,10 +50,11 @@ def _of_test(endpoint: str, test: str, covered: str) -> Iterator[str]:
 
 
 def _text_of(text: str, name: str) -> str | None:
-    """Return a test with everything of its file but the other tests; None where it is not there."""
+    """Return a test, all of its file but the other tests, and the shared checks it calls; None where it is not there."""
+    module = ast.parse(text)
     tests = {
         node.name: node
-        for node in ast.parse(text).body
+        for node in module.body
         if isinstance(node, ast.AsyncFunctionDef | ast.FunctionDef) and node.name.startswith("test_")
     }
     if name not in tests:
@@ -61,7 +63,22 @@ def _text_of(text: str, name: str) -> str | None:
     for other, node in tests.items():
         if other != name and node.end_lineno is not None:
             lines[node.lineno - 1 : node.end_lineno] = [""] * (node.end_lineno - node.lineno + 1)
-    return "\n".join(lines)
+    return "\n".join([*lines, *_shared_checks(module, tests[name])])
+
+
+def _shared_checks(module: ast.Module, test: ast.AST) -> Iterator[str]:
+    """Yield the source of each `check_…` function that a test calls from another file of the tests."""
+    called = {node.func.id for node in ast.walk(test) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
+    for imported in module.body:
+        if not (isinstance(imported, ast.ImportFrom) and (imported.module or "").startswith("tests.")):
+            continue
+        names = {alias.name for alias in imported.names if alias.name.startswith("check_")} & called
+        if not names:
+            continue
+        source = (ROOT / f"{str(imported.module).replace('.', '/')}.py").read_text()
+        for node in ast.parse(source).body:
+            if isinstance(node, ast.AsyncFunctionDef | ast.FunctionDef) and node.name in names:
+                yield ast.get_source_segment(source, node) or ""
 
 
 def table() -> str:
