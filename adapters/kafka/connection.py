@@ -31,6 +31,9 @@ PERMANENT_ERRORS = (
     errors.UnsupportedSaslMechanismError,
 )
 
+FENCE_ERRORS = (errors.ProducerFenced, errors.InvalidProducerEpoch)
+"""A newer owner has taken the partition, or the broker has ended the transaction after its timeout."""
+
 
 class InvalidRecordError(errors.BrokerResponseError):  # type: ignore[misc]  # aiokafka has no types
     """The broker takes no such record, such as one without a key in a compacted topic. The library knows no code 87."""
@@ -93,7 +96,9 @@ def to_log_error(error: BaseException, doing: str, fenced: tuple[str, int] | Non
     """Translate an error of the library to one of the port; `fenced` names the partition that was owned."""
     if isinstance(error, LogError):
         return error
-    if fenced is not None and isinstance(error, (errors.ProducerFenced, errors.InvalidProducerEpoch)):
+    error, wrapped = _answer_in(error), error
+    is_fence = isinstance(error, FENCE_ERRORS) or (error is not wrapped and isinstance(error, errors.UnknownError))
+    if fenced is not None and is_fence:
         return FencedError(*fenced)
     if isinstance(error, RECORD_ERRORS):
         return RecordRefusedError(f"{doing}: the broker takes no such record ({error!r})", index=None)
@@ -106,3 +111,14 @@ def to_log_error(error: BaseException, doing: str, fenced: tuple[str, int] | Non
         setting = f"transaction.max.timeout.ms={TRANSACTION_TIMEOUT_MS} or more on every broker"
         why = f"a broker allows shorter transactions than leadclock needs; set {setting}"
     return LogError(f"{doing}: {why}", retryable=not isinstance(error, PERMANENT_ERRORS))
+
+
+def _answer_in(error: BaseException) -> BaseException:
+    """Return what the broker answered: the library wraps an answer to a transaction that it does not expect.
+
+    One of these is UNKNOWN_SERVER_ERROR. A coordinator of Kafka 4.3.0 gives it to a commit that comes while a newer owner is
+    fencing the older ("Preparing transaction state transition to ONGOING while it already a pending state
+    PREPARE_EPOCH_FENCE" in its log). So it counts as a fence there: an owner that was not fenced is confirmed by the group.
+    """
+    is_wrapped = type(error) is errors.KafkaError and isinstance(error.__cause__, errors.KafkaError)
+    return error.__cause__ if is_wrapped and error.__cause__ is not None else error

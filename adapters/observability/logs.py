@@ -47,6 +47,7 @@ _QUIET = ("aiokafka", "asyncio", "httpcore", "httpx", "mail.log", "apscheduler")
 
 
 _TALKATIVE = "aiokafka"
+_ANSWERS = "aiokafka.errors"
 
 REPEAT_SECONDS = 10.0
 REPEATS_MAX = 1_000
@@ -104,6 +105,21 @@ class SeldomRepeated(logging.Filter):
         if len(self._logged_at) >= REPEATS_MAX:
             self._logged_at.clear()
         self._logged_at[message] = now
+        return True
+
+
+class BrokerAnswers(logging.Filter):
+    """Writes what a broker answered as one line, without a traceback.
+
+    aiokafka logs an answer that it does not expect as a fault of its own, then raises it: whoever waits for it handles it.
+    """
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Return whether to write a record: always."""
+        error = record.exc_info[1] if record.exc_info else None
+        if record.name.startswith(_TALKATIVE) and type(error).__module__ == _ANSWERS:
+            record.msg, record.args = f"{record.getMessage()}: {error!r}", None
+            record.exc_info = record.exc_text = None
         return True
 
 
@@ -177,6 +193,7 @@ def _take_over_standard_loggers(lines: _Lines, level: str, first: list[Processor
     handler = logging.StreamHandler(lines)
     handler.setFormatter(formatter)
     handler.addFilter(SeldomRepeated())
+    handler.addFilter(BrokerAnswers())  # after that one, which knows a message by its text
     root = logging.getLogger()
     root.handlers = [handler]
     root.setLevel(_number_of(level))

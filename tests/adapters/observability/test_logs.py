@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import structlog
+from aiokafka import errors
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -157,6 +158,20 @@ def test_exceptions_are_written_and_redacted(out: io.StringIO, form: Any) -> Non
     assert out.getvalue().count("Traceback") == 2
     assert "***01 is no number" in out.getvalue()
     assert "+1305" not in out.getvalue()
+
+
+def test_an_answer_of_a_broker_that_aiokafka_did_not_expect_is_one_line(out: io.StringIO) -> None:
+    configure_logs(stream=out)
+
+    for error in (errors.UnknownError(), KeyError("batch")):
+        try:
+            raise error
+        except (errors.UnknownError, KeyError):
+            logging.getLogger(f"aiokafka.{type(error).__name__}").exception("Unexpected")
+
+    answer, fault = lines(out)
+    assert (answer["event"], answer.get("exception")) == ("Unexpected: UnknownError()", None)
+    assert "KeyError" in fault["exception"]
 
 
 def test_redaction_can_be_turned_off(out: io.StringIO) -> None:
