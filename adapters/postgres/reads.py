@@ -41,7 +41,7 @@ from adapters.postgres.reports import (
     pieces,
 )
 from adapters.postgres.rollup_reports import RollupReport, find_rollup_report, rollup_pieces
-from adapters.postgres.spans import bounds, cover, rolled
+from adapters.postgres.spans import HOURS, bounds, cover, rolled
 from adapters.postgres.sql import Schemas, queries
 from adapters.postgres.tables import CALLS, LEADS, RECORDS
 from adapters.reads.ports import (
@@ -347,6 +347,8 @@ class PostgresReads:
         self, company_id: int, wanted: LeadFilter | CallFilter, known: RollupReport
     ) -> Sequence[Row] | None:
         """Add up a span of creation, from rollups where they exist; None if there are none in it."""
+        if not known.tiers:
+            return None
         span = await self.created_span(company_id, type(wanted)())
         if span is None:
             return []
@@ -357,7 +359,8 @@ class PostgresReads:
         )
         async with self._reporting() as connection:
             # One snapshot, so that marks and rollups agree.
-            scope = (company_id, known.table, list(known.tiers), to_datetime(since), to_datetime(until))
+            tiers = ["day" if tier == HOURS else tier for tier in known.tiers]  # hours are valid where their day is
+            scope = (company_id, known.table, tiers, to_datetime(since), to_datetime(until))
             spans = self._sql["complete_spans" if known.is_single else "rolled_spans"]
             found = await connection.fetch(spans, *scope)
             marks = await connection.fetch(self._sql["marked_days"], company_id, known.table)

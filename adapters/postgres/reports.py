@@ -177,7 +177,9 @@ def pieces(
         elif wanted.name in ACTIVITY_DAYS:
             by[place] = activity_day(wanted, statement, zones)
         else:
-            by[place] = bucket(wanted, statement) if wanted.name in TIME_UNITS else _TABLES[table][1][wanted.name]
+            by[place] = (
+                bucket(bind_edges(wanted, statement)) if wanted.name in TIME_UNITS else _TABLES[table][1][wanted.name]
+            )
     return {
         **by,
         "source": table,
@@ -211,11 +213,14 @@ def token(place: str) -> str:
     return f"{place}_token.key || ':' || left({place}_token.token_value, 100)"
 
 
-def bucket(wanted: Grouping, statement: Statement, moment: str = "created_at") -> str:
-    """Return the SQL of the number of an instant's bucket."""
-    if not wanted.edges:
-        return "NULL::integer"
-    return f"width_bucket({moment}, {statement.bind([to_datetime(edge) for edge in wanted.edges])}::timestamptz[])"
+def bind_edges(wanted: Grouping, statement: Statement) -> str:
+    """Bind the edges of a unit of time, at most 10,000, and return their placeholder; empty where it has none."""
+    return statement.bind([to_datetime(edge) for edge in wanted.edges]) if wanted.edges else ""
+
+
+def bucket(edges: str, moment: str = "created_at") -> str:
+    """Return the SQL of the number of an instant's bucket, by the placeholder of bound edges."""
+    return f"width_bucket({moment}, {edges}::timestamptz[])" if edges else "NULL::integer"
 
 
 def sums_of(table: str) -> Mapping[str, str]:

@@ -23,6 +23,7 @@ from adapters.postgres.reports import (
     RECENT_AGENT,
     TOKENS,
     activity_day,
+    bind_edges,
     bucket,
     call_center,
     local_day,
@@ -34,7 +35,7 @@ from adapters.postgres.reports import (
 from adapters.postgres.spans import HOURS, TIERS, Cover, Span, merge_adjacent
 from adapters.reads.ports import CallFilter, LeadFilter
 from engine.calendar.zones import has_whole_hours, is_zone
-from engine.views.report import ACTIVITY_DAYS, CALL_DAYS, LEAD_DAYS, TIME_UNITS, Grouping
+from engine.views.report import ACTIVITY_DAYS, BELOW_DAYS, CALL_DAYS, LEAD_DAYS, TIME_UNITS, Grouping
 from schemas.instant import HOUR, MINUTE, Instant, to_datetime
 
 ALL = "all"
@@ -189,14 +190,29 @@ class RollupReport(Struct, frozen=True):
         """Return the tiers with these rollups, widest first; none if rows must be added up."""
         if self.unit is not None and not self.names:
             return ("day",) if all(edge % QUARTER == 0 for edge in self.unit.edges) else ()
+        # No wider one lies within an hour.
+        return tuple(tier for tier in self._tiers if tier == HOURS or not self._is_below_days)
+
+    @property
+    def _tiers(self) -> Sequence[str]:
         if len(self.names) > 1 or {*self.names} & {*WIDE[self.table]}:
             return TIERS[:-1]
         return (*TIERS, HOURS) if {*self.names} & {*HOURLY[self.table]} else TIERS
 
     @property
     def cuts(self) -> Sequence[Instant]:
-        """Return the edges that no span may cross, because a span belongs to one bucket. Quarters of an hour need none."""
-        return self.unit.edges if self.unit is not None and self.names else ()
+        """Return the edges that no span may cross, because a span belongs to one bucket. Quarters of an hour need none.
+
+        Nor do hours: each lies in one bucket where every bucket begins at a whole hour.
+        """
+        if self.unit is None or not self.names:
+            return ()
+        return () if self._is_below_days and all(edge % HOUR == 0 for edge in self.unit.edges) else self.unit.edges
+
+    @property
+    def _is_below_days(self) -> bool:
+        """Return whether its buckets are shorter than a day."""
+        return self.unit is not None and self.unit.name in BELOW_DAYS
 
     @property
     def is_single(self) -> bool:
@@ -294,7 +310,8 @@ def _grouped_by(
     """Return the SQL of a category or pivot, from rollups and from a row."""
     rolled = raw = "NULL::text"
     if wanted is not None and wanted.name in TIME_UNITS:
-        rolled, raw = bucket(wanted, statement, "at"), bucket(wanted, statement)
+        edges = bind_edges(wanted, statement)
+        rolled, raw = bucket(edges, "at"), bucket(edges)
     elif wanted is not None and wanted.name in ACTIVITY_DAYS:
         rolled = local_day(f"to_timestamp({report.column(wanted.name)}::bigint * 3600)", wanted, statement, zones)
         raw = activity_day(wanted, statement, zones)

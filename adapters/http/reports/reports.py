@@ -88,7 +88,7 @@ async def stats_of_calls(exchange: Exchange) -> Reply:
     figure = STATS[stat or "count"]
 
     def written() -> Reply:
-        shown = report(SlicedSequence(found), CALLS, by, Grouping(""))
+        shown = report(SlicedSequence(found), CALLS, by, Grouping(""), in_slices)
         values = [
             {"key": key, "label": label(exchange, name, key), "value": shown.totals[key][figure]}
             for key in in_slices(_sorted(shown, figure if order == "value" else None, descending=descending))
@@ -148,12 +148,12 @@ async def _made(
     """Return the report of groups by category and pivot; computed in the engine thread."""
     category, pivot = by
     run = partial(exchange.services.engine.run, exchange.company_id)
-    made: Report = await run(report, SlicedSequence(found), measure, category, pivot)
+    made: Report = await run(report, SlicedSequence(found), measure, category, pivot, in_slices)
     if pivot.name != TOKENS:
         return made
     # A lead is in several pivots of its row, so totals of rows are queried, not summed.
     alone = await exchange.reads.sums(exchange.company_id, wanted, category if category.name else None, None)
-    rows_alone: Report = await run(report, SlicedSequence(alone or ()), measure, category, Grouping(""))
+    rows_alone: Report = await run(report, SlicedSequence(alone or ()), measure, category, Grouping(""), in_slices)
     return structs.replace(made, categories=rows_alone.categories, totals=rows_alone.totals)
 
 
@@ -184,10 +184,11 @@ async def _found(
 ) -> tuple[Sequence[Group], Grouping, Grouping]:
     """Return the groups and their groupings. Raises `ProblemError` if there are too many."""
     since, until = await _span(exchange, wanted, names)
+    run = partial(exchange.services.engine.run, exchange.company_id)
     groupings = []
     for field, name in zip(("category", "pivot"), names, strict=True):
         try:
-            groupings.append(Grouping("") if name is None else grouping(name, since, until, zone_name))
+            groupings.append(await run(grouping, name or "", since, until, zone_name, in_slices))
         except (TooManyBucketsError, BeyondCalendarError) as error:
             parameters.refuse("group_by" if "stat" in exchange.query else field, str(error))
     parameters.finish()

@@ -3,6 +3,7 @@
 import csv
 import io
 import random
+import threading
 from collections import defaultdict
 from collections.abc import AsyncIterator, Callable
 from datetime import UTC, datetime, timedelta
@@ -14,8 +15,9 @@ import msgspec
 import pytest
 import pytest_asyncio
 
+from adapters.http.reports import reports
 from adapters.postgres.rollups import Rollups
-from engine.views.report import ACTIVITY_DAYS, CALL_CATEGORIES, CALL_GROUPS, LEAD_CATEGORIES, STATS
+from engine.views.report import ACTIVITY_DAYS, CALL_CATEGORIES, CALL_GROUPS, LEAD_CATEGORIES, STATS, grouping
 from schemas.contact import Call, Lead
 from schemas.decisions import Cause
 from schemas.instant import HOUR, Instant, from_datetime, to_datetime
@@ -646,3 +648,16 @@ async def test_a_group_that_is_a_record_is_called_by_its_name(town: Any) -> None
 
 async def test_every_group_of_a_statistic_is_a_category() -> None:
     assert {*CALL_GROUPS} < {*CALL_CATEGORIES}
+
+
+async def test_the_buckets_of_a_report_are_made_off_the_event_loop(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    threads: list[int] = []
+
+    def noted(*arguments: Any) -> Any:
+        threads.append(threading.get_ident())
+        return grouping(*arguments)
+
+    monkeypatch.setattr(reports, "grouping", noted)
+    await world.get("/api/v1/leads/reports", category="created_at_hour")
+    assert len(threads) == 2  # of the category and of the pivot
+    assert threading.get_ident() not in threads

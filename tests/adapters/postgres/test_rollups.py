@@ -8,10 +8,11 @@ import msgspec
 import pytest
 
 from adapters.postgres.reads import PostgresReads
+from adapters.postgres.rollup_reports import find_rollup_report
 from adapters.postgres.rollups import Rollups
 from adapters.reads.ports import CallFilter, LeadFilter
 from engine.views.report import Grouping, Key
-from schemas.instant import DAY, HOUR, from_datetime, to_datetime
+from schemas.instant import DAY, HOUR, MINUTE, from_datetime, to_datetime
 from tests.adapters.postgres.projected_rows import START, Shown, call, lead, record
 
 STATUS = Grouping("status")
@@ -309,6 +310,29 @@ async def test_days_of_any_clock_of_one_value_come_from_its_hours(shown: Shown, 
         assert await counts(shown, CallFilter(offer_id=3), days) == of_one
         await shown.pool.execute("UPDATE read.leads_rollup SET leads_count = leads_count * 2 WHERE tier = $1", tier)
         await shown.pool.execute("UPDATE read.calls_rollup SET calls_count = calls_count * 2 WHERE tier = $1", tier)
+
+
+@pytest.mark.parametrize(("minutes", "times"), [(0, 2), (30, 1)])
+async def test_hours_of_one_value_come_from_its_hours_where_they_begin_at_whole_ones(
+    shown: Shown, minutes: int, times: int
+) -> None:
+    await roll_up(shown)
+    edges = tuple(FIRST - minutes * MINUTE + place * HOUR for place in range(-24, 145))
+    hours = Grouping("created_at_hour", edges, tuple(map(str, edges[:-1])))
+    rows = await shown.pool.fetch("SELECT created_at, offer_id FROM read.leads")
+    true = Counter(((from_datetime(row["created_at"]) - edges[0]) // HOUR + 1, row["offer_id"]) for row in rows)
+    assert await cells(shown, hours, OFFER) == true
+    await shown.pool.execute("UPDATE read.leads_rollup SET leads_count = leads_count * 3 WHERE tier <> 'hour'")
+    assert await cells(shown, hours, OFFER) == true
+    await shown.pool.execute("UPDATE read.leads_rollup SET leads_count = leads_count * 2 WHERE tier = 'hour'")
+    assert await cells(shown, hours, OFFER) == {cell: times * count for cell, count in true.items()}
+
+
+def test_no_rollups_are_asked_for_where_none_lies_within_an_hour() -> None:
+    edges = tuple(FIRST + place * HOUR for place in range(8_760))
+    asked = find_rollup_report(LeadFilter(), Grouping("created_at_hour", edges, tuple(map(str, edges[:-1]))), ZIP)
+    assert asked is not None
+    assert (asked.tiers, asked.cuts) == ((), ())
 
 
 async def test_hours_of_a_day_that_was_changed_are_answered_from_rows_until_its_turn(shown: Shown) -> None:
