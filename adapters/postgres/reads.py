@@ -347,7 +347,8 @@ class PostgresReads:
         self, company_id: int, wanted: LeadFilter | CallFilter, known: RollupReport
     ) -> Sequence[Row] | None:
         """Add up a span of creation, from rollups where they exist; None if there are none in it."""
-        if not known.tiers:
+        tiers = known.tiers
+        if not tiers:
             return None
         span = await self.created_span(company_id, type(wanted)())
         if span is None:
@@ -359,12 +360,12 @@ class PostgresReads:
         )
         async with self._reporting() as connection:
             # One snapshot, so that marks and rollups agree.
-            tiers = ["day" if tier == HOURS else tier for tier in known.tiers]  # hours are valid where their day is
-            scope = (company_id, known.table, tiers, to_datetime(since), to_datetime(until))
+            days = ["day" if tier == HOURS else tier for tier in tiers]  # hours are valid where their day is
+            scope = (company_id, known.table, days, to_datetime(since), to_datetime(until))
             spans = self._sql["complete_spans" if known.is_single else "rolled_spans"]
             found = await connection.fetch(spans, *scope)
             marks = await connection.fetch(self._sql["marked_days"], company_id, known.table)
-            held = cover(since, until, rolled(found, [mark["day"] for mark in marks]), known.tiers, known.cuts)
+            held = cover(since, until, rolled(found, [mark["day"] for mark in marks]), tiers, known.cuts)
             if not held.spans:
                 return None
             text = _fill(self._sql["rolled"], rollup_pieces(known, statement, held, zones))

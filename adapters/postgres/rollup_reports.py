@@ -190,8 +190,11 @@ class RollupReport(Struct, frozen=True):
         """Return the tiers with these rollups, widest first; none if rows must be added up."""
         if self.unit is not None and not self.names:
             return ("day",) if all(edge % QUARTER == 0 for edge in self.unit.edges) else ()
-        # No wider one lies within an hour.
-        return tuple(tier for tier in self._tiers if tier == HOURS or not self._is_below_days)
+        if self.unit is not None and self.unit.name in BELOW_DAYS:
+            # Only an hour lies within a bucket, where each is a whole one.
+            is_whole = all(edge % HOUR == 0 for edge in self.unit.edges)
+            return tuple(tier for tier in self._tiers if tier == HOURS and is_whole)
+        return self._tiers
 
     @property
     def _tiers(self) -> Sequence[str]:
@@ -201,18 +204,10 @@ class RollupReport(Struct, frozen=True):
 
     @property
     def cuts(self) -> Sequence[Instant]:
-        """Return the edges that no span may cross, because a span belongs to one bucket. Quarters of an hour need none.
-
-        Nor do hours: each lies in one bucket where every bucket begins at a whole hour.
-        """
-        if self.unit is None or not self.names:
+        """Return the edges that no span may cross, because a span belongs to one bucket. Quarters and hours cross none."""
+        if self.unit is None or not self.names or self.unit.name in BELOW_DAYS:
             return ()
-        return () if self._is_below_days and all(edge % HOUR == 0 for edge in self.unit.edges) else self.unit.edges
-
-    @property
-    def _is_below_days(self) -> bool:
-        """Return whether its buckets are shorter than a day."""
-        return self.unit is not None and self.unit.name in BELOW_DAYS
+        return self.unit.edges
 
     @property
     def is_single(self) -> bool:
