@@ -111,7 +111,7 @@ class SeldomRepeated(logging.Filter):
 class BrokerAnswers(logging.Filter):
     """Writes what a broker answered as one line, without a traceback.
 
-    aiokafka logs an answer that it does not expect as a fault of its own, then raises it: whoever waits for it handles it.
+    aiokafka logs an answer that it does not expect as a fault of its own, then raises it to those that wait for it.
     """
 
     def filter(self, record: logging.LogRecord) -> bool:
