@@ -120,5 +120,5 @@ def _answer_in(error: BaseException) -> BaseException:
     fencing the older ("Preparing transaction state transition to ONGOING while it already a pending state
     PREPARE_EPOCH_FENCE" in its log). So it counts as a fence there: an owner that was not fenced is confirmed by the group.
     """
-    is_wrapped = type(error) is errors.KafkaError and isinstance(error.__cause__, errors.KafkaError)
-    return error.__cause__ if is_wrapped and error.__cause__ is not None else error
+    cause = error.__cause__
+    return cause if type(error) is errors.KafkaError and isinstance(cause, errors.KafkaError) else error

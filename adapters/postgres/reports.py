@@ -176,10 +176,10 @@ def pieces(
             by[place] = statement.bind(list(zones))
         elif wanted.name in ACTIVITY_DAYS:
             by[place] = activity_day(wanted, statement, zones)
+        elif wanted.name in TIME_UNITS:
+            by[place] = bucket(bind_edges(wanted, statement))
         else:
-            by[place] = (
-                bucket(bind_edges(wanted, statement)) if wanted.name in TIME_UNITS else _TABLES[table][1][wanted.name]
-            )
+            by[place] = _TABLES[table][1][wanted.name]
     return {
         **by,
         "source": table,
