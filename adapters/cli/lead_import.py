@@ -137,10 +137,12 @@ def _report(plan: ImportPlan, progress: ImportProgress, *, dry_run: bool, as_jso
         click.echo(msgspec.json.encode({**named, **counts, "errors": errors, "dry_run": dry_run}))
         return
     done = "are right; nothing was sent" if dry_run else "were sent"
-    click.echo(
-        f"{progress.sent:,} leads {done}, {progress.refused:,} lines were refused" + (f": see {errors}" * bool(errors))
-    )
+    click.echo(f"{progress.sent:,} leads {done}, {_refused(progress.refused)}" + (f": see {errors}" * bool(errors)))
     if not dry_run:
         click.echo(f"their lead_import_id is {progress.lead_import_id}")
     if not dry_run and sys.stderr.isatty():
         click.echo("`leadclock leads tail` shows what comes of them", err=True)
+
+
+def _refused(count: int) -> str:
+    return "1 line was refused" if count == 1 else f"{count:,} lines were refused"
