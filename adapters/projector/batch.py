@@ -15,6 +15,7 @@ from adapters.projector.rows import PART, PARTS, SHAPES, Row, Shape, without_nul
 from engine.partition.ports import LogRecord
 from schemas.decisions import REMOVED
 from schemas.instant import Instant
+from schemas.wire import digest
 
 ERROR_LENGTH_MAX = 500
 """Characters of the reason stored with a decision that cannot be projected."""
@@ -231,11 +232,12 @@ class _DecisionRows:
         if parts:
             self._take_parts(parts, record.partition, moved)
         is_sweep = (decision.cause.key or "").startswith(SWEEP)
+        record_digest = bytes.fromhex(digest(record.value or b"")) if decision.facts else b""
         self.history = [
             (
                 *(topic, record.partition, decision.sequence, ordinal, decision.decided_at, fact.type),
                 *(company_id, CONTACTS.decode(fact.data).contact_key if is_sweep else contact_key),
-                *(fact.lead_id, fact.call_id, bytes(fact.data).decode()),
+                *(fact.lead_id, fact.call_id, bytes(fact.data).decode(), record_digest),
             )
             for ordinal, fact in enumerate(decision.facts)
         ]

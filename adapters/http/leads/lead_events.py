@@ -70,6 +70,7 @@ def _event(fact: Row, sources: Mapping[str, str], *, is_whole: bool) -> dict[str
         "topic": fact["topic"],
         "partition": fact["partition"],
         "sequence": fact["sequence"],
+        "digest": None if fact["digest"] is None else fact["digest"].hex(),
         "rules": [{"rule": rule, "source_url": sources.get(rule)} for rule in rules],
         "data": data,
     }
@@ -92,7 +93,7 @@ def _hours(rules: Rules, lead: Lead, instants: Sequence[Instant], now: Instant) 
 
 _EVENT = {
     "type": "object",
-    "required": ["id", "created_at", "event", "topic", "partition", "sequence", "rules", "data"],
+    "required": ["id", "created_at", "event", "topic", "partition", "sequence", "digest", "rules", "data"],
     "properties": {
         "id": {"type": "string"},
         "created_at": {"type": "string", "format": "date-time"},
@@ -100,6 +101,12 @@ _EVENT = {
         "topic": {"type": "string"},
         "partition": {"type": "integer"},
         "sequence": {"type": "integer", "description": "number of the decision in its partition, chained by hash"},
+        "digest": {
+            "type": ["string", "null"],
+            "pattern": "^[0-9a-f]{32}$",
+            "description": "hash (BLAKE2b, 16 bytes) of the decision's record, which the next decision repeats as `prev`; "
+            "null where it was projected before this was kept",
+        },
         "rules": {
             "type": "array",
             "description": "rows of the rule pack that moved the plan",

@@ -105,12 +105,12 @@ WHERE t.company_id = u.company_id AND t.id = u.id AND t.partition = $1 AND t.seq
 
 -- insert_history --
 INSERT INTO {read}.history (
-    topic, partition, sequence, ordinal, at, type, company_id, contact_key, lead_id, call_id, data
+    topic, partition, sequence, ordinal, at, type, company_id, contact_key, lead_id, call_id, data, digest
 )
 SELECT
     u.topic, u.partition, u.sequence, u.ordinal, to_timestamp(u.at::float8 / 1000), u.type, u.company_id,
-    u.contact_key, u.lead_id, u.call_id, u.data::jsonb
-FROM unnest($1::{read}.history_row[]) AS u
+    u.contact_key, u.lead_id, u.call_id, u.data::jsonb, u.digest
+FROM unnest($1::{read}.digested_history_row[]) AS u
 ON CONFLICT (topic, partition, sequence, ordinal) DO NOTHING
 
 -- insert_results --

@@ -257,7 +257,7 @@ LIMIT $3
 
 -- facts_of_lead --
 -- As `lead_history`, up to an instant.
-SELECT topic, partition, sequence, ordinal, at, type, data
+SELECT topic, partition, sequence, ordinal, at, type, data, digest
 FROM {read}.history
 WHERE company_id = $1 AND lead_id = $2 AND at < $3
 ORDER BY at DESC, partition DESC, sequence DESC, ordinal DESC

@@ -2,8 +2,10 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 
+from schemas.decisions import Decision
 from schemas.topics import CONTACTS_DECISIONS
 from tests.adapters.http.test_hidden_fields import hidden, hiding
 
@@ -44,6 +46,19 @@ async def test_events_are_in_order_and_name_their_decision(company: Any) -> None
     assert {event["topic"] for event in found["events"]} == {CONTACTS_DECISIONS.name}
     assert len({event["id"] for event in found["events"]}) == len(kinds)
     assert (found["uuid"], found["time_zone"], found["has_earlier"]) == (lead["uuid"], "America/New_York", False)
+
+
+async def test_each_event_has_the_hash_of_its_decision_as_the_next_one_repeats_it(town: Any, company: Any) -> None:
+    lead = await submitted(company)
+    of_sequence = {event["sequence"]: event["digest"] for event in (await events_of(company, lead["id"]))["events"]}
+    (partition,) = {event["partition"] for event in (await events_of(company, lead["id"]))["events"]}
+    await submitted(company)  # of the same person: a decision after the last one of the lead
+
+    reader = await town.context.log.reader(CONTACTS_DECISIONS.name, [partition])
+    records = await reader.poll(limit=10_000, timeout_seconds=1)
+    decisions = [msgspec.json.decode(record.value, type=Decision) for record in records]
+
+    assert {one.sequence - 1: one.prev for one in decisions if one.sequence - 1 in of_sequence} == of_sequence
 
 
 async def test_closed_hours_are_those_of_the_law_and_of_the_schedule(company: Any) -> None:

@@ -4,6 +4,7 @@
 """
 
 from collections.abc import Sequence
+from hashlib import blake2b
 from typing import Any
 
 import msgspec
@@ -129,10 +130,10 @@ class World:
             elif not moved:
                 row_of = self.tables["leads"][COMPANY, int(key.removeprefix("lead/"))]
                 row_of |= {"deleted_at": decision.decided_at, "sequence": decision.sequence}
-        cause = decision.cause
+        cause, record_digest = decision.cause, blake2b(to_json(decision), digest_size=16).digest()
         for ordinal, fact in enumerate(decision.facts):
             at = (TOPIC, partition, decision.sequence, ordinal)
-            values = (*at, decision.decided_at, fact.type, COMPANY, cause.key, fact.lead_id, None, fact.data)
+            values = (*at, decision.decided_at, fact.type, COMPANY, cause.key, fact.lead_id, None, fact.data, record_digest)
             self.tables["history"][at] = dict(zip(HISTORY, values, strict=True))
         if decision.answer is not None and decision.verdict != "repeated":
             answer = msgspec.json.decode(to_json(decision.answer))

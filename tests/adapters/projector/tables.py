@@ -28,6 +28,7 @@ JSON_COLUMNS = {
 LIST_COLUMNS = {"zones", "states", "reasons", "failed_channels"}
 HISTORY = (
     *("topic", "partition", "sequence", "ordinal", "at", "type", "company_id", "contact_key", "lead_id", "call_id", "data"),
+    "digest",
 )
 RESULTS = ("request_id", "company_id", "verdict", "answer", "decided_at")
 FAULTS = ("topic", "partition", "offset", "sequence", "error")

@@ -200,6 +200,13 @@ async def test_what_differs_is_named_and_nothing_is_swapped_unless_accepted(
     assert await of_postgres(place.pool) == place.world.tables
 
 
+async def test_rows_from_before_there_were_digests_are_right_and_a_rebuild_fills_them(place: Place) -> None:
+    await place.pool.execute("UPDATE read.history SET digest = NULL")
+    assert (await verify(place.rebuild())).differences == []
+    assert (await rebuild(place.rebuild(), accept=False)).swapped
+    assert await of_postgres(place.pool) == place.world.tables
+
+
 async def test_a_projection_that_is_right_is_proved_and_leaves_nothing_behind(place: Place) -> None:
     outcome = await verify(place.rebuild())
     assert (outcome.differences, outcome.swapped) == ([], False)

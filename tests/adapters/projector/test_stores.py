@@ -1,6 +1,7 @@
 """Do both stores keep the promises of `ProjectionStore`? One suite for the dictionaries and for PostgreSQL."""
 
 from collections.abc import AsyncIterator
+from hashlib import blake2b
 
 import pytest
 
@@ -113,7 +114,9 @@ async def test_a_value_that_cannot_be_read_costs_its_row_and_not_the_history(sto
         build_batch([LogRecord(TOPIC, 1, 3, None, value, (), EPOCH)], OffsetRange(TOPIC, 1, 1, 0, 4), 0, topic=TOPIC)
     )
     tables = await tables_of(store)
-    assert (tables["leads"], tables["history"]) == ({}, world.tables["history"])
+    record_digest = blake2b(value, digest_size=16).digest()
+    history = {key: row | {"digest": record_digest} for key, row in world.tables["history"].items()}
+    assert (tables["leads"], tables["history"]) == ({}, history)
     assert "uuid" in tables["faults"][TOPIC, 1, 3]["error"]
 
 
