@@ -79,7 +79,7 @@ class _Watch:
         ends = [await self._end(topic) for topic in WATCHED]
         words = (
             f"{found['leads']:,} of {leads:,} leads, {found['in_flight']:,} in flight, {found['due']:,} due, "
-            f"{ends[0]:,} requests, {ends[1]:,} dead letters, log of decisions at {sum(ends[2:]):,}"
+            f"log of requests at {ends[0]:,}, of dead letters at {ends[1]:,}, of decisions at {sum(ends[2:]):,}"
         )
         is_moving = found["in_flight"] or (found["due"] and not is_paused)
         return found["leads"] >= leads and not is_moving, words
