@@ -70,12 +70,13 @@ def import_(  # noqa: PLR0917 - one parameter per option, given by name
     settings = resolve_settings(data_dir)
     stored = ProgressFile(data_dir, import_id(source, facts, typed, lead_token))
     progress = ImportProgress(id="") if dry_run else _begun(stored.load(), again=again)
-    if progress.is_finished:
+    was_imported = progress.is_finished
+    if was_imported:
         click.echo("this file was imported already: nothing is sent; type --again to import it once more", err=True)
     else:
         work = _check if dry_run else partial(_import, stored)
         run(_with_rules(settings, plan, partial(work, plan, facts, progress), is_quiet=as_json, writes=not dry_run))
-    _report(plan, progress, dry_run=dry_run, as_json=as_json)
+    _report(plan, progress, dry_run=dry_run, was_imported=was_imported, as_json=as_json)
     if progress.refused:
         raise click.exceptions.Exit(SOME_REFUSED)
 
@@ -129,14 +130,17 @@ def _show_mapping(plan: ImportPlan) -> None:
     click.echo(f"  first lead: {msgspec.json.encode(shown).decode()}", err=True)
 
 
-def _report(plan: ImportPlan, progress: ImportProgress, *, dry_run: bool, as_json: bool) -> None:
+def _report(plan: ImportPlan, progress: ImportProgress, *, dry_run: bool, was_imported: bool, as_json: bool) -> None:
     errors = str(plan.errors) if progress.refused else None
     if as_json:
         counts = {"sent": 0 if dry_run else progress.sent, "good": progress.sent, "refused": progress.refused}
         named = {"import": progress.id or None, "lead_import_id": None if dry_run else progress.lead_import_id}
-        click.echo(msgspec.json.encode({**named, **counts, "errors": errors, "dry_run": dry_run}))
+        click.echo(
+            msgspec.json.encode({**named, **counts, "errors": errors, "dry_run": dry_run, "was_imported": was_imported})
+        )
         return
-    done = "are right; nothing was sent" if dry_run else "were sent"
+    sent = "were sent then" if was_imported else "were sent"
+    done = "are right; nothing was sent" if dry_run else sent
     click.echo(f"{progress.sent:,} leads {done}, {_refused(progress.refused)}" + (f": see {errors}" * bool(errors)))
     if not dry_run:
         click.echo(f"their lead_import_id is {progress.lead_import_id}")

@@ -107,8 +107,11 @@ async def test_a_finished_import_is_repeated_only_on_purpose(tmp_path: Path, cap
     file.write_text('{"caller_id": "+12125550101"}\n{"email": "ann@example.com"}\n')
 
     assert await ran(*imported(file)) == 0
+    assert "2 leads were sent, 0 lines" in capsys.readouterr().out
     assert await ran(*imported(file)) == 0
-    assert "imported already: nothing is sent; type --again" in capsys.readouterr().err
+    said = capsys.readouterr()
+    assert "imported already: nothing is sent; type --again" in said.err
+    assert "2 leads were sent then, 0 lines" in said.out
     assert len(await sent()) == 2
 
     assert await ran(*imported(file, "--again")) == 0
