@@ -1,7 +1,9 @@
 """How is each partition projected up to a given offset, and no further?"""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from functools import partial
 from typing import TypeVar
 
@@ -46,6 +48,8 @@ class RebuildLimits(Struct, frozen=True, kw_only=True):
     retry_seconds: float = 0.5
     roll_up_seconds: float = 300.0
     """For rollups; the projectors make the rest after the swap."""
+    rest_share: float = 0.0
+    """Rest after each batch for so many times as long as it took, one batch at a time; not while the projectors wait."""
 
 
 class BoundedProjector:
@@ -66,14 +70,17 @@ class BoundedProjector:
         self._progress = progress
         self._partition_writers: dict[TopicPartition, PartitionWriter] = {}
         self._writers = asyncio.Semaphore(limits.writers_max)
+        self._turn = asyncio.Lock()
+        self._rests = False
         self.decisions = 0
         self.rows = 0
         self.gaps = 0
         self.faults = 0
 
-    async def project_to(self, bounds: Mapping[TopicPartition, int]) -> None:
-        """Project every partition up to its bound. Raises `RebuildError`, `LogError`."""
+    async def project_to(self, bounds: Mapping[TopicPartition, int], *, rests: bool = True) -> None:
+        """Project every partition up to its bound, without rests where somebody waits. Raises `RebuildError`, `LogError`."""
         total = sum(bounds.values())
+        self._rests = rests and self._limits.rest_share > 0
         try:
             async with asyncio.TaskGroup() as group:
                 for place, bound in bounds.items():
@@ -111,10 +118,22 @@ class BoundedProjector:
             if stalls > self._limits.stalls_max:
                 raise LogError(f"{writer.topic}[{writer.number}] cannot be read to {bound}; it is at {writer.offset}")
             records = [record for record in found if record.offset < bound]
-            await retry_store(partial(writer.write, self._store, records), self._limits)
+            async with self._pace():
+                await retry_store(partial(writer.write, self._store, records), self._limits)
             self._progress(sum(one.offset for one in self._partition_writers.values()), total)
         if writer.offset < bound:
             await retry_store(partial(writer.skip, self._store, bound), self._limits)
+
+    @asynccontextmanager
+    async def _pace(self) -> AsyncIterator[None]:
+        """Let one batch be written at a time, with a rest after it, where this process has other work."""
+        if not self._rests:
+            yield
+            return
+        async with self._turn:
+            began = time.monotonic()
+            yield
+            await asyncio.sleep(self._limits.rest_share * (time.monotonic() - began))
 
     async def _take(self, place: TopicPartition) -> PartitionWriter:
         topic, number = place

@@ -8,7 +8,7 @@ Rows whose decisions retention has deleted are copied: they are not verified, an
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from functools import partial
 from importlib.metadata import version
@@ -35,7 +35,7 @@ from adapters.projector.catch_up import (
 from adapters.projector.checksums import CHECKSUM_SECONDS, CHECKSUMMED_TABLES, TableDifference, compare_tables
 from adapters.projector.log_start import LogStart, carry_over_statements, find_log_starts
 from adapters.projector.postgres import PostgresStore
-from adapters.projector.rebuild_schema import DROP_ATTEMPTS, RebuildError, RebuildSchema
+from adapters.projector.rebuild_schema import DROP_ATTEMPTS, RebuildError, RebuildRightsError, RebuildSchema
 from adapters.reads.ports import RESULT_RETENTION, ReadsUnavailableError
 from engine.partition.ports import Clock, Log
 from engine.partition.runner import TopicNames
@@ -108,7 +108,9 @@ class Rebuild:
         limits: RebuildLimits = RebuildLimits(),  # noqa: B008 - frozen
         progress: Progress = lambda _stage, _done, _total: None,
         afresh: bool = False,
+        begun: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
+        """`begun` is called once the rebuild schema is there: from then on the next run resumes this one."""
         self._log = log
         self._pool = pool
         self._names = names
@@ -117,6 +119,7 @@ class Rebuild:
         self._limits = limits
         self._progress = progress
         self._afresh = afresh
+        self._begun = begun
         self._target = RebuildSchema(dsn, schemas)
         self._shown = PostgresStore(pool, schemas=schemas)
         self._clock = clock
@@ -141,6 +144,8 @@ class Rebuild:
             self.resumed = await self._target.begin(note, afresh=self._afresh)
             await self._target.raise_epochs([(topic, number, self._topic_ids[topic]) for topic, number in self._places])
             await self._carry_over()
+            if self._begun is not None:
+                await self._begun()
         except BaseException:
             await self._target.close()
             raise
@@ -172,6 +177,11 @@ class Rebuild:
         noted = {(one.topic, one.partition): one.offset for one in self.begins}
         now = await find_log_starts(self._log, self._names, self._places)
         return any(one.offset > noted.get((one.topic, one.partition), 0) for one in now)
+
+    async def check_rights(self) -> None:
+        """Raise `RebuildRightsError` where the role may not swap the schemas: before the work, not after it."""
+        if not await self._target.may_swap():
+            raise RebuildRightsError(f"must be owner of schema {self._schemas.read}")
 
     async def catch_up(self) -> None:
         """Project until it is nearly as far as the read schema, which moves on meanwhile."""
@@ -205,10 +215,13 @@ class Rebuild:
                 connection, self._schemas, self._target.schema, now=self._clock.now(), progress=compared
             )
 
-    async def swap(self) -> bool:
-        """Replace the read schema and drop the former; return False if that is still being read, and stays."""
+    async def swap(self, note: Callable[[Any], Awaitable[None]] | None = None) -> bool:
+        """Replace the read schema and drop the former; return False if that is still being read, and stays.
+
+        `note` writes down the swap in its transaction, and may refuse it by raising.
+        """
         async with self._at_same_decisions():
-            await self._target.swap()
+            await self._target.swap(note)
         return await self._target.drop_former(DROP_ATTEMPTS)
 
     async def drop(self) -> None:
@@ -245,7 +258,7 @@ class Rebuild:
         bounds = await self._bounds()
         try:
             async with asyncio.timeout(self._limits.freeze_seconds):
-                await self.projector.project_to(bounds)
+                await self.projector.project_to(bounds, rests=False)
         except TimeoutError:
             self.projector.forget_positions()  # a cancelled write may have been committed: read the positions again
             return False
@@ -275,21 +288,32 @@ class Rebuild:
             return
 
 
-async def rebuild(work: Rebuild, *, accept: bool) -> RebuildResult:
+NoteSwap = Callable[[Any, RebuildResult], Awaitable[None]]
+"""Called in the transaction that swaps, with its connection and the result; where it raises, nothing is swapped."""
+
+
+async def rebuild(work: Rebuild, *, accept: bool, note_swap: NoteSwap | None = None) -> RebuildResult:
     """Build, compare, and swap if nothing differs or differences are accepted. Otherwise the rebuild schema stays.
 
     Raises `RebuildError`, `LogError`; the next run resumes.
     """
     with _convert_errors():
         async with work:
+            await work.check_rights()
             await work.catch_up()
             await work.finish()
             found = await work.compare()
             if await work.is_overtaken_by_retention():
                 raise RebuildError("retention deleted decisions that were still to be read: run it again")
-            swaps = accept or found == []
-            dropped = await work.swap() if swaps else True
-            return _build_result(work, found, swapped=swaps, former_kept=not dropped)
+            if not accept and found != []:
+                return _build_result(work, found)
+
+            async def note(connection: Any) -> None:
+                if note_swap is not None:
+                    await note_swap(connection, _build_result(work, found, swapped=True))
+
+            dropped = await work.swap(note)
+            return _build_result(work, found, swapped=True, former_kept=not dropped)
 
 
 async def verify(work: Rebuild) -> RebuildResult:
@@ -328,4 +352,6 @@ def _convert_errors() -> Iterator[None]:
     try:
         yield
     except (*FAILURES, MigrationError) as error:
+        if isinstance(error.__cause__ or error, asyncpg.InsufficientPrivilegeError):
+            raise RebuildRightsError(str(error)) from error
         raise RebuildError(f"{type(error).__name__}: {error}; run it again, it goes on from there") from error

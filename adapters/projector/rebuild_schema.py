@@ -5,7 +5,7 @@ process that lost its connection can no longer swap.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
@@ -31,6 +31,16 @@ DROP_PAUSE_SECONDS = 2.0
 
 class RebuildError(DependencyError):
     """The projection cannot be rebuilt or compared now; the text says why and what to do."""
+
+
+class RebuildRightsError(RebuildError):
+    """The database role of this process may not make, rename or drop schemas: no retry can correct that."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(
+            f"the database role of this process may not make and rename schemas ({reason}); type `leadclock projection "
+            "verify` or `leadclock projection rebuild` with the role that `leadclock db migrate` uses"
+        )
 
 
 class RebuildSchema:
@@ -108,10 +118,15 @@ class RebuildSchema:
                 raise RebuildError(f"the projectors did not pause within {LOCK_SECONDS} s; try again") from error
             yield
 
-    async def swap(self) -> None:
+    async def may_swap(self) -> bool:
+        """Return whether the role may rename the read schema."""
+        return bool(await self._lock_connection.fetchval(self._sql["may_swap"]))
+
+    async def swap(self, note: Callable[[Any], Awaitable[None]] | None = None) -> None:
         """Replace the read schema by this one; only within `frozen`, with both at the same decisions.
 
-        On `RebuildError` nothing has changed.
+        `note` writes down the swap in its transaction, by this connection. Where it raises, or on `RebuildError`, nothing
+        has changed.
         """
         await self._lock_connection.execute(self._sql["freeze_rebuild"])
         if not await self._lock_connection.fetchval(self._sql["same_migrations"]):
@@ -119,6 +134,8 @@ class RebuildSchema:
         await self._lock_connection.execute(self._sql["copy_epochs"])
         await self._lock_connection.execute(f"COMMENT ON SCHEMA {self.schema} IS NULL")
         await self._lock_connection.execute(self._sql["swap"])
+        if note is not None:
+            await note(self._lock_connection)
 
     async def list_unequal_positions(self) -> list[str]:
         """Return the partitions whose position differs between both schemas."""

@@ -1031,6 +1031,43 @@ class OperatorChange(Struct, frozen=True, kw_only=True):
     request_id: str | None = None
 
 
+class NewProjectionJob(Struct, frozen=True, kw_only=True):
+    """What an operator asks a projector for: `kind` is verify or rebuild; `accept` swaps although rows differ."""
+
+    kind: str
+    accept: bool
+    key_id: int
+    asked_by: str
+
+
+class ProjectionJobOpenError(SenderError):
+    """Another verification or rebuild has not ended; `job` is that one. Nothing was stored."""
+
+    def __init__(self, job: Row) -> None:
+        super().__init__(f"job {job['id']} has not ended")
+        self.job = job
+
+
+class ProjectionJobs(Protocol):
+    """Verifications and rebuilds of the projection that operators ask for. Methods raise `ReadsUnavailableError`.
+
+    No contract suite: one adapter (`adapters.postgres.projection_jobs.PostgresProjectionJobs`), tested in
+    tests/adapters/projector/test_projection_jobs.py on a real database.
+    """
+
+    async def create(self, job: NewProjectionJob) -> Row:
+        """Store a job, which a projector takes. Raises `ProjectionJobOpenError`."""
+        ...
+
+    async def newest(self, limit: int) -> Sequence[Row]:
+        """Return the newest jobs, newest first."""
+        ...
+
+    async def cancel(self, job_id: int) -> Row | None:
+        """Cancel a job that is open and has not swapped; return it as it is then, or None where there is none."""
+        ...
+
+
 class Operators(Protocol):
     """Keys of operators, their changes, and the work tables of all companies. Methods raise `ReadsUnavailableError`.
 

@@ -1,4 +1,7 @@
-"""The `projector` role: keep the read schema in step with the decisions, and with the impressions beside them."""
+"""The `projector` role: keep the read schema in step with the decisions, and with the impressions beside them.
+
+It also verifies and rebuilds the projection where an operator asks for that over HTTP.
+"""
 
 import asyncio
 from collections.abc import Sequence
@@ -6,8 +9,10 @@ from functools import partial
 
 from adapters.observability.metrics import Metrics
 from adapters.postgres.pool import open_pool
+from adapters.postgres.projection_jobs import PostgresProjectionJobs
 from adapters.postgres.rollups import Rollups
 from adapters.projector.postgres import PostgresStore
+from adapters.projector.projection_jobs import ProjectionJobRunner
 from adapters.projector.projector import DECISION_TOPICS, IMPRESSION_LIMITS, Projector, ProjectorLimits
 from adapters.projector.traced import TracedStore
 from adapters.roles.context import Context, describe_failure
@@ -42,10 +47,19 @@ class ProjectorRole:
         jobs = PeriodicJobs()
         jobs.add("roll up", Rollups(pool).run, minutes=1)
         jobs.start()
+        runner = ProjectionJobRunner(
+            context.log,
+            context.clock,
+            context.settings.postgres_dsn,
+            PostgresProjectionJobs(pool),
+            names=context.names,
+            describe=partial(describe_failure, context.settings),
+        )
         self._membership = GroupMembership(context, self.name, CONTACTS_DECISIONS, self._assign)
         try:
             await asyncio.gather(
                 self._membership.run(stop),
+                runner.run(stop),
                 *(projector.run(stop) for projector in projectors),
                 *(self._report_metrics(projector, stop) for projector in projectors),
             )

@@ -14,6 +14,9 @@ from adapters.kafka.log import KafkaLog
 from adapters.local.jars import find_jars, find_java
 from adapters.local.kafka import ManagedKafka
 from adapters.local.process import LOCALHOST, free_port
+from adapters.postgres.pool import open_pool
+from adapters.postgres.projection_jobs import PostgresProjectionJobs
+from adapters.reads.ports import NewProjectionJob
 from adapters.roles.context import Context, open_context
 from adapters.settings import Settings
 from deploy.proof.company import make_company
@@ -28,6 +31,7 @@ pytestmark = pytest.mark.system
 APP = "guarded"
 PREFIX = "guarded."
 DENIED_SECONDS = 3.0
+JOB_SECONDS = 120.0
 
 
 class GuardedKafka(ManagedKafka):
@@ -139,6 +143,23 @@ async def test_every_role_works_with_the_acls_of_its_own_alone(town: Town, conte
     for command in (("audit", "verify"), ("topics", "check"), ("deadletter", "list"), ("projection", "status")):
         status, output = await town.deployment.command(*command)
         assert status == 0, output
+
+
+async def test_a_projector_verifies_and_rebuilds_with_the_acls_of_its_own_alone(town: Town, context: Context) -> None:
+    """As an operator asks for it over HTTP: the API stores a job, and the process of the projector carries it out."""
+    await town.load(context, 20)
+    await town.at_rest(context)
+    pool = await open_pool(town.settings.postgres_dsn, size=1)
+    jobs = PostgresProjectionJobs(pool)
+    for kind in ("verify", "rebuild"):
+        await jobs.create(NewProjectionJob(kind=kind, accept=False, key_id=1, asked_by="Ada"))
+        async with asyncio.timeout(JOB_SECONDS):
+            while (row := (await jobs.newest(1))[0])["ended_at"] is None:
+                await asyncio.sleep(0.2)
+        assert (row["failure"], row["attempts"], row["result"]["differences"]) == (None, 1, [])
+        assert row["result"]["swapped"] is (kind == "rebuild")
+    await pool.close()
+    await town.at_rest(context)
 
 
 @pytest.mark.usefixtures("town")

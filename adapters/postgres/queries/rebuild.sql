@@ -28,6 +28,11 @@ SELECT NOT EXISTS (
     (SELECT number, checksum FROM {rebuild}.migrations EXCEPT SELECT number, checksum FROM {read}.migrations)
 )
 
+-- may_swap --
+-- Who renames a schema must own it, and may make schemas in the database.
+SELECT pg_has_role(nspowner, 'USAGE') AND has_database_privilege(current_database(), 'CREATE')
+FROM pg_namespace WHERE oid = to_regnamespace('{read}')
+
 -- freeze --
 -- Block writers of positions, and so of all rows; readers are not blocked.
 LOCK TABLE {read}.positions IN SHARE ROW EXCLUSIVE MODE

@@ -240,6 +240,26 @@ async def test_an_interrupted_rebuild_goes_on_where_it_was(place: Place) -> None
     assert await of_postgres(place.pool) == place.world.tables
 
 
+async def test_a_paced_rebuild_writes_one_batch_at_a_time_and_at_its_whole_speed_while_projectors_wait(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paced = RebuildLimits(records_max=7, poll_seconds=0.01, rest_share=1.0)
+    for rests in (True, False):
+        async with place.rebuild(limits=paced, afresh=True) as work:
+            write, under_way, counts = work._store.write, list[Any](), list[int]()
+
+            async def counted(batch: Any, write: Any = write, under_way: Any = under_way, counts: Any = counts) -> None:
+                under_way.append(batch)
+                counts.append(len(under_way))
+                await write(batch)
+                under_way.remove(batch)
+
+            monkeypatch.setattr(work._store, "write", counted)
+            await work.projector.project_to(await work._bounds(), rests=rests)
+            assert (max(counts) == 1) is rests
+            assert await work.compare() == []
+
+
 async def test_a_second_rebuild_is_refused(place: Place) -> None:
     async with place.rebuild():
         with pytest.raises(RebuildError, match="another"):
