@@ -40,6 +40,7 @@ PROBLEMS: dict[str, Problem] = {
     "record_in_use": Problem(409, "Other records refer to this one"),
     "last_superuser": Problem(409, "No superuser of the company would be left"),
     "duplicate_value": Problem(409, "The value is taken"),
+    "projection_job_open": Problem(409, "A verification or rebuild of the projection has not ended"),
     "deleted": Problem(410, "The record was deleted"),
     "too_large": Problem(413, "The request is too large"),
     "unsupported_media_type": Problem(415, "The content type is not one that is read here"),

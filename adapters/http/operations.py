@@ -18,7 +18,7 @@ from adapters.http.leads import (
     submissions,
     why,
 )
-from adapters.http.operator import dead_letters, operator
+from adapters.http.operator import dead_letters, operator, projection_jobs
 from adapters.http.providers import callbacks
 from adapters.http.records import audit_logs, company, conversions, previews, records, schedule_versions
 from adapters.http.reports import reports
@@ -63,6 +63,7 @@ OPERATIONS: tuple[Operation, ...] = (
     *audit_logs.OPERATIONS,
     *operator.OPERATIONS,
     *dead_letters.OPERATIONS,
+    *projection_jobs.OPERATIONS,
     *sessions.OPERATIONS,
     *callbacks.OPERATIONS,
     *unsubscribe.OPERATIONS,

@@ -29,6 +29,7 @@ from adapters.postgres.lead_imports import PostgresLeadImports
 from adapters.postgres.lead_views import PostgresLeadViews
 from adapters.postgres.operators import PostgresOperators
 from adapters.postgres.pool import Pool, open_pool
+from adapters.postgres.projection_jobs import PostgresProjectionJobs
 from adapters.postgres.provider_orders import PostgresOrders
 from adapters.postgres.reads import PostgresReads
 from adapters.postgres.recordings import PostgresRecordings
@@ -145,6 +146,7 @@ class ApiRole:
             served=served,
             subscriptions=PostgresSubscriptionReads(pool),
             operators=PostgresOperators(pool),
+            projection_jobs=PostgresProjectionJobs(pool),
             deployment=LogDeployment(context, pool),
             announcements=results,
             providers=ProviderServices(

@@ -65,6 +65,7 @@ from adapters.reads.ports import (
     LeadViews,
     LimitableReads,
     Operators,
+    ProjectionJobs,
     Reads,
     ServedChannels,
     SignIns,
@@ -129,6 +130,7 @@ class Services(Struct, frozen=True, kw_only=True):
     served: ServedChannels
     subscriptions: SubscriptionReads
     operators: Operators
+    projection_jobs: ProjectionJobs
     deployment: DeploymentReads
     heartbeats: Heartbeats
     sign_ins: SignIns

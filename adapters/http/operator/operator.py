@@ -5,6 +5,7 @@ from typing import Any
 
 from adapters.http.exchange.exchange import Exchange, Handler, Operation, Reply
 from adapters.http.exchange.parameters import Parameters
+from adapters.http.operator.projection_job_row import show_job
 from adapters.http.schema.inputs import BOOLEAN
 from adapters.reads.ports import Row
 from engine.submission.fields import INTEGER_MAX
@@ -36,7 +37,9 @@ async def projection(exchange: Exchange) -> Reply:
     parameters = Parameters(exchange.query)
     with_checksums = parameters.flag("checksums") or False
     parameters.finish()
-    return _reply("projection", {"projection": await exchange.services.deployment.projection(with_checksums=with_checksums)})
+    newest = await exchange.services.projection_jobs.newest(1)
+    shown = await exchange.services.deployment.projection(with_checksums=with_checksums)
+    return _reply("projection", {"projection": shown, "job": show_job(newest[0]) if newest else None})
 
 
 async def gateways(exchange: Exchange) -> Reply:
@@ -86,7 +89,7 @@ OPERATIONS: tuple[Operation, ...] = (
     _look("lags", "Show how far each role is behind", lags),
     _look(
         "projection",
-        "Show how far the projection is",
+        "Show how far the projection is, and the job that verifies or rebuilds it, or the last one",
         projection,
         {"checksums": "true: also of the rows, all of which are read"},
         types={"checksums": BOOLEAN},

@@ -43,6 +43,7 @@ from adapters.postgres.lead_views import PostgresLeadViews
 from adapters.postgres.migrate import migrate
 from adapters.postgres.operators import PostgresOperators
 from adapters.postgres.pool import open_pool
+from adapters.postgres.projection_jobs import PostgresProjectionJobs
 from adapters.postgres.provider_orders import PostgresOrders
 from adapters.postgres.reads import PostgresReads
 from adapters.postgres.recordings import PostgresRecordings
@@ -246,6 +247,7 @@ async def deployed(dsn: str, http_settings: HttpSettings, tls: SSLContext | None
             served=PostgresServing(pool),
             subscriptions=PostgresSubscriptionReads(pool),
             operators=PostgresOperators(pool),
+            projection_jobs=PostgresProjectionJobs(pool),
             deployment=LogDeployment(context, pool),
             announcements=results,
             heartbeats=PostgresHeartbeats(pool),
