@@ -1,16 +1,20 @@
 """How is the whole deployment, for who operates it? Lag, partitions, projection, gateways, deliveries, and dead letters.
 
-A dead letter can be read, edited and sent again, as `leadclock deadletter` does. All of it needs an operator key.
+A dead letter can be read, edited and sent again, as `leadclock deadletter` does. The projection can be verified and rebuilt:
+a projector does it, and the page shows how far it is. All of it needs an operator key.
 """
 
 import asyncio
+from collections.abc import Mapping
 from typing import Any
 
+from adapters.http.console.projection_job import explain_job
 from adapters.http.console.visits import ConsolePage, Visit
 from adapters.http.exchange.exchange import Reply
 
 PATH = "/console/operations"
 LETTER = PATH + "/dead_letters/{place:str}"
+PROJECTION = PATH + "/projection"
 
 LETTERS_SHOWN = 20
 AUDITS_SHOWN = 20
@@ -18,14 +22,53 @@ AUDITS_SHOWN = 20
 
 async def show(visit: Visit) -> Reply:
     """Show the page."""
+    return await _page(visit)
+
+
+async def show_projection(visit: Visit) -> Reply:
+    """Show what changes while the projection is verified or rebuilt."""
+    return visit.page("projection_part.html", **await _job(visit))
+
+
+async def verify(visit: Visit) -> Reply:
+    """Ask for a verification of the projection."""
+    return await _ask(visit, "operator_projection_verify", {"confirm": visit.form.get("confirm", "")})
+
+
+async def rebuild(visit: Visit) -> Reply:
+    """Ask for a rebuild of the projection."""
+    typed = {name: visit.form[name] for name in ("confirm", "accept") if visit.form.get(name)}
+    return await _ask(visit, "operator_projection_rebuild", typed, typed={"confirm": "", "accept": "", **typed})
+
+
+async def cancel(visit: Visit) -> Reply:
+    """Cancel a verification or rebuild."""
+    await visit.fetch("operator_projection_cancel", path={"id": visit.form.get("job", "")})
+    return visit.go_to(PATH)
+
+
+async def _ask(visit: Visit, name: str, fields: Mapping[str, Any], typed: Mapping[str, Any] | None = None) -> Reply:
+    answer = await visit.call(name, fields)
+    if answer.is_refused:
+        return await _page(visit, answer.status, problem=answer.content, typed=typed)
+    return visit.go_to(PATH)
+
+
+async def _job(visit: Visit) -> dict[str, Any]:
+    """Return the newest job of the projection; the page is there also where the database does not answer."""
+    found = await visit.ask("operator_projection_jobs", {"limit": 1})
+    job = next(iter(found["jobs"]), None) if found else None
+    return {"job": job, "shown": explain_job(job) if job else None, "typed": None}
+
+
+async def _page(visit: Visit, status: int = 200, **more: Any) -> Reply:
     names = ("operator_lags", "operator_partitions", "operator_projection", "operator_gateways", "operator_event_deliveries")
     answers = await asyncio.gather(*(visit.look(name) for name in names))
     letters = await visit.fetch("operator_dead_letters", {"limit": LETTERS_SHOWN})
     audits = await visit.fetch("operator_audits", {"limit": AUDITS_SHOWN})
     found: dict[str, Any] = {name.removeprefix("operator_"): answer for name, answer in zip(names, answers, strict=True)}
-    return visit.page(
-        "operations.html", title="Operations", letters=letters["dead_letters"], audits=audits["audits"], **found
-    )
+    found |= {"letters": letters["dead_letters"], "audits": audits["audits"], "problem": None, "is_away": False}
+    return visit.page("operations.html", status=status, title="Operations", **{**found, **await _job(visit), **more})
 
 
 async def show_letter(visit: Visit) -> Reply:
@@ -57,6 +100,17 @@ def _place(visit: Visit) -> str:
 
 PAGES: tuple[ConsolePage, ...] = (
     ConsolePage(path=PATH, handler=show, label="Operations", access="operator", needs=("operator_lags",)),
+    ConsolePage(path=PROJECTION, handler=show_projection, access="operator", needs=("operator_projection_jobs",)),
+    *(
+        ConsolePage(
+            path=f"{PROJECTION}/{handler.__name__}",
+            handler=handler,
+            access="operator",
+            needs=(f"operator_projection_{handler.__name__}",),
+            method="POST",
+        )
+        for handler in (verify, rebuild, cancel)
+    ),
     ConsolePage(path=LETTER, handler=show_letter, access="operator", needs=("operator_dead_letter",)),
     ConsolePage(path=LETTER, handler=redrive, access="operator", needs=("operator_redrive",), method="POST"),
 )
