@@ -3,7 +3,7 @@
 A fold of `accounts.rules`. Intake and the API hold one too, folded to its present end.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Literal, TypeVar
 
 import msgspec
@@ -144,6 +144,15 @@ class Rules:
     def schedule(self, schedule_id: int | None, version: int | None) -> Schedule | None:
         """Return a schedule as it was at a version, deleted or not."""
         return self._schedules.get((schedule_id, version))
+
+    def with_schedule(self, schedule_id: int, change: Callable[[Schedule], Schedule]) -> "Rules":
+        """Return these rules as they would be if every version of a schedule were changed; they adopt nothing more."""
+        found = Rules()
+        found.__dict__.update(self.__dict__)
+        found._schedules = dict(self._schedules)
+        for version, _ in self.versions(schedule_id):
+            found._schedules[schedule_id, version] = change(self._schedules[schedule_id, version])
+        return found
 
     def versions(self, schedule_id: int) -> list[tuple[int, Instant]]:
         """Return every version of a schedule that is known here and when it was made, oldest first."""

@@ -97,17 +97,24 @@ class LeadSimulation:
         `was_cut` says that the simulation stopped early: too many decisions, or inconsistent input (a row and the rules
         may be a moment apart).
         """
+        while self.advance(until):
+            pass
+
+    def advance(self, until: Instant) -> bool:
+        """Simulate the next decision before an instant; False where none follows by itself, or the simulation was cut."""
         partition = self._partition
-        while not self.was_cut:
-            try:
-                sealed = partition.decide() or (None if self._is_at_rest() else partition.fire(until))
-            except RefusedError:
-                self.was_cut = True
-                return
-            if sealed is None:
-                return
-            self._apply(sealed)
-            self.was_cut = partition.decisions >= DECISIONS_MAX
+        if self.was_cut:
+            return False
+        try:
+            sealed = partition.decide() or (None if self._is_at_rest() else partition.fire(until))
+        except RefusedError:
+            self.was_cut = True
+            return False
+        if sealed is None:
+            return False
+        self._apply(sealed)
+        self.was_cut = partition.decisions >= DECISIONS_MAX
+        return True
 
     def allowed(self, at: Instant) -> tuple[Step, Earliest] | None:
         """Return the next contact step, and when it would be allowed if it were due at an instant; None without one."""
