@@ -16,6 +16,7 @@ from adapters.http.leads import (
     leads,
     scheduled_callbacks,
     submissions,
+    what_if,
     why,
 )
 from adapters.http.operator import dead_letters, operator, projection_jobs
@@ -54,6 +55,7 @@ OPERATIONS: tuple[Operation, ...] = (
     *webhook_logs.OPERATIONS,
     *deliveries.OPERATIONS,
     *why.OPERATIONS,
+    *what_if.OPERATIONS,
     *previews.OPERATIONS,
     *schedule_versions.OPERATIONS,
     *agents.OPERATIONS,

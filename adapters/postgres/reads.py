@@ -181,6 +181,19 @@ class PostgresReads:
         """Return waiting leads without a next action that expire before an instant, by rising id."""
         return await self._rows("expiring_leads", company_id, to_datetime(before), after, limit)
 
+    async def waiting_lead_ids(self, company_id: int, schedule_id: int, *, limit: int) -> Sequence[int]:
+        """Return the leads of a schedule that wait: those without an instant, then those with the soonest next action."""
+        return [row["id"] for row in await self._rows("waiting_lead_ids", company_id, schedule_id, limit)]
+
+    async def waiting_leads_count(self, company_id: int, schedule_id: int) -> int | None:
+        """Count the leads of a schedule that wait; None above `COUNT_MAX`."""
+        row = await self._row("waiting_leads_count", company_id, schedule_id, COUNT_MAX + 1)
+        return None if row is None else exact_count(row["count"])
+
+    async def leads_of_ids(self, company_id: int, ids: Sequence[int]) -> Sequence[Row]:
+        """Return the whole rows of leads that are not deleted."""
+        return await self._rows("leads_of_ids", company_id, list(ids))
+
     async def contacts(self, company_id: int, contact_keys: Sequence[str]) -> Sequence[Row]:
         """Return the contacts of numbers and addresses."""
         return await self._rows("contacts_by_keys", company_id, list(contact_keys))

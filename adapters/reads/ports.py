@@ -312,7 +312,18 @@ class RecordFilter(Struct, frozen=True, kw_only=True):
     fulltext: str | None = None
 
 
-class DueLeadReads(Protocol):
+class ContactReads(Protocol):
+    """The reads that the simulation of any leads needs, each of one company. They raise `ReadsUnavailableError`.
+
+    No contract suite: one adapter (`adapters.postgres.reads.PostgresReads`), as for `Reads`.
+    """
+
+    async def contacts(self, company_id: int, contact_keys: Sequence[str]) -> Sequence[Row]:
+        """Return the contacts of numbers and addresses."""
+        ...
+
+
+class DueLeadReads(ContactReads, Protocol):
     """The reads that a forecast needs, each of one company. They raise `ReadsUnavailableError`.
 
     No contract suite: one adapter (`adapters.postgres.reads.PostgresReads`), as for `Reads`.
@@ -332,8 +343,23 @@ class DueLeadReads(Protocol):
         """Return waiting leads without a next action that expire before an instant, by rising id."""
         ...
 
-    async def contacts(self, company_id: int, contact_keys: Sequence[str]) -> Sequence[Row]:
-        """Return the contacts of numbers and addresses."""
+
+class WaitingLeadReads(ContactReads, Protocol):
+    """The reads that a change of a schedule is judged by, each of one company. They raise `ReadsUnavailableError`.
+
+    No contract suite: one adapter (`adapters.postgres.reads.PostgresReads`), as for `Reads`.
+    """
+
+    async def waiting_lead_ids(self, company_id: int, schedule_id: int, *, limit: int) -> Sequence[int]:
+        """Return the leads of a schedule that wait: those without an instant, then those with the soonest next action."""
+        ...
+
+    async def waiting_leads_count(self, company_id: int, schedule_id: int) -> int | None:
+        """Return how many those are, or None if they are too many to count."""
+        ...
+
+    async def leads_of_ids(self, company_id: int, ids: Sequence[int]) -> Sequence[Row]:
+        """Return the whole rows of leads that are not deleted."""
         ...
 
 
@@ -406,7 +432,7 @@ class LimitableReads(Protocol):
         ...
 
 
-class Reads(LimitableReads, DueLeadReads, Protocol):
+class Reads(LimitableReads, DueLeadReads, WaitingLeadReads, Protocol):
     """Queries on the projection. Every method raises `ReadsUnavailableError` if the database does not answer.
 
     No contract suite: one adapter (`adapters.postgres.reads.PostgresReads`), tested in

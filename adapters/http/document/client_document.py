@@ -82,6 +82,7 @@ _SUBJECTS: Mapping[str, str] = {
     "record_impressions_of_page": "RecordedImpression",
     "why_lead": "LeadPlan",
     "forecast_leads": "LeadForecast",
+    "forecast_schedule_change": "ScheduleChangeForecast",
     "list_messages_of_agent": "AgentMessage",
 }
 """Operation -> the noun of its answer, where the name of the operation holds none."""

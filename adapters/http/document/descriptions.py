@@ -305,6 +305,13 @@ BY_NAME: Mapping[str, str] = {
         "Simulates the company's waiting leads on the engine's own code. It returns per hour what will be due, which leads "
         "will expire without contact, and where caps keep leads back. Nothing is stored or contacted."
     ),
+    "forecast_schedule_change": (
+        "Simulates the leads of a schedule that wait now to their next contact, twice: as the schedule is, and with other "
+        "hours, distances between contacts or a higher limit of attempts. It returns how many come earlier and by how much, "
+        "how many no longer expire first, and what holds the others. Nothing is stored or contacted. It judges no caps of "
+        "buyers and groups: what other leads use up of them is not in the state of a lead. It needs the scope "
+        "`schedule:read` as well."
+    ),
     "list_lead_events": (
         "Returns what was decided of a lead, oldest first, each with its decision and the rules of law that moved a plan, "
         "and the hours in which the lead may not be called or texted. It is what a timeline shows."

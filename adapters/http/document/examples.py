@@ -282,6 +282,15 @@ EXAMPLES: Mapping[str, Example] = {
         query={"channel": "call", "at": "2026-03-09 12:00:00 -0400", "time_zone": "America/New_York"}
     ),
     "forecast_leads": Example(query={"hours": "24", "limit": "500"}),
+    "forecast_schedule_change": Example(
+        body={
+            "schedule_id": int(RECORDS["schedule"]),
+            "windows": {"call": [{"days": ["mon", "tue", "wed", "thu", "fri", "sat"], "open": "08:00", "close": "21:00"}]},
+            "min_spacing": {"call": "2h"},
+            "max_contact_attempts": 8,
+            "limit": 500,
+        }
+    ),
     "why_lead": Example(path={"id": LEAD}, query={"at": "2026-11-26 08:00:00 -0500"}),
     "list_lead_events": Example(path={"id": LEAD}, query={"limit": "100"}),
     "publish_schedule": Example(path={"id": RECORDS["schedule"]}, body={"migrate": "by_step_id"}),

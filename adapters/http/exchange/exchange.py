@@ -168,6 +168,7 @@ class Operation(Struct, frozen=True, kw_only=True):
     """One row of the API.
 
     - `access`: a key with `scope`, a lead token (a key is optional), the session of a user, an operator key, or open to all.
+    - `also`: a further scope that the key needs, for an operation about two models.
     - `safe`: the operation changes nothing.
     - `suffixes`: endings that the path also takes (`.csv`).
     - `body_bytes_max`: bytes of a body.
@@ -196,6 +197,7 @@ class Operation(Struct, frozen=True, kw_only=True):
     handler: Handler
     access: Literal["key", "token", "session", "operator", "open"] = "key"
     scope: str = ""
+    also: str = ""
     rate: str | None = "read"
     safe: bool = True
     suffixes: tuple[str, ...] = ("",)
@@ -487,6 +489,8 @@ def check_granted(operation: Operation, access: Access) -> None:
     Raises `ProblemError` forbidden.
     """
     access.require(operation.scope)
+    if operation.also:
+        access.require(operation.also)
     visibility = access.visibility(operation.scope)
     if operation.leads == "all" and visibility.leads is not None:
         detail = f"The teams of {access.user_email} show some leads; this operation cannot leave out the others yet."

@@ -30,6 +30,7 @@ _MODELS: Mapping[str, tuple[str, ...]] = {
         ),
         ("suppression_list", "contact"),
     ),
+    "forecast_schedule_change": ("lead", "schedule"),
     "list_messages_of_agent": ("agent_message", "agent", "agent_status"),
     "set_agent_status": ("agent", "agent_status"),
     "change_own_password": ("user",),
@@ -50,7 +51,8 @@ _PATH_READS: Mapping[str, str] = {
 
 _WITH_WHOLE_LEADS = frozenset(
     {
-        *("forecast_leads", "list_subscription_deliveries", "show_subscription_delivery", "replay_subscription"),
+        *("forecast_leads", "forecast_schedule_change"),
+        *("list_subscription_deliveries", "show_subscription_delivery", "replay_subscription"),
         *("create_subscription", "update_subscription", "create_outgoing_webhook", "update_outgoing_webhook"),
         *("list_webhook_logs", "show_webhook_log"),
         *("create_lead_bulk_job", "list_lead_bulk_jobs", "show_lead_bulk_job", "list_lead_bulk_results"),

@@ -27,7 +27,7 @@ _STRUCTURES = frozenset({"schedule", "lead", "outcomes", "history"})
 async def preview_schedule(exchange: Exchange) -> Reply:
     """Answer with everything that the schedule would do."""
     fields = {
-        name: _decoded(value) if name in _STRUCTURES else value
+        name: decode_structure(value) if name in _STRUCTURES else value
         for name, value in exchange.fields.items()
         # An unknown query parameter gets here only if the company's `unknown_parameters` is `ignore`.
         if name in FIELDS or (name not in exchange.query and name not in _OURS)
@@ -61,7 +61,8 @@ def _group(exchange: Exchange, group_id: int) -> ActionGroup | None:
     return rules.body(ActionGroup, "action_group", group_id) if is_own else None
 
 
-def _decoded(value: Any) -> Any:
+def decode_structure(value: Any) -> Any:
+    """Return a structure that a form sent as JSON; anything else as it is, for its reader to refuse."""
     if not isinstance(value, str):
         return value
     try:

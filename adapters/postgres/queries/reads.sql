@@ -280,6 +280,22 @@ WHERE company_id = $1 AND status = 'waiting' AND deleted_at IS NULL AND next_act
 ORDER BY id
 LIMIT $4
 
+-- waiting_lead_ids --
+SELECT id FROM {read}.leads
+WHERE company_id = $1 AND schedule_id = $2 AND status IN ('scheduled', 'waiting') AND deleted_at IS NULL AND flight IS NULL
+ORDER BY next_action_at NULLS FIRST, id
+LIMIT $3
+
+-- waiting_leads_count --
+SELECT count(*) FROM (
+    SELECT 1 FROM {read}.leads
+    WHERE company_id = $1 AND schedule_id = $2 AND status IN ('scheduled', 'waiting') AND deleted_at IS NULL AND flight IS NULL
+    LIMIT $3
+) AS found
+
+-- leads_of_ids --
+SELECT * FROM {read}.leads WHERE company_id = $1 AND id = ANY ($2::bigint[]) AND deleted_at IS NULL
+
 -- contacts_by_keys --
 SELECT * FROM {read}.contacts WHERE company_id = $1 AND contact_key = ANY ($2::text[])
 

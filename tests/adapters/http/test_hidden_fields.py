@@ -219,6 +219,7 @@ async def test_an_explanation_says_nothing_that_is_hidden(town: Any, company: An
     assert (found.json()["why"]["decision"] or {"data": {}})["data"] == {}
     assert "3055550146" not in found.text
     assert (await ada.get(f"{LEADS}/forecast")).status_code == 403
+    assert (await ada.send("POST", f"{LEADS}/forecast/what_if", json={"schedule_id": schedule["id"]})).status_code == 403
     other = await hiding(town, company, {"lead": hidden("caller_id", "email", "status")}, users_emails=["eve@example.com"])
     eve = await person(town, company, "eve@example.com")
     assert (await eve.get(f"{LEADS}/{lead_id}/why")).status_code == 403

@@ -389,6 +389,7 @@ async def test_an_operation_that_cannot_leave_out_leads_is_refused_to_who_sees_s
     permissions = {
         "lead": everything,
         "call": {"actions": ["read", "start", "update"]},
+        "schedule": {"actions": ["read"]},
         "impression": {"actions": ["read"]},
         "outgoing_webhook": {"actions": ["read", "fire"]},
         "unblock_contact_job": {"actions": ["read", "create"]},
@@ -399,6 +400,7 @@ async def test_an_operation_that_cannot_leave_out_leads_is_refused_to_who_sees_s
     ada = divided["ada"]
     cases = [
         ("GET", "/api/v1/leads/forecast", {}),
+        ("POST", "/api/v1/leads/forecast/what_if", {"schedule_id": 1}),
         ("GET", "/api/v1/impressions", {}),
         ("GET", "/api/v1/webhook_manual_fires", {}),
         ("POST", "/api/v1/schedules/make_call", {"lead_id": divided["leads"][0]}),
