@@ -3,6 +3,7 @@
 from functools import partial
 from typing import Any
 
+from adapters.http.console import what_if_page
 from adapters.http.console.shown_pictures import show_picture
 from adapters.http.console.visits import ConsolePage, Visit
 from adapters.http.exchange.exchange import Reply
@@ -21,8 +22,10 @@ EXPIRING_SHOWN = 20
 
 
 async def show(visit: Visit) -> Reply:
-    """Show the page."""
-    return visit.page("forecast.html", title="Forecast", **await _found(visit))
+    """Show the page, with the form that asks what a change would change."""
+    may_ask = all(visit.may(name) for name in what_if_page.NEEDS)
+    form = await what_if_page.form_of(visit, what_if_page.FIRST_TRIED) if may_ask else {}
+    return visit.page("forecast.html", title="Forecast", may_ask=may_ask, **form, **await _found(visit))
 
 
 async def show_part(visit: Visit) -> Reply:

@@ -19,6 +19,7 @@ from adapters.http.console import (
     schedule_versions_page,
     sign_in_pages,
     today_page,
+    what_if_page,
 )
 from adapters.http.console.visits import ConsolePage
 
@@ -32,6 +33,7 @@ PAGES: tuple[ConsolePage, ...] = (
     *schedule_editor.PAGES,
     *schedule_versions_page.PAGES,
     *forecast_page.PAGES,
+    *what_if_page.PAGES,
     *buyers_page.PAGES,
     *reports_page.PAGES,
     *agent_page.PAGES,
