@@ -48,7 +48,7 @@ def draw_forecast(found: Mapping[str, Any], *, zone: str, width: float = 960, na
 def describe_forecast(found: Mapping[str, Any]) -> str:
     """Return in words how much is due, and how much of it was simulated."""
     sums = {kind: sum(hour[kind] for hour in found["hours"]) for kind in UNITS}
-    due = ", ".join(f"{count:,} {UNITS[kind]}" for kind, count in sums.items() if count) or "nothing"
+    due = ", ".join(f"{count:,} {UNITS[kind]}" for kind, count in sums.items() if count) or "Nothing is due"
     left_out = found["left_out"]
     rest = "more than 10,000 due leads" if left_out is None else f"{left_out:,} due leads" if left_out else ""
     return f"{due} of {found['leads']:,} leads" + (f"; without {rest} beyond the limit" if rest else "")

@@ -38,6 +38,13 @@ LABELS = {
     "veto.asked": "Veto hook asked",
     "slot.requested": "A line is asked for",
     "slot.awaited": "Waits for a line",
+    "slot.answered": "Answer about a line",
+    "slot.released": "Line given back",
+    "reach.requested": "Consent of the address is asked for",
+    "call.initiated": "Call placed",
+    "call.ringing": "Rings",
+    "call.established": "Answered",
+    "call.ended": "Call ended",
 }
 """Fact type -> what a person reads; any other is shown by its name."""
 
@@ -98,7 +105,7 @@ def label_of(event: Mapping[str, Any]) -> str:
         return "Planned"
     if kind == "lead.waiting":
         return "Waits"
-    return LABELS.get(kind, _words(kind.replace(".", " ")))
+    return LABELS.get(kind) or _words(kind.replace(".", " ")).capitalize()
 
 
 def detail_of_event(event: Mapping[str, Any], zone: str) -> str:
