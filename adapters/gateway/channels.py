@@ -5,8 +5,9 @@ from typing import TypeVar
 
 from msgspec import Struct, structs
 
-from adapters.gateway.circuit import Endpoint
+from adapters.gateway.circuit import CircuitReport, Endpoint
 from adapters.gateway.configured import ConfiguredProviders
+from adapters.gateway.mail_by_company import MailByCompany
 from adapters.gateway.ports import (
     DeliveryResult,
     EmailProvider,
@@ -42,6 +43,7 @@ class Channel(Struct, frozen=True, kw_only=True):
     `was_given` says whether a command that an earlier gateway left may have reached a provider, `resume` what became of it;
     without them nobody can say.
     `endpoint_of` names the receiver where companies choose it, so that one endpoint can fail alone.
+    `report_circuits` says which are spared now, of receivers or of accounts with providers.
     """
 
     kind: Kind
@@ -53,6 +55,7 @@ class Channel(Struct, frozen=True, kw_only=True):
     was_given: Callable[[Command], Awaitable[bool]] | None = None
     resume: Callable[[Command], Awaitable[DeliveryResult | None]] | None = None
     endpoint_of: Callable[[Command], Endpoint] | None = None
+    report_circuits: Callable[[], CircuitReport] = CircuitReport
 
     @property
     def record_type(self) -> object:
@@ -64,12 +67,26 @@ class Channel(Struct, frozen=True, kw_only=True):
 
 def configured_call_channel(provider: ConfiguredProviders) -> Channel:
     """Return the channel of calls by the companies' own provider configurations."""
-    return structs.replace(call_channel(provider), was_given=_was_given(provider), resume=_resume(provider))
+    return _configured(call_channel(provider), provider)
 
 
 def configured_sms_channel(provider: ConfiguredProviders) -> Channel:
     """Return the channel of texts by the companies' own provider configurations."""
-    return structs.replace(sms_channel(provider), was_given=_was_given(provider), resume=_resume(provider))
+    return _configured(sms_channel(provider), provider)
+
+
+def configured_email_channel(provider: MailByCompany) -> Channel:
+    """Return the channel of e-mails by the companies' own accounts and the deployment's mail server."""
+    return structs.replace(email_channel(provider), report_circuits=provider.report_circuits)
+
+
+def _configured(channel: Channel, provider: ConfiguredProviders) -> Channel:
+    return structs.replace(
+        channel,
+        was_given=_was_given(provider),
+        resume=_resume(provider),
+        report_circuits=provider.report_circuits,
+    )
 
 
 def _was_given(provider: ConfiguredProviders) -> Callable[[Command], Awaitable[bool]]:
@@ -134,6 +151,7 @@ def webhook_channel(sender: WebhookSender, *, concurrent_max: int = CONCURRENT_M
         concurrent_max=concurrent_max,
         never_twice=False,
         endpoint_of=endpoint_of,
+        report_circuits=sender.report_circuits,
     )
 
 

@@ -8,9 +8,11 @@ deliveries here have to wait.
 """
 
 import asyncio
-from collections import OrderedDict
+from collections import Counter, OrderedDict
+from collections.abc import Iterable
 
 import structlog
+from msgspec import Struct
 
 FAILURES_MAX = 5
 """Failed attempts in a row that open a circuit: more than the three of one delivery."""
@@ -35,7 +37,43 @@ IN_FLIGHT_MAX = 25
 ENDPOINTS_MAX = 10_000
 """The least recently used endpoint is forgotten beyond this, which closes its circuit."""
 
+CIRCUITS_REPORTED_MAX = 100
+"""Circuits of one channel that a process reports: 20 kB of its row, and more than somebody reads."""
+
 logger = structlog.get_logger(__name__)
+
+
+class OpenCircuit(Struct, frozen=True, kw_only=True):
+    """A circuit that is open or half-open, as it is reported.
+
+    Seconds are before and after the report, as the clock of this machine may be wrong. 0 seconds to the
+    probe: it is half-open. `waiting` are the deliveries that wait for it without a slot.
+    """
+
+    company_id: int
+    endpoint: str
+    failures: int
+    open_seconds: float
+    probe_in_seconds: float
+    waiting: int
+
+
+class CircuitReport(Struct, frozen=True):
+    """The circuits of a channel that are not closed, at most `CIRCUITS_REPORTED_MAX`, and how many more there are."""
+
+    circuits: tuple[OpenCircuit, ...] = ()
+    left_out: int = 0
+
+
+def report_circuits(circuits: Iterable[OpenCircuit]) -> CircuitReport:
+    """Return the report of these circuits: companies take turns, each with its most failures first."""
+    turns = Counter[int]()
+    ranked = []
+    for circuit in sorted(circuits, key=lambda one: (-one.failures, one.company_id, one.endpoint)):
+        ranked.append((turns[circuit.company_id], circuit))
+        turns[circuit.company_id] += 1
+    chosen = sorted(ranked, key=lambda one: one[0])[:CIRCUITS_REPORTED_MAX]
+    return CircuitReport(tuple(circuit for _, circuit in chosen), len(ranked) - len(chosen))
 
 
 class Circuit:
@@ -43,6 +81,8 @@ class Circuit:
 
     def __init__(self) -> None:
         self.failures = 0
+        self.opened_at = 0.0
+        """When it opened; probes that fail do not change that."""
         self.opens_at = 0.0
         """When it becomes half-open."""
         self._pause_seconds = 0.0
@@ -78,6 +118,7 @@ class Circuit:
         self.failures += 1
         has_opened = self._probe == command_id or (self.is_closed and self.failures >= FAILURES_MAX)
         if has_opened:  # else it is still closed, or open already: an attempt of an earlier delivery
+            self.opened_at = at if self.is_closed else self.opened_at
             self._pause_seconds = min(PAUSE_SECONDS_MAX, max(PAUSE_SECONDS_MIN, 2 * self._pause_seconds))
             self.opens_at = at + self._pause_seconds
             self._probe = None
@@ -161,6 +202,20 @@ class Endpoint:
             )
             loop.call_at(self._circuit.opens_at, self._wake_one)
 
+    def open_circuit(self) -> OpenCircuit | None:
+        """Return the circuit as it is reported; None where it is closed."""
+        if self._circuit.is_closed:
+            return None
+        at = asyncio.get_running_loop().time()
+        return OpenCircuit(
+            company_id=self.company_id,
+            endpoint=self.name,
+            failures=self._circuit.failures,
+            open_seconds=round(at - self._circuit.opened_at, 3),
+            probe_in_seconds=round(max(0.0, self._circuit.opens_at - at), 3),
+            waiting=len(self._waiting),
+        )
+
     def refusal(self) -> str:
         """Return why a delivery that waited was not tried, for people to read."""
         return f"not tried: {self.name} has failed {self._circuit.failures} times in a row, and did not recover in time"
@@ -188,6 +243,11 @@ class Endpoints:
                 self._known.popitem(last=False)
         self._known.move_to_end((company_id, name))
         return endpoint
+
+    def report(self) -> CircuitReport:
+        """Return the circuits that are not closed."""
+        found = (endpoint.open_circuit() for endpoint in self._known.values())
+        return report_circuits(circuit for circuit in found if circuit is not None)
 
 
 def _wake(waiter: asyncio.Future[None]) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 import structlog
 
 from adapters.errors import StoreError
-from adapters.gateway.circuit import Endpoint, Endpoints
+from adapters.gateway.circuit import CircuitReport, Endpoint, Endpoints
 from adapters.gateway.leases import check_lease
 from adapters.gateway.ports import CallProgress, DeliveryResult, NotPlacedError, Report, RulesReader
 from adapters.providers.callback_tokens import NamedConfiguration
@@ -138,6 +138,10 @@ class ConfiguredProviders:
     def endpoint_of(self, company_id: int, configuration_id: int) -> Endpoint:
         """Return the circuit of a configuration."""
         return self._endpoints.of(company_id, f"{CONFIGURATION} {configuration_id}")
+
+    def report_circuits(self) -> CircuitReport:
+        """Return which configurations are spared now."""
+        return self._endpoints.report()
 
     async def _ask(self, opened: Opened, command: OrderCommand, ask: Ask) -> Placed | DeliveryResult:
         """Write the order down, then give it to a provider. Raises `UnwrittenOrderError` where the database is away."""

@@ -3,6 +3,7 @@
 An account that is paused, or refuses, is not replaced by the deployment's server: its domain does not speak for the company.
 """
 
+from adapters.gateway.circuit import CircuitReport
 from adapters.gateway.configured import ConfiguredProviders
 from adapters.gateway.ports import DeliveryResult, EmailProvider
 from schemas.commands import SendEmail
@@ -22,3 +23,7 @@ class MailByCompany:
         if self._has_server and not self._accounts.has_account(command.company_id):
             return await self._server.send(command)
         return await self._accounts.send(command)
+
+    def report_circuits(self) -> CircuitReport:
+        """Return which accounts are spared now; the deployment's own server never is."""
+        return self._accounts.report_circuits()

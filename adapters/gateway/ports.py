@@ -12,7 +12,7 @@ from typing import Literal, Protocol
 
 from msgspec import Struct
 
-from adapters.gateway.circuit import Endpoint
+from adapters.gateway.circuit import CircuitReport, Endpoint
 from engine.rules import Rules
 from schemas.commands import HangUp, PlaceCall, PostWebhook, PressKeys, SendEmail, SendSms
 from schemas.errors import DependencyError
@@ -109,10 +109,13 @@ class GatewayRegistry(Protocol):
     tests/adapters/http/test_unserved.py on a real database.
     """
 
-    async def renew(self, process: str, providers: Mapping[Kind, str]) -> Instant:
+    async def renew(
+        self, process: str, providers: Mapping[Kind, str], circuits: Mapping[Kind, CircuitReport] | None = None
+    ) -> Instant:
         """Register that a process serves these channels by these providers; renewed every few seconds.
 
-        Return the database's time (wall time).
+        `circuits` are those that are not closed, in the place of what was reported before. Return the database's time (wall
+        time).
         """
         ...
 
@@ -278,6 +281,10 @@ class WebhookSender(Protocol):
 
     def endpoint_of(self, command: PostWebhook) -> Endpoint:
         """Return where a command goes; `post` reports each attempt to it."""
+        ...
+
+    def report_circuits(self) -> CircuitReport:
+        """Return which endpoints are spared now."""
         ...
 
     async def post(self, command: PostWebhook) -> DeliveryResult | None:

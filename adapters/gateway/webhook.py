@@ -16,7 +16,7 @@ from adapters.errors import StoreError
 from adapters.gateway.addresses import Network
 from adapters.gateway.bodies import JSON_TYPE, body_of
 from adapters.gateway.channels import CONCURRENT_MAX
-from adapters.gateway.circuit import Endpoint, Endpoints
+from adapters.gateway.circuit import CircuitReport, Endpoint, Endpoints
 from adapters.gateway.guarded_client import REFUSED_TARGETS, GuardedClient
 from adapters.gateway.leases import check_lease
 from adapters.gateway.ports import DeliveryResult, RulesReader, WebhookAttempt, WebhookLog
@@ -113,6 +113,10 @@ class SignedWebhooks:
             webhook = self._rules.rules.body(OutgoingWebhook, "outgoing_webhook", command.outgoing_webhook_id)
             url, other = "" if webhook is None else webhook.url, f"webhook {command.outgoing_webhook_id}"
         return self._endpoints.of(command.company_id, _host_of(url) or other)
+
+    def report_circuits(self) -> CircuitReport:
+        """Return which hosts are spared now."""
+        return self._endpoints.report()
 
     async def post(self, command: PostWebhook) -> DeliveryResult:
         """Post until the receiver accepts or refuses, or the attempts are used up; ask a veto hook once."""

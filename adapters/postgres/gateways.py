@@ -1,4 +1,4 @@
-"""Which gateways serve which channels? Gateways write it into `work.gateways`, the API reads it.
+"""Which gateways serve which channels, and what do they spare? Gateways write it into `work.gateways`, the API reads it.
 
 Times are of the database's clock, so that the clocks of processes do not matter.
 """
@@ -6,6 +6,7 @@ Times are of the database's clock, so that the clocks of processes do not matter
 from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
+from adapters.gateway.circuit import CircuitReport
 from adapters.gateway.ports import Kind
 from adapters.gateway.providers import ACCOUNTS, SANDBOX
 from adapters.postgres.database_errors import convert_read_errors, run_statement
@@ -14,6 +15,7 @@ from adapters.postgres.sql import Schemas, queries
 from adapters.providers.registry import installed
 from adapters.reads.ports import Serving
 from schemas.instant import Instant, from_datetime
+from schemas.wire import to_json
 
 T = TypeVar("T")
 
@@ -36,9 +38,12 @@ class PostgresGateways:
         self._pool = pool
         self._sql = queries("gateways", schemas)
 
-    async def renew(self, process: str, providers: Mapping[Kind, str]) -> Instant:
-        """Store that a process serves these channels, and return the database's time."""
-        await self._execute("renew", process, list(providers), list(providers.values()))
+    async def renew(
+        self, process: str, providers: Mapping[Kind, str], circuits: Mapping[Kind, CircuitReport] | None = None
+    ) -> Instant:
+        """Store that a process serves these channels and what it spares, and return the database's time."""
+        reports = [_stored((circuits or {}).get(kind)) for kind in providers]
+        await self._execute("renew", process, list(providers), list(providers.values()), reports)
         return from_datetime(await run_statement(self._pool.fetchval(self._sql["time"])))
 
     async def stop(self, process: str) -> None:
@@ -76,6 +81,11 @@ class PostgresServing:
             configured=frozenset(row["channel"] for row in rows if _is_configured(row["channel"], row["providers"])),
         )
         return self._last
+
+
+def _stored(report: CircuitReport | None) -> str | None:
+    """Return a report as JSON; None where every circuit is closed."""
+    return to_json(report).decode() if report is not None and report.circuits else None
 
 
 def _is_configured(channel: str, served_by: Sequence[str]) -> bool:

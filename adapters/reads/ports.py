@@ -598,6 +598,28 @@ class WebhookLogReads(Protocol):
         ...
 
 
+class CircuitPage(Struct, frozen=True, kw_only=True):
+    """Circuits that are not closed, most failures first, and how many more there are, of any company."""
+
+    rows: Sequence[Row]
+    left_out: int
+
+
+class CircuitReads(Protocol):
+    """Which circuits live gateways report as open or half-open. Raises `ReadsUnavailableError`.
+
+    No contract suite: PostgreSQL alone keeps them; tests/adapters/postgres/test_circuits.py runs on a real one.
+    """
+
+    async def of_all(self) -> CircuitPage:
+        """Return the circuits of all companies, one row for each gateway."""
+        ...
+
+    async def of_company(self, company_id: int) -> CircuitPage:
+        """Return the circuits of one company, one row for each endpoint."""
+        ...
+
+
 class NewLeadBulkJob(Struct, frozen=True, kw_only=True):
     """A bulk job as it is made: what, by whom and from where. `request_id` names it, so that a repeat makes no other."""
 

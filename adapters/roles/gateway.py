@@ -17,8 +17,8 @@ from adapters.gateway.channels import (
     Channel,
     call_channel,
     configured_call_channel,
+    configured_email_channel,
     configured_sms_channel,
-    email_channel,
     sms_channel,
     webhook_channel,
 )
@@ -129,10 +129,11 @@ class GatewayRole:
             await pool.close()
 
     async def _register(self, register: GatewayRegistry) -> None:
-        """Renew the registration of the served channels, and compare the clocks, until cancelled."""
+        """Renew the registration of the served channels and their circuits, and compare the clocks, until cancelled."""
         while True:
+            circuits = {gateway.channel.kind: gateway.channel.report_circuits() for gateway in self._gateways}
             try:
-                await self._compared.compare(lambda: register.renew(self._process, self._providers))
+                await self._compared.compare(partial(register.renew, self._process, self._providers, circuits))
                 self._unregistered = None
             except StoreError as error:
                 self._unregistered = describe_failure(self._context.settings, error)
@@ -321,7 +322,7 @@ class GatewayRole:
                 if self._providers["sms"] == SANDBOX
                 else configured_sms_channel(configured("sms"))
             ),
-            "email": lambda: email_channel(
+            "email": lambda: configured_email_channel(
                 MailByCompany(
                     configured("email"),
                     SmtpEmail(

@@ -1,11 +1,11 @@
 -- Which gateways serve which channels?
 
 -- renew --
-INSERT INTO {work}.gateways (process, channel, provider, renewed_at)
-SELECT $1, served.channel, served.provider, clock_timestamp()
-  FROM unnest($2::text[], $3::text[]) AS served (channel, provider)
+INSERT INTO {work}.gateways (process, channel, provider, renewed_at, circuits)
+SELECT $1, served.channel, served.provider, clock_timestamp(), served.circuits::jsonb
+  FROM unnest($2::text[], $3::text[], $4::text[]) AS served (channel, provider, circuits)
     ON CONFLICT (process, channel) DO UPDATE
-   SET provider = excluded.provider, renewed_at = excluded.renewed_at, stopped_at = NULL;
+   SET provider = excluded.provider, renewed_at = excluded.renewed_at, circuits = excluded.circuits, stopped_at = NULL;
 
 -- time --
 SELECT clock_timestamp();

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable
 
-from adapters.gateway.circuit import Endpoint, Endpoints
+from adapters.gateway.circuit import CircuitReport, Endpoint, Endpoints
 from adapters.gateway.ports import CallProgress, DeliveryResult, Report
 from schemas.commands import Command, HangUp, PlaceCall, PostWebhook, PressKeys, SendEmail, SendSms
 
@@ -76,6 +76,9 @@ class Webhook:
 
     def endpoint_of(self, command: PostWebhook) -> Endpoint:
         return self._endpoints.of(command.company_id, f"{command.outgoing_webhook_id}.example.org")
+
+    def report_circuits(self) -> CircuitReport:
+        return self._endpoints.report()
 
     async def post(self, command: PostWebhook) -> DeliveryResult | None:
         self.asked.append(command.command_id)

@@ -10,8 +10,12 @@ from structlog.testing import capture_logs
 
 from adapters import clock as clock_module
 from adapters.clock import wall_now
+from adapters.gateway import circuit as circuit_module
+from adapters.gateway.circuit import FAILURES_MAX
 from adapters.gateway.ports import DeliveryResult, Report
 from adapters.observability.metrics import Metrics
+from adapters.partitions.routing import partition_of
+from adapters.postgres.circuits import PostgresCircuits
 from adapters.postgres.gateways import PostgresServing
 from adapters.postgres.migrate import migrate
 from adapters.postgres.pool import open_pool
@@ -21,8 +25,13 @@ from adapters.roles.context import open_context, prepare
 from adapters.roles.gateway import GatewayRole
 from adapters.roles.group_membership import GroupMembership
 from adapters.settings import ChannelName, Settings
+from engine.partition.ports import Outgoing
 from schemas.commands import HangUp, PlaceCall, PressKeys, SendSms
 from schemas.instant import DAY, HOUR
+from schemas.records import OutgoingWebhook, rules_key
+from schemas.wire import to_json
+from tests.adapters.gateway.receiver import Receiver
+from tests.adapters.gateway.test_webhook import record_of
 from tests.adapters.gateway.world import Town, command_of, until
 
 PARTITIONS = 3
@@ -97,6 +106,45 @@ async def test_a_gateway_says_what_it_serves_until_it_stops_and_counts_for_a_whi
         assert await serving.read() == found
     finally:
         await pool.close()
+
+
+async def test_a_gateway_reports_the_host_that_it_spares_until_that_answers(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(circuit_module, "PAUSE_SECONDS_MIN", 1.0)
+    monkeypatch.setattr(gateway_role, "RENEW_SECONDS", 0.2)
+    receiver = Receiver("whsec_" + "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
+    receiver.answers = [503]
+    await receiver.start()
+    local = replace(settings, channels=("webhook",), sandbox=(), webhook_private_networks=("127.0.0.0/8",))
+    webhook = record_of(OutgoingWebhook(name="CRM", url=f"http://127.0.0.1:{receiver.port}/hooks?key=s3cret"))
+    stop = asyncio.Event()
+    async with open_context(local) as context:
+        await prepare(context)
+        rules = Outgoing(context.names.of("accounts.rules"), rules_key(webhook).encode(), to_json(webhook))
+        owner = await context.log.own(context.names.of("accounts.requests"), partition_of(b"1", PARTITIONS))
+        await owner.commit([rules])
+        await owner.close()
+        pool = await open_pool(settings.postgres_dsn)
+        circuits = PostgresCircuits(pool)
+
+        async def spared() -> list[tuple[str, bool]]:
+            return [(row["endpoint"], row["failure_count"] >= FAILURES_MAX) for row in (await circuits.of_company(1)).rows]
+
+        working = asyncio.create_task(GatewayRole(context, Metrics()).run(stop))
+        try:
+            place = Town(context.log, "webhook", PARTITIONS, context.names)
+            window = {"not_before": 0, "decided_at": wall_now() + DAY}
+            await place.append(*(command_of("webhook", number, **window) for number in range(1, 9)))
+            assert await until(spared) == [(f"127.0.0.1:{receiver.port}", True)]
+            receiver.answers = [200]
+            assert await until(spared, lambda found: found == []) == []
+            assert len(await place.outcome(8)) == 8
+        finally:
+            stop.set()
+            await working
+            await receiver.stop()
+            await pool.close()
 
 
 async def test_a_group_that_cannot_be_followed_ends_the_whole_role(

@@ -4,6 +4,7 @@ from typing import Protocol
 
 import pytest
 
+from adapters.gateway.circuit import FAILURES_MAX, CircuitReport
 from adapters.gateway.ports import WebhookSender
 from tests.adapters.gateway.receiver import Receiver
 from tests.adapters.gateway.world import command_of
@@ -34,6 +35,18 @@ class WebhookContract:
             await bureau.sender.post(command_of("webhook"))
 
         assert [received.headers["webhook-id"] for received in bureau.receiver.received] == ["command-1", "command-1"]
+
+    async def test_a_receiver_that_fails_is_reported_as_spared_until_it_answers(self, bureau: Bureau) -> None:
+        bureau.receiver.answers = [503]
+        while bureau.sender.endpoint_of(command_of("webhook")).begin("command-1"):
+            await bureau.sender.post(command_of("webhook"))
+
+        (reported,) = bureau.sender.report_circuits().circuits
+        assert (reported.company_id, reported.endpoint) == (1, f"127.0.0.1:{bureau.receiver.port}")
+        assert reported.failures >= FAILURES_MAX
+        bureau.receiver.answers = [200]
+        await bureau.sender.post(command_of("webhook"))
+        assert bureau.sender.report_circuits() == CircuitReport()
 
     @pytest.mark.parametrize(
         ("answers", "outcome", "posts"),

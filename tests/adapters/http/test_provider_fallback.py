@@ -143,7 +143,10 @@ async def test_a_dead_account_is_spared_after_some_failures_and_the_fallback_tak
         await providers.place(structs.replace(command, command_id=f"{command.command_id}/{place}"), carrier.report)
 
     assert len(second.twilio.calls) == 8
-    assert not providers.endpoint_of(command.company_id, (await carrier.configurations())[0]["id"]).begin("probe")
+    dead = (await carrier.configurations())[0]["id"]
+    assert not providers.endpoint_of(command.company_id, dead).begin("probe")
+    (reported,) = providers.report_circuits().circuits
+    assert (reported.company_id, reported.endpoint) == (command.company_id, f"provider_configuration {dead}")
 
 
 async def test_an_outage_of_our_database_counts_as_no_failure_of_an_account(carrier: Carrier, second: Carrier) -> None:
