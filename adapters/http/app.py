@@ -61,6 +61,7 @@ from adapters.http.impressions.impressions import PAGE_PATH, allow_origin
 from adapters.observability.metrics import Metrics
 from adapters.observability.trace_ids import HEADER, HTTP_PARENT, read_traceparent
 from adapters.reads.ports import (
+    CircuitReads,
     Heartbeats,
     IdempotencyKeys,
     LeadBulkJobs,
@@ -125,6 +126,7 @@ def build_app(
     issuers: Issuers,
     mail: Mail,
     webhook_logs: WebhookLogReads,
+    circuits: CircuitReads,
     bulk_jobs: LeadBulkJobs,
     imports: LeadImports,
     lead_views: LeadViews,
@@ -162,6 +164,7 @@ def build_app(
         issuers=issuers,
         mail=mail,
         webhook_logs=webhook_logs,
+        circuits=circuits,
         bulk_jobs=bulk_jobs,
         imports=imports,
         lead_views=lead_views,

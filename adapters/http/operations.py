@@ -24,7 +24,7 @@ from adapters.http.providers import callbacks
 from adapters.http.records import audit_logs, company, conversions, previews, records, schedule_versions
 from adapters.http.reports import reports
 from adapters.http.sign_in import access_tokens, invitation_page, invitations, sessions
-from adapters.http.webhooks import deliveries, manual_fires, webhook_logs
+from adapters.http.webhooks import circuits, deliveries, manual_fires, webhook_logs
 
 OPERATIONS: tuple[Operation, ...] = (
     *submissions.OPERATIONS,
@@ -53,6 +53,7 @@ OPERATIONS: tuple[Operation, ...] = (
     *impressions.OPERATIONS,
     *manual_fires.OPERATIONS,
     *webhook_logs.OPERATIONS,
+    *circuits.OPERATIONS,
     *deliveries.OPERATIONS,
     *why.OPERATIONS,
     *what_if.OPERATIONS,

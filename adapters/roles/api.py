@@ -21,6 +21,7 @@ from adapters.http.exchange.settings import RATES, DemoSignIn, HttpSettings, Rat
 from adapters.http.server import serving
 from adapters.observability.metrics import Metrics
 from adapters.operator.deployment import LogDeployment
+from adapters.postgres.circuits import PostgresCircuits
 from adapters.postgres.gateways import PostgresServing
 from adapters.postgres.heartbeats import PostgresHeartbeats
 from adapters.postgres.idempotency import PostgresIdempotencyKeys
@@ -162,6 +163,7 @@ class ApiRole:
             issuers=Issuers(vendors, time.monotonic),
             mail=OwnMail(mail_server(context.settings)),
             webhook_logs=PostgresWebhookLogReads(pool),
+            circuits=PostgresCircuits(pool),
             bulk_jobs=PostgresLeadBulkJobs(pool),
             imports=PostgresLeadImports(pool),
             lead_views=PostgresLeadViews(pool),

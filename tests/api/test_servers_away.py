@@ -16,6 +16,7 @@ from adapters.http.operations import documented_operations
 from adapters.kafka.log import KafkaLog
 from adapters.local.process import LOCALHOST, free_port
 from adapters.partitions.feed import RulesTopic
+from adapters.postgres.circuits import PostgresCircuits
 from adapters.postgres.heartbeats import PostgresHeartbeats
 from adapters.postgres.idempotency import PostgresIdempotencyKeys
 from adapters.postgres.lead_bulk_jobs import PostgresLeadBulkJobs
@@ -96,6 +97,7 @@ async def test_every_route_without_the_database_is_503_or_stores_what_was_sent(t
             heartbeats=PostgresHeartbeats(away),
             sign_ins=PostgresSignIns(away),
             webhook_logs=PostgresWebhookLogReads(away),
+            circuits=PostgresCircuits(away),
             bulk_jobs=PostgresLeadBulkJobs(away),
             imports=PostgresLeadImports(away),
             lead_views=PostgresLeadViews(away),

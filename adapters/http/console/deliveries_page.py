@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlencode
 
+from adapters.http.console.spared_endpoints import LEFT_OUT_RULE, SPARED_RULE
 from adapters.http.console.visits import RECORDS_READ, ConsolePage, Visit, filled, rows_of
 from adapters.http.exchange.exchange import Reply
 from adapters.http.exchange.problems import ProblemError
@@ -34,14 +35,15 @@ DONE = {"enable": "The subscription is enabled.", "replay": "Events that were gi
 
 
 async def show(visit: Visit) -> Reply:
-    """Show the attempts of webhooks, and the subscriptions."""
+    """Show the attempts of webhooks, the subscriptions, and the endpoints that are spared."""
     asked = {name: str(visit.query.get(name, "")).strip() for name in FILTERS}
     page = str(visit.query.get("page", "")) or "1"
     wanted = {name: value for name, value in asked.items() if value}
-    logs, webhooks, subscriptions = await asyncio.gather(
+    logs, webhooks, subscriptions, circuits = await asyncio.gather(
         _attempts(visit, {**wanted, "page": page, "per_page": ATTEMPTS_SHOWN}),
         visit.look("list_outgoing_webhooks", {"per_page": RECORDS_READ}),
         visit.ask("list_subscriptions", {"per_page": RECORDS_READ}),
+        visit.ask("list_circuits"),
     )
     number = 1 if logs is None else logs["metadata"]["page"] or 1
     attempts = None if logs is None else [filled(row, WEBHOOK_LOG_COLUMNS) for row in rows_of(logs)]
@@ -50,6 +52,10 @@ async def show(visit: Visit) -> Reply:
         title="Deliveries",
         attempts=attempts,
         typed=asked,
+        circuits=circuits,
+        spared_rule=SPARED_RULE,
+        left_out_rule=LEFT_OUT_RULE,
+        accounts=await _accounts(visit, circuits),
         webhooks=_names(webhooks, "outgoing_webhook"),
         subscriptions=None
         if subscriptions is None
@@ -88,6 +94,14 @@ async def act(visit: Visit) -> Reply:
 async def _attempts(visit: Visit, wanted: dict[str, Any]) -> Mapping[str, Any] | None:
     """Return the attempts of a filter; None where no team grants them. Raises `ApiRefusedError` for a wrong filter."""
     return await visit.fetch("list_webhook_logs", wanted) if visit.may("list_webhook_logs") else None
+
+
+async def _accounts(visit: Visit, circuits: Mapping[str, Any] | None) -> dict[str, str]:
+    """Return endpoint -> name of the accounts with providers, where any is spared."""
+    if circuits is None or all(row["channel"] == "webhook" for row in circuits["circuits"]):
+        return {}
+    answer = await visit.look("list_provider_configurations", {"per_page": RECORDS_READ})
+    return {f"provider_configuration {id_}": name for id_, name in _names(answer, "provider_configuration").items()}
 
 
 def _names(answer: Mapping[str, Any] | None, record_type: str) -> dict[int, str]:

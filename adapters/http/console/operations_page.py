@@ -1,4 +1,4 @@
-"""How is the whole deployment, for who operates it? Lag, partitions, projection, gateways, deliveries, and dead letters.
+"""How is the whole deployment, for who operates it? Lag, partitions, projection, gateways, circuits, and dead letters.
 
 A dead letter can be read, edited and sent again, as `leadclock deadletter` does. The projection can be verified and rebuilt:
 a projector does it, and the page shows how far it is. All of it needs an operator key.
@@ -9,12 +9,20 @@ from collections.abc import Mapping
 from typing import Any
 
 from adapters.http.console.projection_job import explain_job
+from adapters.http.console.served_channels import summarise_channels
+from adapters.http.console.spared_endpoints import LEFT_OUT_RULE, SPARED_RULE
 from adapters.http.console.visits import ConsolePage, Visit
 from adapters.http.exchange.exchange import Reply
 
 PATH = "/console/operations"
 LETTER = PATH + "/dead_letters/{place:str}"
 PROJECTION = PATH + "/projection"
+
+SHOWN = (
+    *("operator_lags", "operator_partitions", "operator_projection", "operator_gateways", "operator_circuits"),
+    "operator_event_deliveries",
+)
+"""Operations whose answers the page shows under their names."""
 
 LETTERS_SHOWN = 20
 AUDITS_SHOWN = 20
@@ -62,11 +70,12 @@ async def _job(visit: Visit) -> dict[str, Any]:
 
 
 async def _page(visit: Visit, status: int = 200, **more: Any) -> Reply:
-    names = ("operator_lags", "operator_partitions", "operator_projection", "operator_gateways", "operator_event_deliveries")
-    answers = await asyncio.gather(*(visit.look(name) for name in names))
+    answers = await asyncio.gather(*(visit.look(name) for name in SHOWN))
     letters = await visit.fetch("operator_dead_letters", {"limit": LETTERS_SHOWN})
     audits = await visit.fetch("operator_audits", {"limit": AUDITS_SHOWN})
-    found: dict[str, Any] = {name.removeprefix("operator_"): answer for name, answer in zip(names, answers, strict=True)}
+    found: dict[str, Any] = {name.removeprefix("operator_"): answer for name, answer in zip(SHOWN, answers, strict=True)}
+    rows = [] if found["gateways"] is None else found["gateways"]["gateways"]
+    found |= {"channels": summarise_channels(rows), "spared_rule": SPARED_RULE, "left_out_rule": LEFT_OUT_RULE}
     found |= {"letters": letters["dead_letters"], "audits": audits["audits"], "problem": None, "is_away": False}
     return visit.page("operations.html", status=status, title="Operations", **{**found, **await _job(visit), **more})
 

@@ -34,7 +34,7 @@ AREAS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     ),
     "webhooks": (
         "Events for other systems: subscriptions, and webhooks of steps",
-        ("subscriptions", "outgoing_webhooks", "webhook_manual_fires", "webhook_logs"),
+        ("subscriptions", "outgoing_webhooks", "webhook_manual_fires", "webhook_logs", "circuits"),
     ),
     "access": (
         "Who may do what: keys, users, teams, and what each did",

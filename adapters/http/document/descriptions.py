@@ -289,6 +289,12 @@ BY_NAME: Mapping[str, str] = {
         "firings by hand. `detail` is the start of the answer, in which secrets of the webhook are masked."
     ),
     "show_webhook_log": "Returns one attempt to post an outgoing webhook.",
+    "list_circuits": (
+        "Lists the endpoints of the company that gateways spare now, because they failed several times in a row: hosts of "
+        "webhooks, and its accounts with providers where the key may read those. One that is not listed is used. Gateways "
+        "report them every 15 seconds. A receiver of a subscription that fails is shown by the subscription itself "
+        "(`failing_since`)."
+    ),
     "list_impressions": (
         "Lists impressions by cursor, the newest first, or by page. They are shown for 30 days. A CSV file has all of them."
     ),

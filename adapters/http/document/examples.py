@@ -381,6 +381,7 @@ EXAMPLES: Mapping[str, Example] = {
             "columns": "id,created_at,status,detail",
         }
     ),
+    "list_circuits": Example(),
     "show_webhook_log": Example(path={"id": WEBHOOK_LOG}),
     "list_audit_logs": Example(query={"record_type": "buyer", "columns": "id,action,record_id,key_id"}),
     "list_agent_status_timestamps": Example(query={"created_at_from": "2026-03-07 00:00:00 -0500", "columns": "id,key"}),

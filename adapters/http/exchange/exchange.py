@@ -58,6 +58,7 @@ from adapters.http.exchange.report_slots import EngineThread, ReportSlots
 from adapters.http.exchange.settings import HttpSettings
 from adapters.http.exchange.short_requests import ShortRequests
 from adapters.reads.ports import (
+    CircuitReads,
     Heartbeats,
     IdempotencyKeys,
     LeadBulkJobs,
@@ -137,6 +138,7 @@ class Services(Struct, frozen=True, kw_only=True):
     issuers: Issuers
     mail: Mail
     webhook_logs: WebhookLogReads
+    circuits: CircuitReads
     bulk_jobs: LeadBulkJobs
     imports: LeadImports
     lead_views: LeadViews

@@ -10,16 +10,12 @@ from adapters.http.schema.inputs import BOOLEAN
 from adapters.reads.ports import Row
 from engine.submission.fields import INTEGER_MAX
 from engine.views.cells import cell
+from engine.views.circuit import OPERATOR_CIRCUIT_COLUMNS
 
 PREFIX = "/api/v1/operator"
 
 AUDITS_MAX = 1_000
 AUDITS_DEFAULT = 100
-
-BREAKERS = (
-    "Only a gateway knows which endpoints of webhooks it spares (circuit breakers): its log has circuit.opened and "
-    "circuit.closed."
-)
 
 
 async def partitions(exchange: Exchange) -> Reply:
@@ -44,8 +40,13 @@ async def projection(exchange: Exchange) -> Reply:
 
 async def gateways(exchange: Exchange) -> Reply:
     """Answer with which process serves which channel."""
-    rows = _cells(await exchange.services.operators.gateways())
-    return _reply("gateways", {"gateways": rows, "not_known_here": {"circuit_breakers": BREAKERS}})
+    return _reply("gateways", {"gateways": _cells(await exchange.services.operators.gateways())})
+
+
+async def circuits(exchange: Exchange) -> Reply:
+    """Answer with the circuits that are open or half-open, most failures first."""
+    page = await exchange.services.circuits.of_all()
+    return _reply("circuits", {"circuits": _shown(page.rows, OPERATOR_CIRCUIT_COLUMNS), "left_out_count": page.left_out})
 
 
 async def event_deliveries(exchange: Exchange) -> Reply:
@@ -68,6 +69,10 @@ def _reply(root: str, content: Mapping[str, Any]) -> Reply:
 
 def _cells(rows: Iterable[Row]) -> list[dict[str, Any]]:
     return [{name: cell(value) for name, value in dict(row).items()} for row in rows]
+
+
+def _shown(rows: Iterable[Row], columns: Iterable[str]) -> list[dict[str, Any]]:
+    return [{name: cell(row[name]) for name in columns} for row in rows]
 
 
 def _look(name: str, summary: str, handler: Handler, parameters: Mapping[str, str] | None = None, **more: Any) -> Operation:
@@ -95,6 +100,7 @@ OPERATIONS: tuple[Operation, ...] = (
         types={"checksums": BOOLEAN},
     ),
     _look("gateways", "List which process serves which channel", gateways),
+    _look("circuits", "List endpoints and accounts that gateways spare (circuit breakers)", circuits),
     _look("event_deliveries", "List subscriptions whose events wait, were given up, or are not sent", event_deliveries),
     _look(
         "audits",

@@ -16,6 +16,8 @@ from engine.views.agent_event import COLUMNS as AGENT_EVENT_TABLE
 from engine.views.agent_status_timestamp import COLUMNS as AGENT_STATUS_TIMESTAMP_TABLE
 from engine.views.audit_log import COLUMNS as AUDIT_LOG_TABLE
 from engine.views.call import COLUMNS as CALL_TABLE
+from engine.views.circuit import COLUMNS as CIRCUIT_TABLE
+from engine.views.circuit import STATES as CIRCUIT_STATES
 from engine.views.contact import COLUMNS as CONTACT_TABLE
 from engine.views.contact import REVIEW_COLUMNS, SUPPRESSION_COLUMNS
 from engine.views.conversion import COLUMNS as CONVERSION_TABLES
@@ -167,6 +169,13 @@ WEBHOOK_LOG_TYPES: Mapping[str, Schema] = {
 }
 """Column of an attempt to post an outgoing webhook -> its schema."""
 
+CIRCUIT_TYPES: Mapping[str, Schema] = {
+    **{column.name: _CELLS[column.type] for column in CIRCUIT_TABLE},
+    **{f"{name}_count": {"type": "integer", "minimum": 0} for name in ("failure", "waiting", "gateway")},
+    "state": {"type": "string", "enum": list(CIRCUIT_STATES)},
+}
+"""Column of a circuit -> its schema."""
+
 LEAD_BULK_JOB_TYPES: Mapping[str, Schema] = {
     **{column.name: _CELLS[column.type] for column in LEAD_BULK_JOB_TABLE},
     **{f"{name}_count": {"type": "integer", "minimum": 0} for name in ("leads", "waiting", "done", "refused", "unknown")},
@@ -307,6 +316,7 @@ def components() -> dict[str, Any]:
         "LeadImport": columned("An import of an uploaded file", LEAD_IMPORT_TYPES),
         "LeadImportError": columned("What is wrong with a line of an import", LEAD_IMPORT_ERROR_TYPES),
         "WebhookLog": columned("An attempt to post an outgoing webhook", WEBHOOK_LOG_TYPES),
+        "Circuit": columned("An endpoint that is spared now", CIRCUIT_TYPES),
         "WebhookManualFire": columned("A webhook fired by hand", MANUAL_FIRE_TYPES),
         "NewWebhookManualFire": _unborn(columned("A webhook fired by hand", MANUAL_FIRE_TYPES)),
         "Contact": columned("A contact", CONTACT_TYPES),

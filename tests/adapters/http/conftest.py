@@ -34,6 +34,7 @@ from adapters.http.exchange.requests import LogRequests
 from adapters.http.exchange.settings import HttpSettings
 from adapters.observability.metrics import Metrics
 from adapters.operator.deployment import LogDeployment
+from adapters.postgres.circuits import PostgresCircuits
 from adapters.postgres.gateways import PostgresGateways, PostgresServing
 from adapters.postgres.heartbeats import PostgresHeartbeats
 from adapters.postgres.idempotency import PostgresIdempotencyKeys
@@ -255,6 +256,7 @@ async def deployed(dsn: str, http_settings: HttpSettings, tls: SSLContext | None
             issuers=issuers,
             mail=mail,
             webhook_logs=PostgresWebhookLogReads(pool),
+            circuits=PostgresCircuits(pool),
             bulk_jobs=PostgresLeadBulkJobs(pool),
             imports=PostgresLeadImports(pool),
             lead_views=PostgresLeadViews(pool),

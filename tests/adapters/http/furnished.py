@@ -6,7 +6,9 @@ from typing import Any
 
 from msgspec import Struct
 
+from adapters.gateway.circuit import CircuitReport, OpenCircuit
 from adapters.gateway.ports import WebhookAttempt
+from adapters.postgres.gateways import PostgresGateways
 from adapters.postgres.webhook_logs import PostgresWebhookLog
 from tests.adapters.gateway.world import command_of
 from tests.adapters.http.conftest import DAYTIME_ZONE, Company, Town
@@ -70,6 +72,7 @@ async def furnish(town: Town, company: Company, words: Callable[[str], str] = st
     await _send(company, "POST", "texts/received", **text)
     webhook = await company.record("outgoing_webhooks", {"name": words("CRM"), "url": "https://crm.example.com/x"})
     await post_webhook(town, company, webhook["id"], lead["id"], words("no such customer"))
+    await spare_endpoints(town, company, words("crm.example.com"))
     url, events = "https://crm.example.com/events", ["lead_created"]
     subscription = await company.record("subscriptions", {"name": words("Warehouse"), "url": url, "events": events})
     wanted = {"filter": {"schedule_id": schedule["id"]}, "description": words("Stop them")}
@@ -99,6 +102,17 @@ async def post_webhook(town: Town, company: Company, webhook_id: int, lead_id: i
         host="crm.example.com", status=400, is_accepted=False, detail=answer,
     )  # fmt: skip
     await PostgresWebhookLog(town.pool).add(attempt)
+
+
+async def spare_endpoints(town: Town, company: Company, host: str) -> None:
+    """Let a gateway spare a host of the company, and let its probe of another one be due."""
+    about = {"company_id": company.id, "failures": 7, "open_seconds": 95.0, "waiting": 3}
+    circuits = (
+        OpenCircuit(endpoint=host, probe_in_seconds=86_400.0, **about),  # type: ignore[arg-type]
+        OpenCircuit(endpoint="erp.example.com:8443", probe_in_seconds=0.0, **about),  # type: ignore[arg-type]
+    )
+    register = PostgresGateways(town.pool)
+    await register.renew(f"furnished-{company.id}", {"webhook": "webhook"}, {"webhook": CircuitReport(circuits, 4)})
 
 
 async def record_call(town: Town, company: Company, person: str, number: str = OURS) -> dict[str, Any]:

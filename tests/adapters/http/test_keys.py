@@ -106,7 +106,7 @@ SCOPES: dict[str, str] = {
     "agent_message:acknowledge": "acknowledge_agent_message",
     "impression:create": "record_impressions",
     "outgoing_webhook:read": "list_webhook_manual_fires build_webhook_manual_fire show_webhook_manual_fire"
-    " list_webhook_logs show_webhook_log",
+    " list_webhook_logs show_webhook_log list_circuits",
     "outgoing_webhook:fire": "create_webhook_manual_fire",
     "subscription:read": "list_subscription_deliveries show_subscription_delivery",
     "subscription:replay": "replay_subscription",
