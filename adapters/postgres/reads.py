@@ -61,12 +61,14 @@ from adapters.reads.ports import (
     Row,
     SuppressionFilter,
 )
+from engine.contact.timing.plan import CLASS_CALLBACK
+from engine.views.channels import StepLeads
 from engine.views.lead import OF_REST, ROW_COLUMNS
 from engine.views.report import Group, Grouping
 from engine.views.unblock_job import UnblockProgress
 from schemas.account import CapUsage
 from schemas.decisions import Answer
-from schemas.instant import EPOCH, Instant, from_datetime, to_datetime
+from schemas.instant import EPOCH, SECOND, Instant, Millis, from_datetime, to_datetime
 from schemas.records import RECORD_BODIES
 from schemas.topics import CONTACTS_DECISIONS
 from schemas.wire import to_json
@@ -317,6 +319,17 @@ class PostgresReads:
         if rows is None:
             rows = await self._sum_rows(company_id, wanted, category, pivot)
         return None if rows is None or len(rows) > GROUPS_MAX else await groups(rows)
+
+    async def leads_by_step(
+        self, company_id: int, wanted: LeadFilter, *, due_before: Instant, late_after: Millis, limit: int
+    ) -> Sequence[StepLeads]:
+        """Return the leads of a filter that are due, the longest due first, and in progress, at most `limit` of each."""
+        statement = Statement(company_id, to_datetime(due_before), late_after / SECOND, limit, CLASS_CALLBACK)
+        add_lead_conditions(wanted, statement)
+        text = self._sql["leads_by_step"].replace("{where}", statement.where)
+        async with convert_read_errors():
+            rows = await self._pool.fetch(self._schemas.fill(text), *statement.values)
+        return [StepLeads(**row) for row in rows]
 
     async def _sum_rows(
         self, company_id: int, wanted: LeadFilter | CallFilter, category: Grouping | None, pivot: Grouping | None

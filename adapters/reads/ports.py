@@ -9,12 +9,13 @@ from typing import Any, Literal, Protocol
 
 from msgspec import Struct
 
+from engine.views.channels import StepLeads
 from engine.views.report import Group, Grouping
 from engine.views.unblock_job import UnblockProgress
 from schemas.account import CapUsage
 from schemas.decisions import Answer
 from schemas.errors import DependencyError, SenderError
-from schemas.instant import DAY, HOUR, Instant
+from schemas.instant import DAY, HOUR, Instant, Millis
 from schemas.records import LeadFilters
 
 RESULT_RETENTION = DAY
@@ -406,6 +407,12 @@ class LimitableReads(Protocol):
         self, company_id: int, wanted: LeadFilter | CallFilter, category: Grouping | None, pivot: Grouping | None
     ) -> Sequence[Group] | None:
         """Return the sums of the leads or calls of a filter by group, or None if there are too many groups."""
+        ...
+
+    async def leads_by_step(
+        self, company_id: int, wanted: LeadFilter, *, due_before: Instant, late_after: Millis, limit: int
+    ) -> Sequence[StepLeads]:
+        """Return the leads of a filter that are due, the longest due first, and in progress, at most `limit` of each."""
         ...
 
     async def newest_lead(

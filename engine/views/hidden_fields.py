@@ -53,6 +53,8 @@ _OF_LEADS: Mapping[str, Collection[str]] = {
     **dict.fromkeys(("attempted_count", "attempted_call_id"), ("attempted_call_id", "first_action_at")),
     **dict.fromkeys(("connected_count", "connect_rate", "avg_attempts_to_connect"), ("connected_call_id",)),
     "avg_speed_to_first_attempt_seconds": ("first_action_at",),
+    **dict.fromkeys(("due_count", "late_count", "due_before"), ("status", "next_action_at")),
+    "in_progress_count": ("status",),
     # What filters and categories read.
     "number": ("caller_id", "email"),
     "states": ("state_province",),

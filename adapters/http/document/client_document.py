@@ -76,6 +76,7 @@ _SUBJECTS: Mapping[str, str] = {
     "list_call_events": "CallTimeline",
     "report_leads": "LeadReport",
     "report_calls": "CallReport",
+    "report_channels": "ChannelReport",
     "stats_of_calls": "CallStats",
     "list_time_zones": "Zone",
     "record_impressions": "RecordedImpression",

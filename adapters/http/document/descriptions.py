@@ -100,6 +100,11 @@ BY_NAME: Mapping[str, str] = {
         "Adds up leads by a category, and across by a pivot, over a span of dates. Give `time_zone` to cut days and weeks "
         "there. A report with too many groups is refused before it is computed."
     ),
+    "report_channels": (
+        "Counts the leads whose next action is due, those of them that are late, and those whose command is under way, on "
+        "each channel that the company's schedules use. A promised call is a call, a question to a veto hook a webhook; the "
+        "channel null is that of steps that contact nobody."
+    ),
     "report_calls": (
         "Adds up calls by a category, and across by a pivot, over a span of dates. Give `time_zone` to cut days and weeks "
         "there. A report with too many groups is refused before it is computed."

@@ -7,8 +7,9 @@ from msgspec import structs
 
 from adapters.reads.ports import CallFilter, ConversionFilter, LeadFilter, LimitableReads, Page, Paging, RecordFilter, Row
 from engine.account.teams import Visibility
+from engine.views.channels import StepLeads
 from engine.views.report import Group, Grouping
-from schemas.instant import Instant
+from schemas.instant import Instant, Millis
 
 F = TypeVar("F", bound=LeadFilter | CallFilter | ConversionFilter)
 
@@ -82,6 +83,15 @@ class LimitedReads:
     ) -> Sequence[Group] | None:
         """Return the sums of visible leads or calls by group."""
         return await self._reads.sums(company_id, self._narrowed(wanted), category, pivot)
+
+    async def leads_by_step(
+        self, company_id: int, wanted: LeadFilter, *, due_before: Instant, late_after: Millis, limit: int
+    ) -> Sequence[StepLeads]:
+        """Return the visible leads that are due or in progress."""
+        narrowed = self._narrowed(wanted)
+        return await self._reads.leads_by_step(
+            company_id, narrowed, due_before=due_before, late_after=late_after, limit=limit
+        )
 
     async def record(self, company_id: int, record_type: str, record: int | str) -> Row | None:
         """Return a visible account record."""

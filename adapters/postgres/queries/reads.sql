@@ -65,6 +65,29 @@ WHERE company_id = $1 AND deleted_at IS NULL{where}
 GROUP BY 1, 2
 LIMIT {limit}
 
+-- leads_by_step --
+-- What is due, those that are due longest first, and what is under way, each up to a limit.
+SELECT kind, schedule_id, schedule_version, step, is_callback, is_running, count(*) AS leads,
+    count(*) FILTER (WHERE is_late) AS late
+FROM (
+    (
+        SELECT NULL::text AS kind, schedule_id, schedule_version, step,
+            callback_at IS NOT NULL AND urgency_class = $5 AS is_callback, false AS is_running,
+            next_action_at < $2::timestamptz - make_interval(secs => $3) AS is_late
+        FROM {read}.leads
+        WHERE company_id = $1 AND deleted_at IS NULL AND status IN ('scheduled', 'waiting') AND next_action_at < $2{where}
+        ORDER BY next_action_at, id LIMIT $4
+    )
+    UNION ALL
+    (
+        SELECT flight ->> 'kind', NULL, NULL, NULL, false, true, false
+        FROM {read}.leads
+        WHERE company_id = $1 AND deleted_at IS NULL AND status = 'running'{where}
+        LIMIT $4
+    )
+) AS found
+GROUP BY 1, 2, 3, 4, 5, 6
+
 -- rows_to_group --
 -- Count the rows of a report, up to a limit.
 SELECT count(*) FROM (
