@@ -10,10 +10,11 @@ from typing import Any
 from msgspec import Struct
 
 from adapters.http.console.held_leads import HELD_BY, HeldLeads, count_held
-from adapters.http.console.late_leads import LATE, LATE_LEADS, NEWEST_ACTION, PROJECTOR, explain_late, find_faults
+from adapters.http.console.late_leads import LATE_LEADS, NEWEST_ACTION, PROJECTOR, explain_late, find_faults
 from adapters.http.console.today_page import find_not_carried
 from adapters.http.console.visits import RECORDS_READ, ConsolePage, Visit, rows_of
 from adapters.http.exchange.exchange import Reply
+from engine.views.channels import LATE
 from schemas.instant import HOUR, MINUTE, Instant, to_rfc3339
 
 PATH = "/console/dialling"

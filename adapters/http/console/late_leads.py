@@ -6,7 +6,8 @@ from typing import Any
 from adapters.http.console.held_leads import HELD_BY
 from adapters.http.console.rendering import instant_of
 from adapters.http.console.visits import rows_of
-from schemas.instant import MINUTE, Instant
+from engine.views.channels import LATE
+from schemas.instant import Instant
 
 LAG_MAX = 1_000
 """Records behind which a role is reported: some ten seconds of work at full load."""
@@ -15,9 +16,6 @@ OWNERLESS = frozenset({"gateway", "deliverer"})
 """Roles whose processes share no group of the broker, or of which a deployment may have none."""
 
 PROJECTOR, SCHEDULER = "projector", "scheduler"
-
-LATE = 5 * MINUTE
-"""After this a due action is late: a call that is due at once goes out within seconds where nothing holds it."""
 
 HOLDING = frozenset(code for link, codes in HELD_BY.items() if link not in {"hours", "law"} for code in codes)
 """Reasons that hold a lead beyond its instant. Hours and law end at it: a lead that is late no longer waits for them."""

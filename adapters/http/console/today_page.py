@@ -11,13 +11,15 @@ from typing import Any
 from msgspec import Struct
 
 from adapters.http.console.cap_bars import CapBar, bars_of
-from adapters.http.console.late_leads import LATE, LATE_LEADS, NEWEST_ACTION, PROJECTOR, explain_late, find_faults
+from adapters.http.console.channel_table import make_table, paths_of
+from adapters.http.console.late_leads import LATE_LEADS, NEWEST_ACTION, PROJECTOR, explain_late, find_faults
 from adapters.http.console.opt_out_flood import NEWEST_OPT_OUTS, find_flood
 from adapters.http.console.rendering import instant_of, show_span
 from adapters.http.console.visits import RECORDS_READ, ConsolePage, Visit, company_changes, count_of, rows_of
 from adapters.http.exchange.exchange import Reply
 from engine.partition.broker_clock import clocks_disagree
-from schemas.instant import DAY, HOUR, MINUTE, SECOND, Instant, to_rfc3339
+from engine.views.channels import COUNTED_MAX, LATE
+from schemas.instant import DAY, HOUR, MINUTE, SECOND, Instant, Millis, to_rfc3339
 
 PATH = "/console"
 PART = f"{PATH}/today"
@@ -31,9 +33,20 @@ NOT_CARRIED_SHARE, NOT_CARRIED_LEAST = 0.5, 5
 OPT_OUT_SHARE, OPT_OUTS_LEAST = 0.1, 10
 """Of the leads of a day, a tenth, and ten at least. Carriers look at senders whose texts a few per cent answer with STOP."""
 
+LATELY = 5 * MINUTE
+"""Of which "now" is a mean: a minute alone says little where few leads come."""
+
 CAPS_SHOWN = 6
 CHANGES_SHOWN = 8
 NAMES_SHOWN = 3
+
+
+class MinuteMean(Struct, frozen=True):
+    """How many of something there were in a minute, on average of the last minutes and of the hour; as text."""
+
+    label: str
+    lately: str
+    hour: str
 
 
 class Alarm(Struct, frozen=True):
@@ -69,9 +82,14 @@ async def _found(visit: Visit) -> dict[str, Any]:
         "acted": ("list_leads", {**NEWEST_ACTION}),
         "submitted": ("list_leads", {**one, "created_at_from": hour_ago, "serializer": "lead_grid"}),
         "live": ("list_live_calls", {"per_page": 1, "page": 1}),
+        "submitted_lately": ("list_leads", {**one, "created_at_from": to_rfc3339(now - LATELY), "columns": "id"}),
         "calls": ("list_calls", {**one, "created_at_from": hour_ago}),
+        "calls_lately": ("list_calls", {**one, "created_at_from": to_rfc3339(now - LATELY), "columns": "id"}),
+        "channels": ("report_channels", {"due_before": to_rfc3339(now)}),
+        "accepted": ("list_webhook_logs", {**one, "created_at_from": hour_ago, "accepted": "true"}),
+        "not_accepted": ("list_webhook_logs", {**one, "created_at_from": hour_ago, "accepted": "false"}),
         "outcomes": ("report_calls", {"category": "outcome", "created_at_from": day_ago}),
-        "recent": ("report_calls", {"category": "outcome", "created_at_from": hour_ago}),
+        "recent": ("report_calls", {"category": "outcome", "ended_at_from": hour_ago, "created_at_from": day_ago}),
         "opted_out": ("list_leads", {**NEWEST_OPT_OUTS}),
         "statuses": ("report_leads", {"category": "status", "created_at_from": day_ago}),
         "buyers": ("list_buyers", {"per_page": RECORDS_READ}),
@@ -95,6 +113,9 @@ async def _found(visit: Visit) -> dict[str, Any]:
             name: count_of(found[name]) for name in ("due", "late", "waiting", "submitted", "live", "calls", "reviews")
         },
         "caps": caps,
+        "table": make_table(found, _paths(visit, now)),
+        "rates": list(_rates(visit, found, now)),
+        "lately_minutes": LATELY // MINUTE,
         "oldest": oldest,
         "why": None if why is None else why["why"],
         "next": _first(found["waiting"]),
@@ -107,6 +128,31 @@ async def _found(visit: Visit) -> dict[str, Any]:
         "late_text": to_rfc3339(now - LATE),
         "late_minutes": LATE // MINUTE,
     }
+
+
+def _paths(visit: Visit, now: Instant) -> dict[str, str]:
+    """Return the pages that list what the figures of channels count."""
+    return paths_of(
+        now=to_rfc3339(now),
+        late=to_rfc3339(now - LATE),
+        hour_ago=to_rfc3339(now - HOUR),
+        day_ago=to_rfc3339(now - DAY),
+        has_page={name: visit.has_page(f"{PATH}/{name}") for name in ("leads", "reports", "deliveries")},
+    )
+
+
+def _rates(visit: Visit, found: Mapping[str, Any], now: Instant) -> Iterator[MinuteMean]:
+    """Yield what comes and goes in a minute, of lists that begin at a whole minute and end now."""
+    spans = {"": visit.now - now + HOUR, "_lately": visit.now - now + LATELY}
+    for name, label in (("submitted", "Leads submitted"), ("calls", "Calls placed or received")):
+        if found[name] is not None and found[f"{name}_lately"] is not None:
+            hour, lately = (_a_minute(count_of(found[f"{name}{end}"]), span) for end, span in spans.items())
+            yield MinuteMean(label, lately, hour)
+
+
+def _a_minute(count: int | None, span: Millis) -> str:
+    """Return a count of a span by the minute; of a list that is longer than is counted, the least."""
+    return f"{COUNTED_MAX * MINUTE / span:,.0f}+" if count is None else f"{count * MINUTE / span:,.1f}"
 
 
 def _bars(found: Mapping[str, Any], name: str, now: Instant) -> Iterator[CapBar]:
