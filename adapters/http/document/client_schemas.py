@@ -73,6 +73,9 @@ ALIASES: Mapping[str, str] = {
     **dict.fromkeys(("Column", "Mapping"), "OptionalTexts"),
     **dict.fromkeys(("Header", "MinSpacing", "Outcome", "Query", "Reason"), "Texts"),
     "Refused": "Error",
+    **dict.fromkeys(("Earlier", "Later"), "MovedContacts"),
+    "ScheduleChangeForecastWhatIfHeld": "Held",
+    "ScheduleChangeWindow": "ScheduleWindow",
 }
 """Name that a type has by its field -> the name of all types that say the same, but for their sentences and bounds."""
 

@@ -297,8 +297,7 @@ BY_NAME: Mapping[str, str] = {
     "list_circuits": (
         "Lists the endpoints of the company that gateways spare now, because they failed several times in a row: hosts of "
         "webhooks, and its accounts with providers where the key may read those. One that is not listed is used. Gateways "
-        "report them every 15 seconds. A receiver of a subscription that fails is shown by the subscription itself "
-        "(`failing_since`)."
+        "report them every 15 seconds."
     ),
     "list_impressions": (
         "Lists impressions by cursor, the newest first, or by page. They are shown for 30 days. A CSV file has all of them."
@@ -317,11 +316,9 @@ BY_NAME: Mapping[str, str] = {
         "will expire without contact, and where caps keep leads back. Nothing is stored or contacted."
     ),
     "forecast_schedule_change": (
-        "Simulates the leads of a schedule that wait now to their next contact, twice: as the schedule is, and with other "
-        "hours, distances between contacts or a higher limit of attempts. It returns how many come earlier and by how much, "
-        "how many no longer expire first, and what holds the others. Nothing is stored or contacted. It judges no caps of "
-        "buyers and groups: what other leads use up of them is not in the state of a lead. It needs the scope "
-        "`schedule:read` as well."
+        "Simulates the waiting leads of a schedule to their next contact, as it is and with other hours, spacing or attempts, "
+        "and returns who comes earlier, who no longer expires, and what holds the others. Nothing is stored or contacted, and "
+        "caps of buyers and groups are not judged. It needs the scope `schedule:read` as well."
     ),
     "list_lead_events": (
         "Returns what was decided of a lead, oldest first, each with its decision and the rules of law that moved a plan, "

@@ -68,6 +68,8 @@ _MOVED = {
     },
 }
 
+_WITHIN = ", ".join(str(hours) for hours in WITHIN_HOURS[:-1]) + f" and {WITHIN_HOURS[-1]}"
+
 _ANSWER: dict[str, Any] = {
     "title": "What a change would change",
     "type": "object",
@@ -96,11 +98,11 @@ _ANSWER: dict[str, Any] = {
         "later": {**_MOVED, "description": "leads whose next contact comes later with the change, or not at all"},
         "within": {
             "type": "array",
-            "description": "leads whose next contact comes within so many hours, as it is and with the change",
+            "description": f"leads whose next contact comes within {_WITHIN} hours, as it is and with the change",
             "items": {
                 "type": "object",
                 "required": ["hours", "now", "changed"],
-                "properties": {"hours": {"type": "integer", "enum": list(WITHIN_HOURS)}, "now": _COUNT, "changed": _COUNT},
+                "properties": {"hours": _COUNT, "now": _COUNT, "changed": _COUNT},
             },
         },
         "expiring": {
