@@ -4,6 +4,7 @@ A `ConsolePage` is one row of the console: its path, its name in the navigation,
 not call one of these does not see the page, and its path answers as if it were not there.
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from functools import partial
@@ -31,6 +32,13 @@ SEE_OTHER = 303
 RECORDS_READ = 100
 """Rows of a list that are read for a menu, for names, or to find what is paused or full. The page of these records, or the
 API, shows the others."""
+
+OVER_RATE = 429
+
+RATE_WAITS_MAX = 3
+RATE_WAIT_SECONDS_MAX = 2
+"""A page waits so often, and so long each time, for the rates of its company. Today asks for four reports, and a company has
+five a second: without a wait two teams that open it together would see it without some of its parts."""
 
 FIRST = "/console"
 """The path of the first page, with which every other begins."""
@@ -214,7 +222,15 @@ class Visit:
 
     async def _ask(self, name: str, fields: Fields, path: Fields | None) -> ApiAnswer:
         quiet = ApiCalls(self.services, self.request, self.request_id)
-        return decode(await quiet.run(name, sender=self._sender_of(name), path=path or {}, fields=fields))
+        ask = partial(quiet.run, name, sender=self._sender_of(name), path=path or {}, fields=fields)
+        reply = await ask()
+        for _ in range(RATE_WAITS_MAX):
+            seconds = int(reply.headers.get("Retry-After", 0))
+            if reply.status != OVER_RATE or not 0 < seconds <= RATE_WAIT_SECONDS_MAX:
+                break
+            await asyncio.sleep(seconds)
+            reply = await ask()
+        return decode(reply)
 
     async def pass_on(self, name: str, fields: Fields | None = None, *, path: Fields | None = None, suffix: str) -> Reply:
         """Return the answer of an operation as it is, such as a list as CSV."""

@@ -316,9 +316,9 @@ BY_NAME: Mapping[str, str] = {
         "will expire without contact, and where caps keep leads back. Nothing is stored or contacted."
     ),
     "forecast_schedule_change": (
-        "Simulates the waiting leads of a schedule to their next contact, as it is and with other hours, spacing or attempts, "
-        "and returns who comes earlier, who no longer expires, and what holds the others. Nothing is stored or contacted, and "
-        "caps of buyers and groups are not judged. It needs the scope `schedule:read` as well."
+        "Simulates the waiting leads of a schedule to their next contact, as it is and with other hours, spacing or "
+        "attempts, and returns who comes earlier, who no longer expires, and what holds the others. Nothing is stored or "
+        "contacted, and caps of buyers and groups are not judged. It needs the scope `schedule:read` as well."
     ),
     "list_lead_events": (
         "Returns what was decided of a lead, oldest first, each with its decision and the rules of law that moved a plan, "

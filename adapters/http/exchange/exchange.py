@@ -392,7 +392,8 @@ class Exchange:
             return
         self.headers.update(allowance.headers())
         if not allowance.allowed:
-            raise ProblemError("rate_limited", f"Try again in {allowance.retry_after_seconds} s.")
+            after = str(allowance.retry_after_seconds)
+            raise ProblemError("rate_limited", f"Try again in {after} s.", headers={"Retry-After": after})
 
     def path_id(self, what: str) -> int | str:
         """Return the internal id (int) or UUID (str) in the path. Raises `ProblemError` not_found for anything else."""

@@ -8,10 +8,12 @@ from typing import Any
 
 import httpx
 import pytest
+from msgspec.structs import replace
 
 from adapters.http.console import change_streams
 from adapters.http.exchange import page_changes
 from adapters.http.exchange.running import run_operation
+from adapters.http.exchange.settings import Rate
 from adapters.http.server import serving
 from tests.adapters.http.conftest import UNLIMITED, WAIT_SECONDS, deployed
 from tests.adapters.http.console_browser import PASSWORD, READER, invite
@@ -25,6 +27,7 @@ STREAM = {"Accept": "text/event-stream"}
 PART = {"HX-Request": "true"}
 TODAY, OF_TODAY = "/console/today", "/console/today/changes"
 ADA = "ada@example.com"
+REPORTED = ("By channel", "Calls of the last 24 hours", "Leads of the last 24 hours")
 
 
 class Heard:
@@ -261,6 +264,15 @@ async def test_the_time_that_a_page_is_open_is_no_time_of_an_answer(town: Any, c
             while value("requests_total", status="200") == opened:
                 await asyncio.sleep(0.01)
     assert value("request_duration_seconds_count") == timed
+
+
+async def test_a_page_waits_for_the_rates_of_its_company_before_it_leaves_a_part_out(database: str) -> None:
+    async with deployed(database, replace(UNLIMITED, rates={"report": Rate(2.0, 1)})) as town:
+        company = await town.company()
+        await submit(company, await company.schedule(), "+12125550177")
+        async with reading(town, company) as ada:
+            page = await ada.get("/console")  # it asks for three reports at once
+            assert [heading for heading in REPORTED if f"<h2>{heading}</h2>" not in page.text] == []
 
 
 async def test_streams_end_at_once_when_the_process_stops(database: str) -> None:
