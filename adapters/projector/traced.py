@@ -28,4 +28,4 @@ class TracedStore(PostgresStore):
 
 def last_sequences(batch: ProjectionBatch) -> dict[int, int]:
     """Return each lead of a batch with the sequence number of the last decision about it."""
-    return {lead_id: sequence for (_, _, sequence, *_, lead_id, _, _) in batch.history if lead_id is not None}
+    return {lead_id: sequence for (_, _, sequence, *_, lead_id, _, _, _) in batch.history if lead_id is not None}
