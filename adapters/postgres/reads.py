@@ -62,9 +62,9 @@ from adapters.reads.ports import (
     SuppressionFilter,
 )
 from engine.contact.timing.plan import CLASS_CALLBACK
-from engine.views.channels import StepLeads
 from engine.views.lead import OF_REST, ROW_COLUMNS
 from engine.views.report import Group, Grouping
+from engine.views.step_leads import StepLeads
 from engine.views.unblock_job import UnblockProgress
 from schemas.account import CapUsage
 from schemas.decisions import Answer

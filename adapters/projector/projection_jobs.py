@@ -27,6 +27,7 @@ from adapters.projector.rebuild_schema import RebuildError, RebuildRightsError, 
 from adapters.reads.ports import ReadsUnavailableError
 from engine.partition.ports import Clock, Log, LogError
 from engine.partition.runner import TopicNames
+from schemas.errors import DependencyError
 
 POOL_SIZE = 6
 """As many batches as are written at once while the projectors wait, and one each for rollups and positions."""
@@ -70,7 +71,7 @@ class JobLimits(Struct, frozen=True, kw_only=True):
     """For giving a job back: a process that is stopped is killed soon. Then the lease ends by itself."""
 
 
-class JobNotOursError(Exception):
+class JobNotOursError(DependencyError):
     """The job was canceled or another process has it: this one must end."""
 
 

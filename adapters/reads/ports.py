@@ -9,8 +9,8 @@ from typing import Any, Literal, Protocol
 
 from msgspec import Struct
 
-from engine.views.channels import StepLeads
 from engine.views.report import Group, Grouping
+from engine.views.step_leads import StepLeads
 from engine.views.unblock_job import UnblockProgress
 from schemas.account import CapUsage
 from schemas.decisions import Answer

@@ -7,6 +7,7 @@ from msgspec import Struct
 
 from engine.contact.schedule.cadence import cadence_of, channel_of
 from engine.rules import Rules
+from engine.views.step_leads import StepLeads
 from schemas.instant import MINUTE
 from schemas.outcomes import OUTCOMES
 from schemas.records import Schedule
@@ -20,22 +21,6 @@ and of a larger backlog no figure matters to the last lead."""
 
 CHANNELS: tuple[str, ...] = tuple(OUTCOMES)
 FIGURES = ("due_count", "late_count", "in_progress_count")
-
-
-class StepLeads(Struct, frozen=True):
-    """Leads that wait, due, at one step of a schedule's version, or whose command of a `kind` is under way.
-
-    `late`: how many of them are late. `is_callback`: a promised call comes before the step.
-    """
-
-    leads: int
-    late: int = 0
-    kind: str | None = None
-    schedule_id: int | None = None
-    schedule_version: int | None = None
-    step: str | None = None
-    is_callback: bool = False
-    is_running: bool = False
 
 
 class ChannelCounts(Struct, frozen=True):

@@ -392,6 +392,7 @@ def _timeless(answer: httpx.Response) -> str:
     body = answer.json()
     body.pop("recording_link", None)  # another one each time: it says when it ends
     body.pop("forecast", {}).pop("from", None)
+    body["what_if"] = {name: value for name, value in body.get("what_if", {}).items() if name not in {"from", "to"}}
     return re.sub(r'"expires_in": ?\d+|\'expires_in\': \d+', "", str(body))
 
 

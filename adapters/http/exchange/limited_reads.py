@@ -7,8 +7,8 @@ from msgspec import structs
 
 from adapters.reads.ports import CallFilter, ConversionFilter, LeadFilter, LimitableReads, Page, Paging, RecordFilter, Row
 from engine.account.teams import Visibility
-from engine.views.channels import StepLeads
 from engine.views.report import Group, Grouping
+from engine.views.step_leads import StepLeads
 from schemas.instant import Instant, Millis
 
 F = TypeVar("F", bound=LeadFilter | CallFilter | ConversionFilter)

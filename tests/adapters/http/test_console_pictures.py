@@ -242,4 +242,4 @@ async def test_the_forecast_is_shown_as_heat_maps(town: Any, company: Any) -> No
 async def test_a_company_without_data_reads_what_to_do_first(town: Any, company: Any) -> None:
     browser = await visitor(town, company)
     assert "There is no schedule yet" in (await browser.get("/console/schedules")).text
-    assert "nothing of 0 leads" in (await browser.get("/console/forecast")).text
+    assert "Nothing is due of 0 leads" in (await browser.get("/console/forecast")).text

@@ -235,7 +235,7 @@ def test_a_skipped_hour_of_a_forecast_has_no_count() -> None:
 
 def test_a_forecast_of_nothing_says_so() -> None:
     by_day, by_state = draw_forecast({**FORECAST, "hours": []}, zone="UTC")
-    assert "nothing of 42 leads" in by_day.description
+    assert "Nothing is due of 42 leads" in by_day.description
     assert by_state.description.startswith("No actions are due.")
 
 
