@@ -11,11 +11,11 @@ from msgspec import Struct
 
 from adapters.http.console.held_leads import HELD_BY, HeldLeads, count_held
 from adapters.http.console.late_leads import LATE_LEADS, NEWEST_ACTION, PROJECTOR, explain_late, find_faults
-from adapters.http.console.today_page import find_not_carried
+from adapters.http.console.today_page import calls_of_last_hour, find_not_carried
 from adapters.http.console.visits import RECORDS_READ, ConsolePage, Visit, rows_of
 from adapters.http.exchange.exchange import Reply
 from engine.views.channels import LATE
-from schemas.instant import HOUR, MINUTE, Instant, to_rfc3339
+from schemas.instant import MINUTE, Instant, to_rfc3339
 
 PATH = "/console/dialling"
 
@@ -48,7 +48,7 @@ async def show(visit: Visit) -> Reply:
     asked: dict[str, tuple[str, dict[str, Any]]] = {
         "ready": ("readyz", {}),
         "calls": ("list_calls", {"created_at_from": to_rfc3339(visit.now - RECENT), "page": 1, "per_page": 1}),
-        "recent": ("report_calls", {"category": "outcome", "created_at_from": to_rfc3339(now - HOUR)}),
+        "recent": ("report_calls", calls_of_last_hour(now)),
         "waiting": ("list_leads", {**due, "has_next_action": "true"}),
         "due": ("list_leads", {**due, "has_next_action": "true", "next_action_at_to": to_rfc3339(now)}),
         "late": ("list_leads", {**LATE_LEADS, "next_action_at_to": to_rfc3339(now - LATE)}),

@@ -89,7 +89,7 @@ async def _found(visit: Visit) -> dict[str, Any]:
         "accepted": ("list_webhook_logs", {**one, "created_at_from": hour_ago, "accepted": "true"}),
         "not_accepted": ("list_webhook_logs", {**one, "created_at_from": hour_ago, "accepted": "false"}),
         "outcomes": ("report_calls", {"category": "outcome", "created_at_from": day_ago}),
-        "recent": ("report_calls", {"category": "outcome", "ended_at_from": hour_ago, "created_at_from": day_ago}),
+        "recent": ("report_calls", calls_of_last_hour(now)),
         "opted_out": ("list_leads", {**NEWEST_OPT_OUTS}),
         "statuses": ("report_leads", {"category": "status", "created_at_from": day_ago}),
         "buyers": ("list_buyers", {"per_page": RECORDS_READ}),
@@ -227,6 +227,11 @@ def _of_outcomes(found: Mapping[str, Any]) -> Iterator[Alarm]:
             f"{leads['opt_out']:,} of {leads.total():,} leads of the last 24 hours have opted out. "
             "Pause what contacts them, and look at its texts and where they come from.",
         )
+
+
+def calls_of_last_hour(now: Instant) -> dict[str, Any]:
+    """Return the filters of a report by outcome of the calls that ended in the last hour; they began within a day."""
+    return {"category": "outcome", "ended_at_from": to_rfc3339(now - HOUR), "created_at_from": to_rfc3339(now - DAY)}
 
 
 def find_not_carried(recent: Mapping[str, Any] | None) -> str:
