@@ -149,6 +149,12 @@ IMPRESSION_FIELDS = (
 IMPRESSION_ADDED = ("ring_pool_id", "number_id", "number_shown", "held_until")
 """Fields that became columns by later migrations, at the end of the row type; `held_until` as milliseconds."""
 
+HISTORY_COLUMNS = (
+    *("topic", "partition", "sequence", "ordinal", "at", "type", "company_id", "contact_key", "lead_id", "call_id", "data"),
+    "digest",
+)
+"""Columns of table `history`, whose rows are inserted once and never replaced, and of `digested_history_row`."""
+
 IMPRESSION_COLUMNS = (
     *("company_id", "id", "uuid", "partition", "offset", "created_at", *IMPRESSION_FIELDS, "tokens"),
     *IMPRESSION_ADDED,

@@ -9,7 +9,7 @@ from typing import Any
 from msgspec import Struct
 
 from adapters.postgres.sql import Schemas, queries
-from adapters.postgres.tables import TABLES
+from adapters.postgres.tables import HISTORY_COLUMNS, TABLES
 from adapters.reads.ports import RESULT_RETENTION
 from schemas.instant import DAY, Instant, to_rfc3339
 from schemas.topics import ACCOUNTS_DECISIONS, CONTACTS_DECISIONS, IMPRESSION_RETENTION_MS, IMPRESSIONS
@@ -38,9 +38,7 @@ class _ChecksummedTable(Struct, frozen=True):
 
 _ACCOUNTS = ("records", "slots")
 _OF_TOPIC = "t.topic || '[' || t.partition || ']'"
-_HISTORY_COMPARED = (
-    "t.topic, t.partition, t.sequence, t.ordinal, t.at, t.type, t.company_id, t.contact_key, t.lead_id, t.call_id, t.data"
-)
+_HISTORY_COMPARED = ", ".join(f"t.{name}" for name in HISTORY_COLUMNS if name != "digest")
 """Without `digest`: a rebuild fills it in rows that were projected before there was one, and they are no worse for it."""
 CHECKSUMMED_TABLES = (
     *(

@@ -7,8 +7,11 @@ import time
 
 from adapters.observability.traces import Traces
 from adapters.postgres.pool import Pool
+from adapters.postgres.tables import HISTORY_COLUMNS
 from adapters.projector.batch import ProjectionBatch
 from adapters.projector.postgres import PostgresStore
+
+_SEQUENCE, _LEAD_ID = (HISTORY_COLUMNS.index(name) for name in ("sequence", "lead_id"))
 
 
 class TracedStore(PostgresStore):
@@ -28,4 +31,4 @@ class TracedStore(PostgresStore):
 
 def last_sequences(batch: ProjectionBatch) -> dict[int, int]:
     """Return each lead of a batch with the sequence number of the last decision about it."""
-    return {lead_id: sequence for (_, _, sequence, *_, lead_id, _, _, _) in batch.history if lead_id is not None}
+    return {row[_LEAD_ID]: row[_SEQUENCE] for row in batch.history if row[_LEAD_ID] is not None}

@@ -15,11 +15,11 @@ from msgspec import Struct
 
 from adapters.errors import StoreError
 from adapters.http.calls.calls import CALL_ANSWER, live_call, render
-from adapters.http.exchange.access import ALL_OF_COMPANY, Access, actor_of
+from adapters.http.exchange.access import Access, actor_of
 from adapters.http.exchange.answers import reply_with_record
 from adapters.http.exchange.exchange import Exchange, Operation, Reply
 from adapters.http.exchange.hidden_fields import is_hidden
-from adapters.http.exchange.limited_reads import LimitedReads
+from adapters.http.exchange.limited_reads import limit_reads
 from adapters.http.exchange.makers import Maker, MakerAccess
 from adapters.http.exchange.parameters import Parameters
 from adapters.http.exchange.problems import ProblemError, require_row
@@ -106,9 +106,7 @@ async def follow_link(exchange: Exchange) -> Reply:
     access = makers.of(maker, SCOPE, exchange.now)
     if access is None:
         raise ProblemError("forbidden", "Who made this link may not hear the recording any more.")
-    visibility = access.visibility(SCOPE)
-    reads = exchange.services.reads
-    visible = reads if visibility == ALL_OF_COMPANY else LimitedReads(reads, visibility, "call")
+    visible = limit_reads(exchange.services.reads, access.visibility(SCOPE), "call")
     row = require_row(await visible.call(link.company_id, link.call_id), "call")
     return await _play(exchange, access, row)
 

@@ -44,7 +44,7 @@ from adapters.http.exchange.export_slots import ExportSlots
 from adapters.http.exchange.hosts import company_of_host, refuse_host_of_company
 from adapters.http.exchange.identity import RequestIds
 from adapters.http.exchange.issuers import Issuers
-from adapters.http.exchange.limited_reads import LimitedReads
+from adapters.http.exchange.limited_reads import limit_reads
 from adapters.http.exchange.operator_access import OperatorAccess, OperatorAuthenticator, is_operator_key
 from adapters.http.exchange.page_changes import PageChanges
 from adapters.http.exchange.parameters import read_id, unknown_parameters
@@ -282,8 +282,7 @@ class Exchange:
         """Return the reads of leads, calls and account records, without what the sender's teams do not show."""
         scope = self.operation.scope
         visibility = ALL_OF_COMPANY if self.access is None else self.access.visibility(scope)
-        reads = self.services.reads
-        return reads if visibility == ALL_OF_COMPANY else LimitedReads(reads, visibility, scope.partition(":")[0])
+        return limit_reads(self.services.reads, visibility, scope.partition(":")[0])
 
     @property
     def company_id(self) -> int:

@@ -5,6 +5,7 @@ from typing import TypeVar
 
 from msgspec import structs
 
+from adapters.http.exchange.access import ALL_OF_COMPANY
 from adapters.reads.ports import CallFilter, ConversionFilter, LeadFilter, LimitableReads, Page, Paging, RecordFilter, Row
 from engine.account.teams import Visibility
 from engine.views.report import Group, Grouping
@@ -14,6 +15,11 @@ from schemas.instant import Instant, Millis
 F = TypeVar("F", bound=LeadFilter | CallFilter | ConversionFilter)
 
 _ONE = Paging(per_page=1, counted=False)
+
+
+def limit_reads(reads: LimitableReads, visibility: Visibility, record_type: str) -> LimitableReads:
+    """Return the reads of what a visibility shows; `record_type` is the type of its `record_ids`."""
+    return reads if visibility == ALL_OF_COMPANY else LimitedReads(reads, visibility, record_type)
 
 
 class LimitedReads:

@@ -5,7 +5,7 @@ from typing import Any
 
 from adapters.http.exchange.answers import PAGING_PARAMETERS, reply_with_record
 from adapters.http.exchange.exchange import Exchange, Operation, Reply
-from adapters.http.exchange.limited_reads import LimitedReads
+from adapters.http.exchange.limited_reads import limit_reads
 from adapters.http.exchange.parameters import Parameters
 from adapters.http.exchange.problems import require_row
 from adapters.http.records.previews import decode_structure
@@ -50,7 +50,7 @@ async def forecast_schedule_change(exchange: Exchange) -> Reply:
 
 async def _published(exchange: Exchange, reference: int | str) -> tuple[int, Schedule]:
     """Return the id and body of a schedule that the sender's teams show. Raises `ProblemError` not_found."""
-    visible = LimitedReads(exchange.services.reads, exchange.key.visibility(SCHEDULE_SCOPE), _SCHEDULE)
+    visible = limit_reads(exchange.services.reads, exchange.key.visibility(SCHEDULE_SCOPE), _SCHEDULE)
     row = require_row(await visible.record(exchange.company_id, _SCHEDULE, reference), _SCHEDULE)
     return row["id"], from_builtins(row["body"], Schedule)
 

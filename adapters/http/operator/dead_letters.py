@@ -4,8 +4,7 @@ from adapters.http.exchange.exchange import Exchange, Operation, Reply
 from adapters.http.exchange.parameters import Parameters
 from adapters.http.exchange.ports import RedriveRefusedError
 from adapters.http.exchange.problems import ProblemError, not_found
-from adapters.http.operator.operator import PREFIX
-from adapters.reads.ports import OperatorChange
+from adapters.http.operator.operator import PREFIX, operator_change
 from engine.limits import RECORD_BYTES_MAX
 from engine.submission.fields import INTEGER_MAX, is_blank
 
@@ -50,11 +49,12 @@ async def redrive(exchange: Exchange) -> Reply:
         parameters.refuse("confirm", f"must be {place}: a redrive makes something happen, so say of which dead letter")
     parameters.finish()
     value = None if is_blank(exchange.fields.get("value")) else exchange.fields["value"]
+    change = operator_change(exchange, "dead_letter.redriven", place, "as it was" if value is None else "edited")
     deployment = exchange.services.deployment
     if await deployment.dead_letter(partition, offset) is None:
         raise not_found("dead letter")
     try:
-        async with exchange.services.operators.audited(_change(exchange, place, is_edited=value is not None)) as outcome:
+        async with exchange.services.operators.audited(change) as outcome:
             sent = await deployment.redrive(partition, offset, value)
             if sent is None:
                 raise not_found("dead letter")
@@ -64,19 +64,6 @@ async def redrive(exchange: Exchange) -> Reply:
         raise ProblemError("validation_failed", "It was not sent.", {"value" if value else "id": [sentence]}) from error
     shown = {"id": place, "topic": sent[0], "offset": sent[1], "edited": value is not None}
     return Reply(content={"status": 200, "errors": {}, "redrive": shown, "metadata": {"root": "redrive"}})
-
-
-def _change(exchange: Exchange, place: str, *, is_edited: bool) -> OperatorChange:
-    operator = exchange.operator
-    return OperatorChange(
-        key_id=operator.key_id,
-        actor=operator.name,
-        address=exchange.address,
-        request_id=exchange.request_id,
-        action="dead_letter.redriven",
-        subject=place,
-        detail="edited" if is_edited else "as it was",
-    )
 
 
 def _place(exchange: Exchange) -> tuple[int, int]:

@@ -7,7 +7,7 @@ from adapters.http.exchange.exchange import Exchange, Handler, Operation, Reply
 from adapters.http.exchange.parameters import Parameters
 from adapters.http.operator.projection_job_row import show_job
 from adapters.http.schema.inputs import BOOLEAN
-from adapters.reads.ports import Row
+from adapters.reads.ports import OperatorChange, Row
 from engine.submission.fields import INTEGER_MAX
 from engine.views.cells import cell
 from engine.views.circuit import OPERATOR_CIRCUIT_COLUMNS
@@ -61,6 +61,20 @@ async def audits(exchange: Exchange) -> Reply:
     limit = parameters.whole("limit", least=1, most=AUDITS_MAX) or AUDITS_DEFAULT
     parameters.finish()
     return _reply("audits", {"audits": _cells(await exchange.services.operators.audits(before=before, limit=limit))})
+
+
+def operator_change(exchange: Exchange, action: str, subject: str, detail: str) -> OperatorChange:
+    """Return a change by the sender's operator key, as it is written to the operators' audit log."""
+    operator = exchange.operator
+    return OperatorChange(
+        key_id=operator.key_id,
+        actor=operator.name,
+        address=exchange.address,
+        request_id=exchange.request_id,
+        action=action,
+        subject=subject,
+        detail=detail,
+    )
 
 
 def _reply(root: str, content: Mapping[str, Any]) -> Reply:

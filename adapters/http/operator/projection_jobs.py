@@ -6,10 +6,10 @@ from typing import Any
 from adapters.http.exchange.exchange import Exchange, Operation, Reply
 from adapters.http.exchange.parameters import Parameters, read_id
 from adapters.http.exchange.problems import ProblemError, not_found
-from adapters.http.operator.operator import PREFIX
+from adapters.http.operator.operator import PREFIX, operator_change
 from adapters.http.operator.projection_job_row import show_job
 from adapters.http.schema.inputs import BOOLEAN
-from adapters.reads.ports import NewProjectionJob, OperatorChange, ProjectionJobOpenError, Row
+from adapters.reads.ports import NewProjectionJob, ProjectionJobOpenError, Row
 from engine.views.cells import cell
 
 JOBS_MAX = 100
@@ -30,13 +30,12 @@ async def index(exchange: Exchange) -> Reply:
 
 async def verify(exchange: Exchange) -> Reply:
     """Ask for a verification."""
-    return await _ask(exchange, "verify", accept=False)
+    return await _ask(exchange, "verify")
 
 
 async def rebuild(exchange: Exchange) -> Reply:
     """Ask for a rebuild."""
-    accept = Parameters(exchange.fields).flag("accept") or False
-    return await _ask(exchange, "rebuild", accept=accept)
+    return await _ask(exchange, "rebuild")
 
 
 async def cancel(exchange: Exchange) -> Reply:
@@ -44,7 +43,7 @@ async def cancel(exchange: Exchange) -> Reply:
     job_id = read_id(exchange.path["id"])
     if not isinstance(job_id, int):
         raise not_found("job")
-    change = _change(exchange, "projection.job_canceled", f"job {job_id}", "")
+    change = operator_change(exchange, "projection.job_canceled", f"job {job_id}", "")
     async with exchange.services.operators.audited(change) as outcome:
         row = await exchange.services.projection_jobs.cancel(job_id)
         if row is None:
@@ -54,15 +53,16 @@ async def cancel(exchange: Exchange) -> Reply:
     return _reply("job", shown)
 
 
-async def _ask(exchange: Exchange, kind: str, *, accept: bool) -> Reply:
+async def _ask(exchange: Exchange, kind: str) -> Reply:
+    """Store a job. A verification has no field `accept`: it is false."""
     parameters = Parameters(exchange.fields)
     if exchange.fields.get("confirm") != kind:
         parameters.refuse("confirm", f"must be {kind}: this reads every decision and writes a second projection")
-    parameters.flag("accept")
+    accept = parameters.flag("accept") or False
     parameters.finish()
     job = NewProjectionJob(kind=kind, accept=accept, key_id=exchange.operator.key_id, asked_by=exchange.operator.name)
     detail = "swap although rows differ" if accept else ""
-    change = _change(exchange, f"projection.{NAMES[kind]}_requested", "projection", detail)
+    change = operator_change(exchange, f"projection.{NAMES[kind]}_requested", "projection", detail)
     async with exchange.services.operators.audited(change) as outcome:
         try:
             row = await exchange.services.projection_jobs.create(job)
@@ -77,19 +77,6 @@ def _open(row: Row) -> ProblemError:
     what = f"Job {row['id']}, a {NAMES[row['kind']]} that {row['asked_by']} asked for at {cell(row['asked_at'])}"
     return ProblemError(
         "projection_job_open", f"{what}, has not ended: wait for it, or cancel it.", extra={"job": show_job(row)}
-    )
-
-
-def _change(exchange: Exchange, action: str, subject: str, detail: str) -> OperatorChange:
-    operator = exchange.operator
-    return OperatorChange(
-        key_id=operator.key_id,
-        actor=operator.name,
-        address=exchange.address,
-        request_id=exchange.request_id,
-        action=action,
-        subject=subject,
-        detail=detail,
     )
 
 
