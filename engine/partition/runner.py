@@ -83,8 +83,6 @@ class CycleLimits(Struct, frozen=True, kw_only=True):
     commit_gap_seconds: float = 0.025
     """Back-to-back aiokafka transactions wait 20 ms for the last one; with a little more between them they do not. A request
     that comes just behind a commit waits for the gap as well."""
-    fresh_seconds: float = 0.01
-    """For what was appended while the last cycle ran: an answer of a busy broker."""
     idle_poll_seconds: float = 0.5
     behind_poll_seconds: float = 0.1
     behind_seconds: float = 2.0
@@ -279,10 +277,9 @@ class Runner:
         """Read, decide, fire, commit; wait where there is nothing to do. Raises `LogError`, `FencedError`."""
         if self._reader is None or self._ownership is None:
             raise LogError("the partition is not open")
-        has_paused = await self._pause_after_commit()
         if clocks_disagree(self._clock_ahead_seconds()):
             await self._compare_clocks(self._ownership)
-        records = await self._read(self._reader, has_paused=has_paused)
+        records = await self._read(self._reader)
         await self._sample(self._reader)
         if records:
             self._appended_at = records[-1].appended_at
@@ -353,21 +350,26 @@ class Runner:
 
     # -- one cycle -----------------------------------------------------------------------------------------------------
 
-    async def _read(self, reader: Reader, *, has_paused: bool) -> list[LogRecord]:
-        """Return the next inputs; under load also those that came while the last cycle ran.
+    async def _read(self, reader: Reader) -> list[LogRecord]:
+        """Return the next inputs, not before the gap after the last commit is over; where there are none, wait for one.
 
-        A reader prefetches once and then waits until its buffer is empty: the buffer is as old as the last cycle is long.
+        A reader fetches again only when its buffer is empty, and what it fetched while the last cycle ran is as old as that
+        cycle is long. It is emptied all through the gap: what comes meanwhile need not wait for one more cycle.
         """
         inputs_max = self._limits.inputs_max
-        if not has_paused:
-            return await reader.poll(limit=inputs_max, timeout_seconds=self._poll_timeout_seconds())
-        at_hand = await reader.poll(limit=inputs_max, timeout_seconds=0.0)
-        if not at_hand:
-            return await reader.poll(limit=inputs_max, timeout_seconds=self._poll_timeout_seconds())
-        if len(at_hand) == inputs_max:
-            return at_hand
-        fresh_seconds = self._limits.fresh_seconds
-        return at_hand + await reader.poll(limit=inputs_max - len(at_hand), timeout_seconds=fresh_seconds)
+        gap_ends_at = self._last_commit + self._limits.commit_gap_seconds
+        records: list[LogRecord] = []
+        while (left_seconds := gap_ends_at - self._clock.monotonic()) > 0:
+            room = inputs_max - len(records)
+            found = await reader.poll(limit=room, timeout_seconds=left_seconds) if room else []
+            records += found
+            if not found:
+                await self._clock.sleep(max(0.0, gap_ends_at - self._clock.monotonic()))
+                break
+        timeout_seconds = 0.0 if records else self._poll_timeout_seconds()
+        if len(records) < inputs_max:
+            records += await reader.poll(limit=inputs_max - len(records), timeout_seconds=timeout_seconds)
+        return records
 
     async def _decide(
         self, decider: Decider, records: Sequence[LogRecord], now: Instant, sealed: list[Sealed], *, behind: bool
@@ -545,13 +547,6 @@ class Runner:
                 self._unadopted.append((partition, record))
 
     # -- time ----------------------------------------------------------------------------------------------------------
-
-    async def _pause_after_commit(self) -> bool:
-        """Leave a gap between commits; return whether it had to wait. After an idle period there is no gap left."""
-        wait = self._last_commit + self._limits.commit_gap_seconds - self._clock.monotonic()
-        if wait > 0:
-            await self._clock.sleep(wait)
-        return wait > 0
 
     def _now(self) -> Instant:
         """Return the instant of this cycle: it never goes back, and stops while the clock cannot be trusted.

@@ -13,7 +13,7 @@ from engine.partition.aggregate import Adoption, Timer
 from engine.partition.broker_clock import BrokerTime, ahead_seconds
 from engine.partition.draft import Draft, RefusedError
 from engine.partition.places import PlaceClaim
-from engine.partition.ports import FencedError, LogError, Outgoing
+from engine.partition.ports import FencedError, LogError, LogRecord, Outgoing, Reader
 from engine.partition.runner import CycleLimits, Runner, StateUnreadableError
 from schemas.contact import Head
 from schemas.decisions import Decision, OutboxEntry
@@ -184,6 +184,50 @@ class RunnerWorld:
         return [dict(record.headers) for record in await reader.poll(limit=1000, timeout_seconds=0)]
 
 
+class PrefetchingReader:
+    """Fetches once ahead, as aiokafka does: again only when that was taken. A fetch takes `FETCH_SECONDS` of the clock."""
+
+    FETCH_SECONDS = 0.015
+
+    def __init__(self, reader: Reader, clock: HandClock) -> None:
+        self._reader = reader
+        self._clock = clock
+        self._fetched: list[LogRecord] = []
+        self._ready_at = 0.0
+
+    async def fetch(self) -> None:
+        """Have fetched what the log holds now."""
+        self._fetched += await self._reader.poll(limit=1_000, timeout_seconds=0)
+
+    async def poll(self, *, limit: int, timeout_seconds: float) -> list[LogRecord]:
+        if not self._fetched:
+            left_seconds = self._ready_at - self._clock.monotonic()
+            if left_seconds > timeout_seconds:
+                await self._clock.sleep(timeout_seconds)
+                return []
+            await self._clock.sleep(max(0.0, left_seconds))
+            await self.fetch()
+        self._ready_at = self._clock.monotonic() + self.FETCH_SECONDS
+        found, self._fetched = self._fetched, []
+        return found
+
+    def position(self, partition: int) -> int:
+        return self._fetched[0].offset if self._fetched else self._reader.position(partition)
+
+    async def seek(self, partition: int, offset: int) -> None:
+        self._fetched.clear()
+        await self._reader.seek(partition, offset)
+
+    async def end(self, partition: int) -> int:
+        return await self._reader.end(partition)
+
+    async def start(self, partition: int) -> int:
+        return await self._reader.start(partition)
+
+    async def close(self) -> None:
+        await self._reader.close()
+
+
 ACT = CallerActed(company_id=1, contact_key=KEY, action="remove")
 
 
@@ -210,6 +254,33 @@ async def test_every_request_gets_one_decision_in_the_order_of_the_log(world: Ru
     assert [one.cause.kind for one in decisions] == ["adoption", "request", "request", "request"]
     assert [one.sequence for one in decisions] == [1, 2, 3, 4]
     assert (await head_of(runner)).version == 3
+
+
+async def test_what_comes_behind_a_prefetched_request_is_decided_with_it(
+    world: RunnerWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    readers: list[PrefetchingReader] = []
+    plain = world.log.reader
+
+    async def prefetching(topic: str, partitions: Sequence[int], *, start: int | None = 0) -> Reader:
+        found = await plain(topic, partitions, start=start)
+        if topic == "contacts.requests":
+            readers.append(PrefetchingReader(found, world.clock))
+            return readers[-1]
+        return found
+
+    monkeypatch.setattr(world.log, "reader", prefetching)
+    runner = world.runner()
+    await runner.open()
+    await world.ask(ACT)
+    await runner.cycle()
+    await world.ask(ACT)
+    await readers[-1].fetch()  # while the commit was under way
+    await world.ask(ACT)
+
+    report = await runner.cycle()
+
+    assert report.inputs == 2
 
 
 async def test_a_new_owner_knows_everything_that_was_committed(world: RunnerWorld) -> None:
