@@ -201,6 +201,9 @@ CALL_OF_CONVERSION = "EXISTS (SELECT 1 FROM {read}.calls AS s WHERE s.company_id
 LEAD_OF_CONVERSION = "EXISTS (SELECT 1 FROM {read}.leads AS s WHERE s.company_id = $1 AND s.id = c.lead_id"
 """What converted, to be continued by a condition and a parenthesis."""
 
+LEAD_OF_OUTCOME = "EXISTS (SELECT 1 FROM {read}.leads WHERE company_id = $1 AND id = newest.lead_id AND deleted_at IS NULL"
+"""The lead that an outcome is about, to be continued by conditions and a parenthesis."""
+
 SUPPRESSION_PIECES: dict[str, str] = {
     "keys": "contact_key = ANY (?::text[])",
     "source": "source = ?",

@@ -10,6 +10,7 @@ import asyncpg
 import msgspec
 
 from adapters.postgres.conditions import (
+    LEAD_OF_OUTCOME,
     Statement,
     add_agent_status_conditions,
     add_audit_log_conditions,
@@ -63,12 +64,14 @@ from adapters.reads.ports import (
 )
 from engine.contact.timing.plan import CLASS_CALLBACK
 from engine.views.lead import OF_REST, ROW_COLUMNS
+from engine.views.outcomes import OutcomeCount
 from engine.views.report import Group, Grouping
 from engine.views.step_leads import StepLeads
 from engine.views.unblock_job import UnblockProgress
 from schemas.account import CapUsage
 from schemas.decisions import Answer
 from schemas.instant import EPOCH, SECOND, Instant, Millis, from_datetime, to_datetime
+from schemas.outcomes import OUTCOMES
 from schemas.records import RECORD_BODIES
 from schemas.topics import CONTACTS_DECISIONS
 from schemas.wire import to_json
@@ -330,6 +333,19 @@ class PostgresReads:
         async with convert_read_errors():
             rows = await self._pool.fetch(self._schemas.fill(text), *statement.values)
         return [StepLeads(**row) for row in rows]
+
+    async def outcomes_by_channel(
+        self, company_id: int, wanted: LeadFilter, *, recorded_from: Instant, recorded_to: Instant, limit: int
+    ) -> Sequence[OutcomeCount]:
+        """Return the commands about leads of a filter by newest outcome, of the newest `limit` facts of each channel."""
+        span = (to_datetime(recorded_from), to_datetime(recorded_to))
+        statement = Statement(company_id, *span, list(OUTCOMES), limit)
+        add_lead_conditions(wanted, statement)
+        visible = f"{LEAD_OF_OUTCOME}{statement.where})" if statement.where else "true"
+        text = self._sql["outcomes_by_channel"].replace("{visible}", visible)
+        async with convert_read_errors():
+            rows = await self._pool.fetch(self._schemas.fill(text), *statement.values)
+        return [OutcomeCount(**row) for row in rows]
 
     async def _sum_rows(
         self, company_id: int, wanted: LeadFilter | CallFilter, category: Grouping | None, pivot: Grouping | None

@@ -9,6 +9,7 @@ from typing import Any, Literal, Protocol
 
 from msgspec import Struct
 
+from engine.views.outcomes import OutcomeCount
 from engine.views.report import Group, Grouping
 from engine.views.step_leads import StepLeads
 from engine.views.unblock_job import UnblockProgress
@@ -413,6 +414,16 @@ class LimitableReads(Protocol):
         self, company_id: int, wanted: LeadFilter, *, due_before: Instant, late_after: Millis, limit: int
     ) -> Sequence[StepLeads]:
         """Return the leads of a filter that are due, the longest due first, and in progress, at most `limit` of each."""
+        ...
+
+    async def outcomes_by_channel(
+        self, company_id: int, wanted: LeadFilter, *, recorded_from: Instant, recorded_to: Instant, limit: int
+    ) -> Sequence[OutcomeCount]:
+        """Return the commands about leads of a filter by the newest outcome of each that was recorded in a span.
+
+        Of each channel the newest `limit` facts of the company are looked at. Without a filter, commands about no lead count
+        too.
+        """
         ...
 
     async def newest_lead(

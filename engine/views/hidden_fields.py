@@ -35,6 +35,9 @@ _TEXT_NUMBER = ("sms_number", "sms_number_plain", "sms_number_id")
 _CONVERTED = ("buyer_converted", "offer_converted")
 _RATES = ("converted_count", "conversion_rate")
 
+_OF_OUTCOMES = ("done_count", "failed_count", "open_count", "sent_count", "by_outcome", "recorded_at")
+"""Counts of contacts by outcome, and the span that asks for them."""
+
 _OF_LEADS: Mapping[str, Collection[str]] = {
     **dict.fromkeys(("name", "context_menu_name"), ("full_name", "caller_id", "email", "name", "context_menu_name")),
     **dict.fromkeys(("css_status", "is_live", "live_count"), ("status",)),
@@ -55,6 +58,7 @@ _OF_LEADS: Mapping[str, Collection[str]] = {
     "avg_speed_to_first_attempt_seconds": ("first_action_at",),
     **dict.fromkeys(("due_count", "late_count", "due_before"), ("status", "next_action_at")),
     "in_progress_count": ("status",),
+    **dict.fromkeys(_OF_OUTCOMES, ("outbound_calls_count", "sms_count", "emails_count")),
     # What filters and categories read.
     "number": ("caller_id", "email"),
     "states": ("state_province",),
@@ -83,6 +87,7 @@ _OF_CALLS: Mapping[str, Collection[str]] = {
     "offer_converted_count": ("offer_converted",),
     "no_buyer_count": ("no_buyer", "buyer_id"),
     "avg_talk_duration": ("talk_duration",),
+    **dict.fromkeys(_OF_OUTCOMES, ("outcome",)),
     # What filters and categories read.
     "states": ("state",),
     "either_converted": _CONVERTED,

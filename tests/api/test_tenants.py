@@ -393,6 +393,7 @@ def _timeless(answer: httpx.Response) -> str:
     body.pop("recording_link", None)  # another one each time: it says when it ends
     body.pop("forecast", {}).pop("from", None)
     body["what_if"] = {name: value for name, value in body.get("what_if", {}).items() if name not in {"from", "to"}}
+    body.get("outcome_report", {}).pop("recorded_at_to", None)
     return re.sub(r'"expires_in": ?\d+|\'expires_in\': \d+', "", str(body))
 
 

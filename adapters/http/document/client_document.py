@@ -77,6 +77,7 @@ _SUBJECTS: Mapping[str, str] = {
     "report_leads": "LeadReport",
     "report_calls": "CallReport",
     "report_channels": "ChannelReport",
+    "report_outcomes": "OutcomeReport",
     "stats_of_calls": "CallStats",
     "list_time_zones": "Zone",
     "record_impressions": "RecordedImpression",

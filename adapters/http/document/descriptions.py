@@ -105,6 +105,11 @@ BY_NAME: Mapping[str, str] = {
         "each channel that the company's schedules use. A promised call is a call, a question to a veto hook a webhook; the "
         "channel null is that of steps that contact nobody."
     ),
+    "report_outcomes": (
+        "Counts the calls, texts, e-mails and webhooks whose outcome was recorded in a span, each once, by its newest "
+        "outcome in it: a text that was accepted and then not delivered has failed. Calls that came in are not counted. "
+        "Outcomes are kept as long as the timelines of leads."
+    ),
     "report_calls": (
         "Adds up calls by a category, and across by a pivot, over a span of dates. Give `time_zone` to cut days and weeks "
         "there. A report with too many groups is refused before it is computed."

@@ -31,6 +31,7 @@ _MODELS: Mapping[str, tuple[str, ...]] = {
         ("suppression_list", "contact"),
     ),
     "forecast_schedule_change": ("lead", "schedule"),
+    "report_outcomes": ("lead", "call"),
     "list_messages_of_agent": ("agent_message", "agent", "agent_status"),
     "set_agent_status": ("agent", "agent_status"),
     "change_own_password": ("user",),
@@ -73,7 +74,7 @@ _EXPLAINED_BY = (
 )
 """Fields of a lead that the sentences of an explanation are made of."""
 
-_NESTED = frozenset({"report_leads", "report_calls", "report_channels"})
+_NESTED = frozenset({"report_leads", "report_calls", "report_channels", "report_outcomes"})
 """Operations whose rows hold the same names at any depth."""
 
 JSON_TYPE = Reply().media_type

@@ -8,6 +8,7 @@ from msgspec import structs
 from adapters.http.exchange.access import ALL_OF_COMPANY
 from adapters.reads.ports import CallFilter, ConversionFilter, LeadFilter, LimitableReads, Page, Paging, RecordFilter, Row
 from engine.account.teams import Visibility
+from engine.views.outcomes import OutcomeCount
 from engine.views.report import Group, Grouping
 from engine.views.step_leads import StepLeads
 from schemas.instant import Instant, Millis
@@ -97,6 +98,15 @@ class LimitedReads:
         narrowed = self._narrowed(wanted)
         return await self._reads.leads_by_step(
             company_id, narrowed, due_before=due_before, late_after=late_after, limit=limit
+        )
+
+    async def outcomes_by_channel(
+        self, company_id: int, wanted: LeadFilter, *, recorded_from: Instant, recorded_to: Instant, limit: int
+    ) -> Sequence[OutcomeCount]:
+        """Return the commands about visible leads by outcome."""
+        narrowed = self._narrowed(wanted)
+        return await self._reads.outcomes_by_channel(
+            company_id, narrowed, recorded_from=recorded_from, recorded_to=recorded_to, limit=limit
         )
 
     async def record(self, company_id: int, record_type: str, record: int | str) -> Row | None:

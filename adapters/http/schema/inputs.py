@@ -199,7 +199,7 @@ _NAMES: Mapping[str, Schema] = {
     """: BOOLEAN,
     """
     created_at_from created_at_to next_action_at_from next_action_at_to ended_at_from ended_at_to updated_at_from
-    updated_at_to at due_before
+    updated_at_to at due_before recorded_at_from recorded_at_to
     """: LOCAL_MOMENT,
     "schedule_callback_at next_action_at expires_at revoked_at unpause_at": MOMENT,
     "page": whole(1, INTEGER_MAX),

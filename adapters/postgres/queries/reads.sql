@@ -88,6 +88,24 @@ FROM (
 ) AS found
 GROUP BY 1, 2, 3, 4, 5, 6
 
+-- outcomes_by_channel --
+-- Each command by its newest outcome, of the newest facts of each channel up to a limit: `facts` are those that were looked
+-- at, also of commands that are not visible, so that a rare lead costs no more than a frequent one.
+SELECT channel.name AS channel, newest.outcome, count(*) FILTER (WHERE {visible}) AS commands,
+    sum(newest.facts)::bigint AS facts
+FROM unnest($4::text[]) AS channel (name)
+CROSS JOIN LATERAL (
+    SELECT DISTINCT ON (command_id) outcome, lead_id, count(*) OVER (PARTITION BY command_id) AS facts
+    FROM (
+        SELECT data ->> 'command_id' AS command_id, data ->> 'outcome' AS outcome, lead_id, at, partition, sequence, ordinal
+        FROM {read}.history
+        WHERE company_id = $1 AND type = 'outcome.recorded' AND data ->> 'kind' = channel.name AND at >= $2 AND at < $3
+        ORDER BY at DESC LIMIT $5
+    ) AS looked_at
+    ORDER BY command_id, at DESC, partition DESC, sequence DESC, ordinal DESC
+) AS newest
+GROUP BY 1, 2
+
 -- rows_to_group --
 -- Count the rows of a report, up to a limit.
 SELECT count(*) FROM (
