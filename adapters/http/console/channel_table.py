@@ -1,6 +1,6 @@
 """What is due, under way, done and failed on each channel? A row for each, of figures that the API answers.
 
-A figure that the API has not is left out: it counts no outcomes of texts and e-mails.
+Calls and webhooks are counted as the pages do that their figures lead to, texts and e-mails by what contacts came to.
 """
 
 from collections import Counter
@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from adapters.http.console.visits import count_of
 from engine.views.channels import COUNTED_MAX, FIGURES
+from engine.views.outcomes import JUDGEMENTS, Judgement, judge
 
 LABELS: Mapping[str | None, str] = {
     "call": "Calls",
@@ -21,11 +22,8 @@ LABELS: Mapping[str | None, str] = {
     None: "Other steps",
 }
 
-CALLS_FAILED = frozenset({"not_placed", "congestion", "invalid_number"})
-"""Outcomes of calls by which no telephone rang."""
-
-CALLS_OPEN = frozenset({"canceled", "unknown"})
-"""Outcomes of calls that were ended before, or whose end was not reported: neither done nor failed."""
+WRITTEN = frozenset({"sms", "email"})
+"""Channels whose contacts no page lists: how many there were, and what they came to, is counted by their outcomes."""
 
 
 class Figure(Struct, frozen=True):
@@ -37,7 +35,7 @@ class Figure(Struct, frozen=True):
 
 
 class ChannelRow(Struct, frozen=True):
-    """The figures of a channel; None stands for what the API does not count, or does not answer to this visitor."""
+    """The figures of a channel; None stands for what nothing is counted of, or the API does not answer to this visitor."""
 
     label: str
     due: Figure
@@ -66,6 +64,7 @@ def make_table(found: Mapping[str, Any], paths: Mapping[str, str]) -> ChannelTab
     ended = {
         "call": _calls(found["recent"], paths.get("calls", "")),
         "webhook": (_listed(accepted, paths.get("accepted", "")), _listed(refused, paths.get("not_accepted", ""), "bad")),
+        **{channel: _contacts(found["contacts"], channel) for channel in WRITTEN},
     }
     rows = [
         _row(LABELS[one["channel"]], one, report["at_least"], ended=ended.get(one["channel"], (None, None)))
@@ -95,13 +94,23 @@ def _row(
 
 
 def _calls(report: Mapping[str, Any] | None, path: str) -> tuple[Figure | None, Figure | None]:
-    """Return how many calls ended, by a report by outcome, and how many of them with no telephone reached."""
+    """Return how many calls are done and have failed, of a report by outcome; those without one have not ended."""
     if report is None:
         return None, None
-    calls = Counter({row["category"]: row["calls_count"] for row in report["reports"]})
-    failed = sum(calls[outcome] for outcome in CALLS_FAILED)
-    done = calls.total() - failed - sum(calls[outcome] for outcome in (*CALLS_OPEN, None))
-    return Figure(f"{done:,}", path), Figure(f"{failed:,}", path, "bad" if failed else "")
+    judged = Counter[Judgement](dict.fromkeys(JUDGEMENTS, 0))
+    for row in report["reports"]:
+        judged[judge("call", row["category"])] += row["calls_count"]
+    return Figure(f"{judged['done']:,}", path), Figure(f"{judged['failed']:,}", path, "bad" if judged["failed"] else "")
+
+
+def _contacts(answer: Mapping[str, Any] | None, channel: str) -> tuple[Figure | None, Figure | None]:
+    """Return how many contacts of a channel are done and have failed; no page lists them."""
+    if answer is None:
+        return None, None
+    report = answer["outcome_report"]
+    counts = next(one for one in report["channels"] if one["channel"] == channel)
+    done, failed, more = counts["done_count"], counts["failed_count"], "+" if channel in report["at_least"] else ""
+    return Figure(f"{done:,}{more}"), Figure(f"{failed:,}{more}", level="bad" if failed else "")
 
 
 def _listed(answer: Mapping[str, Any] | None, path: str = "", level: str = "") -> Figure | None:

@@ -11,7 +11,7 @@ from typing import Any
 from msgspec import Struct
 
 from adapters.http.console.cap_bars import CapBar, bars_of
-from adapters.http.console.channel_table import make_table, paths_of
+from adapters.http.console.channel_table import WRITTEN, make_table, paths_of
 from adapters.http.console.late_leads import LATE_LEADS, NEWEST_ACTION, PROJECTOR, explain_late, find_faults
 from adapters.http.console.opt_out_flood import NEWEST_OPT_OUTS, find_flood
 from adapters.http.console.rendering import instant_of, show_span
@@ -86,6 +86,8 @@ async def _found(visit: Visit) -> dict[str, Any]:
         "calls": ("list_calls", {**one, "created_at_from": hour_ago}),
         "calls_lately": ("list_calls", {**one, "created_at_from": to_rfc3339(now - LATELY), "columns": "id"}),
         "channels": ("report_channels", {"due_before": to_rfc3339(now)}),
+        "contacts": ("report_outcomes", {"recorded_at_from": hour_ago}),
+        "contacts_lately": ("report_outcomes", {"recorded_at_from": to_rfc3339(now - LATELY)}),
         "accepted": ("list_webhook_logs", {**one, "created_at_from": hour_ago, "accepted": "true"}),
         "not_accepted": ("list_webhook_logs", {**one, "created_at_from": hour_ago, "accepted": "false"}),
         "outcomes": ("report_calls", {"category": "outcome", "created_at_from": day_ago}),
@@ -142,17 +144,34 @@ def _paths(visit: Visit, now: Instant) -> dict[str, str]:
 
 
 def _rates(visit: Visit, found: Mapping[str, Any], now: Instant) -> Iterator[MinuteMean]:
-    """Yield what comes and goes in a minute, of lists that begin at a whole minute and end now."""
+    """Yield what comes and goes in a minute, of lists and counts that begin at a whole minute and end now."""
     spans = {"": visit.now - now + HOUR, "_lately": visit.now - now + LATELY}
-    for name, label in (("submitted", "Leads submitted"), ("calls", "Calls placed or received")):
+    for name, label, count in (
+        ("submitted", "Leads submitted", _rows_counted),
+        ("calls", "Calls placed or received", _rows_counted),
+        ("contacts", "Texts and e-mails sent", _sent),
+    ):
         if found[name] is not None and found[f"{name}_lately"] is not None:
-            hour, lately = (_a_minute(count_of(found[f"{name}{end}"]), span) for end, span in spans.items())
+            hour, lately = (_a_minute(*count(found[f"{name}{end}"]), span) for end, span in spans.items())
             yield MinuteMean(label, lately, hour)
 
 
-def _a_minute(count: int | None, span: Millis) -> str:
-    """Return a count of a span by the minute; of a list that is longer than is counted, the least."""
-    return f"{COUNTED_MAX * MINUTE / span:,.0f}+" if count is None else f"{count * MINUTE / span:,.1f}"
+def _rows_counted(answer: Mapping[str, Any]) -> tuple[int, bool]:
+    """Return how many rows a list has, and whether it may have more: it counts no further than `COUNTED_MAX`."""
+    count = count_of(answer)
+    return (COUNTED_MAX, True) if count is None else (count, False)
+
+
+def _sent(answer: Mapping[str, Any]) -> tuple[int, bool]:
+    """Return how many texts and e-mails were sent, by their outcomes, and whether there may be more."""
+    report = answer["outcome_report"]
+    sent = sum(one["sent_count"] for one in report["channels"] if one["channel"] in WRITTEN)
+    return sent, not WRITTEN.isdisjoint(report["at_least"])
+
+
+def _a_minute(count: int, is_least: bool, span: Millis) -> str:
+    """Return a count of a span by the minute, as text; with a plus where it may be more."""
+    return f"{count * MINUTE / span:,.1f}{'+' if is_least else ''}"
 
 
 def _bars(found: Mapping[str, Any], name: str, now: Instant) -> Iterator[CapBar]:

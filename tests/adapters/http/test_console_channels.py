@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from adapters.gateway.ports import WebhookAttempt
-from adapters.http.console.channel_table import make_table
+from adapters.http.console.channel_table import Figure, make_table
 from adapters.http.console.rendering import NONE
 from adapters.postgres.webhook_logs import PostgresWebhookLog
 from schemas.contact import Flight
@@ -15,6 +15,7 @@ from schemas.instant import HOUR, MINUTE
 from tests.adapters.gateway.world import command_of
 from tests.adapters.http.console_browser import READER, visitor
 from tests.adapters.http.test_channels import Rows
+from tests.adapters.http.test_outcomes import Outcomes
 from tests.adapters.postgres.projected_rows import Shown, call
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -65,6 +66,13 @@ async def busy_company(town: Any, company: Any) -> Rows:
             status=200 if accepted else 500, is_accepted=accepted, detail="",
         )  # fmt: skip
         await PostgresWebhookLog(town.pool).add(attempt)
+    said = Outcomes(town, company)
+    for number, outcome in enumerate(("accepted", "delivered", "delivered", "invalid_number", "unknown", "expired")):
+        await said.say("sms", outcome, minutes=12, command=f"text-{number}")
+    await said.say("sms", "undelivered", minutes=6.5, command="text-0")
+    await said.say("email", "accepted", minutes=50)
+    await said.say("email", "bounced_hard", minutes=0.5)
+    await said.say("email", "bounced_hard", minutes=90)
     return rows
 
 
@@ -75,8 +83,8 @@ async def test_each_channel_has_a_row_of_figures(town: Any, company: Any) -> Non
         found.items()
         >= {
             "Calls": ["3", "2", "1", "3", "2"],
-            "Texts": ["1", "0", "2", NONE, NONE],
-            "E-mails": ["1", "1", "0", NONE, NONE],
+            "Texts": ["1", "0", "2", "2", "2"],
+            "E-mails": ["1", "1", "0", "1", "1"],
             "Webhooks": ["1", "0", "0", "3", "1"],
             "All": ["6", "3", "3", NONE, NONE],
         }.items()
@@ -110,6 +118,9 @@ async def test_leads_and_calls_have_a_mean_of_the_minute(town: Any, company: Any
     assert 9 / 6 <= lately <= 9 / 5, "those of the five minutes since a whole one"
     assert 0.4 <= hour <= 0.5, "30 in an hour"
     assert found["Calls placed or received"] == ["0.0", "0.1"]
+    lately, hour = (float(text) for text in found["Texts and e-mails sent"])
+    assert 0.1 <= lately <= 0.2, "one of the last minutes"
+    assert hour == 0.1, "four texts that left, and two e-mails"
 
 
 async def test_who_sees_no_calls_and_no_webhooks_reads_no_figure_of_them(town: Any, company: Any) -> None:
@@ -136,19 +147,44 @@ async def test_a_team_reads_the_figures_of_its_leads(town: Any, company: Any) ->
     team: dict[str, Any] = {"permissions": READER, "lead_filters": {"schedule_ids": [theirs["id"]]}}
     found = table_of((await (await visitor(town, company, **team)).get("/console")).text)
     assert found["All"] == ["1", "1", "0", NONE, NONE]
-    assert found["Texts"] == ["1", "1", "0", NONE, NONE]
+    assert found["Texts"] == ["1", "1", "0", "0", "0"], "what texts of other leads came to is not counted"
 
 
 async def test_a_company_without_schedules_has_no_table(town: Any, company: Any) -> None:
     page = (await (await visitor(town, company)).get("/console")).text
-    assert table_of(page) == {"Leads submitted": ["0.0", "0.0"], "Calls placed or received": ["0.0", "0.0"]}
+    found = table_of(page)
+    assert found.keys() == {"Leads submitted", "Calls placed or received", "Texts and e-mails sent"}
+    assert all(means == ["0.0", "0.0"] for means in found.values())
+
+
+async def test_calls_that_a_gateway_dropped_are_neither_done_nor_failed() -> None:
+    calls = [{"category": name, "calls_count": 1} for name in ("busy", "congestion", "expired", "rejected_at_gate", None)]
+    figures = {"due_count": 0, "late_count": 0, "in_progress_count": 0}
+    report = {"channels": [{"channel": "call", **figures}], "totals": figures, "at_least": []}
+    found = dict.fromkeys(("accepted", "not_accepted", "contacts"))
+    table = make_table({**found, "channels": {"channel_report": report}, "recent": {"reports": calls}}, {})
+    assert table is not None
+    (row,) = table.rows
+    assert (row.done, row.failed) == (Figure("1"), Figure("1", level="bad"))
+
+
+async def test_of_more_outcomes_than_are_looked_at_the_least_is_said(
+    town: Any, company: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("adapters.http.reports.outcomes.COUNTED_MAX", 7)
+    await busy_company(town, company)
+    found = table_of((await (await visitor(town, company)).get("/console")).text)
+    assert (found["Texts"][3:], found["E-mails"][3:]) == (["2+", "2+"], ["1", "1"])
+    assert found["Texts and e-mails sent"][1] == "0.1+"
 
 
 async def test_of_a_backlog_the_least_is_said() -> None:
     counted = {"due_count": 10_000, "late_count": 4, "in_progress_count": 0}
     report = {"channels": [{"channel": "call", **counted}], "totals": counted, "at_least": ["due_count"]}
     listed = {"metadata": {"total_count": None}}
-    found = {"channels": {"channel_report": report}, "recent": None, "accepted": listed, "not_accepted": None}
+    found = {
+        "channels": {"channel_report": report}, "recent": None, "accepted": listed, "not_accepted": None, "contacts": None,
+    }  # fmt: skip
     table = make_table(found, {})
     assert table is not None
     assert [table.totals.due.text, table.totals.late.text] == ["10,000+", "4"]
