@@ -66,6 +66,7 @@ from engine.contact.timing.plan import CLASS_CALLBACK
 from engine.views.lead import OF_REST, ROW_COLUMNS
 from engine.views.outcomes import OutcomeCount
 from engine.views.report import Group, Grouping
+from engine.views.step_flow import ENTRIES, VISITS, LeadPath
 from engine.views.step_leads import StepLeads
 from engine.views.unblock_job import UnblockProgress
 from schemas.account import CapUsage
@@ -346,6 +347,15 @@ class PostgresReads:
         async with convert_read_errors():
             rows = await self._pool.fetch(self._schemas.fill(text), *statement.values)
         return [OutcomeCount(**row) for row in rows]
+
+    async def lead_paths(self, company_id: int, wanted: LeadFilter, *, limit: int, facts: int) -> Sequence[LeadPath]:
+        """Return the newest leads of a filter, at most `limit`, with what the newest `facts` of each say of its steps."""
+        statement = Statement(company_id, limit, facts, VISITS, ENTRIES)
+        add_lead_conditions(wanted, statement)
+        text = self._sql["lead_paths"].replace("{where}", statement.where)
+        async with convert_read_errors():
+            rows = await self._pool.fetch(self._schemas.fill(text), *statement.values)
+        return [LeadPath(**row) for row in rows]
 
     async def _sum_rows(
         self, company_id: int, wanted: LeadFilter | CallFilter, category: Grouping | None, pivot: Grouping | None

@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from engine.views.outcomes import OutcomeCount
 from engine.views.report import Group, Grouping
+from engine.views.step_flow import LeadPath
 from engine.views.step_leads import StepLeads
 from engine.views.unblock_job import UnblockProgress
 from schemas.account import CapUsage
@@ -423,6 +424,13 @@ class LimitableReads(Protocol):
 
         Of each channel the newest `limit` facts of the company are looked at. Without a filter, commands about no lead count
         too.
+        """
+        ...
+
+    async def lead_paths(self, company_id: int, wanted: LeadFilter, *, limit: int, facts: int) -> Sequence[LeadPath]:
+        """Return the newest leads of a filter, at most `limit`, with what the newest `facts` of each say of its steps.
+
+        `wanted.fulltext` is not for it.
         """
         ...
 

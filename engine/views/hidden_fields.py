@@ -57,7 +57,7 @@ _OF_LEADS: Mapping[str, Collection[str]] = {
     **dict.fromkeys(("connected_count", "connect_rate", "avg_attempts_to_connect"), ("connected_call_id",)),
     "avg_speed_to_first_attempt_seconds": ("first_action_at",),
     **dict.fromkeys(("due_count", "late_count", "due_before"), ("status", "next_action_at")),
-    "in_progress_count": ("status",),
+    **dict.fromkeys(("in_progress_count", "still_there_count", "ended_count", "endings"), ("status",)),
     **dict.fromkeys(_OF_OUTCOMES, ("outbound_calls_count", "sms_count", "emails_count")),
     # What filters and categories read.
     "number": ("caller_id", "email"),

@@ -78,6 +78,7 @@ _SUBJECTS: Mapping[str, str] = {
     "report_calls": "CallReport",
     "report_channels": "ChannelReport",
     "report_outcomes": "OutcomeReport",
+    "report_steps": "StepReport",
     "stats_of_calls": "CallStats",
     "list_time_zones": "Zone",
     "record_impressions": "RecordedImpression",

@@ -110,6 +110,11 @@ BY_NAME: Mapping[str, str] = {
         "outcome in it: a text that was accepted and then not delivered has failed. Calls that came in are not counted. "
         "Outcomes are kept as long as the timelines of leads."
     ),
+    "report_steps": (
+        "Follows the newest leads of a schedule from step to step, each since it entered, and counts a lead once at a step, "
+        "by its last visit there. A lead that waits is at the step after the wait, where it is planned. Leads that moved to "
+        "another schedule are not among them."
+    ),
     "report_calls": (
         "Adds up calls by a category, and across by a pivot, over a span of dates. Give `time_zone` to cut days and weeks "
         "there. A report with too many groups is refused before it is computed."

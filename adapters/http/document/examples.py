@@ -294,6 +294,7 @@ EXAMPLES: Mapping[str, Example] = {
     "why_lead": Example(path={"id": LEAD}, query={"at": "2026-11-26 08:00:00 -0500"}),
     "report_channels": Example(query={"due_before": "2026-03-09 10:00:00 -0400"}),
     "report_outcomes": Example(query={"recorded_at_from": "2026-03-09 09:00:00 -0400"}),
+    "report_steps": Example(query={"schedule_id": RECORDS["schedule"]}),
     "list_lead_events": Example(path={"id": LEAD}, query={"limit": "100"}),
     "publish_schedule": Example(path={"id": RECORDS["schedule"]}, body={"migrate": "by_step_id"}),
     "list_schedule_versions": Example(path={"id": RECORDS["schedule"]}, query={"columns": "version,published_at,steps"}),

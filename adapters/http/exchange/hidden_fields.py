@@ -74,7 +74,7 @@ _EXPLAINED_BY = (
 )
 """Fields of a lead that the sentences of an explanation are made of."""
 
-_NESTED = frozenset({"report_leads", "report_calls", "report_channels", "report_outcomes"})
+_NESTED = frozenset({"report_leads", "report_calls", "report_channels", "report_outcomes", "report_steps"})
 """Operations whose rows hold the same names at any depth."""
 
 JSON_TYPE = Reply().media_type

@@ -10,6 +10,7 @@ from adapters.reads.ports import CallFilter, ConversionFilter, LeadFilter, Limit
 from engine.account.teams import Visibility
 from engine.views.outcomes import OutcomeCount
 from engine.views.report import Group, Grouping
+from engine.views.step_flow import LeadPath
 from engine.views.step_leads import StepLeads
 from schemas.instant import Instant, Millis
 
@@ -108,6 +109,10 @@ class LimitedReads:
         return await self._reads.outcomes_by_channel(
             company_id, narrowed, recorded_from=recorded_from, recorded_to=recorded_to, limit=limit
         )
+
+    async def lead_paths(self, company_id: int, wanted: LeadFilter, *, limit: int, facts: int) -> Sequence[LeadPath]:
+        """Return the newest visible leads of a filter, with the steps that they were at."""
+        return await self._reads.lead_paths(company_id, self._narrowed(wanted), limit=limit, facts=facts)
 
     async def record(self, company_id: int, record_type: str, record: int | str) -> Row | None:
         """Return a visible account record."""

@@ -106,6 +106,32 @@ CROSS JOIN LATERAL (
 ) AS newest
 GROUP BY 1, 2
 
+-- lead_paths --
+-- Of the newest leads of a filter: where each is, and the visits and entries among its newest facts. What is no visit of a step:
+-- ids in brackets, which are made up; webhooks that nobody awaits, which have no source; what a call's disposition skipped.
+SELECT l.status, l.is_live, l.step, coalesce(f.steps, '{}') AS steps, coalesce(f.schedule_ids, '{}') AS schedule_ids
+FROM (
+    SELECT id, status, is_live, step FROM {read}.leads
+    WHERE company_id = $1 AND deleted_at IS NULL{where} ORDER BY created_at DESC, id DESC LIMIT $2
+) AS l
+LEFT JOIN LATERAL (
+    SELECT array_agg(step ORDER BY at, partition, sequence, ordinal) AS steps,
+        array_agg(schedule_id ORDER BY at, partition, sequence, ordinal) AS schedule_ids
+    FROM (
+        SELECT at, partition, sequence, ordinal, type, call_id, data,
+            CASE WHEN type = ANY ($4::text[]) THEN data ->> 'step_id' END AS step,
+            CASE WHEN type = ANY ($5::text[]) THEN (data ->> 'schedule_id')::bigint END AS schedule_id
+        FROM {read}.history
+        WHERE company_id = $1 AND lead_id = l.id
+        ORDER BY at DESC, partition DESC, sequence DESC, ordinal DESC LIMIT $3
+    ) AS newest
+    WHERE schedule_id IS NOT NULL OR (
+        step NOT LIKE '(%'
+        AND NOT (type IN ('command.emitted', 'reach.requested') AND data -> 'source' IS NULL)
+        AND NOT (type = 'step.skipped' AND call_id IS NOT NULL)
+    )
+) AS f ON true
+
 -- rows_to_group --
 -- Count the rows of a report, up to a limit.
 SELECT count(*) FROM (
