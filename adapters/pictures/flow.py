@@ -1,10 +1,11 @@
 """How does a schedule flow? A diagram of its steps, waits, branches and triggers, with the leads that are at each step."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import zip_longest
 
 from msgspec import Struct
 
-from adapters.pictures.flow_layout import Box, Jump, goes_on, lay_out_jumps
+from adapters.pictures.flow_layout import Box, Jump, goes_on, lay_out_jumps, share_of
 from adapters.pictures.heat_map import short_count
 from adapters.pictures.markup import clip_text, element, text_width, title_line
 from adapters.pictures.picture import NARROW_BELOW, Picture
@@ -31,6 +32,10 @@ HEADING_MIN = 420.0
 CHANNELS = {"call": "Calls", "sms": "Texts", "email": "E-mails"}
 
 
+Shares = Mapping[str, Mapping[str, int]]
+"""Step -> the steps that leads went on to -> how many per cent of the leads that left it."""
+
+
 class _PlacedBox(Struct, frozen=True):
     box: Box
     y: float
@@ -38,10 +43,18 @@ class _PlacedBox(Struct, frozen=True):
 
 
 def draw_flow(
-    schedule: Schedule, *, counts: Mapping[str, int] | None = None, width: float = 960, name: str = "flow"
+    schedule: Schedule,
+    *,
+    counts: Mapping[str, int] | None = None,
+    shares: Shares | None = None,
+    width: float = 960,
+    name: str = "flow",
 ) -> Picture:
-    """Return the diagram of a schedule; `counts` are the leads at each step by its id."""
-    boxes = [*_boxes(schedule, counts)]
+    """Return the diagram of a schedule; `counts` are the leads at each step by its id.
+
+    `shares` are of the leads at the steps where they are counted, which is behind a wait; a step that none left has none.
+    """
+    boxes = [*_boxes(schedule, counts, shares or {})]
     tracks_max = TRACKS_MAX if width >= NARROW_BELOW else TRACKS_NARROW_MAX
     jumps = lay_out_jumps(boxes, tracks_max)
     left, right = (_side(jumps, is_back=is_back) for is_back in (True, False))
@@ -58,21 +71,21 @@ def draw_flow(
     for place, one in enumerate(placed):
         body += _box(one, jumps, place, placed, left=left, wide=wide, most=most)
         if goes_on(one.box, place, boxes) and place + 1 < len(boxes):
-            body.append(_down(one, placed[place + 1], left + 30, name))
+            body += _down(one, placed[place + 1], left + 30, name)
     body += (_line(jump, placed, left, wide, name) for jump in jumps if jump.track is not None)
     return Picture(
         name=name,
         title=f"Schedule {schedule.name}",
-        description=_description(schedule, counts),
+        description=_description(schedule, counts, shares),
         width=max(min(width, left + wide + right), min(width, HEADING_MIN)),
         height=y,
         body=tuple(body),
         columns=("Step", "What", "Detail", "Goes on at", "Leads"),
-        rows=tuple(_table(schedule, counts)),
+        rows=tuple(_table(boxes, schedule)),
     )
 
 
-def _boxes(schedule: Schedule, counts: Mapping[str, int] | None) -> Iterator[Box]:
+def _boxes(schedule: Schedule, counts: Mapping[str, int] | None, shares: Shares) -> Iterator[Box]:
     enters = [trigger for trigger in schedule.triggers if trigger.on == "enter"]
     exits = [trigger for trigger in schedule.triggers if trigger.on == "exit"]
     if exits:
@@ -80,19 +93,46 @@ def _boxes(schedule: Schedule, counts: Mapping[str, int] | None) -> Iterator[Box
         yield Box(key=ANY_TIME, title="At any time", fill="choice", ways=texts)
     ways = (*((trigger_text(trigger), trigger.goto) for trigger in enters), ("", None))
     yield Box(key=START, title="A lead enters", fill="good", ways=ways)
-    for step in schedule.steps:
-        yield _box_of(step, counts)
+    yield from _step_boxes(schedule.steps, counts, shares)
     yield Box(
         key=DONE,
         title="Completed" if not schedule.end_steps else "Completed, then the end steps",
         fill="ink",
         is_compact=True,
     )
-    for step in schedule.end_steps:
-        yield _box_of(step, counts)
+    yield from _step_boxes(schedule.end_steps, counts, shares)
 
 
-def _box_of(step: Step, counts: Mapping[str, int] | None) -> Box:
+def _step_boxes(steps: Sequence[Step], counts: Mapping[str, int] | None, shares: Shares) -> Iterator[Box]:
+    counted = _steps_behind_waits(steps)
+    for step, following in zip_longest(steps, [step.id for step in steps[1:]]):
+        ways = tuple((way.label, way.goto) for way in ways_out(step))
+        of_ways: tuple[int | None, ...] = ()
+        if step.id in shares:
+            targets = [counted.get(goto or following or "") for _, goto in ways]
+            of_ways = tuple(_share(shares[step.id], target, targets) for target in targets)
+        yield _box_of(step, counts, ways, of_ways)
+
+
+def _share(shares: Mapping[str, int], target: str | None, targets: Sequence[str | None]) -> int | None:
+    """Return the share of a way; None where it leads to no step, or another way leads to the same one."""
+    return None if target is None or targets.count(target) > 1 else shares.get(target, 0)
+
+
+def _steps_behind_waits(steps: Sequence[Step]) -> Mapping[str, str]:
+    """Return the step at which the leads of each step are counted: of a wait, the one behind it."""
+    found: dict[str, str] = {}
+    behind: str | None = None
+    for step in reversed(steps):
+        if behind is None or not isinstance(step, WaitStep):
+            behind = step.id
+        found[step.id] = behind
+    return found
+
+
+def _box_of(
+    step: Step, counts: Mapping[str, int] | None, ways: tuple[tuple[str, str | None], ...], shares: tuple[int | None, ...]
+) -> Box:
     detail = detail_of(step)
     return Box(
         key=step.id,
@@ -101,7 +141,8 @@ def _box_of(step: Step, counts: Mapping[str, int] | None) -> Box:
         fill=fill_of(step),
         mark=step.id,
         count=None if counts is None else counts.get(step.id, 0),
-        ways=tuple((way.label, way.goto) for way in ways_out(step)),
+        ways=ways,
+        shares=shares,
         is_compact=not detail and isinstance(step, WaitStep | ExitStep),
     )
 
@@ -170,7 +211,7 @@ def _box(
         if text:
             jump = next((jump for jump in jumps if jump.source == place and jump.way == way), None)
             target = _target_text(box, way, None if jump is None else placed[jump.target].box)
-            yield _way(one, way, f"{text}{target}", left, wide)
+            yield from _way(one, way, f"{text}{target}", left, wide)
 
 
 def _words(one: _PlacedBox, left: float, wide: float) -> Iterator[str]:
@@ -213,15 +254,25 @@ def _target_text(box: Box, way: int, target: Box | None) -> str:
     return "" if box.ways[way][1] == ENDING else " ↓"
 
 
-def _way(one: _PlacedBox, way: int, text: str, left: float, wide: float) -> str:
-    label = element("title", text=text)
-    shown = clip_text(text, wide - 30, 11)
-    return element("text", label, text=shown, x=left + 16, y=_way_y(one, way) + 4, class_="pic-soft pic-size-s")
+def _way(one: _PlacedBox, way: int, text: str, left: float, wide: float) -> Iterator[str]:
+    share = share_of(one.box, way)
+    y = _way_y(one, way) + 4
+    label = element("title", text=text if share is None else f"{text}. {share} % of the leads that left")
+    shown = clip_text(text, wide - 30 - (0 if share is None else 44), 11)
+    yield element("text", label, text=shown, x=left + 16, y=y, class_="pic-soft pic-size-s")
+    if share is not None:
+        look = "pic-ink pic-size-s pic-right pic-tabular"
+        yield element("text", text=f"{share} %", x=left + wide - 12, y=y, class_=look)
 
 
-def _down(one: _PlacedBox, below: _PlacedBox, x: float, name: str) -> str:
-    path = f"M{x:.1f} {one.y + one.height:.1f}V{below.y - 1:.1f}"
-    return element("path", d=path, class_="pic-line pic-edge", marker_end=f"url(#{name}-arrow)")
+def _down(one: _PlacedBox, below: _PlacedBox, x: float, name: str) -> Iterator[str]:
+    """Yield the line to the next box, with the share of its way where no row of the box has it."""
+    top = one.y + one.height
+    path = f"M{x:.1f} {top:.1f}V{below.y - 1:.1f}"
+    yield element("path", d=path, class_="pic-line pic-edge", marker_end=f"url(#{name}-arrow)")
+    shares = [share_of(one.box, way) for way, (label, _) in enumerate(one.box.ways) if not label]
+    if shares and shares[0] is not None:
+        yield element("text", text=f"{shares[0]} %", x=x + 10, y=top + 15, class_="pic-ink pic-size-s pic-tabular")
 
 
 def _line(jump: Jump, placed: Sequence[_PlacedBox], left: float, wide: float, name: str) -> str:
@@ -238,17 +289,23 @@ def _line(jump: Jump, placed: Sequence[_PlacedBox], left: float, wide: float, na
     return element("path", d=path, class_=f"pic-line {look}", marker_end=f"url(#{name}-arrow)")
 
 
-def _description(schedule: Schedule, counts: Mapping[str, int] | None) -> str:
+def _description(schedule: Schedule, counts: Mapping[str, int] | None, shares: Shares | None) -> str:
     sums = f"{len(schedule.steps)} steps, {len(schedule.end_steps)} end steps and {len(schedule.triggers)} triggers"
     held = "" if counts is None else f"; {sum(counts.values())} leads are at its steps"
-    return f"{sums}, from the first step to the last{held}."
+    shared = "; at a line, the share of the leads that left its step" if shares else ""
+    return f"{sums}, from the first step to the last{held}{shared}."
 
 
-def _table(schedule: Schedule, counts: Mapping[str, int] | None) -> Iterator[tuple[str, ...]]:
-    for steps in (schedule.steps, schedule.end_steps):
-        for step in steps:
-            ways = (" ".join(part for part in (way.label, f"→ {way.goto or 'next'}") if part) for way in ways_out(step))
-            count = "" if counts is None else str(counts.get(step.id, 0))
-            yield step.id, title_of(step), detail_of(step), "; ".join(ways), count
+def _table(boxes: Sequence[Box], schedule: Schedule) -> Iterator[tuple[str, ...]]:
+    for box in boxes:
+        if box.mark:
+            ways = "; ".join(_way_text(box, way) for way in range(len(box.ways)))
+            yield box.mark, box.title, box.detail, ways, "" if box.count is None else str(box.count)
     for trigger in schedule.triggers:
         yield "", "On entering" if trigger.on == "enter" else "At any time", trigger_text(trigger), trigger.goto or "", ""
+
+
+def _way_text(box: Box, way: int) -> str:
+    label, goto = box.ways[way]
+    share = share_of(box, way)
+    return " ".join(part for part in (label, f"→ {goto or 'next'}", "" if share is None else f"{share} %") if part)

@@ -11,7 +11,10 @@ from msgspec import Struct
 
 
 class Box(Struct, frozen=True, kw_only=True):
-    """A box before it has a place; `ways` are its ways out, a label and a target (None: the next box)."""
+    """A box before it has a place; `ways` are its ways out, a label and a target (None: the next box).
+
+    `shares` are how many per cent of what left it went each way, None where that is not known; empty where no share is.
+    """
 
     key: str
     title: str
@@ -20,6 +23,7 @@ class Box(Struct, frozen=True, kw_only=True):
     mark: str = ""
     count: int | None = None
     ways: tuple[tuple[str, str | None], ...] = ()
+    shares: tuple[int | None, ...] = ()
     is_compact: bool = False
 
 
@@ -31,6 +35,11 @@ class Jump(Struct, frozen=True):
     target: int
     is_back: bool
     track: int | None
+
+
+def share_of(box: Box, way: int) -> int | None:
+    """Return how many per cent of what left a box went a way, or None."""
+    return box.shares[way] if box.shares else None
 
 
 def goes_on(box: Box, place: int, boxes: Sequence[Box]) -> bool:

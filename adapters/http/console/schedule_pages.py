@@ -10,6 +10,7 @@ from msgspec import Struct, ValidationError, convert
 from adapters.http.console.rendering import instant_of
 from adapters.http.console.shown_pictures import show_picture
 from adapters.http.console.shown_preview import FIRST_TRIED, OUTCOMES, show_preview_picture, trial_request, typed_trial
+from adapters.http.console.step_table import StepTable, make_step_table, shares_of
 from adapters.http.console.visits import ConsolePage, Visit, filled, rows_of
 from adapters.http.exchange.exchange import Reply
 from adapters.http.exchange.problems import ProblemError
@@ -61,13 +62,15 @@ async def show(visit: Visit) -> Reply:
     shown = (await visit.fetch("show_schedule", path={"id": reference}))["schedule"]
     schedule = filled(shown, record_columns("schedule"))
     of_schedule = {"schedule_id": schedule["id"]}
-    counts, conversions, endings = await asyncio.gather(
+    counts, conversions, endings, report = await asyncio.gather(
         _live_counts(visit, "schedule_action_id", of_schedule),
         _conversions(visit, of_schedule),
         _endings(visit, of_schedule),
+        visit.look("report_steps", of_schedule),
     )
     body = read_schedule(schedule)
-    picture = None if body is None else show_picture(partial(_flow, body, counts), "flow")
+    steps = None if report is None else make_step_table(report["step_report"], body)
+    picture = None if body is None else show_picture(partial(_flow, body, counts, steps), "flow")
     changes = {
         key: label for key, (label, operation, _) in CHANGES.items() if visit.may(operation) and _applies(key, schedule)
     }
@@ -80,6 +83,7 @@ async def show(visit: Visit) -> Reply:
         picture=picture,
         counts=counts,
         step_outcomes=_step_outcomes(counts, conversions, body),
+        steps=steps,
         endings=endings,
         changes=changes,
         hours=hours,
@@ -141,7 +145,7 @@ class StepOutcomes(Struct):
     - `live`: leads that are at the step now.
     - `converted`: leads whose buyer converted a call of the step.
 
-    Where a lead was when it ended is not known: its row has no step any more.
+    Where a lead was when it ended is not in its row: `adapters.http.console.step_table` says it of the newest leads.
     """
 
     step: str
@@ -193,8 +197,9 @@ def read_schedule(schedule: Mapping[str, Any]) -> Schedule | None:
         return None
 
 
-def _flow(body: Schedule, counts: Mapping[str, int] | None, width: float, name: str) -> Picture:
-    return draw_flow(body, counts=counts, width=width, name=name)
+def _flow(body: Schedule, counts: Mapping[str, int] | None, steps: StepTable | None, width: float, name: str) -> Picture:
+    shares = None if steps is None else shares_of(steps)
+    return draw_flow(body, counts=counts, shares=shares, width=width, name=name)
 
 
 _NEEDS = ("show_schedule",)

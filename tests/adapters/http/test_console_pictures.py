@@ -206,6 +206,44 @@ async def test_a_schedule_shows_at_which_step_its_leads_are_and_how_others_ended
     assert (await reader.get(f"/console/schedules/{lead['schedule_id']}")).status_code == 200
 
 
+async def test_a_schedule_shows_how_many_leads_went_on_from_step_to_step(town: Any, company: Any) -> None:
+    tag = {"id": "new", "kind": "tag", "add": ["new"]}
+    lead = await submitted(company, tag, WAIT, CALL, MAIL)
+    path = f"/api/v1/schedules/{lead['schedule_id']}"
+    token = (await company.send("GET", path)).json()["schedule"]["lead_token"]
+    given = {"lead_token": token, "caller_id": "+12125550143", "time_zone": "America/New_York"}
+    other = (await company.send("POST", "/api/v1/leads", json=given)).json()["lead"]
+    assert (await company.send("PATCH", f"/api/v1/leads/{other['id']}", json={"schedule_stop": True})).status_code == 200
+
+    page = (await (await visitor(town, company)).get(path.replace("api/v1", "console"))).text
+
+    table = page[page.index("<h2>From step to step") :]
+    assert step_rows(table) == {
+        "new": ["2", "2 100 % call-1 2", "0", "0"],
+        "call-1": ["2", "0 0 %", "1", "1 Removed from the schedule 1"],
+        "mail-1": ["0", "0", "0", "0"],
+    }, "the wait is passed over"
+    assert "Of all 2 leads of this schedule" in table
+    assert "<td>→ next 100 %</td>" in page, "and in the picture, which its table says in words"
+
+
+async def test_who_sees_no_status_of_leads_does_not_see_where_they_went(town: Any, company: Any) -> None:
+    lead = await submitted(company)
+    path = f"/console/schedules/{lead['schedule_id']}"
+    for place, of_leads in enumerate(({}, {"lead": {"actions": ["read"], "fields": hidden("status")}})):
+        granted = {"schedule": {"actions": ["read"]}, **of_leads}
+        page = await (await visitor(town, company, f"reader{place}@example.com", permissions=granted)).get(path)
+        assert (page.status_code, "From step to step" in page.text) == (200, False), page.text
+
+
+def step_rows(table: str) -> dict[str, list[str]]:
+    """Return the cells of each row of the first table of a text, by its step."""
+    text = table[: table.index("</table>")].replace("<br>", " ")
+    rows = (re.findall(r"<td[^>]*>(.*?)</td>", row) for row in re.findall(r"<tr><td.*?</tr>", text))
+    cells = ([re.sub("<[^>]*>", "", cell) for cell in row] for row in rows)
+    return {step: rest for step, *rest in cells}
+
+
 async def test_a_schedule_is_paused_and_resumed(town: Any, company: Any) -> None:
     made = await company.schedule(steps=[WAIT, MAIL])
     browser = await visitor(town, company)

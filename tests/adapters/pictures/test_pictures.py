@@ -69,6 +69,18 @@ CALLS_OF_WEEK = {(day, hour): 10 + 3 * day + hour for day in range(5) for hour i
 CONNECTED_OF_WEEK = {(day, hour): (day * 5 + hour * 7) % (count + 1) for (day, hour), count in CALLS_OF_WEEK.items()}
 """Five days of thirteen hours, of which one hour has none connected and another all; nothing at the weekend."""
 
+SHARES = {
+    "call-1": {"hello": 97},
+    "hello": {"which": 100},
+    "which": {"mail": 8, "ab": 31, "call-2": 60},
+    "call-2": {"ab": 74, "call-3": 9},
+    "ab": {"reply": 70, "mail": 22},
+    "reply": {"call-3": 13, "mail": 85},
+    "mail": {"again": 100},
+    "again": {"call-2": 64, "tags": 36},
+}
+"""Of the leads that left each step: some ended there, or left it by a trigger. Nobody waits behind the last wait."""
+
 ANY_TEXT = st.text(alphabet=st.characters(exclude_categories=()), max_size=80)
 
 
@@ -82,6 +94,7 @@ def pictures(width: float) -> Iterator[Picture]:
     trial = read()
     yield draw_preview(answer(), title="What “Solar” does", begins_at=trial.at, end="Completed", width=width)
     yield draw_flow(trial.schedule, counts={"call-1": 120, "wait-1": 1310, "week": 900}, width=width)
+    yield draw_flow(trial.schedule, counts={"reply": 40}, shares=SHARES, width=width, name="flow-shares")
     yield from draw_forecast(FORECAST, zone="America/New_York", width=width)
     yield draw_state_map(read_state_map(CALLING_HOURS, title="Calls allowed by law"), width=width)
     yield draw_connect_rates(CALLS_OF_WEEK, CONNECTED_OF_WEEK, "America/New_York", width, "connect-rate")
@@ -289,6 +302,31 @@ def test_the_numbers_of_a_picture_are_a_table_too() -> None:
     assert '<th scope="col">Leads</th>' in table
     assert "<td>wait-1</td><td>Wait 1d</td>" in table
     assert "<td>1310</td>" in table
+
+
+def rows_of(picture: Picture) -> dict[str, str]:
+    """Return where each step of a flow goes on, in words."""
+    return {row[0]: row[3] for row in picture.rows if row[0]}
+
+
+def test_a_way_out_has_the_share_of_the_leads_that_went_it() -> None:
+    said = rows_of(draw_flow(read().schedule, shares=SHARES))
+    assert said["call-1"] == "→ next 97 %"
+    assert said["ab"] == "75 % → reply 70 %; 25 % → mail 22 %"
+    assert said["which"].endswith("else → next 60 %"), "leads are counted behind the wait that comes next"
+    assert said["wait-1"] == "→ next", "who waits is at the step behind it"
+    assert said["tags"] == "→ next", "of a step that no lead left there is no share"
+
+
+def test_a_way_that_nobody_went_has_a_share_of_zero() -> None:
+    said = rows_of(draw_flow(read().schedule, shares={"ab": {"reply": 100}}))
+    assert said["ab"] == "75 % → reply 100 %; 25 % → mail 0 %"
+
+
+def test_two_ways_to_one_step_have_no_share() -> None:
+    steps = [*STEPS[:2], {"id": "which", "kind": "branch", "rules": [{"if": ["state:FL"], "goto": "tags"}]}, *STEPS[-1:]]
+    schedule = convert({**SCHEDULE, "lead_token": "token-of-it", "steps": steps, "triggers": []}, Schedule)
+    assert rows_of(draw_flow(schedule, shares={"which": {"tags": 90}}))["which"] == "if state:FL → tags; else → next"
 
 
 def test_pictures_below_each_other_do_not_overlap() -> None:
