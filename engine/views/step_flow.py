@@ -9,7 +9,8 @@ from msgspec import Struct, field
 from engine.rules import Rules
 
 LEADS_MAX = 1_000
-"""Leads whose facts are read, the newest: a share of so many is right to three points in a hundred, and is read in 0.1 s."""
+"""Leads whose facts are read, the newest: a share of so many is right to three points in a hundred. They are read in 0.06 s
+with 20 facts each, and in 0.3 s where each has as many as are read."""
 
 FACTS_MAX = 200
 """Facts of a lead that are looked at, the newest: a schedule of thirty steps leaves some two hundred."""
@@ -66,10 +67,14 @@ class StepCounts(Struct):
 
 
 class StepFlow(Struct, frozen=True):
-    """The steps that leads were at, in the order of the schedule, and how many leads were at none of them."""
+    """The steps that leads were at, in the order of the schedule, and how many leads were at none of them.
+
+    `cut`: leads of which the first steps are missing, because the facts that are known do not go back to their entry.
+    """
 
     steps: Mapping[str, StepCounts]
     nowhere: int
+    cut: int
 
 
 def count_step_flow(rules: Rules, company_id: int, schedule_id: int, paths: Iterable[LeadPath]) -> StepFlow:
@@ -79,12 +84,13 @@ def count_step_flow(rules: Rules, company_id: int, schedule_id: int, paths: Iter
     counted: the action group of a disposition has steps too.
     """
     counts = {step: StepCounts() for step in _known_steps(rules, company_id, schedule_id)}
-    nowhere = 0
+    nowhere = cut = 0
     for path in paths:
         visits = [*_visits(path, schedule_id, counts)]
         nowhere += not visits
+        cut += schedule_id not in path.schedule_ids
         _count(counts, path, visits)
-    return StepFlow({step: found for step, found in counts.items() if found.reached}, nowhere)
+    return StepFlow({step: found for step, found in counts.items() if found.reached}, nowhere, cut)
 
 
 def _count(counts: Mapping[str, StepCounts], path: LeadPath, visits: Sequence[str]) -> None:

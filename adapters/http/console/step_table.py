@@ -30,12 +30,16 @@ class StepFate(Struct, frozen=True):
 
 
 class StepTable(Struct, frozen=True):
-    """A row for each step, how many leads were looked at, and whether these are all. `at_no_step` of them were at none."""
+    """A row for each step, how many leads were looked at, and whether these are all.
+
+    `at_no_step` of them were at none, and of `cut` the first steps are missing.
+    """
 
     rows: Sequence[StepFate]
     leads: int
     is_complete: bool
     at_no_step: int
+    cut: int
 
 
 def make_step_table(report: Row | None, body: Schedule | None) -> StepTable | None:
@@ -51,7 +55,8 @@ def make_step_table(report: Row | None, body: Schedule | None) -> StepTable | No
     steps = () if body is None else (*body.steps, *body.end_steps)
     known = [step.id for step in steps if step.id in found or not isinstance(step, WaitStep)]
     rows = [_row(step, found.get(step)) for step in dict.fromkeys((*known, *found))]
-    return StepTable(rows, report["leads_count"], report["is_complete"], report["at_no_step_count"])
+    counted = report["leads_count"], report["is_complete"], report["at_no_step_count"], report["cut_count"]
+    return StepTable(rows, *counted)
 
 
 def shares_of(table: StepTable) -> dict[str, dict[str, int]]:

@@ -36,6 +36,7 @@ async def of_steps(exchange: Exchange) -> Reply:
         "leads_count": len(looked_at),
         "is_complete": len(found) <= LEADS_MAX,
         "at_no_step_count": flow.nowhere,
+        "cut_count": flow.cut,
         "reached_steps": [_row(step, counts) for step, counts in flow.steps.items()],
     }
     return reply_with_record(exchange, "step_report", report)
@@ -95,11 +96,15 @@ _ROW: Mapping[str, Any] = {
 _REPORT: Mapping[str, Any] = {
     "title": "Leads from step to step",
     "type": "object",
-    "required": ["leads_count", "is_complete", "at_no_step_count", "reached_steps"],
+    "required": ["leads_count", "is_complete", "at_no_step_count", "cut_count", "reached_steps"],
     "properties": {
         "leads_count": {**_COUNT, "description": f"leads that were looked at, the newest; at most {LEADS_MAX:,}"},
         "is_complete": {"type": "boolean", "description": "whether these are all that match"},
-        "at_no_step_count": {**_COUNT, "description": "those of them that were at no step, or whose history is gone"},
+        "at_no_step_count": {**_COUNT, "description": "those of them that were at no step"},
+        "cut_count": {
+            **_COUNT,
+            "description": "those of them whose first steps are missing: older facts are not read",
+        },
         "reached_steps": {"type": "array", "items": _ROW, "description": _ROWS},
     },
 }

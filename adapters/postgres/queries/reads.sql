@@ -108,7 +108,7 @@ GROUP BY 1, 2
 
 -- lead_paths --
 -- Of the newest leads of a filter: where each is, and the visits and entries among its newest facts. What is no visit of a step:
--- ids in brackets, which are made up; webhooks that nobody awaits, which have no source; what a call's disposition skipped.
+-- webhooks that nobody awaits, which have no source; what the disposition of a call skipped.
 SELECT l.status, l.is_live, l.step, coalesce(f.steps, '{}') AS steps, coalesce(f.schedule_ids, '{}') AS schedule_ids
 FROM (
     SELECT id, status, is_live, step FROM {read}.leads
@@ -125,11 +125,9 @@ LEFT JOIN LATERAL (
         WHERE company_id = $1 AND lead_id = l.id
         ORDER BY at DESC, partition DESC, sequence DESC, ordinal DESC LIMIT $3
     ) AS newest
-    WHERE schedule_id IS NOT NULL OR (
-        step NOT LIKE '(%'
+    WHERE (step IS NOT NULL OR schedule_id IS NOT NULL)
         AND NOT (type IN ('command.emitted', 'reach.requested') AND data -> 'source' IS NULL)
         AND NOT (type = 'step.skipped' AND call_id IS NOT NULL)
-    )
 ) AS f ON true
 
 -- rows_to_group --

@@ -95,7 +95,7 @@ async def until(expected: dict[str, str], company: Any, schedule: dict[str, Any]
 
 async def test_a_schedule_without_leads_has_no_row(company: Any) -> None:
     found = await report(company, await company.schedule(steps=STEPS))
-    assert found == {"leads_count": 0, "is_complete": True, "at_no_step_count": 0, "reached_steps": []}
+    assert found == {"leads_count": 0, "is_complete": True, "at_no_step_count": 0, "cut_count": 0, "reached_steps": []}
 
 
 async def test_leads_count_where_they_went_are_and_ended(town: Any, company: Any) -> None:
@@ -130,6 +130,15 @@ async def test_the_engine_states_what_the_report_counts(company: Any) -> None:
     assert moved.status_code == 200, moved.text
     await until({"last": "1 there"}, company, other)
     await until({"where": "1→last", "last": "1 there"}, company, schedule)
+
+
+async def test_a_restart_by_the_engine_begins_the_schedule_again(company: Any) -> None:
+    await company.record("numbers", {"number": OURS})
+    again = {"id": "again", "kind": "restart", "max_restarts": 1}
+    schedule = await company.schedule(steps=[{"id": "tag", "kind": "tag", "add": ["new"]}, again, {**TEXT, "id": "last"}])
+    await submit(company, schedule, "+12125550187")
+    found = await until({"tag": "1→again", "again": "1→last", "last": "1 there"}, company, schedule)
+    assert found["cut_count"] == 0
 
 
 async def test_what_is_no_visit_of_a_step_does_not_count(town: Any, company: Any) -> None:
@@ -185,7 +194,7 @@ async def test_the_newest_leads_and_facts_are_looked_at(town: Any, company: Any,
         await rows.add(schedule, at("first"), at("second"), at("third"), status=status, created_at=created_at)
     found = await report(company, schedule)
     assert said(found) == {"second": "2→third", "third": "1 expired 1 failure"}
-    assert (found["leads_count"], found["is_complete"]) == (2, False)
+    assert (found["leads_count"], found["is_complete"], found["cut_count"]) == (2, False, 2)
     monkeypatch.setattr("adapters.http.reports.steps.LEADS_MAX", 3)
     assert (await report(company, schedule))["is_complete"] is True, "as many as there are"
 

@@ -106,3 +106,7 @@ def test_a_step_that_no_lead_reached_has_no_row() -> None:
 def test_the_steps_of_another_company_are_not_known() -> None:
     found = flow(path(">1 call live"), known=rules(STEPS, company_id=8))
     assert (found.steps, found.nowhere) == ({}, 1)
+
+
+def test_a_lead_whose_entry_is_not_known_lacks_its_first_steps() -> None:
+    assert flow(path(">1 call live"), path("call live"), path("opt_out"), path(">2 call live")).cut == 3
