@@ -66,7 +66,8 @@ class _Ahead(AnswerBuilder):
         if decided.kind == "gone" and decided.status == "deleted":
             return self.state_answer(decided, None)
         present = _as_it_is(lead, decided)
-        if lead.status not in LIVE_STATUSES or (lead.flight is not None and self.at < self.now + ANSWER_SPAN):
+        is_now = self.at < self.now + ANSWER_SPAN
+        if lead.status not in LIVE_STATUSES or (is_now and (lead.flight is not None or self._lacks_room(lead))):
             return self.state_answer(present, lead)
         course = LeadSimulation(self.case.known, self.now)
         course.run(self.at + 1)
@@ -80,6 +81,11 @@ class _Ahead(AnswerBuilder):
         answer = self.state_answer(found if then is None else _as_it_is(then, found), then)
         answer = msgspec.structs.replace(answer, assumed=ASSUMPTIONS) if course.facts else answer
         return answer if contact is None else self._with_contact(answer, contact)
+
+    def _lacks_room(self, lead: Lead) -> bool:
+        """Return whether a due lead waits for a line or a place: room that a simulation of one lead would assume."""
+        is_waiting = lead.slot_id is not None or lead.slot_waits or lead.awaits_place is not None
+        return is_waiting and (lead.planned_at or self.now) < self.now - LATE_AFTER
 
     def _with_contact(self, answer: Explanation, contact: NextContact) -> Explanation:
         """Add whether a contact would be allowed, where nothing is due."""

@@ -139,8 +139,14 @@ def test_a_lead_that_asked_for_a_line_is_held_until_there_is_room_and_the_future
     world.submit()
     assert world.lead().slot_id is not None
     answer = world.why()
-    assert answer.verdict == "would_act"
+    assert answer.verdict == "would_act"  # the answer to a question for a line takes milliseconds
     assert answer.assumed
+
+    world.wait(90)
+    answer = world.why()
+    assert (answer.verdict, [reason.code for reason in answer.reasons]) == ("held", ["concurrency_cap"])
+    assert not answer.assumed
+    assert world.why(world.now + HOUR).verdict != "held"
 
 
 def test_a_lead_whose_buyers_have_used_up_their_caps_is_held_until_the_reset() -> None:
