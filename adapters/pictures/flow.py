@@ -105,18 +105,23 @@ def _boxes(schedule: Schedule, counts: Mapping[str, int] | None, shares: Shares)
 
 def _step_boxes(steps: Sequence[Step], counts: Mapping[str, int] | None, shares: Shares) -> Iterator[Box]:
     counted = _steps_behind_waits(steps)
+    exits = {step.id for step in steps if isinstance(step, ExitStep)}
     for step, following in zip_longest(steps, [step.id for step in steps[1:]]):
         ways = tuple((way.label, way.goto) for way in ways_out(step))
         of_ways: tuple[int | None, ...] = ()
         if step.id in shares:
             targets = [counted.get(goto or following or "") for _, goto in ways]
-            of_ways = tuple(_share(shares[step.id], target, targets) for target in targets)
+            known = {**dict.fromkeys(counted.keys() - exits, 0), **shares[step.id]}
+            of_ways = tuple(_share(known, target, targets) for target in targets)
         yield _box_of(step, counts, ways, of_ways)
 
 
 def _share(shares: Mapping[str, int], target: str | None, targets: Sequence[str | None]) -> int | None:
-    """Return the share of a way; None where it leads to no step, or another way leads to the same one."""
-    return None if target is None or targets.count(target) > 1 else shares.get(target, 0)
+    """Return the share of a way; None where another way leads to the same step, and where nobody was seen at it.
+
+    An exit is such a step: a lead that need not wait for it leaves by it at once.
+    """
+    return None if target is None or targets.count(target) > 1 else shares.get(target)
 
 
 def _steps_behind_waits(steps: Sequence[Step]) -> Mapping[str, str]:

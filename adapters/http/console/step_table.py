@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from adapters.http.reports.report_rows import status_label
 from schemas.records import Schedule
-from schemas.schedule import WaitStep
+from schemas.schedule import ExitStep, WaitStep
 
 Row = Mapping[str, Any]
 
@@ -45,7 +45,8 @@ class StepTable(Struct, frozen=True):
 def make_step_table(report: Row | None, body: Schedule | None) -> StepTable | None:
     """Return the table of a report of steps; None where there are no leads, or a team hides what became of them.
 
-    Steps that no lead reached have a row of zeros, unless they are waits: a lead that waits is at the step after the wait.
+    Steps that no lead reached have a row of zeros, but for those at which nobody is seen: a lead that waits is at the step
+    after the wait, and it leaves by an exit at once.
     """
     if report is None or not report["leads_count"]:
         return None
@@ -53,7 +54,7 @@ def make_step_table(report: Row | None, body: Schedule | None) -> StepTable | No
     if any("ended_count" not in row for row in found.values()):
         return None
     steps = () if body is None else (*body.steps, *body.end_steps)
-    known = [step.id for step in steps if step.id in found or not isinstance(step, WaitStep)]
+    known = [step.id for step in steps if step.id in found or not isinstance(step, WaitStep | ExitStep)]
     rows = [_row(step, found.get(step)) for step in dict.fromkeys((*known, *found))]
     counted = report["leads_count"], report["is_complete"], report["at_no_step_count"], report["cut_count"]
     return StepTable(rows, *counted)

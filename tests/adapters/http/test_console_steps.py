@@ -12,6 +12,7 @@ STEPS = [
     {"id": "pause", "kind": "wait", "duration": "1d"},
     {"id": "second", "kind": "sms", "template": "Hi"},
     {"id": "rest", "kind": "wait", "duration": "1d"},
+    {"id": "out", "kind": "exit"},
 ]
 BODY = convert({"name": "Solar", "lead_token": "solar", "steps": STEPS}, Schedule)
 
@@ -50,11 +51,10 @@ def test_a_step_that_no_lead_left_has_no_share() -> None:
     assert shares_of(found) == {}
 
 
-def test_steps_without_leads_have_zeros_and_waits_a_row_where_leads_were() -> None:
+def test_steps_without_leads_have_zeros_and_waits_and_exits_a_row_where_leads_were() -> None:
     assert [row.step for row in table(counted("first", next_steps={}, there=1, endings={})).rows] == ["first", "second"]
-    waiting, older = (counted(step, next_steps={}, there=1, endings={}) for step in ("rest", "gone"))
-    rows = table(waiting, older).rows
-    assert [(row.step, row.reached) for row in rows] == [("first", 0), ("second", 0), ("rest", 1), ("gone", 1)]
+    rows = table(*(counted(step, next_steps={}, there=1, endings={}) for step in ("rest", "out", "gone"))).rows
+    assert [(row.step, row.reached) for row in rows] == [("first", 0), ("second", 0), ("rest", 1), ("out", 1), ("gone", 1)]
 
 
 def test_endings_have_the_labels_of_their_statuses() -> None:

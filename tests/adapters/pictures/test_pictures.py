@@ -323,6 +323,15 @@ def test_a_way_that_nobody_went_has_a_share_of_zero() -> None:
     assert said["ab"] == "75 % → reply 100 %; 25 % → mail 0 %"
 
 
+def test_a_way_to_an_exit_has_a_share_only_where_leads_were_seen_at_it() -> None:
+    """They leave by it at once: the line said 0 % where all of them went that way."""
+    steps = [STEPS[0], {"id": "out", "kind": "exit", "result": "completed"}]
+    schedule = convert({**SCHEDULE, "lead_token": "token-of-it", "steps": steps, "triggers": []}, Schedule)
+    first = STEPS[0]["id"]
+    assert rows_of(draw_flow(schedule, shares={first: {}}))[first] == "→ next"
+    assert rows_of(draw_flow(schedule, shares={first: {"out": 40}}))[first] == "→ next 40 %"
+
+
 def test_two_ways_to_one_step_have_no_share() -> None:
     steps = [*STEPS[:2], {"id": "which", "kind": "branch", "rules": [{"if": ["state:FL"], "goto": "tags"}]}, *STEPS[-1:]]
     schedule = convert({**SCHEDULE, "lead_token": "token-of-it", "steps": steps, "triggers": []}, Schedule)
