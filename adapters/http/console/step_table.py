@@ -51,7 +51,7 @@ def make_step_table(report: Row | None, body: Schedule | None) -> StepTable | No
     if report is None or not report["leads_count"]:
         return None
     found: dict[str, Row] = {row["step_id"]: row for row in report["reached_steps"]}
-    if any("ended_count" not in row for row in found.values()):
+    if any("ended_count" not in row or any("status" not in one for one in row["endings"]) for row in found.values()):
         return None
     steps = () if body is None else (*body.steps, *body.end_steps)
     known = [step.id for step in steps if step.id in found or not isinstance(step, WaitStep | ExitStep)]

@@ -65,5 +65,7 @@ def test_there_is_no_table_without_leads_or_where_a_team_hides_what_became_of_th
     nothing = {"leads_count": 0, "is_complete": True, "at_no_step_count": 0, "cut_count": 0, "reached_steps": []}
     row = counted("first", next_steps={}, there=1, endings={})
     hidden = {name: value for name, value in row.items() if name not in {"ended_count", "endings", "still_there_count"}}
-    for report in (None, nothing, {**nothing, "leads_count": 1, "reached_steps": [hidden]}):
+    unnamed = {**counted("first", next_steps={}, endings={"dnc": 1}), "endings": [{"leads_count": 1}]}
+    withheld = ({**nothing, "leads_count": 1, "reached_steps": [one]} for one in (hidden, unnamed))
+    for report in (None, nothing, *withheld):
         assert make_step_table(report, BODY) is None
