@@ -97,8 +97,6 @@ class Backpressure:
         self._adapted_at = float("-inf")
         self._undecided: dict[int, deque[_Append]] = {}
         """By partition of the requests, the oldest first."""
-        self._granted: dict[InboxPartition, int] = {}
-        """Requests that may be appended at any moment: they count as undecided."""
         self._progressed_at: dict[int, float] = {}
         self._looked_at = float("-inf")
         self._pauses = {is_bulk: _Pause() for is_bulk in (False, True)}
@@ -113,32 +111,23 @@ class Backpressure:
         if self._decided is None:
             return
         now = self._clock.monotonic()
-        if source in self._granted:
-            self._granted[source] = max(0, self._granted[source] - count)
         appends = self._undecided.setdefault(partition, deque())
         if not appends:
             self._progressed_at[partition] = now  # it had nothing to decide: its time starts now
         appends.append(_Append(source, last_offset, count, now))
 
     async def wait_for_capacity(self, source: InboxPartition, most: int) -> int:
-        """Return how many records a partition of an inbox may pass on now, at most `most`, which it has at hand.
+        """Return how many records a partition of an inbox may pass on now, at most `most`.
 
-        They are granted until `end_grant`: partitions that ask at once share one window. It sleeps for `LOOK_SECONDS`
-        before it returns 0.
+        It sleeps for `LOOK_SECONDS` before it returns 0.
         """
         if self._decided is None:
             return most
-        await self.update_window()
+        await self._update_window()
         allowed = min(most, self._capacity(source))
         if allowed == 0:
             await self._clock.sleep(LOOK_SECONDS)
-        else:
-            self._granted[source] = allowed
         return allowed
-
-    def end_grant(self, source: InboxPartition) -> None:
-        """Take back what a partition was granted and did not append."""
-        self._granted.pop(source, None)
 
     def _capacity(self, source: InboxPartition) -> int:
         now = self._clock.monotonic()
@@ -174,8 +163,8 @@ class Backpressure:
 
     def _free(self, source: InboxPartition, active: Sequence[_Append]) -> int:
         """Return how many more requests may be undecided, of which a source may take its share."""
-        bulk = _count(append for append in active if append.source.is_bulk) + self._granted_of(is_bulk=True)
-        others = _count(append for append in active if not append.source.is_bulk) + self._granted_of(is_bulk=False)
+        bulk = _count(append for append in active if append.source.is_bulk)
+        others = _count(active) - bulk
         if not source.is_bulk:
             return self.window - others
         part = self.window // BULK_PART - bulk
@@ -183,14 +172,11 @@ class Backpressure:
         is_drained = self._pauses[False].draining_since is not None
         return part if is_drained else max(self.window - 2 * others - bulk, part)
 
-    def _granted_of(self, *, is_bulk: bool) -> int:
-        return sum(count for source, count in self._granted.items() if source.is_bulk == is_bulk)
-
     def _is_stalled(self, partition: int) -> bool:
         appends = self._undecided[partition]
         return bool(appends) and self._clock.monotonic() - self._progressed_at[partition] >= STALLED_SECONDS
 
-    async def update_window(self) -> None:
+    async def _update_window(self) -> None:
         """Ask for the positions where that is due, and adapt the window to the longest wait that they show."""
         now = self._clock.monotonic()
         if self._decided is None or now - self._looked_at < LOOK_SECONDS or not any(self._undecided.values()):

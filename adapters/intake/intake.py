@@ -5,7 +5,6 @@ The group offset is reported only after every earlier record was acknowledged.
 """
 
 import asyncio
-from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -98,8 +97,6 @@ class IntakePartition:
         self._observe = observe
         self.problem: str | None = None
         self._reader: Reader | None = None
-        self._at_hand: deque[LogRecord] = deque()
-        """Records that were read and not passed on yet: a grant that waits for records would be held back from others."""
         self._paused_at: float | None = None
         self._end_checked_at = float("-inf")
         self._end = 0
@@ -122,29 +119,16 @@ class IntakePartition:
         """Pass on a batch, in order, and return the offset up to which everything is acknowledged."""
         if self._reader is None:
             raise LogError("the inbox is not open")
-        reader = self._reader
-        if not self._at_hand:
-            self._at_hand += await reader.poll(limit=BATCH_MAX, timeout_seconds=POLL_SECONDS)
-        await self._check_end(reader)
-        allowance = await self._allowance()
-        self._note_pause(is_paused=bool(self._at_hand) and allowance == 0)
-        try:
-            await self._pass_on_records(reader, [self._at_hand.popleft() for _ in range(allowance)])
-        finally:
-            self._backpressure.end_grant(self._source)
-        return self._position(reader)
-
-    async def _allowance(self) -> int:
-        """Return how many of the records at hand may be passed on; also where there are none, see what has been decided."""
-        if self._at_hand:
-            return await self._backpressure.wait_for_capacity(self._source, len(self._at_hand))
-        await self._backpressure.update_window()
-        return 0
-
-    async def _pass_on_records(self, reader: Reader, records: Sequence[LogRecord]) -> None:
-        """Append the requests of records, in order, or their dead letters."""
-        if await self._is_held_back(reader, records):
-            return
+        allowance = await self._backpressure.wait_for_capacity(self._source, BATCH_MAX)
+        self._note_pause(is_paused=allowance == 0)
+        if allowance == 0:
+            await self._check_end(self._reader)
+            self._observe(0, 0, self._unread(self._reader))
+            return self._reader.position(self._partition)
+        records = await self._reader.poll(limit=allowance, timeout_seconds=POLL_SECONDS)
+        await self._check_end(self._reader)
+        if await self._is_held_back(self._reader, records):
+            return self._reader.position(self._partition)
         batch = IntakeBatch()
         for record in records:
             if self._adopted.is_outdated(record.offset):
@@ -158,11 +142,11 @@ class IntakePartition:
             partition = partition_of(request.contact_key.encode(), self._contact_partitions)
             batch.requests.setdefault(partition, []).append((record, outgoing))
         await self._append(batch)
-        self._observe(len(records) - batch.dead_lettered, batch.dead_lettered, self._unread(reader))
+        self._observe(len(records) - batch.dead_lettered, batch.dead_lettered, self._unread(self._reader))
+        return self._reader.position(self._partition)
 
     async def close(self) -> None:
         """Stop reading."""
-        self._at_hand.clear()
         if self._reader is not None:
             await self._reader.close()
             self._reader = None
@@ -184,7 +168,6 @@ class IntakePartition:
         if not clocks_disagree(apart):
             return False
         self.problem = CLOCK_BEHIND.format(-apart)
-        self._at_hand.clear()
         await reader.seek(self._partition, records[0].offset)
         self._observe(0, 0, self._unread(reader))
         await self._clock.sleep(POLL_SECONDS)
@@ -192,11 +175,7 @@ class IntakePartition:
 
     def _unread(self, reader: Reader) -> int:
         """Return the lag: unread records when the end was last looked up."""
-        return max(0, self._end - self._position(reader))
-
-    def _position(self, reader: Reader) -> int:
-        """Return the offset of the first record that is not passed on."""
-        return self._at_hand[0].offset if self._at_hand else reader.position(self._partition)
+        return max(0, self._end - reader.position(self._partition))
 
     def _note_pause(self, *, is_paused: bool) -> None:
         """Report in the readiness a pause that lasts longer than backpressure alone explains."""

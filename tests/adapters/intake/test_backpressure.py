@@ -125,26 +125,6 @@ async def test_a_burst_never_makes_more_wait_than_the_window_from_its_first_batc
         schedulers.step()
 
 
-async def test_partitions_that_ask_at_once_share_one_window() -> None:
-    """Four partitions that had read a burst each got half of the window, before the first had appended its part."""
-    schedulers = Schedulers(dict.fromkeys(range(4), 500.0))
-    backpressure = Backpressure(schedulers.positions, schedulers)
-
-    granted = [await backpressure.wait_for_capacity(InboxPartition(number), 1_000) for number in range(4)]
-
-    assert granted[0] > granted[1] > 0
-    assert sum(granted) <= WINDOW_START
-
-
-async def test_what_was_granted_and_not_appended_is_there_for_the_next_one() -> None:
-    schedulers = Schedulers(dict.fromkeys(range(4), 500.0))
-    backpressure = Backpressure(schedulers.positions, schedulers)
-    first = await backpressure.wait_for_capacity(FIRST, 1_000)
-    backpressure.end_grant(FIRST)
-
-    assert await backpressure.wait_for_capacity(InboxPartition(1), 1_000) == first
-
-
 async def test_a_full_window_is_drained_before_anything_more_is_passed_on() -> None:
     schedulers = Schedulers(dict.fromkeys(range(4), 500.0))
     backpressure = Backpressure(schedulers.positions, schedulers)

@@ -389,7 +389,6 @@ async def test_a_partition_that_is_held_back_for_long_says_what_it_waits_for_unt
     monkeypatch.setattr(intake, "PAUSE_SECONDS_MAX", 0.0)
     made = await world.intake()
     made._backpressure.record_append(InboxPartition(0), 0, WINDOW_START - 1, WINDOW_START)
-    await world.put(LEAD)
     await made.cycle()
     assert made.problem == intake.SCHEDULERS_STALL
 
