@@ -105,14 +105,13 @@ def _boxes(schedule: Schedule, counts: Mapping[str, int] | None, shares: Shares)
 
 def _step_boxes(steps: Sequence[Step], counts: Mapping[str, int] | None, shares: Shares) -> Iterator[Box]:
     counted = _steps_behind_waits(steps)
-    exits = {step.id for step in steps if isinstance(step, ExitStep)}
+    seen = dict.fromkeys((step.id for step in steps if not isinstance(step, ExitStep)), 0)
     for step, following in zip_longest(steps, [step.id for step in steps[1:]]):
         ways = tuple((way.label, way.goto) for way in ways_out(step))
         of_ways: tuple[int | None, ...] = ()
         if step.id in shares:
             targets = [counted.get(goto or following or "") for _, goto in ways]
-            known = {**dict.fromkeys(counted.keys() - exits, 0), **shares[step.id]}
-            of_ways = tuple(_share(known, target, targets) for target in targets)
+            of_ways = tuple(_share({**seen, **shares[step.id]}, target, targets) for target in targets)
         yield _box_of(step, counts, ways, of_ways)
 
 

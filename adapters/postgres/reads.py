@@ -136,9 +136,7 @@ class PostgresReads:
         """Return the ids of the leads of a filter, ascending, at most `limit`."""
         _, statement = await self._build_filter(company_id, wanted)
         text = self._sql["lead_ids"].replace("{where}", statement.where).replace("{limit}", statement.bind(limit))
-        async with convert_read_errors():
-            rows = await self._pool.fetch(self._schemas.fill(text), *statement.values)
-        return [row["id"] for row in rows]
+        return [row["id"] for row in await self._selected(text, statement)]
 
     async def newest_lead(
         self, company_id: int, contact_key: str, *, offer_id: int | None, schedule_ids: Sequence[int]
@@ -331,9 +329,7 @@ class PostgresReads:
         statement = Statement(company_id, to_datetime(due_before), late_after / SECOND, limit, CLASS_CALLBACK)
         add_lead_conditions(wanted, statement)
         text = self._sql["leads_by_step"].replace("{where}", statement.where)
-        async with convert_read_errors():
-            rows = await self._pool.fetch(self._schemas.fill(text), *statement.values)
-        return [StepLeads(**row) for row in rows]
+        return [StepLeads(**row) for row in await self._selected(text, statement)]
 
     async def outcomes_by_channel(
         self, company_id: int, wanted: LeadFilter, *, recorded_from: Instant, recorded_to: Instant, limit: int
@@ -344,18 +340,14 @@ class PostgresReads:
         add_lead_conditions(wanted, statement)
         visible = f"{LEAD_OF_OUTCOME}{statement.where})" if statement.where else "true"
         text = self._sql["outcomes_by_channel"].replace("{visible}", visible)
-        async with convert_read_errors():
-            rows = await self._pool.fetch(self._schemas.fill(text), *statement.values)
-        return [OutcomeCount(**row) for row in rows]
+        return [OutcomeCount(**row) for row in await self._selected(text, statement)]
 
     async def lead_paths(self, company_id: int, wanted: LeadFilter, *, limit: int, facts: int) -> Sequence[LeadPath]:
         """Return the newest leads of a filter, at most `limit`, with what the newest `facts` of each say of its steps."""
         statement = Statement(company_id, limit, facts, VISITS, ENTRIES)
         add_lead_conditions(wanted, statement)
         text = self._sql["lead_paths"].replace("{where}", statement.where)
-        async with convert_read_errors():
-            rows = await self._pool.fetch(self._schemas.fill(text), *statement.values)
-        return [LeadPath(**row) for row in rows]
+        return [LeadPath(**row) for row in await self._selected(text, statement)]
 
     async def _sum_rows(
         self, company_id: int, wanted: LeadFilter | CallFilter, category: Grouping | None, pivot: Grouping | None
@@ -563,6 +555,11 @@ class PostgresReads:
         async with convert_read_errors():
             row: Row | None = await self._pool.fetchrow(self._sql[name], *values)
             return row
+
+    async def _selected(self, text: str, statement: Statement) -> Sequence[Row]:
+        async with convert_read_errors():
+            rows: Sequence[Row] = await self._pool.fetch(self._schemas.fill(text), *statement.values)
+            return rows
 
     async def _rows(self, name: str, *values: Any) -> Sequence[Row]:
         async with convert_read_errors():

@@ -12,7 +12,7 @@ from engine.why import reason_texts
 from engine.why.answer_builder import AnswerBuilder, join_sentences, lower_first
 from engine.why.history import ANSWER_SPAN, LeadFact, LeadState, first_action_within, next_action_after, state_at
 from engine.why.model import Explanation, LeadHistory, NextContact
-from engine.why.simulation import ASSUMPTIONS, SIMULATED, LeadSimulation
+from engine.why.simulation import ASSUMPTIONS, SIMULATED, LeadSimulation, lacks_room
 from schemas.contact import LIVE_STATUSES, Lead
 from schemas.instant import DAY, EPOCH, SECOND, Instant
 
@@ -67,7 +67,7 @@ class _Ahead(AnswerBuilder):
             return self.state_answer(decided, None)
         present = _as_it_is(lead, decided)
         is_now = self.at < self.now + ANSWER_SPAN
-        if lead.status not in LIVE_STATUSES or (is_now and (lead.flight is not None or self._lacks_room(lead))):
+        if lead.status not in LIVE_STATUSES or (is_now and (lead.flight is not None or self._is_kept_waiting(lead))):
             return self.state_answer(present, lead)
         course = LeadSimulation(self.case.known, self.now)
         course.run(self.at + 1)
@@ -82,10 +82,9 @@ class _Ahead(AnswerBuilder):
         answer = msgspec.structs.replace(answer, assumed=ASSUMPTIONS) if course.facts else answer
         return answer if contact is None else self._with_contact(answer, contact)
 
-    def _lacks_room(self, lead: Lead) -> bool:
-        """Return whether a due lead waits for a line or a place: room that a simulation of one lead would assume."""
-        is_waiting = lead.slot_id is not None or lead.slot_waits or lead.awaits_place is not None
-        return is_waiting and (lead.planned_at or self.now) < self.now - LATE_AFTER
+    def _is_kept_waiting(self, lead: Lead) -> bool:
+        """Return whether a lead lacks room, and not only until its question for it is answered."""
+        return lacks_room(lead) and (lead.planned_at or self.now) < self.now - LATE_AFTER
 
     def _with_contact(self, answer: Explanation, contact: NextContact) -> Explanation:
         """Add whether a contact would be allowed, where nothing is due."""
@@ -142,8 +141,7 @@ def _as_it_is(lead: Lead, found: LeadState) -> LeadState:
             sequence=0,
         )
         return LeadState(kind="running", **{**about, "flight": flight})
-    is_held = lead.slot_id is not None or lead.slot_waits or lead.held_at is not None or lead.awaits_place is not None
-    if is_held or (found.kind == "held" and found.reason == lead.status_wait):
+    if lacks_room(lead) or lead.held_at is not None or (found.kind == "held" and found.reason == lead.status_wait):
         return LeadState(kind="held", reason=lead.status_wait, **about)
     if lead.status not in {"scheduled", "waiting"}:
         return LeadState(kind="queued", **about)

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from adapters.http.console.visits import count_of
 from engine.views.channels import COUNTED_MAX, FIGURES
-from engine.views.outcomes import JUDGEMENTS, Judgement, judge
+from engine.views.outcomes import Judgement, judge
 
 LABELS: Mapping[str | None, str] = {
     "call": "Calls",
@@ -97,7 +97,7 @@ def _calls(report: Mapping[str, Any] | None, path: str) -> tuple[Figure | None, 
     """Return how many calls are done and have failed, of a report by outcome; those without one have not ended."""
     if report is None:
         return None, None
-    judged = Counter[Judgement](dict.fromkeys(JUDGEMENTS, 0))
+    judged: Counter[Judgement] = Counter()
     for row in report["reports"]:
         judged[judge("call", row["category"])] += row["calls_count"]
     return Figure(f"{judged['done']:,}", path), Figure(f"{judged['failed']:,}", path, "bad" if judged["failed"] else "")

@@ -6,7 +6,7 @@ from typing import Any
 from adapters.http.exchange.answers import PAGING_PARAMETERS, reply_with_record
 from adapters.http.exchange.exchange import Exchange, Operation, Reply
 from adapters.http.exchange.parameters import Parameters
-from adapters.http.schema.shapes import nullable, one_of
+from adapters.http.schema.shapes import COUNT_SHOWN, nullable, one_of
 from adapters.reads.ports import LeadFilter
 from engine.views.channels import CHANNELS, COUNTED_MAX, FIGURES, LATE, count_by_channel
 from schemas.instant import MINUTE, to_rfc3339
@@ -31,7 +31,6 @@ async def of_channels(exchange: Exchange) -> Reply:
     return reply_with_record(exchange, "channel_report", report)
 
 
-_COUNT: Mapping[str, Any] = {"type": "integer", "minimum": 0}
 _REPORT: Mapping[str, Any] = {
     "title": "Leads by channel",
     "type": "object",
@@ -43,7 +42,7 @@ _REPORT: Mapping[str, Any] = {
             "items": {
                 "type": "object",
                 "required": ["channel"],
-                "properties": {"channel": nullable("string", enum=[*CHANNELS, None]), **dict.fromkeys(FIGURES, _COUNT)},
+                "properties": {"channel": nullable("string", enum=[*CHANNELS, None]), **dict.fromkeys(FIGURES, COUNT_SHOWN)},
             },
         },
         "totals": {"type": "object"},

@@ -6,7 +6,7 @@ from typing import Any
 from adapters.http.exchange.answers import PAGING_PARAMETERS, reply_with_record
 from adapters.http.exchange.exchange import Exchange, Operation, Reply
 from adapters.http.exchange.parameters import Parameters
-from adapters.http.schema.shapes import one_of
+from adapters.http.schema.shapes import COUNT_SHOWN, one_of
 from adapters.reads.ports import LeadFilter
 from engine.views.channels import CHANNELS, COUNTED_MAX
 from engine.views.outcomes import JUDGEMENTS, ChannelOutcomes, count_outcomes
@@ -43,7 +43,6 @@ def _shown(name: str, counts: ChannelOutcomes) -> dict[str, Any]:
     }
 
 
-_COUNT: Mapping[str, Any] = {"type": "integer", "minimum": 0}
 _MEANINGS: Mapping[str, str] = {
     "done_count": "the contact was made, or the provider took it and has reported no failure",
     "failed_count": "nobody was reached",
@@ -55,7 +54,7 @@ _BY_OUTCOME: Mapping[str, Any] = {
     "items": {
         "type": "object",
         "required": ["outcome", "count"],
-        "properties": {"outcome": {"type": "string"}, "count": _COUNT},
+        "properties": {"outcome": {"type": "string"}, "count": COUNT_SHOWN},
     },
     "description": "commands by outcome, the most first",
 }
@@ -73,7 +72,7 @@ _REPORT: Mapping[str, Any] = {
                 "required": ["channel"],
                 "properties": {
                     "channel": {"type": "string", "enum": list(CHANNELS)},
-                    **{name: {**_COUNT, "description": meaning} for name, meaning in _MEANINGS.items()},
+                    **{name: {**COUNT_SHOWN, "description": meaning} for name, meaning in _MEANINGS.items()},
                     "by_outcome": _BY_OUTCOME,
                 },
             },

@@ -9,7 +9,7 @@ from adapters.http.exchange.exchange import Exchange, Operation, Reply
 from adapters.http.exchange.parameters import Parameters, read_span
 from adapters.http.leads.leads import FILTER_PARAMETERS
 from adapters.http.schema.inputs import choice
-from adapters.http.schema.shapes import one_of
+from adapters.http.schema.shapes import COUNT_SHOWN, one_of
 from adapters.reads.ports import LeadFilter
 from engine.views.periods import LABELS
 from engine.views.step_flow import FACTS_MAX, LEADS_MAX, StepCounts, count_step_flow
@@ -65,12 +65,11 @@ def _most_first(name: str, counts: Mapping[str, int]) -> list[dict[str, Any]]:
     return [{name: key, "leads_count": count} for key, count in rows]
 
 
-_COUNT: Mapping[str, Any] = {"type": "integer", "minimum": 0}
 _STEP: Mapping[str, Any] = {"type": "string"}
 
 
 def _counted(name: str, schema: Mapping[str, Any]) -> dict[str, Any]:
-    properties = {name: schema, "leads_count": _COUNT}
+    properties = {name: schema, "leads_count": COUNT_SHOWN}
     return {"type": "array", "items": {"type": "object", "required": ["leads_count"], "properties": properties}}
 
 
@@ -83,13 +82,13 @@ _ROW: Mapping[str, Any] = {
     "properties": {
         "step_id": _STEP,
         "reached_count": {
-            **_COUNT,
+            **COUNT_SHOWN,
             "description": "leads that were there: those that went on, are there or ended there",
         },
-        "went_on_count": _COUNT,
+        "went_on_count": COUNT_SHOWN,
         "next_steps": _counted("step_id", _STEP),
-        "still_there_count": _COUNT,
-        "ended_count": _COUNT,
+        "still_there_count": COUNT_SHOWN,
+        "ended_count": COUNT_SHOWN,
         "endings": _counted("status", {"type": "string", "enum": list(get_args(LeadStatus))}),
     },
 }
@@ -98,11 +97,11 @@ _REPORT: Mapping[str, Any] = {
     "type": "object",
     "required": ["leads_count", "is_complete", "at_no_step_count", "cut_count", "reached_steps"],
     "properties": {
-        "leads_count": {**_COUNT, "description": f"leads that were looked at, the newest; at most {LEADS_MAX:,}"},
+        "leads_count": {**COUNT_SHOWN, "description": f"leads that were looked at, the newest; at most {LEADS_MAX:,}"},
         "is_complete": {"type": "boolean", "description": "whether these are all that match"},
-        "at_no_step_count": {**_COUNT, "description": "those of them that were at no step"},
+        "at_no_step_count": {**COUNT_SHOWN, "description": "those of them that were at no step"},
         "cut_count": {
-            **_COUNT,
+            **COUNT_SHOWN,
             "description": "those of them whose first steps are missing: older facts are not read",
         },
         "reached_steps": {"type": "array", "items": _ROW, "description": _ROWS},

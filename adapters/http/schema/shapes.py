@@ -48,6 +48,7 @@ def nullable(*types: str, **more: Any) -> Schema:
 
 MOMENT_SHOWN = nullable("string", format="date-time")
 ID_SHOWN: Schema = {"type": "integer", "minimum": 1, "maximum": INTEGER_MAX}
+COUNT_SHOWN: Schema = {"type": "integer", "minimum": 0}
 UUID_SHOWN: Schema = {"type": "string", "format": "uuid"}
 
 _CELLS: Mapping[str, Schema] = {
@@ -122,17 +123,14 @@ REVIEW_TYPES: Mapping[str, Schema] = {
 SUPPRESSION_BATCH: Schema = {
     "type": "object",
     "required": ["accepted_count", "decided_count", "not_found_count", "refused_count"],
-    "properties": {
-        name: {"type": "integer", "minimum": 0}
-        for name in ("accepted_count", "decided_count", "not_found_count", "refused_count")
-    },
+    "properties": dict.fromkeys(("accepted_count", "decided_count", "not_found_count", "refused_count"), COUNT_SHOWN),
 }
 
 SUPPRESSION_IMPORT: Schema = {
     "type": "object",
     "required": ["lines_count", "bad_lines_count", *SUPPRESSION_BATCH["required"], "errors"],
     "properties": {
-        **{name: {"type": "integer", "minimum": 0} for name in ("lines_count", "bad_lines_count")},
+        **dict.fromkeys(("lines_count", "bad_lines_count"), COUNT_SHOWN),
         **SUPPRESSION_BATCH["properties"],
         "errors": {
             "type": "array",
@@ -171,14 +169,14 @@ WEBHOOK_LOG_TYPES: Mapping[str, Schema] = {
 
 CIRCUIT_TYPES: Mapping[str, Schema] = {
     **{column.name: _CELLS[column.type] for column in CIRCUIT_TABLE},
-    **{f"{name}_count": {"type": "integer", "minimum": 0} for name in ("failure", "waiting", "gateway")},
+    **{f"{name}_count": COUNT_SHOWN for name in ("failure", "waiting", "gateway")},
     "state": {"type": "string", "enum": list(CIRCUIT_STATES)},
 }
 """Column of a circuit -> its schema."""
 
 LEAD_BULK_JOB_TYPES: Mapping[str, Schema] = {
     **{column.name: _CELLS[column.type] for column in LEAD_BULK_JOB_TABLE},
-    **{f"{name}_count": {"type": "integer", "minimum": 0} for name in ("leads", "waiting", "done", "refused", "unknown")},
+    **{f"{name}_count": COUNT_SHOWN for name in ("leads", "waiting", "done", "refused", "unknown")},
     "action": {"type": "string", "enum": list(BULK_ACTIONS)},
     "state": {"type": "string", "enum": list(BULK_STATES)},
 }
@@ -192,7 +190,7 @@ LEAD_BULK_RESULT_TYPES: Mapping[str, Schema] = {
 LEAD_IMPORT_TYPES: Mapping[str, Schema] = {
     **{column.name: _CELLS[column.type] for column in LEAD_IMPORT_TABLE},
     "id": ID_SHOWN,
-    **{name: {"type": "integer", "minimum": 0} for name in ("file_bytes", "line", "good_count", "refused_count")},
+    **dict.fromkeys(("file_bytes", "line", "good_count", "refused_count"), COUNT_SHOWN),
     "columns": {"type": "object", "additionalProperties": nullable("string")},
     "state": {"type": "string", "enum": list(BULK_STATES)},
 }
@@ -215,7 +213,7 @@ _ATTEMPT: Schema = {
     "properties": {
         "number": {"type": "integer", "minimum": 1},
         "at": MOMENT_SHOWN,
-        "milliseconds": {"type": "integer", "minimum": 0},
+        "milliseconds": COUNT_SHOWN,
         "status": nullable("integer"),
         "detail": {"type": "string"},
     },
@@ -228,7 +226,7 @@ _DELIVERY_DETAIL: Mapping[str, Schema] = {
 REPLAY: Schema = {
     "type": "object",
     "required": ["subscription_id", "replayed_count"],
-    "properties": {"subscription_id": ID_SHOWN, "replayed_count": {"type": "integer", "minimum": 0}},
+    "properties": {"subscription_id": ID_SHOWN, "replayed_count": COUNT_SHOWN},
 }
 
 HEARTBEAT: Schema = {
@@ -270,17 +268,17 @@ _BASE_TYPES: Mapping[str, Schema] = {
     "concurrency_cap_used": {"type": "integer"},
     "maxed_out": {"type": "boolean"},
     "epc": nullable("number"),
-    "epc_calls_count": {"type": "integer", "minimum": 0},
+    "epc_calls_count": COUNT_SHOWN,
     "user_id": nullable("integer"),
     "state": {"type": "string", "enum": list(JOB_STATES)},
-    **{key: {"type": "integer", "minimum": 0} for key in ("unblock_count", "failed_count")},
+    **dict.fromkeys(("unblock_count", "failed_count"), COUNT_SHOWN),
     "succeeded_at": MOMENT_SHOWN,
     "status_changed_at": MOMENT_SHOWN,
     "agent_status_id": nullable("integer"),
     "agent_status_key": nullable("string"),
     "agent_widget_id": nullable("integer"),
-    "agent_widget_count": {"type": "integer", "minimum": 0},
-    **{name: {"type": "integer", "minimum": 0} for name in ("waiting_count", "dropped_count")},
+    "agent_widget_count": COUNT_SHOWN,
+    **dict.fromkeys(("waiting_count", "dropped_count"), COUNT_SHOWN),
     **dict.fromkeys(("last_delivered_at", "failing_since", "disabled_at", "dropped_since"), MOMENT_SHOWN),
     "disabled_reason": nullable("string"),
     **{name: {"type": "boolean"} for name in ("has_password", "has_second_factor", "has_sign_in_client_secret")},
