@@ -49,7 +49,7 @@ async def check_brokers(context: Context) -> list[Finding]:
 
 def _brokers(brokers: Sequence[int]) -> Finding:
     ids = ", ".join(map(str, brokers))
-    found = f"{len(brokers)} of Kafka 2.8 or later: {ids}"
+    found = f"{len(brokers)} answer: {ids}"
     if len(brokers) >= BROKERS_WANTED:
         return ok("broker", found)
     cure = f"run {BROKERS_WANTED} brokers, then create the topics: what was acknowledged survives the loss of one"

@@ -5,30 +5,21 @@ both read an answer without offsets: they overlook the error beside it. So the r
 """
 
 import asyncio
+from typing import Any
 
 from aiokafka import AIOKafkaConsumer, TopicPartition, errors
-from aiokafka.client import AIOKafkaClient, ConnectionGroup, CoordinationType
+from aiokafka.client import CoordinationType
 from aiokafka.protocol.commit import OffsetFetchRequest
 from aiokafka.structs import OffsetAndMetadata
 
 from adapters.kafka.connection import CLIENT_ERRORS, DEADLINE_SECONDS, KafkaConnection, to_log_error
+from adapters.kafka.coordinators import Coordinators
 from adapters.kafka.lifecycle import starting, stop
-from adapters.kafka.shared_client import SharedClient
 from adapters.partitions.checkpoint import Checkpoint
 from engine.partition.ports import LogError
 
-RETRY_SECONDS = 0.1
-
 SET_SECONDS = 30.0
 """A group without members may have no coordinator yet."""
-
-COORDINATOR_MOVES = (
-    errors.GroupCoordinatorNotAvailableError,
-    errors.GroupLoadInProgressError,
-    errors.NodeNotReadyError,
-    errors.NotCoordinatorForGroupError,
-)
-"""Retry: another broker, or the same one in a moment, answers."""
 
 _NONE = -1
 
@@ -39,48 +30,24 @@ class CommittedOffsets:
     def __init__(self, connection: KafkaConnection, group: str, topic: str) -> None:
         self._group = group
         self._topic = topic
-        self._client = SharedClient(connection)
-        self._coordinator: int | None = None
+        self._coordinators = Coordinators(connection, CoordinationType.GROUP)
 
     async def offsets(self) -> dict[int, int]:
         """Return the committed offset of each partition that has one. Raises `LogError`."""
         return {partition: checkpoint.offset for partition, checkpoint in (await self.checkpoints()).items()}
 
     async def checkpoints(self) -> dict[int, Checkpoint]:
-        """Return what was committed for each partition that has an offset.
-
-        Looks for the coordinator for up to `DEADLINE_SECONDS` where it moves. Raises `LogError`.
-        """
+        """Return what was committed for each partition that has an offset. Raises `LogError`."""
         doing = f"asking for the offsets of {self._group}"
-        moved: errors.KafkaError | None = None
-        client: AIOKafkaClient | None = None
-        try:
-            async with asyncio.timeout(DEADLINE_SECONDS):
-                while True:
-                    client = await self._client.connect()
-                    try:
-                        return await self._ask(client)
-                    except COORDINATOR_MOVES as error:
-                        moved, self._coordinator = error, None
-                        await asyncio.sleep(RETRY_SECONDS)
-        except CLIENT_ERRORS as error:
-            self._coordinator = None
-            await self._client.drop(client)
-            raise to_log_error(moved if moved and isinstance(error, TimeoutError) else error, doing) from error
+        return await self._coordinators.ask(self._group, doing, OffsetFetchRequest(self._group, None), self._read)
 
     async def close(self) -> None:
         """Disconnect."""
-        self._coordinator = None
-        await self._client.close()
+        await self._coordinators.close()
 
-    async def _ask(self, client: AIOKafkaClient) -> dict[int, Checkpoint]:
-        node = self._coordinator
-        if node is None:
-            node = await client.coordinator_lookup(CoordinationType.GROUP, self._group)
-        answer = await client.send(node, OffsetFetchRequest(self._group, None), group=ConnectionGroup.COORDINATION)
+    def _read(self, answer: Any) -> dict[int, Checkpoint]:
         if answer.error_code:
             raise errors.for_code(answer.error_code)(self._group)
-        self._coordinator = node
         found = {}
         for topic, partitions in answer.topics:
             for partition, offset, note, error_code in partitions:

@@ -23,6 +23,7 @@ PERMANENT_ERRORS = (
     errors.ClusterAuthorizationFailedError,
     errors.GroupAuthorizationFailedError,
     errors.IllegalStateError,
+    errors.IncompatibleBrokerVersion,
     errors.InvalidTopicError,
     errors.InvalidTransactionTimeout,
     errors.SaslAuthenticationFailed,

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from adapters.kafka.appender import KafkaAppender
 from adapters.kafka.cluster_metadata import ClusterMetadata
 from adapters.kafka.connection import DEADLINE_SECONDS, KafkaConnection, Security
+from adapters.kafka.last_transactions import LastTransactions
 from adapters.kafka.offset_lookup import OffsetLookup
 from adapters.kafka.ownership import take_ownership
 from adapters.kafka.reader import open_reader
@@ -20,7 +21,7 @@ Snappy makes lead records six times smaller and costs less than it saves in send
 
 
 class KafkaLog:
-    """The `Log` port on Kafka 2.8 and later. Topic names are full names, prefix included.
+    """The `Log` port on Kafka 3.0 and later. Topic names are full names, prefix included.
 
     `deadline_seconds` bounds every wait for the brokers; `compression` is None or what aiokafka knows.
     """
@@ -40,6 +41,7 @@ class KafkaLog:
         self._compression = compression
         self._deadline_seconds = deadline_seconds
         self._metadata = ClusterMetadata(self._connection, deadline_seconds=deadline_seconds)
+        self._last_transactions = LastTransactions(self._connection, deadline_seconds=deadline_seconds)
         self._offsets = OffsetLookup(self._connection, deadline_seconds=deadline_seconds)
 
     async def own(self, input_topic: str, partition: int, *, writes: Sequence[str] = ()) -> Ownership:
@@ -47,6 +49,7 @@ class KafkaLog:
         return await take_ownership(
             self._connection,
             self._metadata,
+            self._last_transactions,
             app=self._app,
             topic=input_topic,
             partition=partition,
@@ -81,4 +84,5 @@ class KafkaLog:
     async def close(self) -> None:
         """Close the connections for look-ups; the holders of ownerships, readers and appenders close those."""
         await self._metadata.close()
+        await self._last_transactions.close()
         await self._offsets.close()

@@ -4,25 +4,21 @@ aiokafka's `describe_consumer_groups` reads the broker's answer by the wrong ver
 version 2, which it knows how to read.
 """
 
-import asyncio
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from aiokafka import errors
-from aiokafka.client import AIOKafkaClient, ConnectionGroup, CoordinationType
+from aiokafka.client import CoordinationType
 from aiokafka.coordinator.protocol import ConsumerProtocolMemberAssignment
 from aiokafka.protocol.admin import DescribeGroupsRequest_v2
 from aiokafka.protocol.api import Request
 from msgspec import Struct
 
-from adapters.kafka.committed_offsets import COORDINATOR_MOVES
-from adapters.kafka.connection import CLIENT_ERRORS, KafkaConnection, to_log_error
-from adapters.kafka.lifecycle import close, starting
+from adapters.kafka.connection import KafkaConnection
+from adapters.kafka.coordinators import Coordinators
 
 DEADLINE_SECONDS = 15.0
-"""A new cluster takes seconds to have coordinators."""
-
-RETRY_SECONDS = 0.2
+"""Of each group: a new cluster takes seconds to have coordinators."""
 
 
 class _DescribeGroups(Request[DescribeGroupsRequest_v2]):  # type: ignore[misc]  # aiokafka has no types
@@ -45,30 +41,20 @@ class Member(Struct, frozen=True):
 
 async def list_members(connection: KafkaConnection, groups: Sequence[str]) -> dict[str, list[Member]]:
     """Return the members of each group that has any. Raises `LogError`."""
-    client = AIOKafkaClient(**connection.options())
+    coordinators = Coordinators(connection, CoordinationType.GROUP, deadline_seconds=DEADLINE_SECONDS)
+    doing = "asking who runs the deployment"
     try:
-        async with asyncio.timeout(DEADLINE_SECONDS):
-            with starting():
-                await client.bootstrap()
-            found = {group: await _list(client, group) for group in groups}
-    except CLIENT_ERRORS as error:
-        raise to_log_error(error, "asking who runs the deployment") from error
+        found = {group: await coordinators.ask(group, doing, _DescribeGroups([group]), _members) for group in groups}
     finally:
-        await close(client)
+        await coordinators.close()
     return {group: members for group, members in found.items() if members}
 
 
-async def _list(client: Any, group: str) -> list[Member]:
-    while True:
-        try:
-            node = await client.coordinator_lookup(CoordinationType.GROUP, group)
-            answer = await client.send(node, _DescribeGroups([group]), group=ConnectionGroup.COORDINATION)
-            [(error_code, _group, _state, _kind, _protocol, members)] = answer.groups
-            if error_code:
-                raise errors.for_code(error_code)(group)
-            return [Member(name, host, _partitions(held)) for _id, name, host, _metadata, held in members]
-        except COORDINATOR_MOVES:
-            await asyncio.sleep(RETRY_SECONDS)
+def _members(answer: Any) -> list[Member]:
+    [(error_code, group, _state, _kind, _protocol, members)] = answer.groups
+    if error_code:
+        raise errors.for_code(error_code)(group)
+    return [Member(name, host, _partitions(held)) for _id, name, host, _metadata, held in members]
 
 
 def _partitions(assignment: bytes) -> frozenset[int]:

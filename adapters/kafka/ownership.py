@@ -12,6 +12,7 @@ from aiokafka.structs import RecordMetadata
 
 from adapters.kafka.cluster_metadata import ClusterMetadata
 from adapters.kafka.connection import CLIENT_ERRORS, KafkaConnection, to_log_error
+from adapters.kafka.last_transactions import LastTransactions
 from adapters.kafka.lifecycle import starting
 from adapters.kafka.producers import discard, new_producer, send, settle, split_into_batches
 from engine.partition.ports import LogError, Outgoing, RecordRefusedError
@@ -112,6 +113,7 @@ class KafkaOwnership:
 async def take_ownership(
     connection: KafkaConnection,
     metadata: ClusterMetadata,
+    last_transactions: LastTransactions,
     *,
     app: str,
     topic: str,
@@ -122,14 +124,16 @@ async def take_ownership(
 ) -> KafkaOwnership:
     """Start a producer under the partition's id: this aborts and fences every earlier owner. Raises `LogError`.
 
-    What earlier owners committed to `writes` is settled before it returns.
+    What earlier owners wrote to `writes` is settled before it returns, as their last transaction ended.
     """
     doing = f"taking {topic}[{partition}]"
+    transactional_id = f"{app}.{topic}.{partition}"
     if not 0 <= partition < (await metadata.describe(topic)).partition_count:
         raise LogError(f"{doing}: there is no such partition", retryable=False)
+    abort = await last_transactions.is_aborted(transactional_id)  # the start of a producer makes the coordinator forget it
     producer = new_producer(
         connection,
-        transactional_id=f"{app}.{topic}.{partition}",
+        transactional_id=transactional_id,
         compression=compression,
         deadline_seconds=deadline_seconds,
     )
@@ -137,10 +141,11 @@ async def take_ownership(
         async with asyncio.timeout(deadline_seconds):
             with starting():
                 await producer.start()
-            await settle(producer, [TopicPartition(name, partition) for name in writes])
+            await settle(producer, [TopicPartition(name, partition) for name in writes], abort=abort)
     except BaseException as error:
         await asyncio.shield(discard(producer, is_broken=True))
         if isinstance(error, CLIENT_ERRORS):
             raise to_log_error(error, doing) from error
         raise
+    last_transactions.settled(transactional_id)
     return KafkaOwnership(producer, metadata, topic, partition, deadline_seconds)

@@ -84,13 +84,13 @@ async def send(
     return sent
 
 
-async def settle(producer: AIOKafkaProducer, places: Iterable[TopicPartition]) -> None:
-    """Commit an empty transaction in these partitions, so that commits of the same id that still hang there show.
+async def settle(producer: AIOKafkaProducer, places: Iterable[TopicPartition], *, abort: bool) -> None:
+    """End an empty transaction in these partitions, so that what hangs there of an earlier one ends as that one did.
 
-    A coordinator that finds no leader of a partition takes it for deleted and leaves out the commit marker of a transaction
-    that it has acknowledged (Kafka 4.3.0, `TransactionMarkerChannelManager`; a single broker that stops or comes back is
-    such a moment). The records are there, and no reader sees them before the next marker of the same producer id. Left to
-    the next transaction, an abort would undo them.
+    A coordinator that finds no leader of a partition takes it for deleted and leaves out the marker of a transaction that it
+    has ended (Kafka 4.3.0, `TransactionMarkerChannelManager`; a single broker that stops or comes back is such a moment).
+    The records are there, and no reader sees them before the next marker of the same producer id, which decides for them:
+    an abort undoes what was committed, a commit makes readable what was aborted.
     """
     places = list(places)
     if not places:
@@ -98,7 +98,7 @@ async def settle(producer: AIOKafkaProducer, places: Iterable[TopicPartition]) -
     await producer.begin_transaction()
     for place in places:
         producer._txn_manager.maybe_add_partition_to_txn(place)  # noqa: SLF001  # the public way would write a record
-    await producer.commit_transaction()
+    await (producer.abort_transaction() if abort else producer.commit_transaction())
 
 
 async def discard(producer: AIOKafkaProducer, *, is_broken: bool = False) -> None:

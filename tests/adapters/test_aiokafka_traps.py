@@ -389,9 +389,9 @@ async def test_t7_trap_admin_client_and_consumer_believe_a_broker_that_is_not_th
 
 async def test_t7_ours_an_offset_is_found_and_confirmed_wherever_the_coordinator_is(moved: Moved) -> None:
     progress = CommittedOffsets(moved.connection, moved.group, moved.topic)
-    progress._coordinator = moved.other
+    progress._coordinators._nodes[moved.group] = moved.other
     assert await progress.checkpoints() == {0: Checkpoint(49_167, "rules of then")}
-    assert progress._coordinator == moved.coordinator
+    assert progress._coordinators._nodes == {moved.group: moved.coordinator}
     await progress.close()
     await moved.member.close()
     again = GroupAssignment(moved.connection, moved.group, moved.topic)

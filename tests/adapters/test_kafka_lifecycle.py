@@ -14,6 +14,7 @@ from adapters.kafka.appender import KafkaAppender
 from adapters.kafka.cluster_metadata import ClusterMetadata
 from adapters.kafka.committed_offsets import CommittedOffsets
 from adapters.kafka.connection import KafkaConnection
+from adapters.kafka.coordinators import Coordinators
 from adapters.kafka.log import KafkaLog
 from adapters.kafka.offset_lookup import OffsetLookup
 from adapters.local.process import LOCALHOST
@@ -116,7 +117,7 @@ async def test_a_question_that_fails_late_closes_only_the_connection_that_it_was
     [topic] = await world.create("topic")
     catalog = ClusterMetadata(world.connection, deadline_seconds=HANG_SECONDS)
     progress = CommittedOffsets(world.connection, f"{topic_prefix}group", topic)
-    asked: ClusterMetadata | CommittedOffsets = catalog if about == "topics" else progress
+    asked: ClusterMetadata | Coordinators = catalog if about == "topics" else progress._coordinators
     unanswered: list[asyncio.Future[object]] = []
 
     def ask(*_: object, **__: object) -> asyncio.Future[object]:

@@ -1,18 +1,24 @@
-"""Does a new owner of a partition make readable what a former owner committed? On a real broker (`producers.settle`).
+"""Does a new owner of a partition end what hangs there of a former owner, as that ended? On a real broker.
 
-A commit whose marker the broker forgot cannot be provoked at will (`tests/adapters/local/test_kafka.py` kills a broker for
-it, which shows half of the time). What heals it can be seen each time: a marker of the new owner where the commit hangs.
+A broker forgets a marker when it stops or comes back, which cannot be timed (`tests/adapters/local/test_kafka.py` kills one
+for it, which shows half of the time). Here the coordinator does not learn of one partition of a transaction, so it writes
+no marker there: the broker is set to take such records.
 """
 
 import asyncio
 from collections.abc import AsyncIterator
 
 import pytest
-from aiokafka import AIOKafkaConsumer, TopicPartition
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
+from aiokafka.admin import AIOKafkaAdminClient
+from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 
+from adapters.kafka.cluster_metadata import ClusterMetadata
 from adapters.kafka.connection import KafkaConnection
+from adapters.kafka.last_transactions import LastTransactions
 from adapters.kafka.log import KafkaLog
 from adapters.kafka.topics import TopicSpec, prepare_topics
+from engine.partition.ports import Outgoing
 
 WAIT_SECONDS = 60.0
 
@@ -38,6 +44,95 @@ async def test_a_new_owner_leaves_a_marker_in_everything_that_its_commits_write(
 
     assert ends == dict.fromkeys(written, 1), "a commit that hangs is left as it is"
     assert await ends_of(kafka_bootstrap, others, wait_seconds=0) == dict.fromkeys(others, 0)
+
+
+@pytest.mark.parametrize(("ended", "shown"), [("commit", [b"hung", b"next"]), ("abort", [b"next"]), ("never", [b"next"])])
+@pytest.mark.usefixtures("trusting_broker")
+async def test_what_hangs_ends_as_its_transaction_did(
+    log: KafkaLog, kafka_bootstrap: str, topic_prefix: str, ended: str, shown: list[bytes]
+) -> None:
+    requests, state, decisions = (topic_prefix + name for name in ("requests", "state", "decisions"))
+    former = await hang(kafka_bootstrap, f"{topic_prefix}.{requests}.1", known=state, hidden=decisions, ended=ended)
+
+    owner = await log.own(requests, 1, writes=[state, decisions])
+    await owner.commit([Outgoing(topic, None, b"next") for topic in (state, decisions)])
+
+    assert await committed(kafka_bootstrap, TopicPartition(state, 1)) == shown
+    assert await committed(kafka_bootstrap, TopicPartition(decisions, 1)) == shown, (
+        "a part of the transaction ended otherwise"
+    )
+    await owner.close()
+    await former.stop()
+
+
+async def test_the_answer_is_kept_until_the_partition_is_settled(
+    log: KafkaLog, kafka_bootstrap: str, topic_prefix: str
+) -> None:
+    requests = topic_prefix + "requests"
+    owner_id = f"{topic_prefix}.{requests}.0"
+    asked = LastTransactions(KafkaConnection(kafka_bootstrap))
+    assert not await asked.is_aborted(owner_id), "nobody has owned it"
+    producer = AIOKafkaProducer(bootstrap_servers=kafka_bootstrap, transactional_id=owner_id)
+    await producer.start()
+    await producer.begin_transaction()
+    await producer.send_and_wait(topic_prefix + "state", b"half", partition=0)
+    assert await asked.is_aborted(owner_id), "the next owner aborts it"
+
+    await (await log.own(requests, 0)).close()  # as one that starts its producer and fails before it settles anything
+    assert await asked.is_aborted(owner_id)
+    asked.settled(owner_id)
+    assert not await asked.is_aborted(owner_id)
+    await asked.close()
+    await producer.stop()
+
+
+@pytest.fixture
+async def trusting_broker(kafka_bootstrap: str) -> AsyncIterator[None]:
+    """The broker takes records of partitions that are not part of the transaction, as all did before Kafka 3.6."""
+    await set_brokers(kafka_bootstrap, {"transaction.partition.verification.enable": "false"})
+    yield
+    await set_brokers(kafka_bootstrap, {})
+
+
+async def set_brokers(bootstrap: str, configs: dict[str, str]) -> None:
+    metadata = ClusterMetadata(KafkaConnection(bootstrap))
+    admin = AIOKafkaAdminClient(bootstrap_servers=bootstrap)
+    await admin.start()
+    brokers = await metadata.brokers()
+    answers = await admin.alter_configs([ConfigResource(ConfigResourceType.BROKER, str(one), configs) for one in brokers])
+    assert [resource[0] for answer in answers for resource in answer.resources] == [0] * len(brokers)
+    await admin.close()
+    await metadata.close()
+
+
+async def hang(bootstrap: str, transactional_id: str, *, known: str, hidden: str, ended: str) -> AIOKafkaProducer:
+    """Write to two topics in one transaction, of which the coordinator knows one."""
+    producer = AIOKafkaProducer(bootstrap_servers=bootstrap, transactional_id=transactional_id)
+    await producer.start()
+    await producer.begin_transaction()
+    producer._txn_manager._txn_partitions.add(TopicPartition(hidden, 1))
+    for topic in (hidden, known):
+        await producer.send_and_wait(topic, b"hung", partition=1)
+    if ended == "commit":
+        await producer.commit_transaction()
+    elif ended == "abort":
+        await producer.abort_transaction()
+    return producer
+
+
+async def committed(bootstrap: str, place: TopicPartition) -> list[bytes]:
+    """Return what readers see up to the record `next`."""
+    consumer = AIOKafkaConsumer(bootstrap_servers=bootstrap, isolation_level="read_committed", auto_offset_reset="earliest")
+    await consumer.start()
+    consumer.assign([place])
+    seen: list[bytes] = []
+    try:
+        async with asyncio.timeout(WAIT_SECONDS):
+            while b"next" not in seen:
+                seen.append((await consumer.getone()).value)
+    finally:
+        await consumer.stop()
+    return seen
 
 
 async def ends_of(

@@ -1,0 +1,106 @@
+"""How did the last transaction of a partition's owners end? Its coordinator says so, until a new owner starts.
+
+The start of a producer aborts what is open and clears the coordinator's state, so the question comes before it. The answer
+decides by which marker a new owner settles what may hang (`producers.settle`). aiokafka 0.14 has no such request.
+"""
+
+from typing import Any, ClassVar
+
+from aiokafka import errors
+from aiokafka.client import CoordinationType
+from aiokafka.protocol.api import Request, RequestStruct, Response
+from aiokafka.protocol.types import CompactArray, CompactString, Int16, Int32, Int64, Schema, TaggedFields
+
+from adapters.kafka.connection import DEADLINE_SECONDS, KafkaConnection
+from adapters.kafka.coordinators import Coordinators
+
+_ID_NOT_FOUND = 105
+"""TRANSACTIONAL_ID_NOT_FOUND, which the library does not know."""
+
+_ENDS_BY_ABORT = {"Ongoing", "PrepareAbort", "CompleteAbort", "PrepareEpochFence"}
+"""What is ongoing is aborted by the start of the new owner."""
+
+_ENDS_BY_COMMIT = {"PrepareCommit", "CompleteCommit"}
+
+
+class _DescribeTransactionsResponse(Response):  # type: ignore[misc]  # aiokafka has no types
+    API_KEY = 65
+    API_VERSION = 0
+    SCHEMA = Schema(
+        ("throttle_time_ms", Int32),
+        (
+            "states",
+            CompactArray(
+                ("error_code", Int16),
+                ("transactional_id", CompactString()),
+                ("state", CompactString()),
+                ("timeout_ms", Int32),
+                ("start_time_ms", Int64),
+                ("producer_id", Int64),
+                ("producer_epoch", Int16),
+                (
+                    "topics",
+                    CompactArray(("topic", CompactString()), ("partitions", CompactArray(Int32)), ("tags", TaggedFields)),
+                ),
+                ("tags", TaggedFields),
+            ),
+        ),
+        ("tags", TaggedFields),
+    )
+
+
+class _DescribeTransactionsRequestV0(RequestStruct):  # type: ignore[misc]
+    FLEXIBLE_VERSION = True
+    API_KEY = 65
+    API_VERSION = 0
+    RESPONSE_TYPE = _DescribeTransactionsResponse
+    SCHEMA = Schema(("transactional_ids", CompactArray(CompactString())), ("tags", TaggedFields))
+
+
+class _DescribeTransactionsRequest(Request[_DescribeTransactionsRequestV0]):  # type: ignore[misc]
+    API_KEY: ClassVar[int] = 65
+
+    def __init__(self, transactional_id: str) -> None:
+        self._transactional_id = transactional_id
+
+    def build(self, request_struct_class: type[_DescribeTransactionsRequestV0]) -> _DescribeTransactionsRequestV0:
+        return request_struct_class([self._transactional_id], {})
+
+
+class LastTransactions:
+    """Asks coordinators how transactions end, and keeps each answer until its partition is settled.
+
+    A take-over that fails between the start of its producer and the settling has cleared the coordinator's state: the next
+    attempt of this process goes by the answer that is kept. One of another process takes the transaction for committed.
+    """
+
+    def __init__(self, connection: KafkaConnection, *, deadline_seconds: float = DEADLINE_SECONDS) -> None:
+        self._coordinators = Coordinators(connection, CoordinationType.TRANSACTION, deadline_seconds=deadline_seconds)
+        self._unsettled: dict[str, bool] = {}
+
+    async def is_aborted(self, transactional_id: str) -> bool:
+        """Return whether the last transaction is aborted, or will be when a new producer starts. Raises `LogError`."""
+        doing = f"asking how the last transaction of {transactional_id} ended"
+        request = _DescribeTransactionsRequest(transactional_id)
+        state = await self._coordinators.ask(transactional_id, doing, request, _state)
+        if state in _ENDS_BY_ABORT or state in _ENDS_BY_COMMIT:
+            self._unsettled[transactional_id] = state in _ENDS_BY_ABORT
+        return self._unsettled.get(transactional_id, False)
+
+    def settled(self, transactional_id: str) -> None:
+        """Forget the answer: a marker of the new owner stands in everything that the last transaction wrote."""
+        self._unsettled.pop(transactional_id, None)
+
+    async def close(self) -> None:
+        """Close the connection. Never raises."""
+        await self._coordinators.close()
+
+
+def _state(answer: Any) -> str | None:
+    """Return the coordinator's word for the state, None where it knows no such id."""
+    error_code, transactional_id, state, *_rest = answer.states[0]
+    if error_code == _ID_NOT_FOUND:
+        return None
+    if error_code:
+        raise errors.for_code(error_code)(transactional_id)
+    return str(state)
