@@ -100,6 +100,11 @@ VERSIONS: Mapping[int, Version] = {
         "look up who is on a suppression list before a contact, and no answer holds the lead; inbound calls ring several "
         "buyers at once where their gateway can; an inbound call whose granted buyer is gone goes to another one, and the "
         "report of its end keeps when its buyer answered; sentences that list events name look-ups",
+        decided_by="the development version 0.1.0 at commit f2c5c71",
+    ),
+    12: Version(
+        changed="a disposition that ends contact, in an update that changes its call as well, holds before a contact that "
+        "is due by then",
         decided_by="leadclock 0.1.0",
     ),
 }

@@ -44,6 +44,9 @@ NINTH_RULES = FOLDER / "9942af5.jsonl.xz"
 TENTH_RULES = FOLDER / "e98619b.jsonl.xz"
 """Recorded at commit e98619b, which decides by version 10."""
 
+ELEVENTH_RULES = FOLDER / "f2c5c71.jsonl.xz"
+"""Recorded at commit f2c5c71, which decides by version 11."""
+
 
 async def log_of(path: Path, now: Callable[[], Instant]) -> EmbeddedLog:
     """Return a log in memory that holds a history and can be written on."""

@@ -13,6 +13,7 @@ from engine.contact.facts.person import Person, bounded_batch
 from engine.contact.facts.references import Reference, check_references
 from engine.contact.lifecycle.moving import forward
 from engine.contact.requests import inbound_routing, reactions
+from engine.contact.requests.dispositions import disposition_of, stops_contact
 from engine.contact.requests.update import CONVERSIONS
 from engine.contact.requests.update import update as update_lead
 from engine.identity import command_id
@@ -170,8 +171,12 @@ def _change(person: Person, call: Call, request: CallUpdateRequested, *, callbac
         _schedule_callback(
             person, call, callback_at
         )  # first: the callback outlives a conversion or disposition that ends the lead
+    is_dispositioned = request.call_disposition_id is not UNSET and request.call_disposition_id != had_disposition
+    stops = is_dispositioned and stops_contact(person, disposition_of(person, call))
+    if stops:
+        _apply_disposition(person, call, request)  # before the lead goes on with a contact that was due meanwhile
     _update_lead(person, call, request, had_converted, revenue=call.revenue - before[0], payout=call.payout - before[1])
-    if request.call_disposition_id is not UNSET and request.call_disposition_id != had_disposition:
+    if is_dispositioned and not stops:
         _apply_disposition(person, call, request)
     for webhook_id in request.outgoing_webhook_ids:
         _fire(person, call, webhook_id)

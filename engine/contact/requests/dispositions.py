@@ -85,6 +85,16 @@ def check_callback_time(lead: Lead | None, disposition: CallDisposition, callbac
         raise RefusedError("validation_failed", f"call_disposition_id {problem}", {"call_disposition_id": [problem]})
 
 
+def stops_contact(person: Person, disposition: CallDisposition | None) -> bool:
+    """Return whether a disposition, or a step of its action group, ends contact with the person or closes a channel."""
+    if disposition is None:
+        return False
+    if disposition.sets_opt_out or disposition.sets_suppression or disposition.category in {"dnc", "wrong_number"}:
+        return True
+    group = person.rules.body(ActionGroup, "action_group", disposition.action_group_id)
+    return group is not None and any(isinstance(step, OptOutStep | BlockStep | SuppressStep) for step in group.steps)
+
+
 def apply_stops(person: Person, lead: Lead | None, disposition: CallDisposition) -> None:
     """Apply the opt-out, suppression and closed channels of a disposition, whatever the lead does."""
     source = f"disposition {code_of(disposition)}"

@@ -33,6 +33,7 @@ from schemas.wire import Message, to_json
 from tests.engine.partition.test_runner import HandClock
 from tests.histories.history import (
     EIGHTH_RULES,
+    ELEVENTH_RULES,
     FIFTH_RULES,
     FIRST_RULES,
     FOURTH_RULES,
@@ -149,6 +150,7 @@ HISTORIES = [
     (EIGHTH_RULES, 8),
     (NINTH_RULES, 9),
     (TENTH_RULES, 10),
+    (ELEVENTH_RULES, 11),
 ]
 
 

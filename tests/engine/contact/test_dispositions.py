@@ -294,6 +294,37 @@ def test_a_word_said_during_the_call_tells_whether_it_was_a_contact() -> None:
     assert (world.lead().connected, world.lead().status) == (False, "completed_attempted")
 
 
+GROUP_THAT_BLOCKS = {"name": "Stop", "steps": [{"id": "b", "kind": "block"}]}
+
+
+@pytest.mark.parametrize(
+    ("fields", "group", "steps"),
+    [
+        ({"sets_opt_out": True}, None, ["call"]),
+        ({"sets_suppression": True}, None, ["call"]),
+        ({"category": "dnc"}, None, ["call"]),
+        ({"category": "wrong_number"}, None, ["call"]),
+        ({"action_group_id": 3}, GROUP_THAT_BLOCKS, ["call"]),
+        ({"is_final": True}, None, ["call", "text"]),
+    ],
+)
+def test_a_disposition_that_ends_contact_holds_before_a_contact_that_was_due_when_it_came(
+    fields: dict[str, Any], group: dict[str, Any] | None, steps: list[str]
+) -> None:
+    """An update of a call may come late: its lead is due by then, and its money has the lead go on."""
+    world = spoken({"id": "call", "kind": "call"}, REST, TEXT, EXIT)
+    if group is not None:
+        world.add("action_group", 3, msgspec.convert(group, ActionGroup))
+    world.add("call_disposition", 9, disposition(**fields))
+    call_id = world.lead().attempted_call_id
+    world.now = world.now + 2 * HOUR  # the text is due; its timer has not fired
+
+    world.ask(CallUpdateRequested(company_id=1, contact_key=KEY, call_id=call_id, call_disposition_id=9, add_revenue=5.0))
+
+    assert world.steps() == steps
+    assert world.lead().revenue == 5.0
+
+
 def test_a_disposition_that_is_taken_back_moves_nothing() -> None:
     world = spoken()
     lead = judge(world, None)
