@@ -269,6 +269,24 @@ async def test_when_a_circuit_is_half_open_one_of_those_who_wait_goes_out_and_it
     assert all(0 < left < 60 for left in await asyncio.gather(*tasks))
 
 
+async def test_deliveries_give_up_in_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(circuit_module, "GIVE_UP_STEP_SECONDS", 0.5)
+    endpoint, loop = Endpoint(1, "example.org"), asyncio.get_running_loop()
+    for _ in range(FAILURES_MAX):
+        endpoint.failed("a")
+    steps: list[float] = []
+
+    async def wait(seconds: float) -> None:
+        assert await endpoint.wait(seconds) == 0
+        steps.append(loop.time() // 0.5)
+
+    await asyncio.sleep(0.51 - loop.time() % 0.5)  # a step has just begun
+    began = loop.time() // 0.5
+    await asyncio.gather(*(wait(seconds) for seconds in (0.6, 0.7, 0.8, 0.9, 1.2)))
+
+    assert steps == [began + 1] * 4 + [began + 2], "each gave up in a moment of its own"
+
+
 async def test_who_waits_for_a_circuit_in_vain_gets_a_refusal() -> None:
     endpoint = Endpoint(1, "example.org")
     for _ in range(FAILURES_MAX):
