@@ -98,6 +98,11 @@ class ManagedKafka:
             str(self._java),
             f"-Xmx{self._heap_mib}m",
             "-XX:+UseSerialGC",  # on few cores and a small heap the least memory and the quickest start
+            # The compiler takes a core for a second at a time while the broker is new: it gives way to everything else (19
+            # is a nice value). A later Java may not know these options.
+            "-XX:+IgnoreUnrecognizedVMOptions",
+            "-XX:ThreadPriorityPolicy=1",
+            "-XX:CompilerThreadPriority=19",
             "-XX:-UsePerfData",  # else the JVM writes into the system's temporary folder
             f"-Dlog4j2.configurationFile={_LOG4J}",
             f"-Dleadclock.kafka.log={self.process.log}",

@@ -129,3 +129,13 @@ async def gone(pid: int) -> None:
     async with asyncio.timeout(60):
         while birth(pid) is not None:
             await asyncio.sleep(0.05)
+
+
+async def test_the_compiler_of_the_broker_gives_way_to_everything_else(kafka: ManagedKafka) -> None:
+    threads = [(task / "stat").read_text() for task in Path(f"/proc/{kafka.process.pid}/task").iterdir()]
+    niceness = {stat.partition("(")[2].rpartition(")")[0]: int(stat.rpartition(")")[2].split()[16]) for stat in threads}
+
+    compilers = {name: nice for name, nice in niceness.items() if "Compiler" in name}
+    assert compilers
+    assert set(compilers.values()) == {19}
+    assert niceness["java"] == 0
