@@ -5,6 +5,7 @@ are files in the deployment's folder.
 """
 
 import asyncio
+import math
 import os
 import signal
 import subprocess
@@ -29,6 +30,9 @@ COMMAND_SECONDS = 900.0
 """The longest command is the audit of a large log."""
 
 UNITS = Path(__file__).parents[1] / "systemd"
+CPU_WEIGHT = "CPUWeight="
+WEIGHT_OF_A_NICE_STEP = 1.25
+"""By how much the kernel divides the share of a processor for each step of a nice value."""
 
 ASK_SECONDS = 5.0
 LOOK_SECONDS = 0.1
@@ -205,9 +209,10 @@ class ProcessGroup:
 
 
 def niceness(role: str) -> int:
-    """Return the priority that the role's unit of systemd has: higher numbers give way."""
+    """Return the nice value with the share of a processor that the role's unit of systemd has: higher numbers give way."""
     unit = (UNITS / f"leadclock-{role}@.service").read_text()
-    return next((int(line.removeprefix("Nice=")) for line in unit.splitlines() if line.startswith("Nice=")), 0)
+    weight = next((int(line.removeprefix(CPU_WEIGHT)) for line in unit.splitlines() if line.startswith(CPU_WEIGHT)), 100)
+    return round(math.log(100 / weight, WEIGHT_OF_A_NICE_STEP))
 
 
 def give_way(pid: int, by: int) -> None:

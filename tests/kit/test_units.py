@@ -56,6 +56,12 @@ def test_only_gateways_take_long_to_end() -> None:
     }
 
 
+def test_what_follows_decisions_has_less_of_a_processor() -> None:
+    less = {"intake": ["33"], "projector": ["33"], "gateway": ["33"], "deliverer": ["11"]}
+    assert {role: values(role, "CPUWeight") for role in ROLES} == {role: less.get(role, []) for role in ROLES}
+    assert not any(values(role, "Nice") for role in ROLES), "without effect between the services of systemd"
+
+
 @pytest.mark.parametrize("role", ["accounts", "scheduler"])
 def test_snapshots_of_two_processes_are_apart(role: str) -> None:
     assert values(role, "StateDirectory") == [f"leadclock/{role}-%i"]
