@@ -78,8 +78,8 @@ class LastTransactions:
         self._coordinators = Coordinators(connection, CoordinationType.TRANSACTION, deadline_seconds=deadline_seconds)
         self._unsettled: dict[str, bool] = {}
 
-    async def is_aborted(self, transactional_id: str) -> bool:
-        """Return whether the last transaction is aborted, or will be when a new producer starts. Raises `LogError`."""
+    async def look_up_abort(self, transactional_id: str) -> bool:
+        """Return and keep whether the last transaction is aborted, or will be when a producer starts. Raises `LogError`."""
         doing = f"asking how the last transaction of {transactional_id} ended"
         request = _DescribeTransactionsRequest(transactional_id)
         state = await self._coordinators.ask(transactional_id, doing, request, _state)
@@ -87,7 +87,7 @@ class LastTransactions:
             self._unsettled[transactional_id] = state in _ENDS_BY_ABORT
         return self._unsettled.get(transactional_id, False)
 
-    def settled(self, transactional_id: str) -> None:
+    def forget(self, transactional_id: str) -> None:
         """Forget the answer: a marker of the new owner stands in everything that the last transaction wrote."""
         self._unsettled.pop(transactional_id, None)
 

@@ -130,7 +130,7 @@ async def take_ownership(
     transactional_id = f"{app}.{topic}.{partition}"
     if not 0 <= partition < (await metadata.describe(topic)).partition_count:
         raise LogError(f"{doing}: there is no such partition", retryable=False)
-    abort = await last_transactions.is_aborted(transactional_id)  # the start of a producer makes the coordinator forget it
+    abort = await last_transactions.look_up_abort(transactional_id)  # the coordinator forgets it when a producer starts
     producer = new_producer(
         connection,
         transactional_id=transactional_id,
@@ -147,5 +147,5 @@ async def take_ownership(
         if isinstance(error, CLIENT_ERRORS):
             raise to_log_error(error, doing) from error
         raise
-    last_transactions.settled(transactional_id)
+    last_transactions.forget(transactional_id)
     return KafkaOwnership(producer, metadata, topic, partition, deadline_seconds)

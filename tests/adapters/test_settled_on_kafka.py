@@ -71,17 +71,17 @@ async def test_the_answer_is_kept_until_the_partition_is_settled(
     requests = topic_prefix + "requests"
     owner_id = f"{topic_prefix}.{requests}.0"
     asked = LastTransactions(KafkaConnection(kafka_bootstrap))
-    assert not await asked.is_aborted(owner_id), "nobody has owned it"
+    assert not await asked.look_up_abort(owner_id), "nobody has owned it"
     producer = AIOKafkaProducer(bootstrap_servers=kafka_bootstrap, transactional_id=owner_id)
     await producer.start()
     await producer.begin_transaction()
     await producer.send_and_wait(topic_prefix + "state", b"half", partition=0)
-    assert await asked.is_aborted(owner_id), "the next owner aborts it"
+    assert await asked.look_up_abort(owner_id), "the next owner aborts it"
 
     await (await log.own(requests, 0)).close()  # as one that starts its producer and fails before it settles anything
-    assert await asked.is_aborted(owner_id)
-    asked.settled(owner_id)
-    assert not await asked.is_aborted(owner_id)
+    assert await asked.look_up_abort(owner_id)
+    asked.forget(owner_id)
+    assert not await asked.look_up_abort(owner_id)
     await asked.close()
     await producer.stop()
 

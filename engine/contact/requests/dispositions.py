@@ -1,5 +1,6 @@
 """What does a lead do after the disposition of its call, or without one? It waits, retries, ends, or follows its rules."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from engine.contact.commands import slots
@@ -24,6 +25,7 @@ from schemas.schedule import (
     CallStep,
     MoveStep,
     OptOutStep,
+    Step,
     SuppressStep,
     TagStep,
     UpdateLeadStep,
@@ -91,8 +93,7 @@ def stops_contact(person: Person, disposition: CallDisposition | None) -> bool:
         return False
     if disposition.sets_opt_out or disposition.sets_suppression or disposition.category in {"dnc", "wrong_number"}:
         return True
-    group = person.rules.body(ActionGroup, "action_group", disposition.action_group_id)
-    return group is not None and any(isinstance(step, OptOutStep | BlockStep | SuppressStep) for step in group.steps)
+    return any(isinstance(step, OptOutStep | BlockStep | SuppressStep) for step in _group_steps(person, disposition))
 
 
 def apply_stops(person: Person, lead: Lead | None, disposition: CallDisposition) -> None:
@@ -112,8 +113,7 @@ def run_action_group(person: Person, lead: Lead, call: Call, disposition: CallDi
 
     An ended lead does not start again: only its tokens and tags change, and webhooks are emitted.
     """
-    group = person.rules.body(ActionGroup, "action_group", disposition.action_group_id)
-    for step in () if group is None else group.steps:
+    for step in _group_steps(person, disposition):
         is_live = lead.status in LIVE_STATUSES and lead.schedule_id is not None
         match step:
             case UpdateLeadStep() | TagStep():
@@ -131,9 +131,8 @@ def run_action_group(person: Person, lead: Lead, call: Call, disposition: CallDi
 
 def apply_group_stops(person: Person, lead: Lead, disposition: CallDisposition) -> None:
     """Run only the steps of the disposition's action group that stop contact with the person."""
-    group = person.rules.body(ActionGroup, "action_group", disposition.action_group_id)
     is_live = lead.status in LIVE_STATUSES and lead.schedule_id is not None
-    for step in group.steps if group is not None and is_live else ():
+    for step in _group_steps(person, disposition) if is_live else ():
         match step:
             case OptOutStep():
                 opt_out(person, f"step {step.id}", offer_id=lead.offer_id, channel=step.channel, scope=step.scope)
@@ -143,6 +142,12 @@ def apply_group_stops(person: Person, lead: Lead, disposition: CallDisposition) 
                 suppress(person, f"step {step.id}")
             case _:
                 pass
+
+
+def _group_steps(person: Person, disposition: CallDisposition) -> Sequence[Step]:
+    """Return the steps of the disposition's action group."""
+    group = person.rules.body(ActionGroup, "action_group", disposition.action_group_id)
+    return () if group is None else group.steps
 
 
 def _post_webhook(person: Person, call: Call, step: WebhookStep) -> None:

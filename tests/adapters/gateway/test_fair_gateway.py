@@ -282,7 +282,7 @@ async def test_deliveries_give_up_in_steps(monkeypatch: pytest.MonkeyPatch) -> N
 
     await asyncio.sleep(0.51 - loop.time() % 0.5)  # a step has just begun
     began = loop.time() // 0.5
-    await asyncio.gather(*(wait(seconds) for seconds in (0.6, 0.7, 0.8, 0.9, 1.2)))
+    await asyncio.gather(*(wait(seconds) for seconds in (0.5, 0.55, 0.6, 0.65, 1.1)))
 
     assert steps == [began + 1] * 4 + [began + 2], "each gave up in a moment of its own"
 

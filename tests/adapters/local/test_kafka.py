@@ -1,6 +1,7 @@
 """Does the managed broker keep its records, give way to nobody, and end when it should? Driven for real."""
 
 import asyncio
+import contextlib
 import os
 import signal
 import time
@@ -125,17 +126,27 @@ def test_a_cluster_id_never_reads_as_an_option() -> None:
     assert not any(one.startswith("-") for one in ids)
 
 
-async def gone(pid: int) -> None:
-    async with asyncio.timeout(60):
-        while birth(pid) is not None:
-            await asyncio.sleep(0.05)
-
-
 async def test_the_compiler_of_the_broker_gives_way_to_everything_else(kafka: ManagedKafka) -> None:
-    threads = [(task / "stat").read_text() for task in Path(f"/proc/{kafka.process.pid}/task").iterdir()]
-    niceness = {stat.partition("(")[2].rpartition(")")[0]: int(stat.rpartition(")")[2].split()[16]) for stat in threads}
+    assert kafka.process.pid is not None
+    niceness = niceness_of_threads(kafka.process.pid)
 
     compilers = {name: nice for name, nice in niceness.items() if "Compiler" in name}
     assert compilers
     assert set(compilers.values()) == {19}
     assert niceness["java"] == 0
+
+
+def niceness_of_threads(pid: int) -> dict[str, int]:
+    """Return the nice value of each thread of a process by its name; one may end meanwhile."""
+    found = {}
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            name, _, fields = (task / "stat").read_text().partition("(")[2].rpartition(")")
+            found[name] = int(fields.split()[16])
+    return found
+
+
+async def gone(pid: int) -> None:
+    async with asyncio.timeout(60):
+        while birth(pid) is not None:
+            await asyncio.sleep(0.05)
