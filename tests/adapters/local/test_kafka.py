@@ -10,9 +10,11 @@ from pathlib import Path
 
 import pytest
 from aiokafka import AIOKafkaConsumer, ConsumerRecord, TopicPartition
-from aiokafka.admin import AIOKafkaAdminClient, NewTopic
+from aiokafka.admin import AIOKafkaAdminClient
 
+from adapters.kafka.connection import KafkaConnection
 from adapters.kafka.log import KafkaLog
+from adapters.kafka.topics import TopicSpec, prepare_topics
 from adapters.local.jars import find_jars, find_java
 from adapters.local.kafka import ManagedKafka, managed_kafka, new_cluster_id
 from adapters.local.process import FolderInUseError, LocalServerError, birth
@@ -30,10 +32,7 @@ async def kafka(data_dir: Path) -> AsyncIterator[ManagedKafka]:
 
 
 async def greet(bootstrap: str, text: bytes) -> None:
-    admin = AIOKafkaAdminClient(bootstrap_servers=bootstrap)
-    await admin.start()
-    await admin.create_topics([NewTopic(GREETING.topic, num_partitions=1, replication_factor=1)])
-    await admin.close()
+    await prepare_topics(KafkaConnection(bootstrap), [TopicSpec(GREETING.topic, 1)])
     owner = await KafkaLog(bootstrap, app=APP).own(GREETING.topic, GREETING.partition)
     await owner.commit([Outgoing(GREETING.topic, None, text)])
     await owner.close()
