@@ -9,6 +9,7 @@ from adapters.observability.metrics import Metrics
 from adapters.observability.traces import Traces
 from adapters.partitions.outbox import OutboxSender
 from adapters.partitions.snapshots import FileSnapshots
+from adapters.partitions.turns import Turns
 from adapters.partitions.worker import RunnerWorker
 from adapters.roles.context import Context, RoleAssignment
 from adapters.roles.group import GroupRole
@@ -43,6 +44,7 @@ def _decider(name: str, aggregate: Aggregate, context: Context, metrics: Metrics
     snapshots = None if folder is None else FileSnapshots(folder, name, topic=changelog, deployment=context.deployment_id)
 
     observer = Observer(name, context.names.of(aggregate.requests_topic.name), metrics, context.traces)
+    turns = Turns()
 
     def make_worker(partition: int, appender: Appender, _assignment: RoleAssignment) -> RunnerWorker:
         def outbox(stream: str) -> Outbox:
@@ -59,6 +61,7 @@ def _decider(name: str, aggregate: Aggregate, context: Context, metrics: Metrics
             snapshots=snapshots,
             names=context.names,
             skip=context.skipped.skip,
+            turn=turns.take,
         )
         return RunnerWorker(runner, observer=observer, snapshots=snapshots)
 

@@ -10,6 +10,7 @@ decided again in a transaction of its own. One that is refused alone is decided 
 
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import Literal, cast
 
 import msgspec
@@ -80,6 +81,10 @@ class CycleLimits(Struct, frozen=True, kw_only=True):
 
     inputs_max: int = 2_000
     timers_max: int = 1_000
+    large_inputs: int = 4
+    """Requests and due timers from which a cycle waits for its turn among the partitions of its process."""
+    turn_poll_seconds: float = 0.004
+    """A cycle that has its turn reads for so long what came while it waited: a fetch takes some 3 ms."""
     commit_gap_seconds: float = 0.025
     """Back-to-back aiokafka transactions wait 20 ms for the last one; with a little more between them they do not. A request
     that comes just behind a commit waits for the gap as well."""
@@ -152,8 +157,12 @@ class Runner:
         names: TopicNames = TopicNames(),  # noqa: B008 - frozen
         limits: CycleLimits = CycleLimits(),  # noqa: B008 - frozen
         skip: Callable[[str, int, int, str], None] = lambda _topic, _partition, _offset, _reason: None,
+        turn: Callable[[], AbstractAsyncContextManager[object]] = nullcontext,
     ) -> None:
-        """`skip` receives each foreign record of the changelog: topic, partition, offset, reason."""
+        """`skip` receives each foreign record of the changelog: topic, partition, offset, reason.
+
+        `turn` is held while a cycle that has much to decide does that and commits (`CycleLimits.large_inputs`).
+        """
         self.aggregate = aggregate
         self.partition = partition
         self.state = State()
@@ -166,6 +175,7 @@ class Runner:
         self._names = names
         self._limits = limits
         self._skip = skip
+        self._turn = turn
         self._position = Position()
         self._changelog_offset = 0
         self._has_later_position = False
@@ -281,27 +291,39 @@ class Runner:
             await self._compare_clocks(self._ownership)
         records = await self._read(self._reader)
         await self._sample(self._reader)
+        if not self._is_large(records):
+            return await self._decide_and_commit(self._reader, self._ownership, records)
+        async with self._turn():
+            if room := self._limits.inputs_max - len(records):  # what came while it waited need not wait for one more cycle
+                records += await self._reader.poll(limit=room, timeout_seconds=self._limits.turn_poll_seconds)
+            return await self._decide_and_commit(self._reader, self._ownership, records)
+
+    def _is_large(self, records: Sequence[LogRecord]) -> bool:
+        large = self._limits.large_inputs
+        return len(records) >= large or len(records) + self._timers.count_due(self._now(), large) >= large
+
+    async def _decide_and_commit(self, reader: Reader, ownership: Ownership, records: list[LogRecord]) -> CycleReport:
         if records:
             self._appended_at = records[-1].appended_at
         if self._must_not_begin():  # checked without an await before `now` is taken: a clock may be set at any moment
-            await self._reader.seek(self.partition, self._position.input_offset)
+            await reader.seek(self.partition, self._position.input_offset)
             await self._clock.sleep(self._limits.idle_poll_seconds)
             return CycleReport(behind=True, input_offset=self._position.input_offset)
         now = self._now()
-        behind = self._was_behind = self._is_behind(self._reader)
+        behind = self._was_behind = self._is_behind(reader)
         sealed: list[Sealed] = []
         decider = Decider(self.aggregate, self.partition, self.state, self._rules, self._position)
         try:
             done = await self._decide(decider, records, now, sealed, behind=behind)
             ticks = [] if behind or done < len(records) or self._is_alone(sealed) else await self._fire(decider, now, sealed)
-            seconds = await self._commit(self._ownership, decider, sealed)
+            seconds = await self._commit(ownership, decider, sealed)
         except BaseException as error:
             self.state.rollback()
             if isinstance(error, RecordRefusedError):
                 self._suspect_inputs(sealed, str(error)[:REASON_LENGTH_MAX])
             raise
         if done < len(records):
-            await self._reader.seek(self.partition, self._position.input_offset)
+            await reader.seek(self.partition, self._position.input_offset)
         return CycleReport(
             decisions=sealed,
             inputs=done,

@@ -137,6 +137,16 @@ class TimerQueue:
             del self._gated[gate]
         return len(taken)
 
+    def count_due(self, now: Instant, most: int) -> int:
+        """Return roughly how many timers are due, beyond `most` even more roughly: stale ones count, far ones do not."""
+        found, places = len(self._ready), [0]
+        while places and found < most:
+            place = places.pop()
+            if place < len(self._near) and self._near[place].due_at <= now:  # what is below a place in a heap is due later
+                found += 1
+                places += 2 * place + 1, 2 * place + 2
+        return found
+
     def pop_due(self, now: Instant, limit: int) -> list[Timer]:
         """Take up to `limit` due timers that are not stale: one of each company in turn, its most urgent first."""
         self.promote_due(now)

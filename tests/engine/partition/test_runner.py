@@ -1,7 +1,8 @@
 """Does a partition decide every input once through any fault? A small aggregate on the embedded log."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 
 import msgspec
 import pytest
@@ -157,10 +158,22 @@ class RunnerWorld:
         self.appender = await self.log.appender()
         return self
 
-    def runner(self, aggregate: Counting | None = None, limits: CycleLimits = CycleLimits()) -> Runner:  # noqa: B008 - frozen
-        made = aggregate or Counting()
-        versions = {"engine": "1"}
-        return Runner(made, 0, log=self.log, clock=self.clock, outbox=self._outbox, versions=versions, limits=limits)
+    def runner(
+        self,
+        aggregate: Counting | None = None,
+        limits: CycleLimits = CycleLimits(),  # noqa: B008 - frozen
+        turn: Callable[[], AbstractAsyncContextManager[object]] = nullcontext,
+    ) -> Runner:
+        return Runner(
+            aggregate or Counting(),
+            0,
+            log=self.log,
+            clock=self.clock,
+            outbox=self._outbox,
+            versions={"engine": "1"},
+            limits=limits,
+            turn=turn,
+        )
 
     def _outbox(self, stream: str) -> KeptOutbox:
         self.outboxes.append(KeptOutbox(stream))
@@ -801,3 +814,60 @@ async def test_a_value_with_a_timer_that_cannot_be_read_stops_the_partition_with
 
     with pytest.raises(StateUnreadableError, match=r"the value of head/1\|\+1 in contacts.state\[0\] cannot be read"):
         await runner.open()
+
+
+class CountedTurns:
+    """Turns that are there at once; a request comes while the first of them is waited for."""
+
+    def __init__(self, world: RunnerWorld) -> None:
+        self.taken = 0
+        self._world = world
+
+    @asynccontextmanager
+    async def take(self) -> AsyncIterator[None]:
+        self.taken += 1
+        if self.taken == 1:
+            await self._world.ask(CallerActed(company_id=1, contact_key=KEY, action="remove"))
+        yield
+
+
+@pytest.mark.parametrize(("count", "taken"), [(1, 0), (3, 0), (4, 1), (9, 1)])
+async def test_a_cycle_waits_for_its_turn_where_it_has_much_to_decide(world: RunnerWorld, count: int, taken: int) -> None:
+    turns = CountedTurns(world)
+    runner = world.runner(turn=turns.take)
+    await runner.open()
+    for _ in range(count):
+        await world.ask(CallerActed(company_id=1, contact_key=KEY, action="remove"))
+
+    report = await runner.cycle()
+
+    assert turns.taken == taken
+    assert report.inputs == count + taken, "what came while it waited is decided with the rest"
+    await runner.close()
+
+
+async def test_due_timers_count_as_much_to_decide(world: RunnerWorld) -> None:
+    turns = CountedTurns(world)
+    turns.taken = 1  # nothing comes meanwhile
+    runner = world.runner(Sleepy(), turn=turns.take)
+    await runner.open()
+    for number in range(4):
+        key = f"1|+1305555010{number}"
+        await world.ask(CallerActed(company_id=1, contact_key=key, action="remove"), key=key)
+        await runner.cycle()
+    assert turns.taken == 1, "no cycle was large so far"
+
+    world.clock.time += 1_000
+    report = await runner.cycle()
+
+    assert (report.ticks, turns.taken) == (4, 2)
+    await runner.close()
+
+
+class Sleepy(Counting):
+    """Wants to be woken for each contact."""
+
+    def decide(self, draft: Draft, request: Message, envelope: Envelope) -> None:
+        assert isinstance(request, CallerActed)
+        head = Head(company_id=1, contact_key=request.contact_key, last_call_at=draft.now + 1_000)
+        draft.put(head_key(request.contact_key), head)

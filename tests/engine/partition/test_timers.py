@@ -187,3 +187,19 @@ def test_waiting_timers_are_sorted_again_as_they_age() -> None:
     assert leads.fire(NOON, limit=1) == ["lead/2"]
     assert leads.fire(NOON + 30 * MINUTE, limit=1) == ["lead/3"]
     assert leads.fire(NOON + HOUR, limit=1) == ["lead/1"]
+
+
+@given(due=st.lists(st.integers(0, 5), max_size=30), most=st.integers(1, 8))
+def test_due_timers_are_counted_as_far_as_is_asked_and_stay_where_they_are(due: list[int], most: int) -> None:
+    leads = TimedLeads()
+    leads.set(timer("99", NOON))
+    assert leads.fire(NOON) == ["lead/99"]  # the minute of all others has begun
+    for number, seconds in enumerate(due):
+        leads.set(timer(str(number), NOON + seconds * SECOND))
+    now = NOON + 2 * SECOND
+    really = sum(seconds <= 2 for seconds in due)
+
+    counted = leads.queue.count_due(now, most)
+
+    assert min(counted, most) == min(really, most)
+    assert len(leads.fire(now)) == really
