@@ -20,6 +20,7 @@ from adapters.kafka.lifecycle import starting
 from adapters.local.jars import find_jars, find_java
 from adapters.local.process import LOCALHOST, LocalServerError, ServerProcess, free_port, run_to_end
 
+YOUNG_HEAP_MIB = 24  # the serial collector stops the broker for as long as the young part is large: 128 MiB take up to 75 ms
 HEAP_MIB = 384  # enough for the whole test suite and the bench; a JVM would else take a quarter of the machine
 FORMAT_SECONDS = 60.0  # takes 1 s
 START_SECONDS = 90.0  # takes 4 s on two idle cores, and 9 s more after a kill, until the broker's old session is over
@@ -97,6 +98,7 @@ class ManagedKafka:
         return [
             str(self._java),
             f"-Xmx{self._heap_mib}m",
+            f"-Xmn{YOUNG_HEAP_MIB}m",
             "-XX:+UseSerialGC",  # on few cores and a small heap the least memory and the quickest start
             # The compiler takes a core for a second at a time while the broker is new: it gives way to everything else (19
             # is a nice value). A later Java may not know these options.
