@@ -5,6 +5,7 @@ are files in the deployment's folder.
 """
 
 import asyncio
+import contextlib
 import math
 import os
 import signal
@@ -87,6 +88,7 @@ class RoleProcess:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
+                start_new_session=True,
             )
         give_way(self._child.pid, niceness(self.role))
 
@@ -216,8 +218,14 @@ def niceness(role: str) -> int:
 
 
 def give_way(pid: int, by: int) -> None:
-    """Lower the priority of a process, from our own: without more rights it cannot be raised again."""
+    """Lower the priority of a process that leads a session: without more rights it cannot be raised again.
+
+    Linux may divide the processors between sessions first (autogroup), as systemd divides them between units: then what
+    counts is the nice value of the session.
+    """
     os.setpriority(os.PRIO_PROCESS, pid, os.getpriority(os.PRIO_PROCESS, 0) + by)
+    with contextlib.suppress(OSError):  # no Linux, or one without autogroups
+        Path(f"/proc/{pid}/autogroup").write_text(str(by), "ascii")
 
 
 def program() -> list[str]:

@@ -52,7 +52,7 @@ async def misbehaving(plan: AttackPlan, environment: Mapping[str, str]) -> Async
         return
     command = tied_to_parent([sys.executable, "-m", "deploy.proof.neighbours.attacker"], signal.SIGKILL)
     pipe = asyncio.subprocess.PIPE
-    child = await asyncio.create_subprocess_exec(*command, stdin=pipe, stdout=pipe, env=environment)
+    child = await asyncio.create_subprocess_exec(*command, stdin=pipe, stdout=pipe, env=environment, start_new_session=True)
     give_way(child.pid, ATTACKER_NICENESS)
     assert child.stdin is not None  # noqa: S101 - asked for above
     assert child.stdout is not None  # noqa: S101 - asked for above
