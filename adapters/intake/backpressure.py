@@ -9,7 +9,7 @@ others short:
   and Peterson, 1995).
 - A full window is drained: nothing more is passed on until all of it is known to be decided, and then for as long
   again. So half of the time nothing waits behind an import at all, neither for the schedulers nor for what follows
-  them; the import gets about a quarter of what the schedulers can decide. A trickle never waits.
+  them; the import gets at most a quarter of what the schedulers can decide. A trickle never waits.
 
 Partitions of the inbox share the window: one that is flooded leaves room for the next. Within one of them nothing
 overtakes: its records are one numbered stream, of which a late one would be refused as a repeat.
@@ -25,19 +25,19 @@ from msgspec import Struct
 
 from engine.partition.ports import Clock, LogError
 
-TARGET_SECONDS = 0.12
-"""From an append until its decision is known here. Some 0.08 s of it pass without any backlog: a cycle and its commit, the
+TARGET_SECONDS = 0.08
+"""From an append until its decision is known here. Some 0.05 s of it pass without any backlog: a cycle and its commit, the
 report of the position (`SCHEDULER_REPORT_SECONDS`) and the look at it."""
 
-WINDOW_MIN = 60
-WINDOW_START = 120
+WINDOW_MIN = 40
+WINDOW_START = 60
 WINDOW_MAX = 8_000
-"""Undecided requests of all partitions that this process appended. The start is decided in a tenth of a second on a slow
-machine; the maximum bounds memory and what waits when every scheduler stops at once."""
+"""Undecided requests of all partitions that this process appended. The start is decided in a twentieth of a second on a
+slow machine; the maximum bounds memory and what waits when every scheduler stops at once."""
 
 INCREASE = 1.2
 DECREASE = 0.7
-"""Of the window, at most once in `TARGET_SECONDS`: from its minimum to its maximum in some 4 s of draining."""
+"""Of the window, at most once in `TARGET_SECONDS`: from its minimum to its maximum in some 3 s of draining."""
 
 APPENDS_PER_WINDOW = 16
 """An append of less than this part of the window costs more than it carries."""
@@ -45,8 +45,11 @@ APPENDS_PER_WINDOW = 16
 BULK_PART = 4
 """One part in so many of the window may be undecided of the bulk inbox, however much is of the other one."""
 
-FILL_SECONDS = 0.05
+FILL_SECONDS = 0.03
 """How long partitions of the inbox that have not asked yet find their share of a window; then it is drained."""
+
+UNUSED_SECONDS = 0.03
+"""What a partition of the inbox may pass on, and has not appended by then, is free for others: it has nothing to read."""
 
 REST_SECONDS_MAX = 1.0
 """However long a window took: its schedulers may have been away, and need not be spared for that."""
@@ -56,8 +59,13 @@ STALLED_MAX = 4_000
 """A partition whose scheduler is away decides nothing: it no longer counts against the window, so that the others go on,
 until this many requests (a second of work) wait in it. Then the whole inbox waits: its next record may be for that one."""
 
-LOOK_SECONDS = 0.03
+LOOK_SECONDS = 0.01
 """Between two questions for the schedulers' positions, while something is undecided."""
+
+LOOK_GAP_SECONDS = 0.2
+"""A look tells when something was decided if it is at most this long after the one before. Where this process waits for a
+processor, a look comes late, and the window shrinks for that: the schedulers wait as well. An idle inbox is looked at less
+often, which is nobody's delay."""
 
 
 class InboxPartition(Struct, frozen=True):
@@ -75,6 +83,13 @@ class _Append(Struct):
     count: int
     appended_at: float
     """Monotonic seconds."""
+
+
+class _Allowance(Struct):
+    """What a partition of an inbox may pass on and has not appended yet."""
+
+    count: int
+    allowed_at: float
 
 
 class _Pause(Struct):
@@ -100,6 +115,7 @@ class Backpressure:
         self._progressed_at: dict[int, float] = {}
         self._looked_at = float("-inf")
         self._pauses = {is_bulk: _Pause() for is_bulk in (False, True)}
+        self._allowances: dict[InboxPartition, _Allowance] = {}
 
     @property
     def window(self) -> int:
@@ -110,6 +126,8 @@ class Backpressure:
         """Note an append to a partition of the requests."""
         if self._decided is None:
             return
+        if source in self._allowances:
+            self._allowances[source].count -= count
         now = self._clock.monotonic()
         appends = self._undecided.setdefault(partition, deque())
         if not appends:
@@ -123,10 +141,13 @@ class Backpressure:
         """
         if self._decided is None:
             return most
+        self._allowances.pop(source, None)
         await self._update_window()
         allowed = min(most, self._capacity(source))
         if allowed == 0:
             await self._clock.sleep(LOOK_SECONDS)
+        else:
+            self._allowances[source] = _Allowance(allowed, self._clock.monotonic())
         return allowed
 
     def _capacity(self, source: InboxPartition) -> int:
@@ -163,14 +184,23 @@ class Backpressure:
 
     def _free(self, source: InboxPartition, active: Sequence[_Append]) -> int:
         """Return how many more requests may be undecided, of which a source may take its share."""
-        bulk = _count(append for append in active if append.source.is_bulk)
-        others = _count(active) - bulk
+        bulk = _count(append for append in active if append.source.is_bulk) + self._under_way(is_bulk=True)
+        others = _count(append for append in active if not append.source.is_bulk) + self._under_way(is_bulk=False)
         if not source.is_bulk:
             return self.window - others
         part = self.window // BULK_PART - bulk
         # What is of the other inbox counts twice: one partition of it that is flooded leaves bulk no more than its part.
         is_drained = self._pauses[False].draining_since is not None
         return part if is_drained else max(self.window - 2 * others - bulk, part)
+
+    def _under_way(self, *, is_bulk: bool) -> int:
+        """Return how many requests partitions of an inbox are about to append: what they may, as long as that is new."""
+        since = self._clock.monotonic() - UNUSED_SECONDS
+        return sum(
+            max(0, one.count)
+            for source, one in self._allowances.items()
+            if source.is_bulk == is_bulk and one.allowed_at > since
+        )
 
     def _is_stalled(self, partition: int) -> bool:
         appends = self._undecided[partition]
@@ -187,11 +217,12 @@ class Backpressure:
         except LogError:
             return  # the broker is away: what was appended stays undecided
         now = self._clock.monotonic()
+        # After a pause it may have been decided long before this look, but not before the last one.
+        decided_at = now if now - undecided_at <= LOOK_GAP_SECONDS else undecided_at
         longest = 0.0
         for partition, appends in self._undecided.items():
             while appends and appends[0].last_offset < offsets.get(partition, 0):
-                # It may have been decided long before this look, but not before the last one.
-                longest = max(longest, undecided_at - appends.popleft().appended_at)
+                longest = max(longest, decided_at - appends.popleft().appended_at)
                 self._progressed_at[partition] = now
             if appends and not self._is_stalled(partition):
                 longest = max(longest, now - appends[0].appended_at)

@@ -24,7 +24,10 @@ SESSION_SECONDS = 10.0
 """How long a dead member keeps its partitions: the longest pause of work that a crash causes."""
 
 REPORT_SECONDS = 5.0
-"""How often positions are committed: for dashboards, and for roles that keep their position nowhere else."""
+"""Between two commits of positions: for dashboards, and for roles that keep their position nowhere else."""
+
+COMMIT_RETRY_SECONDS = 0.5
+"""At least, after a commit that failed: mostly the group is sharing out its partitions."""
 
 HEARTBEATS_PER_SESSION = 3
 POLL_SECONDS = 1.0
@@ -76,6 +79,7 @@ class GroupAssignment:
         self._failed: LogError | None = None
         self._changed = asyncio.Event()
         self._offsets = GroupOffsets()
+        self._uncommitted = asyncio.Event()
         self._rebalances = 0
         self._notes: dict[int, str] = {}
         self._tasks: list[asyncio.Task[None]] = []
@@ -119,8 +123,13 @@ class GroupAssignment:
         return self._is_ours(partition)
 
     def report(self, partition: int, offset: int) -> None:
-        """Note how far the input of a partition is decided (the next offset); committed every few seconds if newer."""
-        self._offsets.report(partition, offset)
+        """Note how far the input of a partition is decided (the next offset).
+
+        It is committed if it is newer: at once, but not within `report_seconds` after the last commit.
+        """
+        if offset != self._offsets.reported(partition):
+            self._offsets.report(partition, offset)
+            self._uncommitted.set()
 
     async def save_checkpoint(self, partition: int, checkpoint: Checkpoint) -> None:
         """Commit an offset with a note, now; later commits carry the same note.
@@ -184,6 +193,7 @@ class GroupAssignment:
         self._assigned = frozenset(place.partition for place in assigned)
         self._is_rebalancing = False
         self._offsets.keep_only(self._assigned)
+        self._uncommitted.set()  # what was reported while it was uncertain whose the partitions are
         self._changed.set()
 
     def _new_consumer(self) -> AIOKafkaConsumer:
@@ -243,25 +253,31 @@ class GroupAssignment:
 
     async def _keep_reporting(self) -> None:
         while self._failed is None:
-            await asyncio.sleep(self._report_seconds)
-            if self._consumer is not None:
-                await self._commit_reported(self._consumer)
+            await self._uncommitted.wait()
+            self._uncommitted.clear()
+            committed = 0 if self._consumer is None else await self._commit_reported(self._consumer)
+            if committed is None:
+                self._uncommitted.set()
+                await asyncio.sleep(max(self._report_seconds, COMMIT_RETRY_SECONDS))
+            elif committed:
+                await asyncio.sleep(self._report_seconds)
 
-    async def _commit_reported(self, consumer: AIOKafkaConsumer) -> None:
-        """Commit what is newer than the offsets of the group."""
+    async def _commit_reported(self, consumer: AIOKafkaConsumer) -> int | None:
+        """Commit what is newer than the offsets of the group; return of how many partitions, None where that failed."""
         try:
             await self._learn(self._offsets.unknown())
             newer = {partition: offset for partition, offset in self._offsets.newer().items() if self._is_ours(partition)}
             if not newer:
-                return
+                return 0
             async with asyncio.timeout(CLOSE_SECONDS):
                 await consumer.commit({TopicPartition(self._topic, p): self._marked(p, o) for p, o in newer.items()})
         except (*CLIENT_ERRORS, LogError) as error:
-            # Nothing is lost: the next commit carries newer ones, and resuming from old ones sees repeats.
+            # Nothing is lost: the next commit carries these or newer ones, and resuming from old ones sees repeats.
             await logger.ainfo("offsets.commit_failed", group=self._group, error=repr(error))
-        else:
-            for partition, offset in newer.items():
-                self._offsets.learn(partition, offset)
+            return None
+        for partition, offset in newer.items():
+            self._offsets.learn(partition, offset)
+        return len(newer)
 
     async def _learn(self, partitions: Collection[int]) -> None:
         """Load the group's offsets where they are unknown; a rebalance meanwhile discards the answer. Raises `LogError`."""

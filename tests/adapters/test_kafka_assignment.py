@@ -42,8 +42,10 @@ Join = Callable[[], "Member"]
 class Member:
     """A member of the group and its last assignment."""
 
-    def __init__(self, connection: KafkaConnection, group: str, topic: str) -> None:
-        self.assignment = GroupAssignment(connection, group, topic, session_seconds=SESSION_SECONDS, report_seconds=0.1)
+    def __init__(self, connection: KafkaConnection, group: str, topic: str, report_seconds: float = 0.1) -> None:
+        self.assignment = GroupAssignment(
+            connection, group, topic, session_seconds=SESSION_SECONDS, report_seconds=report_seconds
+        )
         self.partitions: frozenset[int] | None = None
         self.changes_seen = 0
         self._following: asyncio.Task[None] | None = None
@@ -111,6 +113,23 @@ async def test_members_share_the_partitions_and_a_leaver_gives_its_share_at_once
     assert first.partitions & second.partitions == frozenset()
     await first.close()
     await second.has(4)
+
+
+async def test_a_report_is_committed_at_once_and_the_next_one_after_a_gap(kafka_bootstrap: str, topic: str) -> None:
+    member = Member(KafkaConnection(kafka_bootstrap), f"{topic}.group", topic, report_seconds=60.0)
+    await member.start()
+    await member.has(4)
+
+    member.assignment.report(0, 7)
+    async with asyncio.timeout(WAIT_SECONDS):
+        while await committed(kafka_bootstrap, topic, 0) != 7:
+            await asyncio.sleep(0.05)
+    member.assignment.report(0, 8)
+    await asyncio.sleep(0.3)
+    assert await committed(kafka_bootstrap, topic, 0) == 7
+
+    await member.close()
+    assert await committed(kafka_bootstrap, topic, 0) == 8
 
 
 async def test_members_are_listed_with_their_hosts_and_partitions(join: Join, kafka_bootstrap: str, topic: str) -> None:

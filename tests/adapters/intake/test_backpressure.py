@@ -8,6 +8,7 @@ from adapters.intake.backpressure import (
     STALLED_MAX,
     STALLED_SECONDS,
     TARGET_SECONDS,
+    UNUSED_SECONDS,
     WINDOW_MAX,
     WINDOW_MIN,
     WINDOW_START,
@@ -18,7 +19,7 @@ from engine.partition.ports import LogError
 from schemas.instant import Instant
 
 STEP_SECONDS = 0.01
-REPORT_SECONDS = 0.06
+REPORT_SECONDS = 0.04
 """Commit, report and look together, beside what waits in the partition."""
 
 
@@ -135,6 +136,40 @@ async def test_a_full_window_is_drained_before_anything_more_is_passed_on() -> N
         while await backpressure.wait_for_capacity(FIRST, 1_000) == 0:
             schedulers.step()
         assert sum(schedulers.decided.values()) == record_append
+
+
+async def test_partitions_that_ask_before_any_of_them_has_appended_share_one_window() -> None:
+    schedulers = Schedulers(dict.fromkeys(range(4), 500.0))
+    backpressure = Backpressure(schedulers.positions, schedulers)
+
+    allowed = [await backpressure.wait_for_capacity(InboxPartition(number), 1_000) for number in range(5)]
+
+    assert allowed[0] == WINDOW_START // 2
+    assert sum(allowed) <= WINDOW_START
+
+
+async def test_what_partitions_may_pass_on_and_have_not_is_free_for_others_a_moment_later() -> None:
+    schedulers = Schedulers(dict.fromkeys(range(4), 500.0))
+    backpressure = Backpressure(schedulers.positions, schedulers)
+    for number in range(1, 5):
+        await backpressure.wait_for_capacity(InboxPartition(number), 1_000)
+
+    await schedulers.sleep(UNUSED_SECONDS)
+
+    assert await backpressure.wait_for_capacity(FIRST, 1_000) == WINDOW_START // 2
+
+
+async def test_the_window_shrinks_where_this_process_waits_for_a_processor() -> None:
+    """What it sees late was decided in time; but others wait for that processor as well."""
+    schedulers = Schedulers(dict.fromkeys(range(4), 5_000.0))
+    backpressure = Backpressure(schedulers.positions, schedulers)
+    schedulers.take(backpressure, FIRST, await backpressure.wait_for_capacity(FIRST, 1_000))
+    await backpressure.wait_for_capacity(FIRST, 1_000)
+
+    await schedulers.sleep(1.5 * TARGET_SECONDS)
+    await backpressure.wait_for_capacity(FIRST, 1_000)
+
+    assert backpressure.window < WINDOW_START
 
 
 async def test_an_inbox_partition_that_is_flooded_leaves_room_for_another_one() -> None:
