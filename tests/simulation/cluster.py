@@ -15,6 +15,7 @@ from adapters.partitions.feed import RulesTopic
 from adapters.partitions.group_offsets import NO_OFFSET, GroupOffsets
 from adapters.partitions.host import PartitionHost
 from adapters.partitions.outbox import OutboxSender
+from adapters.partitions.turns import Turns
 from adapters.partitions.worker import RunnerWorker
 from adapters.projector import projector as projecting
 from adapters.projector.projector import Projector
@@ -333,6 +334,7 @@ async def worker_maker(
     """Return what makes the worker of a partition."""
     snapshots = machine.snapshots.of(role) if machine.snapshots.is_used else None
     appender = await log.appender()
+    turns = Turns()
 
     def make(partition: int) -> RunnerWorker:
         runner = Runner(
@@ -345,6 +347,7 @@ async def worker_maker(
             rules_feed=feed,
             snapshots=snapshots,
             limits=CycleLimits(idle_poll_seconds=1.0),
+            turn=turns.take,
         )
         return WatchedWorker(machine.process, runner, snapshots)
 
