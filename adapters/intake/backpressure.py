@@ -62,11 +62,6 @@ until this many requests (a second of work) wait in it. Then the whole inbox wai
 LOOK_SECONDS = 0.01
 """Between two questions for the schedulers' positions, while something is undecided."""
 
-LOOK_GAP_SECONDS = 0.2
-"""A look tells when something was decided if it is at most this long after the one before. Where this process waits for a
-processor, a look comes late, and the window shrinks for that: the schedulers wait as well. An idle inbox is looked at less
-often, which is nobody's delay."""
-
 
 class InboxPartition(Struct, frozen=True):
     """One partition of an inbox: of the bulk inbox, or of the other one."""
@@ -217,8 +212,10 @@ class Backpressure:
         except LogError:
             return  # the broker is away: what was appended stays undecided
         now = self._clock.monotonic()
-        # After a pause it may have been decided long before this look, but not before the last one.
-        decided_at = now if now - undecided_at <= LOOK_GAP_SECONDS else undecided_at
+        # While a window is drained, a look that comes late means that this process waits for a processor; so do others then,
+        # and the window shrinks. Else nobody was in a hurry to look: it may have been decided right after the last one.
+        is_drained = any(pause.draining_since is not None for pause in self._pauses.values())
+        decided_at = now if is_drained else undecided_at
         longest = 0.0
         for partition, appends in self._undecided.items():
             while appends and appends[0].last_offset < offsets.get(partition, 0):

@@ -1,6 +1,6 @@
 """Which partitions of a process decide next where several have much to decide? Two at a time, in the order of asking.
 
-Side by side they delay each other: each commit takes three times as long, and a request that comes meanwhile waits for it.
+All side by side they delay each other: a commit takes twice as long, and a request that comes meanwhile waits for it.
 In turns, what comes before the turn of its partition is decided with the rest.
 """
 

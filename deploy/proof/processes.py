@@ -226,6 +226,8 @@ def give_way(pid: int, by: int) -> None:
     Linux may divide the processors between sessions first (autogroup), as systemd divides them between units: then what
     counts is the nice value of the session.
     """
+    if by == 0:
+        return
     os.setpriority(os.PRIO_PROCESS, pid, os.getpriority(os.PRIO_PROCESS, 0) + by)
     autogroup = Path(f"/proc/{pid}/autogroup")
     for _ in range(AUTOGROUP_TRIES):

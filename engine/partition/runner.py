@@ -300,7 +300,7 @@ class Runner:
 
     def _is_large(self, records: Sequence[LogRecord]) -> bool:
         large = self._limits.large_inputs
-        return len(records) >= large or len(records) + self._timers.count_due(self._now(), large) >= large
+        return len(records) + self._timers.count_due(self._now(), large) >= large
 
     async def _decide_and_commit(self, reader: Reader, ownership: Ownership, records: list[LogRecord]) -> CycleReport:
         if records:

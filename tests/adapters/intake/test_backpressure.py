@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import pytest
 
 from adapters.intake.backpressure import (
+    FILL_SECONDS,
     STALLED_MAX,
     STALLED_SECONDS,
     TARGET_SECONDS,
@@ -164,7 +165,8 @@ async def test_the_window_shrinks_where_this_process_waits_for_a_processor() -> 
     schedulers = Schedulers(dict.fromkeys(range(4), 5_000.0))
     backpressure = Backpressure(schedulers.positions, schedulers)
     schedulers.take(backpressure, FIRST, await backpressure.wait_for_capacity(FIRST, 1_000))
-    await backpressure.wait_for_capacity(FIRST, 1_000)
+    await schedulers.sleep(FILL_SECONDS)
+    assert await backpressure.wait_for_capacity(FIRST, 1_000) == 0, "the window is drained"
 
     await schedulers.sleep(1.5 * TARGET_SECONDS)
     await backpressure.wait_for_capacity(FIRST, 1_000)
@@ -219,6 +221,19 @@ async def test_a_trickle_is_never_held_back_and_leaves_the_window_as_it_is() -> 
         assert await backpressure.wait_for_capacity(FIRST, 1_000) > 0
         schedulers.take(backpressure, FIRST, 1)
         await schedulers.sleep(0.5)  # a poll of an idle inbox: the position is seen late, which is nobody's delay
+
+    assert backpressure.window == WINDOW_START
+
+
+async def test_a_trickle_in_several_partitions_leaves_the_window_as_it_is() -> None:
+    """Together they look often, but none is in a hurry: what a look finds may have been decided long before."""
+    schedulers = Schedulers(dict.fromkeys(range(4), 500.0))
+    backpressure = Backpressure(schedulers.positions, schedulers)
+    for _ in range(100):
+        for number in range(4):
+            assert await backpressure.wait_for_capacity(InboxPartition(number), 1_000) > 0
+            schedulers.take(backpressure, InboxPartition(number), 1)
+            await schedulers.sleep(0.125)
 
     assert backpressure.window == WINDOW_START
 
