@@ -22,14 +22,15 @@ class Turns:
         self._free = asyncio.Semaphore(TURNS)
 
     @asynccontextmanager
-    async def take(self) -> AsyncIterator[None]:
-        """Hold a turn for the block; begin it without one after `WAIT_SECONDS_MAX`."""
+    async def take(self) -> AsyncIterator[bool]:
+        """Hold a turn for the block, which learns whether it waited; begin it without one after `WAIT_SECONDS_MAX`."""
         has_turn = False
+        has_waited = self._free.locked()
         with suppress(TimeoutError):
             async with asyncio.timeout(WAIT_SECONDS_MAX):
                 has_turn = await self._free.acquire()
         try:
-            yield
+            yield has_waited
         finally:
             if has_turn:
                 self._free.release()

@@ -85,9 +85,11 @@ class CycleLimits(Struct, frozen=True, kw_only=True):
     """Requests and due timers from which a cycle waits for its turn among the partitions of its process."""
     turn_poll_seconds: float = 0.004
     """A cycle that has its turn reads for so long what came while it waited: a fetch takes some 3 ms."""
-    commit_gap_seconds: float = 0.025
-    """Back-to-back aiokafka transactions wait 20 ms for the last one; with a little more between them they do not. A request
-    that comes just behind a commit waits for the gap as well."""
+    cycle_gap_seconds: float = 0.03
+    """From the begin of a cycle that commits to the next one: single requests share a commit."""
+    commit_gap_seconds: float = 0.008
+    """From a commit to the next cycle, however long the last one took. An aiokafka transaction that begins before the
+    markers of the last one are written waits 20 ms; they mostly are by then."""
     idle_poll_seconds: float = 0.5
     behind_poll_seconds: float = 0.1
     behind_seconds: float = 2.0
@@ -157,11 +159,12 @@ class Runner:
         names: TopicNames = TopicNames(),  # noqa: B008 - frozen
         limits: CycleLimits = CycleLimits(),  # noqa: B008 - frozen
         skip: Callable[[str, int, int, str], None] = lambda _topic, _partition, _offset, _reason: None,
-        turn: Callable[[], AbstractAsyncContextManager[object]] = nullcontext,
+        turn: Callable[[], AbstractAsyncContextManager[bool]] = lambda: nullcontext(False),
     ) -> None:
         """`skip` receives each foreign record of the changelog: topic, partition, offset, reason.
 
-        `turn` is held while a cycle that has much to decide does that and commits (`CycleLimits.large_inputs`).
+        `turn` is held while a cycle that has much to decide does that and commits (`CycleLimits.large_inputs`); it says
+        whether the cycle waited for it.
         """
         self.aggregate = aggregate
         self.partition = partition
@@ -193,6 +196,7 @@ class Runner:
         self._takeover_end = 0
         self._was_behind = False
         self._samples: deque[tuple[float, int]] = deque(maxlen=16)
+        self._last_begin = float("-inf")
         self._last_commit = float("-inf")
         self._appended_at: Instant | None = None
         self._broker_time: BrokerTime | None = None
@@ -289,13 +293,15 @@ class Runner:
             raise LogError("the partition is not open")
         if clocks_disagree(self._clock_ahead_seconds()):
             await self._compare_clocks(self._ownership)
+        if self._gap_seconds() > 0:  # the answer takes nothing but a part of the gap
+            await self._sample(self._reader)
         records = await self._read(self._reader)
         await self._sample(self._reader)
         if not self._is_large(records):
             return await self._decide_and_commit(self._reader, self._ownership, records)
-        async with self._turn():
-            if room := self._limits.inputs_max - len(records):  # what came while it waited need not wait for one more cycle
-                records += await self._reader.poll(limit=room, timeout_seconds=self._limits.turn_poll_seconds)
+        async with self._turn() as has_waited:
+            if has_waited:
+                await self._read_newer(self._reader, records)
             return await self._decide_and_commit(self._reader, self._ownership, records)
 
     def _is_large(self, records: Sequence[LogRecord]) -> bool:
@@ -303,6 +309,7 @@ class Runner:
         return len(records) + self._timers.count_due(self._now(), large) >= large
 
     async def _decide_and_commit(self, reader: Reader, ownership: Ownership, records: list[LogRecord]) -> CycleReport:
+        began = self._clock.monotonic()
         if records:
             self._appended_at = records[-1].appended_at
         if self._must_not_begin():  # checked without an await before `now` is taken: a clock may be set at any moment
@@ -316,7 +323,7 @@ class Runner:
         try:
             done = await self._decide(decider, records, now, sealed, behind=behind)
             ticks = [] if behind or done < len(records) or self._is_alone(sealed) else await self._fire(decider, now, sealed)
-            seconds = await self._commit(ownership, decider, sealed)
+            seconds = await self._commit(ownership, decider, sealed, began)
         except BaseException as error:
             self.state.rollback()
             if isinstance(error, RecordRefusedError):
@@ -373,25 +380,43 @@ class Runner:
     # -- one cycle -----------------------------------------------------------------------------------------------------
 
     async def _read(self, reader: Reader) -> list[LogRecord]:
-        """Return the next inputs, not before the gap after the last commit is over; where there are none, wait for one.
+        """Return the next inputs, not before the gap after the last cycle is over; where there are none, wait for one.
 
         A reader fetches again only when its buffer is empty, and what it fetched while the last cycle ran is as old as that
         cycle is long. It is emptied all through the gap: what comes meanwhile need not wait for one more cycle.
         """
         inputs_max = self._limits.inputs_max
-        gap_ends_at = self._last_commit + self._limits.commit_gap_seconds
         records: list[LogRecord] = []
-        while (left_seconds := gap_ends_at - self._clock.monotonic()) > 0:
+        while (left_seconds := self._gap_seconds()) > 0:
             room = inputs_max - len(records)
             found = await reader.poll(limit=room, timeout_seconds=left_seconds) if room else []
             records += found
             if not found:
-                await self._clock.sleep(max(0.0, gap_ends_at - self._clock.monotonic()))
+                await self._clock.sleep(max(0.0, self._gap_seconds()))
                 break
         timeout_seconds = 0.0 if records else self._poll_timeout_seconds()
         if len(records) < inputs_max:
             records += await reader.poll(limit=inputs_max - len(records), timeout_seconds=timeout_seconds)
         return records
+
+    async def _read_newer(self, reader: Reader, records: list[LogRecord]) -> None:
+        """Add what came while the cycle waited for its turn, so that it need not wait for one more cycle.
+
+        The first poll finds what was fetched before; only a later one asks the broker again.
+        """
+        ends_at = self._clock.monotonic() + self._limits.turn_poll_seconds
+        while (room := self._limits.inputs_max - len(records)) and (left_seconds := ends_at - self._clock.monotonic()) > 0:
+            found = await reader.poll(limit=room, timeout_seconds=left_seconds)
+            if not found:
+                break
+            records += found
+
+    def _gap_seconds(self) -> float:
+        """Return how long the next cycle must still wait for the last one that committed."""
+        gap_ends_at = max(
+            self._last_commit + self._limits.commit_gap_seconds, self._last_begin + self._limits.cycle_gap_seconds
+        )
+        return gap_ends_at - self._clock.monotonic()
 
     async def _decide(
         self, decider: Decider, records: Sequence[LogRecord], now: Instant, sealed: list[Sealed], *, behind: bool
@@ -437,14 +462,14 @@ class Runner:
             size += sealed[-1].size_bytes
         return due
 
-    async def _commit(self, ownership: Ownership, decider: Decider, sealed: list[Sealed]) -> float:
+    async def _commit(self, ownership: Ownership, decider: Decider, sealed: list[Sealed], began: float) -> float:
         assert self._outbox is not None  # noqa: S101 - opened with the reader
         self._acknowledged |= {number: None for number in self._outbox.delivered() if number in self._entries}
         if not sealed and len(self._acknowledged) < self._limits.unacknowledged_max:
             return 0.0
         started = self._clock.monotonic()
         await ownership.commit(self._transaction(decider.position, sealed))
-        self._last_commit = self._clock.monotonic()
+        self._last_begin, self._last_commit = began, self._clock.monotonic()
         self._apply_commit(decider.position, sealed)
         return self._last_commit - started
 

@@ -14,12 +14,14 @@ class Work:
     def __init__(self) -> None:
         self.turns = Turns()
         self.began: list[str] = []
+        self.waited = ""
         self.at_once = 0
         self.most_at_once = 0
 
     async def do(self, name: str, until: asyncio.Event | None = None) -> None:
-        async with self.turns.take():
+        async with self.turns.take() as has_waited:
             self.began.append(name)
+            self.waited += name * has_waited
             self.at_once += 1
             self.most_at_once = max(self.most_at_once, self.at_once)
             try:
@@ -34,6 +36,7 @@ async def test_partitions_take_turns_in_the_order_of_asking() -> None:
     await asyncio.gather(*(work.do(name) for name in "abcd"))
 
     assert "".join(work.began) == "abcd"
+    assert work.waited == "cd"
     assert work.most_at_once == TURNS
 
 

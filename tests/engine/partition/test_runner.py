@@ -162,7 +162,7 @@ class RunnerWorld:
         self,
         aggregate: Counting | None = None,
         limits: CycleLimits = CycleLimits(),  # noqa: B008 - frozen
-        turn: Callable[[], AbstractAsyncContextManager[object]] = nullcontext,
+        turn: Callable[[], AbstractAsyncContextManager[bool]] = lambda: nullcontext(False),
     ) -> Runner:
         return Runner(
             aggregate or Counting(),
@@ -269,20 +269,26 @@ async def test_every_request_gets_one_decision_in_the_order_of_the_log(world: Ru
     assert (await head_of(runner)).version == 3
 
 
-async def test_what_comes_behind_a_prefetched_request_is_decided_with_it(
-    world: RunnerWorld, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    readers: list[PrefetchingReader] = []
+@pytest.fixture
+def readers(world: RunnerWorld, monkeypatch: pytest.MonkeyPatch) -> list[PrefetchingReader]:
+    """The readers of requests that were opened, each of which fetches ahead."""
+    opened: list[PrefetchingReader] = []
     plain = world.log.reader
 
     async def prefetching(topic: str, partitions: Sequence[int], *, start: int | None = 0) -> Reader:
         found = await plain(topic, partitions, start=start)
         if topic == "contacts.requests":
-            readers.append(PrefetchingReader(found, world.clock))
-            return readers[-1]
+            opened.append(PrefetchingReader(found, world.clock))
+            return opened[-1]
         return found
 
     monkeypatch.setattr(world.log, "reader", prefetching)
+    return opened
+
+
+async def test_what_comes_behind_a_prefetched_request_is_decided_with_it(
+    world: RunnerWorld, readers: list[PrefetchingReader]
+) -> None:
     runner = world.runner()
     await runner.open()
     await world.ask(ACT)
@@ -294,6 +300,56 @@ async def test_what_comes_behind_a_prefetched_request_is_decided_with_it(
     report = await runner.cycle()
 
     assert report.inputs == 2
+
+
+async def test_what_comes_behind_a_prefetched_request_during_the_wait_for_a_turn_is_decided_with_it(
+    world: RunnerWorld, readers: list[PrefetchingReader], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(PrefetchingReader, "FETCH_SECONDS", 0.002)
+
+    @asynccontextmanager
+    async def turn() -> AsyncIterator[bool]:
+        await world.ask(ACT)
+        await readers[-1].fetch()
+        await world.ask(ACT)
+        yield True
+
+    runner = world.runner(turn=turn)
+    await runner.open()
+    for _ in range(4):
+        await world.ask(ACT)
+
+    report = await runner.cycle()
+
+    assert report.inputs == 6
+
+
+class Slow(Counting):
+    """Takes some milliseconds for each request."""
+
+    def __init__(self, clock: HandClock, milliseconds: int) -> None:
+        super().__init__()
+        self._clock = clock
+        self._milliseconds = milliseconds
+
+    def decide(self, draft: Draft, request: Message, envelope: Envelope) -> None:
+        super().decide(draft, request, envelope)
+        self._clock.time += self._milliseconds
+
+
+@pytest.mark.parametrize(("takes_ms", "gap_ms"), [(1, 30), (20, 30), (25, 33), (100, 108)])
+async def test_a_cycle_begins_a_while_after_the_last_one_began_and_soon_after_a_long_one_has_committed(
+    world: RunnerWorld, takes_ms: int, gap_ms: int
+) -> None:
+    runner = world.runner(Slow(world.clock, takes_ms))
+    await runner.open()
+    for _ in range(2):
+        await world.ask(ACT)
+        await runner.cycle()
+
+    first, second = (await world.decisions())[-2:]
+
+    assert 0 <= second.decided_at - first.decided_at - gap_ms <= 2, "the clock of the test counts milliseconds"
 
 
 async def test_a_new_owner_knows_everything_that_was_committed(world: RunnerWorld) -> None:
@@ -817,18 +873,19 @@ async def test_a_value_with_a_timer_that_cannot_be_read_stops_the_partition_with
 
 
 class CountedTurns:
-    """Turns that are there at once; a request comes while the first of them is waited for."""
+    """Turns of which only the first is waited for; meanwhile a request comes."""
 
     def __init__(self, world: RunnerWorld) -> None:
         self.taken = 0
         self._world = world
 
     @asynccontextmanager
-    async def take(self) -> AsyncIterator[None]:
+    async def take(self) -> AsyncIterator[bool]:
         self.taken += 1
-        if self.taken == 1:
+        has_waited = self.taken == 1
+        if has_waited:
             await self._world.ask(CallerActed(company_id=1, contact_key=KEY, action="remove"))
-        yield
+        yield has_waited
 
 
 @pytest.mark.parametrize(("count", "taken"), [(1, 0), (3, 0), (4, 1), (9, 1)])
