@@ -10,8 +10,8 @@ from adapters.intake.backpressure import (
     STALLED_SECONDS,
     TARGET_SECONDS,
     UNUSED_SECONDS,
-    WINDOW_MAX,
     WINDOW_MIN,
+    WINDOW_PER_PARTITION,
     WINDOW_START,
     Backpressure,
     InboxPartition,
@@ -114,7 +114,10 @@ async def test_a_request_waits_about_the_target_behind_a_burst_and_takes_its_sha
     await feed(schedulers, backpressure, 20.0)
 
     assert max(schedulers.waits) <= max(2 * TARGET_SECONDS, 1.5 * WINDOW_MIN / rate)
-    assert (sum(schedulers.decided.values()) - before) / 20.0 >= 0.2 * rate
+    largest = max(WINDOW_START, partitions * WINDOW_PER_PARTITION)
+    assert backpressure.window <= largest
+    windows_a_second = 0.5 / (FILL_SECONDS + REPORT_SECONDS + 4 * STEP_SECONDS + largest / rate)  # it rests as long again
+    assert (sum(schedulers.decided.values()) - before) / 20.0 >= min(0.2 * rate, 0.8 * largest * windows_a_second)
 
 
 async def test_a_burst_never_makes_more_wait_than_the_window_from_its_first_batch_on() -> None:
@@ -196,7 +199,7 @@ async def test_the_window_shrinks_when_schedulers_become_slow_and_grows_again() 
     await feed(schedulers, backpressure, 10.0)
 
     assert WINDOW_MIN <= slow < WINDOW_START
-    assert slow < fast <= WINDOW_MAX
+    assert slow < fast <= 4 * WINDOW_PER_PARTITION
     assert slow < backpressure.window
 
 
@@ -205,9 +208,11 @@ async def test_a_partition_without_a_scheduler_holds_nobody_back_until_it_is_ful
     backpressure = Backpressure(schedulers.positions, schedulers)
     await feed(schedulers, backpressure, STALLED_SECONDS + 1.0)
     before = schedulers.decided[0]
+    both = Schedulers({0: 1_000.0, 1: 1_000.0})
+    await feed(both, Backpressure(both.positions, both), 2.0)
 
     await feed(schedulers, backpressure, 2.0)
-    assert schedulers.decided[0] - before >= 300.0
+    assert schedulers.decided[0] - before >= both.decided[0] > 200.0
 
     await feed(schedulers, backpressure, 60.0)
     assert STALLED_MAX <= schedulers.ends[1] <= STALLED_MAX + 1_000
@@ -253,7 +258,7 @@ async def test_positions_that_cannot_be_asked_for_hold_back_what_is_beyond_the_w
 
 async def test_without_a_group_to_ask_everything_may_pass() -> None:
     backpressure = Backpressure(None, Schedulers({}))
-    backpressure.record_append(FIRST, 0, WINDOW_MAX, WINDOW_MAX + 1)
+    backpressure.record_append(FIRST, 0, 9_999, 10_000)
     assert await backpressure.wait_for_capacity(FIRST, 1_000) == 1_000
 
 
@@ -282,8 +287,8 @@ async def test_bulk_comes_behind_the_other_inbox_and_never_stops(partitions: int
     passed_on = await feed(schedulers, backpressure, 40.0, [*others, BULK])
 
     bulk = passed_on.pop(BULK)
-    assert 0.02 * alone <= bulk <= 0.5 * sum(passed_on.values())
-    assert sum(passed_on.values()) >= 0.6 * alone
+    assert 0.02 * alone <= bulk <= 0.7 * sum(passed_on.values())
+    assert sum(passed_on.values()) >= 0.75 * alone, "the schedulers could decide far more than both"
 
 
 async def test_bulk_rests_while_the_other_inbox_does() -> None:
