@@ -258,7 +258,11 @@ def timers_in(contacts: list[Decided]) -> Iterator[str]:
 
 
 def turns_in(contacts: list[Decided]) -> Iterator[str]:
-    """Between two due timers of a company that were there at the beginning of a cycle, no other company has two."""
+    """Between two due timers of a company that were there at the beginning of a cycle, no other company has two.
+
+    What a decision of the same instant has changed may be of an earlier cycle or of this one: where the clock is in doubt,
+    all cycles have the instant of the last one.
+    """
     for decided in contacts:
         companies: dict[str, int] = {}
         cycle: list[tuple[int, bool]] = []
@@ -267,7 +271,9 @@ def turns_in(contacts: list[Decided]) -> Iterator[str]:
             key = decision.cause.key or ""
             if decision.cause.kind != "tick" or decision.decided_at != began_at:
                 yield from _unfair(decided, cycle)
-                cycle, changed, began_at = [], set(), decision.decided_at
+                cycle = []
+            if decision.decided_at != began_at:
+                changed, began_at = set(), decision.decided_at
             if decision.cause.kind == "tick" and key in companies:
                 cycle.append((companies[key], key not in changed))
             for change in decision.changes:
