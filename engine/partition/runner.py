@@ -293,15 +293,15 @@ class Runner:
             raise LogError("the partition is not open")
         if clocks_disagree(self._clock_ahead_seconds()):
             await self._compare_clocks(self._ownership)
-        if self._gap_seconds() > 0:  # the answer takes nothing but a part of the gap
+        if self._gap_ends_at() > self._clock.monotonic():  # the answer takes nothing but a part of the gap
             await self._sample(self._reader)
         records = await self._read(self._reader)
         await self._sample(self._reader)
         if not self._is_large(records):
             return await self._decide_and_commit(self._reader, self._ownership, records)
         async with self._turn() as has_waited:
-            if has_waited:
-                await self._read_newer(self._reader, records)
+            if has_waited:  # what came meanwhile need not wait for one more cycle
+                await self._read_until(self._clock.monotonic() + self._limits.turn_poll_seconds, self._reader, records)
             return await self._decide_and_commit(self._reader, self._ownership, records)
 
     def _is_large(self, records: Sequence[LogRecord]) -> bool:
@@ -385,38 +385,29 @@ class Runner:
         A reader fetches again only when its buffer is empty, and what it fetched while the last cycle ran is as old as that
         cycle is long. It is emptied all through the gap: what comes meanwhile need not wait for one more cycle.
         """
-        inputs_max = self._limits.inputs_max
         records: list[LogRecord] = []
-        while (left_seconds := self._gap_seconds()) > 0:
-            room = inputs_max - len(records)
-            found = await reader.poll(limit=room, timeout_seconds=left_seconds) if room else []
-            records += found
-            if not found:
-                await self._clock.sleep(max(0.0, self._gap_seconds()))
-                break
+        await self._read_until(self._gap_ends_at(), reader, records)
+        if (left_seconds := self._gap_ends_at() - self._clock.monotonic()) > 0:
+            await self._clock.sleep(left_seconds)
         timeout_seconds = 0.0 if records else self._poll_timeout_seconds()
-        if len(records) < inputs_max:
-            records += await reader.poll(limit=inputs_max - len(records), timeout_seconds=timeout_seconds)
+        if room := self._limits.inputs_max - len(records):
+            records += await reader.poll(limit=room, timeout_seconds=timeout_seconds)
         return records
 
-    async def _read_newer(self, reader: Reader, records: list[LogRecord]) -> None:
-        """Add what came while the cycle waited for its turn, so that it need not wait for one more cycle.
+    async def _read_until(self, ends_at: float, reader: Reader, records: list[LogRecord]) -> None:
+        """Add what comes until a monotonic second, as long as each poll finds something.
 
-        The first poll finds what was fetched before; only a later one asks the broker again.
+        The first poll may find only what was fetched before; a later one asks the broker again.
         """
-        ends_at = self._clock.monotonic() + self._limits.turn_poll_seconds
         while (room := self._limits.inputs_max - len(records)) and (left_seconds := ends_at - self._clock.monotonic()) > 0:
             found = await reader.poll(limit=room, timeout_seconds=left_seconds)
             if not found:
                 break
             records += found
 
-    def _gap_seconds(self) -> float:
-        """Return how long the next cycle must still wait for the last one that committed."""
-        gap_ends_at = max(
-            self._last_commit + self._limits.commit_gap_seconds, self._last_begin + self._limits.cycle_gap_seconds
-        )
-        return gap_ends_at - self._clock.monotonic()
+    def _gap_ends_at(self) -> float:
+        """Return the monotonic second until which the next cycle must wait for the last one that committed."""
+        return max(self._last_commit + self._limits.commit_gap_seconds, self._last_begin + self._limits.cycle_gap_seconds)
 
     async def _decide(
         self, decider: Decider, records: Sequence[LogRecord], now: Instant, sealed: list[Sealed], *, behind: bool
