@@ -200,11 +200,12 @@ class ProcessGroup:
             raise
         return child.returncode or 0, output.decode()
 
-    def stop(self) -> dict[str, int]:
-        """Stop every role side by side; return their exit statuses."""
-        for role in self.roles.values():
-            role.ask_to_stop()
-        return {name: role.wait() for name, role in self.roles.items()}
+    def stop(self, *, spared: str | None = None) -> dict[str, int]:
+        """Stop every process side by side, except those of the role that is `spared`; return their exit statuses."""
+        stopped = {name: process for name, process in self.roles.items() if process.role != spared}
+        for process in stopped.values():
+            process.ask_to_stop()
+        return {name: process.wait() for name, process in stopped.items()}
 
     def kill(self) -> None:
         """End whatever still runs."""

@@ -9,6 +9,7 @@ import asyncpg
 
 from adapters.roles.context import Context
 from deploy.proof.evidence import CONNECT_SECONDS, open_reader
+from deploy.proof.processes import ProcessGroup
 from engine.partition.ports import Reader
 from schemas.errors import DependencyError
 from schemas.instant import to_datetime
@@ -17,6 +18,8 @@ from schemas.topics import ACCOUNTS_DECISIONS, CONTACTS_DECISIONS, CONTACTS_REQU
 LOOK_SECONDS = 0.5
 STILL_SECONDS = 3.0
 """At rest for this long: an outcome that was on its way, or a message between partitions, would have shown."""
+
+PROJECTOR = "projector"
 
 READ_LIMIT = 1_000
 READ_SECONDS = 0.2
@@ -62,6 +65,21 @@ async def until_at_rest(
             if time.monotonic() > deadline:
                 raise NoRestError(f"not at rest after {seconds:.0f} s: {now}, {await watch.unshown():,} decisions to show")
             await asyncio.sleep(LOOK_SECONDS)
+
+
+async def stop_and_show(deployment: ProcessGroup, context: Context, *, seconds: float) -> dict[str, int]:
+    """Stop every role, projectors last; return the exit statuses. Raises `DeploymentError`, `NoRestError`, `LogError`.
+
+    Timers fire until the last scheduler has ended, and the database must show what they decided before it is compared.
+    """
+    statuses = await asyncio.to_thread(deployment.stop, spared=PROJECTOR)
+    deadline = time.monotonic() + seconds
+    async with _watch(context, context.settings.postgres_dsn) as watch:
+        while count := await watch.unshown():
+            if time.monotonic() > deadline:
+                raise NoRestError(f"{count:,} decisions are not shown after {seconds:.0f} s")
+            await asyncio.sleep(LOOK_SECONDS)
+    return statuses | await asyncio.to_thread(deployment.stop)
 
 
 class _Watch:

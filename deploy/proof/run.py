@@ -16,7 +16,7 @@ from deploy.proof.load import post
 from deploy.proof.mail import deployment_with_mailbox
 from deploy.proof.processes import ProcessGroup
 from deploy.proof.progress import Say, lap, sparingly
-from deploy.proof.rest import until_at_rest
+from deploy.proof.rest import stop_and_show, until_at_rest
 from deploy.proof.submissions import submissions
 from deploy.proof.verdict import Accepted, VerdictRow, judge, none
 from schemas.topics import CONTACTS_DECISIONS, LEADS_INBOX
@@ -84,7 +84,7 @@ async def _prove(plan: KillPlan, deployment: ProcessGroup, say: Say) -> KillProo
         )
         seconds["rest"] = lap(say, "everything is decided, carried out and shown", started)
 
-        statuses = deployment.stop()
+        statuses = await stop_and_show(deployment, context, seconds=plan.seconds)
         started = time.monotonic()
         rows, found = await recount(context, accepted, statuses)
         seconds["count"] = lap(say, "everything is counted", started)

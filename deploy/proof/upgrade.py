@@ -33,7 +33,7 @@ from deploy.proof.company import make_company
 from deploy.proof.load import post
 from deploy.proof.processes import DeploymentError, ProcessGroup
 from deploy.proof.progress import Say, lap, since_now, sparingly
-from deploy.proof.rest import NoRestError, until_at_rest
+from deploy.proof.rest import NoRestError, stop_and_show, until_at_rest
 from deploy.proof.run import audit, recount
 from deploy.proof.servers import own_servers
 from deploy.proof.submissions import SentSubmission, submissions
@@ -174,7 +174,8 @@ async def _prove(
         lap(say, "everything is decided, carried out and shown", started)
         await receiver.until_named(leads, seconds=plan.seconds)
         say(f"{client.answered:,} leads were posted over HTTP, {len(receiver.leads):,} were named to the subscription")
-        rows, found = await recount(context, accepted, statuses | newer.stop(), over_http=client.answered)
+        statuses |= await stop_and_show(newer, context, seconds=plan.seconds)
+        rows, found = await recount(context, accepted, statuses, over_http=client.answered)
         rows.append(row(f"leads with the event {EVENT}", found.contacts.leads(), receiver.leads))
         (verified, _folded), words = await audit(newer)
         say(words)

@@ -17,12 +17,13 @@ import pytest
 from adapters.partitions.routing import partition_of
 from adapters.roles.context import Context, open_context
 from adapters.settings import Settings
-from deploy.proof.evidence import committed
+from deploy.proof.evidence import committed, gather, projection_differences
 from deploy.proof.processes import ProcessGroup
+from deploy.proof.rest import stop_and_show
 from engine.partition.ports import Outgoing
 from schemas.envelope import Envelope, Headers, to_headers
 from schemas.topics import CONTACTS_REQUESTS, DEADLETTER, LEADS_INBOX
-from tests.system.town import Town, settled
+from tests.system.town import REST_SECONDS, Town, settled
 
 pytestmark = pytest.mark.system
 
@@ -198,6 +199,28 @@ async def test_the_operators_commands_find_everything_in_order(town: Town) -> No
     status, output = await town.deployment.command("deadletter", "list", "--json")
     assert status == 0, output
     assert len(msgspec.json.decode(output)) == 2 * (len(BAD) + 1)
+
+
+async def test_a_deployment_that_stops_in_order_shows_all_that_was_decided_on_the_way_down(
+    town: Town, context: Context
+) -> None:
+    town.deployment["projector"].stop()
+    await town.load(context, 100)
+    await until_decided(town, context)
+    town.deployment["projector"].start()
+
+    statuses = await stop_and_show(town.deployment, context, seconds=REST_SECONDS)
+
+    assert set(statuses.values()) == {0}, statuses
+    found = await gather(context)
+    assert await projection_differences(town.settings.postgres_dsn, found.contacts) == []
+
+
+async def until_decided(town: Town, context: Context) -> None:
+    """Wait until every lead that was accepted is in the log of decisions, shown or not."""
+    async with asyncio.timeout(REST_SECONDS):
+        while len((await gather(context)).contacts.leads()) < town.leads:
+            await asyncio.sleep(KILL_SECONDS)
 
 
 async def decided_by(town: Town, name: str) -> float:

@@ -21,7 +21,7 @@ from deploy.proof.load import post
 from deploy.proof.mail import deployment_with_mailbox
 from deploy.proof.processes import ProcessGroup
 from deploy.proof.progress import Say, lap, sparingly
-from deploy.proof.rest import NoRestError, until_at_rest
+from deploy.proof.rest import NoRestError, stop_and_show, until_at_rest
 from deploy.proof.run import KillPlan, kill_under_load
 from deploy.proof.verdict import VerdictRow, none
 from schemas.instant import EPOCH, Instant, to_datetime
@@ -105,7 +105,7 @@ async def _prove(plan: CapPlan, deployment: ProcessGroup, context: Context, say:
     started = time.monotonic()
     await _pause(deployment, company)
     await _until_quiet(plan, deployment, context, say)
-    statuses = await asyncio.to_thread(deployment.stop)
+    statuses = await stop_and_show(deployment, context, seconds=plan.seconds)
     seconds["rest"] = lap(say, "the company is paused, and nothing is under way", started)
 
     started = time.monotonic()

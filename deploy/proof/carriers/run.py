@@ -19,7 +19,7 @@ from deploy.proof.carriers.vendors import Pace, Vendors
 from deploy.proof.load import post
 from deploy.proof.processes import ProcessGroup, RoleProcess
 from deploy.proof.progress import Say, lap, sparingly
-from deploy.proof.rest import until_at_rest
+from deploy.proof.rest import stop_and_show, until_at_rest
 from deploy.proof.run import audit, recount
 from deploy.proof.verdict import Accepted, VerdictRow, none
 from schemas.errors import DependencyError
@@ -205,7 +205,7 @@ class _Restarts:
 
     async def _judge(self) -> RestartProof:
         plan = self._plan
-        statuses = self._statuses | await asyncio.to_thread(self._deployment.stop)
+        statuses = self._statuses | await stop_and_show(self._deployment, self._context, seconds=self._plan.seconds)
         log = await read_log(self._context)
         self._words.append(", ".join(f"{count} {outcome}" for outcome, count in sorted(log.counted().items())))
         rows = [

@@ -26,7 +26,7 @@ from deploy.proof.faults.trickle import Trickle
 from deploy.proof.faults.waits import LATE_SECONDS, Delays, until_settled
 from deploy.proof.processes import ProcessGroup
 from deploy.proof.progress import Say
-from deploy.proof.rest import until_at_rest
+from deploy.proof.rest import stop_and_show, until_at_rest
 from deploy.proof.servers import fresh_settings, open_to_the_database
 from deploy.proof.verdict import VerdictRow, none
 
@@ -103,7 +103,7 @@ async def strike_all(plan: StrikePlan, folder: Path, say: Say) -> StrikeOutcome:
         recoveries = await _under_load(plan, striker, trickle, rng, say)
         outside = {"e-mails": mailbox.taken, "webhooks": hooks}
         await _until_at_rest(context, trickle, say)
-        statuses = await asyncio.to_thread(deployment.stop)
+        statuses = await stop_and_show(deployment, context, seconds=REST_SECONDS)
         rows = await judge_all(context, deployment, trickle, claims, outside)
         rows.append(none("roles that did not end in order", (f"{name}: {code}" for name, code in statuses.items() if code)))
         rows += await _verify(deployment, say)
