@@ -2,7 +2,7 @@
 
 import asyncio
 from contextlib import suppress
-from typing import Any
+from typing import Any, Literal
 
 import asyncpg
 import msgspec
@@ -40,6 +40,11 @@ FAILURES = (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClien
 """Errors of a statement: the server refuses it, is down, or closes the connection. asyncpg may report the last as an
 internal error, if the next statement comes before it has read the reason."""
 
+Plans = Literal["auto", "force_custom_plan"]
+"""When PostgreSQL plans a prepared statement: `auto`, a few times, then it keeps a plan; `force_custom_plan`, each time.
+A plan that is kept from an empty table scans the table, however much it grows, until the table is analysed: a record of
+ten outcomes took 14.7 ms at 20,000 rows instead of 0.5 ms, to which planning adds 0.3 ms."""
+
 Pool = Any
 """`asyncpg.Pool`, without its generic parameter."""
 
@@ -70,7 +75,13 @@ class BoundedPool(asyncpg.Pool):  # type: ignore[misc]
 
 
 async def open_pool(
-    dsn: str, *, size: int = POOL_SIZE, command_seconds: float = COMMAND_SECONDS, minimum: int = 0, name: str = "leadclock"
+    dsn: str,
+    *,
+    size: int = POOL_SIZE,
+    command_seconds: float = COMMAND_SECONDS,
+    minimum: int = 0,
+    name: str = "leadclock",
+    plans: Plans = "auto",
 ) -> Pool:
     """Open a pool. Connections are made on demand, so the server may be down at first.
 
@@ -92,6 +103,7 @@ async def open_pool(
         server_settings={
             "application_name": name,
             "jit": "off",  # plans are short; compiling them costs more
+            "plan_cache_mode": plans,
             "statement_timeout": str(int(1000 * STATEMENT_SHARE * command_seconds)),
         },
     )

@@ -35,7 +35,9 @@ class DelivererRole:
     async def run(self, stop: asyncio.Event) -> None:
         """Deliver until `stop` is set, then finish the posts under way."""
         context, settings = self._context, self._context.settings
-        pool = await open_pool(settings.postgres_dsn, size=settings.postgres_pool, name="leadclock deliverer")
+        pool = await open_pool(
+            settings.postgres_dsn, size=settings.postgres_pool, name="leadclock deliverer", plans="force_custom_plan"
+        )
         store = PostgresSubscriptionStore(pool)
         client = GuardedClient(
             allowed=networks(settings.webhook_private_networks),

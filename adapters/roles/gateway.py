@@ -92,7 +92,8 @@ class GatewayRole:
     async def run(self, stop: asyncio.Event) -> None:
         """Carry out commands until `stop` is set."""
         context = self._context
-        pool = await open_pool(context.settings.postgres_dsn, size=context.settings.postgres_pool, name="leadclock gateway")
+        size = context.settings.postgres_pool
+        pool = await open_pool(context.settings.postgres_dsn, size=size, name="leadclock gateway", plans="force_custom_plan")
         deliveries = PostgresDeliveries(pool)
         register = PostgresGateways(pool)
         webhook_log = PostgresWebhookLog(pool)
