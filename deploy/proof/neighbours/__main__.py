@@ -1,7 +1,7 @@
 """`python -m deploy.proof.neighbours`: how much slower is one company while another misbehaves? Exit status 0 or 1.
 
-A whole deployment runs as separate processes on a real broker and database. The quiet company's submissions are timed
-alone first, then beside each way of misbehaving, then beside all of them at once.
+A whole deployment runs as separate processes on a real broker and database. After a warm-up under load, the quiet
+company's submissions are timed alone and, in turn, beside each way of misbehaving, then beside all of them at once.
 """
 
 import asyncio
@@ -56,7 +56,7 @@ async def _run(seconds: float, ways: Sequence[str], keep: Path | None) -> list[P
         settings = await stack.enter_async_context(own_servers(folder, say, partitions=PARTITIONS))
         settings = replace(settings, webhook_private_networks=("127.0.0.0/8",))
         deployment = await stack.enter_async_context(deployment_with_mailbox(folder, settings))
-        return await measure(deployment, plan_of(ways), seconds=seconds, say=say)
+        return await measure(deployment, plan_of(ways, seconds=seconds), say=say)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,13 @@
 """How is the quiet company measured beside the hostile one? In phases, on one deployment of separate processes."""
 
 import asyncio
+import time
 from collections.abc import Callable, Sequence
+from itertools import chain
+
+import httpx
+from msgspec import Struct
+from prometheus_client.parser import text_string_to_metric_families
 
 from adapters.roles.context import open_context
 from deploy.proof.neighbours.attacker import AttackPlan, misbehaving
@@ -9,25 +15,55 @@ from deploy.proof.neighbours.companies import make_parties, stock
 from deploy.proof.neighbours.hostility import WAYS, exports
 from deploy.proof.neighbours.probe import Arrivals, Probe
 from deploy.proof.neighbours.receivers import good_receiver, hanging_receiver
-from deploy.proof.neighbours.report import Phase, words
-from deploy.proof.processes import ProcessGroup
+from deploy.proof.neighbours.report import ALONE, WARM_UP, Phase, words
+from deploy.proof.processes import DeploymentError, ProcessGroup
 
 ROLES = ("api", "accounts", "scheduler", "projector", "intake", "gateway")
-WARM_UP_SECONDS = 5.0
-ALONE = "alone"
 ALL_AT_ONCE = "all at once"
 
-Plan = Sequence[tuple[str, Sequence[str]]]
-"""Each phase's name, and the ways of misbehaving beside it."""
+WARM_UP_WAY = "bursts"
+WARM_UP_SECONDS = 90.0
+"""Under bursts, shown and not judged. A broker that has just started compiles its code while it works: beside bursts the
+slowest texts then took 2.4 times as long as alone, a minute later 1.2 times."""
+
+SWING_SECONDS = 5.0
+"""Before a phase: until the hostile company is in full swing."""
+
+WORK = {
+    "intake": "leadclock_lag_records",
+    "scheduler": "leadclock_lag_records",
+    "projector": "leadclock_projector_lag_records",
+}
+"""Role -> its metric of records that wait. After a phase all must be done, so that the next phase alone is alone."""
+
+IDLE_LOOKS = 3
+LOOK_SECONDS = 1.0
+IDLE_SECONDS_MAX = 300.0
+ASK_SECONDS = 10.0
 
 
-def plan_of(ways: Sequence[str]) -> Plan:
-    """Return the phases: alone, beside each way, beside all of them."""
-    together = [(ALL_AT_ONCE, ways)] if len(ways) > 1 else []
-    return [(ALONE, ()), *((way, (way,)) for way in ways), *together]
+class PlannedPhase(Struct, frozen=True, kw_only=True):
+    """A phase to come: `ways` are those of the hostile company, none where the quiet one is alone."""
+
+    name: str
+    ways: Sequence[str]
+    seconds: float
 
 
-async def measure(deployment: ProcessGroup, plan: Plan, *, seconds: float, say: Callable[[str], None]) -> list[Phase]:
+Plan = Sequence[PlannedPhase]
+
+
+def plan_of(ways: Sequence[str], *, seconds: float) -> Plan:
+    """Return the phases: a warm-up, then alone before and after each way and all of them at once."""
+    warm_up = PlannedPhase(name=WARM_UP, ways=(WARM_UP_WAY,), seconds=WARM_UP_SECONDS)
+    alone = PlannedPhase(name=ALONE, ways=(), seconds=seconds)
+    judged = [PlannedPhase(name=way, ways=(way,), seconds=seconds) for way in ways]
+    if len(ways) > 1:
+        judged.append(PlannedPhase(name=ALL_AT_ONCE, ways=ways, seconds=seconds))
+    return [warm_up, alone, *chain.from_iterable((phase, alone) for phase in judged)]
+
+
+async def measure(deployment: ProcessGroup, plan: Plan, *, say: Callable[[str], None]) -> list[Phase]:
     """Run the roles and measure each phase. Raises `DeploymentError`, `RecordNotCreatedError`, `LogError`."""
     arrivals = Arrivals()
     async with (
@@ -41,18 +77,37 @@ async def measure(deployment: ProcessGroup, plan: Plan, *, seconds: float, say: 
         await deployment.until_ready()
         quiet, hostile_party = await make_parties(context, good_port=good_port, hanging_port=hanging_port)
         api_url = deployment["api"].url
-        if any(WAYS.get(way) is exports for _, together in plan for way in together):
+        if any(WAYS.get(way) is exports for planned in plan for way in planned.ways):
             await stock(api_url, deployment.settings.postgres_dsn, hostile_party)
         api_port = int(api_url.rpartition(":")[2])
         probe = Probe(context, api_url, quiet, arrivals)
         phases: list[Phase] = []
         async with probe.running():
-            await probe.measure(WARM_UP_SECONDS)
-            for name, together in plan:
-                attack = AttackPlan(ways=together, api_port=api_port, party=hostile_party)
+            for planned in plan:
+                attack = AttackPlan(ways=planned.ways, api_port=api_port, party=hostile_party)
                 async with misbehaving(attack, deployment.environment) as sent:
-                    await asyncio.sleep(WARM_UP_SECONDS if together else 0)  # the hostile company is in full swing
-                    samples = await probe.measure(seconds)
-                phases.append(Phase(name=name, samples=samples, sent=sent.total()))
+                    await asyncio.sleep(SWING_SECONDS if planned.ways else 0)
+                    samples = await probe.measure(planned.seconds)
+                if planned.ways:
+                    await _until_idle(deployment)
+                phases.append(Phase(name=planned.name, samples=samples, sent=sent.total()))
                 say(words(phases[-1]))
     return phases
+
+
+async def _until_idle(deployment: ProcessGroup) -> None:
+    """Wait until no record waited for intake, scheduler or projector in a few looks. Raises `DeploymentError`."""
+    looks, deadline = 0, time.monotonic() + IDLE_SECONDS_MAX
+    async with httpx.AsyncClient(timeout=ASK_SECONDS) as client:
+        while looks < IDLE_LOOKS:
+            await asyncio.sleep(LOOK_SECONDS)
+            waiting = {role: await _waiting(client, deployment[role].health_url, name) for role, name in WORK.items()}
+            looks = 0 if any(waiting.values()) else looks + 1
+            if time.monotonic() > deadline:
+                raise DeploymentError(f"not idle {IDLE_SECONDS_MAX:.0f} s after a phase; records that wait: {waiting}")
+
+
+async def _waiting(client: httpx.AsyncClient, health_url: str, name: str) -> float:
+    answer = await client.get(f"{health_url}/metrics")
+    families = text_string_to_metric_families(answer.raise_for_status().text)
+    return sum(sample.value for family in families for sample in family.samples if sample.name == name)

@@ -5,7 +5,7 @@ A text counts when its command is visible to a read_committed consumer, a webhoo
 
 import asyncio
 import random
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from itertools import count
 
@@ -44,6 +44,18 @@ class Samples(Struct):
     reads: list[float]
     refused: int = 0
     missing: int = 0
+
+
+def pooled(parts: Sequence[Samples]) -> Samples:
+    """Return the samples of all parts as one."""
+    return Samples(
+        texts=[seconds for part in parts for seconds in part.texts],
+        hooks=[seconds for part in parts for seconds in part.hooks],
+        submissions=[seconds for part in parts for seconds in part.submissions],
+        reads=[seconds for part in parts for seconds in part.reads],
+        refused=sum(part.refused for part in parts),
+        missing=sum(part.missing for part in parts),
+    )
 
 
 class _Command(Struct):

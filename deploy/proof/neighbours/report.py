@@ -1,11 +1,17 @@
-"""How is the measurement shown, and when is a phase fair? The quiet company's p99 at most doubles and nothing is missing."""
+"""How is the measurement shown, and when is a phase fair? The quiet company's p99 at most doubles and nothing is missing.
 
-from collections.abc import Sequence
+A phase is compared with the phases alone directly before and after it: a machine is not equally fast all the time.
+"""
+
+from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
 from adapters.bench.row import quantile
-from deploy.proof.neighbours.probe import Samples
+from deploy.proof.neighbours.probe import Samples, pooled
+
+ALONE = "alone"
+WARM_UP = "warm-up"
 
 RATIO_MAX = 2.0
 """Of the p99 of a phase against the p99 alone."""
@@ -24,21 +30,26 @@ HEAD = (
 
 
 class Phase(Struct, frozen=True, kw_only=True):
-    """What was measured beside one way of misbehaving; the first phase is the one alone. `sent` is the hostile company's."""
+    """What was measured alone, in the warm-up, or beside a way of misbehaving. `sent` is the hostile company's."""
 
     name: str
     samples: Samples
     sent: int = 0
 
+    @property
+    def is_judged(self) -> bool:
+        """Whether it must be fair: the quiet company was beside another, on processes that had worked for a while."""
+        return self.name not in {ALONE, WARM_UP}
+
 
 def table(phases: Sequence[Phase]) -> str:
     """Return a line per phase; one that is not fair says NO."""
-    return "\n".join([HEAD, *(_line(phase, phases[0]) for phase in phases)])
+    return "\n".join([HEAD, *(_line(phase, alone) for phase, alone in _compared_phases(phases))])
 
 
 def is_fair(phases: Sequence[Phase]) -> bool:
-    """Return whether every phase is fair beside the first."""
-    return all(_is_fair(phase, phases[0]) for phase in phases)
+    """Return whether every phase that is judged is fair."""
+    return all(_is_fair(phase, alone) for phase, alone in _compared_phases(phases))
 
 
 def words(phase: Phase) -> str:
@@ -49,11 +60,18 @@ def words(phase: Phase) -> str:
     return f"{phase.name}: {texts}; {answers}; {phase.sent} sent beside"
 
 
-def _line(phase: Phase, alone: Phase) -> str:
-    found, before = phase.samples, alone.samples
-    texts = f"{len(found.texts):>6} {_ms(found.texts, 0.5):>8} {_compared(found.texts, before.texts, 0.99, 8)}"
-    answers = f"{_compared(found.submissions, before.submissions, 0.95, 9)} {_compared(found.reads, before.reads, 0.95, 9)}"
-    slowest = _compared(found.reads, before.reads, 0.99, 9)
+def _compared_phases(phases: Sequence[Phase]) -> Iterator[tuple[Phase, Samples]]:
+    """Yield each phase and what it is compared with: itself alone, the phases alone before and after it otherwise."""
+    for at, phase in enumerate(phases):
+        beside = [phase] if phase.name == ALONE else phases[max(0, at - 1) : at + 2]
+        yield phase, pooled([other.samples for other in beside if other.name == ALONE])
+
+
+def _line(phase: Phase, alone: Samples) -> str:
+    found = phase.samples
+    texts = f"{len(found.texts):>6} {_ms(found.texts, 0.5):>8} {_compared(found.texts, alone.texts, 0.99, 8)}"
+    answers = f"{_compared(found.submissions, alone.submissions, 0.95, 9)} {_compared(found.reads, alone.reads, 0.95, 9)}"
+    slowest = _compared(found.reads, alone.reads, 0.99, 9)
     rest = f"{_ms(found.hooks, 0.99):>10} {answers} {slowest} {found.refused:>8} {found.missing:>8} {phase.sent:>12}"
     return f"{phase.name:<18} {texts} {rest}{'' if _is_fair(phase, alone) else '   NO'}"
 
@@ -62,17 +80,19 @@ def _compared(beside: Sequence[float], by_itself: Sequence[float], share: float,
     return f"{_ms(beside, share):>{width}} {_ratio(beside, by_itself, share):>6.2f}"
 
 
-def _is_fair(phase: Phase, alone: Phase) -> bool:
+def _is_fair(phase: Phase, alone: Samples) -> bool:
+    if not phase.is_judged:
+        return True
     found = phase.samples
-    is_in_time = _ratio(found.texts, alone.samples.texts, 0.99) <= RATIO_MAX
+    is_in_time = _ratio(found.texts, alone.texts, 0.99) <= RATIO_MAX
     return is_in_time and _is_answered(phase, alone) and not found.refused and not found.missing
 
 
-def _is_answered(phase: Phase, alone: Phase) -> bool:
-    found, before = phase.samples, alone.samples
+def _is_answered(phase: Phase, alone: Samples) -> bool:
+    found = phase.samples
     if phase.name not in ANSWERS_HELD:
         return True
-    pairs = ((found.submissions, before.submissions), (found.reads, before.reads))
+    pairs = ((found.submissions, alone.submissions), (found.reads, alone.reads))
     return all(_ratio(beside, by_itself, 0.95) <= ANSWER_RATIO_MAX for beside, by_itself in pairs)
 
 
