@@ -314,7 +314,7 @@ class PostgresReads:
 
     async def sums(
         self, company_id: int, wanted: LeadFilter | CallFilter, category: Grouping | None, pivot: Grouping | None
-    ) -> Sequence[Group] | None:
+    ) -> list[Group] | None:
         """Return the sums of the leads or calls of a filter by group, or None if there are too many groups."""
         known = find_rollup_report(wanted, category, pivot)
         rows = None if known is None else await self._sum_rollups(company_id, wanted, known)

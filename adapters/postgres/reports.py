@@ -18,7 +18,6 @@ from engine.views.report import (
     Grouping,
     Measure,
 )
-from schemas.instant import to_datetime
 
 GROUPS_MAX = 100_000
 """Groups of one statement: so many are read and added up in a second."""
@@ -30,7 +29,8 @@ groups of their own, a larger sample: some tenths of a second."""
 MANY_VALUES = frozenset({"token_values_map", "zip_postal_code", "sub_id", "state"})
 """Groupings with free values; others have some dozens per company, and units of time a known number."""
 
-SLICE_GROUPS = 2_000
+SLICE_GROUPS = 200
+"""Groups that are made without a break: some 0.2 ms."""
 
 WORK_MEM = "64MB"
 """Keeps the groups of one report in memory rather than on disk; a company may run five reports a second."""
@@ -213,14 +213,23 @@ def token(place: str) -> str:
     return f"{place}_token.key || ':' || left({place}_token.token_value, 100)"
 
 
+_DATES = """ARRAY(
+    SELECT timestamptz 'epoch' + edge * interval '1 millisecond'
+    FROM unnest({edges}::bigint[]) WITH ORDINALITY AS bound (edge, place) ORDER BY place
+)"""
+
+
 def bind_edges(wanted: Grouping, statement: Statement) -> str:
     """Bind the edges of a unit of time, at most 10,000, and return their placeholder; empty where it has none."""
-    return statement.bind([to_datetime(edge) for edge in wanted.edges]) if wanted.edges else ""
+    return statement.bind(list(wanted.edges)) if wanted.edges else ""
 
 
 def bucket(edges: str, moment: str = "created_at") -> str:
-    """Return the SQL of the number of an instant's bucket, by the placeholder of bound edges."""
-    return f"width_bucket({moment}, {edges}::timestamptz[])" if edges else "NULL::integer"
+    """Return the SQL of the number of an instant's bucket, by the placeholder of bound edges.
+
+    These are bound as numbers: 10,000 as dates took 15 ms here, in which nothing else ran; PostgreSQL converts them once.
+    """
+    return f"width_bucket({moment}, {_DATES.format(edges=edges)})" if edges else "NULL::integer"
 
 
 def sums_of(table: str) -> Mapping[str, str]:

@@ -407,7 +407,7 @@ class LimitableReads(Protocol):
 
     async def sums(
         self, company_id: int, wanted: LeadFilter | CallFilter, category: Grouping | None, pivot: Grouping | None
-    ) -> Sequence[Group] | None:
+    ) -> list[Group] | None:
         """Return the sums of the leads or calls of a filter by group, or None if there are too many groups."""
         ...
 

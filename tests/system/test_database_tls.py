@@ -7,6 +7,8 @@ import pytest
 from click.testing import CliRunner
 
 from adapters.cli.main import cli
+from adapters.database_tls import add_tls_parameters
+from adapters.postgres.pool import READ_BYTES, open_pool
 from tests.system.certificates import Authority, Issued
 from tests.system.secure_postgres import USER, SecurePostgres, secure_postgres
 
@@ -36,6 +38,23 @@ def asked(address: str, **settings: str | Path) -> tuple[int, str]:
     given = {f"LEADCLOCK_{name.upper()}": str(value) for name, value in settings.items()}
     result = CliRunner().invoke(cli, ["db", "migrate"], env={"LEADCLOCK_POSTGRES_DSN": address, **given})
     return result.exit_code, result.output
+
+
+async def test_a_connection_with_tls_reads_a_long_answer_in_pieces(
+    server: SecurePostgres, authority: Authority, client: Issued
+) -> None:
+    files = {
+        "postgres_ca_file": authority.certificate,
+        "postgres_certificate_file": client.certificate,
+        "postgres_key_file": client.key,
+    }
+    by_name = server.address.replace("127.0.0.1", "localhost")
+    pool = await open_pool(add_tls_parameters(by_name, {name: str(value) for name, value in files.items()}), size=1)
+    async with pool.acquire() as connection:
+        assert connection._transport._ssl_protocol.max_size == READ_BYTES
+        rows = await connection.fetch("SELECT n, repeat('x', 100) FROM generate_series(1, 20000) AS n")
+    assert [row["n"] for row in rows] == list(range(1, 20_001))
+    await pool.close()
 
 
 def test_each_wrong_file_or_name_has_its_sentence(

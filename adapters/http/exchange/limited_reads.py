@@ -88,7 +88,7 @@ class LimitedReads:
 
     async def sums(
         self, company_id: int, wanted: LeadFilter | CallFilter, category: Grouping | None, pivot: Grouping | None
-    ) -> Sequence[Group] | None:
+    ) -> list[Group] | None:
         """Return the sums of visible leads or calls by group."""
         return await self._reads.sums(company_id, self._narrowed(wanted), category, pivot)
 

@@ -150,6 +150,12 @@ def _small_in_slices(items: Sequence[T]) -> Iterator[T]:
             until = _end_slice()
 
 
+def empty_in_slices(items: list[Any]) -> None:
+    """Remove items one by one. For use in another thread: to free 40,000 at once holds up the event loop for 40 ms."""
+    for _ in in_slices(range(len(items))):
+        items.pop()
+
+
 class SlicedSequence(Sequence[T]):
     """A sequence of small items, such as groups of a report, that is iterated in slices (see `in_slices`)."""
 

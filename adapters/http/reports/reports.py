@@ -11,7 +11,7 @@ from adapters.http.calls.call_lists import LIST_TYPES, read_call_filter
 from adapters.http.exchange.answers import PAGING_PARAMETERS, PER_PAGE_MAX, read_columns, reply_with_rows
 from adapters.http.exchange.exchange import Exchange, Operation, Reply
 from adapters.http.exchange.parameters import Parameters
-from adapters.http.exchange.report_slots import SlicedSequence, in_slices
+from adapters.http.exchange.report_slots import SlicedSequence, empty_in_slices, in_slices
 from adapters.http.leads.leads import FILTER_PARAMETERS as LEAD_FILTER_PARAMETERS
 from adapters.http.leads.leads import read_filter
 from adapters.http.reports.report_rows import Cell, Rows, flat, flat_columns, label, row_of, total_of
@@ -38,6 +38,7 @@ from engine.views.report import (
     TooManyBucketsError,
     grouping,
     report,
+    sort_in_pieces,
 )
 from schemas.instant import Instant
 
@@ -94,7 +95,10 @@ async def stats_of_calls(exchange: Exchange) -> Reply:
             for key in in_slices(_sorted(shown, figure if order == "value" else None, descending=descending))
         ]
         more = {"group_by": name, "stat": stat, "time_zone": zone_name}
-        return reply_with_rows(exchange, "stats", values, ("key", "label", "value"), page=page, per_page=per_page, more=more)
+        columns = ("key", "label", "value")
+        reply = reply_with_rows(exchange, "stats", values, columns, page=page, per_page=per_page, more=more)
+        _discard(shown, found)
+        return reply
 
     return await exchange.services.engine.run(exchange.company_id, written)
 
@@ -123,7 +127,7 @@ async def _report(
 
     def written() -> Reply:
         keys = _sorted(made, None if order == "category" else order, descending=descending)
-        return reply_with_rows(
+        reply = reply_with_rows(
             exchange,
             "reports",
             Rows(keys, lambda key: row_of(exchange, names, made, key, columns=columns, measure=measure)),
@@ -134,8 +138,17 @@ async def _report(
             beside={"totals": overall},
             flat=partial(flat, total=total_of(made)) if is_crossed else None,
         )
+        _discard(made, found)
+        return reply
 
     return await exchange.services.engine.run(exchange.company_id, written)
+
+
+def _discard(made: Report, found: list[Group]) -> None:
+    """Free what an answer was made of, in slices; else the event loop frees it at once."""
+    made.totals.discard(in_slices)
+    made.cells.discard(in_slices)
+    empty_in_slices(found)
 
 
 async def _made(
@@ -170,9 +183,10 @@ def _sorted(made: Report, metric: str | None, *, descending: bool) -> list[Key]:
     keys = list(made.categories)
     if metric is None:
         return keys[::-1] if descending else keys
-    known = [key for key in keys if made.totals[key][metric] is not None]
-    unknown = [key for key in keys if made.totals[key][metric] is None]
-    return sorted(known, key=lambda key: made.totals[key][metric] or 0, reverse=descending) + unknown
+    sign = -1 if descending else 1
+    known = [key for key in in_slices(keys) if made.totals[key][metric] is not None]
+    unknown = [key for key in in_slices(keys) if made.totals[key][metric] is None]
+    return sort_in_pieces(known, lambda key: sign * (made.totals[key][metric] or 0), in_slices) + unknown
 
 
 async def _found(
@@ -181,7 +195,7 @@ async def _found(
     wanted: LeadFilter | CallFilter,
     names: tuple[str | None, str | None],
     zone_name: str,
-) -> tuple[Sequence[Group], Grouping, Grouping]:
+) -> tuple[list[Group], Grouping, Grouping]:
     """Return the groups and their groupings. Raises `ProblemError` if there are too many."""
     since, until = await _span(exchange, wanted, names)
     run = partial(exchange.services.engine.run, exchange.company_id)
@@ -198,7 +212,7 @@ async def _found(
     if found is None:
         parameters.refuse("category" if pivot.name == "" else "pivot", "gives too many groups; choose fewer days")
         parameters.finish()
-    return found or (), category, pivot
+    return found or [], category, pivot
 
 
 async def _span(

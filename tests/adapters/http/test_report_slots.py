@@ -16,6 +16,7 @@ from adapters.http.exchange.report_slots import (
     EngineThread,
     ReportSlots,
     SlicedSequence,
+    empty_in_slices,
     hold_with_cooldown,
     in_slices,
 )
@@ -174,3 +175,9 @@ def test_other_threads_that_compute_always_pause(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(time, "sleep", pauses.append)
     assert list(in_slices(range(3))) == [0, 1, 2]
     assert len(pauses) == 3
+
+
+def test_a_list_that_is_emptied_in_slices_is_empty() -> None:
+    held = list(range(1_000))
+    empty_in_slices(held)
+    assert held == []

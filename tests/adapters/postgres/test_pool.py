@@ -7,7 +7,7 @@ import signal
 import pytest
 
 from adapters.postgres import pool as pools
-from adapters.postgres.pool import open_pool
+from adapters.postgres.pool import READ_BYTES, open_pool
 
 
 async def test_who_waits_for_a_connection_goes_without_when_the_time_is_up(database: str) -> None:
@@ -61,3 +61,14 @@ async def test_the_end_is_not_waited_for_while_somebody_keeps_a_connection(
     await pool.close()
     with pytest.raises(pools.FAILURES):
         await connection.fetchval("SELECT 1")
+
+
+async def test_a_connection_reads_a_long_answer_in_pieces(database: str) -> None:
+    """asyncio and asyncpg may rename what is private; nothing else would show it."""
+    pool = await open_pool(database, size=1)
+    async with pool.acquire() as connection:
+        assert connection._transport.max_size == READ_BYTES
+        rows = await connection.fetch("SELECT n, repeat('x', 100) AS text FROM generate_series(1, 20000) AS n")
+    assert [row["n"] for row in rows] == list(range(1, 20_001))
+    assert {row["text"] for row in rows} == {"x" * 100}
+    await pool.close()

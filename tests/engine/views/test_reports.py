@@ -1,7 +1,12 @@
 """Does a report derive each group's measures from its sums, for many groups as for few?"""
 
-import pytest
+from operator import itemgetter
 
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.views import report as reports
 from engine.views.report import (
     BUCKETS_MAX,
     CALLS,
@@ -13,6 +18,7 @@ from engine.views.report import (
     grouping,
     metrics,
     report,
+    sort_in_pieces,
 )
 from schemas.instant import EPOCH, HOUR, Instant
 
@@ -113,3 +119,18 @@ def test_the_most_buckets_are_listed_and_one_more_is_refused() -> None:
 def test_a_span_without_length_lies_in_one_bucket() -> None:
     assert grouping("created_at_hour", EPOCH + HOUR, EPOCH + HOUR, "UTC").names == ("1970-01-01T01:00+00:00",)
     assert grouping("created_at_week", EPOCH, EPOCH + 1, "UTC").names == ("1969-12-29",)
+
+
+@given(st.lists(st.tuples(st.integers(0, 5), st.integers())))
+def test_a_list_that_is_sorted_in_pieces_is_in_the_order_of_one_that_is_sorted_at_once(items: list[tuple[int, int]]) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(reports, "SORTED_AT_ONCE", 3)
+        assert sort_in_pieces(items, itemgetter(0)) == sorted(items, key=itemgetter(0))
+
+
+def test_a_report_that_is_discarded_keeps_no_group() -> None:
+    made = report([group(f"c{n}", n, pivot="p") for n in range(9)], LEADS, Grouping("status"), Grouping("state"))
+    assert made.totals["c3"]["leads_count"] == 3
+    made.totals.discard()
+    made.cells.discard()
+    assert (made.totals["c3"]["leads_count"], made.cells["c3", "p"]["leads_count"]) == (0, 0)
