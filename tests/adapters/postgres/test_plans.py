@@ -47,7 +47,7 @@ async def rows_scanned(pool: Pool) -> int:
 
 async def test_statements_first_planned_for_an_empty_table_do_not_scan_it_when_it_has_grown(pool: Pool) -> None:
     store = PostgresDeliveries(pool)
-    for start in range(0, 10 * FEW, FEW):  # more often than PostgreSQL plans a statement anew
+    for start in range(0, 10 * FEW, FEW):  # more often than PostgreSQL plans it by itself
         await deliver(store, range(start, start + FEW))
     for start in range(100, GROWN, GROUP_MAX):
         await deliver(store, range(start, start + GROUP_MAX))
