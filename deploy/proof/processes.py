@@ -11,12 +11,14 @@ import signal
 import subprocess
 import sys
 import time
+from collections import defaultdict
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import httpx
 import msgspec
+from prometheus_client.parser import text_string_to_metric_families
 
 from adapters.local.process import LOCALHOST, free_port, tied_to_parent
 from adapters.settings import PREFIX, Settings, to_environment
@@ -39,6 +41,7 @@ AUTOGROUP_RETRY_SECONDS = 0.05
 """Linux lets the users of a machine set one nice value of a session in 0.1 s, all together; root is free."""
 
 ASK_SECONDS = 5.0
+SCRAPE_SECONDS = 30.0
 LOOK_SECONDS = 0.1
 LOG_TAIL_BYTES = 3_000
 
@@ -140,6 +143,16 @@ class RoleProcess:
             if not self.is_running or time.monotonic() > deadline:
                 raise DeploymentError(f"{self.name} is not ready: {words}\n{self.tail()}")
             await asyncio.sleep(LOOK_SECONDS)
+
+    async def figures(self) -> Mapping[str, float]:
+        """Return each series that the role shows to a scraper, summed over its labels; 0 for one without a label yet."""
+        async with httpx.AsyncClient(timeout=SCRAPE_SECONDS) as client:
+            answer = await client.get(f"{self.health_url}/metrics")
+        found: defaultdict[str, float] = defaultdict(float)
+        for family in text_string_to_metric_families(answer.raise_for_status().text):
+            for sample in family.samples:
+                found[sample.name] += sample.value
+        return found
 
     def tail(self) -> str:
         """Return the end of the log."""

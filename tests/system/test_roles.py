@@ -178,17 +178,17 @@ async def put(context: Context, partition: int, record: Outgoing) -> int:
 async def test_what_operators_watch_is_reported_by_the_roles_as_it_is(town: Town, context: Context) -> None:
     await town.load(context, 40)
     await town.at_rest(context)
-    schedulers = [await figures(town, name) for name in ("scheduler-1", "scheduler-2")]
-    intake = await figures(town, "intake")
+    schedulers = [await town.deployment[name].figures() for name in ("scheduler-1", "scheduler-2")]
+    intake = await town.deployment["intake"].figures()
 
-    assert all(sum_of(found, "leadclock_restores_total") > 0 for found in schedulers)
-    assert all(sum_of(found, "leadclock_restore_seconds_count") > 0 for found in schedulers)
-    assert {sum_of(found, "leadclock_lag_records") for found in (*schedulers, intake)} == {0}
-    assert sum(sum_of(found, "leadclock_timers_pending") for found in schedulers) > 0
-    emitted = sum(sum_of(found, "leadclock_commands_emitted_total") for found in schedulers)
-    late = sum(sum_of(found, "leadclock_lateness_seconds_count") for found in schedulers)
+    assert all(found["leadclock_restores_total"] > 0 for found in schedulers)
+    assert all(found["leadclock_restore_seconds_count"] > 0 for found in schedulers)
+    assert {found["leadclock_lag_records"] for found in (*schedulers, intake)} == {0}
+    assert sum(found["leadclock_timers_pending"] for found in schedulers) > 0
+    emitted = sum(found["leadclock_commands_emitted_total"] for found in schedulers)
+    late = sum(found["leadclock_lateness_seconds_count"] for found in schedulers)
     assert 0 < late <= emitted
-    at_once = sum(sum_of(found, "leadclock_submit_to_command_seconds_count") for found in schedulers)
+    at_once = sum(found["leadclock_submit_to_command_seconds_count"] for found in schedulers)
     assert 0 < at_once <= late
 
 
@@ -225,15 +225,4 @@ async def until_decided(town: Town, context: Context) -> None:
 
 async def decided_by(town: Town, name: str) -> float:
     """Return how many decisions a process says that it has made."""
-    return sum_of(await figures(town, name), "leadclock_decisions_total")
-
-
-async def figures(town: Town, name: str) -> list[str]:
-    """Return the lines that a process shows to a scraper."""
-    async with httpx.AsyncClient(timeout=30.0) as client:
-        return (await client.get(f"{town.deployment[name].health_url}/metrics")).text.splitlines()
-
-
-def sum_of(lines: list[str], series: str) -> float:
-    """Return the sum of a series over all its labels."""
-    return sum(float(line.rpartition(" ")[2]) for line in lines if line.startswith(series + "{"))
+    return (await town.deployment[name].figures())["leadclock_decisions_total"]

@@ -205,7 +205,7 @@ class _Restarts:
 
     async def _judge(self) -> RestartProof:
         plan = self._plan
-        statuses = self._statuses | await stop_and_show(self._deployment, self._context, seconds=self._plan.seconds)
+        statuses = self._statuses | await stop_and_show(self._deployment, self._context, seconds=plan.seconds)
         log = await read_log(self._context)
         self._words.append(", ".join(f"{count} {outcome}" for outcome, count in sorted(log.counted().items())))
         rows = [

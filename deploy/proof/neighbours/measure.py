@@ -5,9 +5,7 @@ import time
 from collections.abc import Callable, Sequence
 from itertools import chain
 
-import httpx
 from msgspec import Struct
-from prometheus_client.parser import text_string_to_metric_families
 
 from adapters.roles.context import open_context
 from deploy.proof.neighbours.attacker import AttackPlan, misbehaving
@@ -39,7 +37,6 @@ WORK = {
 IDLE_LOOKS = 3
 LOOK_SECONDS = 1.0
 IDLE_SECONDS_MAX = 300.0
-ASK_SECONDS = 10.0
 
 
 class PlannedPhase(Struct, frozen=True, kw_only=True):
@@ -98,16 +95,9 @@ async def measure(deployment: ProcessGroup, plan: Plan, *, say: Callable[[str], 
 async def _until_idle(deployment: ProcessGroup) -> None:
     """Wait until no record waited for intake, scheduler or projector in a few looks. Raises `DeploymentError`."""
     looks, deadline = 0, time.monotonic() + IDLE_SECONDS_MAX
-    async with httpx.AsyncClient(timeout=ASK_SECONDS) as client:
-        while looks < IDLE_LOOKS:
-            await asyncio.sleep(LOOK_SECONDS)
-            waiting = {role: await _waiting(client, deployment[role].health_url, name) for role, name in WORK.items()}
-            looks = 0 if any(waiting.values()) else looks + 1
-            if time.monotonic() > deadline:
-                raise DeploymentError(f"not idle {IDLE_SECONDS_MAX:.0f} s after a phase; records that wait: {waiting}")
-
-
-async def _waiting(client: httpx.AsyncClient, health_url: str, name: str) -> float:
-    answer = await client.get(f"{health_url}/metrics")
-    families = text_string_to_metric_families(answer.raise_for_status().text)
-    return sum(sample.value for family in families for sample in family.samples if sample.name == name)
+    while looks < IDLE_LOOKS:
+        await asyncio.sleep(LOOK_SECONDS)
+        waiting = {role: (await deployment[role].figures())[series] for role, series in WORK.items()}
+        looks = 0 if any(waiting.values()) else looks + 1
+        if time.monotonic() > deadline:
+            raise DeploymentError(f"not idle {IDLE_SECONDS_MAX:.0f} s after a phase; records that wait: {waiting}")
