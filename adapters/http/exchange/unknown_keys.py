@@ -22,12 +22,13 @@ REMEMBERED_MAX = 10_000
 REMEMBERED_SECONDS = 1.0
 """Short, because the reader of the rules may itself be cut off from the broker, and then sees no new keys."""
 
-HOLD_SECONDS = 1.0
+HOLD_SECONDS = 2.0
 HELD_MAX = 500
 HELD_PER_ADDRESS_MAX = 100
-"""A request above the limit is held this long before its 429, so that a client that waits for its answers sends one per
-second. At most half of the server's connections are held, and less than half of what one address may have in flight: others
-behind the same address need the rest. Further requests are answered at once."""
+"""A request above the limit is held this long before its 429, so that a client that waits for its answers sends one in two
+seconds: what 50 such clients send otherwise takes a twentieth of a processor. At most half of the server's connections are
+held, and less than half of what one address may have in flight: others behind the same address need the rest. Further
+requests are answered at once."""
 
 RATE = "unknown_key"
 
