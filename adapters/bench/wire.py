@@ -33,15 +33,19 @@ class HttpConnection:
 
     async def ask(self, request: bytes) -> bytes:
         """Send a request and return the body of its answer. Raises `BenchError` where that is no success."""
+        head, body = await self.exchange(request)
+        if int(head.split(b" ", 2)[1]) >= OK_BELOW:
+            raise BenchError(f"{head.decode()}{body.decode()}")
+        return body
+
+    async def exchange(self, request: bytes) -> tuple[bytes, bytes]:
+        """Send a request and return head and body of its answer. Raises `OSError` or `IncompleteReadError` without one."""
         self._writer.write(request)
         head = await self._reader.readuntil(b"\r\n\r\n")
         length = next(
             int(line.partition(b":")[2]) for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:")
         )
-        body = await self._reader.readexactly(length)
-        if int(head.split(b" ", 2)[1]) >= OK_BELOW:
-            raise BenchError(f"{head.decode()}{body.decode()}")
-        return body
+        return head, await self._reader.readexactly(length)
 
     async def close(self) -> None:
         """Hang up."""
@@ -49,9 +53,10 @@ class HttpConnection:
         await self._writer.wait_closed()
 
 
-async def connect(host: str, port: int) -> HttpConnection:
-    """Return a new connection."""
-    return HttpConnection(*await asyncio.open_connection(host, port))
+async def connect(host: str, port: int, local_address: str | None = None) -> HttpConnection:
+    """Return a new connection, from an address of this machine if it is given."""
+    source = None if local_address is None else (local_address, 0)
+    return HttpConnection(*await asyncio.open_connection(host, port, local_addr=source))
 
 
 async def reuse_or_connect(connection: HttpConnection | None, host: str, port: int) -> HttpConnection:

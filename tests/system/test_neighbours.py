@@ -8,10 +8,10 @@ from msgspec.structs import replace
 from adapters.settings import Settings
 from deploy.proof.neighbours.attacker import AttackPlan, misbehaving
 from deploy.proof.neighbours.companies import Party
-from deploy.proof.neighbours.hostility import TRAFFIC, WAYS
-from deploy.proof.neighbours.measure import ALL_AT_ONCE, PlannedPhase, measure, plan_of
+from deploy.proof.neighbours.hostility import ATTACK, TRAFFIC, WAYS
+from deploy.proof.neighbours.measure import ATTACK_AT_ONCE, PlannedPhase, measure, plan_of
 from deploy.proof.neighbours.probe import Samples
-from deploy.proof.neighbours.report import ALONE, WARM_UP, Phase, is_fair, table
+from deploy.proof.neighbours.report import ALL_AT_ONCE, ALONE, WARM_UP, Phase, is_fair, table
 from deploy.proof.processes import DeploymentError, ProcessGroup
 
 pytestmark = pytest.mark.system
@@ -67,6 +67,13 @@ def test_a_phase_is_fair_while_the_p99_at_most_doubles_and_nothing_is_refused_or
     assert ("NO" in table([alone, beside])) is not fair
 
 
+@pytest.mark.parametrize(("name", "most"), [("bursts", 0.02), (ATTACK_AT_ONCE, 0.02), (ALL_AT_ONCE, 0.04)])
+def test_the_p99_may_double_beside_an_attack_and_be_four_times_as_long_beside_everything(name: str, most: float) -> None:
+    alone = Phase(name=ALONE, samples=Samples([0.01] * 100, [], [], []))
+    for seconds, fair in ((most, True), (most + 0.0001, False)):
+        assert is_fair([alone, Phase(name=name, samples=Samples([seconds] * 100, [], [], []))]) is fair
+
+
 @pytest.mark.parametrize(
     ("submissions", "reads", "fair"),
     [([0.015] * 100, [0.015] * 100, True), ([0.0151] * 100, [0.01] * 100, False), ([0.01] * 100, [0.0151] * 100, False)],
@@ -101,3 +108,9 @@ def test_a_plan_warms_up_and_measures_alone_before_and_after_each_way_and_all_at
     names = [planned.name for planned in plan_of(("bursts", "exports"), seconds=20.0)]
     assert names == [WARM_UP, ALONE, "bursts", ALONE, "exports", ALONE, ALL_AT_ONCE, ALONE]
     assert [planned.name for planned in plan_of(("bursts",), seconds=20.0)] == [WARM_UP, ALONE, "bursts", ALONE]
+
+
+def test_the_whole_plan_has_a_phase_of_the_five_ways_of_an_attack_at_once() -> None:
+    whole = plan_of(tuple(WAYS), seconds=20.0)
+    assert [planned.name for planned in whole[-4:]] == [ATTACK_AT_ONCE, ALONE, ALL_AT_ONCE, ALONE]
+    assert [set(planned.ways) for planned in whole[-4::2]] == [set(ATTACK), set(WAYS)]

@@ -7,12 +7,13 @@ import asyncio
 import contextlib
 import secrets
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from itertools import count
 
 import httpx
 from msgspec import Struct, field
 
+from adapters.bench.wire import HttpConnection, connect, get, post
 from adapters.local.process import LOCALHOST
 from adapters.roles.context import Context
 from adapters.up.demo_time_zone import zone_at_daytime
@@ -69,12 +70,13 @@ Hostility = Callable[["Hostile"], Awaitable[None]]
 class Hostile(Struct, frozen=True, kw_only=True):
     """What every way needs: the deployment from outside, and the company's own credentials.
 
-    `sent` counts what went out: leads of bursts, requests of the other ways.
+    `zone` is that of its leads, `sent` counts what went out: leads of bursts, requests of the other ways.
     """
 
     context: Context
     api_port: int
     party: Party
+    zone: str = field(default_factory=zone_at_daytime)
     sent: Counter[str] = field(default_factory=Counter)
 
     def client(self, auth: httpx.Auth | None = None) -> httpx.AsyncClient:
@@ -201,19 +203,28 @@ async def _half_send(hostile: Hostile) -> None:
 
 
 async def wrong_keys(hostile: Hostile) -> None:
-    """Ask with keys and lead tokens that do not exist."""
+    """Ask with keys and lead tokens that do not exist, by prepared bytes: a whole client would use more than the answers."""
     await asyncio.gather(*(_guess(hostile) for _ in range(WRONG_KEY_CLIENTS)))
 
 
 async def _guess(hostile: Hostile) -> None:
-    async with hostile.client() as client:
+    while True:
+        try:
+            await _guess_on(await connect(LOCALHOST, hostile.api_port, HOSTILE_ADDRESS), hostile)
+        except (OSError, asyncio.IncompleteReadError):
+            await asyncio.sleep(1.0)  # refused or cut off: come back, as an attacker does
+
+
+async def _guess_on(connection: HttpConnection, hostile: Hostile) -> None:
+    try:
         while True:
             guess = secrets.token_hex(16)
-            await _ignoring_errors(client.get("/api/v1/leads", auth=httpx.BasicAuth(f"pk_{guess}", guess)))
-            body = {"lead_token": f"lt_{guess}", "caller_id": "+12125550100"}
-            await _ignoring_errors(client.post("/api/v1/leads", json=body))
+            await connection.exchange(get("/api/v1/leads", f"pk_{guess}", guess))
+            await connection.exchange(post("/api/v1/leads", {"lead_token": f"lt_{guess}", "caller_id": "+12125550100"}))
             hostile.sent["wrong-keys"] += 2
             await asyncio.sleep(WRONG_KEY_PAUSE_SECONDS)
+    finally:
+        await connection.close()
 
 
 async def impressions(hostile: Hostile) -> None:
@@ -259,7 +270,7 @@ def _lead(hostile: Hostile, kind: str, number: int) -> dict[str, object]:
     return {
         "lead_token": hostile.party.tokens[kind],
         "caller_id": f"+1213{2_000_000 + number:07d}",
-        "time_zone": zone_at_daytime(),
+        "time_zone": hostile.zone,
     }
 
 
@@ -273,6 +284,10 @@ WAYS: dict[str, Hostility] = {
     "wrong-keys": wrong_keys,
 }
 """Ways of misbehaving: the phases where none is named."""
+
+ATTACK: Sequence[str] = ("bursts", "oversized", "hanging-webhooks", "slow-readers", "wrong-keys")
+"""The ways of one company that misbehaves wherever it can send something: they have a phase together. Exports and reports
+are what an honest company asks for as well, and half-sent bodies need no company."""
 
 TRAFFIC: dict[str, Hostility] = {"impressions": impressions}
 """Honest traffic, as much as is allowed: a phase only where it is named."""

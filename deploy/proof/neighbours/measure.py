@@ -10,14 +10,14 @@ from msgspec import Struct
 from adapters.roles.context import open_context
 from deploy.proof.neighbours.attacker import AttackPlan, misbehaving
 from deploy.proof.neighbours.companies import make_parties, stock
-from deploy.proof.neighbours.hostility import WAYS, exports
+from deploy.proof.neighbours.hostility import ATTACK, WAYS, exports
 from deploy.proof.neighbours.probe import Arrivals, Probe
 from deploy.proof.neighbours.receivers import good_receiver, hanging_receiver
-from deploy.proof.neighbours.report import ALONE, WARM_UP, Phase, words
+from deploy.proof.neighbours.report import ALL_AT_ONCE, ALONE, WARM_UP, Phase, words
 from deploy.proof.processes import DeploymentError, ProcessGroup
 
 ROLES = ("api", "accounts", "scheduler", "projector", "intake", "gateway")
-ALL_AT_ONCE = "all at once"
+ATTACK_AT_ONCE = "five at once"
 
 WARM_UP_WAY = "bursts"
 WARM_UP_SECONDS = 90.0
@@ -51,10 +51,12 @@ Plan = Sequence[PlannedPhase]
 
 
 def plan_of(ways: Sequence[str], *, seconds: float) -> Plan:
-    """Return the phases: a warm-up, then alone before and after each way and all of them at once."""
+    """Return the phases: a warm-up, then alone before and after each way, the attack's at once, and all of them at once."""
     warm_up = PlannedPhase(name=WARM_UP, ways=(WARM_UP_WAY,), seconds=WARM_UP_SECONDS)
     alone = PlannedPhase(name=ALONE, ways=(), seconds=seconds)
     judged = [PlannedPhase(name=way, ways=(way,), seconds=seconds) for way in ways]
+    if set(ATTACK) < set(ways):
+        judged.append(PlannedPhase(name=ATTACK_AT_ONCE, ways=ATTACK, seconds=seconds))
     if len(ways) > 1:
         judged.append(PlannedPhase(name=ALL_AT_ONCE, ways=ways, seconds=seconds))
     return [warm_up, alone, *chain.from_iterable((phase, alone) for phase in judged)]
