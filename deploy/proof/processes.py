@@ -11,7 +11,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections import defaultdict
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -44,6 +43,9 @@ ASK_SECONDS = 5.0
 SCRAPE_SECONDS = 30.0
 LOOK_SECONDS = 0.1
 LOG_TAIL_BYTES = 3_000
+
+SUFFIXES = {"counter": "_total", "gauge": ""}
+"""Of the name of a metric that is one series: it is shown before a label has its first value."""
 
 
 class DeploymentError(DependencyError):
@@ -145,13 +147,18 @@ class RoleProcess:
             await asyncio.sleep(LOOK_SECONDS)
 
     async def figures(self) -> Mapping[str, float]:
-        """Return each series that the role shows to a scraper, summed over its labels; 0 for one without a label yet."""
+        """Return each series that the role shows to a scraper, summed over its labels.
+
+        A gauge or counter whose labels have no values yet is 0; a name that the role does not have is missing.
+        """
         async with httpx.AsyncClient(timeout=SCRAPE_SECONDS) as client:
             answer = await client.get(f"{self.health_url}/metrics")
-        found: defaultdict[str, float] = defaultdict(float)
+        found: dict[str, float] = {}
         for family in text_string_to_metric_families(answer.raise_for_status().text):
+            if family.type in SUFFIXES:
+                found[family.name + SUFFIXES[family.type]] = 0.0
             for sample in family.samples:
-                found[sample.name] += sample.value
+                found[sample.name] = found.get(sample.name, 0.0) + sample.value
         return found
 
     def tail(self) -> str:

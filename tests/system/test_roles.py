@@ -180,6 +180,8 @@ async def test_what_operators_watch_is_reported_by_the_roles_as_it_is(town: Town
     await town.at_rest(context)
     schedulers = [await town.deployment[name].figures() for name in ("scheduler-1", "scheduler-2")]
     intake = await town.deployment["intake"].figures()
+    assert {found.get("leadclock_fences_total") for found in (*schedulers, intake)} == {None}, "a name of a former release"
+    assert {found["leadclock_partitions_fenced_total"] for found in schedulers} == {0}
 
     assert all(found["leadclock_restores_total"] > 0 for found in schedulers)
     assert all(found["leadclock_restore_seconds_count"] > 0 for found in schedulers)
