@@ -59,7 +59,11 @@ def ask_api(
     """
     if api_url is not None and key_file is None:
         raise click.UsageError("--api needs --key: a file that `leadclock keys create --json` wrote")
-    base_url = find_running(data_dir, elsewhere=elsewhere).api_url if api_url is None else api_url
+    if api_url is None:
+        found = find_running(data_dir, elsewhere=elsewhere)
+        base_url, data_dir = found.api_url, Path(found.data_folder)
+    else:
+        base_url = api_url
     auth = _demo_key(data_dir) if key_file is None else _read_key(key_file)
 
     async def asking() -> T:

@@ -81,12 +81,16 @@ def resolve_settings(data_dir: Path) -> Settings:
     found = running(data_dir) if typed is None else None
     if has_own and found is not None:
         raise SettingsError(
-            f"two deployments are in reach: the `up` at {found.api_url} ({data_dir}) and that of this shell "
+            f"two deployments are in reach: the `up` at {found.api_url} ({_place(found)}) and that of this shell "
             f"({_described(own)}). Type --deployment up or --deployment env"
         )
     if typed == "env" and not has_own:
         require(own, "kafka_bootstrap", "postgres_dsn")
     return own if has_own else load(environ=find_running(data_dir, elsewhere=BY_SETTINGS).environment)
+
+
+def _place(found: Running) -> str:
+    return "started here with --ephemeral" if found.ephemeral_in else found.data_folder
 
 
 def _described(settings: Settings) -> str:

@@ -85,8 +85,9 @@ def _unserved(missing: list[Kind], others: Iterable[Kind]) -> str:
     parts = []
     voiceless = [channel for channel in missing if channel in SANDBOX_CHANNELS]
     if voiceless:
+        verb = "needs" if len(voiceless) == 1 else "need"
         parts.append(
-            f"{_and(voiceless)} needs an installed provider (--providers twilio, or LEADCLOCK_PROVIDERS), or the sandbox, "
+            f"{_and(voiceless)} {verb} an installed provider (--providers twilio, or LEADCLOCK_PROVIDERS), or the sandbox, "
             f"which reaches no real person and must be named (--sandbox {','.join(voiceless)}, or LEADCLOCK_SANDBOX)"
         )
     if "email" in missing:

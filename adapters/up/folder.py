@@ -9,6 +9,7 @@ import contextlib
 import fcntl
 import os
 import secrets
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,6 +22,10 @@ from schemas.instant import Instant
 
 PRIVATE = 0o600
 DEFAULT = Path(".leadclock")
+
+FRESH = "leadclock-"
+"""The names of fresh folders (`up --ephemeral`) begin with it: below the data folder that was typed, or that of the system
+for temporary files."""
 
 
 class InUseError(DependencyError):
@@ -43,7 +48,8 @@ class Keys(Struct, frozen=True, kw_only=True):
 class Running(Struct, frozen=True, kw_only=True):
     """A running `up`: its process, where it answers, and the variables that give another process its settings.
 
-    `health_urls` says for each role where `/livez`, `/readyz`, `/startupz` and `/metrics` are.
+    `data_folder` is where its `keys.json` is. `ephemeral_in` is the folder in which an `up --ephemeral` was started; it is
+    empty for another `up`. `health_urls` says for each role where `/livez`, `/readyz`, `/startupz` and `/metrics` are.
     """
 
     pid: int
@@ -51,6 +57,8 @@ class Running(Struct, frozen=True, kw_only=True):
     started_at: Instant
     environment: dict[str, str]
     mail_folder: str
+    data_folder: str = str(DEFAULT)
+    ephemeral_in: str = ""
     health_urls: dict[str, str] = {}
 
 
@@ -117,9 +125,24 @@ def lock_folder(folder: Path) -> Iterator[None]:
 
 
 def running(folder: Path = DEFAULT) -> Running | None:
-    """Return the `up` that runs in a data folder, or None."""
+    """Return the `up` that runs in a data folder; else one with `--ephemeral` that was started beside it, or None."""
+    found = _running_in(folder)
+    if found is not None:
+        return found
+    is_default = folder == DEFAULT
+    for path in (Path(tempfile.gettempdir()) if is_default else folder).glob(f"{FRESH}*/up.json"):
+        found = _running_in(path.parent)
+        if found is not None and (not is_default or found.ephemeral_in == str(Path.cwd())):
+            return found
+    return None
+
+
+def _running_in(folder: Path) -> Running | None:
     path = folder / "up.json"
     try:
+        # Not that of another user, who can write to the folder for temporary files as well.
+        if path.stat().st_uid != os.getuid():
+            return None
         found = msgspec.json.decode(path.read_bytes(), type=Running)
         os.kill(found.pid, 0)
     except (OSError, msgspec.DecodeError):

@@ -48,7 +48,7 @@ from adapters.roles.table import ROLES, build_role
 from adapters.settings import CHANNELS, SANDBOX_CHANNELS, Settings, to_environment
 from adapters.up.attach import attached_settings, refuse_others
 from adapters.up.demo import COMPANY_ID, USER_EMAIL, make_demo
-from adapters.up.folder import Keys, Ready, Running, load_keys, lock_folder, write_private
+from adapters.up.folder import FRESH, Keys, Ready, Running, load_keys, lock_folder, write_private
 from adapters.up.log_file import LogFile
 from schemas.errors import DependencyError, SenderError
 from schemas.instant import EPOCH
@@ -178,7 +178,7 @@ def _folder(options: Options, default_folder: Path) -> Iterator[Path]:
         folder.mkdir(parents=True, exist_ok=True)
         yield folder.resolve()
         return
-    with tempfile.TemporaryDirectory(prefix="leadclock-", dir=options.data_dir) as fresh:
+    with tempfile.TemporaryDirectory(prefix=FRESH, dir=options.data_dir) as fresh:
         Path(fresh).chmod(0o755)  # the database may run as another user, who must be able to reach its own folder
         yield Path(fresh).resolve()
 
@@ -459,6 +459,8 @@ def _announce(stack: LocalStack, mail_folder: Path) -> None:
         started_at=wall_now(),
         environment=to_environment(structs.replace(stack.settings, kafka_bootstrap=stack.log_address)),
         mail_folder=str(mail_folder),
+        data_folder=str(stack.folder),
+        ephemeral_in=str(Path.cwd()) if stack.options.ephemeral else "",
         health_urls=stack.health_urls,
     )
     write_private(stack.folder / "up.json", msgspec.json.format(msgspec.json.encode(running)))

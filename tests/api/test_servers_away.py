@@ -65,6 +65,7 @@ def assert_tells_an_outage(name: str, answer: httpx.Response, code: str) -> None
     assert answer.json()["code"] == code, (name, answer.text)
     assert int(answer.headers["retry-after"]) > 0, name
     assert answer.json()["retryable"] is True, name
+    assert "is stored" not in answer.text, (name, answer.text)
     for leak in ("Traceback", "Errno", "asyncpg", "Kafka", LOCALHOST):
         assert leak not in answer.text, (name, answer.text)
 

@@ -22,7 +22,8 @@ SERVER_ERROR = 500
 
 OUTAGES: Mapping[str, str] = {
     "events_unavailable": "Nothing was stored. Resend the request, with the same Idempotency-Key if it had one.",
-    "reads_unavailable": "Try again in a moment. What you submitted is stored.",
+    "reads_unavailable": "Try again in a moment. If this was a change, it may not be stored: resend it, with the same "
+    "Idempotency-Key if it had one.",
     "reads_too_slow": "Request fewer days, another filter or another sorting, or try again when the load is lower.",
 }
 """Code of an outage -> what the client can do."""

@@ -1,6 +1,7 @@
 """Which deployment does a command take where two are in reach? None, until one is typed."""
 
 import os
+import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -40,15 +41,17 @@ def look(data_dir: Path, as_json: bool) -> None:  # noqa: ARG001 - the options o
     click.echo(find_running(data_dir).mail_folder)
 
 
-def run_up(folder: Path = Path(".leadclock")) -> None:
+def run_up(folder: Path = Path(".leadclock"), *, ephemeral_in: str = "") -> None:
     """Leave what a running `up` leaves; this very process stands in for it."""
-    folder.mkdir()
+    folder.mkdir(parents=True)
     running = Running(
         pid=os.getpid(),
         api_url="http://127.0.0.1:8080",
         started_at=EPOCH,
         environment=to_environment(OWN),
         mail_folder="mail",
+        data_folder=str(folder),
+        ephemeral_in=ephemeral_in,
     )
     write_private(folder / "up.json", to_json(running))
 
@@ -71,6 +74,41 @@ def test_a_command_that_faces_an_up_and_settings_of_the_shell_refuses_and_names_
     assert "--deployment up" in result.output
     assert "--deployment env" in result.output
     assert "hunter2" not in result.output
+
+
+@pytest.fixture
+def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return the folder for temporary files of the system."""
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    return folder
+
+
+def test_an_up_with_a_fresh_folder_is_in_reach_where_it_was_started(temporary: Path) -> None:
+    run_up(temporary / "leadclock-x1", ephemeral_in=str(Path.cwd()))
+    refused = asked()
+    assert (refused.exit_code, "--ephemeral" in refused.output, "--deployment env" in refused.output) == (1, True, True)
+    assert asked("--deployment", "env").stdout.strip() == ENV
+    assert asked("--deployment", "up").stdout.strip() == UP
+    assert asked(environ={}).stdout.strip() == UP
+    assert "8080" in asked(environ={}).stderr, "it says which it uses"
+
+
+def test_an_up_with_a_fresh_folder_below_a_typed_one_is_found_by_that(tmp_path: Path) -> None:
+    run_up(tmp_path / "other" / "leadclock-x1", ephemeral_in="/elsewhere")
+    assert asked("--data-dir", "other").stdout.strip() == UP
+
+
+def test_an_up_with_a_fresh_folder_is_not_in_reach_of_other_folders_and_users(
+    temporary: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_up(temporary / "leadclock-x1", ephemeral_in="/elsewhere")
+    assert asked().stdout.strip() == ENV
+    run_up(temporary / "leadclock-x2", ephemeral_in=str(Path.cwd()))
+    other_user = os.getuid() + 1
+    monkeypatch.setattr(os, "getuid", lambda: other_user)
+    assert asked().stdout.strip() == ENV
 
 
 def test_settings_of_a_file_that_the_shell_names_count_as_settings_of_the_shell(tmp_path: Path) -> None:
