@@ -2,7 +2,8 @@
 -- without a row; and most updates of a lead or call change no text. To plan the statements took longer than to write a lead.
 CREATE OR REPLACE FUNCTION {read}.keep_lead_words() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
-    is_changed boolean := true;
+    changed text := '';
+    is_changed boolean;
 BEGIN
     IF NOT EXISTS (SELECT FROM written) THEN
         RETURN NULL;
@@ -13,34 +14,31 @@ BEGIN
                 DELETE FROM %1$I.lead_words AS w USING written AS n
                 WHERE w.company_id = n.company_id AND w.id = n.id AND n.deleted_at IS NOT NULL', TG_TABLE_SCHEMA);
         END IF;
+        changed := ' JOIN former AS f ON f.company_id = n.company_id AND f.id = n.id
+            AND (f.name, f.full_name, f.email, f.external_record_id, f.data, f.caller_id, f.deleted_at IS NULL)
+                IS DISTINCT FROM (n.name, n.full_name, n.email, n.external_record_id, n.data, n.caller_id, true)';
         -- Not a statement of the function itself: its plan would be kept, and one for a row takes the square of 500.
-        EXECUTE '
-            SELECT EXISTS (
-                SELECT FROM written AS n JOIN former AS f ON f.company_id = n.company_id AND f.id = n.id
-                WHERE (f.name, f.full_name, f.email, f.external_record_id, f.data, f.caller_id, f.deleted_at IS NULL)
-                    IS DISTINCT FROM (n.name, n.full_name, n.email, n.external_record_id, n.data, n.caller_id, true))'
-            INTO is_changed;
+        EXECUTE 'SELECT EXISTS (SELECT FROM written AS n' || changed || ')' INTO is_changed;
+        IF NOT is_changed THEN
+            RETURN NULL;
+        END IF;
     END IF;
-    IF is_changed THEN
-        EXECUTE format('
-            INSERT INTO %1$I.lead_words AS w (company_id, id, words)
-            SELECT n.company_id, n.id,
-                %1$I.words_of(concat_ws('' '', n.name, n.full_name, n.email, n.external_record_id,
-                    (SELECT string_agg(shown, '' '') FROM jsonb_each_text(n.data) AS token (key, shown))))
-                || %1$I.number_words(n.caller_id)
-            FROM written AS n ' || CASE TG_OP WHEN 'UPDATE' THEN '
-            JOIN former AS f ON f.company_id = n.company_id AND f.id = n.id
-                AND (f.name, f.full_name, f.email, f.external_record_id, f.data, f.caller_id, f.deleted_at IS NULL)
-                    IS DISTINCT FROM (n.name, n.full_name, n.email, n.external_record_id, n.data, n.caller_id, true) ' ELSE '' END
-            || 'WHERE n.deleted_at IS NULL
-            ON CONFLICT (company_id, id) DO UPDATE SET words = excluded.words', TG_TABLE_SCHEMA);
-    END IF;
+    EXECUTE format('
+        INSERT INTO %1$I.lead_words AS w (company_id, id, words)
+        SELECT n.company_id, n.id,
+            %1$I.words_of(concat_ws('' '', n.name, n.full_name, n.email, n.external_record_id,
+                (SELECT string_agg(shown, '' '') FROM jsonb_each_text(n.data) AS token (key, shown))))
+            || %1$I.number_words(n.caller_id)
+        FROM written AS n' || changed || '
+        WHERE n.deleted_at IS NULL
+        ON CONFLICT (company_id, id) DO UPDATE SET words = excluded.words', TG_TABLE_SCHEMA);
     RETURN NULL;
 END $$;
 
 CREATE OR REPLACE FUNCTION {read}.keep_call_words() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
-    is_changed boolean := true;
+    changed text := '';
+    is_changed boolean;
 BEGIN
     IF NOT EXISTS (SELECT FROM written) THEN
         RETURN NULL;
@@ -51,31 +49,27 @@ BEGIN
                 DELETE FROM %1$I.call_words AS w USING written AS n
                 WHERE w.company_id = n.company_id AND w.id = n.id AND n.deleted_at IS NOT NULL', TG_TABLE_SCHEMA);
         END IF;
-        EXECUTE '
-            SELECT EXISTS (
-                SELECT FROM written AS n JOIN former AS f ON f.company_id = n.company_id AND f.id = n.id
-                WHERE (f.agent_call_disposition_notes, f.token_values, f.caller_number, f.deleted_at IS NULL)
-                    IS DISTINCT FROM (n.agent_call_disposition_notes, n.token_values, n.caller_number, true))'
-            INTO is_changed;
+        changed := ' JOIN former AS f ON f.company_id = n.company_id AND f.id = n.id
+            AND (f.agent_call_disposition_notes, f.token_values, f.caller_number, f.deleted_at IS NULL)
+                IS DISTINCT FROM (n.agent_call_disposition_notes, n.token_values, n.caller_number, true)';
+        EXECUTE 'SELECT EXISTS (SELECT FROM written AS n' || changed || ')' INTO is_changed;
+        IF NOT is_changed THEN
+            RETURN NULL;
+        END IF;
     END IF;
-    IF is_changed THEN
-        EXECUTE format('
-            INSERT INTO %1$I.call_words AS w (company_id, id, words)
-            SELECT n.company_id, n.id,
-                %1$I.words_of(concat_ws('' '', n.agent_call_disposition_notes,
-                    (SELECT string_agg(shown, '' '') FROM jsonb_each_text(n.token_values) AS token (key, shown))))
-                || %1$I.number_words(n.caller_number)
-                || array_to_tsvector(ARRAY(
-                    SELECT tag FROM jsonb_each_text(n.token_values) AS token (key, shown),
-                        unnest(ARRAY[''='' || left(key, 200), ''='' || left(key || '':'' || shown, 200)]) AS tag
-                    WHERE tag IS NOT NULL))
-            FROM written AS n ' || CASE TG_OP WHEN 'UPDATE' THEN '
-            JOIN former AS f ON f.company_id = n.company_id AND f.id = n.id
-                AND (f.agent_call_disposition_notes, f.token_values, f.caller_number, f.deleted_at IS NULL)
-                    IS DISTINCT FROM (n.agent_call_disposition_notes, n.token_values, n.caller_number, true) ' ELSE '' END
-            || 'WHERE n.deleted_at IS NULL
-            ON CONFLICT (company_id, id) DO UPDATE SET words = excluded.words', TG_TABLE_SCHEMA);
-    END IF;
+    EXECUTE format('
+        INSERT INTO %1$I.call_words AS w (company_id, id, words)
+        SELECT n.company_id, n.id,
+            %1$I.words_of(concat_ws('' '', n.agent_call_disposition_notes,
+                (SELECT string_agg(shown, '' '') FROM jsonb_each_text(n.token_values) AS token (key, shown))))
+            || %1$I.number_words(n.caller_number)
+            || array_to_tsvector(ARRAY(
+                SELECT tag FROM jsonb_each_text(n.token_values) AS token (key, shown),
+                    unnest(ARRAY[''='' || left(key, 200), ''='' || left(key || '':'' || shown, 200)]) AS tag
+                WHERE tag IS NOT NULL))
+        FROM written AS n' || changed || '
+        WHERE n.deleted_at IS NULL
+        ON CONFLICT (company_id, id) DO UPDATE SET words = excluded.words', TG_TABLE_SCHEMA);
     RETURN NULL;
 END $$;
 
