@@ -4,6 +4,7 @@ Nothing is started before a test asks for it; where a server cannot be had, the 
 """
 
 import fcntl
+import gc
 import io
 import logging
 import os
@@ -55,6 +56,19 @@ def pytest_unconfigure(config: pytest.Config) -> None:
         for path in folder.glob("*.json"):
             _end(msgspec.json.decode(path.read_bytes())["pid"])
         shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _nothing_is_left_open() -> Iterator[None]:
+    """Fail the module that left something open; else a test fails in which the garbage happens to be collected."""
+    yield
+    found: list[str] = []
+    hook, sys.unraisablehook = sys.unraisablehook, lambda args: found.append(repr(args.exc_value))
+    try:
+        gc.collect()
+    finally:
+        sys.unraisablehook = hook
+    assert not found, f"left open by this module: {found}"
 
 
 @pytest.fixture(scope="session")
