@@ -1,6 +1,8 @@
 """How does a filter become SQL? By fixed pieces, chosen by name and joined by AND. Values are always parameters."""
 
+import re
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from typing import Any
 
 from msgspec.structs import asdict
@@ -250,6 +252,9 @@ INSTANTS = frozenset(
 TAG_LENGTH = 200
 """Characters of a tag, at which the read schema cuts it."""
 
+EXPONENTIAL = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?[eE][+-]?[0-9]{1,3}")
+"""A number of JSON (RFC 8259, 6) with an exponent; those of more digits are outside the range of numbers of leads."""
+
 
 class Statement:
     """Builds SQL: pieces with `?` in place of a value, and the values as `$1`, `$2` and so on.
@@ -381,10 +386,20 @@ def is_storable(value: Any) -> bool:
     return all(is_storable(item) for item in value) if isinstance(value, list | tuple) else True
 
 
+def token_texts(value: str) -> list[str]:
+    """Return what a token that is shown as `value` may be in a column: `jsonb` writes a number without its exponent."""
+    return [value, format(Decimal(value), "f")] if EXPONENTIAL.fullmatch(value) else [value]
+
+
 def tag_query(key: str, value: str | None = None) -> str:
     """Return the tsquery of the calls with a token, as `keep_call_words` of the read schema marks them."""
-    tag = "=" + (key[:TAG_LENGTH] if value is None else f"{key}:{value}"[:TAG_LENGTH])
-    escaped = tag.replace("\\", "\\\\").replace("'", "''")
+    tags = [key] if value is None else [f"{key}:{text}" for text in token_texts(value)]
+    either = " | ".join(_quoted(f"={tag[:TAG_LENGTH]}") for tag in tags)
+    return f"({either})"
+
+
+def _quoted(word: str) -> str:
+    escaped = word.replace("\\", "\\\\").replace("'", "''")
     return f"'{escaped}'"
 
 
@@ -416,7 +431,8 @@ def _fits(statement: Statement, tokens: str, wanted: LeadFilters, prefix: str) -
 def _add_token_condition(statement: Statement, column: str, token: tuple[str, str] | None) -> None:
     if token is not None and is_storable(list(token)):
         key, value = token
-        statement.where += f" AND {column} ->> {statement.bind(key)}::text = {statement.bind(value)}"
+        texts = statement.bind(token_texts(value))
+        statement.where += f" AND {column} ->> {statement.bind(key)}::text = ANY ({texts}::text[])"
     elif token is not None:
         statement.where += f" AND {NEVER}"
 

@@ -24,6 +24,7 @@ from adapters.postgres.conditions import (
     add_suppression_conditions,
     is_storable,
     tag_query,
+    token_texts,
 )
 from adapters.postgres.database_errors import convert_read_errors
 from adapters.postgres.fulltext import FulltextSearch
@@ -579,7 +580,8 @@ def _fill(text: str, pieces_found: Mapping[str, str]) -> str:
 
 def words_of_tokens(wanted: LeadFilter) -> str:
     """Return text whose words every lead of a filter has: those of its token and tag, which are compared exactly later."""
-    texts = [] if wanted.token_value is None else [wanted.token_value[1]]
+    texts = [] if wanted.token_value is None else token_texts(wanted.token_value[1])
+    texts = texts if len(texts) == 1 else []  # a number has the words of one of its spellings
     # A list of tags is searched as JSON, which escapes what cannot be printed.
     return " ".join([*texts, wanted.tag] if wanted.tag and wanted.tag.isprintable() else texts)
 

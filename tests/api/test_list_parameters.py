@@ -52,6 +52,9 @@ async def test_each_filter_of_leads_finds_the_one_lead_that_it_means(company: An
         ({"data": {"roof": "Flat-1"}}, {"token_value": "roof:Flat-1"}),
         ({"data": {"floors": 2}}, {"token_value": "2", "token_key": "floors"}),
         ({"data": {"mark": "--"}}, {"token_value": "mark:--"}),
+        ({"data": {"stars": 1e20}}, {"token_value": "stars:1e20"}),
+        ({"data": {"depth": -2.5e-7}}, {"token_value": "depth:-2.5e-7"}),
+        ({"data": {"code": "7e3"}}, {"token_value": "code:7e3"}),
         ({"data": {"wall": "brick"}}, {"token_key": "wall"}),
         ({"lead_import_id": 77}, {"lead_import_id": "77"}),
     ]
@@ -183,6 +186,7 @@ CALLS: list[tuple[dict[str, Any], dict[str, str]]] = [
     ({"offer_conversion_duplicated_call": True}, {"offer_conversion_duplicated_call": "true"}),
     ({"token_values": {"roof": "flat"}}, {"token_key": "roof"}),
     ({"token_values": {"pet": "zebra"}}, {"token_value": "pet:zebra"}),
+    ({"token_values": {"stars": 1e20}}, {"token_value": "stars:1e20"}),
     ({"token_values": {"plant": "oak"}}, {"fulltext": "oak"}),
     ({"created_at": "long ago"}, {"created_at_to": "long ago"}),
     # No call ends before it began.
