@@ -125,11 +125,11 @@ Ctrl-C stops everything that was started here.
     command = _program()
     where = _where(stack)
     speed = f"\n  Time runs {stack.options.speed:g} times as fast as yours." if stack.options.speed != 1.0 else ""
-    exception = "" if stack.options.webhooks_to_own_ports else ", but to no port of this `up` itself"
+    own_ports = "and to ports" if stack.options.webhooks_to_own_ports else "but to no port"
     click.echo(f"""
 leadclock is up at {stack.api_url} ({stack.seconds:.0f} s).{speed}
   Calls and texts go to the sandbox, which reaches no one; e-mails stay in {folder / "mail"}.
-  Webhooks may go to this machine (127.0.0.0/8){exception}.
+  Webhooks may go to this machine (127.0.0.0/8), {own_ports} of this `up` itself.
   Rate limits are off here, but for call starts and requests without a good key or token.
   Keys and tokens: {folder / "keys.json"}
   Console:         {stack.console_url}
