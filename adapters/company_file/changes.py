@@ -8,8 +8,9 @@ from msgspec import Struct
 
 from adapters.company_file.api import Row
 from adapters.company_file.document import AFTER_COMPANY, COMPANY, TYPES, CompanyFileError, Document, Fields
-from adapters.company_file.export import DRAFT, EXTERNAL_ID, Known, exported, exported_company, fields_of
+from adapters.company_file.export import DEFAULTS, DRAFT, EXTERNAL_ID, Known, exported, exported_company, fields_of
 from engine.account.named_records import replace_references
+from schemas.records import CAPPED_TYPES
 
 FAULTS_NAMED = 20
 """References of one file that an error lists."""
@@ -60,13 +61,25 @@ def difference(document: Document, company: Row, known: Known) -> FileDifference
 
 
 def _pairs(document: Document, company: Row, known: Known) -> Iterator[FileChange]:
+    zone = document.company.get("time_zone", DEFAULTS[COMPANY]["time_zone"]) if document.company else company["time_zone"]
     for record_type in TYPES:
         if document.company and record_type == AFTER_COMPANY:
             yield FileChange(COMPANY, "", _exported_company(company, known), document.company)
         ids = known.ids[record_type]
         for name, after in sorted(document.records[record_type].items()):
             row = known.rows[record_type][ids[name]] if name in ids else None
-            yield FileChange(record_type, name, None if row is None else _exported(record_type, row, known), after)
+            if row is None:
+                yield FileChange(record_type, name, None, after)
+            else:
+                whole = _with_zone(after, zone) if record_type in CAPPED_TYPES else after
+                yield FileChange(record_type, name, _exported(record_type, row, known), whole)
+
+
+def _with_zone(fields: Fields, zone: str) -> Fields:
+    """Return fields of a record with caps, whose days are those of its company where it names no zone."""
+    if {*fields} == {DRAFT}:
+        return {DRAFT: {"time_zone": zone, **fields[DRAFT]}}
+    return {"time_zone": zone, **fields}
 
 
 def _exported_company(company: Row, known: Known) -> Fields:

@@ -6,7 +6,7 @@ from itertools import chain, count
 from typing import Any
 
 import msgspec
-from msgspec import Struct
+from msgspec import NODEFAULT, Struct
 
 from adapters.company_file.api import CompanyApi, Row
 from adapters.company_file.document import COMPANY, TYPES, CompanyFileError, Document, Fields
@@ -36,6 +36,16 @@ NEVER_IN_FILE = frozenset(
 
 NAMED_AT_ONCE = 20
 """Records that one sentence names."""
+
+DEFAULTS: Mapping[str, Mapping[str, Any]] = {
+    record_type: {
+        field.name: msgspec.to_builtins(field.default)
+        for field in msgspec.structs.fields(body)
+        if field.default is not NODEFAULT
+    }
+    for record_type, body in RECORD_BODIES.items()
+}
+"""Record type -> field -> its default, as JSON has it."""
 
 _REQUIRED = {"lead_token": "given-by-the-company"}
 
@@ -109,7 +119,13 @@ def fields_of(record_type: str, row: Row) -> Fields:
     required = {name: value for name, value in _REQUIRED.items() if name in kind.__struct_fields__}
     # As JSON has it, so that it can be compared with what a file says.
     fields = msgspec.json.decode(msgspec.json.encode(plain(msgspec.convert({**given, **required}, kind))))
-    found = {name: value for name, value in fields.items() if name not in required}
+    # `omit_defaults` compares identities, and an equal text that was read is another object.
+    default = DEFAULTS[record_type]
+    found = {
+        name: value
+        for name, value in fields.items()
+        if name not in required and (name not in default or value != default[name])
+    }
     caps = {name: row[name] for name in CAPS_OF.get(record_type, ()) if row.get(name) is not None}
     # A record with caps that is made without a zone gets that of its company, whatever the default of the field says.
     zone = {"time_zone": row["time_zone"]} if record_type in CAPPED_TYPES else {}

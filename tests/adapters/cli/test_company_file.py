@@ -256,6 +256,27 @@ async def test_a_changed_field_is_shown_and_written_and_one_that_is_left_out_has
     assert (await company.send("GET", "/api/v1/numbers")).json()["metadata"]["total_count"] == 2
 
 
+async def test_a_short_file_that_was_applied_changes_nothing_when_it_is_applied_again(
+    source: httpx.AsyncClient, tmp_path: Path
+) -> None:
+    steps = [{"id": "rest", "kind": "wait", "duration": "1d"}]
+    records = {
+        "offers": {"solar": {"name": "Solar"}},
+        "buyers": {"sunny": {"name": "Sunny", "number": "+13055550147"}},
+        "schedules": {
+            "hello": {"name": "Hello", "offer_id": "solar", "steps": steps},
+            "later": {"draft": {"name": "Later", "offer_id": "solar", "steps": steps}},
+        },
+    }
+    # JSON is YAML.
+    document = saved(tmp_path, json.dumps({"format": 1, "company": {"name": "First company"}, **records}))
+
+    assert await applied(source, document) == 5
+    found, _, _ = await _compared(CompanyApi(source), document)
+
+    assert [(change.place, change.fields) for change in found.changes] == []
+
+
 async def test_records_without_a_name_are_refused_or_given_one(company: Any, source: httpx.AsyncClient) -> None:  # noqa: F811
     for name in ("Sunny Roofs", "Sunny  roofs!", "Ünï"):
         await company.record("buyers", {"name": name, "number": "+12125550140"})
