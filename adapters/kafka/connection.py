@@ -27,6 +27,7 @@ PERMANENT_ERRORS = (
     errors.InvalidTopicError,
     errors.InvalidTransactionTimeout,
     errors.SaslAuthenticationFailed,
+    errors.SecurityDisabled,
     errors.TopicAuthorizationFailedError,
     errors.TransactionalIdAuthorizationFailed,
     errors.UnsupportedSaslMechanismError,

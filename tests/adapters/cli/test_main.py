@@ -55,6 +55,17 @@ async def test_a_command_that_finds_something_wrong_ends_with_one(database: str,
     assert await asyncio.to_thread(main, ["db", "status", "--json"]) == 0
 
 
+async def test_what_a_broker_refuses_is_not_called_silence(
+    kafka_bootstrap: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("LEADCLOCK_KAFKA_BOOTSTRAP", kafka_bootstrap)
+
+    status = await asyncio.to_thread(main, ["topics", "acls", "--apply"])
+
+    said = capsys.readouterr().err
+    assert (status, "No Authorizer is configured" in said, "does not answer" in said) == (1, True, False), said
+
+
 @pytest.mark.parametrize("name", sorted(EXPECTED))
 def test_every_expected_error_is_there_under_its_name(name: str) -> None:
     module, _, kind = name.rpartition(".")
