@@ -181,7 +181,7 @@ class Gateway:
                 reading = tasks.create_task(self._read(delivery, appender))
                 await self._stopping.wait()
                 reading.cancel()
-                await self._drain(delivery)
+                await self._drain()
                 for task in upkeep:
                     task.cancel()
         finally:
@@ -451,14 +451,14 @@ class Gateway:
                 await self._deliveries.save_progress(self._topic, self._topic_id, partition, watermark)
                 self._saved[partition] = watermark
 
-    async def _drain(self, delivery: CommandDelivery) -> None:
-        """Release at once what is not with the provider; wait until the rest has ended."""
+    async def _drain(self) -> None:
+        """Release at once what is not with the provider; wait until the rest has ended. `_end` waits for the releases."""
         for progress in self._partitions.values():
             progress.revoke()
         for task in [task for task in self._serving if task not in self._committed]:
             task.cancel()
         await asyncio.sleep(0)  # those that were cancelled start to release their claims
-        under_way = {*self._serving, *self._pressing, *delivery.releasing}
+        under_way = {*self._serving, *self._pressing}
         if not under_way:
             return
         logger.info("drain.started", kind=self.channel.kind, deliveries=len(self._committed), seconds=self._drain_seconds)

@@ -707,6 +707,21 @@ async def test_a_claim_that_is_being_made_when_its_gateway_stops_is_taken_back()
         assert voice.asked == []
 
 
+async def test_a_gateway_that_stops_while_the_database_is_away_waits_a_moment_for_its_claims_and_no_longer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("adapters.gateway.gateway.SHUTDOWN_SECONDS", 0.05)
+    voice, deliveries = Voice(), LateDeliveries(MemoryDeliveries(), "claim")
+
+    async with town("call") as place, asyncio.timeout(WAIT_SECONDS):
+        async with running(place, call_channel(voice), deliveries, drain_seconds=10 * WAIT_SECONDS) as gateway:
+            await place.append(command_of("call"))
+            await deliveries.asked.wait()
+            gateway.stop()
+
+        assert voice.asked == []
+
+
 async def test_a_gateway_that_stood_still_behind_its_claim_does_not_act_on_what_others_took_over() -> None:
     voice, memory, clock = Voice(), MemoryDeliveries(), QuickClock()
     deliveries = LateDeliveries(memory, "claim")
