@@ -150,6 +150,23 @@ class Conversion(Struct, frozen=True, omit_defaults=True):
     revision: int = 1
 
 
+class LeadOutline(Entity, kw_only=True):
+    """What a decision asks of every lead of a person: some fields of `Lead`, read from the same bytes without its data."""
+
+    id: int
+    contact_key: str
+    status: LeadStatus = "queue"
+    status_wait: str | None = None
+    offer_id: int | None = None
+    schedule_id: int | None = None
+    columns: dict[str, Any] = {}
+    flight: Flight | None = None
+    opt_out: bool = False
+    blocked: bool = False
+    last_email_at: Instant | None = None
+    first_offer_id: int | None = None
+
+
 class Lead(Entity, kw_only=True):
     """One submission's run of a schedule for one person.
 

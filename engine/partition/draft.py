@@ -98,6 +98,14 @@ class Draft:
         self._read[key] = entity
         return entity
 
+    def has_read(self, key: str) -> bool:
+        """Return whether this draft has read, written or removed the entity under a key."""
+        return key in self._read
+
+    def stored_outline(self, key: str, kind: type[E]) -> E | None:
+        """Return what is stored under a key, as a type with some of its fields: no parts, none of this draft's changes."""
+        return self._state.get(key, kind)
+
     def put(self, key: str, entity: Entity) -> None:
         """Replace the entity under a key."""
         self._read[key] = entity

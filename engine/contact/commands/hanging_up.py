@@ -16,7 +16,7 @@ HANG_UP_WITHIN = MINUTE
 
 def hang_up_all(person: Person) -> None:
     """Emit a hang-up command for every outbound call to this person that has not ended."""
-    for lead in person.leads():
+    for lead in person.outlines():
         flight = lead.flight
         call = None if flight is None or flight.kind != "call" else person.call(flight.call_id)
         if call is not None and call.ended_at is None and call.command_id is not None:

@@ -106,7 +106,7 @@ def spacing_ends_at(person: Person, kind: str, spacing: Mapping[str, Millis]) ->
         return None
     made = [(entry.at, entry.kind) for entry in attempts_of(person.head)]
     if "email" in spacing or "any" in spacing:
-        made += [(lead.last_email_at, "email") for lead in person.leads() if lead.last_email_at is not None]
+        made += [(lead.last_email_at, "email") for lead in person.outlines() if lead.last_email_at is not None]
     alike = [at + spacing[kind] for at, made_kind in made if made_kind == kind] if kind in spacing else []
     others = [at + spacing["any"] for at, _ in made] if "any" in spacing else []
     return max((*alike, *others), default=None)

@@ -1,6 +1,6 @@
 """What does one decision read and change of one contact? Its head, leads and calls; changes are written once, at the end."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from hashlib import blake2b
 from itertools import islice
 from typing import TypeVar
@@ -10,13 +10,16 @@ from engine.law.pack import CompiledRulePack
 from engine.limits import RECORD_BYTES_MAX
 from engine.partition.draft import Draft, RefusedError, RepeatedError
 from schemas.account import Seen
-from schemas.contact import LIVE_STATUSES, Call, Head, Lead
+from schemas.contact import LIVE_STATUSES, Call, Head, Lead, LeadOutline
 from schemas.envelope import Envelope
 from schemas.instant import DAY, SECOND, Instant
 from schemas.state import call_key, head_key, lead_key, seen_of_contact_key
 from schemas.wire import to_json
 
 E = TypeVar("E", Lead, Call)
+
+Outline = Lead | LeadOutline
+"""What is only read: of a lead that this decision has not read whole, some fields."""
 
 SEEN_FOR = DAY
 """How long the id of a request is remembered: a repeat within this time changes nothing."""
@@ -59,6 +62,7 @@ class Person:
         self._head_key = head_key(contact_key)
         self.head = draft.get(self._head_key, Head) or Head(company_id=company_id, contact_key=contact_key)
         self._saved: dict[str, Head | Lead | Call] = {}
+        self._outlines: dict[str, LeadOutline | None] = {}
 
     @property
     def law(self) -> CompiledRulePack:
@@ -75,16 +79,37 @@ class Person:
         lead = saved if isinstance(saved, Lead) else self.draft.get(key, Lead)
         return lead if lead is not None and lead.contact_key == self.key else None
 
-    def leads(self) -> Iterator[Lead]:
-        """Iterate over the leads of the contact, newest first."""
+    def outlines(self) -> Iterator[Outline]:
+        """Iterate over the leads of the contact, newest first, without reading their data: 200 leads may have 50 MB."""
         for lead_id in reversed(self.head.lead_ids):
-            lead = self.lead(lead_id)
-            if lead is not None:
-                yield lead
+            outline = self._outline(lead_id)
+            if outline is not None:
+                yield outline
 
-    def live_leads(self) -> Iterator[Lead]:
-        """Iterate over the live leads, newest first."""
-        return (lead for lead in self.leads() if lead.status in LIVE_STATUSES)
+    def whole(self, outlines: Iterable[Outline]) -> Iterator[Lead]:
+        """Iterate over the leads of which these are outlines; each is read when it is asked for."""
+        return (lead for outline in outlines if (lead := self.lead(outline.id)) is not None)
+
+    def leads(self, where: Callable[[Outline], bool]) -> Iterator[Lead]:
+        """Iterate over the leads of the contact that fit now, newest first."""
+        return self.whole([outline for outline in self.outlines() if where(outline)])
+
+    def live_leads(self, where: Callable[[Outline], bool] = lambda _: True) -> Iterator[Lead]:
+        """Iterate over the live leads that fit now, newest first."""
+        return self.leads(lambda outline: outline.status in LIVE_STATUSES and where(outline))
+
+    def newest_lead(self) -> Lead | None:
+        """Return the newest live lead, else the newest."""
+        return next(self.live_leads(), None) or next(self.leads(lambda _: True), None)
+
+    def _outline(self, lead_id: int) -> Outline | None:
+        key = lead_key(lead_id)
+        if key in self._saved or self.draft.has_read(key):
+            return self.lead(lead_id)
+        if key not in self._outlines:
+            self._outlines[key] = self.draft.stored_outline(key, LeadOutline)
+        outline = self._outlines[key]
+        return outline if outline is not None and outline.contact_key == self.key else None
 
     def call(self, call_id: int | None) -> Call | None:
         """Return a call of this contact, or None."""
@@ -119,7 +144,7 @@ class Person:
     def _ended_ids(self) -> Iterator[int]:
         """Iterate over the listed leads that have ended and await no outcome, oldest first."""
         for lead_id in self.head.lead_ids:
-            lead = self.lead(lead_id)
+            lead = self._outline(lead_id)
             if lead is None or (lead.status not in LIVE_STATUSES and lead.flight is None):
                 yield lead_id
 
@@ -199,6 +224,16 @@ def _forget(seen: dict[str, Instant], since: Instant, *, most: int | None = None
         del seen[old]
     for old in list(seen)[: 0 if most is None else max(0, len(seen) - most)]:
         del seen[old]
+
+
+def is_on_schedule(outline: Outline) -> bool:
+    """Return whether a lead is on a schedule."""
+    return outline.schedule_id is not None
+
+
+def has_no_flight(outline: Outline) -> bool:
+    """Return whether no command of a lead is open."""
+    return outline.flight is None
 
 
 def bounded_batch(entities: Iterable[E], *, growth: int = 0) -> Iterator[E]:

@@ -4,11 +4,11 @@ The company chooses the scope of an opt-out: the company, one offer, or one chan
 for the whole company.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
 
-from engine.contact.facts.person import Person, bounded_batch
+from engine.contact.facts.person import Outline, Person, bounded_batch, has_no_flight, is_on_schedule
 from engine.contact.lifecycle.ending import emit_end_webhooks, end, remove_excess_tokens
 from engine.contact.timing.suppression import is_suppressed
 from schemas.commands import Fence
@@ -97,7 +97,7 @@ def opt_out(
     head.opt_outs = {**head.opt_outs, reached: person.now}
     person.draft.fact("contact.opted_out", source=source, scope=reached)
     if reached == _offer_scope(offer_id):
-        stop_some(person, [lead for lead in person.leads() if lead.offer_id == offer_id], "opt_out")
+        stop_some(person, [lead for lead in person.outlines() if lead.offer_id == offer_id], "opt_out")
     else:
         _close(person, channel or "")
     return True
@@ -126,7 +126,7 @@ def _channel_scope(channel: str) -> str:
     return f"channel/{channel}"
 
 
-def stop_some(person: Person, leads: list[Lead], reason: LeadStatus) -> None:
+def stop_some(person: Person, leads: Sequence[Outline], reason: LeadStatus) -> None:
     """Fence the open commands of these leads, and end the live ones."""
     flown = [lead.id for lead in leads if lead.flight is not None]
     if flown:
@@ -137,18 +137,16 @@ def stop_some(person: Person, leads: list[Lead], reason: LeadStatus) -> None:
 def _close(person: Person, channel: str) -> None:
     """Fence the open commands on a channel. Its steps are skipped from now on: wake the leads."""
     person.save_head()
-    flown = [lead for lead in person.leads() if lead.flight is not None and lead.flight.kind == channel]
+    flown = [lead for lead in person.outlines() if lead.flight is not None and lead.flight.kind == channel]
     if person.head.relays:  # which leads of other contacts have open commands here, the head does not know
         fence_channel(person, "opt_out", channel)
     elif flown:
         fence(person, "opt_out", *(lead.id for lead in flown))
-    for lead in flown:
+    for lead in person.whole(flown):
         recall(person, lead, "opt_out")
     if person.ends_leads_later:
         return
-    for lead in bounded_batch(
-        [lead for lead in person.live_leads() if lead.flight is None and lead.schedule_id is not None]
-    ):
+    for lead in bounded_batch(person.live_leads(lambda lead: has_no_flight(lead) and is_on_schedule(lead))):
         lead.recheck_at = person.now + 1
         person.save(lead)
 
@@ -189,7 +187,7 @@ def opt_in(person: Person, offer_id: int | None) -> None:
     person.save_head()
     about: dict[str, Any] = {"scopes": lifted} if lifted else {}
     person.draft.fact("contact.opted_in", **about)
-    free = (lead for lead in person.leads() if lead.opt_out and stop_reason(person.head, lead.offer_id) != "opt_out")
+    free = person.leads(lambda lead: lead.opt_out and stop_reason(person.head, lead.offer_id) != "opt_out")
     for lead in bounded_batch(free):
         lead.opt_out = False
         person.save(lead)
@@ -217,7 +215,7 @@ def opt_in_by_text(person: Person) -> None:
     head.opted_out_by_text = None
     person.save_head()
     person.draft.fact("contact.opted_in", source=TEXTED, scopes=[texts])
-    free = (lead for lead in person.leads() if lead.opt_out and stop_reason(head, lead.offer_id) != "opt_out")
+    free = person.leads(lambda lead: lead.opt_out and stop_reason(head, lead.offer_id) != "opt_out")
     for lead in bounded_batch(free):
         lead.opt_out = False
         person.save(lead)
@@ -230,7 +228,7 @@ def unblock(person: Person, **about: Any) -> None:
     person.head.blocked_at = None
     person.save_head()
     person.draft.fact("contact.unblocked", **about)
-    for lead in bounded_batch(lead for lead in person.leads() if lead.blocked):
+    for lead in bounded_batch(person.leads(lambda lead: lead.blocked)):
         lead.blocked = False
         person.save(lead)
 

@@ -68,17 +68,12 @@ def _find_lead(person: Person, request: CallStartRequested) -> Lead | None:
         if lead is None:
             raise RefusedError("not_found", "There is no such lead.")
         return lead
-    leads = list(person.leads())
-    live = [lead for lead in leads if lead.status in LIVE_STATUSES]
     offer_id = _offer_id(person, request)
+    of_offer = person.live_leads(lambda outline: offer_id is not None and outline.offer_id == offer_id)
     if request.schedule_id is not None:
-        on_it = next((lead for lead in live if lead.schedule_id == request.schedule_id), None)
-        if on_it is not None or request.enrols:
-            return on_it
-        return next((lead for lead in live if offer_id is not None and lead.offer_id == offer_id), None)
-    if offer_id is not None:
-        return next((lead for lead in live if lead.offer_id == offer_id), None)
-    return next(iter(live), None) or next(iter(leads), None)
+        on_it = next(person.live_leads(lambda outline: outline.schedule_id == request.schedule_id), None)
+        return on_it if on_it is not None or request.enrols else next(of_offer, None)
+    return person.newest_lead() if offer_id is None else next(of_offer, None)
 
 
 def _offer_id(person: Person, request: CallStartRequested) -> int | None:
@@ -224,7 +219,7 @@ def _check_in_progress(person: Person, lead: Lead) -> None:
     head = person.head
     if head.inbound_call_id is not None and (head.inbound_until or EPOCH) > person.now:
         raise RefusedError("call_in_progress", "This person is calling us right now.")
-    if any(other.flight is not None and other.flight.kind == "call" for other in person.leads()):
+    if any(other.flight is not None and other.flight.kind == "call" for other in person.outlines()):
         raise RefusedError("call_in_progress", "A call to this person is on its way.")
     if lead.flight is not None:
         what = {"sms": "A text", "email": "An e-mail", "webhook": "A webhook"}.get(lead.flight.kind, "An action")

@@ -8,7 +8,7 @@ from engine.contact.lifecycle.ending import begin_end
 from engine.contact.lifecycle.removal import remove
 from engine.contact.lifecycle.stop import mark, opt_out, stop
 from engine.contact.lifecycle.walk import advance
-from engine.contact.requests.submission import matches
+from engine.contact.requests.submission import matching
 from engine.partition.draft import RefusedError
 from schemas.contact import LIVE_STATUSES, Lead
 from schemas.decisions import Answer
@@ -34,12 +34,12 @@ def act(person: Person, request: CallerActed) -> None:
 
 def _matching_leads(person: Person, request: CallerActed) -> list[Lead]:
     """Return the newest live lead of the token, else the newest; or all of them, if requested."""
-    matching = [lead for lead in person.leads() if matches(person, lead, request.offer_id, request.schedule_id)]
-    if not matching:
+    found = matching(person, request)
+    if not found:
         raise RefusedError("not_found", "There is no lead of this token and number.")
     if request.update_all_matching_leads:
-        return list(bounded_batch(matching))
-    return [next((lead for lead in matching if lead.status in LIVE_STATUSES), matching[0])]
+        return list(bounded_batch(person.whole(found)))
+    return list(person.whole([next((outline for outline in found if outline.status in LIVE_STATUSES), found[0])]))
 
 
 def _opt_out(person: Person, leads: list[Lead]) -> None:

@@ -19,7 +19,7 @@ from engine.contact.lifecycle.stop import block, opt_out
 from engine.contact.requests.contact_changes import change_block, change_suppression, unsubscribe
 from engine.contact.requests.dispositions import apply_group_stops, apply_stops
 from engine.contact.requests.replies import decide_review, receive
-from engine.contact.requests.submission import matches
+from engine.contact.requests.submission import matching
 from engine.limits import RECORD_BYTES_MAX
 from schemas.contact import LIVE_STATUSES
 from schemas.decisions import Answer
@@ -76,7 +76,7 @@ def _shorten(person: Person) -> None:
 def _of_caller(person: Person, request: CallerActed) -> bool:
     if request.action != "opt_out":
         return False
-    leads = [lead for lead in person.leads() if matches(person, lead, request.offer_id, request.schedule_id)]
+    leads = matching(person, request)
     if not leads:
         return False
     if not request.update_all_matching_leads:

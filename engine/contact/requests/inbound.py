@@ -16,7 +16,7 @@ from engine.contact.facts.call_record import (
     tier_of,
 )
 from engine.contact.facts.clock_skew import skew_mark
-from engine.contact.facts.person import Person
+from engine.contact.facts.person import Outline, Person
 from engine.contact.facts.references import check_references
 from engine.contact.facts.result import COMPLETED
 from engine.contact.lifecycle.ending import begin_end
@@ -110,15 +110,16 @@ def _find_lead(person: Person, request: CallReceived) -> Lead | None:
     number = person.rules.number(person.company_id, request.number_called)
     own = None if number is None else person.rules.body(Number, "number", number.id)
     offer_id = None if own is None else own.offer_id
-    leads = [lead for lead in person.leads() if lead.status != "removed"]
+    leads = [lead for lead in person.outlines() if lead.status != "removed"]
     of_offer = [lead for lead in leads if offer_id is not None and lead.offer_id == offer_id]
     is_new = offer_id is not None and not of_offer and person.make_room()
     if is_new and offer_id is not None and person.rules.body(Offer, "offer", offer_id) is not None:
         return _create_lead(person, request, offer_id)
-    return min(of_offer or leads, key=_rank, default=None)
+    chosen = min(of_offer or leads, key=_rank, default=None)
+    return None if chosen is None else person.lead(chosen.id)
 
 
-def _rank(lead: Lead) -> tuple[bool, bool, int]:
+def _rank(lead: Outline) -> tuple[bool, bool, int]:
     return lead.status not in LIVE_STATUSES, lead.status != "captured", -lead.id
 
 

@@ -329,7 +329,7 @@ def _wake_siblings(person: Person, lead: Lead) -> None:
     """Advance the person's leads that waited for the end of this call."""
     if len(person.head.lead_ids) == 1:
         return
-    waiting = (other for other in person.live_leads() if other.flight is None and other.status_wait == SIBLING_CALLED)
+    waiting = person.live_leads(lambda other: other.flight is None and other.status_wait == SIBLING_CALLED)
     for other in bounded_batch([other for other in waiting if other.id != lead.id]):
         advance(person, other)
 

@@ -5,7 +5,7 @@ The callers write the records of calls first; this module decides what the leads
 
 from collections.abc import Callable
 
-from engine.contact.facts.person import Person, bounded_batch
+from engine.contact.facts.person import Outline, Person, bounded_batch, is_on_schedule
 from engine.contact.facts.result import COMPLETED
 from engine.contact.lifecycle import triggers
 from engine.contact.lifecycle.ending import begin_end
@@ -78,7 +78,7 @@ def start_inbound(person: Person, call: Call) -> None:
     person.save_head()
     person.draft.fact("call.inbound_received", lead_id=call.lead_id, call_id=call.id)
     cancel_pending(person, "inbound_call")
-    for lead in bounded_batch([lead for lead in person.live_leads() if _is_waiting_for_call(person, lead)]):
+    for lead in bounded_batch([lead for lead in person.live_leads(is_on_schedule) if _is_waiting_for_call(person, lead)]):
         remember_event(lead, CALLED_US)
         advance(person, lead)
 
@@ -111,10 +111,10 @@ def apply_conversion(person: Person, lead: Lead, types: tuple[str, ...]) -> None
 
 def cancel_pending(person: Person, reason: str) -> None:
     """Fence open commands that have reached no one yet; their steps are planned again."""
-    pending = [lead for lead in person.live_leads() if _is_on_its_way(person, lead)]
+    pending = [outline for outline in person.outlines() if _is_on_its_way(person, outline)]
     if pending:
-        fence(person, reason, *(lead.id for lead in pending))
-    for lead in pending:
+        fence(person, reason, *(outline.id for outline in pending))
+    for lead in person.whole(pending):
         recall(person, lead, reason)
 
 
@@ -132,24 +132,24 @@ def is_waiting_for(person: Person, lead: Lead, event: str) -> bool:
 
 def _for_each_live(person: Person, react: Callable[[Lead], None]) -> None:
     """Let the person's leads on schedules react, as many as one decision may change."""
-    for lead in bounded_batch([lead for lead in person.live_leads() if lead.schedule_id is not None]):
+    for lead in bounded_batch(person.live_leads(is_on_schedule)):
         person.save(lead)
         if not lead.ending:
             react(lead)
         advance(person, lead)
 
 
-def _is_on_its_way(person: Person, lead: Lead) -> bool:
-    """Return whether the lead has an open contact command that has not rung or been answered."""
+def _is_on_its_way(person: Person, lead: Outline) -> bool:
+    """Return whether the lead is live and has an open contact command that has not rung or been answered."""
     flight = lead.flight
-    if flight is None or flight.kind == "webhook":
+    if lead.status not in LIVE_STATUSES or flight is None or flight.kind == "webhook":
         return False
     call = person.call(flight.call_id)
     return call is None or (call.ringing_at is None and call.answered_at is None)
 
 
 def _is_waiting_for_call(person: Person, lead: Lead) -> bool:
-    return lead.schedule_id is not None and not lead.ending and is_waiting_for(person, lead, CALLED_US)
+    return not lead.ending and is_waiting_for(person, lead, CALLED_US)
 
 
 def _react_to_connected(person: Person, lead: Lead, call: Call) -> None:

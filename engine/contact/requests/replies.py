@@ -5,7 +5,7 @@ from engine.contact.consent.opt_in import CONSENT_MISSING
 from engine.contact.consent.opt_out import meaning_of
 from engine.contact.facts.clock_skew import skew_mark
 from engine.contact.facts.ledger import reserve
-from engine.contact.facts.person import Person, bounded_batch
+from engine.contact.facts.person import Person, bounded_batch, has_no_flight, is_on_schedule
 from engine.contact.facts.result import COMPLETED
 from engine.contact.lifecycle import triggers
 from engine.contact.lifecycle.ending import begin_end
@@ -49,7 +49,7 @@ def receive(person: Person, request: SmsReceived) -> None:
     if request.provider_ref is not None and not _remember(person, request.provider, request.provider_ref):
         person.draft.answer = _answer_to_sender(request, None, None)
         return
-    lead = next(person.live_leads(), None) or next(person.leads(), None)
+    lead = person.newest_lead()
     meaning = meaning_of(request.body)
     person.draft.fact(
         "sms.received",
@@ -146,7 +146,7 @@ def _opt_in(person: Person, lead: Lead | None) -> None:
         return
     person.head.opted_in_at = person.now
     person.save_head()
-    for waiting in bounded_batch([other for other in person.live_leads() if other.status_wait == CONSENT_MISSING]):
+    for waiting in bounded_batch(person.live_leads(lambda other: other.status_wait == CONSENT_MISSING)):
         advance(person, waiting)
 
 
@@ -158,7 +158,7 @@ def _review(person: Person, lead: Lead | None) -> None:
     person.save_head()
     person.draft.fact("contact.optout_review", lead_id=None if lead is None else lead.id, until=person.head.review_until)
     cancel_pending(person, OPTOUT_REVIEW)
-    for other in bounded_batch([other for other in person.live_leads() if other.flight is None]):
+    for other in bounded_batch(person.live_leads(has_no_flight)):
         advance(person, other)
 
 
@@ -169,7 +169,7 @@ def decide_review(person: Person, request: OptOutReviewed) -> None:
     """
     if person.head.review_until is None:
         raise RefusedError("not_found", "No text of this contact waits for a review.")
-    lead = next(person.live_leads(), None) or next(person.leads(), None)
+    lead = person.newest_lead()
     person.head.review_until = None
     person.save_head()
     person.draft.fact("contact.optout_reviewed", lead_id=None if lead is None else lead.id, opted_out=request.opt_out)
@@ -177,12 +177,12 @@ def decide_review(person: Person, request: OptOutReviewed) -> None:
     if request.opt_out:
         opt_out(person, REVIEWED, offer_id=None if lead is None else lead.offer_id, channel="sms")
         return
-    for other in bounded_batch([other for other in person.live_leads() if other.flight is None]):
+    for other in bounded_batch(person.live_leads(has_no_flight)):
         advance(person, other)
 
 
 def _react_to_reply(person: Person) -> None:
-    for lead in bounded_batch([lead for lead in person.live_leads() if lead.schedule_id is not None]):
+    for lead in bounded_batch(person.live_leads(is_on_schedule)):
         person.save(lead)
         if not lead.ending:
             _apply_reply(person, lead)

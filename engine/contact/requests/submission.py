@@ -1,13 +1,13 @@
 """What does a submission do? It creates a lead, or finds an existing one and updates or restarts it."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from msgspec import Struct
 
 from engine.contact.commands.numbers import dialing_number, texting_number
 from engine.contact.facts.call_record import copy_data_to_calls
-from engine.contact.facts.person import Person, bounded_batch
+from engine.contact.facts.person import Outline, Person, bounded_batch
 from engine.contact.lifecycle import callbacks
 from engine.contact.lifecycle.ending import begin_end, end
 from engine.contact.lifecycle.enrolment import enrol, expiry, new_lead, schedule_of
@@ -20,7 +20,7 @@ from schemas.contact import LIVE_STATUSES, Lead
 from schemas.decisions import Answer
 from schemas.instant import DAY, EPOCH, Instant
 from schemas.records import Record, Schedule
-from schemas.requests import LeadSubmitted
+from schemas.requests import CallerActed, LeadSubmitted
 from schemas.wire import to_json
 
 AHEAD_MAX = 366 * DAY
@@ -33,8 +33,8 @@ WEAK_SOURCES = frozenset({"number", "default"})
 class ExistingLeads(Struct, frozen=True):
     """Existing leads of a token and number, newest first: all that the data is for, and the live ones."""
 
-    meant: list[Lead]
-    live: list[Lead]
+    meant: list[Outline]
+    live: list[Outline]
 
 
 def submit(person: Person, request: LeadSubmitted) -> None:
@@ -47,21 +47,21 @@ def submit(person: Person, request: LeadSubmitted) -> None:
         unblock(person)
     if request.blocked is False and person.head.blocked_at is not None:
         _refuse_unblocking()
-    matching, live = _find_existing(person, request, target) if person.head.lead_ids else ([], [])
+    found, live = _find_existing(person, request, target) if person.head.lead_ids else ([], [])
     if request.update_only and not live:
         raise RefusedError("lead_not_live", "No live lead of this token and number is there to update.")
     if request.blocked:
         block(person, "submission")
     # `create_or_update` without a live lead creates a new one; it never restarts an ended one.
-    candidates = live if live or request.create_or_update else matching
-    meant = _additional_leads(request, matching, live) if request.update_all_matching_leads else []
+    candidates = live if live or request.create_or_update else found
+    meant = _additional_leads(request, found, live) if request.update_all_matching_leads else []
     if request.delete_existing or request.expire_existing:
-        action = _clear(person, matching, request)
+        action = _clear(person, found, request)
         _create(person, request, target, action, others=() if request.delete_existing else meant)
-    elif not matching:
+    elif not found:
         _create(person, request, target, "created")
     elif (again := _schedule_to_restart(person, request, target, candidates)) is not None:
-        _restart(person, request, again, _chosen(request, candidates), others=meant)
+        _restart(person, request, again, _chosen(person, request, candidates), others=meant)
     elif not live:
         _create(person, request, target, "created", others=meant)
     else:
@@ -74,16 +74,17 @@ def _refuse_unblocking() -> NoReturn:
     raise RefusedError("validation_failed", "Nothing was stored. Correct blocked and send it again.", {"blocked": [problem]})
 
 
-def _additional_leads(request: LeadSubmitted, matching: list[Lead], live: list[Lead]) -> list[Lead]:
+def _additional_leads(request: LeadSubmitted, found: list[Outline], live: list[Outline]) -> list[Outline]:
     """Return the other leads that get the data as well; with `update_only` no ended ones."""
-    return live if request.update_only else matching
+    return live if request.update_only else found
 
 
-def _matching(person: Person, request: LeadSubmitted) -> Iterator[Lead]:
-    return (lead for lead in person.leads() if matches(person, lead, request.offer_id, request.schedule_id))
+def matching(person: Person, request: LeadSubmitted | CallerActed) -> list[Outline]:
+    """Return the leads that the token of a request matches, newest first."""
+    return [lead for lead in person.outlines() if _matches(person, lead, request.offer_id, request.schedule_id)]
 
 
-def matches(person: Person, lead: Lead, offer_id: int | None, schedule_id: int | None) -> bool:
+def _matches(person: Person, lead: Outline, offer_id: int | None, schedule_id: int | None) -> bool:
     """Return whether a token matches this lead: its schedule's, its offer's, or that of the offer whose schedule it is on.
 
     The last two differ where a lead was moved to another offer's schedule: then either offer's token finds it.
@@ -130,56 +131,61 @@ def _target(person: Person, request: LeadSubmitted) -> Target:
     return None, None
 
 
-def _find_existing(person: Person, request: LeadSubmitted, target: Target) -> tuple[list[Lead], list[Lead]]:
+def _find_existing(person: Person, request: LeadSubmitted, target: Target) -> tuple[list[Outline], list[Outline]]:
     """Return the existing leads, newest first, and of them the live ones.
 
     `create_or_update` means one live lead for an offer: if the schedule has none, one on another schedule of the offer.
     """
-    matching = list(_matching(person, request))
-    live = [lead for lead in matching if lead.status in LIVE_STATUSES]
+    found = matching(person, request)
+    live = [lead for lead in found if lead.status in LIVE_STATUSES]
     if not live and request.create_or_update and not request.delete_existing and not request.expire_existing:
         elsewhere = _live_on_the_offer(person, target)
-        return elsewhere or matching, elsewhere
-    return matching, live
+        return elsewhere or found, elsewhere
+    return found, live
 
 
-def _live_on_the_offer(person: Person, target: Target) -> list[Lead]:
+def _live_on_the_offer(person: Person, target: Target) -> list[Outline]:
     """Return the live leads of the schedule's offer, newest first, captured ones last."""
     _, schedule = target
     if schedule is None or schedule.offer_id is None:
         return []
     found = [
-        lead for lead in person.leads() if matches(person, lead, schedule.offer_id, None) and _is_on_its_way(person, lead)
+        lead
+        for lead in person.outlines()
+        if _matches(person, lead, schedule.offer_id, None) and _is_on_its_way(person, lead)
     ]
     return sorted(found, key=lambda lead: lead.schedule_id is None)
 
 
-def _is_on_its_way(person: Person, lead: Lead) -> bool:
+def _is_on_its_way(person: Person, lead: Outline) -> bool:
     """Return whether a lead is live and its schedule exists: without it the lead ends at its next timer."""
     return lead.status in LIVE_STATUSES and (lead.schedule_id is None or schedule_of(person, lead.schedule_id) is not None)
 
 
-def _clear(person: Person, matching: list[Lead], request: LeadSubmitted) -> str:
+def _clear(person: Person, found: list[Outline], request: LeadSubmitted) -> str:
     """Delete or expire the matching leads; deleting wins where both are requested."""
     if request.delete_existing:
-        for lead in matching:
+        for lead in person.whole(found):
             delete(person, lead)
-        return "deleted_existing" if matching else "created"
-    live = [lead for lead in matching if lead.status in LIVE_STATUSES]
-    for lead in bounded_batch(live):
+        return "deleted_existing" if found else "created"
+    ids = {lead.id for lead in found}
+    # Asked again: a block has ended some.
+    live = [lead for lead in person.outlines() if lead.id in ids and lead.status in LIVE_STATUSES]
+    for lead in bounded_batch(person.whole(live)):
         begin_end(person, lead, "expired", keeps_callback=False)
         advance(person, lead)
     return "expired_existing" if live else "created"
 
 
-def _schedule_to_restart(person: Person, request: LeadSubmitted, target: Target, leads: list[Lead]) -> Record | None:
+def _schedule_to_restart(person: Person, request: LeadSubmitted, target: Target, leads: list[Outline]) -> Record | None:
     """Return the schedule to restart for an existing lead: the token's, or the one that the lead is on."""
     if not request.restart_schedule or not leads:
         return None
-    if end_reason(person, _chosen(request, leads).offer_id, _chosen(request, leads).schedule_id) is not None:
+    chosen = _outline_of_chosen(request, leads)
+    if end_reason(person, chosen.offer_id, chosen.schedule_id) is not None:
         return None
     record, _ = target
-    schedule_id = _chosen(request, leads).schedule_id
+    schedule_id = chosen.schedule_id
     if schedule_id is not None and (record is None or record.id != schedule_id):
         found = schedule_of(person, schedule_id)
         return None if found is None else found[0]
@@ -199,11 +205,11 @@ def _decide_duplicate(person: Person, request: LeadSubmitted, target: Target, le
         case "create":
             _create(person, request, target, "created")
         case "restart" if record is not None:
-            _restart(person, request, record, _chosen(request, leads.live))
-        case _ if record is not None and _chosen(request, leads.live).schedule_id is None:
-            _restart(person, request, record, _chosen(request, leads.live), others=leads.meant, action="updated")
+            _restart(person, request, record, _chosen(person, request, leads.live))
+        case _ if record is not None and _outline_of_chosen(request, leads.live).schedule_id is None:
+            _restart(person, request, record, _chosen(person, request, leads.live), others=leads.meant, action="updated")
         case _:
-            lead = _chosen(request, leads.live)
+            lead = _chosen(person, request, leads.live)
             _answer(person, _update_each(person, request, [lead, *_without(lead, leads.meant)]), 200, "updated")
 
 
@@ -211,12 +217,16 @@ def _asks_for_update(request: LeadSubmitted) -> bool:
     return bool(request.create_or_update or request.update_only or request.update_all_matching_leads or request.blocked)
 
 
-def _chosen(request: LeadSubmitted, leads: list[Lead]) -> Lead:
+def _chosen(person: Person, request: LeadSubmitted, leads: list[Outline]) -> Lead:
     """Return the lead with the sender's `external_record_id`, else the newest."""
+    return next(person.whole([_outline_of_chosen(request, leads)]))
+
+
+def _outline_of_chosen(request: LeadSubmitted, leads: list[Outline]) -> Outline:
     return _by_external_id(request, leads) or leads[0]
 
 
-def _by_external_id(request: LeadSubmitted, leads: list[Lead]) -> Lead | None:
+def _by_external_id(request: LeadSubmitted, leads: list[Outline]) -> Outline | None:
     wanted = request.columns.get("external_record_id")
     named = (lead for lead in leads if wanted is not None and lead.columns.get("external_record_id") == wanted)
     return next(named, None)
@@ -227,7 +237,7 @@ def _growth(request: LeadSubmitted) -> int:
     return len(to_json(request.data)) if request.data else 0
 
 
-def _create(person: Person, request: LeadSubmitted, target: Target, action: str, *, others: Sequence[Lead] = ()) -> None:
+def _create(person: Person, request: LeadSubmitted, target: Target, action: str, *, others: Sequence[Outline] = ()) -> None:
     lead = _new_lead(person, request, target)
     person.add(lead)
     person.draft.fact("lead.submitted", lead_id=lead.id, dedupe_action=action)
@@ -244,12 +254,12 @@ def _create(person: Person, request: LeadSubmitted, target: Target, action: str,
     _answer(person, updated, 201, action)
 
 
-def _without(lead: Lead, leads: Sequence[Lead]) -> list[Lead]:
+def _without(lead: Lead, leads: Sequence[Outline]) -> list[Outline]:
     return [other for other in leads if other.id != lead.id]
 
 
-def _update_each(person: Person, request: LeadSubmitted, leads: Sequence[Lead]) -> list[Lead]:
-    updated = list(bounded_batch(leads, growth=_growth(request)))
+def _update_each(person: Person, request: LeadSubmitted, leads: Sequence[Outline]) -> list[Lead]:
+    updated = list(bounded_batch(person.whole(leads), growth=_growth(request)))
     for lead in updated:
         _update(person, request, lead)
     return updated
@@ -300,7 +310,7 @@ def _restart(
     record: Record,
     lead: Lead,
     *,
-    others: Sequence[Lead] = (),
+    others: Sequence[Outline] = (),
     action: str = "restarted",
 ) -> None:
     person.draft.fact("lead.submitted", lead_id=lead.id, dedupe_action=action)

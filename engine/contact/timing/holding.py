@@ -59,7 +59,7 @@ def hold_during_inbound_call(person: Person, lead: Lead) -> bool:
 
 def hold_for_sibling_call(person: Person, lead: Lead) -> bool:
     """Hold the call while another lead of the same person is being called: one telephone takes one call."""
-    flights = (other.flight for other in person.leads() if other.id != lead.id)
+    flights = (other.flight for other in person.outlines() if other.id != lead.id)
     due_at = max((flight.due_at for flight in flights if flight is not None and flight.kind == "call"), default=None)
     if due_at is None:
         return False

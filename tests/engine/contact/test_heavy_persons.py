@@ -14,6 +14,7 @@ from engine.contact.facts.person import Person, wake_at
 from engine.contact.lifecycle import moving, stop
 from engine.contact.lifecycle.stop import is_opted_out_of, stop_reason
 from engine.limits import DEAD_LETTER_BYTES_MAX, RECORD_BYTES_MAX
+from engine.partition import parts
 from engine.partition.aggregate import Timer
 from engine.partition.decider import Decider, Sealed
 from engine.partition.ports import LogRecord
@@ -63,7 +64,7 @@ def test_a_head_stays_small_whatever_happens_to_the_person() -> None:
             add_call(person, call)
         if number < 60:
             delete_call(person, call)
-            moving.move_out(person, next(person.leads()), f"1|email:{number:064}@{'x' * 189}")
+            moving.move_out(person, next(person.leads(lambda _: True)), f"1|email:{number:064}@{'x' * 189}")
             stop.opt_out(person, "sms", offer_id=2**52 + number)
     for channel in ("call", "sms", "email", "webhook"):
         person.head.disabled_until[channel] = person.now
@@ -285,3 +286,47 @@ def test_an_opt_out_that_raises_stops_the_person_all_the_same(monkeypatch: pytes
     assert sealed.decision.answer is not None
     assert (sealed.decision.answer.status, partition.head().opted_out_at) == (200, NOON)
     assert [one.topic for one in sealed.records if one.topic == "deadletter"] == ["deadletter"]
+
+
+@pytest.mark.parametrize(
+    ("policy", "fields", "count"),
+    [
+        ("create", {}, 0),
+        ("reject", {}, 0),
+        ("restart", {}, 1),
+        ("update", {}, 1),
+        ("update", {"update_only": True}, 1),
+        ("create", {"columns": {"external_record_id": "crm-2"}}, 1),
+    ],
+)
+def test_a_submission_reads_the_data_of_no_lead_that_it_does_not_change(
+    monkeypatch: pytest.MonkeyPatch, policy: Any, fields: dict[str, Any], count: int
+) -> None:
+    """200 leads of one person may have 50 MB, and other companies wait while they are read."""
+    partition = HeavyPartition("company")
+    partition.world.schedule(REST, duplicate_policy="create", version=2)
+    for number in range(4):
+        data, named = {f"t{place}": "x" * 4_000 for place in range(10)}, {"external_record_id": f"crm-{number}"}
+        partition.ask(LeadSubmitted(**ABOUT, schedule_id=1, caller_id=NUMBER, data=data, columns=named))
+    assert len([key for key, _ in partition.state.items() if key.startswith("part/")]) >= 4
+    partition.world.schedule(REST, duplicate_policy=policy, version=3)
+    read: list[str] = []
+
+    def join(key: str, *others: Any) -> None:
+        read.append(key)
+        parts.join(key, *others)
+
+    monkeypatch.setattr("engine.partition.draft.join", join)
+    partition.ask(LeadSubmitted(**ABOUT, schedule_id=1, caller_id=NUMBER, **fields))
+
+    assert len(read) == count
+
+
+def test_a_submission_that_blocks_and_expires_ends_each_lead_once() -> None:
+    world = World()
+    world.schedule(REST, duplicate_policy="create")
+    leads = [world.submit(), world.submit()]
+
+    world.submit(blocked=True, expire_existing=True)
+
+    assert [world.lead(lead.id).status for lead in leads] == ["blocked", "blocked"]
