@@ -96,7 +96,11 @@ class Person:
 
     def live_leads(self, where: Callable[[Outline], bool] = lambda _: True) -> Iterator[Lead]:
         """Iterate over the live leads that fit now, newest first."""
-        return self.leads(lambda outline: outline.status in LIVE_STATUSES and where(outline))
+        return self.whole(self.live_outlines(where))
+
+    def live_outlines(self, where: Callable[[Outline], bool] = lambda _: True) -> list[Outline]:
+        """Return the live leads that fit now, newest first, without reading their data."""
+        return [outline for outline in self.outlines() if outline.status in LIVE_STATUSES and where(outline)]
 
     def newest_lead(self) -> Lead | None:
         """Return the newest live lead, else the newest."""

@@ -4,10 +4,10 @@ An entry is an entity of its own, whose timer is its expiry; the contact's head 
 ended when an entry goes: a later submission is accepted again.
 """
 
-from engine.contact.facts.person import Outline, Person
+from engine.contact.facts.person import Person
 from engine.contact.lifecycle.stop import end_reason, stop_some
 from engine.partition.draft import RefusedError
-from schemas.contact import LIVE_STATUSES, Suppression
+from schemas.contact import Suppression
 from schemas.instant import Instant
 from schemas.state import suppression_key
 
@@ -28,13 +28,9 @@ def add(person: Person, list_id: int, *, source: str | None, expires_at: Instant
     entry.updated_at, entry.source, entry.expires_at = person.now, source, expires_at
     person.draft.put(key, entry)
     person.draft.fact("contact.suppression_added", list_id=list_id, source=source, expires_at=expires_at)
-    leads = [lead for lead in person.outlines() if lead.status in LIVE_STATUSES and _has_to_end(person, lead)]
+    leads = person.live_outlines(lambda lead: end_reason(person, lead.offer_id, lead.schedule_id) is not None)
     if leads:
         stop_some(person, leads, "dnc")
-
-
-def _has_to_end(person: Person, lead: Outline) -> bool:
-    return end_reason(person, lead.offer_id, lead.schedule_id) is not None
 
 
 def has_room(person: Person, list_id: int) -> bool:

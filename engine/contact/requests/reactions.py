@@ -111,7 +111,7 @@ def apply_conversion(person: Person, lead: Lead, types: tuple[str, ...]) -> None
 
 def cancel_pending(person: Person, reason: str) -> None:
     """Fence open commands that have reached no one yet; their steps are planned again."""
-    pending = [outline for outline in person.outlines() if _is_on_its_way(person, outline)]
+    pending = person.live_outlines(lambda outline: _is_on_its_way(person, outline))
     if pending:
         fence(person, reason, *(outline.id for outline in pending))
     for lead in person.whole(pending):
@@ -140,9 +140,9 @@ def _for_each_live(person: Person, react: Callable[[Lead], None]) -> None:
 
 
 def _is_on_its_way(person: Person, lead: Outline) -> bool:
-    """Return whether the lead is live and has an open contact command that has not rung or been answered."""
+    """Return whether the lead has an open contact command that has not rung or been answered."""
     flight = lead.flight
-    if lead.status not in LIVE_STATUSES or flight is None or flight.kind == "webhook":
+    if flight is None or flight.kind == "webhook":
         return False
     call = person.call(flight.call_id)
     return call is None or (call.ringing_at is None and call.answered_at is None)

@@ -170,7 +170,7 @@ def _clear(person: Person, found: list[Outline], request: LeadSubmitted) -> str:
         return "deleted_existing" if found else "created"
     ids = {lead.id for lead in found}
     # Asked again: a block has ended some.
-    live = [lead for lead in person.outlines() if lead.id in ids and lead.status in LIVE_STATUSES]
+    live = person.live_outlines(lambda lead: lead.id in ids)
     for lead in bounded_batch(person.whole(live)):
         begin_end(person, lead, "expired", keeps_callback=False)
         advance(person, lead)
