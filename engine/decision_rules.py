@@ -105,6 +105,11 @@ VERSIONS: Mapping[int, Version] = {
     12: Version(
         changed="a disposition that ends contact, in an update that changes its call as well, holds before a contact that "
         "is due by then",
+        decided_by="the development version 0.1.0 at commit 2f2cfb7",
+    ),
+    13: Version(
+        changed="among the end steps of a lead, the agents of a callback and what follows a message that is too large are "
+        "those of the end steps",
         decided_by="leadclock 0.1.0",
     ),
 }

@@ -47,6 +47,9 @@ TENTH_RULES = FOLDER / "e98619b.jsonl.xz"
 ELEVENTH_RULES = FOLDER / "f2c5c71.jsonl.xz"
 """Recorded at commit f2c5c71, which decides by version 11."""
 
+TWELFTH_RULES = FOLDER / "2f2cfb7.jsonl.xz"
+"""Recorded at commit 2f2cfb7, which decides by version 12."""
+
 
 async def log_of(path: Path, now: Callable[[], Instant]) -> EmbeddedLog:
     """Return a log in memory that holds a history and can be written on."""

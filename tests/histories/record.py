@@ -50,6 +50,7 @@ class Run(msgspec.Struct, frozen=True):
 
 
 RUNS = {
+    "2f2cfb7": Run(seed=17, asked=90, left_open=30, large_share=0.5),
     "f2c5c71": Run(seed=16, asked=90, left_open=30, large_share=0.5),
     "e98619b": Run(seed=16, asked=90, left_open=30, large_share=0.5),
     "9942af5": Run(seed=16, asked=90, left_open=30, large_share=0.5),

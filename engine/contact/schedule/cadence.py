@@ -37,8 +37,8 @@ class Cadence:
         self.spacing = {name: duration(text).elapsed for name, text in schedule.min_spacing.items()}
         self.is_plain = _is_plain(schedule)
         # Where an id is used twice the step wins over the end step, and the earlier over the later.
-        places = [(step.id, (True, index)) for index, step in enumerate(self.end_steps)]
-        places += [(step.id, (False, index)) for index, step in enumerate(self.steps)]
+        places = [(step.id, (self.end_steps, index)) for index, step in enumerate(self.end_steps)]
+        places += [(step.id, (self.steps, index)) for index, step in enumerate(self.steps)]
         self._places = dict(reversed(places))
 
     def first(self, *, ending: bool) -> Step | None:
@@ -48,8 +48,8 @@ class Cadence:
 
     def step(self, step_id: str) -> Step:
         """Return a step or end step. Raises `KeyError` for an id of neither."""
-        ending, index = self._places[step_id]
-        return (self.end_steps if ending else self.steps)[index]
+        steps, index = self._places[step_id]
+        return steps[index]
 
     def has(self, step_id: str) -> bool:
         """Return whether there is a step or end step of this id."""
@@ -57,21 +57,18 @@ class Cadence:
 
     def after(self, step_id: str) -> Step | None:
         """Return the step that follows, or None behind the last one of its list."""
-        ending, index = self._places[step_id]
-        steps = self.end_steps if ending else self.steps
+        steps, index = self._places[step_id]
         return steps[index + 1] if index + 1 < len(steps) else None
 
     def contacts_from(self, step_id: str | None) -> list[Step]:
-        """Return the contact steps that can still follow, this one first."""
+        """Return the contact steps that can still follow in the list of this one, which comes first."""
         if step_id is None:
             return []
-        _, index = self._places[step_id]
-        return [step for step in reachable(self.steps, index) if isinstance(step, CONTACTS)]
+        return [step for step in reachable(*self._places[step_id]) if isinstance(step, CONTACTS)]
 
     def is_counted_to_come(self, step_id: str) -> bool:
         """Return whether this step or one that may come after it counts as a contact attempt."""
-        _, index = self._places[step_id]
-        return any(isinstance(step, COUNTED) for step in reachable(self.steps, index))
+        return any(isinstance(step, COUNTED) for step in reachable(*self._places[step_id]))
 
 
 def _is_plain(schedule: Schedule) -> bool:

@@ -43,6 +43,7 @@ from tests.histories.history import (
     SIXTH_RULES,
     TENTH_RULES,
     THIRD_RULES,
+    TWELFTH_RULES,
     last_append,
     log_of,
 )
@@ -151,6 +152,7 @@ HISTORIES = [
     (NINTH_RULES, 9),
     (TENTH_RULES, 10),
     (ELEVENTH_RULES, 11),
+    (TWELFTH_RULES, 12),
 ]
 
 

@@ -14,6 +14,7 @@ from tests.engine.contact.world import KEY, NOON, World
 
 CALL = {"id": "call", "kind": "call", "connect": {"agents": {"agent_ids": [70], "call_center_ids": [5]}}}
 TEXT = {"id": "text", "kind": "sms", "template": "Hi"}
+EXIT = {"id": "exit", "kind": "exit"}
 
 
 def asking(**agent: Any) -> World:
@@ -24,7 +25,7 @@ def asking(**agent: Any) -> World:
     return world
 
 
-def answer(world: World, *, granted: bool = True) -> None:
+def answer(world: World, *, granted: bool = True, agent_id: int = 70) -> None:
     asked = next(message for message in reversed(to_account(world)) if isinstance(message, SlotRequested))
     given = SlotAnswered(
         company_id=1,
@@ -32,7 +33,7 @@ def answer(world: World, *, granted: bool = True) -> None:
         lead_id=asked.lead_id,
         request_id=asked.request_id,
         granted=granted,
-        agent_id=70 if granted else None,
+        agent_id=agent_id if granted else None,
     )
     world.ask(given, stream="accounts/0")
 
@@ -120,6 +121,24 @@ def test_a_callback_waits_until_an_agent_of_its_schedule_is_reserved() -> None:
     assert (world.call(command.call_id).origin, world.call(command.call_id).agent_id) == ("callback", 70)
     world.outcome("connected_human")
     assert releases(world) == ["connected"]
+
+
+@pytest.mark.parametrize("steps", [[EXIT], [EXIT, CALL]], ids=["fewer steps than end steps", "a call among the steps"])
+def test_a_callback_among_end_steps_goes_to_the_agents_of_the_end_step(steps: list[dict[str, Any]]) -> None:
+    world = World()
+    last = {"id": "last", "kind": "call", "await_disposition": "2h", "connect": {"agents": {"agent_ids": [72]}}}
+    world.add("agent", 72, Agent(name="Cyd"))
+    world.schedule(*steps, end_steps=[{"id": "rest", "kind": "wait", "duration": "1m"}, last])
+    world.submit()
+    world.wait(60)
+    answer(world, agent_id=72)
+    world.outcome("connected_human")
+    assert (world.lead().ending, world.lead().status_wait) == (True, "awaiting_disposition")
+    before = len(to_account(world))
+    world.update(schedule_callback_at=NOON + HOUR)
+    world.wait(3600)
+    asked = to_account(world)[before:]
+    assert [one.agent_ids for one in asked if isinstance(one, SlotRequested)] == [(72,)]
 
 
 def test_a_callback_of_an_owner_goes_to_agents_once_the_owners_minutes_are_over() -> None:

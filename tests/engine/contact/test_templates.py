@@ -88,6 +88,17 @@ def test_a_lead_of_which_every_message_was_too_large_ends_as_failure(name: str) 
     assert found == [("step.skipped", "too_large"), ("step.failed", "too_large")]
 
 
+def test_a_last_end_step_whose_message_is_too_large_is_passed_over() -> None:
+    step, data = LARGE["11 segments of plain letters"]
+    world = World()
+    rest = {"id": "rest", "kind": "wait", "duration": "1m"}
+    world.schedule({"id": "exit", "kind": "exit"}, end_steps=[rest, {**step, "missing_token": "fail"}])
+    world.submit(data=data)
+    world.wait(60)
+    found = [(fact.type, fact.data["reason"]) for fact in world.facts if fact.type.startswith("step.")]
+    assert (found, world.commands, world.lead().wake_at) == ([("step.skipped", "too_large")], [], None)
+
+
 def test_a_lead_that_was_called_before_a_message_was_too_large_is_completed() -> None:
     step, data = LARGE["11 segments of plain letters"]
     world = World()
