@@ -422,17 +422,18 @@ def _fits(statement: Statement, tokens: str, wanted: LeadFilters, prefix: str) -
         "traffic_source_id": wanted.traffic_source_ids,
     }
     pieces = [f"{prefix}{name} = ANY ({statement.bind(ids)}::bigint[])" for name, ids in listed.items() if ids]
-    pieces += [
-        f"{tokens} ->> {statement.bind(token.key)}::text = {statement.bind(token.value)}" for token in wanted.token_filters
-    ]
+    pieces += [_holds_token(statement, tokens, token.key, token.value) for token in wanted.token_filters]
     return f"({' AND '.join(pieces)})"
+
+
+def _holds_token(statement: Statement, tokens: str, key: str, value: str) -> str:
+    texts = statement.bind(token_texts(value))
+    return f"{tokens} ->> {statement.bind(key)}::text = ANY ({texts}::text[])"
 
 
 def _add_token_condition(statement: Statement, column: str, token: tuple[str, str] | None) -> None:
     if token is not None and is_storable(list(token)):
-        key, value = token
-        texts = statement.bind(token_texts(value))
-        statement.where += f" AND {column} ->> {statement.bind(key)}::text = ANY ({texts}::text[])"
+        statement.where += f" AND {_holds_token(statement, column, *token)}"
     elif token is not None:
         statement.where += f" AND {NEVER}"
 

@@ -129,6 +129,9 @@ FILTERED: list[tuple[LeadFilter, list[int]]] = [
     (LeadFilter(fulltext="\0"), []),
     (LeadFilter(email="\ud800"), []),
     (LeadFilter(schedule_id=8, status="scheduled", buyer_converted=False, created_from=START), [9, 8]),
+    (LeadFilter(visible=(LeadFilters(token_filters=(TokenFilter("stars", "1e20"),)),)), [9]),
+    (LeadFilter(visible=(LeadFilters(token_filters=(TokenFilter("stars", "1e21"),)), LeadFilters(buyer_ids=(3,)))), [3]),
+    (LeadFilter(visible=()), []),
 ]
 
 
@@ -144,7 +147,7 @@ async def test_every_filter_narrows_the_list(shown: Shown, monkeypatch: pytest.M
         6: {"status": "opt_out", "opt_out": True},
         7: {"offer_id": 70, "outbound_calls_count": 2},
         8: {"schedule_id": 8, "outbound_calls_count": 3},
-        9: {"schedule_id": 8, "email": "Ann@example.org"},
+        9: {"schedule_id": 8, "email": "Ann@example.org", "data": {"stars": 1e20}},
         11: {"status": "completed", "outbound_calls_count": 1, "created_at": START - DAY},
         12: {"status": "completed_connected", "outbound_calls_count": 3, "created_at": START - DAY},
     }
