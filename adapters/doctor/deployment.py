@@ -171,7 +171,7 @@ async def check_numbers(context: Context) -> list[Finding]:
     findings += [
         warning(
             "numbers",
-            f"company {company_id} has schedules that {kind} and no number for it",
+            f"company {company_id} has schedules with {kind} steps and no number for them",
             "add one under /api/v1/numbers",
         )
         for company_id, kind in sorted(_contacting(rules))

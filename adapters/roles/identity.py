@@ -304,7 +304,8 @@ async def _no_identity(context: Context) -> IdentityError | NotPreparedError:
 
 def _topics(context: Context) -> str:
     settings = context.settings
-    return f"the topics {settings.topic_prefix}* at {settings.kafka_bootstrap}"
+    named = f"topics {settings.topic_prefix}*" if settings.topic_prefix else "topics"
+    return f"the {named} at {settings.kafka_bootstrap}"
 
 
 def _database() -> Any:

@@ -312,7 +312,7 @@ async def test_numbers_of_two_companies_and_schedules_without_a_number_are_warni
 
     assert [finding.found for finding in await check_numbers(knowing(rules))] == [
         "+13055550101 is in use by companies 1, 2",
-        "company 3 has schedules that call and no number for it",
+        "company 3 has schedules with call steps and no number for them",
     ]
 
 
