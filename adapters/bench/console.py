@@ -29,7 +29,7 @@ from adapters.bench.latency import serving_roles
 from adapters.bench.peers import run_program
 from adapters.bench.row import BenchError, Row, Runs, quantile, row
 from adapters.bench.stage import Stage, deployment
-from adapters.bench.wire import HttpConnection, reuse_or_connect
+from adapters.bench.wire import KeptConnection, connect
 from adapters.bench.writing import SUBMISSIONS_PER_SECOND, background_submissions
 from adapters.http.agents.events import EVENT_STREAM
 from adapters.http.console.cookies import SESSION
@@ -198,7 +198,7 @@ def _page(path: str, token: str, *headers: str, host: str = "bench") -> bytes:
 async def _open(bench: _Bench, path: str) -> float:
     """Return the milliseconds until a page that is opened was there; none of its answers is one of an earlier page."""
     request = _page(path, bench.tokens[0], host=f"bench-{next(bench.hosts)}")
-    connection = await reuse_or_connect(None, "127.0.0.1", bench.port)
+    connection = await connect("127.0.0.1", bench.port)
     try:
         started = time.perf_counter()
         async with asyncio.timeout(ANSWER_SECONDS):
@@ -264,19 +264,19 @@ async def _watch(bench: _Bench, pages: Sequence[_Tab]) -> _Cost:
 
 async def _follow(port: int, page: _Tab, after_seconds: float) -> None:
     """Ask for the part of a page whenever it has changed, as its script does, until cancelled."""
-    connection: HttpConnection | None = None
     await asyncio.sleep(after_seconds)
+    connection = KeptConnection("127.0.0.1", port)
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     try:
         writer.write(page.stream)
         await reader.readuntil(b"event: ready")
         while True:
             await reader.readuntil(b"event: changed")
-            connection = await reuse_or_connect(connection, "127.0.0.1", port)
             async with asyncio.timeout(ANSWER_SECONDS):
                 await connection.ask(page.part)
     finally:
         writer.close()
+        await connection.close()
 
 
 def _count_statements(log: Path, offset: int) -> int:

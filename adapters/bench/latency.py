@@ -13,7 +13,7 @@ from adapters.bench.relay import BareRelay, relays
 from adapters.bench.row import BenchError, Row, Runs, quantile, row
 from adapters.bench.stage import PARTITIONS, Stage, deployment, new_database
 from adapters.bench.submissions import TEXT_TOKEN, requests, submission
-from adapters.bench.wire import HttpConnection, post, reuse_or_connect
+from adapters.bench.wire import KeptConnection, post
 from adapters.observability.metrics import Metrics
 from adapters.postgres.migrate import migrate
 from adapters.roles.api import ApiRole
@@ -95,22 +95,19 @@ class _Submitter:
     """A producer with one persistent connection."""
 
     def __init__(self, port: int, reader: Reader) -> None:
-        self._port = port
         self._reader = reader
         self._numbers = count(1)
-        self._connection: HttpConnection | None = None
+        self._connection = KeptConnection("127.0.0.1", port)
 
     async def submit(self) -> float:
         """Return the seconds from the submission of one more lead to its command."""
         await _gap()
-        self._connection = await reuse_or_connect(self._connection, "127.0.0.1", self._port)
         request = post("/api/v1/leads", submission(next(self._numbers), TEXT_TOKEN), "Prefer: respond-async")
         return await _timed(self._connection.ask(request), self._reader)
 
     async def close(self) -> None:
         """Hang up."""
-        if self._connection is not None:
-            await self._connection.close()
+        await self._connection.close()
 
 
 async def _timed(asking: Awaitable[object], reader: Reader) -> float:

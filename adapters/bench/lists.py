@@ -21,7 +21,7 @@ from adapters.bench.latency import serving_roles
 from adapters.bench.row import BenchError, Row, Runs, quantile, row
 from adapters.bench.stage import Stage, deployment
 from adapters.bench.submissions import PRIVATE_KEY, PUBLIC_KEY
-from adapters.bench.wire import HttpConnection, get, reuse_or_connect
+from adapters.bench.wire import KeptConnection, get
 from adapters.bench.writing import SUBMISSIONS_PER_SECOND, Submitted, background_submissions
 from adapters.observability.metrics import Metrics
 from adapters.roles.api import ApiRole
@@ -64,24 +64,6 @@ CALL_PAGES: tuple[dict[str, str], ...] = (
 )  # fmt: skip
 
 
-class Client:
-    """An API client with one connection, which it opens again where the server closed it meanwhile."""
-
-    def __init__(self, port: int) -> None:
-        self._port = port
-        self._connection: HttpConnection | None = None
-
-    async def ask(self, request: bytes) -> None:
-        """Send a request and read its answer. Raises `BenchError` where that is no success."""
-        self._connection = await reuse_or_connect(self._connection, "127.0.0.1", self._port)
-        await self._connection.ask(request)
-
-    async def close(self) -> None:
-        """Hang up."""
-        if self._connection is not None:
-            await self._connection.close()
-
-
 async def measure(stage: Stage, say: Callable[[str], None]) -> list[Row]:
     """Measure `list_page` and `reports`, also against bare statements, during background submissions."""
     async with open_data_set(stage, say) as (dsn, calls):
@@ -115,7 +97,7 @@ def _beside(stage: Stage, context: Context) -> AbstractAsyncContextManager[Submi
     return background_submissions(context.settings, stage.folder / "submissions.log")
 
 
-async def _pages(client: Client, bare: Any) -> tuple[Runs, Runs]:
+async def _pages(client: KeptConnection, bare: Any) -> tuple[Runs, Runs]:
     measured, against = Runs(), Runs()
     asked = [("leads", query) for query in LEAD_PAGES] + [("calls", query) for query in CALL_PAGES]
     for table, query in asked:  # not counted: the disk of this machine is not what is measured
@@ -129,7 +111,7 @@ async def _pages(client: Client, bare: Any) -> tuple[Runs, Runs]:
     return measured, against
 
 
-async def _reports(client: Client, bare: Any) -> tuple[Runs, Runs]:
+async def _reports(client: KeptConnection, bare: Any) -> tuple[Runs, Runs]:
     measured, against = Runs(), Runs()
     for _ in range(REPORT_RUNS):
         for table, query in REPORTS:
@@ -199,15 +181,15 @@ FROM read.calls WHERE company_id = $1 AND deleted_at IS NULL GROUP BY 1
 
 
 @asynccontextmanager
-async def _client(port: int) -> AsyncIterator[Client]:
-    client = Client(port)
+async def _client(port: int) -> AsyncIterator[KeptConnection]:
+    client = KeptConnection("127.0.0.1", port)
     try:
         yield client
     finally:
         await client.close()
 
 
-async def _get(client: Client, path: str, query: dict[str, str]) -> float:
+async def _get(client: KeptConnection, path: str, query: dict[str, str]) -> float:
     """Return the milliseconds until the whole answer was there."""
     request = get(f"{path}?{urlencode(query)}", PUBLIC_KEY, PRIVATE_KEY)
     started = time.perf_counter()

@@ -9,6 +9,7 @@ import base64
 import json
 import sys
 import time
+from contextlib import suppress
 from itertools import cycle
 from pathlib import Path
 
@@ -39,9 +40,17 @@ class HttpConnection:
         return body
 
     async def exchange(self, request: bytes) -> tuple[bytes, bytes]:
-        """Send a request and return head and body of its answer. Raises `OSError` or `IncompleteReadError` without one."""
+        """Send a request and return head and body of its answer. Raises `OSError` or `IncompleteReadError` without one.
+
+        Raises `ConnectionResetError` where nothing of an answer came.
+        """
         self._writer.write(request)
-        head = await self._reader.readuntil(b"\r\n\r\n")
+        try:
+            head = await self._reader.readuntil(b"\r\n\r\n")
+        except asyncio.IncompleteReadError as error:
+            if error.partial:
+                raise
+            raise ConnectionResetError("the server hung up without an answer") from error
         length = next(
             int(line.partition(b":")[2]) for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:")
         )
@@ -59,9 +68,31 @@ async def connect(host: str, port: int, local_address: str | None = None) -> Htt
     return HttpConnection(*await asyncio.open_connection(host, port, local_addr=source))
 
 
-async def reuse_or_connect(connection: HttpConnection | None, host: str, port: int) -> HttpConnection:
-    """Return this connection if the server has not closed it, else a new one."""
-    return await connect(host, port) if connection is None or connection.is_closed else connection
+class KeptConnection:
+    """A client with one connection, which it opens again where the server closed it meanwhile."""
+
+    def __init__(self, host: str, port: int) -> None:
+        self._host = host
+        self._port = port
+        self._connection: HttpConnection | None = None
+
+    async def ask(self, request: bytes) -> bytes:
+        """Send a request and return the body of its answer. Raises `BenchError` where that is no success."""
+        if self._connection is not None:
+            if not self._connection.is_closed:
+                # A server closes what is idle for a while, perhaps just as a request is on its way, and does not read that.
+                with suppress(ConnectionError):
+                    return await self._connection.ask(request)
+            await self.close()
+        self._connection = await connect(self._host, self._port)
+        return await self._connection.ask(request)
+
+    async def close(self) -> None:
+        """Hang up."""
+        if self._connection is not None:
+            with suppress(ConnectionError):
+                await self._connection.close()
+            self._connection = None
 
 
 def get(path: str, user: str, password: str) -> bytes:

@@ -71,7 +71,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except click.ClickException as error:
         error.show()
         return error.exit_code
-    except click.Abort:
+    except click.Abort as abort:
+        if isinstance(abort.__cause__, EOFError):  # not the end of somebody's input: a prompt names no cause
+            raise abort.__cause__ from None
         return 130
     except BrokenPipeError:
         sys.stderr.close()

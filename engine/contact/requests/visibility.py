@@ -71,5 +71,5 @@ def _source_and_tokens(subject: Lead | Call) -> tuple[int | None, Mapping[str, A
 
 
 def _text(value: Any) -> str:
-    """Return a token as text, as PostgreSQL does with `->>`."""
+    """Return a token as its JSON, text without quotes. Lists also find a number written without its exponent."""
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from adapters.cli.failures import EXPECTED, is_expected
-from adapters.cli.main import main
+from adapters.cli.main import cli, main
 from adapters.roles.table import ROLES
 from engine.partition.ports import FencedError
 
@@ -77,6 +77,24 @@ def test_every_expected_error_is_there_under_its_name(name: str) -> None:
 def test_what_is_a_kind_of_an_expected_error_is_expected_and_nothing_else() -> None:
     assert is_expected(FencedError("topic", 1))
     assert not is_expected(ValueError())
+
+
+@pytest.mark.parametrize(
+    ("raised", "shown"),
+    [(KeyboardInterrupt(), None), (asyncio.IncompleteReadError(b"", None), asyncio.IncompleteReadError)],
+)
+def test_a_command_that_is_interrupted_ends_so_and_a_fault_is_not_called_an_interruption(
+    monkeypatch: pytest.MonkeyPatch, raised: BaseException, shown: type[BaseException] | None
+) -> None:
+    def fail(*_: object) -> None:
+        raise raised
+
+    monkeypatch.setattr(cli, "invoke", fail)
+    if shown is None:
+        assert main(["bench"]) == 130
+    else:
+        with pytest.raises(shown):
+            main(["bench"])
 
 
 @pytest.mark.parametrize("role", ["scheduler", "accounts"])

@@ -105,6 +105,20 @@ async def test_before_anything_is_prepared_a_process_is_identified_by_its_comman
         await check(context, with_database=True)
 
 
+@pytest.mark.parametrize(
+    ("topic_prefix", "named"),
+    [("", "the topics at broker:9092"), ("blue.", "the topics blue.* at broker:9092")],
+)
+async def test_topics_without_an_identity_are_named_by_their_prefix_where_they_have_one(
+    log: EmbeddedLog, topic_prefix: str, named: str
+) -> None:
+    async with open_context(replace(SETTINGS, topic_prefix=topic_prefix), log) as context:
+        await prepare(context)
+        with pytest.raises(NotPreparedError, match="run `leadclock topics create`") as refused:
+            await check(context, with_database=False)
+    assert str(refused.value).startswith(f"{named} have no identity yet")
+
+
 async def test_topics_that_were_used_without_an_identity_get_one_only_where_they_are_adopted(context: Context) -> None:
     await use(context)
     for refused in (establish(context), check(context, with_database=False)):
