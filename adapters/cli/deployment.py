@@ -77,16 +77,25 @@ def resolve_settings(data_dir: Path) -> Settings:
     if typed == "up":
         return load(environ=find_running(data_dir).environment)
     own = load()
-    has_own = bool(own.kafka_bootstrap or own.postgres_dsn)
-    found = running(data_dir) if typed is None else None
-    if has_own and found is not None:
-        raise SettingsError(
-            f"two deployments are in reach: the `up` at {found.api_url} ({_place(found)}) and that of this shell "
-            f"({_described(own)}). Type --deployment up or --deployment env"
-        )
-    if typed == "env" and not has_own:
+    if typed == "env" and not _names_servers(own):
         require(own, "kafka_bootstrap", "postgres_dsn")
-    return own if has_own else load(environ=find_running(data_dir, elsewhere=BY_SETTINGS).environment)
+    if not _names_servers(own):
+        return load(environ=find_running(data_dir, elsewhere=BY_SETTINGS).environment)
+    found = running(data_dir) if typed is None else None
+    if found is not None:
+        raise _ambiguous(found, own, "Type --deployment up or --deployment env")
+    return own
+
+
+def _names_servers(settings: Settings) -> bool:
+    return bool(settings.kafka_bootstrap or settings.postgres_dsn)
+
+
+def _ambiguous(found: Running, own: Settings, cure: str) -> SettingsError:
+    return SettingsError(
+        f"two deployments are in reach: the `up` at {found.api_url} ({_place(found)}) and that of this shell "
+        f"({_described(own)}). {cure}"
+    )
 
 
 def _place(found: Running) -> str:
@@ -102,17 +111,23 @@ def _described(settings: Settings) -> str:
 
 
 def find_running(data_dir: Path, *, elsewhere: str | None = None) -> Running:
-    """Return the `up` that runs in a folder, and report it. Raises `SettingsError` where none runs.
+    """Return the `up` that runs in a folder, and report it.
+
+    Raises `SettingsError` where none runs, or the shell's settings are there as well and none was typed.
 
     `elsewhere` says how the command works with a deployment that is no `up`; None: not at all.
     """
-    if _typed() == "env":
-        raise click.UsageError("this command works with an `up` only; --deployment env has no effect on it")
+    typed = _typed()
+    if typed == "env":
+        works = "this command works with an `up` only" if elsewhere is None else elsewhere
+        raise click.UsageError(f"--deployment env has no effect on this command: {works}")
     found = running(data_dir)
     if found is None:
         only, other = (", and this command works with one only", "") if elsewhere is None else ("", f"; {elsewhere}")
         cure = "start one with `leadclock up`, or name its folder with --data-dir"
         raise SettingsError(f"no `leadclock up` runs in {data_dir}{only}: {cure}{other}")
+    if typed is None and _names_servers(own := load()):
+        raise _ambiguous(found, own, f"Type --deployment up{'' if elsewhere is None else f'; {elsewhere}'}")
     report_running(found)
     return found
 

@@ -152,8 +152,27 @@ def test_settings_of_the_shell_that_are_typed_and_missing_are_named() -> None:
 
 def test_what_only_an_up_keeps_is_not_looked_for_in_the_deployment_of_the_shell() -> None:
     run_up()
-    assert asked(command=look).stdout.strip() == "mail"
+    assert asked(command=look, environ={}).stdout.strip() == "mail"
+    assert asked("--deployment", "up", command=look).stdout.strip() == "mail"
     assert asked("--deployment", "env", command=look).exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "cure"),
+    [
+        (("mail",), "Type --deployment up\n"),
+        (("company", "export"), "Type --deployment up; for a deployment that runs elsewhere, type --api"),
+        (("schedules", "publish", "7"), "Type --deployment up; for a deployment that runs elsewhere, type --api"),
+    ],
+)
+def test_a_command_that_works_with_an_up_or_an_address_refuses_beside_settings_of_the_shell_too(
+    words: tuple[str, ...], cure: str
+) -> None:
+    run_up()
+    result = asked(*words, command=cli)
+    assert result.exit_code == 1
+    assert "two deployments are in reach" in result.output
+    assert cure in result.output
 
 
 @pytest.mark.parametrize("words", [("company", "export"), ("schedules", "publish", "7")])
