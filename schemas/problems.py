@@ -64,7 +64,7 @@ PROBLEMS: dict[str, Problem] = {
     "requests_unread": Problem(503, "Earlier requests about this person are still being read", retryable=True),
     "internal_error": Problem(500, "Something failed on our side", retryable=True),
     "decision_failed": Problem(500, "The request could not be decided; it is kept for inspection"),
-    "events_unavailable": Problem(503, "The event log did not acknowledge; nothing was stored", retryable=True),
+    "events_unavailable": Problem(503, "The event log did not acknowledge the request", retryable=True),
     "reads_unavailable": Problem(503, "The database does not answer", retryable=True),
     "recording_pending": Problem(503, "The recording is still being fetched", retryable=True),
     "reports_busy": Problem(503, "Too many reports and forecasts are being made", retryable=True),

@@ -14,10 +14,14 @@ BATCH_MAX = 500
 
 
 class PendingAppend(Struct):
-    """A record that is not appended yet, and the future of the request that waits for it."""
+    """A record that is not appended yet, and the future of the request that waits for it.
+
+    `is_sent`: the log has been given it, so that it may be stored whatever the future says.
+    """
 
     record: Outgoing
     done: "asyncio.Future[None]"
+    is_sent: bool = False
 
 
 class AppendQueue:
@@ -41,7 +45,7 @@ class AppendQueue:
             self._counts[topic] = await self._log.partition_count(topic)
         return self._counts[topic]
 
-    def _enqueue(self, partition: int, record: Outgoing) -> "asyncio.Future[None]":
+    def _enqueue(self, partition: int, record: Outgoing) -> PendingAppend:
         target = record.topic, partition
         pending = PendingAppend(record, asyncio.get_running_loop().create_future())
         self._waiting.setdefault(target, []).append(pending)
@@ -49,7 +53,7 @@ class AppendQueue:
         if target not in self._sending:
             task = asyncio.create_task(self._send(target), name=f"submit {record.topic}[{partition}]")
             self._sending[target] = task
-        return pending.done
+        return pending
 
     async def _send(self, target: tuple[str, int]) -> None:
         """Append all that waits for a partition of a topic, batch by batch."""
@@ -65,6 +69,8 @@ class AppendQueue:
 
     async def _append(self, partition: int, batch: list[PendingAppend]) -> None:
         """Append a batch in order. Leave out a record that the log refuses for its size, and append the others."""
+        for pending in batch:
+            pending.is_sent = True
         while batch:
             try:
                 await self._appender.append(partition, [pending.record for pending in batch])

@@ -7,7 +7,7 @@ from litestar.exceptions import ClientException, HTTPException
 
 from adapters.http.exchange.access import unauthenticated
 from adapters.http.exchange.exchange import Reply
-from adapters.http.exchange.ports import EventsUnavailableError
+from adapters.http.exchange.ports import EventsUnavailableError, UnconfirmedError
 from adapters.http.exchange.problems import CODES_BY_STATUS, MEDIA_TYPE, ProblemError, build_problem
 from adapters.reads.ports import ReadsTooSlowError, ReadsUnavailableError
 from engine.limits import RECORD_BYTES_MAX
@@ -28,6 +28,12 @@ OUTAGES: Mapping[str, str] = {
 }
 """Code of an outage -> what the client can do."""
 
+UNCONFIRMED = (
+    "The request may be stored. Resend it, with the same Idempotency-Key if it had one; without one, a repeat is a further "
+    "request."
+)
+"""What the client can do where the log did not acknowledge what it was sent: a paused broker writes it when it goes on."""
+
 TOO_LARGE = f"The record of this request would exceed {RECORD_BYTES_MAX} bytes. Shorten its fields."
 
 logger = structlog.get_logger(__name__)
@@ -41,11 +47,12 @@ def problem_from_exception(error: Exception, request_id: str) -> Reply:
     match error:
         case EventsUnavailableError() | LogError():
             logger.warning("log.write_failed", request_id=request_id, error=str(error))
-            return _outage("events_unavailable", request_id)
+            detail = UNCONFIRMED if isinstance(error, UnconfirmedError) else OUTAGES["events_unavailable"]
+            return _outage("events_unavailable", detail, request_id)
         case ReadsUnavailableError():
             code = "reads_too_slow" if isinstance(error, ReadsTooSlowError) else "reads_unavailable"
             logger.warning("read.failed", code=code, request_id=request_id, error=str(error))
-            return _outage(code, request_id)
+            return _outage(code, OUTAGES[code], request_id)
         case _:
             logger.error("request.failed", request_id=request_id, exc_info=error)
             return _problem(
@@ -81,8 +88,8 @@ def problem_from_framework(error: HTTPException, request_id: str) -> Reply:
     return _problem(ProblemError(code, detail, headers=headers), request_id)
 
 
-def _outage(code: str, request_id: str) -> Reply:
-    return _problem(ProblemError(code, OUTAGES[code], headers={"Retry-After": str(RETRY_AFTER_SECONDS)}), request_id)
+def _outage(code: str, detail: str, request_id: str) -> Reply:
+    return _problem(ProblemError(code, detail, headers={"Retry-After": str(RETRY_AFTER_SECONDS)}), request_id)
 
 
 def _problem(error: ProblemError, request_id: str) -> Reply:

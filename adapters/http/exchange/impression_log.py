@@ -4,7 +4,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Sequence
 
-from adapters.http.exchange.append_queue import AppendQueue
+from adapters.http.exchange.append_queue import AppendQueue, PendingAppend
 from adapters.http.exchange.ports import EventsUnavailableError, TooManyAppendsError
 from adapters.http.exchange.requests import SOURCE
 from adapters.partitions.routing import partition_of
@@ -49,17 +49,17 @@ class LogImpressions(AppendQueue):
                 del self._unanswered[company_id]
 
     async def _append_all(self, impressions: Sequence[Impression]) -> None:
-        waiting: list[asyncio.Future[None]] = []
+        waiting: list[PendingAppend] = []
         try:
             async with asyncio.timeout(APPEND_SECONDS):
                 partitions = await self._count(self._topic)
                 for impression in impressions:
                     key = impression_key(impression).encode()
                     waiting.append(self._enqueue(partition_of(key, partitions), self._record(key, impression)))
-                await asyncio.gather(*waiting)
+                await asyncio.gather(*(pending.done for pending in waiting))
         except (LogError, TimeoutError) as error:
-            for done in waiting:
-                done.cancel()  # what is not on its way yet is not appended: the sender repeats it
+            for pending in waiting:
+                pending.done.cancel()  # what is not on its way yet is not appended: the sender repeats it
             raise EventsUnavailableError(str(error) or "the log did not answer in time") from error
 
     def _record(self, key: bytes, impression: Impression) -> Outgoing:

@@ -14,7 +14,11 @@ from schemas.wire import Message
 
 
 class EventsUnavailableError(DependencyError):
-    """The event log did not acknowledge in time. A repeat with the same request id is safe."""
+    """The event log did not take a request. A repeat with the same request id is safe."""
+
+
+class UnconfirmedError(EventsUnavailableError):
+    """The event log did not acknowledge a request that it was sent: it may be stored."""
 
 
 class TooManyAppendsError(DependencyError):
@@ -58,8 +62,9 @@ class Requests(Protocol):
         """Append a request and return when it is durable.
 
         `request_id` becomes its `ce_id`, `source` its `ce_source`: a repeat with both changes nothing. `actor` becomes its
-        `ce_actor`. `ce_rules` says how far this process has read the rules of the company. Raises `EventsUnavailableError`,
-        and `RecordRefusedError` if the record is too large: it was not stored, and a repeat does not help.
+        `ce_actor`. `ce_rules` says how far this process has read the rules of the company. Raises `UnconfirmedError`
+        if it may be stored all the same, another `EventsUnavailableError` if it is not, and `RecordRefusedError` if the
+        record is too large: it was not stored, and a repeat does not help.
         """
         ...
 

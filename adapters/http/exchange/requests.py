@@ -6,8 +6,8 @@ from typing import Protocol
 
 from msgspec import structs
 
-from adapters.http.exchange.append_queue import AppendQueue
-from adapters.http.exchange.ports import EventsUnavailableError
+from adapters.http.exchange.append_queue import AppendQueue, PendingAppend
+from adapters.http.exchange.ports import EventsUnavailableError, UnconfirmedError
 from adapters.observability.trace_ids import HTTP_PARENT
 from adapters.observability.traces import Traces
 from adapters.partitions.routing import partition_of
@@ -87,18 +87,21 @@ class LogRequests(AppendQueue):
         size = record_bytes(record)
         if size > RECORD_BYTES_MAX:
             raise RecordRefusedError(f"the request would be a record of {size} bytes", index=0)
-        done: asyncio.Future[None] | None = None
+        pending: PendingAppend | None = None
         try:
             async with asyncio.timeout(SUBMIT_SECONDS):
                 partition = partition_of(key.encode(), await self._count(record.topic))
-                done = self._enqueue(partition, record)
-                await asyncio.shield(done)
+                pending = self._enqueue(partition, record)
+                await asyncio.shield(pending.done)
         except RecordRefusedError:
             raise
         except (LogError, TimeoutError) as error:
-            if done is not None:
-                done.cancel()  # the client is answered "nothing was stored": do not append it unless that has begun
-            raise EventsUnavailableError(str(error) or "the log did not answer in time") from error
+            text = str(error) or "the log did not answer in time"
+            if pending is not None and pending.is_sent:
+                raise UnconfirmedError(text) from error
+            if pending is not None:
+                pending.done.cancel()  # the client is answered "nothing was stored"
+            raise EventsUnavailableError(text) from error
 
     async def partition_count(self, topic: str) -> int:
         """Return how many partitions a topic has; see the port."""

@@ -43,7 +43,7 @@ class StoredAnswer(Struct, frozen=True, kw_only=True):
 async def submit_change(exchange: Exchange, message: ContactRequest | AccountRequest, render: Render) -> Reply:
     """Submit a request and return its answer, or 202 if there is none in time.
 
-    Raises `ProblemError` for a refusal, `EventsUnavailableError` if nothing was stored.
+    Raises `ProblemError` for a refusal, `EventsUnavailableError` if the log did not take it.
     """
     wants_bare(exchange)  # refuse a bad `root` before anything is changed
     company_id = message.company_id

@@ -19,7 +19,7 @@ from adapters.gateway.bounces import MailReport
 from adapters.gateway.ports import NotPlacedError
 from adapters.http.exchange.exchange import Exchange, Operation, Reply
 from adapters.http.exchange.people import location_fields
-from adapters.http.exchange.ports import EventsUnavailableError
+from adapters.http.exchange.ports import UnconfirmedError
 from adapters.http.exchange.problems import ProblemError, not_found
 from adapters.providers.callback_tokens import NamedConfiguration, callback_url, find_configuration
 from adapters.providers.connections import Opened, UnusableConfigurationError
@@ -81,7 +81,7 @@ async def receive(exchange: Exchange) -> Reply:
         logger.warning("callback.forged", provider=name, configuration_id=opened.id, address=exchange.address)
         raise ProblemError("forbidden", str(error)) from error
     except (StoreError, NotPlacedError, ProviderFailedError, TimeoutError) as error:
-        raise EventsUnavailableError(str(error) or "not stored in time") from error
+        raise UnconfirmedError(str(error) or "not stored in time") from error
 
 
 async def _read(opened: Opened, callback: Callback) -> Reading | None:
