@@ -6,9 +6,14 @@ BIN := $(VENV)/bin
 ARGS ?=
 ONLY ?=
 MINUTES ?= 60
+# The folders beside the suite have targets of their own: their tests install programs of others.
+SUITE := -n auto --dist loadfile --ignore tests/kit --ignore tests/clients --ignore tests/issuers --ignore tests/providers
+
+# Tests start some hundred processes; where this is set, each of them compiles every module again.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help install up browser object-store test test-kit test-clients test-issuers test-providers test-api lint format bench bench-large planted prove prove-caps prove-fair prove-impressions prove-texts prove-clocks prove-upgrade prove-carriers prove-situations faults lock
+.PHONY: help install up browser object-store check test test-kit test-clients test-issuers test-providers test-api lint format bench bench-large planted prove prove-caps prove-fair prove-impressions prove-texts prove-clocks prove-upgrade prove-carriers prove-situations faults lock
 
 help:  ## List the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-17s  %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -25,8 +30,11 @@ browser:  ## Install Debian's Chromium as root, for the tests of the console; do
 object-store: install  ## Build an S3 server by Go, once, for the tests of recordings (two minutes).
 	@deploy/s3-tools.sh
 
-test: install lint  ## Run the whole suite as CI does: linters, types, the direction of imports, then every test (ARGS="-k opt_out", "-m 'not browser'").
-	@$(BIN)/pytest -n 2 --dist loadfile --ignore tests/kit --ignore tests/clients --ignore tests/issuers --ignore tests/providers $(ARGS)
+check: install  ## Run what needs no server, in some three minutes, before a commit: linters, types, every pure test, 100 seeds of the simulation.
+	@LEADCLOCK_SEEDS=100 $(BIN)/pytest $(SUITE) -m "not servers and not processes and not browser" $(ARGS)
+
+test: install  ## Run the whole suite as CI does: linters, types, the direction of imports, every test (ARGS="-k opt_out", "-m 'not browser'").
+	@$(BIN)/pytest $(SUITE) $(ARGS)
 
 test-kit: install  ## Check image, Compose file, Helm chart, systemd units, alerts and dashboards by the programs that read them (installs those).
 	@deploy/kit-tools.sh

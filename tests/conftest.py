@@ -1,6 +1,7 @@
 """What does every test share? One real broker and one real database per run, and names of its own on both.
 
 Nothing is started before a test asks for it; where a server cannot be had, the test fails and says why.
+`distribution.py` says which worker runs which tests.
 """
 
 import fcntl
@@ -27,6 +28,7 @@ from hypothesis import HealthCheck, settings
 
 from adapters.local.process import birth
 from adapters.settings import CONFIG_VARIABLE, VARIABLES
+from tests.distribution import DurationsWriter, LongestFirst, count_own_workers, read_durations
 
 # Set by the run itself and inherited by its pytest-xdist workers: the folder of the servers, and who the run is.
 FOLDER_VARIABLE = "LEADCLOCK_TEST_FOLDER"
@@ -40,8 +42,43 @@ settings.register_profile("leadclock", deadline=None, suppress_health_check=[Hea
 settings.load_profile("leadclock")
 
 
+SERVERS = frozenset({"kafka_bootstrap", "postgres_dsn"})
+"""The fixtures that stand for the run's servers."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the option that writes `durations.json`."""
+    parser.addoption("--write-durations", action="store_true", help="write tests/durations.json if all tests pass")
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """Return what `-n auto` means: as many workers as cores and memory allow."""
+    return count_own_workers()
+
+
+@pytest.hookimpl(tryfirst=True, optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> LongestFirst | None:
+    """Return the order of `--dist loadfile`, which the whole suite runs with."""
+    return LongestFirst(config, log, read_durations()) if config.getoption("dist") == "loadfile" else None
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests that need a server, so that `make check` can leave them out."""
+    for item in items:
+        if not SERVERS.isdisjoint(getattr(item, "fixturenames", ())):
+            item.add_marker(pytest.mark.servers)
+
+
+def pytest_collection_finish() -> None:
+    """Leave what collection made out of every later `gc.collect()`: it stays until the end, and there is much of it."""
+    gc.collect()
+    gc.freeze()
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Forget the settings that the shell has, and make the run's folder, before any worker is started."""
+    if config.getoption("write_durations") and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(DurationsWriter())
     for variable in (CONFIG_VARIABLE, *VARIABLES):  # a test must not find a deployment by chance
         os.environ.pop(variable, None)
     if not hasattr(config, "workerinput"):

@@ -3,7 +3,6 @@
 import ast
 import re
 import subprocess
-import sys
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
@@ -31,18 +30,6 @@ def tracked_files() -> list[Path]:
     return [ROOT / name for name in listed.stdout.split("\0") if name and (ROOT / name).is_file()]
 
 
-def test_dependencies_point_inwards_and_the_engine_performs_no_io() -> None:
-    checked = subprocess.run(
-        [Path(sys.executable).with_name("lint-imports"), "--no-logo", "--no-cache"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-
-    assert checked.returncode == 0, checked.stdout + checked.stderr
-
-
 @pytest.mark.parametrize("name", TOP_LEVEL)
 def test_no_other_distribution_ships_our_names(name: str) -> None:
     assert set(packages_distributions().get(name, [])) <= {"leadclock"}
@@ -60,11 +47,10 @@ def test_no_file_names_a_registry_or_a_folder_of_somebodys_machine() -> None:
     assert found == []
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_every_module_says_what_it_answers(path: Path) -> None:
-    docstring = ast.get_docstring(ast.parse(path.read_text("utf-8")))
+def test_every_module_opens_with_a_docstring() -> None:
+    silent = [str(path.relative_to(ROOT)) for path in MODULES if not ast.get_docstring(ast.parse(path.read_text("utf-8")))]
 
-    assert docstring, "a module opens with a docstring"
+    assert silent == []
 
 
 @pytest.mark.parametrize("path", sorted(ROOT.glob("deploy/*.lock")), ids=lambda path: path.name)

@@ -141,6 +141,10 @@ class FailingOnce:
             raise LogError(f"made to fail at {point}")
 
 
+EAGER = CycleLimits(idle_poll_seconds=0.0)
+"""What is to be read is in the log before a cycle begins: an idle one waits for nothing."""
+
+
 class RunnerWorld:
     """One partition in one embedded log."""
 
@@ -161,7 +165,7 @@ class RunnerWorld:
     def runner(
         self,
         aggregate: Counting | None = None,
-        limits: CycleLimits = CycleLimits(),  # noqa: B008 - frozen
+        limits: CycleLimits = EAGER,
         turn: Callable[[], AbstractAsyncContextManager[bool]] = lambda: nullcontext(False),
     ) -> Runner:
         return Runner(
@@ -592,7 +596,7 @@ async def test_a_dead_letter_that_the_log_refuses_as_well_is_left_out(world: Run
 
 
 async def test_large_timers_are_divided_among_transactions(world: RunnerWorld) -> None:
-    runner = world.runner(Padding(), CycleLimits(records_bytes_max=100_000))
+    runner = world.runner(Padding(), CycleLimits(records_bytes_max=100_000, idle_poll_seconds=0.0))
     await runner.open()
     for number in range(30):
         await world.ask(CallerActed(company_id=number, contact_key=f"{number}|30", action="remove"), key=f"{number}|30")
@@ -623,7 +627,7 @@ async def test_nothing_fires_while_old_requests_are_unread(world: RunnerWorld) -
 
 async def test_nothing_fires_while_a_request_that_came_since_the_take_over_is_unread(world: RunnerWorld) -> None:
     """It may be an opt-out: a partition that lags behind its requests contacts nobody."""
-    runner = world.runner(limits=CycleLimits(inputs_max=1))
+    runner = world.runner(limits=CycleLimits(inputs_max=1, idle_poll_seconds=0.0))
     await runner.open()
     for _ in range(20):
         await world.ask(ACT)
