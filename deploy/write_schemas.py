@@ -15,14 +15,14 @@ FOLDER = Path(__file__).parent / "schemas"
 CATALOGUE = Path(__file__).parent / "docs" / "problems.md"
 sys.path.insert(0, str(Path(__file__).parent.parent))  # a checkout that is not installed has them too
 
-from schemas.documents import asyncapi, json_schemas, problem_catalogue  # noqa: E402 - the path is set above
+from schemas.documents import asyncapi_of_files, json_schemas, problem_catalogue, schema_file  # noqa: E402 - the path is set above
 
 
 def documents() -> Iterator[tuple[str, bytes]]:
     """Yield the name and the bytes of every file."""
-    yield "asyncapi.json", _text(asyncapi())
+    yield "asyncapi.json", _text(asyncapi_of_files())
     for name, schema in json_schemas().items():
-        yield f"{name}.schema.json", _text(schema)
+        yield schema_file(name), _text(schema)
 
 
 def _text(document: dict[str, object]) -> bytes:

@@ -1,6 +1,7 @@
 """Which schemas are published? JSON Schema of each message, and an AsyncAPI document of all topics.
 
-Generated from the structs and the table of topics, and committed under `deploy/schemas` (a test keeps them in step).
+Generated from the structs and the table of topics, and committed under `deploy/schemas` (a test keeps them in step). There
+`asyncapi.json` refers to the schemas beside it; the one that the API serves holds them all, for who has nothing else.
 """
 
 from collections.abc import Iterable, Mapping
@@ -68,11 +69,25 @@ def json_schemas() -> dict[str, Schema]:
 
 
 def asyncapi() -> Schema:
-    """Return the AsyncAPI 3.0 document: every topic as a channel, every struct on it as a message."""
+    """Return the AsyncAPI 3.0 document with all schemas in it: every topic as a channel, every struct on it as a message."""
     references, components = msgspec.json.schema_components(
         [kind for _, _, kind in _all()], ref_template="#/components/schemas/{name}"
     )
     payloads = {f"{family}.{name}": reference for (family, name, _), reference in zip(_all(), references, strict=True)}
+    return _asyncapi(payloads, components)
+
+
+def asyncapi_of_files() -> Schema:
+    """Return the same document for the folder of the schemas: each payload refers to the file of its message."""
+    return _asyncapi({name: {"$ref": schema_file(name)} for name in json_schemas()}, {})
+
+
+def schema_file(name: str) -> str:
+    """Return the file of a message's JSON Schema, by its `family.name`."""
+    return f"{name}.schema.json"
+
+
+def _asyncapi(payloads: Mapping[str, Schema], components: Schema) -> Schema:
     document: Schema = {
         "asyncapi": "3.0.0",
         "info": {

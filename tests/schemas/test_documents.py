@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from engine.submission import normalise
-from schemas.documents import asyncapi, families, json_schemas, messages_of, problem_catalogue
+from schemas.documents import asyncapi, asyncapi_of_files, families, json_schemas, messages_of, problem_catalogue
 from schemas.inbox import Submission
 from schemas.records import RECORD_BODIES
 from schemas.topics import TOPICS
@@ -44,12 +44,35 @@ def test_a_schema_refuses_what_is_not_its_message() -> None:
     assert not validator.is_valid({"company_id": "1", "contact_key": "k", "lead_id": 1, "request_id": "r"})
 
 
-def test_every_reference_leads_somewhere() -> None:
+def test_every_reference_of_the_served_document_leads_somewhere_in_it() -> None:
     document = asyncapi()
     for reference in references(document):
-        place: Any = document
-        for part in reference.removeprefix("#/").split("/"):
-            place = place[part]
+        assert reference.startswith("#/"), reference
+        follow(document, reference)
+
+
+def test_every_reference_of_the_committed_document_leads_somewhere_in_it_or_to_a_schema_beside_it() -> None:
+    document = msgspec.json.decode((FOLDER / "asyncapi.json").read_bytes())
+    files = {reference for reference in references(document) if not reference.startswith("#/")}
+    assert files == {path.name for path in FOLDER.glob("*.schema.json")}
+    for reference in references(document):
+        if reference not in files:
+            follow(document, reference)
+
+
+def test_the_committed_document_says_of_topics_what_the_served_one_says() -> None:
+    served, committed = asyncapi(), asyncapi_of_files()
+    for name, message in committed["components"]["messages"].items():
+        payload = served["components"]["messages"][name].pop("payload")
+        file = message.pop("payload")
+        if name == "dead":
+            assert file == payload
+        else:
+            schema = msgspec.json.decode((FOLDER / file["$ref"]).read_bytes())
+            assert schema["$ref"].rpartition("/")[2] == payload["$ref"].rpartition("/")[2], name
+    for document in (served, committed):
+        document["components"].pop("schemas")
+    assert committed == served
 
 
 def test_every_topic_is_a_channel_and_every_message_is_on_one() -> None:
@@ -78,6 +101,14 @@ def test_no_line_depends_on_the_version_of_python() -> None:
 def test_the_description_of_a_submission_names_what_is_read() -> None:
     fields = set(Submission.__struct_fields__)
     assert fields == set(normalise.NAMED_FIELDS) - {"auth_token"}
+
+
+def follow(document: Any, reference: str) -> Any:
+    """Return what a reference points at. Raises `KeyError` where that is not in the document."""
+    place = document
+    for part in reference.removeprefix("#/").split("/"):
+        place = place[part]
+    return place
 
 
 def references(value: Any) -> Iterator[str]:
