@@ -8,7 +8,7 @@ import asyncio
 import re
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -105,12 +105,18 @@ def _of_nobody(text: str, places: Places) -> str:
     return _UUID.sub(REQUEST, _SECRET.sub(lambda match: f"{match[0].partition('_')[0]}_exampleOnly", text))
 
 
+def as_lines(found: Mapping[str, RecordedAnswer]) -> bytes:
+    """Return recorded answers as JSON with an answer a line, so that a diff shows which have changed."""
+    lines = [msgspec.json.encode(name) + b": " + msgspec.json.encode(answer) for name, answer in found.items()]
+    return b"{\n" + b",\n".join(lines) + b"\n}\n"
+
+
 async def main() -> int:
     """Record every answer again."""
     with tempfile.TemporaryDirectory() as folder:
         async with resolution.database(Path(folder), durable=False) as database, deployed(database.dsn, UNLIMITED) as town:
             found = await answers(town, await town.company())
-    RECORDED.write_bytes(msgspec.json.format(msgspec.json.encode(found), indent=1) + b"\n")
+    RECORDED.write_bytes(as_lines(found))
     sys.stdout.write(f"{len(found)} answers in {RECORDED.name}\n")
     return 0
 

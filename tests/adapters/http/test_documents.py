@@ -7,7 +7,7 @@ import jsonschema_rs
 import pytest
 
 from adapters.http.document import descriptions
-from adapters.http.document.examples import EXAMPLES, find_recorded_answer
+from adapters.http.document.examples import EXAMPLES, RECORDED, find_recorded_answer, read_recorded_answers
 from adapters.http.document.openapi import openapi, parameter_schema
 from adapters.http.document.refusals import problem_codes
 from adapters.http.document.type_descriptions import TypeDescriber
@@ -18,7 +18,7 @@ from engine.views.lead_columns import LEAD_COLUMNS
 from schemas.problems import PROBLEMS
 from schemas.records import RECORD_BODIES
 from tests.adapters.http.test_client_document import client_schema_of_answer
-from tests.api.record import asked
+from tests.api.record import as_lines, asked
 from tests.api.world import make_places, placed, send, show_impression
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -126,6 +126,13 @@ async def test_every_example_works_as_it_stands_and_is_answered_as_the_document_
             # A column that came since is shown when the answers are recorded next; one that went must not be.
             assert root == "reasons" or _members(value) <= _members(answer.json()[root]), cure
         assert bool(shown.csv) == (".csv" in operation.suffixes), cure
+
+
+async def test_recorded_answers_are_stored_an_answer_a_line() -> None:
+    answers = read_recorded_answers()
+    stored = RECORDED.read_bytes()
+    assert stored == as_lines(answers), "record them again, with `python -m tests.api.record`"
+    assert len(stored.splitlines()) == len(answers) + len("{}")
 
 
 def _members(shown: Any) -> set[str]:
