@@ -17,7 +17,7 @@ MACHINE_PATHS = ("/wo" + "rk/main", "/wo" + "rk/shared", "/ro" + "ot/", "/opt/" 
 
 MODULES = sorted(
     path
-    for top in (*TOP_LEVEL, "tests")
+    for top in (*TOP_LEVEL, "deploy", "tests")
     for path in (ROOT / top).rglob("*.py")
     if path.name != "__init__.py" or path.stat().st_size > 0
 )

@@ -1,12 +1,16 @@
 """What does the built wheel hold? Types for those who import it, the guides, and no package that only `up` needs."""
 
+import os
 import subprocess
 import sys
+import sysconfig
 import zipfile
 from email import message_from_string
 from pathlib import Path
 
 import pytest
+
+from adapters.cli.bench import ABSENT
 
 ROOT = Path(__file__).parent.parent
 PACKAGES = ("adapters", "engine", "schemas")
@@ -32,6 +36,31 @@ def test_every_package_of_the_wheel_says_that_it_is_typed(wheel: zipfile.ZipFile
 def test_the_wheel_has_every_guide_that_the_server_shows(wheel: zipfile.ZipFile) -> None:
     for path in (ROOT / "deploy/docs").glob("*.md"):
         assert wheel.read(f"adapters/http/document/guide_texts/{path.name}") == path.read_bytes(), path.name
+
+
+def test_the_wheel_holds_what_runs_in_production_and_nothing_of_the_source_tree_beside_it(wheel: zipfile.ZipFile) -> None:
+    tops = {name.partition("/")[0] for name in wheel.namelist()}
+    assert {top for top in tops if not top.endswith(".dist-info")} == set(PACKAGES)
+
+
+@pytest.mark.parametrize("arguments", [(), ("--only", "decide"), ("--large", "--json")])
+def test_bench_of_the_wheel_says_where_the_bench_is(
+    wheel: zipfile.ZipFile, tmp_path: Path, arguments: tuple[str, ...]
+) -> None:
+    installed = tmp_path / "installed"
+    wheel.extractall(installed)
+    # Without `site`: it would add the source tree, of which the packages of this environment are an editable install.
+    command = [
+        sys.executable,
+        "-S",
+        "-c",
+        "import sys; from adapters.cli import main; sys.exit(main())",
+        "bench",
+        *arguments,
+    ]
+    paths = os.pathsep.join((str(installed), sysconfig.get_path("purelib")))
+    ran = subprocess.run(command, cwd=tmp_path, env={"PYTHONPATH": paths}, capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stdout, ran.stderr) == (1, "", f"Error: {ABSENT}\n")
 
 
 def test_servers_of_this_machine_are_an_extra(wheel: zipfile.ZipFile) -> None:

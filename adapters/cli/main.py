@@ -36,7 +36,7 @@ COMMANDS: Table = {
     "deadletter": ("adapters.cli.deadletter", "Look at refused records, or send them again."),
     "config": ("adapters.cli.config", "Show the settings that apply, and where each is set."),
     "completion": ("adapters.cli.completion", "Print the script that completes commands in bash, zsh or fish."),
-    "bench": ("adapters.cli.bench", "Measure against bare baselines."),
+    "bench": ("adapters.cli.bench", "Measure against bare baselines, from a clone of the source tree."),
 }
 
 

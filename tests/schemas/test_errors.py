@@ -21,7 +21,7 @@ def definitions() -> list[tuple[str, str, frozenset[str]]]:
             node.name,
             frozenset(ast.unparse(base).rpartition(".")[2] for base in node.bases),
         )
-        for folder in ("schemas", "engine", "adapters")
+        for folder in ("schemas", "engine", "adapters", "deploy")
         for path in sorted((ROOT / folder).rglob("*.py"))
         for node in ast.walk(ast.parse(path.read_text("utf-8")))
         if isinstance(node, ast.ClassDef) and node.name.endswith(("Error", "Exception"))

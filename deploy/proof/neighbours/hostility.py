@@ -13,10 +13,10 @@ from itertools import count
 import httpx
 from msgspec import Struct, field
 
-from adapters.bench.wire import HttpConnection, connect, get, post
 from adapters.local.process import LOCALHOST
 from adapters.roles.context import Context
 from adapters.up.demo_time_zone import zone_at_daytime
+from deploy.bench.wire import HttpConnection, connect, get, post
 from deploy.proof.neighbours.companies import Party
 from engine.partition.ports import Outgoing
 from schemas.envelope import Envelope, to_headers

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
-from adapters.bench.row import quantile
+from deploy.bench.row import quantile
 from deploy.proof.neighbours.probe import Samples, pooled
 
 ALONE = "alone"

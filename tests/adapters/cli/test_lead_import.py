@@ -12,12 +12,12 @@ import msgspec
 import pytest
 
 from adapters.audit.recorded import batches
-from adapters.bench.submissions import TEXT_TOKEN, rule_records
 from adapters.cli.main import main
 from adapters.imports.progress import FOLDER, ImportProgress
 from adapters.partitions.routing import partition_of
 from adapters.roles.context import open_context
 from adapters.settings import load
+from deploy.bench.submissions import TEXT_TOKEN, rule_records
 from engine.partition.ports import Outgoing
 from schemas.records import rules_key
 from schemas.topics import ACCOUNTS_RULES, LEADS_INBOX_BULK

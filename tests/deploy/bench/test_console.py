@@ -3,9 +3,9 @@
 import re
 from pathlib import Path
 
-from adapters.bench.console import TABS, _Bench, _count_statements, _tabs_of
-from adapters.bench.console_company import TEAMS, USERS, _records
-from adapters.bench.submissions import COMPANY_ID, rule_records
+from deploy.bench.console import TABS, _Bench, _count_statements, _tabs_of
+from deploy.bench.console_company import TEAMS, USERS, _records
+from deploy.bench.submissions import COMPANY_ID, rule_records
 from engine.rules import Rules
 from schemas.records import body_of
 

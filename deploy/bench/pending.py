@@ -11,12 +11,12 @@ from pathlib import Path
 
 import msgspec
 
-from adapters.bench.decisions import running, until_decided
-from adapters.bench.peers import run_program
-from adapters.bench.row import Row, Runs, row
-from adapters.bench.stage import Stage, append_all, deployment, timed
-from adapters.bench.submissions import NOON, requests, rule_records
 from adapters.roles.context import Context
+from deploy.bench.decisions import running, until_decided
+from deploy.bench.peers import run_program
+from deploy.bench.row import Row, Runs, row
+from deploy.bench.stage import Stage, append_all, deployment, timed
+from deploy.bench.submissions import NOON, requests, rule_records
 from engine.contact.aggregate import ContactAggregate
 from engine.identity import numbered, uuid_of
 from engine.partition.decider import Decider
@@ -54,7 +54,7 @@ async def measure(stage: Stage, say: Callable[[str], None]) -> list[Row]:
 async def measure_memory(stage: Stage, say: Callable[[str], None]) -> list[Row]:
     """Measure `memory`, in a process of its own."""
     say("memory")
-    command = [sys.executable, "-m", "adapters.bench.pending", str(MEMORY_LEADS)]
+    command = [sys.executable, "-m", "deploy.bench.pending", str(MEMORY_LEADS)]
     del stage
     found = await run_program(command, seconds=MEMORY_SECONDS)
     return [row("memory", Runs(ours=[float(found)]), goal="<= 600", unit="bytes/lead")]

@@ -8,11 +8,11 @@ from collections.abc import Callable, Sequence
 from msgspec import Struct
 
 from adapters.audit.verify import verify
-from adapters.bench.decisions import read_all, running, until_decided
-from adapters.bench.row import BenchError, Row, Runs, row
-from adapters.bench.stage import PARTITIONS, Stage, append_all, deployment, timed
-from adapters.bench.submissions import requests
 from adapters.roles.context import Context
+from deploy.bench.decisions import read_all, running, until_decided
+from deploy.bench.row import BenchError, Row, Runs, row
+from deploy.bench.stage import PARTITIONS, Stage, append_all, deployment, timed
+from deploy.bench.submissions import requests
 from engine.contact.aggregate import ContactAggregate
 from engine.partition.decider import Decider
 from engine.partition.ports import LogRecord

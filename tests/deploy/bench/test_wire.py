@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from adapters.bench.wire import KeptConnection, get
+from deploy.bench.wire import KeptConnection, get
 
 ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
 REQUEST = get("/", "key", "secret")

@@ -1,8 +1,8 @@
 """Can the row `timers` be measured? Every due lead must find a place: nothing ends a command while the bench runs."""
 
-from adapters.bench.stage import PARTITIONS
-from adapters.bench.submissions import NOON, TEXT_TOKEN, requests
-from adapters.bench.timers import LEADS
+from deploy.bench.stage import PARTITIONS
+from deploy.bench.submissions import NOON, TEXT_TOKEN, requests
+from deploy.bench.timers import LEADS
 from engine.fair_share import may_take
 from engine.limits import OPEN_COMMANDS_MAX
 from schemas.instant import to_rfc3339

@@ -13,8 +13,6 @@ import asyncpg
 import msgspec
 from msgspec import Struct
 
-from adapters.bench.large import LEADS_DEFAULT
-from adapters.bench.submissions import NOON, rule_records
 from adapters.clock import wall_now
 from adapters.local.resolution import broker, database
 from adapters.partitions.routing import partition_of
@@ -22,6 +20,8 @@ from adapters.postgres.migrate import migrate
 from adapters.roles.context import Context, open_context, prepare
 from adapters.roles.garbage_collection import configure_garbage_collection
 from adapters.settings import Settings
+from deploy.bench.large import LEADS_DEFAULT
+from deploy.bench.submissions import NOON, rule_records
 from engine.partition.ports import Outgoing
 from schemas.records import Record, rules_key
 from schemas.topics import ACCOUNTS_RULES

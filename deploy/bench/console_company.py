@@ -7,14 +7,14 @@ from typing import Any
 import asyncpg
 import msgspec
 
-from adapters.bench.large import COMPANY_ID
-from adapters.bench.stage import PARTITIONS, write_rules
-from adapters.bench.submissions import rule_records
 from adapters.http.exchange.session_tokens import new_session
 from adapters.partitions.routing import partition_of
 from adapters.postgres.pool import open_pool
 from adapters.postgres.sign_ins import PostgresSignIns
 from adapters.roles.context import Context
+from deploy.bench.large import COMPANY_ID
+from deploy.bench.stage import PARTITIONS, write_rules
+from deploy.bench.submissions import rule_records
 from schemas.instant import EPOCH
 from schemas.records import Record
 

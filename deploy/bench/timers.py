@@ -6,13 +6,13 @@ Compared with Procrastinate, which runs due jobs that do nothing, on PostgreSQL 
 import asyncio
 from collections.abc import Callable
 
-from adapters.bench.decisions import Requests, running, until_decided
-from adapters.bench.peers import run_peer
-from adapters.bench.row import BenchError, Row, Runs, row
-from adapters.bench.stage import PARTITIONS, Stage, append_all, deployment, new_database, timed
-from adapters.bench.submissions import NOON, TEXT_TOKEN, requests
 from adapters.clock import Origin, wall_now
 from adapters.roles.context import Context
+from deploy.bench.decisions import Requests, running, until_decided
+from deploy.bench.peers import run_peer
+from deploy.bench.row import BenchError, Row, Runs, row
+from deploy.bench.stage import PARTITIONS, Stage, append_all, deployment, new_database, timed
+from deploy.bench.submissions import NOON, TEXT_TOKEN, requests
 from engine.partition.runner import Runner
 from schemas.instant import HOUR, Instant, to_rfc3339
 from schemas.topics import CONTACTS_REQUESTS

@@ -1,7 +1,7 @@
 """Does the baseline of `replay` decide what was decided? No test here measures anything."""
 
-from adapters.bench.replay import DecidedInput, decide_in_memory
-from adapters.bench.submissions import NOON, requests, rule_records
+from deploy.bench.replay import DecidedInput, decide_in_memory
+from deploy.bench.submissions import NOON, requests, rule_records
 from engine.contact.aggregate import ContactAggregate
 from engine.partition.decider import Decider
 from engine.partition.ports import LogRecord

@@ -15,17 +15,17 @@ from urllib.parse import urlencode
 
 import asyncpg
 
-from adapters.bench.dataset_cache import count_other_leads, open_data_set
-from adapters.bench.large import COMPANY_ID
-from adapters.bench.latency import serving_roles
-from adapters.bench.row import BenchError, Row, Runs, quantile, row
-from adapters.bench.stage import Stage, deployment
-from adapters.bench.submissions import PRIVATE_KEY, PUBLIC_KEY
-from adapters.bench.wire import KeptConnection, get
-from adapters.bench.writing import SUBMISSIONS_PER_SECOND, Submitted, background_submissions
 from adapters.observability.metrics import Metrics
 from adapters.roles.api import ApiRole
 from adapters.roles.context import Context
+from deploy.bench.dataset_cache import count_other_leads, open_data_set
+from deploy.bench.large import COMPANY_ID
+from deploy.bench.latency import serving_roles
+from deploy.bench.row import BenchError, Row, Runs, quantile, row
+from deploy.bench.stage import Stage, deployment
+from deploy.bench.submissions import PRIVATE_KEY, PUBLIC_KEY
+from deploy.bench.wire import KeptConnection, get
+from deploy.bench.writing import SUBMISSIONS_PER_SECOND, Submitted, background_submissions
 from engine.views.report import CALL_CATEGORIES, LEAD_CATEGORIES
 
 PAGE_RUNS = 5

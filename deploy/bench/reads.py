@@ -13,13 +13,6 @@ import msgspec
 from litestar import Litestar, Response
 from litestar import get as handler
 
-from adapters.bench.decisions import running, until_decided
-from adapters.bench.latency import serving_roles
-from adapters.bench.peers import run_program
-from adapters.bench.row import Row, Runs, row
-from adapters.bench.stage import PARTITIONS, Stage, append_all, deployment, new_database
-from adapters.bench.submissions import COMPANY_ID, PRIVATE_KEY, PUBLIC_KEY, requests
-from adapters.bench.wire import get
 from adapters.http.server import serving
 from adapters.observability.metrics import Metrics
 from adapters.postgres.migrate import migrate
@@ -28,6 +21,13 @@ from adapters.projector.postgres import PostgresStore
 from adapters.projector.projector import Projector
 from adapters.roles.api import ApiRole
 from adapters.roles.context import Context
+from deploy.bench.decisions import running, until_decided
+from deploy.bench.latency import serving_roles
+from deploy.bench.peers import run_program
+from deploy.bench.row import Row, Runs, row
+from deploy.bench.stage import PARTITIONS, Stage, append_all, deployment, new_database
+from deploy.bench.submissions import COMPANY_ID, PRIVATE_KEY, PUBLIC_KEY, requests
+from deploy.bench.wire import get
 from schemas.topics import CONTACTS_REQUESTS
 
 LEADS = 400
@@ -85,6 +85,6 @@ async def _load(folder: Path, port: int, paths: Sequence[str]) -> float:
     """Return the requests per second that were answered."""
     prepared = folder / f"requests-{port}"
     prepared.write_bytes(msgspec.msgpack.encode([get(path, PUBLIC_KEY, PRIVATE_KEY) for path in paths]))
-    command = [sys.executable, "-m", "adapters.bench.wire", "127.0.0.1", str(port), str(prepared)]
+    command = [sys.executable, "-m", "deploy.bench.wire", "127.0.0.1", str(port), str(prepared)]
     output = await run_program([*command, str(REQUESTS), str(CONNECTIONS)], seconds=LOAD_SECONDS)
     return REQUESTS / float(msgspec.json.decode(output)["seconds"])

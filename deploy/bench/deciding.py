@@ -4,9 +4,9 @@ from collections.abc import Callable, Sequence
 from statistics import median
 from time import perf_counter_ns
 
-from adapters.bench.row import Row, Runs, row
-from adapters.bench.stage import PARTITIONS, Stage
-from adapters.bench.submissions import NOON, requests, rule_records
+from deploy.bench.row import Row, Runs, row
+from deploy.bench.stage import PARTITIONS, Stage
+from deploy.bench.submissions import NOON, requests, rule_records
 from engine.contact.aggregate import ContactAggregate
 from engine.partition.draft import Draft
 from engine.partition.state import State

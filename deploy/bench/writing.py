@@ -13,16 +13,16 @@ from pathlib import Path
 
 import msgspec
 
-from adapters.bench.latency import serving_roles
-from adapters.bench.row import BenchError
-from adapters.bench.stage import PARTITIONS, append_all
-from adapters.bench.submissions import requests
 from adapters.observability.logs import configure_logs
 from adapters.observability.metrics import Metrics
 from adapters.roles.context import Context, open_context
 from adapters.roles.deciders import scheduler
 from adapters.roles.projector import ProjectorRole
 from adapters.settings import Settings
+from deploy.bench.latency import serving_roles
+from deploy.bench.row import BenchError
+from deploy.bench.stage import PARTITIONS, append_all
+from deploy.bench.submissions import requests
 from schemas.topics import CONTACTS_REQUESTS
 
 SUBMISSIONS_PER_SECOND = 100
@@ -49,7 +49,7 @@ async def background_submissions(
 ) -> AsyncIterator[Submitted]:
     """Submit from another process until the block ends. Raises `BenchError` where that fails."""
     result = Submitted()
-    command = [sys.executable, "-m", "adapters.bench.writing", str(log), str(submissions_max)]
+    command = [sys.executable, "-m", "deploy.bench.writing", str(log), str(submissions_max)]
     pipe = asyncio.subprocess.PIPE
     process = await asyncio.create_subprocess_exec(*command, stdin=pipe, stdout=pipe)
     try:

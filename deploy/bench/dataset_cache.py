@@ -8,11 +8,11 @@ from urllib.parse import urlsplit, urlunsplit
 
 import asyncpg
 
-from adapters.bench.large import CALL_VALUES, CALLS_PER_LEAD, COMPANY_ID, IDS_APART, IDS_REST, LEAD_VALUES, fill
-from adapters.bench.stage import Stage
 from adapters.local.postgres import managed_postgres
 from adapters.postgres.migrate import migrations
 from adapters.postgres.pool import Pool, open_pool
+from deploy.bench.large import CALL_VALUES, CALLS_PER_LEAD, COMPANY_ID, IDS_APART, IDS_REST, LEAD_VALUES, fill
+from deploy.bench.stage import Stage
 
 NAME = "large"
 SETTINGS = {"shared_buffers": "1GB", "effective_cache_size": "3GB"}

@@ -22,21 +22,21 @@ import asyncpg
 import msgspec
 from msgspec import Struct, structs
 
-from adapters.bench.console_company import TEAMS, furnish, sign_in
-from adapters.bench.dataset_cache import count_other_leads, open_data_set, server_log
-from adapters.bench.large import COMPANY_ID, IDS_APART, IDS_REST
-from adapters.bench.latency import serving_roles
-from adapters.bench.peers import run_program
-from adapters.bench.row import BenchError, Row, Runs, quantile, row
-from adapters.bench.stage import Stage, deployment
-from adapters.bench.wire import KeptConnection, connect
-from adapters.bench.writing import SUBMISSIONS_PER_SECOND, background_submissions
 from adapters.http.agents.events import EVENT_STREAM
 from adapters.http.console.cookies import SESSION
 from adapters.http.console.visits import CHANGES
 from adapters.http.exchange.page_changes import TICK_SECONDS
 from adapters.observability.metrics import Metrics
 from adapters.roles.api import ApiRole
+from deploy.bench.console_company import TEAMS, furnish, sign_in
+from deploy.bench.dataset_cache import count_other_leads, open_data_set, server_log
+from deploy.bench.large import COMPANY_ID, IDS_APART, IDS_REST
+from deploy.bench.latency import serving_roles
+from deploy.bench.peers import run_program
+from deploy.bench.row import BenchError, Row, Runs, quantile, row
+from deploy.bench.stage import Stage, deployment
+from deploy.bench.wire import KeptConnection, connect
+from deploy.bench.writing import SUBMISSIONS_PER_SECOND, background_submissions
 
 TABS = 50
 OPENING_SECONDS = 5.0
@@ -80,7 +80,7 @@ LIST_PAGES = (  # without Compliance, whose first page is reports and a map
 )
 FIRST_PAGES = ("/console", "/console/leads")
 
-_BROWSER = Path(__file__).parents[2] / "deploy" / "browser.sh"
+_BROWSER = Path(__file__).parents[1] / "browser.sh"
 _STATEMENTS = (b"LOG:  execute ", b"LOG:  statement: ")
 
 
@@ -169,7 +169,7 @@ async def _first_paint(bench: _Bench, size: str, say: Callable[[str], None]) -> 
     browser = await _find_browser()
     if browser:
         say("console_first_paint: Chromium")
-        program = [sys.executable, "-m", "adapters.bench.painting", browser, f"http://127.0.0.1:{bench.port}"]
+        program = [sys.executable, "-m", "deploy.bench.painting", browser, f"http://127.0.0.1:{bench.port}"]
         cookie = f"{SESSION}={bench.tokens[0]}"
         output = await run_program([*program, cookie, str(BROWSER_RUNS), *FIRST_PAGES], seconds=BROWSER_SECONDS)
         painted = msgspec.json.decode(output.strip().splitlines()[-1], type=list[float])
@@ -180,7 +180,7 @@ async def _first_paint(bench: _Bench, size: str, say: Callable[[str], None]) -> 
 
 async def _find_browser() -> str:
     """Return the path of a Chromium that can be driven here, or nothing."""
-    if find_spec("playwright") is None or not _BROWSER.exists() or shutil.which("bash") is None:
+    if find_spec("playwright") is None or shutil.which("bash") is None:
         return ""
     try:
         return (await run_program([str(_BROWSER), "--find"], seconds=ANSWER_SECONDS)).strip()

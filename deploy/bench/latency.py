@@ -9,17 +9,17 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from itertools import count
 
-from adapters.bench.relay import BareRelay, relays
-from adapters.bench.row import BenchError, Row, Runs, quantile, row
-from adapters.bench.stage import PARTITIONS, Stage, deployment, new_database
-from adapters.bench.submissions import TEXT_TOKEN, requests, submission
-from adapters.bench.wire import KeptConnection, post
 from adapters.observability.metrics import Metrics
 from adapters.postgres.migrate import migrate
 from adapters.roles.api import ApiRole
 from adapters.roles.context import Context
 from adapters.roles.deciders import scheduler
 from adapters.roles.role import Role
+from deploy.bench.relay import BareRelay, relays
+from deploy.bench.row import BenchError, Row, Runs, quantile, row
+from deploy.bench.stage import PARTITIONS, Stage, deployment, new_database
+from deploy.bench.submissions import TEXT_TOKEN, requests, submission
+from deploy.bench.wire import KeptConnection, post
 from engine.limits import RECORD_BYTES_MAX
 from engine.partition.ports import Appender, Outgoing, Reader
 from schemas.envelope import from_headers

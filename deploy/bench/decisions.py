@@ -9,13 +9,13 @@ from contextlib import asynccontextmanager
 
 import msgspec
 
-from adapters.bench.peers import run_peer
-from adapters.bench.relay import Written, relays
-from adapters.bench.row import Row, Runs, row
-from adapters.bench.stage import PARTITIONS, Stage, append_all, deployment, timed
-from adapters.bench.submissions import requests
 from adapters.partitions.outbox import OutboxSender
 from adapters.roles.context import Context
+from deploy.bench.peers import run_peer
+from deploy.bench.relay import Written, relays
+from deploy.bench.row import Row, Runs, row
+from deploy.bench.stage import PARTITIONS, Stage, append_all, deployment, timed
+from deploy.bench.submissions import requests
 from engine.contact.aggregate import ContactAggregate
 from engine.limits import RECORD_BYTES_MAX
 from engine.partition.ports import Log, LogRecord, Outbox, Outgoing

@@ -6,11 +6,6 @@ The bare side skips the projector's work: reading and decoding the log, collapsi
 import asyncio
 from collections.abc import Callable, Sequence
 
-from adapters.bench.decisions import read_all, running, until_decided
-from adapters.bench.row import Row as BenchRow
-from adapters.bench.row import Runs, row
-from adapters.bench.stage import PARTITIONS, Stage, append_all, deployment, new_database, timed
-from adapters.bench.submissions import requests
 from adapters.postgres.migrate import migrate
 from adapters.postgres.pool import Pool, open_pool
 from adapters.postgres.sql import queries
@@ -20,6 +15,11 @@ from adapters.projector.batch import OffsetRange, ProjectionBatch, build_batch
 from adapters.projector.postgres import PostgresStore
 from adapters.projector.projector import Projector, ProjectorLimits
 from adapters.roles.context import Context
+from deploy.bench.decisions import read_all, running, until_decided
+from deploy.bench.row import Row as BenchRow
+from deploy.bench.row import Runs, row
+from deploy.bench.stage import PARTITIONS, Stage, append_all, deployment, new_database, timed
+from deploy.bench.submissions import requests
 from schemas.topics import CONTACTS_DECISIONS, CONTACTS_REQUESTS
 
 SUBMISSIONS = 12_000

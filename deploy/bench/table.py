@@ -6,10 +6,10 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from adapters.bench import console, deciding, decisions, latency, lists, pending, projection, reads, replay, timers
-from adapters.bench.row import BenchError, Row
-from adapters.bench.stage import Stage
 from adapters.local.process import LocalServerError
+from deploy.bench import console, deciding, decisions, latency, lists, pending, projection, reads, replay, timers
+from deploy.bench.row import BenchError, Row
+from deploy.bench.stage import Stage
 from engine.partition.ports import LogError
 
 Measure = Callable[[Stage, Callable[[str], None]], Awaitable[list[Row]]]

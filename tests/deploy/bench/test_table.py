@@ -7,12 +7,12 @@ import pytest
 from click.testing import CliRunner
 from rich.console import Console
 
-from adapters.bench.peers import PINS, run_program
-from adapters.bench.row import BenchError, Row, Runs, quantile, row
-from adapters.bench.stage import Stage
-from adapters.bench.submissions import requests, rule_records
-from adapters.bench.table import MEASURES, Measure, run, write
-from adapters.cli.bench import bench, table
+from deploy.bench.command import bench, table
+from deploy.bench.peers import PINS, run_program
+from deploy.bench.row import BenchError, Row, Runs, quantile, row
+from deploy.bench.stage import Stage
+from deploy.bench.submissions import requests, rule_records
+from deploy.bench.table import MEASURES, Measure, run, write
 from engine.contact.aggregate import ContactAggregate
 from engine.partition.decider import Decider
 from engine.partition.ports import LogRecord

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import msgspec
 
-from adapters.bench.row import BenchError
+from deploy.bench.row import BenchError
 
 OK_BELOW = 300
 
