@@ -18,6 +18,7 @@ from adapters.observability.metrics import Metrics
 from engine.contact.consent.opt_out import meaning_of
 from schemas.instant import HOUR, MINUTE
 from schemas.outcomes import OUTCOMES
+from tests.language.files import tracked
 
 ROOT = Path(__file__).parents[2]
 TREES = ("adapters", "deploy", "engine", "schemas", "tests", ".ci", ".github")
@@ -117,6 +118,12 @@ def test_every_path_that_a_page_names_exists(page: Path) -> None:
     }
     places = [ROOT, page.parent, ROOT / "tests" / "engine"]
     assert {path for path in paths if not any(list(place.glob(path)) for place in places)} == set()
+
+
+def test_the_map_of_the_folders_names_each_folder_of_the_program() -> None:
+    section = (ROOT / "engine/README.md").read_text().partition("## Folders\n")[2].partition("\n## ")[0]
+    folders = {"/".join(name.split("/")[:2]) for name in tracked() if re.match(r"(adapters|deploy|engine)/[^/]+/", name)}
+    assert folders - set(inline(section)) == set()
 
 
 def test_every_make_target_that_a_page_names_exists(page: Path) -> None:
