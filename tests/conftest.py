@@ -18,17 +18,22 @@ import time
 import uuid
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit, urlunsplit
 
 import asyncpg
 import msgspec
 import pytest
+import pytest_asyncio
 import structlog
 from hypothesis import HealthCheck, settings
 
 from adapters.local.process import birth
 from adapters.settings import CONFIG_VARIABLE, VARIABLES
 from tests.distribution import DurationsWriter, LongestFirst, count_own_workers, read_durations
+
+if TYPE_CHECKING:
+    from tests.adapters.http.conftest import SharedDeployment
 
 # Set by the run itself and inherited by its pytest-xdist workers: the folder of the servers, and who the run is.
 FOLDER_VARIABLE = "LEADCLOCK_TEST_FOLDER"
@@ -118,6 +123,16 @@ def kafka_bootstrap() -> str:
 def postgres_dsn() -> str:
     """A real PostgreSQL; shared, so use `database` for anything that is written."""
     return _served("postgres")
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def shared_deployment(postgres_dsn: str) -> AsyncIterator["SharedDeployment"]:
+    """The deployment in one process that the files of this worker share."""
+    from tests.adapters.http.conftest import SharedDeployment  # noqa: PLC0415 - pure tests need none of what it imports
+
+    deployment = SharedDeployment(postgres_dsn)
+    yield deployment
+    await deployment.close()
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from schemas.problems import PROBLEMS
 from tests.api.bad_values import NUL, bad_values
 from tests.api.world import make_places, placed, send
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 ANYTHING = frozenset(
     {

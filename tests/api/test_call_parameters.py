@@ -7,7 +7,7 @@ import pytest
 from adapters.http.calls.call_lists import SERIALIZERS
 from tests.adapters.http.conftest import Company
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 NUMBER = "+12125550123"
 OURS = "+12125550150"

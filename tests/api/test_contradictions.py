@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 SUBMISSION_FLAGS = (
     *("update_only", "update_all_matching_leads", "expire_existing", "delete_existing", "restart_schedule"),

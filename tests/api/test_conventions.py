@@ -23,17 +23,17 @@ from tests.api.clients import FORMS, Ask, curl, fetching, run
 from tests.api.fuzz import MANY, examples_wanted
 from tests.api.world import as_user, is_of_user, make_places, placed, with_own
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def address(town: Town) -> AsyncIterator[str]:
     """The application on a socket."""
     async with serving(town.app, host="127.0.0.1", port=0) as port:
         yield f"http://127.0.0.1:{port}"
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def fetch() -> AsyncIterator[Ask]:
     """node's fetch."""
     async with fetching() as ask:

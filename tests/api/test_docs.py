@@ -18,7 +18,7 @@ from adapters.http.server import serving
 from tests.api.clients import found
 from tests.api.world import make_places
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 FIRST_PAGE = Path(__file__).parents[2] / "README.md"
 PAGE = Path(__file__).parents[2] / "deploy" / "docs" / "producers.md"

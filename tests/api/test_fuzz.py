@@ -7,7 +7,7 @@ import pytest
 
 from tests.api.fuzz import examples_wanted, fuzz, fuzz_as_clients
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
 @pytest.mark.timeout(3_600)

@@ -14,7 +14,7 @@ from schemas.problems import PROBLEMS
 from tests.api.record import asked
 from tests.api.world import make_places, placed
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 NAMED: Mapping[str, tuple[Operation, str]] = {
     name: (operation, method)

@@ -10,12 +10,12 @@ from schemas.instant import DAY, HOUR, MINUTE, Instant, to_datetime
 from tests.adapters.http.conftest import Company, Town
 from tests.adapters.postgres.projected_rows import Shown, call, lead
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 SAID = "%Y-%m-%d %H:%M:%S +0000"
 
 
-@pytest_asyncio.fixture(loop_scope="module")
+@pytest_asyncio.fixture(loop_scope="session")
 async def shown(town: Town, company: Company) -> Shown:
     """Rows as the projector would write them, for cases that would take days to come about."""
     return Shown(town.pool, topic=f"list.parameters.{company.id}")

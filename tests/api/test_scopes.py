@@ -11,7 +11,7 @@ from adapters.http.operations import documented_operations
 from tests.adapters.http.conftest import basic
 from tests.api.world import Places, make_places, placed
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 SCOPED = {operation.scope for operation in documented_operations() if operation.scope}
 

@@ -15,7 +15,7 @@ from tests.adapters.http.conftest import SECRET_KEY, basic
 from tests.adapters.log_contract import everything
 from tests.api.world import make_places, placed, send
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
 async def _kept(town: Any) -> dict[str, str]:

@@ -10,7 +10,7 @@ from engine.submission.fields import parse_moment
 from schemas.instant import DAY, HOUR, Instant, to_rfc3339
 from tests.adapters.http.conftest import STEPS, Company
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 SUBMIT = "/api/v1/leads"
 BOTH = pytest.mark.parametrize("path", [SUBMIT, "/api/v1/leads/create_or_update"])

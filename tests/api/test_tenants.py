@@ -35,7 +35,7 @@ from adapters.http.records.records import KINDS
 from engine.views.report import CALL_CATEGORIES, LEAD_CATEGORIES
 from tests.api.world import Places, make_places, placed, send
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 OF_PATH: Mapping[str, str] = {
     "leads": LEAD,

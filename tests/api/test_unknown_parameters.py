@@ -18,7 +18,7 @@ from adapters.http.exchange.exchange import Exchange, Operation
 from adapters.http.operations import documented_operations
 from tests.api.world import make_places, placed, send
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 UNKNOWN = "mc_cid"
 """What no operation knows, and a mail tracker appends."""

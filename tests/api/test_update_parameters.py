@@ -9,7 +9,7 @@ from engine.submission.fields import parse_moment
 from schemas.instant import DAY, HOUR, to_rfc3339
 from tests.adapters.http.conftest import STEPS, Company
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 _numbers = itertools.count(100)
 

@@ -16,12 +16,12 @@ from tests.clients.generators import HERE, SECONDS, TOOLS
 
 __all__ = ["company", "town"]
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 LIBRARY = TOOLS / "node_modules" / "standardwebhooks"
 
 
-@pytest_asyncio.fixture(loop_scope="module")
+@pytest_asyncio.fixture(loop_scope="session")
 async def receiver() -> AsyncIterator[Process]:
     if not LIBRARY.exists():
         pytest.fail("standardwebhooks is not installed: run `make test-clients`, which installs it", pytrace=False)

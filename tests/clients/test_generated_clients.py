@@ -12,7 +12,7 @@ from adapters.http.document.client_document import client_document
 from adapters.http.server import serving
 from tests.clients.generators import HERE, ROOT, TOOLS, generate_go, generate_python, generate_typescript, last_line, run
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 EXPECTED = {
     "listed": True,

@@ -114,7 +114,7 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     return folder / "key.pem", folder / "certificate.pem"
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def place(postgres_dsn: str, certificate: tuple[Path, Path]) -> AsyncIterator[Place]:
     """A deployment that is reached where its settings say, and takes the certificate of the issuer."""
     name, port, names = f"test_issuers_{uuid.uuid4().hex}", free_port(), Names()
@@ -136,7 +136,7 @@ def town(place: Place) -> Town:
     return place.town
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def chromium() -> AsyncIterator[Browser]:
     """The system's Chromium, which knows the host of the issuer."""
     known = f"--host-resolver-rules=MAP {HOST} 127.0.0.1"
@@ -147,7 +147,7 @@ async def chromium() -> AsyncIterator[Browser]:
         await browser.close()
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def provider(place: Place, certificate: tuple[Path, Path]) -> AsyncIterator[Provider]:
     """The provider, which knows the deployment as a client."""
     port = free_port()

@@ -15,7 +15,7 @@ from tests.adapters.http.browser.conftest import WAIT_MILLISECONDS
 from tests.adapters.http.test_sign_in import superusers
 from tests.issuers.conftest import CLIENT, SECRET, Place, Provider
 
-pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.browser]
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.browser]
 
 BUTTON = "Sign in with Acme ID"
 

@@ -19,18 +19,18 @@ from tests.adapters.providers.asterisk_office import local_http, until
 from tests.providers.asterisk import PASSWORD, RealAsterisk, run_asterisk
 from tests.providers.telephones import free_port
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 ANNOUNCEMENT = "sound:beep"
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def asterisk() -> AsyncIterator[RealAsterisk]:
     async with run_asterisk() as found:
         yield found
 
 
-@pytest_asyncio.fixture(loop_scope="module")
+@pytest_asyncio.fixture(loop_scope="session")
 async def carrier(town: Any, company: Any, asterisk: RealAsterisk) -> AsyncIterator[AsteriskCarrier]:
     """A company with that Asterisk; nobody listens yet, and each company's events are its own application's."""
     async with local_http() as http:

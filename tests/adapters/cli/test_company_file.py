@@ -21,7 +21,7 @@ from adapters.company_file.document import FILE_BYTES_MAX, CompanyFileError, Doc
 from adapters.http.server import serving
 from tests.adapters.http.conftest import company, other, town  # noqa: F401 - fixtures
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 TEXT = {"id": "text-1", "kind": "sms", "template": "Hi {{first_name}}"}
 
@@ -40,13 +40,13 @@ def client_of(town: Any, company: Any) -> httpx.AsyncClient:  # noqa: F811
     return httpx.AsyncClient(transport=transport, base_url="http://leadclock.test", auth=key, timeout=30.0)
 
 
-@pytest_asyncio.fixture(loop_scope="module")
+@pytest_asyncio.fixture(loop_scope="session")
 async def source(town: Any, company: Any) -> AsyncIterator[httpx.AsyncClient]:  # noqa: F811
     async with client_of(town, company) as made:
         yield made
 
 
-@pytest_asyncio.fixture(loop_scope="module")
+@pytest_asyncio.fixture(loop_scope="session")
 async def target(town: Any, other: Any) -> AsyncIterator[httpx.AsyncClient]:  # noqa: F811
     async with client_of(town, other) as made:
         yield made

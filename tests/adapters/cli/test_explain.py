@@ -28,7 +28,7 @@ from engine.partition.ports import Outgoing
 from schemas.instant import EPOCH, from_datetime
 from tests.adapters.http.conftest import company, town  # noqa: F401 - fixtures
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 STEPS = [
     {"id": "pause", "kind": "wait", "duration": "2h"},

@@ -12,7 +12,7 @@ from engine.views.record import counted_columns
 from tests.adapters.cli.test_explain import asked_over_the_log_server
 from tests.adapters.http.conftest import company, other, town  # noqa: F401 - fixtures
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 TYPES = [
     ("schedule", "schedules", {"name": "Solar", "steps": [{"id": "pause", "kind": "wait", "duration": "2h"}]}),
@@ -21,7 +21,7 @@ TYPES = [
 ]
 
 
-@pytest_asyncio.fixture(loop_scope="module")
+@pytest_asyncio.fixture(loop_scope="session")
 async def ask(town: Any, company: Any, tmp_path: Path) -> AsyncIterator[Any]:  # noqa: F811
     async with asked_over_the_log_server(town, company, tmp_path) as asked:
         yield asked

@@ -17,7 +17,7 @@ from adapters.local.process import free_port
 from tests.adapters.cli.test_explain import asked_over_the_log_server
 from tests.adapters.http.conftest import company, other, town  # noqa: F401 - fixtures
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 AT = "2026-06-17 13:00:00 -0400"
 QUESTION = {"lead": {"caller_id": "+13055550123"}, "at": AT}
@@ -27,13 +27,13 @@ MAIL = {"id": "mail-1", "kind": "email", "subject": "Hi", "template": "x"}
 TEXT = {"id": "text-1", "kind": "sms", "template": "Hi {{first_name}}"}
 
 
-@pytest_asyncio.fixture(loop_scope="module")
+@pytest_asyncio.fixture(loop_scope="session")
 async def ask(town: Any, company: Any, tmp_path: Path) -> AsyncIterator[Any]:  # noqa: F811
     async with asked_over_the_log_server(town, company, tmp_path) as asked:
         yield asked
 
 
-@pytest_asyncio.fixture(loop_scope="module")
+@pytest_asyncio.fixture(loop_scope="session")
 async def client(town: Any, company: Any) -> AsyncIterator[httpx.AsyncClient]:  # noqa: F811
     """A client with the company's key, as the command has one."""
     transport = httpx.ASGITransport(app=town.app)

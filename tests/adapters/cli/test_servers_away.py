@@ -21,7 +21,7 @@ from adapters.roles.table import ROLES
 from adapters.settings import Settings, to_environment
 from deploy.proof.processes import ProcessGroup
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 KAFKA, POSTGRES = "Kafka", "PostgreSQL"
 VARIABLES = {KAFKA: "LEADCLOCK_KAFKA_BOOTSTRAP", POSTGRES: "LEADCLOCK_POSTGRES_DSN"}
@@ -102,7 +102,7 @@ async def test_every_command_is_tried_with_its_servers_down_or_needs_none() -> N
     assert set(leaves(cli)) == {*NEEDS, *NEEDS_NEITHER, *ROLES}
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def settings(
     kafka_bootstrap: str, postgres_dsn: str, tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[Settings]:

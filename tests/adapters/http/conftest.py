@@ -9,6 +9,7 @@ import uuid
 from base64 import b64encode
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from itertools import count
 from pathlib import Path
 from ssl import SSLContext
 from tempfile import TemporaryDirectory
@@ -17,7 +18,9 @@ from urllib.parse import urlsplit, urlunsplit
 
 import asyncpg
 import httpx
+import pytest
 import pytest_asyncio
+from argon2 import PasswordHasher
 
 from adapters.clock import wall_now
 from adapters.embedded.faults import FaultPoint
@@ -85,6 +88,12 @@ DAYTIME_ZONE = "America/New_York"
 """It is 13:00 there then."""
 
 START_SECONDS = 60.0
+
+DATABASE_BYTES_MAX = 500_000_000
+"""What the files of a worker may leave together in the database that they share."""
+
+CHEAP_HASHER = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
+"""Some thousand people sign in in tests: at the product's cost of 0.1 s of a core each, that would take minutes."""
 
 WEEK = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
 STEPS: list[dict[str, Any]] = [
@@ -157,7 +166,7 @@ class Town:
         self.app = app
         self.results = results
         self.numbers = 0
-        self.companies = 0
+        self.company_ids = count(1)
         self.users: dict[int, tuple[str, dict[str, str]]] = {}
         self.own_key = 0
         self.own_view = 0
@@ -168,15 +177,29 @@ class Town:
         self.mail = SentMail()
         self.recordings: Any = None
         self.issuers: Any = None
+        self.roles: list[asyncio.Task[None]] = []
         self.client = httpx.AsyncClient(
             timeout=WAIT_SECONDS,
             transport=httpx.ASGITransport(app=app, raise_app_exceptions=False),  # type: ignore[arg-type]
             base_url="http://leadclock.test",
         )
 
+    def for_next_file(self) -> "Town":
+        """Return the same deployment as another file meets it: nobody is signed in, no mail was sent."""
+        town = Town(self.context, self.requests, self.app, self.results)
+        town.company_ids = self.company_ids
+        town.outage, town.pool, town.metrics, town.mail = self.outage, self.pool, self.metrics, self.mail
+        town.recordings, town.issuers, town.roles = self.recordings, self.issuers, self.roles
+        self.mail.is_set_up = False
+        self.mail.sent.clear()
+        return town
+
+    def ended_roles(self) -> list[str]:
+        """Name the roles that have ended, with what ended them."""
+        return [f"{role.get_name()} has ended: {role.exception()!r}" for role in self.roles if role.done()]
+
     async def company(self) -> Company:
-        self.companies += 1
-        company = Company(self, self.companies)
+        company = Company(self, next(self.company_ids))
         await company.create()
         return company
 
@@ -211,7 +234,7 @@ async def deployed(dsn: str, http_settings: HttpSettings, tls: SSLContext | None
         stack.push_async_callback(log.close)
         await prepare(context)
         await establish_database(context, await establish(context))
-        await _start(stack, context)
+        roles = await _start(stack, context)
         pool = await open_pool(dsn)
         stack.push_async_callback(pool.close)
         reads = PostgresReads(pool)
@@ -272,18 +295,56 @@ async def deployed(dsn: str, http_settings: HttpSettings, tls: SSLContext | None
             now=context.clock.now,
             metrics=metrics,
         )
+        app._services.passwords._hasher = CHEAP_HASHER
         stack.callback(app.end_streams)
         place = Town(context, requests, app, results)
         place.recordings = recordings
         place.issuers = issuers
-        place.outage, place.pool, place.metrics, place.mail = outage, pool, metrics, mail
+        place.outage, place.pool, place.metrics, place.mail, place.roles = outage, pool, metrics, mail, roles
         stack.push_async_callback(place.client.aclose)
         yield place
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def town(postgres_dsn: str) -> AsyncIterator[Town]:
-    """One deployment for all tests of a file: each has a company of its own, and companies know nothing of each other."""
+class SharedDeployment:
+    """The deployment that the files of a worker share; the first one opens it, and one that breaks it is named.
+
+    Companies know nothing of each other. A file that reads over all companies, or that breaks servers, mail, rates or
+    time, has a deployment of its own: it asks for `own_town`.
+    """
+
+    def __init__(self, postgres_dsn: str) -> None:
+        self._dsn = postgres_dsn
+        self._stack = AsyncExitStack()
+        self._town: Town | None = None
+
+    async def open(self) -> Town:
+        """Return the deployment as the next file meets it."""
+        if self._town is None:
+            self._town = await self._stack.enter_async_context(alone(self._dsn))
+        return self._town.for_next_file()
+
+    async def inspect(self) -> list[str]:
+        """Return what a file has left behind that others would meet; then the next file gets a fresh deployment."""
+        assert self._town is not None
+        town, faults = self._town, self._town.ended_roles()
+        faults += [f"{topic} takes no record" for topic in town.outage.topics]
+        faults += ["mail is away"] if town.mail.is_away else []
+        if not faults:
+            size = await town.pool.fetchval("SELECT pg_database_size(current_database())")
+            faults = [f"the database has {size:,} bytes"] if size > DATABASE_BYTES_MAX else []
+        if faults:
+            await self.close()
+        return faults
+
+    async def close(self) -> None:
+        """Stop it."""
+        self._town = None
+        await self._stack.aclose()
+
+
+@asynccontextmanager
+async def alone(postgres_dsn: str) -> AsyncIterator[Town]:
+    """A deployment over a database of its own."""
     name = f"test_http_{uuid.uuid4().hex}"
     await administer(postgres_dsn, f"CREATE DATABASE {name}")
     async with deployed(urlunsplit(urlsplit(postgres_dsn)._replace(path=f"/{name}")), UNLIMITED) as place:
@@ -291,13 +352,34 @@ async def town(postgres_dsn: str) -> AsyncIterator[Town]:
     await administer(postgres_dsn, f"DROP DATABASE {name} WITH (FORCE)")
 
 
-@pytest_asyncio.fixture(loop_scope="module")
-async def company(town: Town) -> Company:
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def town(shared_deployment: SharedDeployment, request: pytest.FixtureRequest) -> AsyncIterator[Town]:
+    """The deployment that files share: each test has a company of its own."""
+    town = await shared_deployment.open()
+    yield town
+    faults = await shared_deployment.inspect()
+    if faults:
+        pytest.fail(f"{request.node.nodeid} left the shared deployment with: {'; '.join(faults)}", pytrace=False)
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def own_town(postgres_dsn: str) -> AsyncIterator[Town]:
+    """A deployment of one file, which says why by a fixture `town` of its own."""
+    async with alone(postgres_dsn) as place:
+        yield place
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def company(town: Town, request: pytest.FixtureRequest) -> AsyncIterator[Company]:
     """The company of a test."""
-    return await town.company()
+    company = await town.company()
+    yield company
+    faults = town.ended_roles()
+    if faults:
+        pytest.fail(f"{request.node.nodeid}, company {company.id}: {'; '.join(faults)}", pytrace=False)
 
 
-@pytest_asyncio.fixture(loop_scope="module")
+@pytest_asyncio.fixture(loop_scope="session")
 async def other(town: Town) -> Company:
     """Another company."""
     return await town.company()
@@ -312,7 +394,7 @@ async def administer(dsn: str, statement: str) -> None:
         await connection.close()
 
 
-async def _start(stack: AsyncExitStack, context: Context) -> None:
+async def _start(stack: AsyncExitStack, context: Context) -> list[asyncio.Task[None]]:
     metrics = Metrics()
     roles: list[Role] = [accounts(context, metrics), scheduler(context, metrics), ProjectorRole(context, metrics)]
     stop = asyncio.Event()
@@ -326,6 +408,7 @@ async def _start(stack: AsyncExitStack, context: Context) -> None:
     async with asyncio.timeout(START_SECONDS):
         while any(role.problems() for role in roles):
             await asyncio.sleep(0.02)
+    return tasks
 
 
 __all__ = ["BEGUN_AT", "DAYTIME_ZONE", "STEPS", "WEEK", "Company", "Town", "administer", "basic", "deployed"]

@@ -10,7 +10,7 @@ from adapters.postgres.sign_ins import PostgresSignIns
 from adapters.reads.ports import ReadsUnavailableError
 from tests.adapters.http.test_sign_in import ADA, USERS, get, session, superusers, user
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 PATH = "/api/v1/access_tokens"
 GRACE = "grace@example.com"

@@ -11,7 +11,7 @@ from tests.adapters.http.test_inbound_routing import report
 from tests.adapters.http.test_simultaneous import OURS, PERSON, carried, ended_call
 from tests.adapters.http.test_teams import ADA, person, team
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
 async def lead_of(company: Any, schedule: dict[str, Any]) -> int:

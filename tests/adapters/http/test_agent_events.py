@@ -16,7 +16,7 @@ from tests.adapters.http.conftest import UNLIMITED, WAIT_SECONDS, deployed
 from tests.adapters.http.test_agents import SET, agent, message, status
 from tests.adapters.http.test_teams import ADA, person, team
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 STREAM = {"Accept": "text/event-stream"}
 

@@ -10,7 +10,7 @@ from adapters.http.agents.silence import SilenceReports
 from adapters.postgres.heartbeats import PostgresHeartbeats
 from tests.adapters.http.test_teams import ADA, person, team
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 MESSAGES = "/api/v1/agent_messages"
 LOG = "/api/v1/agent_status_timestamps"

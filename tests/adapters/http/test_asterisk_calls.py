@@ -11,18 +11,18 @@ from tests.adapters.http.asterisk_carrier import AsteriskCarrier
 from tests.adapters.providers.asterisk_office import local_http, until
 from tests.adapters.providers.fake_asterisk import PASSWORD, FakeAsterisk
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 CONTINUE = {"machine": "continue"}
 
 
-@pytest_asyncio.fixture(loop_scope="module")
+@pytest_asyncio.fixture(loop_scope="session")
 async def asterisk() -> AsyncIterator[FakeAsterisk]:
     async with FakeAsterisk() as fake:
         yield fake
 
 
-@pytest_asyncio.fixture(loop_scope="module")
+@pytest_asyncio.fixture(loop_scope="session")
 async def carrier(town: Any, company: Any, asterisk: FakeAsterisk) -> AsyncIterator[AsteriskCarrier]:
     """A company that has an Asterisk, which a gateway listens to."""
     async with local_http() as http:

@@ -7,7 +7,7 @@ import pytest
 from adapters.http.exchange.access import Access, actor_of
 from tests.adapters.http.test_teams import ADA, person, team
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 LOG = "/api/v1/audit_logs"
 BUYER = {"name": "Sunny", "number": "+12125550140"}

@@ -23,7 +23,7 @@ from tests.adapters.providers.mail_vendors import (
     sendgrid_webhook,
 )
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 STEPS = [{"id": "pause", "kind": "wait", "duration": "1h"}, {"id": "mail", "kind": "email", "subject": "S", "template": "B"}]
 

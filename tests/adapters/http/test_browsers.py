@@ -8,7 +8,7 @@ import pytest
 
 from adapters.http.exchange.problems import DOCUMENTATION_PATH
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 PAGES = (DOCUMENTATION_PATH, f"{DOCUMENTATION_PATH}/events")
 

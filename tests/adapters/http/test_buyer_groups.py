@@ -12,7 +12,7 @@ from engine.account.groups import PERIODS
 from tests.adapters.http.creation_filters import check_creation_filters
 from tests.adapters.http.test_inbound_routing import offered, report, shown_group
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 PATH = "/api/v1/buyer_groups"
 

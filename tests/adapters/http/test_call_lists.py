@@ -11,10 +11,10 @@ from engine.views.call import CALL_COLUMNS
 from schemas.instant import DAY, HOUR
 from tests.adapters.postgres.projected_rows import Shown, call
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def shown(town: Any) -> AsyncIterator[Shown]:
     """Calls are shown through the projection's own writer, beside what the projector of the deployment writes."""
     shown = Shown(town.pool, topic="calls.of.this.test")

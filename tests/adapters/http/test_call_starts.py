@@ -8,7 +8,7 @@ import pytest
 from schemas.requests import OutcomeRecorded
 from tests.adapters.http.conftest import DAYTIME_ZONE, WAIT_SECONDS, WEEK, Company, Town, basic
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 OURS = "+12125550150"
 NUMBER = "+12125550123"

@@ -7,7 +7,7 @@ import pytest
 
 from tests.adapters.http.console_browser import visitor
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 PATH = "/api/v1/calling_hours"
 SPRING = {"at": "2026-03-08 12:30:00", "time_zone": "America/New_York"}

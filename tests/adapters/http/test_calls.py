@@ -12,7 +12,7 @@ from engine.views.call import CALL_COLUMNS, DURATION_MAX
 from schemas.instant import DAY, HOUR, to_rfc3339
 from tests.adapters.http.conftest import Company
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 OURS = "+12125550150"
 NOBODYS_UUID = "01934b1e-0000-8000-8000-00000000000a"

@@ -9,7 +9,7 @@ from adapters.doctor.deployment import check_carrier_accounts
 from tests.adapters.http.test_provider_configurations import PATH, TWILIO
 from tests.adapters.providers.fake_twilio import ACCOUNT, TOKEN, FakeTwilio
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
 async def test_doctor_sends_a_harmless_request_by_the_accounts_of_companies(

@@ -21,7 +21,7 @@ from tests.adapters.http.console_browser import Browser, visitor
 from tests.adapters.http.test_console_pages import operator_browser
 from tests.adapters.http.test_operator import operator_of
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 HOST = "crm.example.com"
 NONE = "No endpoint is spared."
@@ -30,7 +30,7 @@ MAIL = {"host": "mail.example.com", "port": 587, "username": "ada", "from_addres
 ACCOUNTS = {"provider_configuration": {"actions": ["read"]}}
 
 
-@pytest_asyncio.fixture(loop_scope="module")
+@pytest_asyncio.fixture(loop_scope="session")
 async def receiver(town: Town) -> AsyncIterator[Receiver]:
     """A receiver that fails; what gateways said of others in earlier tests is gone."""
     await town.pool.execute("UPDATE work.gateways SET circuits = NULL")

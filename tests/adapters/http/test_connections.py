@@ -20,7 +20,7 @@ from adapters.http.server import serving
 from adapters.observability.health import HealthServer
 from adapters.observability.metrics import Metrics
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 HOST = "127.0.0.1"
 OTHER = "127.0.0.2"

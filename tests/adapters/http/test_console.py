@@ -13,7 +13,7 @@ from adapters.http.exchange.session_reads import SHARED_SECONDS
 from adapters.reads.ports import ReadsUnavailableError
 from tests.adapters.http.console_browser import READER, Browser, invite, visitor
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 ADA = "ada@example.com"
 HOSTILE = "<img src=x onerror=alert(1)>\"'><script>alert(2)</script>{{7*7}}\u202e🦊"

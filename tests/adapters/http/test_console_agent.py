@@ -15,7 +15,7 @@ from tests.adapters.http.test_agents import agent, message, status, unread
 from tests.adapters.http.test_hidden_fields import hidden
 from tests.adapters.postgres.projected_rows import Shown, call, lead
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 AGENT = "/console/agent"
 ADA = "ada@example.com"
@@ -33,7 +33,7 @@ TALKER = {
 """What somebody needs who only talks to leads."""
 
 
-@pytest_asyncio.fixture(loop_scope="module")
+@pytest_asyncio.fixture(loop_scope="session")
 async def shown(town: Any, company: Any) -> AsyncIterator[Shown]:
     found = Shown(town.pool, topic=f"desk.{company.id}")
     yield found

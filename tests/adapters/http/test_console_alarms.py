@@ -22,7 +22,7 @@ from tests.adapters.http.conftest import WAIT_SECONDS
 from tests.adapters.http.console_browser import Browser, visitor
 from tests.adapters.http.furnished import OURS, submit
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 ALARM = re.compile(r'<div class="says (bad|warn)"><p class="any">(.*?)</p></div>', re.DOTALL)
 NOW = Instant(1_781_715_600_000)

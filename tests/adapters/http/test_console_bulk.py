@@ -9,7 +9,7 @@ import pytest
 from tests.adapters.http.console_browser import READER, visitor
 from tests.adapters.http.test_lead_bulk_jobs import lead, leads_of, run
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 JOBS = "/console/bulk-jobs"
 NEW = f"{JOBS}/new"

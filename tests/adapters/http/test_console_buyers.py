@@ -14,7 +14,7 @@ from schemas.instant import HOUR, Instant, from_datetime
 from tests.adapters.http.console_browser import visitor
 from tests.adapters.http.test_hidden_fields import hidden
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 HOSTILE = "<img src=x onerror=alert(1)>\"'><script>alert(2)</script>"
 CALL = {"id": "call-1", "kind": "call"}

@@ -21,7 +21,7 @@ from tests.adapters.http.furnished import submit
 from tests.adapters.http.test_agents import SET, agent, status
 from tests.adapters.http.test_console_agent import TALKER
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 STREAM = {"Accept": "text/event-stream"}
 PART = {"HX-Request": "true"}

@@ -18,7 +18,7 @@ from tests.adapters.http.test_channels import Rows
 from tests.adapters.http.test_outcomes import Outcomes
 from tests.adapters.postgres.projected_rows import Shown, call
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 STEPS: list[dict[str, Any]] = [
     {"id": "first", "kind": "call"},

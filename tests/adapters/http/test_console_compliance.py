@@ -12,7 +12,7 @@ from tests.adapters.http.test_hidden_fields import hidden
 from tests.adapters.http.test_opt_out_reviews import doubted, queue
 from tests.adapters.http.test_suppression_lists import LISTS, changed, list_of, listed, number_of
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 REVIEWS = "/console/compliance/reviews"
 HOSTILE = "<img src=x onerror=alert(1)>\"'><script>alert(2)</script>{{7*7}} stop?"

@@ -13,7 +13,7 @@ from tests.adapters.http.test_manual_fires import lead_of, webhook
 from tests.adapters.http.test_subscriptions import PATH as SUBSCRIPTIONS
 from tests.adapters.http.test_subscriptions import delivered, receiver, subscribe, town
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 __all__ = ["receiver", "town"]
 

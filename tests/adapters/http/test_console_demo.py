@@ -14,7 +14,7 @@ from adapters.postgres.operators import PostgresOperators
 from tests.adapters.http.conftest import UNLIMITED, WAIT_SECONDS, Town, deployed
 from tests.adapters.http.console_browser import invite
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 EMAIL = "manager@demo.example"
 PRIVATE = "sk_of_the_demo"
@@ -22,7 +22,7 @@ PUBLIC = new_operator_key()
 HERE = "http://127.0.0.1:8080"
 
 
-@pytest_asyncio.fixture(loop_scope="module")
+@pytest_asyncio.fixture(loop_scope="session")
 async def demo(database: str) -> AsyncIterator[Town]:
     """A deployment as `leadclock up` makes it: a demo company with a user, and an operator key."""
     settings = replace(UNLIMITED, demo=DemoSignIn(1, EMAIL, f"{PUBLIC}.{PRIVATE}"))

@@ -9,7 +9,7 @@ import pytest
 from tests.adapters.http.console_browser import READER, Browser, visitor
 from tests.adapters.http.test_schedule_form import STEPS as EVERY_STEP
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 WAIT = {"id": "pause", "kind": "wait", "duration": "2h"}
 MAIL = {"id": "mail-1", "kind": "email", "subject": "Hi", "template": "x"}

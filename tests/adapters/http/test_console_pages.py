@@ -10,7 +10,7 @@ import pytest
 from tests.adapters.http.console_browser import READER, Browser, visitor
 from tests.adapters.http.test_operator import PRIVATE, dead_letter, operator_of
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 PART = {"HX-Request": "true"}
 

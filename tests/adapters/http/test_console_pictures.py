@@ -9,7 +9,7 @@ import pytest
 from tests.adapters.http.console_browser import READER, visitor
 from tests.adapters.http.test_hidden_fields import hidden
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 NUMBER = "+12125550123"
 WAIT = {"id": "pause", "kind": "wait", "duration": "2h"}

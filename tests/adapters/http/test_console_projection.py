@@ -13,7 +13,7 @@ from tests.adapters.http.console_browser import Browser, visitor
 from tests.adapters.http.test_console_pages import lead, operator_browser
 from tests.adapters.http.test_operator import operator_of
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 PAGE = "/console/operations"
 CONFLICT, UNPROCESSABLE = 409, 422

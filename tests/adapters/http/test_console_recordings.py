@@ -12,7 +12,7 @@ from tests.adapters.http.conftest import Company, Town
 from tests.adapters.http.console_browser import Browser, visitor
 from tests.adapters.http.furnished import NUMBER, OURS, keep_recording, keep_transcription, record_call, submit
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 AUDIO = b"RIFF\x24\x10\x00\x00WAVEfmt " + bytes(range(256))
 LEADS = {"lead": {"actions": ["read"]}}
@@ -27,7 +27,7 @@ class Recorded(Struct, frozen=True):
     call: dict[str, Any]
 
 
-@pytest_asyncio.fixture(loop_scope="module")
+@pytest_asyncio.fixture(loop_scope="session")
 async def recorded(town: Town, company: Company) -> AsyncIterator[Recorded]:
     await company.record("numbers", {"number": OURS})
     lead = await submit(company, await company.schedule(), NUMBER, full_name="Ada Lovelace")

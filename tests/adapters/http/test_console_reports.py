@@ -30,14 +30,14 @@ from tests.adapters.http.console_browser import Browser, visitor
 from tests.adapters.http.test_hidden_fields import hidden
 from tests.adapters.postgres.projected_rows import Shown, call, lead
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 REPORTS = "/console/reports"
 PART = {"HX-Request": "true"}
 HOSTILE = "<img src=x onerror=alert(1)>\"'><script>alert(2)</script>"
 
 
-@pytest_asyncio.fixture(loop_scope="module")
+@pytest_asyncio.fixture(loop_scope="session")
 async def reported(town: Any, company: Any) -> AsyncIterator[Any]:
     """A company with three leads and four calls of the last hours."""
     shown, first, now = Shown(town.pool, topic=f"console.{company.id}"), company.id * 100_000, town.context.clock.now()

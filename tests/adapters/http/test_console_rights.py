@@ -17,7 +17,7 @@ from tests.adapters.http.conftest import Company, Town
 from tests.adapters.http.console_browser import Browser, invite, visitor
 from tests.adapters.http.furnished import NUMBER, Furnished, furnish
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 EVERYTHING: dict[str, dict[str, Any]] = {model: {"actions": list(actions)} for model, actions in PERMISSIONS.items()}
 READING: dict[str, dict[str, Any]] = {
@@ -105,7 +105,7 @@ class Member:
         return {path: (answer.status_code, answer.text) for path, answer in answers.items()}
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def pages(town: Town) -> AsyncIterator[Pages]:
     company = await town.company()
     yield Pages(town, company, await furnish(town, company))

@@ -9,7 +9,7 @@ from adapters.http.console.what_if_page import describe_change
 from tests.adapters.http.console_browser import READER, visitor
 from tests.adapters.http.test_what_if import waiting
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 PATH = "/console/forecast/what-if"
 EVERY_DAY = {f"windows.any.0.days.{day}": "1" for day in ("mon", "tue", "wed", "thu", "fri", "sat", "sun")}

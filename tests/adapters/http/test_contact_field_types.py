@@ -14,7 +14,7 @@ FIELDS = [
     {"key": "built", "kind": "number"},
 ]
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
 async def called(company: Company, town: Town, field_type: Any, **more: Any) -> int:

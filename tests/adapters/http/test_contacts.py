@@ -12,7 +12,7 @@ from tests.adapters.http.conftest import Company, Town, basic
 PATH = "/api/v1/contacts"
 ADA = "ada@example.com"
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
 async def lead_of(town: Town, company: Company, **fields: Any) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from tests.adapters.http.test_manual_fires import converted, lead_of
 from tests.adapters.http.test_teams import PATH as TEAMS
 from tests.adapters.http.test_teams import divide
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
 async def call_of(town: Town, company: Company, **fields: Any) -> dict[str, Any]:

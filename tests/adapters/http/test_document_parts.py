@@ -41,7 +41,7 @@ def test_each_operation_is_in_the_part_of_one_area() -> None:
     assert sum(map(len, parts)) == len(_operations(client_document())) == len(set().union(*parts))
 
 
-@pytest.mark.asyncio(loop_scope="module")
+@pytest.mark.asyncio(loop_scope="session")
 async def test_tags_choose_the_part_in_any_order(town: Any) -> None:
     whole = await town.client.get(PATH)
     part = await town.client.get(PATH, params={"tags": "leads,calls"})
@@ -53,7 +53,7 @@ async def test_tags_choose_the_part_in_any_order(town: Any) -> None:
     assert known.status_code == 304
 
 
-@pytest.mark.asyncio(loop_scope="module")
+@pytest.mark.asyncio(loop_scope="session")
 @pytest.mark.parametrize("tags", ["", "led", "leads,buyer_groups", "leads;calls", '["leads"]', "leads,"])
 async def test_a_tag_that_is_not_there_is_refused_by_name(town: Any, tags: str) -> None:
     answer = await town.client.get(PATH, params={"tags": tags})

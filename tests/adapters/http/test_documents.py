@@ -21,7 +21,7 @@ from tests.adapters.http.test_client_document import client_schema_of_answer
 from tests.api.record import as_lines, asked
 from tests.api.world import make_places, placed, send, show_impression
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
 def _fields(operation: Operation) -> list[str]:

@@ -8,7 +8,7 @@ import pytest
 
 from tests.adapters.http.conftest import STEPS
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 TOKYO = "Asia/Tokyo"
 """It is the next day there while the deployment begins."""

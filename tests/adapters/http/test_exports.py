@@ -17,7 +17,7 @@ from adapters.http.exchange.export_slots import EXPORTS_MAX, ExportSlots
 from adapters.http.reports import reports
 from tests.adapters.http.conftest import Company, Town
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 HANG_SECONDS = 60.0
 """Longer than a busy machine takes for anything."""

@@ -10,7 +10,7 @@ import pytest
 from tests.adapters.http.conftest import STEPS
 from tests.adapters.http.creation_filters import check_creation_filters
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 PATH = "/api/v1/buyer_fleets"
 

@@ -41,7 +41,7 @@ def test_the_markup_of_a_guide_is_text(name: str) -> None:
     assert re.search(r"<(script|style|img|iframe)\b| style=| on\w+=|<!--", page) is None
 
 
-@pytest.mark.asyncio(loop_scope="module")
+@pytest.mark.asyncio(loop_scope="session")
 async def test_guides_are_found_from_the_start_page_and_the_reference(town: Any) -> None:
     html = {"Accept": "text/html"}
     for path in ("/", DOCUMENTATION_PATH, f"{DOCUMENTATION_PATH}/events"):
@@ -55,7 +55,7 @@ async def test_guides_are_found_from_the_start_page_and_the_reference(town: Any)
         assert (again.status_code, again.content) == (304, b"")
 
 
-@pytest.mark.asyncio(loop_scope="module")
+@pytest.mark.asyncio(loop_scope="session")
 @pytest.mark.parametrize("name", ["nothing", "README", "..%2F..%2FREADME", "decisions"])
 async def test_a_guide_that_is_not_there_is_a_problem(town: Any, name: str) -> None:
     answer = await town.client.get(f"{GUIDES_PATH}/{name}")

@@ -13,7 +13,7 @@ from engine.account.teams import PERMISSIONS
 from engine.views.hidden_fields import HIDEABLE
 from tests.adapters.http.test_teams import PATH, Person, lead_of, person, team
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 LEADS, CALLS = "/api/v1/leads", "/api/v1/calls"
 

@@ -10,7 +10,7 @@ from tests.adapters.http.conftest import DAYTIME_ZONE, Company, Town
 PATH = "/api/v1/holidays"
 TEXT = [{"id": "text-1", "kind": "sms", "template": "Hi"}]
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
 async def planned(town: Town, company: Company) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from schemas.topics import IMPRESSIONS
 from tests.adapters.http.conftest import SECRET_KEY, Company, Town, deployed
 from tests.adapters.http.test_faults import Held
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 PATH = "/api/v1/impressions"
 UUID = "0190a1b2-c3d4-7e5f-8a9b-0c1d2e3f4a5b"

@@ -7,7 +7,7 @@ import pytest
 
 from adapters.cli.call_in import play
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 OURS = "+12125550150"
 

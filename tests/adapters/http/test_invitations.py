@@ -14,7 +14,7 @@ from tests.adapters.http.conftest import UNLIMITED, deployed
 from tests.adapters.http.test_sign_in import ADA, PASSWORD, USERS, sign_in, superusers
 from tests.adapters.http.test_teams import person, team
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
 @pytest.fixture(autouse=True)

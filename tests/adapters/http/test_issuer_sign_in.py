@@ -27,7 +27,7 @@ from tests.adapters.http.issuer_double import (
 from tests.adapters.http.test_sign_in import ADA, USERS, sign_in, superusers
 from tests.adapters.http.test_teams import person, team
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 GRACE = "grace@example.com"
 COMPANY = "/api/v1/company"

@@ -16,7 +16,7 @@ from adapters.settings import Settings as Deployment
 from adapters.settings import SettingsError, load, to_environment
 from tests.adapters.http.conftest import SECRET_KEY, basic, deployed
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 NUMBER = "+13055550142"
 

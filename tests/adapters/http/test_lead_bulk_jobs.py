@@ -19,7 +19,7 @@ from tests.adapters.http.test_teams import person, team
 PATH = "/api/v1/lead_bulk_jobs"
 LEADS = "/api/v1/leads"
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
 class Died(Exception):  # noqa: N818 - a process that is killed, which no code expects

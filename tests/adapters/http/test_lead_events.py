@@ -9,7 +9,7 @@ from schemas.decisions import Decision
 from schemas.topics import CONTACTS_DECISIONS
 from tests.adapters.http.test_hidden_fields import hidden, hiding
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 NUMBER = "+12125550123"
 WAIT = {"id": "pause", "kind": "wait", "duration": "2h"}

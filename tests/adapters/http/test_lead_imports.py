@@ -22,7 +22,7 @@ from tests.adapters.http.test_teams import person, team
 PATH = "/api/v1/lead_imports"
 HEAD = "phone,First Name,roof\n"
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
 class Died(Exception):  # noqa: N818 - a process that is killed, which no code expects

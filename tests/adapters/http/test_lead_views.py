@@ -9,7 +9,7 @@ from adapters.http.leads.lead_views import NAME_LENGTH_MAX, QUERY_LENGTH_MAX
 from adapters.postgres.lead_views import VIEWS_MAX
 from tests.adapters.http.test_sign_in import ADA, get, session, user
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 PATH = "/api/v1/lead_views"
 GRACE = "grace@example.com"

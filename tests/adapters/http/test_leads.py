@@ -8,7 +8,7 @@ import pytest
 from engine.views.lead_columns import LEAD_COLUMNS
 from schemas.instant import DAY, HOUR, to_datetime, to_rfc3339
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
 SEED_COLUMNS = """

@@ -11,7 +11,7 @@ from adapters.http.leads.leads import STATUSES
 from adapters.http.reports.report_rows import status_label
 from adapters.postgres import lists
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 DATA: tuple[dict[str, Any], ...] = ({"roof": "flat", "floors": 2}, {"roof": "flat"}, {})
 

@@ -23,7 +23,7 @@ from tests.adapters.gateway.world import command_of
 from tests.adapters.http.conftest import SECRET_KEY, Company, Town
 from tests.adapters.providers.mail_host import CERTIFICATE, PASSWORD, USER, MailHost, trusting
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 PATH = "/api/v1/provider_configurations"
 
@@ -72,7 +72,7 @@ def office(town: Town) -> Office:
     return Office(town)
 
 
-@pytest_asyncio.fixture(loop_scope="module")
+@pytest_asyncio.fixture(loop_scope="session")
 async def host() -> AsyncIterator[MailHost]:
     async with MailHost() as served:
         yield served

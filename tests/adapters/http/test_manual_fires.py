@@ -8,7 +8,7 @@ from tests.adapters.http.conftest import Company, Town
 
 PATH = "/api/v1/webhook_manual_fires"
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
 async def webhook(company: Company, name: str = "CRM", **fields: Any) -> int:

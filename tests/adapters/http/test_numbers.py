@@ -14,7 +14,7 @@ import pytest_asyncio
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 EDGES = [
     *("0", "-0", "-0.0", "1", "-1", "1.0", "-1.0", "0.1", "1e0", "1e2", "1E+2", "1.5e1", "1e14", "1e15", "1e16", "1.5e16"),
@@ -58,7 +58,7 @@ async def submitted(company: Any, numbers: list[str]) -> tuple[int, dict[str, An
     return made.json()["lead"]["id"], sent
 
 
-@pytest_asyncio.fixture(loop_scope="module")
+@pytest_asyncio.fixture(loop_scope="session")
 async def lender(company: Any) -> Any:
     """A company with a schedule on which every submission is a lead of its own."""
     company.token = (await company.schedule(duplicate_policy="create"))["lead_token"]

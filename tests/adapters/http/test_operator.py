@@ -22,7 +22,7 @@ from adapters.postgres.operators import PostgresOperators
 from engine.partition.ports import Outgoing
 from tests.adapters.http.conftest import PARTITIONS, UNLIMITED, WAIT_SECONDS, basic, deployed
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 PRIVATE = "sk_of_an_operator"
 OURS = tuple(operation for operation in OPERATIONS if operation.access == "operator")

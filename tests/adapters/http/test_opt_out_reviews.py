@@ -8,7 +8,7 @@ from tests.adapters.http.conftest import Company, Town
 
 QUEUE = "/api/v1/opt_out_reviews"
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
 async def doubted(town: Town, company: Company, body: str = "Stop by tomorrow?") -> tuple[str, dict[str, Any]]:

@@ -16,7 +16,7 @@ from tests.adapters.http.test_teams import ADA, Person
 from tests.adapters.http.test_teams import person as person_of
 from tests.adapters.postgres.projected_rows import Shown, lead
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 PATH = "/api/v1/leads/outcomes"
 NOTHING = (0, 0, 0)

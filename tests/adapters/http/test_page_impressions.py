@@ -9,7 +9,7 @@ from adapters.clock import wall_now
 from schemas.instant import to_rfc3339
 from tests.adapters.http.conftest import WAIT_SECONDS
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 PATH = "/api/v1/impressions/from_page"
 ORIGIN = "https://www.example.com"

@@ -9,7 +9,7 @@ from engine.preview import preview, read_trial, shown
 from schemas.instant import EPOCH, HOUR, to_rfc3339
 from tests.adapters.http.conftest import STEPS
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 PATH = "/api/v1/schedules/preview"
 LEAD = {"caller_id": "+13055550123"}

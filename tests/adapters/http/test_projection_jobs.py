@@ -13,7 +13,7 @@ from tests.adapters.http.console_browser import visitor
 from tests.adapters.http.test_console_pages import lead
 from tests.adapters.http.test_operator import Operator, operator_of
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 CONFLICT, UNPROCESSABLE = 409, 422
 

@@ -14,10 +14,10 @@ from adapters.providers.provider_http import GuardedProviderHttp
 from tests.adapters.http.carrier import NUMBER, PUBLIC, Carrier, carried, seen_in_time
 from tests.adapters.providers.fake_twilio import ACCOUNT, read_twiml
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
-@pytest_asyncio.fixture(loop_scope="module")
+@pytest_asyncio.fixture(loop_scope="session")
 async def carrier(town: Any, company: Any) -> AsyncIterator[Carrier]:
     async with carried(town, company) as found:
         yield found

@@ -8,7 +8,7 @@ from adapters.providers.sealing import unseal
 from schemas.records import ProviderConfiguration
 from tests.adapters.http.conftest import SECRET_KEY
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 PATH = "/api/v1/provider_configurations"
 SECRET = "a-very-secret-token"

@@ -15,16 +15,16 @@ from adapters.providers.reports import ProviderReports
 from schemas.commands import HangUp
 from tests.adapters.http.carrier import NUMBER, Carrier, carried
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
-@pytest_asyncio.fixture(loop_scope="module")
+@pytest_asyncio.fixture(loop_scope="session")
 async def carrier(town: Any, company: Any) -> AsyncIterator[Carrier]:
     async with carried(town, company) as found:
         yield found
 
 
-@pytest_asyncio.fixture(loop_scope="module")
+@pytest_asyncio.fixture(loop_scope="session")
 async def second(town: Any, company: Any) -> AsyncIterator[Carrier]:
     """A second carrier of the same company."""
     async with carried(town, company) as found:

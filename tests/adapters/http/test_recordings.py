@@ -36,7 +36,7 @@ from tests.adapters.providers.fake_twilio import ACCOUNT, read_twiml
 from tests.adapters.recordings.s3_server import S3Server
 from tests.adapters.recordings.speech_server import KEY, SpeechServer
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 PERSON, OURS = "+13055550123", "+12125550188"
 AUDIO = b"RIFF\x24\x10\x00\x00WAVEfmt " + bytes(range(256)) * 40
@@ -140,7 +140,7 @@ async def has_file(town: Any, name: str) -> bool:
         return False
 
 
-@pytest_asyncio.fixture(loop_scope="module")
+@pytest_asyncio.fixture(loop_scope="session")
 async def keep(town: Any, company: Any) -> AsyncIterator[Callable[..., RecordingKeeper]]:
     """Makes what a gateway fetches and deletes with."""
     await company.record("numbers", {"number": OURS})

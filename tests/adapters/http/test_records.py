@@ -14,7 +14,7 @@ from adapters.http.document.openapi import openapi
 from engine.account.groups import METRICS, PERIODS
 from tests.adapters.http.conftest import DAYTIME_ZONE, STEPS, UNLIMITED, Company, basic, deployed
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
 # What a create needs, one field to change, and what that field is afterwards.

@@ -10,7 +10,7 @@ from adapters.http.exchange.settings import HttpSettings, Rate
 from schemas.problems import PROBLEMS
 from tests.adapters.http.conftest import SECRET_KEY, basic, deployed
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
 NUMBER = "+13055550142"

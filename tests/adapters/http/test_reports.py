@@ -23,7 +23,7 @@ from schemas.decisions import Cause
 from schemas.instant import HOUR, Instant, from_datetime, to_datetime
 from tests.adapters.postgres.projected_rows import Shown, call, lead
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 NEW_YORK = ZoneInfo("America/New_York")
 SPRING = datetime(2026, 3, 6, tzinfo=NEW_YORK)  # the clock loses an hour on the 8th
@@ -60,7 +60,7 @@ class World:
 
 @pytest_asyncio.fixture(
     scope="module",
-    loop_scope="module",
+    loop_scope="session",
     params=[(SPRING, "no"), (SPRING, "some"), (AUTUMN, "all")],
     ids=["spring-from-rows", "spring-from-rows-and-sums", "autumn-from-sums"],
 )

@@ -13,7 +13,7 @@ from tests.adapters.http.test_page_impressions import PATH as PAGE_PATH
 PATH = "/api/v1/impressions"
 NUMBER_FIELDS = {"number_id", "number_shown", "held_until"}
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
 async def number_of(town: Town, company: Company) -> dict[str, Any]:

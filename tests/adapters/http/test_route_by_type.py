@@ -9,7 +9,7 @@ from schemas.instant import SECOND, from_datetime
 from tests.adapters.http.conftest import basic
 from tests.adapters.http.test_inbound_routing import offered, report
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
 async def test_the_highest_bid_gets_the_call_and_then_keeps_its_spacing(town: Any, company: Any) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from tests.adapters.http.conftest import STEPS
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 LATER = [{"id": "text-9", "kind": "sms", "template": "Later"}]
 

@@ -11,7 +11,7 @@ from tests.adapters.http.conftest import DAYTIME_ZONE, Company, Town
 
 PATH = "/api/v1/scheduled_callbacks"
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
 async def lead_of(town: Town, company: Company, **more: Any) -> dict[str, Any]:

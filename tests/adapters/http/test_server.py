@@ -12,7 +12,7 @@ from adapters.http.exchange import binding
 from adapters.http.server import ServerError, serving
 from tests.adapters.http.conftest import WAIT_SECONDS
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
 NUMBER = "+13055550142"

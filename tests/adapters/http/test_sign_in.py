@@ -15,7 +15,7 @@ from adapters.reads.ports import SIGN_IN_LIMITS
 from schemas.wire import digest
 from tests.adapters.http.conftest import SECRET_KEY, basic, deployed
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 PATH = "/api/v1/sessions"
 USERS = "/api/v1/users"

@@ -15,7 +15,7 @@ from adapters.postgres.deliveries import PostgresDeliveries
 from schemas.instant import EPOCH, Instant
 from tests.adapters.http.conftest import DAYTIME_ZONE, PARTITIONS, WAIT_SECONDS, Company, Town
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 OURS = "+12125550150"
 PERSON = "+13055550123"

@@ -20,7 +20,7 @@ from tests.adapters.http.carrier import NUMBER, PUBLIC, Carrier
 from tests.adapters.http.conftest import SECRET_KEY, WAIT_SECONDS
 from tests.adapters.providers.smpp_server import DROPS, PASSWORD, SYSTEM_ID, CarrierSession, SmppServer
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
 class SmppGateway(Carrier):
@@ -93,7 +93,7 @@ async def until_true(look: Callable[[], Any]) -> None:
             await asyncio.sleep(0.02)
 
 
-@pytest_asyncio.fixture(loop_scope="module")
+@pytest_asyncio.fixture(loop_scope="session")
 async def gateways(town: Any, company: Any) -> AsyncIterator[tuple[SmppGateway, SmppGateway]]:
     http = GuardedProviderHttp(allowed=networks(["127.0.0.1"]))
     async with SmppServer() as server:

@@ -13,7 +13,7 @@ from adapters.http.exchange import exports
 from adapters.http.server import serving
 from adapters.reads.ports import ReadsUnavailableError
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
 PIECE = b"1,2\r\n" * 20_000

@@ -18,13 +18,13 @@ from adapters.subscriptions.sender import LEASE_SECONDS
 from tests.adapters.gateway.receiver import Received, Receiver
 from tests.adapters.http.conftest import UNLIMITED, WAIT_SECONDS, Company, Town, administer, basic, deployed
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 LOOPBACK = "127.0.0.0/8"
 PATH = "/api/v1/subscriptions"
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def town(postgres_dsn: str) -> AsyncIterator[Town]:
     """A deployment with a deliverer, which may post to this machine."""
     name = f"test_subscriptions_{uuid.uuid4().hex}"
@@ -44,12 +44,12 @@ async def town(postgres_dsn: str) -> AsyncIterator[Town]:
     await administer(postgres_dsn, f"DROP DATABASE {name} WITH (FORCE)")
 
 
-@pytest_asyncio.fixture(loop_scope="module")
+@pytest_asyncio.fixture(loop_scope="session")
 async def company(town: Town) -> Company:
     return await town.company()
 
 
-@pytest_asyncio.fixture(loop_scope="module")
+@pytest_asyncio.fixture(loop_scope="session")
 async def receiver() -> AsyncIterator[Receiver]:
     opened = Receiver("whsec_c2VjcmV0")
     await opened.start()

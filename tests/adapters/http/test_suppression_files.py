@@ -10,7 +10,7 @@ from engine.submission.fields import parse_moment
 from tests.adapters.http.conftest import Company
 from tests.adapters.http.test_suppression_lists import LISTS, list_of, listed
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
 async def sent(company: Company, list_id: int, content: Any, **more: Any) -> httpx.Response:

@@ -11,7 +11,7 @@ LISTS = "/api/v1/suppression_lists"
 FUTURE = "2099-01-01T00:00:00Z"
 ADA = "ada@example.com"
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
 def number_of(town: Town) -> str:

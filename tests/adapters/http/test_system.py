@@ -11,7 +11,7 @@ from adapters.http.app import OPERATIONS
 from schemas.documents import asyncapi
 from schemas.problems import PROBLEMS
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
 async def test_probes_answer_without_a_key(town: Any) -> None:
@@ -91,8 +91,9 @@ async def test_every_reference_of_the_document_leads_somewhere(town: Any) -> Non
         answer = await town.client.get(f"/api/docs/1.0/{name}")
         references = set(re.findall(r'"\$ref":"#/([^"]+)"', answer.text))
         assert len(references) > 50
+        document = answer.json()
         for reference in references:
-            place = answer.json()
+            place = document
             for step in reference.split("/"):
                 place = place[step]
 

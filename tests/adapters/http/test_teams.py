@@ -10,7 +10,7 @@ from engine.account.teams import PERMISSIONS
 from schemas.records import LeadFilters
 from tests.adapters.http.conftest import STEPS, basic
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 PATH = "/api/v1/access_control_lists"
 ADA = "ada@example.com"

@@ -20,7 +20,7 @@ from tests.adapters.providers.fake_telnyx import (
     event_of,
 )
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 AGENT = "+12125550177"
 HANGUP = {"hangup_cause": "normal_clearing", "hangup_source": "callee", "sip_hangup_cause": "200"}
@@ -49,7 +49,7 @@ class TelnyxCarrier(Carrier):
         return found
 
 
-@pytest_asyncio.fixture(loop_scope="module")
+@pytest_asyncio.fixture(loop_scope="session")
 async def carrier(town: Any, company: Any) -> AsyncIterator[TelnyxCarrier]:
     async def post(url: str, content: bytes, headers: Mapping[str, str]) -> Any:
         return await town.client.post(url.replace(PUBLIC, "http://10.0.0.7:8080"), content=content, headers=headers)

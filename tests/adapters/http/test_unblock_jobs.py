@@ -12,7 +12,7 @@ from tests.adapters.http.conftest import WAIT_SECONDS, Company, Town
 PATH = "/api/v1/unblock_contact_jobs"
 LEADS = "/api/v1/leads"
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
 async def blocked_leads(town: Town, company: Company, count: int) -> list[str]:

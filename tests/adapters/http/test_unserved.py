@@ -11,7 +11,7 @@ from adapters.reads.ports import ReadsUnavailableError, Serving
 from schemas.instant import from_datetime
 from tests.adapters.http.conftest import STEPS, Company, Town
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 TEXT = {"id": "text-1", "kind": "sms", "template": "Hello {{first_name}}"}
 MAIL = {"id": "mail-1", "kind": "email", "subject": "Hello", "template": "Hello {{first_name}}"}

@@ -15,7 +15,7 @@ from schemas.commands import SendEmail
 from tests.adapters.gateway.world import command_of
 from tests.adapters.http.conftest import SECRET_KEY, UNLIMITED, Company, Town, deployed
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 ONE_CLICK = {"List-Unsubscribe": "One-Click"}
 ADA = "ada@example.org"

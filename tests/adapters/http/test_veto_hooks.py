@@ -7,7 +7,7 @@ import pytest
 
 from tests.adapters.http.conftest import DAYTIME_ZONE, Company, Town
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 CALL = {"id": "call", "kind": "call"}
 

@@ -14,7 +14,7 @@ from tests.adapters.http.test_manual_fires import fired, lead_of, webhook
 PATH = "/api/v1/webhook_logs"
 NOON = Instant(1_781_697_600_000)  # 2026-06-17 12:00 UTC
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
 async def log(

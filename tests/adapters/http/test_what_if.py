@@ -7,7 +7,7 @@ import pytest
 from adapters.why import what_if
 from tests.adapters.http.test_teams import person, team
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 PATH = "/api/v1/leads/forecast/what_if"
 WEEK = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"]

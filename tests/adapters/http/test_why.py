@@ -10,7 +10,7 @@ from adapters.http.exchange import report_slots
 from adapters.http.leads import why as handlers
 from adapters.why import outlook
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 NUMBER = "+12125550123"
 

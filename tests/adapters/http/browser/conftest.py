@@ -177,9 +177,9 @@ class Windows:
             yield window
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def chromium() -> AsyncIterator[Browser]:
-    """The system's Chromium, one process for the tests of a file."""
+    """The system's Chromium, one process for the files of a worker."""
     path = find_browser()
     expect.set_options(timeout=WAIT_MILLISECONDS)
     async with async_playwright() as playwright:
@@ -188,7 +188,7 @@ async def chromium() -> AsyncIterator[Browser]:
         await browser.close()
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def windows(town: Town, chromium: Browser) -> AsyncIterator[Windows]:
     """The console of a deployment on a port of loopback, for the tests of a file."""
     async with serving(town.app, host="127.0.0.1", port=0) as port:

@@ -11,7 +11,7 @@ from tests.adapters.http.console_browser import PASSWORD
 from tests.adapters.http.furnished import NUMBER, submit
 from tests.adapters.http.test_operator import dead_letter
 
-pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.browser]
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.browser]
 
 ADA = "ada@example.com"
 ENDED = "Your session has ended. What you typed is kept."

@@ -17,7 +17,7 @@ from adapters.http.console.visits import ConsolePage
 from tests.adapters.http.browser.conftest import DESK, TELEPHONE, Window, Windows
 from tests.adapters.http.furnished import Furnished, furnish
 
-pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.browser]
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.browser]
 
 OPENED = sorted({page.path: page for page in PAGES if page.method == "GET"}.items())
 WHOLE = "<!doctype html>"
@@ -39,7 +39,7 @@ class Visitor:
         return await self.window.context.request.get(self.window.base + path, headers={"HX-Request": "true"})
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def seeing(town: Any, windows: Windows) -> AsyncIterator[Visitor]:
     company = await town.company()
     made = await furnish(town, company)

@@ -33,7 +33,7 @@ from tests.adapters.http.furnished import OURS, Furnished, furnish, submit
 from tests.adapters.http.test_lead_imports import runner
 from tests.adapters.http.test_operator import dead_letter
 
-pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.browser]
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.browser]
 
 CORPUS = (
     "<script>window.ran=1</script>",
@@ -87,7 +87,7 @@ class Stranger:
         self.company, self.window, self.made = company, window, made
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def hostile(town: Town, windows: Windows) -> AsyncIterator[Stranger]:
     company = await town.company()
     made = await furnish(town, company, lambda text: f"{text} {PRINTED}")

@@ -9,7 +9,7 @@ from tests.adapters.http.browser.conftest import DESK, TELEPHONE, Windows
 from tests.adapters.http.console_browser import PASSWORD, invite
 from tests.adapters.http.furnished import NUMBER, submit
 
-pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.browser]
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.browser]
 
 STOPS_MAX = 60
 """More than any page has before what is looked for."""

@@ -18,7 +18,7 @@ from tests.adapters.http.test_console_agent import spoken
 from tests.adapters.http.test_console_changes import all_closed
 from tests.adapters.postgres.projected_rows import Shown
 
-pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.browser]
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.browser]
 
 LOST = "Changes do not arrive by themselves: this page asks every 5 seconds."
 

@@ -13,7 +13,7 @@ from tests.adapters.http.browser.test_actions import ENDED, end_sessions, sign_i
 from tests.adapters.http.conftest import Company, Town, administer
 from tests.adapters.http.test_console_changes import all_closed
 
-pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.browser]
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.browser]
 
 NO_SERVER = "The server does not answer. What you typed is kept; this page goes on by itself once it does."
 NO_DATABASE = "The database or the broker is away. What you typed is kept; try again in a moment."

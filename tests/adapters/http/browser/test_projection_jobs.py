@@ -8,7 +8,7 @@ from playwright.async_api import expect
 from tests.adapters.http.browser.conftest import DESK, TELEPHONE, Window, Windows
 from tests.adapters.http.test_console_pages import lead
 
-pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.browser]
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.browser]
 
 PATH = "/console/operations"
 

@@ -12,7 +12,7 @@ from playwright.async_api import Locator, expect
 from tests.adapters.http.browser.conftest import TELEPHONE, Windows
 from tests.adapters.http.furnished import NUMBER, OURS, keep_recording, record_call, submit
 
-pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.browser]
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.browser]
 
 RATE, SECONDS = 8_000, 30
 PLAY_SECONDS, LOOK_SECONDS = 20.0, 0.1

@@ -9,7 +9,7 @@ from tests.adapters.http.browser.conftest import DESK, TELEPHONE, Windows
 from tests.adapters.http.browser.test_every_page import show_all
 from tests.adapters.http.browser.test_keyboard import tab_to
 
-pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.browser]
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.browser]
 
 WAIT = {"id": "pause", "kind": "wait", "duration": "2h"}
 MAIL = {"id": "mail-1", "kind": "email", "subject": "Hi", "template": "x"}

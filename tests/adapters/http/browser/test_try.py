@@ -12,7 +12,7 @@ from adapters.http.exchange.problems import DOCUMENTATION_PATH
 from tests.adapters.http.browser.conftest import AXE, RULES, Window, Windows
 from tests.adapters.http.browser.test_keyboard import tab_to
 
-pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.browser]
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.browser]
 
 KEY = re.compile("^Key")
 

@@ -8,7 +8,7 @@ from playwright.async_api import expect
 from tests.adapters.http.browser.conftest import DESK, TELEPHONE, Windows
 from tests.adapters.http.test_what_if import waiting
 
-pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.browser]
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.browser]
 
 
 async def test_a_change_is_typed_and_its_answer_is_readable_by_everybody(company: Any, windows: Windows) -> None:
