@@ -19,9 +19,7 @@ import uuid
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit, urlunsplit
 
-import asyncpg
 import msgspec
 import pytest
 import pytest_asyncio
@@ -30,17 +28,16 @@ from hypothesis import HealthCheck, settings
 
 from adapters.local.process import birth
 from adapters.settings import CONFIG_VARIABLE, VARIABLES
+from tests.databases import FOLDER_VARIABLE, administer, drop_database, dsn_of, migrated
 from tests.distribution import DurationsWriter, LongestFirst, count_own_workers, read_durations
 
 if TYPE_CHECKING:
     from tests.adapters.http.conftest import SharedDeployment
 
-# Set by the run itself and inherited by its pytest-xdist workers: the folder of the servers, and who the run is.
-FOLDER_VARIABLE = "LEADCLOCK_TEST_FOLDER"
 RUN_VARIABLE = "LEADCLOCK_TEST_RUN"
+"""Set by the run itself and inherited by its pytest-xdist workers, as the folder is: who the run is."""
 SERVE_SECONDS = 240.0  # the servers' own bounds are shorter, and say more
 END_SECONDS = 60.0
-CONNECT_SECONDS = 10.0
 
 # A busy machine is no counterexample: no law is broken because an example took long to make or to try.
 settings.register_profile("leadclock", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -121,7 +118,7 @@ def kafka_bootstrap() -> str:
 
 @pytest.fixture(scope="session")
 def postgres_dsn() -> str:
-    """A real PostgreSQL; shared, so use `database` for anything that is written."""
+    """A real PostgreSQL; shared, so use `database` or `migrated_database` for anything that is written."""
     return _served("postgres")
 
 
@@ -145,9 +142,16 @@ def topic_prefix() -> str:
 async def database(postgres_dsn: str) -> AsyncIterator[str]:
     """The DSN of a fresh, empty database, dropped after the test."""
     name = f"test_{uuid.uuid4().hex}"
-    await _administer(postgres_dsn, f"CREATE DATABASE {name}")
-    yield urlunsplit(urlsplit(postgres_dsn)._replace(path=f"/{name}"))
-    await _administer(postgres_dsn, f"DROP DATABASE {name} WITH (FORCE)")
+    await administer(postgres_dsn, f"CREATE DATABASE {name}")
+    yield dsn_of(postgres_dsn, name)
+    await drop_database(postgres_dsn, name)
+
+
+@pytest.fixture
+async def migrated_database(postgres_dsn: str) -> AsyncIterator[str]:
+    """The DSN of a fresh database with our tables, dropped after the test."""
+    async with migrated(postgres_dsn) as dsn:
+        yield dsn
 
 
 @pytest.fixture
@@ -178,14 +182,6 @@ def out() -> Iterator[io.StringIO]:
     root.setLevel(level)
     structlog.reset_defaults()
     structlog.contextvars.clear_contextvars()
-
-
-async def _administer(dsn: str, statement: str) -> None:
-    connection = await asyncpg.connect(dsn, timeout=CONNECT_SECONDS)
-    try:
-        await connection.execute(statement)
-    finally:
-        await connection.close()
 
 
 def _served(name: str) -> str:

@@ -5,7 +5,6 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 import pytest_asyncio
 
-from adapters.postgres.migrate import migrate
 from adapters.postgres.pool import Pool, open_pool
 from tests.adapters.recordings.s3_server import S3Server, serving
 
@@ -16,10 +15,9 @@ pytest.register_assert_rewrite("tests.adapters.partitions.snapshots_contract")
 
 
 @pytest_asyncio.fixture
-async def pool(database: str) -> AsyncIterator[Pool]:
+async def pool(migrated_database: str) -> AsyncIterator[Pool]:
     """Connections to a fresh database with our tables."""
-    await migrate(database)
-    opened = await open_pool(database)
+    opened = await open_pool(migrated_database)
     yield opened
     await opened.close()
 

@@ -19,6 +19,7 @@ from adapters.http.document.examples import EXAMPLES, NUMBER, OWN_EMAIL, RECORDE
 from adapters.http.exchange.exchange import Operation
 from adapters.http.operations import documented_operations
 from adapters.local import resolution
+from adapters.postgres.migrate import migrate
 from tests.adapters.http.conftest import UNLIMITED, Company, Town, deployed
 from tests.api.world import Places, make_places, placed, send, show_impression
 
@@ -114,8 +115,10 @@ def as_lines(found: Mapping[str, RecordedAnswer]) -> bytes:
 async def main() -> int:
     """Record every answer again."""
     with tempfile.TemporaryDirectory() as folder:
-        async with resolution.database(Path(folder), durable=False) as database, deployed(database.dsn, UNLIMITED) as town:
-            found = await answers(town, await town.company())
+        async with resolution.database(Path(folder), durable=False) as database:
+            await migrate(database.dsn)
+            async with deployed(database.dsn, UNLIMITED) as town:
+                found = await answers(town, await town.company())
     RECORDED.write_bytes(as_lines(found))
     sys.stdout.write(f"{len(found)} answers in {RECORDED.name}\n")
     return 0

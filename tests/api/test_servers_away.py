@@ -38,9 +38,9 @@ WITHOUT_DATABASE = ("list_time_zones", "preview_schedule", "show_calling_hours",
 
 
 @pytest.fixture
-async def town(database: str) -> AsyncIterator[Town]:
+async def town(migrated_database: str) -> AsyncIterator[Town]:
     """A deployment that a test may take apart."""
-    async with deployed(database, UNLIMITED) as place:
+    async with deployed(migrated_database, UNLIMITED) as place:
         yield place
 
 

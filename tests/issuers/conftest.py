@@ -6,10 +6,8 @@ import ipaddress
 import json
 import socket
 import ssl
-import uuid
 from collections.abc import AsyncIterator
 from pathlib import Path
-from urllib.parse import urlsplit, urlunsplit
 
 import pytest
 import pytest_asyncio
@@ -26,7 +24,8 @@ from adapters.http.server import serving
 from adapters.http.sign_in.issuer_sign_in import CALLBACK_PATH
 from adapters.providers.provider_http import GuardedProviderHttp
 from tests.adapters.http.browser.conftest import ARGUMENTS, WAIT_MILLISECONDS, find_browser
-from tests.adapters.http.conftest import UNLIMITED, Town, administer, company, deployed
+from tests.adapters.http.conftest import UNLIMITED, Town, company, deployed
+from tests.databases import migrated
 
 __all__ = ["company"]
 
@@ -117,17 +116,18 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def place(postgres_dsn: str, certificate: tuple[Path, Path]) -> AsyncIterator[Place]:
     """A deployment that is reached where its settings say, and takes the certificate of the issuer."""
-    name, port, names = f"test_issuers_{uuid.uuid4().hex}", free_port(), Names()
+    port, names = free_port(), Names()
     base = f"http://127.0.0.1:{port}"
-    await administer(postgres_dsn, f"CREATE DATABASE {name}")
-    dsn = urlunsplit(urlsplit(postgres_dsn)._replace(path=f"/{name}"))
-    async with deployed(dsn, replace(UNLIMITED, public_url=base)) as town, serving(town.app, host="127.0.0.1", port=port):
+    async with (
+        migrated(postgres_dsn) as dsn,
+        deployed(dsn, replace(UNLIMITED, public_url=base)) as town,
+        serving(town.app, host="127.0.0.1", port=port),
+    ):
         tls = ssl.create_default_context(cafile=certificate[1])
         http = GuardedProviderHttp(allowed=networks(["127.0.0.1"]), tls=tls, resolver=names)
         town.issuers._http = http
         yield Place(town, base, names)
         await http.close()
-    await administer(postgres_dsn, f"DROP DATABASE {name} WITH (FORCE)")
 
 
 @pytest.fixture(scope="module")

@@ -5,13 +5,12 @@ import shutil
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
-from urllib.parse import urlsplit, urlunsplit
 
-import asyncpg
 import pytest
 
 from adapters.clock import wall_now
 from adapters.settings import SANDBOX_CHANNELS, Settings
+from tests.databases import administer, drop_database, dsn_of
 
 SECRET_KEY = "a secret of the deployment, long enough"
 SPEED = 10.0
@@ -29,10 +28,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 def settings(kafka_bootstrap: str, postgres_dsn: str, folder: Path) -> Iterator[Settings]:
     """Settings of a deployment of its own on the run's servers: topics, group ids, transactional ids, database."""
     name = f"t{uuid.uuid4().hex[:12]}"
-    asyncio.run(_administer(postgres_dsn, f"CREATE DATABASE {name}"))
-    dsn = urlunsplit(urlsplit(postgres_dsn)._replace(path=f"/{name}"))
-    yield deployed(kafka_bootstrap, dsn, folder, name)
-    asyncio.run(_administer(postgres_dsn, f"DROP DATABASE {name} WITH (FORCE)"))
+    asyncio.run(administer(postgres_dsn, f"CREATE DATABASE {name}"))
+    yield deployed(kafka_bootstrap, dsn_of(postgres_dsn, name), folder, name)
+    asyncio.run(drop_database(postgres_dsn, name))
 
 
 def deployed(kafka_bootstrap: str, postgres_dsn: str, folder: Path, name: str) -> Settings:
@@ -52,11 +50,3 @@ def deployed(kafka_bootstrap: str, postgres_dsn: str, folder: Path, name: str) -
         clock_domain_at=now,
         clock_speed=SPEED,
     )
-
-
-async def _administer(dsn: str, statement: str) -> None:
-    connection = await asyncpg.connect(dsn, timeout=10)
-    try:
-        await connection.execute(statement)
-    finally:
-        await connection.close()

@@ -7,7 +7,6 @@ from collections.abc import Callable
 import pytest
 
 from adapters.cli.main import main
-from adapters.postgres.migrate import migrate
 from adapters.postgres.operators import PostgresOperators
 from adapters.postgres.pool import open_pool
 from adapters.reads.ports import OperatorKey, Row
@@ -16,9 +15,8 @@ Typed = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture
-def typed(database: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Typed:
-    asyncio.run(migrate(database))
-    monkeypatch.setenv("LEADCLOCK_POSTGRES_DSN", database)
+def typed(migrated_database: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Typed:
+    monkeypatch.setenv("LEADCLOCK_POSTGRES_DSN", migrated_database)
 
     def run(*arguments: str) -> tuple[int, str, str]:
         status = main(["keys", *arguments])
@@ -38,11 +36,11 @@ def stored(dsn: str, public_key: str) -> tuple[OperatorKey | None, list[Row]]:
     return asyncio.run(read())
 
 
-def test_an_operator_key_is_made_listed_and_revoked_and_each_change_is_audited(typed: Typed, database: str) -> None:
+def test_an_operator_key_is_made_listed_and_revoked_and_each_change_is_audited(typed: Typed, migrated_database: str) -> None:
     status, out, _ = typed("create", "--operator", "--name", "Ada", "--json")
     made = json.loads(out)
     assert (status, made["operator"], made["public_key"][:3]) == (0, True, "op_")
-    key, _ = stored(database, made["public_key"])
+    key, _ = stored(migrated_database, made["public_key"])
     assert key is not None
     assert (key.name, key.is_revoked) == ("Ada", False)
     assert made["private_key"] not in key.private_key_sha256
@@ -53,7 +51,7 @@ def test_an_operator_key_is_made_listed_and_revoked_and_each_change_is_audited(t
     headings, *rows = typed("list", "--operator")[1].splitlines()
     assert headings.split("  ")[0] == "public key"
     assert any(row.endswith(f"  {revoked_at}") for row in rows), "revoked once more, it stays as it was"
-    key, audits = stored(database, made["public_key"])
+    key, audits = stored(migrated_database, made["public_key"])
     assert key is not None
     assert key.is_revoked
     assert [row["action"] for row in audits] == ["operator_key.revoked"] * 2 + ["operator_key.created"]

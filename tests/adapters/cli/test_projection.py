@@ -61,14 +61,14 @@ class Deployment:
 @pytest.fixture
 async def deployment(
     kafka_bootstrap: str,
-    database: str,
+    migrated_database: str,
     topic_prefix: str,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> AsyncIterator[Deployment]:
     environment = {
         "KAFKA_BOOTSTRAP": kafka_bootstrap,
-        "POSTGRES_DSN": database,
+        "POSTGRES_DSN": migrated_database,
         "TOPIC_PREFIX": topic_prefix,
         "PARTITIONS": str(PARTITIONS),
     }
@@ -78,7 +78,7 @@ async def deployment(
     assert await asyncio.to_thread(main, ["db", "migrate", "--json"]) == 0
     capsys.readouterr()
     log = KafkaLog(kafka_bootstrap, app=topic_prefix.rstrip("."))
-    deployment = Deployment(log, TopicNames(topic_prefix), database, capsys)
+    deployment = Deployment(log, TopicNames(topic_prefix), migrated_database, capsys)
     await deployment.decide()
     yield deployment
     await log.close()

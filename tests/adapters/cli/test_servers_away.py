@@ -6,9 +6,7 @@ import sys
 import uuid
 from collections.abc import AsyncIterator, Iterator, Mapping
 from pathlib import Path
-from urllib.parse import urlsplit, urlunsplit
 
-import asyncpg
 import click
 import pytest
 import pytest_asyncio
@@ -20,6 +18,7 @@ from adapters.local.process import free_port
 from adapters.roles.table import ROLES
 from adapters.settings import Settings, to_environment
 from deploy.proof.processes import ProcessGroup
+from tests.databases import administer, drop_database, dsn_of
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -112,7 +111,7 @@ async def settings(
     made = Settings(
         kafka_bootstrap=kafka_bootstrap,
         topic_prefix=f"t{uuid.uuid4().hex[:12]}.",
-        postgres_dsn=urlunsplit(urlsplit(postgres_dsn)._replace(path=f"/{name}")),
+        postgres_dsn=dsn_of(postgres_dsn, name),
         secret_key="a secret of thirty-two characters",
         partitions=1,
         sandbox=("call", "sms"),
@@ -120,15 +119,7 @@ async def settings(
     )
     await ProcessGroup(tmp_path_factory.mktemp("prepared"), made).prepare()
     yield made
-    await administer(postgres_dsn, f"DROP DATABASE {name} WITH (FORCE)")
-
-
-async def administer(dsn: str, statement: str) -> None:
-    connection = await asyncpg.connect(dsn)
-    try:
-        await connection.execute(statement)
-    finally:
-        await connection.close()
+    await drop_database(postgres_dsn, name)
 
 
 def without(settings: Settings, server: str) -> tuple[Settings, str]:

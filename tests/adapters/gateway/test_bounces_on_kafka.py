@@ -5,7 +5,6 @@ import pytest
 from adapters.cli import mail as mail_command
 from adapters.gateway.bounce_tokens import SentMail
 from adapters.gateway.bounces import MailReport
-from adapters.postgres.migrate import migrate
 from adapters.roles.context import open_context, prepare
 from adapters.roles.identity import establish, establish_database
 from adapters.settings import Settings
@@ -17,13 +16,12 @@ PARTITIONS = 3
 
 
 @pytest.fixture
-async def settings(kafka_bootstrap: str, topic_prefix: str, database: str) -> Settings:
-    await migrate(database)
+async def settings(kafka_bootstrap: str, topic_prefix: str, migrated_database: str) -> Settings:
     return Settings(
         kafka_bootstrap=kafka_bootstrap,
         topic_prefix=topic_prefix,
         partitions=PARTITIONS,
-        postgres_dsn=database,
+        postgres_dsn=migrated_database,
         secret_key="a secret of the tests, 32 characters long",
     )
 

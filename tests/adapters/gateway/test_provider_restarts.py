@@ -20,7 +20,6 @@ from adapters.clock import wall_now
 from adapters.local.process import free_port
 from adapters.observability.metrics import Metrics
 from adapters.partitions.routing import partition_of
-from adapters.postgres.migrate import migrate
 from adapters.providers.sealing import seal
 from adapters.roles.api import ApiRole
 from adapters.roles.context import Context, open_context, prepare
@@ -181,7 +180,6 @@ async def restart_world(
     kafka_bootstrap: str, topic_prefix: str, database: str, folder: Path, twilio_of: Callable[[Any], FakeTwilio]
 ) -> AsyncIterator[RestartWorld]:
     """A deployment whose API takes the vendor's reports in this process."""
-    await migrate(database)
     port = free_port()
     settings = Settings(
         kafka_bootstrap=kafka_bootstrap,
@@ -252,16 +250,16 @@ async def _write_configurations(context: Context, url: str) -> None:
 
 
 async def test_a_gateway_that_is_killed_at_ten_points_calls_nobody_twice_and_leaves_unknown_what_nobody_knows(
-    kafka_bootstrap: str, topic_prefix: str, database: str, tmp_path: Path
+    kafka_bootstrap: str, topic_prefix: str, migrated_database: str, tmp_path: Path
 ) -> None:
     held: list[HoldingTwilio] = []
 
     def twilio_of(post: Any) -> FakeTwilio:
-        held.append(HoldingTwilio(post, database))
+        held.append(HoldingTwilio(post, migrated_database))
         return held[0]
 
-    async with restart_world(kafka_bootstrap, topic_prefix, database, tmp_path, twilio_of) as world:
-        twilio, watch = held[0], await asyncpg.connect(database)
+    async with restart_world(kafka_bootstrap, topic_prefix, migrated_database, tmp_path, twilio_of) as world:
+        twilio, watch = held[0], await asyncpg.connect(migrated_database)
         dying = await world.gateway("dying")
         for number, point in enumerate(POINTS, start=1):
             await _reach(world, twilio, watch, number, point)
@@ -365,9 +363,9 @@ class ReportingTwilio(FakeTwilio):
 
 
 async def test_a_rolling_restart_of_two_gateways_loses_nothing_and_reaches_nobody_twice(
-    kafka_bootstrap: str, topic_prefix: str, database: str, tmp_path: Path
+    kafka_bootstrap: str, topic_prefix: str, migrated_database: str, tmp_path: Path
 ) -> None:
-    async with restart_world(kafka_bootstrap, topic_prefix, database, tmp_path, ReportingTwilio) as world:
+    async with restart_world(kafka_bootstrap, topic_prefix, migrated_database, tmp_path, ReportingTwilio) as world:
         twilio = world.twilio
         assert isinstance(twilio, ReportingTwilio)
         gateways = await asyncio.gather(world.gateway("first"), world.gateway("second"))

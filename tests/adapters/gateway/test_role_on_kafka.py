@@ -17,7 +17,6 @@ from adapters.observability.metrics import Metrics
 from adapters.partitions.routing import partition_of
 from adapters.postgres.circuits import PostgresCircuits
 from adapters.postgres.gateways import PostgresServing
-from adapters.postgres.migrate import migrate
 from adapters.postgres.pool import open_pool
 from adapters.reads.ports import Serving
 from adapters.roles import gateway as gateway_role
@@ -41,13 +40,12 @@ FORMER_DRAIN_SECONDS = 7.0
 
 
 @pytest.fixture
-async def settings(kafka_bootstrap: str, topic_prefix: str, database: str) -> Settings:
-    await migrate(database)
+async def settings(kafka_bootstrap: str, topic_prefix: str, migrated_database: str) -> Settings:
     return Settings(
         kafka_bootstrap=kafka_bootstrap,
         topic_prefix=topic_prefix,
         partitions=PARTITIONS,
-        postgres_dsn=database,
+        postgres_dsn=migrated_database,
         secret_key="a secret of the tests, 32 characters long",
         sandbox=("call", "sms"),
         smtp_host="127.0.0.1",

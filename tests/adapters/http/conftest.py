@@ -5,7 +5,6 @@ Only the broker is the embedded one; requests are decided, projected and read as
 
 import asyncio
 import time
-import uuid
 from base64 import b64encode
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -14,9 +13,7 @@ from pathlib import Path
 from ssl import SSLContext
 from tempfile import TemporaryDirectory
 from typing import Any
-from urllib.parse import urlsplit, urlunsplit
 
-import asyncpg
 import httpx
 import pytest
 import pytest_asyncio
@@ -44,7 +41,6 @@ from adapters.postgres.idempotency import PostgresIdempotencyKeys
 from adapters.postgres.lead_bulk_jobs import PostgresLeadBulkJobs
 from adapters.postgres.lead_imports import PostgresLeadImports
 from adapters.postgres.lead_views import PostgresLeadViews
-from adapters.postgres.migrate import migrate
 from adapters.postgres.operators import PostgresOperators
 from adapters.postgres.pool import open_pool
 from adapters.postgres.projection_jobs import PostgresProjectionJobs
@@ -71,6 +67,7 @@ from adapters.settings import Settings as Deployment
 from engine.partition.ports import LogError
 from schemas.instant import Instant
 from schemas.requests import RecordChangeRequested
+from tests.databases import migrated
 
 GATEWAY = "a gateway that serves every channel"
 SECRET_KEY = "a secret of the deployment, long enough"
@@ -222,8 +219,7 @@ def basic(public_key: str, private_key: str) -> dict[str, str]:
 
 @asynccontextmanager
 async def deployed(dsn: str, http_settings: HttpSettings, tls: SSLContext | None = None) -> AsyncIterator[Town]:
-    """A deployment without any company over a fresh database; `tls` says which certificates of vendors it takes."""
-    await migrate(dsn)
+    """A deployment without any company over a fresh, migrated database; `tls` says which certificates it takes."""
     settings = Deployment(
         postgres_dsn=dsn, secret_key=SECRET_KEY, partitions=PARTITIONS, clock_wall_at=wall_now(), clock_domain_at=BEGUN_AT
     )
@@ -345,11 +341,8 @@ class SharedDeployment:
 @asynccontextmanager
 async def alone(postgres_dsn: str) -> AsyncIterator[Town]:
     """A deployment over a database of its own."""
-    name = f"test_http_{uuid.uuid4().hex}"
-    await administer(postgres_dsn, f"CREATE DATABASE {name}")
-    async with deployed(urlunsplit(urlsplit(postgres_dsn)._replace(path=f"/{name}")), UNLIMITED) as place:
+    async with migrated(postgres_dsn) as dsn, deployed(dsn, UNLIMITED) as place:
         yield place
-    await administer(postgres_dsn, f"DROP DATABASE {name} WITH (FORCE)")
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
@@ -385,15 +378,6 @@ async def other(town: Town) -> Company:
     return await town.company()
 
 
-async def administer(dsn: str, statement: str) -> None:
-    """Run a statement that makes or drops a database."""
-    connection = await asyncpg.connect(dsn, timeout=START_SECONDS)
-    try:
-        await connection.execute(statement)
-    finally:
-        await connection.close()
-
-
 async def _start(stack: AsyncExitStack, context: Context) -> list[asyncio.Task[None]]:
     metrics = Metrics()
     roles: list[Role] = [accounts(context, metrics), scheduler(context, metrics), ProjectorRole(context, metrics)]
@@ -411,4 +395,4 @@ async def _start(stack: AsyncExitStack, context: Context) -> list[asyncio.Task[N
     return tasks
 
 
-__all__ = ["BEGUN_AT", "DAYTIME_ZONE", "STEPS", "WEEK", "Company", "Town", "administer", "basic", "deployed"]
+__all__ = ["BEGUN_AT", "DAYTIME_ZONE", "STEPS", "WEEK", "Company", "Town", "basic", "deployed"]

@@ -341,8 +341,8 @@ async def test_a_slow_reader_is_closed_and_holds_no_more_than_its_queue(
         assert await stream.take(WAIT_SECONDS) == ()
 
 
-async def test_open_streams_end_when_the_process_stops(database: str) -> None:
-    async with deployed(database, UNLIMITED) as town:
+async def test_open_streams_end_when_the_process_stops(migrated_database: str) -> None:
+    async with deployed(migrated_database, UNLIMITED) as town:
         company = await town.company()
         ada = await agent(company)
         async with heard(town, company, ada) as page:
@@ -354,9 +354,9 @@ async def test_open_streams_end_when_the_process_stops(database: str) -> None:
 
 
 async def test_a_stream_that_opens_while_the_process_stops_is_refused(
-    database: str, monkeypatch: pytest.MonkeyPatch
+    migrated_database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with deployed(database, UNLIMITED) as town:
+    async with deployed(migrated_database, UNLIMITED) as town:
         company = await town.company()
         ada = await agent(company)
         reads = town.app._services.streams.reads

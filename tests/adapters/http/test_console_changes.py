@@ -266,8 +266,8 @@ async def test_the_time_that_a_page_is_open_is_no_time_of_an_answer(town: Any, c
     assert value("request_duration_seconds_count") == timed
 
 
-async def test_a_page_waits_for_the_rates_of_its_company_before_it_leaves_a_part_out(database: str) -> None:
-    async with deployed(database, replace(UNLIMITED, rates={"report": Rate(2.0, 1)})) as town:
+async def test_a_page_waits_for_the_rates_of_its_company_before_it_leaves_a_part_out(migrated_database: str) -> None:
+    async with deployed(migrated_database, replace(UNLIMITED, rates={"report": Rate(2.0, 1)})) as town:
         company = await town.company()
         await submit(company, await company.schedule(), "+12125550177")
         async with reading(town, company) as ada:
@@ -275,8 +275,8 @@ async def test_a_page_waits_for_the_rates_of_its_company_before_it_leaves_a_part
             assert [heading for heading in REPORTED if f"<h2>{heading}</h2>" not in page.text] == []
 
 
-async def test_streams_end_at_once_when_the_process_stops(database: str) -> None:
-    async with deployed(database, UNLIMITED) as town:
+async def test_streams_end_at_once_when_the_process_stops(migrated_database: str) -> None:
+    async with deployed(migrated_database, UNLIMITED) as town:
         company = await town.company()
         async with reading(town, company) as ada, ada.follow(OF_TODAY) as heard:
             town.app.end_streams()

@@ -23,10 +23,10 @@ HERE = "http://127.0.0.1:8080"
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def demo(database: str) -> AsyncIterator[Town]:
+async def demo(migrated_database: str) -> AsyncIterator[Town]:
     """A deployment as `leadclock up` makes it: a demo company with a user, and an operator key."""
     settings = replace(UNLIMITED, demo=DemoSignIn(1, EMAIL, f"{PUBLIC}.{PRIVATE}"))
-    async with deployed(database, settings) as place:
+    async with deployed(migrated_database, settings) as place:
         await invite(await place.company(), EMAIL)
         await PostgresOperators(place.pool).create(PUBLIC, hash_private_key(PRIVATE), "demo")
         yield place

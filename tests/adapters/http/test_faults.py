@@ -18,9 +18,9 @@ NUMBER = "+13055550142"
 
 
 @pytest.fixture
-async def town(database: str) -> AsyncIterator[Town]:
+async def town(migrated_database: str) -> AsyncIterator[Town]:
     """A deployment that a test may break."""
-    async with deployed(database, UNLIMITED) as place:
+    async with deployed(migrated_database, UNLIMITED) as place:
         yield place
 
 

@@ -44,9 +44,9 @@ def test_one_host_of_two_companies_is_refused() -> None:
         read_hosts([f"{OURS}=7", f"{OURS}=8"])
 
 
-async def test_key_lead_token_and_host_must_agree(database: str) -> None:
+async def test_key_lead_token_and_host_must_agree(migrated_database: str) -> None:
     hosts = {"leadclock.test": 1, OURS: 1, THEIRS: 2}
-    async with deployed(database, replace(UNLIMITED, hosts=hosts)) as town:
+    async with deployed(migrated_database, replace(UNLIMITED, hosts=hosts)) as town:
         ours, theirs = await town.company(), await town.company()
         assert (ours.id, theirs.id) == (1, 2)
         token = (await ours.schedule())["lead_token"]
@@ -71,8 +71,8 @@ async def test_key_lead_token_and_host_must_agree(database: str) -> None:
         assert await status("other.example.com", "GET", "/api/v1/collections/time_zone") == (421, "unknown_host")
 
 
-async def test_the_answer_to_a_request_is_shown_under_its_company_s_host_alone(database: str) -> None:
-    async with deployed(database, replace(UNLIMITED, hosts={"leadclock.test": 1, THEIRS: 2})) as town:
+async def test_the_answer_to_a_request_is_shown_under_its_company_s_host_alone(migrated_database: str) -> None:
+    async with deployed(migrated_database, replace(UNLIMITED, hosts={"leadclock.test": 1, THEIRS: 2})) as town:
         ours = await town.company()
         await town.company()
         body = {"lead_token": (await ours.schedule())["lead_token"], "caller_id": "+13055550123"}

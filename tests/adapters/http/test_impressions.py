@@ -268,9 +268,9 @@ async def test_while_the_log_is_away_nothing_is_taken_and_a_repeat_is_stored_onc
     assert {row["uuid"] for row in await shown(company, 3)} == set(uuids)
 
 
-async def test_a_company_is_limited_by_impressions_and_not_by_requests(database: str) -> None:
+async def test_a_company_is_limited_by_impressions_and_not_by_requests(migrated_database: str) -> None:
     rates = {"impression": Rate(0.01, 600)}
-    async with deployed(database, HttpSettings(secret_key=SECRET_KEY, wait_seconds=10.0, rates=rates)) as town:
+    async with deployed(migrated_database, HttpSettings(secret_key=SECRET_KEY, wait_seconds=10.0, rates=rates)) as town:
         company, other = await town.company(), await town.company()
         assert (await post(company, batch(500))).headers["ratelimit-remaining"] == "100"
         over = await post(company, batch(101))

@@ -175,9 +175,9 @@ async def test_the_page_of_a_link_loads_its_own_files_alone(town: Any) -> None:
     assert ACCEPT_PATH in (await town.client.get("/invitation/page.js")).text
 
 
-async def test_a_link_leads_to_the_host_of_its_company_and_is_good_there_alone(database: str) -> None:
+async def test_a_link_leads_to_the_host_of_its_company_and_is_good_there_alone(migrated_database: str) -> None:
     hosts = {"leadclock.test": 1, "sunny.example.com": 1, "shady.example.com": 2}
-    async with deployed(database, replace(UNLIMITED, hosts=hosts, public_url="")) as town:
+    async with deployed(migrated_database, replace(UNLIMITED, hosts=hosts, public_url="")) as town:
         ours, _ = await town.company(), await town.company()
         made = await invited(ours)
         assert made["url"] == f"https://leadclock.test/invitation#{made['token']}"
@@ -187,8 +187,8 @@ async def test_a_link_leads_to_the_host_of_its_company_and_is_good_there_alone(d
             assert answer.status_code == status, answer.text
 
 
-async def test_without_a_public_address_the_token_alone_is_shown(database: str) -> None:
-    async with deployed(database, replace(UNLIMITED, public_url="")) as town:
+async def test_without_a_public_address_the_token_alone_is_shown(migrated_database: str) -> None:
+    async with deployed(migrated_database, replace(UNLIMITED, public_url="")) as town:
         town.mail.is_set_up = True
         made = await invited(await town.company())
         assert (made["sent"], made["url"]) == (False, None)

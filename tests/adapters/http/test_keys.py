@@ -192,10 +192,10 @@ async def test_the_address_that_counts_is_the_last_one_that_no_trusted_proxy_has
         assert authenticator.address(peer, forwarded) == address
 
 
-async def test_an_allow_list_looks_behind_a_trusted_proxy(database: str) -> None:
+async def test_an_allow_list_looks_behind_a_trusted_proxy(migrated_database: str) -> None:
     trusting = _http_settings(_context(trusted_proxies=("127.0.0.0/8",)))
     async with deployed(
-        database, HttpSettings(secret_key=SECRET_KEY, rates={}, trusted_proxies=trusting.trusted_proxies)
+        migrated_database, HttpSettings(secret_key=SECRET_KEY, rates={}, trusted_proxies=trusting.trusted_proxies)
     ) as town:
         company = await town.company()
         made = await company.record("keys", {"name": "office", "ip_allow_list": "192.0.2.0/24"})
@@ -205,9 +205,9 @@ async def test_an_allow_list_looks_behind_a_trusted_proxy(database: str) -> None
             assert answer.status_code == status, forwarded
 
 
-async def test_a_company_has_one_allowance_however_many_keys_and_tokens_it_uses(database: str) -> None:
+async def test_a_company_has_one_allowance_however_many_keys_and_tokens_it_uses(migrated_database: str) -> None:
     rates = {"read": Rate(0.01, 2), "submission": Rate(0.01, 3), "write": Rate(0.01, 50)}
-    async with deployed(database, HttpSettings(secret_key=SECRET_KEY, wait_seconds=10.0, rates=rates)) as town:
+    async with deployed(migrated_database, HttpSettings(secret_key=SECRET_KEY, wait_seconds=10.0, rates=rates)) as town:
         company, other = await town.company(), await town.company()
         second = await company.record("keys", {"name": "second"})
         offer = await company.record("offers", {"name": "O"})
@@ -228,14 +228,16 @@ async def test_a_company_has_one_allowance_however_many_keys_and_tokens_it_uses(
         assert (await company.send("POST", "/api/v1/leads", json=fields)).status_code == 429
 
 
-async def test_wrong_keys_and_tokens_have_an_allowance_per_address_which_good_ones_do_not_touch(database: str) -> None:
+async def test_wrong_keys_and_tokens_have_an_allowance_per_address_which_good_ones_do_not_touch(
+    migrated_database: str,
+) -> None:
     settings = HttpSettings(
         secret_key=SECRET_KEY,
         wait_seconds=10.0,
         rates={"unknown_key": Rate(0.01, 4)},
         trusted_proxies=(ip_network("127.0.0.0/8"),),
     )
-    async with deployed(database, settings) as town:
+    async with deployed(migrated_database, settings) as town:
         company = await town.company()
         schedule = await company.schedule()
         flood, office = {"X-Forwarded-For": "198.51.100.1"}, {"X-Forwarded-For": "192.0.2.44"}

@@ -111,16 +111,16 @@ async def test_a_revoked_key_ends_at_once(town: Any) -> None:
     assert (await operator.send("GET", "gateways")).status_code == 401
 
 
-async def test_operators_are_limited_by_key_and_by_address(database: str) -> None:
+async def test_operators_are_limited_by_key_and_by_address(migrated_database: str) -> None:
     slow = replace(UNLIMITED, rates={"read": Rate(0.01, 3)})
-    async with deployed(database, slow) as town:
+    async with deployed(migrated_database, slow) as town:
         operator = await operator_of(town)
         statuses = [(await operator.send("GET", "gateways")).status_code for _ in range(4)]
         assert statuses == [200, 200, 200, 429]
 
 
-async def test_the_host_of_a_company_does_not_serve_the_operator(database: str) -> None:
-    async with deployed(database, replace(UNLIMITED, hosts={"acme.example.com": 1})) as town:
+async def test_the_host_of_a_company_does_not_serve_the_operator(migrated_database: str) -> None:
+    async with deployed(migrated_database, replace(UNLIMITED, hosts={"acme.example.com": 1})) as town:
         operator = await operator_of(town)
         path = "/api/v1/operator/gateways"
         at = {"Host": "acme.example.com:8080", **operator.headers}

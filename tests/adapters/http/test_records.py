@@ -648,9 +648,9 @@ async def test_a_webhook_to_a_private_address_is_refused_when_it_is_saved(compan
         assert "LEADCLOCK_WEBHOOK_PRIVATE_NETWORKS" in body["errors"]["url"][0]
 
 
-async def test_a_webhook_to_an_allowed_network_is_saved_but_for_our_own_ports(database: str) -> None:
+async def test_a_webhook_to_an_allowed_network_is_saved_but_for_our_own_ports(migrated_database: str) -> None:
     settings = structs.replace(UNLIMITED, webhook_networks=networks(["127.0.0.0/8"]), own_ports={8080})
-    async with deployed(database, settings) as town:
+    async with deployed(migrated_database, settings) as town:
         company = await town.company()
         await company.record("outgoing_webhooks", {"name": "CRM", "url": "http://127.0.0.1:9000/hook"})
 

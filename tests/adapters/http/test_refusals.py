@@ -201,8 +201,10 @@ async def test_every_operation_refuses_who_has_no_key_or_token(town: Any) -> Non
                 assert answer.status_code < 500, (operation.name, answer.text)
 
 
-async def test_a_rate_limited_client_learns_when_to_retry(database: str) -> None:
-    async with deployed(database, HttpSettings(secret_key=SECRET_KEY, rates={"read": Rate(0.01, 3)}, speed=60.0)) as town:
+async def test_a_rate_limited_client_learns_when_to_retry(migrated_database: str) -> None:
+    async with deployed(
+        migrated_database, HttpSettings(secret_key=SECRET_KEY, rates={"read": Rate(0.01, 3)}, speed=60.0)
+    ) as town:
         company, other = await town.company(), await town.company()
         answers = [await company.send("GET", "/api/v1/leads/new") for _ in range(4)]
         assert [answer.status_code for answer in answers] == [200, 200, 200, 429]

@@ -267,9 +267,9 @@ async def test_a_session_ends_unused_after_an_hour_and_in_use_after_twelve(town:
         assert (await get(town, headers, f"{PATH}/current")).status_code == 401
 
 
-async def test_a_host_names_the_company_and_no_other_can_be_asked_for(database: str) -> None:
+async def test_a_host_names_the_company_and_no_other_can_be_asked_for(migrated_database: str) -> None:
     settings = HttpSettings(secret_key=SECRET_KEY, wait_seconds=30.0, rates={}, hosts={"leadclock.test": 1, "b.test": 2})
-    async with deployed(database, settings) as town:
+    async with deployed(migrated_database, settings) as town:
         first = await town.company()
         second = await town.company()
         await user(first)

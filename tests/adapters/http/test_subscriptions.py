@@ -1,10 +1,8 @@
 """Does a subscription get what it asks for? From a submission over HTTP to a signed post, and what the API says of it."""
 
 import asyncio
-import uuid
 from collections.abc import AsyncIterator
 from typing import Any
-from urllib.parse import urlsplit, urlunsplit
 
 import pytest
 import pytest_asyncio
@@ -16,7 +14,8 @@ from adapters.observability.metrics import Metrics
 from adapters.roles.deliverer import DelivererRole
 from adapters.subscriptions.sender import LEASE_SECONDS
 from tests.adapters.gateway.receiver import Received, Receiver
-from tests.adapters.http.conftest import UNLIMITED, WAIT_SECONDS, Company, Town, administer, basic, deployed
+from tests.adapters.http.conftest import UNLIMITED, WAIT_SECONDS, Company, Town, basic, deployed
+from tests.databases import migrated
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -27,10 +26,8 @@ PATH = "/api/v1/subscriptions"
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def town(postgres_dsn: str) -> AsyncIterator[Town]:
     """A deployment with a deliverer, which may post to this machine."""
-    name = f"test_subscriptions_{uuid.uuid4().hex}"
-    await administer(postgres_dsn, f"CREATE DATABASE {name}")
-    dsn = urlunsplit(urlsplit(postgres_dsn)._replace(path=f"/{name}"))
-    async with deployed(dsn, structs.replace(UNLIMITED, webhook_networks=networks([LOOPBACK]))) as place:
+    settings = structs.replace(UNLIMITED, webhook_networks=networks([LOOPBACK]))
+    async with migrated(postgres_dsn) as dsn, deployed(dsn, settings) as place:
         place.context.settings = structs.replace(place.context.settings, webhook_private_networks=(LOOPBACK,))
         stop = asyncio.Event()
         role = DelivererRole(place.context, Metrics())
@@ -41,7 +38,6 @@ async def town(postgres_dsn: str) -> AsyncIterator[Town]:
         yield place
         stop.set()
         await running
-    await administer(postgres_dsn, f"DROP DATABASE {name} WITH (FORCE)")
 
 
 @pytest_asyncio.fixture(loop_scope="session")

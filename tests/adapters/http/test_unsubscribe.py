@@ -190,8 +190,8 @@ async def test_a_link_is_answered_when_the_request_is_stored_and_not_before(town
     assert await status_of(company, lead) == "opt_out"
 
 
-async def test_an_address_may_try_so_many_links(database: str) -> None:
-    async with deployed(database, replace(UNLIMITED, rates={"unknown_key": Rate(0.001, 3)})) as town:
+async def test_an_address_may_try_so_many_links(migrated_database: str) -> None:
+    async with deployed(migrated_database, replace(UNLIMITED, rates={"unknown_key": Rate(0.001, 3)})) as town:
         answers: list[httpx.Response] = [await town.client.get(f"/unsubscribe/guess{number}") for number in range(4)]
         assert [answer.status_code for answer in answers] == [404, 404, 404, 429]
         assert "retry-after" in answers[-1].headers

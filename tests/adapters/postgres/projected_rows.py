@@ -4,7 +4,6 @@ from typing import Any
 
 import msgspec
 
-from adapters.postgres.migrate import migrate
 from adapters.postgres.pool import open_pool
 from adapters.projector.batch import OffsetRange, build_batch
 from adapters.projector.postgres import PostgresStore
@@ -33,7 +32,6 @@ class Shown:
 
     @classmethod
     async def on(cls, dsn: str) -> "Shown":
-        await migrate(dsn)
         return cls(await open_pool(dsn, size=6))
 
     async def decide(

@@ -10,7 +10,6 @@ from adapters.gateway.ports import Kind
 from adapters.postgres import circuits as circuits_module
 from adapters.postgres.circuits import PostgresCircuits
 from adapters.postgres.gateways import LIVE_SECONDS, RENEW_SECONDS, PostgresGateways
-from adapters.postgres.migrate import migrate
 from adapters.postgres.pool import open_pool
 
 PROVIDERS: Mapping[Kind, str] = {"call": "twilio", "webhook": "webhook"}
@@ -37,9 +36,8 @@ class Gateways:
 
 
 @pytest.fixture
-async def gateways(database: str) -> AsyncIterator[Gateways]:
-    await migrate(database)
-    pool = await open_pool(database)
+async def gateways(migrated_database: str) -> AsyncIterator[Gateways]:
+    pool = await open_pool(migrated_database)
     try:
         yield Gateways(pool)
     finally:

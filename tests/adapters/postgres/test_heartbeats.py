@@ -5,7 +5,6 @@ from collections.abc import AsyncIterator
 import pytest
 
 from adapters.postgres.heartbeats import PostgresHeartbeats
-from adapters.postgres.migrate import migrate
 from adapters.postgres.pool import open_pool
 from adapters.reads.ports import SilentAgent
 
@@ -13,9 +12,8 @@ NOW, LATER = 0.0, 3_600.0
 
 
 @pytest.fixture
-async def heartbeats(database: str) -> AsyncIterator[PostgresHeartbeats]:
-    await migrate(database)
-    pool = await open_pool(database)
+async def heartbeats(migrated_database: str) -> AsyncIterator[PostgresHeartbeats]:
+    pool = await open_pool(migrated_database)
     try:
         yield PostgresHeartbeats(pool)
     finally:

@@ -15,8 +15,8 @@ QUERY = {"status": "scheduled"}
 
 
 @pytest.fixture
-async def views(database: str) -> AsyncIterator[PostgresLeadViews]:
-    shown = await Shown.on(database)
+async def views(migrated_database: str) -> AsyncIterator[PostgresLeadViews]:
+    shown = await Shown.on(migrated_database)
     yield PostgresLeadViews(shown.pool)
     await shown.close()
 

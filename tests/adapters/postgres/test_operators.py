@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator
 import pytest
 
 from adapters.postgres import operators
-from adapters.postgres.migrate import migrate
 from adapters.postgres.operators import OperatorKeyError, PostgresOperators
 from adapters.postgres.pool import open_pool
 from adapters.reads.ports import OperatorChange, Row
@@ -16,9 +15,8 @@ CHANGE = OperatorChange(key_id=1, actor="Ada", address="10.0.0.7", action="x.cha
 
 
 @pytest.fixture
-async def store(database: str) -> AsyncIterator[PostgresOperators]:
-    await migrate(database)
-    pool = await open_pool(database, size=4)
+async def store(migrated_database: str) -> AsyncIterator[PostgresOperators]:
+    pool = await open_pool(migrated_database, size=4)
     yield PostgresOperators(pool)
     await pool.close()
 

@@ -7,7 +7,6 @@ import pytest
 
 from adapters.postgres.deliveries import PostgresDeliveries
 from adapters.postgres.group_commit import GROUP_MAX
-from adapters.postgres.migrate import migrate
 from adapters.postgres.pool import Plans, Pool, open_pool
 from schemas.instant import EPOCH
 from tests.adapters.gateway.deliveries_contract import OUTCOME
@@ -20,9 +19,8 @@ PLANS: Plans = "force_custom_plan"
 
 
 @pytest.fixture
-async def pool(database: str) -> AsyncIterator[Pool]:
-    await migrate(database)
-    opened = await open_pool(database, size=1, plans=PLANS)
+async def pool(migrated_database: str) -> AsyncIterator[Pool]:
+    opened = await open_pool(migrated_database, size=1, plans=PLANS)
     await opened.execute("ALTER TABLE work.deliveries SET (autovacuum_enabled = false)")
     yield opened
     await opened.close()

@@ -22,8 +22,8 @@ from tests.adapters.postgres.projected_rows import START, Shown, call, lead, rec
 
 
 @pytest.fixture
-async def shown(database: str) -> AsyncIterator[Shown]:
-    shown = await Shown.on(database)
+async def shown(migrated_database: str) -> AsyncIterator[Shown]:
+    shown = await Shown.on(migrated_database)
     yield shown
     await shown.close()
 
@@ -500,7 +500,7 @@ async def test_records_are_found_and_listed_by_type(shown: Shown) -> None:
     assert await found.record(1, "buyer_group", 9) is None
 
 
-async def test_a_ping_tells_whether_the_schema_is_there(database: str, shown: Shown) -> None:
+async def test_a_ping_tells_whether_the_schema_is_there(shown: Shown) -> None:
     await PostgresReads(shown.pool).ping()
     async with shown.pool.acquire() as connection:
         await connection.execute("DELETE FROM read.migrations WHERE number = (SELECT max(number) FROM read.migrations)")
@@ -510,4 +510,3 @@ async def test_a_ping_tells_whether_the_schema_is_there(database: str, shown: Sh
     with pytest.raises(ReadsUnavailableError):
         await PostgresReads(away).ping()
     await away.close()
-    assert database

@@ -17,8 +17,8 @@ ANSWER = Answer(status=201, record_type="lead", record_id=5, dedupe_action="crea
 
 
 @pytest.fixture
-async def shown(database: str) -> AsyncIterator[Shown]:
-    shown = await Shown.on(database)
+async def shown(migrated_database: str) -> AsyncIterator[Shown]:
+    shown = await Shown.on(migrated_database)
     yield shown
     await shown.close()
 

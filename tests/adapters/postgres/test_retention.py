@@ -14,8 +14,8 @@ from tests.adapters.postgres.projected_rows import START, Shown
 
 
 @pytest.fixture
-async def shown(database: str) -> AsyncIterator[Shown]:
-    shown = await Shown.on(database)
+async def shown(migrated_database: str) -> AsyncIterator[Shown]:
+    shown = await Shown.on(migrated_database)
     yield shown
     await shown.close()
 

@@ -28,9 +28,9 @@ COUNT = 20
 
 
 @pytest.fixture
-async def shown(database: str) -> AsyncIterator[Shown]:
+async def shown(migrated_database: str) -> AsyncIterator[Shown]:
     """Leads and calls of five days, one each six hours, and nothing rolled up."""
-    shown = await Shown.on(database)
+    shown = await Shown.on(migrated_database)
     moments = [FIRST + place * 6 * HOUR for place in range(COUNT)]
     fields: dict[str, Any] = {
         "columns": {"zip_postal_code": "90001"},

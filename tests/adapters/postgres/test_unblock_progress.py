@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest_asyncio
 
+from adapters.postgres.pool import open_pool
 from adapters.postgres.reads import PostgresReads
 from adapters.projector.batch import OffsetRange, ProjectionBatch
 from adapters.projector.postgres import PostgresStore
@@ -13,7 +14,6 @@ from engine.identity import contact_id
 from schemas.contact import UnblockSweep
 from schemas.instant import EPOCH, Instant
 from schemas.topics import CONTACTS_DECISIONS
-from tests.adapters.projector.tables import emptied
 
 COMPANY, JOB = 7, 70
 TOPIC = CONTACTS_DECISIONS.name
@@ -21,8 +21,8 @@ ENDED = Instant(1_773_000_000_000)
 
 
 @pytest_asyncio.fixture
-async def pool(postgres_dsn: str) -> Any:
-    pool = await emptied(postgres_dsn)
+async def pool(migrated_database: str) -> Any:
+    pool = await open_pool(migrated_database, size=4)
     yield pool
     await pool.close()
 

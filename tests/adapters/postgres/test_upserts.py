@@ -4,7 +4,6 @@ import asyncpg
 import msgspec
 import pytest
 
-from adapters.postgres.migrate import migrate
 from adapters.postgres.tables import LEADS, TABLES, Table
 from adapters.postgres.upserts import upsert_sql, upserts
 
@@ -38,10 +37,9 @@ def test_every_column_but_the_key_is_replaced(table: Table) -> None:
 
 @pytest.mark.parametrize("table", TABLES, ids=lambda table: table.name)
 async def test_the_type_in_which_rows_are_sent_has_the_columns_of_the_table_in_their_order(
-    database: str, table: Table
+    migrated_database: str, table: Table
 ) -> None:
-    await migrate(database)
-    connection = await asyncpg.connect(database)
+    connection = await asyncpg.connect(migrated_database)
     try:
         sent = [row["attname"] for row in await connection.fetch(COLUMNS, f"read.{table.row_type}")]
         stored = {row["attname"] for row in await connection.fetch(COLUMNS, f"read.{table.name}")}

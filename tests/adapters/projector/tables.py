@@ -4,8 +4,6 @@ from typing import Any
 
 import msgspec
 
-from adapters.postgres.migrate import migrate
-from adapters.postgres.pool import open_pool
 from adapters.postgres.tables import IMPRESSION_COLUMNS, TABLES
 from adapters.projector.postgres import PostgresStore
 from schemas.instant import from_datetime
@@ -99,15 +97,3 @@ async def rewind(store: MemoryStore | PostgresStore, topic: str, partition: int,
         return
     moved = "UPDATE read.positions SET next_offset = $3 WHERE topic = $1 AND partition = $2 AND next_offset > $3"
     await store._pool.execute(moved, topic, partition, offset)
-
-
-async def emptied(dsn: str) -> Any:
-    """Return a pool on a database with the tables, all of them empty."""
-    await migrate(dsn)
-    pool = await open_pool(dsn, size=4)
-    names = ", ".join(
-        f"read.{name}" for name in (*(t.name for t in TABLES), *(n for n, _, _ in PLAIN), "positions", "token_parts")
-    )
-    async with pool.acquire() as connection:
-        await connection.execute(f"TRUNCATE {names}")
-    return pool

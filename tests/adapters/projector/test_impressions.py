@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from adapters.clock import SystemClock
 from adapters.embedded.log import EmbeddedLog
 from adapters.http.exchange.impression_log import LogImpressions
+from adapters.postgres.pool import open_pool
 from adapters.postgres.retention import Purge
 from adapters.postgres.tables import IMPRESSION_COLUMNS
 from adapters.projector.batch import OffsetRange
@@ -30,7 +31,7 @@ from schemas.wire import from_json, to_json
 from tests.adapters.kafka_world import KafkaWorld
 from tests.adapters.postgres.projected_rows import START
 from tests.adapters.projector.memory import MemoryStore
-from tests.adapters.projector.tables import Tables, emptied, named, of_memory, of_postgres, rewind
+from tests.adapters.projector.tables import Tables, named, of_memory, of_postgres, rewind
 
 TOPIC = "impressions"
 TOPICS = (TOPIC, "contacts.decisions", "accounts.decisions")
@@ -121,8 +122,8 @@ async def test_any_cut_and_any_repeat_gives_the_first_impression_of_each_uuid(se
 
 
 @pytest.fixture
-async def pool(database: str) -> AsyncIterator[Any]:
-    pool = await emptied(database)
+async def pool(migrated_database: str) -> AsyncIterator[Any]:
+    pool = await open_pool(migrated_database, size=4)
     yield pool
     await pool.close()
 
@@ -244,15 +245,15 @@ async def test_impressions_are_purged_when_their_time_is_over(pool: Any) -> None
     assert len((await of_postgres(pool))["impressions"]) == 6
 
 
-def _rebuild(database: str, log: Log, pool: Any, now: Instant = START + 60_000) -> Rebuild:
+def _rebuild(dsn: str, log: Log, pool: Any, now: Instant = START + 60_000) -> Rebuild:
     class At(SystemClock):
         def now(self) -> Instant:
             return now
 
-    return Rebuild(log=log, pool=pool, clock=At(), dsn=database, limits=QUICK)
+    return Rebuild(log=log, pool=pool, clock=At(), dsn=dsn, limits=QUICK)
 
 
-async def test_a_rebuild_has_the_same_impressions_and_finds_one_that_differs(database: str, pool: Any) -> None:
+async def test_a_rebuild_has_the_same_impressions_and_finds_one_that_differs(migrated_database: str, pool: Any) -> None:
     log = await embedded()
     for partition in range(PARTITIONS):
         values = [to_json(impression(partition, number % 15, START + number)) for number in range(20)]
@@ -260,20 +261,22 @@ async def test_a_rebuild_has_the_same_impressions_and_finds_one_that_differs(dat
     await projected(log, pool)
     before: Tables = await of_postgres(pool)
     assert len(before["impressions"]) == 30
-    assert (await verify(_rebuild(database, log, pool))).differences == []
-    outcome = await rebuild(_rebuild(database, log, pool), accept=False)
+    assert (await verify(_rebuild(migrated_database, log, pool))).differences == []
+    outcome = await rebuild(_rebuild(migrated_database, log, pool), accept=False)
     assert (outcome.swapped, outcome.differences, outcome.gaps) == (True, [], 0)
     await pool.expire_connections()
     assert await of_postgres(pool) == before
-    status = await status_of(log, pool, Clock(), database)
+    status = await status_of(log, pool, Clock(), migrated_database)
     assert (status.lag, {one.table for one in status.tables}) == (0, {"impressions"})
     await pool.execute("UPDATE read.impressions SET page_url = 'https://example.com/forged' WHERE id = 1024")
-    (difference,) = (await verify(_rebuild(database, log, pool))).differences or []
+    (difference,) = (await verify(_rebuild(migrated_database, log, pool))).differences or []
     assert (difference.table, difference.place, difference.changed) == ("impressions", "impressions[0]", ("7/1024",))
     await log.close()
 
 
-async def test_a_rebuild_leaves_out_what_is_over_and_keeps_what_only_the_log_has_deleted(database: str, pool: Any) -> None:
+async def test_a_rebuild_leaves_out_what_is_over_and_keeps_what_only_the_log_has_deleted(
+    migrated_database: str, pool: Any
+) -> None:
     log = await embedded()
     values = [to_json(impression(0, number, START + number * DAY)) for number in range(10)]
     await append(log, TopicNames(), values)
@@ -282,7 +285,7 @@ async def test_a_rebuild_leaves_out_what_is_over_and_keeps_what_only_the_log_has
     await Purge(pool).run(now)
     await log.delete_records(TOPIC, 0, before=6)  # an operator has shortened the retention of the topic
     await projected(log, pool)
-    outcome = await rebuild(_rebuild(database, log, pool, now), accept=False)
+    outcome = await rebuild(_rebuild(migrated_database, log, pool, now), accept=False)
     assert (outcome.swapped, outcome.differences, outcome.carried) == (True, [], 3)
     await pool.expire_connections()
     rows = (await of_postgres(pool))["impressions"].values()

@@ -109,11 +109,11 @@ class Deployment:
 
 @pytest.fixture
 async def deployment(
-    kafka_bootstrap: str, database: str, topic_prefix: str, monkeypatch: pytest.MonkeyPatch
+    kafka_bootstrap: str, migrated_database: str, topic_prefix: str, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[Deployment]:
     environment = {
         "KAFKA_BOOTSTRAP": kafka_bootstrap,
-        "POSTGRES_DSN": database,
+        "POSTGRES_DSN": migrated_database,
         "TOPIC_PREFIX": topic_prefix,
         "PARTITIONS": str(PARTITIONS),
     }
@@ -122,10 +122,10 @@ async def deployment(
     for command in (["topics", "create"], ["db", "migrate"]):
         assert await asyncio.to_thread(main, command) == 0
     log = KafkaLog(kafka_bootstrap, app=topic_prefix.rstrip("."))
-    pool = await open_pool(database, size=4)
-    deployment = Deployment(log, TopicNames(topic_prefix), database, kafka_bootstrap, pool)
+    pool = await open_pool(migrated_database, size=4)
+    deployment = Deployment(log, TopicNames(topic_prefix), migrated_database, kafka_bootstrap, pool)
     await _decide(deployment)
-    projector_pool = await open_pool(database, size=4)
+    projector_pool = await open_pool(migrated_database, size=4)
     projector = Projector(log, PostgresStore(projector_pool), SystemClock(), names=deployment.names)
     projector.assign(range(PARTITIONS))
     stop = asyncio.Event()

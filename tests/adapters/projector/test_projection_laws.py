@@ -7,11 +7,12 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from adapters.postgres.pool import open_pool
 from adapters.projector.batch import OffsetRange, build_batch
 from adapters.projector.postgres import PostgresStore
 from tests.adapters.projector.histories import PARTITIONS, TOPIC, World, world_of
 from tests.adapters.projector.memory import MemoryStore
-from tests.adapters.projector.tables import emptied, of_memory, of_postgres, rewind
+from tests.adapters.projector.tables import of_memory, of_postgres, rewind
 
 STEPS = st.lists(
     st.tuples(
@@ -63,8 +64,8 @@ async def test_any_cut_and_any_repeat_gives_the_fold_of_the_decisions(steps: lis
 
 
 @pytest.fixture
-async def pool(database: str) -> AsyncIterator[Any]:
-    pool = await emptied(database)
+async def pool(migrated_database: str) -> AsyncIterator[Any]:
+    pool = await open_pool(migrated_database, size=4)
     yield pool
     await pool.close()
 

@@ -9,13 +9,14 @@ import pytest
 
 from adapters.clock import SystemClock
 from adapters.embedded.log import EmbeddedLog
-from adapters.postgres.pool import prepare
+from adapters.postgres.migrate import migrate
+from adapters.postgres.pool import open_pool, prepare
 from adapters.projector.postgres import PostgresStore
 from adapters.projector.projector import Projector, ProjectorLimits
 from engine.partition.ports import Outgoing
 from schemas.instant import EPOCH
 from tests.adapters.projector.histories import PARTITIONS, TOPIC, World, world_of
-from tests.adapters.projector.tables import emptied, of_postgres
+from tests.adapters.projector.tables import of_postgres
 
 TOPICS = (TOPIC, "accounts.decisions", "contacts.requests")
 STEPS = [("put", 1), ("put", 2), ("call", 1), ("move", 1), ("result", 2), ("put", 1), ("put", 3), ("slots", 3)] * 15
@@ -23,8 +24,8 @@ SMALL = ProjectorLimits(records_max=5, buffered_max=10, poll_seconds=0.01, retry
 
 
 @pytest.fixture
-async def pool(database: str) -> AsyncIterator[Any]:
-    pool = await emptied(database)
+async def pool(migrated_database: str) -> AsyncIterator[Any]:
+    pool = await open_pool(migrated_database, size=4)
     yield pool
     await pool.close()
 
@@ -41,7 +42,7 @@ async def log_of(world: World) -> EmbeddedLog:
     return log
 
 
-async def test_every_connection_may_be_cut_at_any_time(pool: Any, database: str) -> None:
+async def test_every_connection_may_be_cut_at_any_time(pool: Any, migrated_database: str) -> None:
     world = world_of(STEPS)
     log, store = await log_of(world), PostgresStore(pool)
     projector = Projector(log, store, SystemClock(), limits=SMALL)
@@ -51,13 +52,13 @@ async def test_every_connection_may_be_cut_at_any_time(pool: Any, database: str)
     total, cuts = sum(map(len, world.records.values())), 0
     async with asyncio.timeout(60):
         while projector.decisions_written < total:
-            cuts += await _cut_connections(database)
+            cuts += await _cut_connections(migrated_database)
             await asyncio.sleep(0.005 * cuts)  # ever longer, so that even a busy machine gets something done in between
     stop.set()
     await running
     await projector.close()
     await log.close()
-    async with asyncpg.create_pool(database, init=prepare) as fresh:
+    async with asyncpg.create_pool(migrated_database, init=prepare) as fresh:
         assert await of_postgres(fresh) == world.tables
     assert cuts > 0
 
@@ -79,7 +80,7 @@ async def test_a_value_that_the_database_refuses_costs_only_its_own_decision(poo
     await log.close()
 
 
-async def test_a_schema_that_is_built_again_is_followed_again(pool: Any, database: str) -> None:
+async def test_a_schema_that_is_built_again_is_followed_again(pool: Any, migrated_database: str) -> None:
     world = world_of(STEPS)
     log, store = await log_of(world), PostgresStore(pool)
     projector = Projector(log, store, SystemClock(), limits=SMALL)
@@ -93,7 +94,8 @@ async def test_a_schema_that_is_built_again_is_followed_again(pool: Any, databas
             await connection.execute("DROP SCHEMA read CASCADE")
         while projector.health.ready:
             await asyncio.sleep(0.005)
-        again = await emptied(database)
+        await migrate(migrated_database)
+        again = await open_pool(migrated_database, size=4)
         projector.assign(range(PARTITIONS))
         while await of_postgres(again) != world.tables:
             await asyncio.sleep(0.05)

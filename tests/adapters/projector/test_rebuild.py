@@ -13,6 +13,7 @@ import pytest
 from adapters.clock import SystemClock
 from adapters.embedded.log import EmbeddedLog
 from adapters.postgres.idempotency import PostgresIdempotencyKeys
+from adapters.postgres.pool import open_pool
 from adapters.projector.batch import OffsetRange, build_batch
 from adapters.projector.catch_up import RebuildLimits
 from adapters.projector.postgres import PostgresStore
@@ -24,7 +25,7 @@ from adapters.projector.store import OwnershipLostError
 from engine.partition.ports import LogError, Outgoing
 from schemas.instant import EPOCH, Instant
 from tests.adapters.projector.histories import PARTITIONS, START, TOPIC, World, world_of
-from tests.adapters.projector.tables import emptied, of_postgres
+from tests.adapters.projector.tables import of_postgres
 
 TOPICS = (TOPIC, "accounts.decisions", "impressions", "contacts.requests")
 STEPS = [("put", 1), ("put", 2), ("call", 1), ("move", 1), ("result", 2), ("put", 1), ("put", 3), ("slots", 3)] * 15
@@ -95,12 +96,12 @@ class Place:
 
 
 @asynccontextmanager
-async def projected(database: str, steps: Sequence[tuple[str, int]]) -> AsyncIterator[Place]:
-    pool = await emptied(database)
+async def projected(dsn: str, steps: Sequence[tuple[str, int]]) -> AsyncIterator[Place]:
+    pool = await open_pool(dsn, size=4)
     log = EmbeddedLog(None, now=lambda: EPOCH)
     for topic in TOPICS:
         await log.create_topic(topic, PARTITIONS)
-    place = Place(database, pool, log)
+    place = Place(dsn, pool, log)
     await place.decide(world_of(steps))
     await place.project()
     yield place
@@ -109,15 +110,15 @@ async def projected(database: str, steps: Sequence[tuple[str, int]]) -> AsyncIte
 
 
 @pytest.fixture
-async def place(database: str) -> AsyncIterator[Place]:
-    async with projected(database, STEPS) as place:
+async def place(migrated_database: str) -> AsyncIterator[Place]:
+    async with projected(migrated_database, STEPS) as place:
         yield place
 
 
 @pytest.fixture
-async def contacts(database: str) -> AsyncIterator[Place]:
+async def contacts(migrated_database: str) -> AsyncIterator[Place]:
     """Without slots: in truth these are decided on the topic of accounts, and retention takes each topic's own rows."""
-    async with projected(database, OF_CONTACTS) as place:
+    async with projected(migrated_database, OF_CONTACTS) as place:
         yield place
 
 

@@ -20,21 +20,23 @@ from engine.partition.ports import LogRecord
 from schemas.instant import EPOCH
 from tests.adapters.projector.histories import COMPANY, TOPIC, World, world_of
 from tests.adapters.projector.memory import MemoryStore
-from tests.adapters.projector.tables import emptied, rewind, tables_of
+from tests.adapters.projector.tables import rewind, tables_of
+from tests.databases import migrated
 
 Store = MemoryStore | PostgresStore
 
 
 @pytest.fixture(params=["memory", "postgres"])
-async def store(request: pytest.FixtureRequest, database: str) -> AsyncIterator[Store]:
+async def store(request: pytest.FixtureRequest, postgres_dsn: str) -> AsyncIterator[Store]:
     if request.param == "memory":
         yield MemoryStore()
         return
-    pool = await emptied(database)
-    postgres = PostgresStore(pool)
-    yield postgres
-    await postgres.close()
-    await pool.close()
+    async with migrated(postgres_dsn) as dsn:
+        pool = await open_pool(dsn, size=4)
+        postgres = PostgresStore(pool)
+        yield postgres
+        await postgres.close()
+        await pool.close()
 
 
 def batch(world: World, epoch: int, *, start: int = 0, stop: int | None = None, offset: int = 0) -> ProjectionBatch:
@@ -131,8 +133,8 @@ async def test_text_that_postgresql_cannot_hold_is_shown_all_the_same(store: Sto
     assert (await tables_of(store))["leads"][COMPANY, 1]["data"]["first_name"] == "A\ufffdn"
 
 
-async def test_a_row_that_does_not_fit_leaves_the_whole_batch_unwritten(database: str) -> None:
-    pool = await emptied(database)
+async def test_a_row_that_does_not_fit_leaves_the_whole_batch_unwritten(migrated_database: str) -> None:
+    pool = await open_pool(migrated_database, size=4)
     store, world = PostgresStore(pool), world_of([("put", 1), ("put", 1)])
     await store.take(TOPIC, "id", 1)
     unfit = batch(world, 1)

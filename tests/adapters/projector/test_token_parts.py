@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from adapters.postgres.pool import open_pool
 from adapters.projector.batch import OffsetRange, build_batch
 from adapters.projector.postgres import PostgresStore
 from adapters.why.proof import _Fold
@@ -18,7 +19,8 @@ from schemas.instant import EPOCH
 from schemas.requests import LeadDeleteRequested, LeadMoved, LeadUpdateRequested
 from schemas.wire import from_json
 from tests.adapters.projector.memory import MemoryStore
-from tests.adapters.projector.tables import emptied, rewind, tables_of
+from tests.adapters.projector.tables import rewind, tables_of
+from tests.databases import migrated
 from tests.engine.contact.world import KEY, NOON
 from tests.engine.partition.test_parts import CALL, OTHER, PartsPartition
 
@@ -28,15 +30,16 @@ UPDATE = LeadUpdateRequested(company_id=1, contact_key=f"1|{OTHER}", lead_id=0)
 
 
 @pytest.fixture(params=["memory", "postgres"])
-async def store(request: pytest.FixtureRequest, database: str) -> AsyncIterator[Store]:
+async def store(request: pytest.FixtureRequest, postgres_dsn: str) -> AsyncIterator[Store]:
     if request.param == "memory":
         yield MemoryStore()
         return
-    pool = await emptied(database)
-    postgres = PostgresStore(pool)
-    yield postgres
-    await postgres.close()
-    await pool.close()
+    async with migrated(postgres_dsn) as dsn:
+        pool = await open_pool(dsn, size=4)
+        postgres = PostgresStore(pool)
+        yield postgres
+        await postgres.close()
+        await pool.close()
 
 
 def history(seed: int) -> tuple[PartsPartition, list[LogRecord], int]:

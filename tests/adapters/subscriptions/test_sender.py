@@ -11,7 +11,6 @@ from standardwebhooks.webhooks import Webhook
 from adapters.gateway.addresses import networks
 from adapters.gateway.guarded_client import GuardedClient
 from adapters.gateway.signing import shown_secret, signing_key
-from adapters.postgres.migrate import migrate
 from adapters.postgres.pool import Pool, open_pool
 from adapters.subscriptions.ports import NewDelivery
 from adapters.subscriptions.sender import ANSWER_SECONDS, GAVE_UP, GONE, IN_FLIGHT_OF_SUBSCRIPTION_MAX, Sender
@@ -92,9 +91,8 @@ async def reach(read: Callable[[], Awaitable[Any]], expected: Any) -> None:
 
 
 @pytest.fixture
-async def town(database: str) -> AsyncIterator[Town]:
-    await migrate(database)
-    pool = await open_pool(database)
+async def town(migrated_database: str) -> AsyncIterator[Town]:
+    pool = await open_pool(migrated_database)
     yield Town(pool)
     await pool.close()
 

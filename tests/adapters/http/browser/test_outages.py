@@ -10,8 +10,9 @@ from playwright.async_api import Browser, expect
 from adapters.http.server import serving
 from tests.adapters.http.browser.conftest import Window, Windows
 from tests.adapters.http.browser.test_actions import ENDED, end_sessions, sign_in_again
-from tests.adapters.http.conftest import Company, Town, administer
+from tests.adapters.http.conftest import Company, Town
 from tests.adapters.http.test_console_changes import all_closed
+from tests.databases import administer
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.browser]
 
