@@ -73,7 +73,7 @@ def order_units(units: Iterable[str], durations: Mapping[str, float]) -> list[st
     return sorted(units, key=lambda unit: (-durations.get(unit, UNKNOWN_SECONDS), unit))
 
 
-class LongestFirst(LoadScopeScheduling):
+class LongestFirst(LoadScopeScheduling):  # type: ignore[misc]
     """Gives each worker the longest unit of its kind that is left, then the longest of the other kind."""
 
     def __init__(self, config: pytest.Config, log: Any, durations: Mapping[str, float]) -> None:

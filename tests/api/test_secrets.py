@@ -5,17 +5,24 @@ from base64 import b64encode
 from typing import Any
 
 import pytest
+import pytest_asyncio
 
 from adapters.gateway.signing import shown_secret, signing_key
 from adapters.http.document.examples import EXAMPLES, OFFER_TOKEN, SCHEDULE_TOKEN
 from adapters.http.operations import documented_operations
 from adapters.observability.logs import configure_logs
 from schemas.topics import TOPICS
-from tests.adapters.http.conftest import SECRET_KEY, basic
+from tests.adapters.http.conftest import SECRET_KEY, Town, basic
 from tests.adapters.log_contract import everything
 from tests.api.world import make_places, placed, send
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def town(own_town: Town) -> Town:
+    """Alone: it looks for secrets in all tables, figures and logs."""
+    return own_town
 
 
 async def _kept(town: Any) -> dict[str, str]:

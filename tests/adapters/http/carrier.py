@@ -96,8 +96,9 @@ class Carrier:
     async def _commands(self, topic: str, command_type: Any) -> AsyncIterator[Any]:
         log = self.town.context.log
         reader = await log.reader(topic, range(await log.partition_count(topic)))
-        for record in await reader.poll(limit=10_000, timeout_seconds=0.1):
-            if b'"type":"fence"' not in record.value:
+        ours = f"{self.company.id}|".encode()
+        for record in await reader.poll(limit=100_000, timeout_seconds=0.1):
+            if record.key.startswith(ours) and b'"type":"fence"' not in record.value:
                 yield from_json(record.value, command_type)
         await reader.close()
 

@@ -30,6 +30,12 @@ MAIL = {"host": "mail.example.com", "port": 587, "username": "ada", "from_addres
 ACCOUNTS = {"provider_configuration": {"actions": ["read"]}}
 
 
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def town(own_town: Town) -> Town:
+    """Alone: gateways come and go."""
+    return own_town
+
+
 @pytest_asyncio.fixture(loop_scope="session")
 async def receiver(town: Town) -> AsyncIterator[Receiver]:
     """A receiver that fails; what gateways said of others in earlier tests is gone."""

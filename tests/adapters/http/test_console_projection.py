@@ -7,8 +7,9 @@ import asyncio
 from typing import Any
 
 import pytest
+import pytest_asyncio
 
-from tests.adapters.http.conftest import WAIT_SECONDS
+from tests.adapters.http.conftest import WAIT_SECONDS, Town
 from tests.adapters.http.console_browser import Browser, visitor
 from tests.adapters.http.test_console_pages import lead, operator_browser
 from tests.adapters.http.test_operator import operator_of
@@ -17,6 +18,12 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 PAGE = "/console/operations"
 CONFLICT, UNPROCESSABLE = 409, 422
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def town(own_town: Town) -> Town:
+    """Alone: the projection is verified and rebuilt as a whole."""
+    return own_town
 
 
 async def ended_page(browser: Browser) -> str:

@@ -20,6 +20,12 @@ CALLS = {**LEADS, "call": {"actions": ["read"]}}
 SECTION = "<h2>Recordings</h2>"
 
 
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def town(own_town: Town) -> Town:
+    """Alone: it empties the table of recordings."""
+    return own_town
+
+
 class Recorded(Struct, frozen=True):
     lead: str
     """The path of its page."""

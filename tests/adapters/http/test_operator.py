@@ -7,6 +7,7 @@ from typing import Any
 
 import httpx
 import pytest
+import pytest_asyncio
 from msgspec.structs import replace
 
 from adapters.http.app import OPERATIONS
@@ -20,13 +21,19 @@ from adapters.http.exchange.settings import Rate
 from adapters.http.exchange.unknown_keys import UnknownKeyLimiter
 from adapters.postgres.operators import PostgresOperators
 from engine.partition.ports import Outgoing
-from tests.adapters.http.conftest import PARTITIONS, UNLIMITED, WAIT_SECONDS, basic, deployed
+from tests.adapters.http.conftest import PARTITIONS, UNLIMITED, WAIT_SECONDS, Town, basic, deployed
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 PRIVATE = "sk_of_an_operator"
 OURS = tuple(operation for operation in OPERATIONS if operation.access == "operator")
 PAGE = Path(__file__).parents[3] / "deploy/docs/operators.md"
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def town(own_town: Town) -> Town:
+    """Alone: an operator reads over all companies."""
+    return own_town
 
 
 class Operator:

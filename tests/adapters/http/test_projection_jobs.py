@@ -7,8 +7,9 @@ import asyncio
 from typing import Any
 
 import pytest
+import pytest_asyncio
 
-from tests.adapters.http.conftest import WAIT_SECONDS
+from tests.adapters.http.conftest import WAIT_SECONDS, Town
 from tests.adapters.http.console_browser import visitor
 from tests.adapters.http.test_console_pages import lead
 from tests.adapters.http.test_operator import Operator, operator_of
@@ -16,6 +17,12 @@ from tests.adapters.http.test_operator import Operator, operator_of
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 CONFLICT, UNPROCESSABLE = 409, 422
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def town(own_town: Town) -> Town:
+    """Alone: the projection is verified and rebuilt as a whole."""
+    return own_town
 
 
 async def ask(operator: Operator, kind: str, **fields: Any) -> dict[str, Any]:

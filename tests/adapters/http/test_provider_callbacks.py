@@ -12,9 +12,16 @@ from adapters.gateway.addresses import networks
 from adapters.gateway.ports import NotPlacedError
 from adapters.providers.provider_http import GuardedProviderHttp
 from tests.adapters.http.carrier import NUMBER, PUBLIC, Carrier, carried, seen_in_time
+from tests.adapters.http.conftest import Town
 from tests.adapters.providers.fake_twilio import ACCOUNT, read_twiml
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def town(own_town: Town) -> Town:
+    """Alone: a gateway of this file carries out the commands of all companies."""
+    return own_town
 
 
 @pytest_asyncio.fixture(loop_scope="session")

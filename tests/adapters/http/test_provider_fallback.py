@@ -14,8 +14,15 @@ from adapters.providers.checks import OrderChecks
 from adapters.providers.reports import ProviderReports
 from schemas.commands import HangUp
 from tests.adapters.http.carrier import NUMBER, Carrier, carried
+from tests.adapters.http.conftest import Town
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def town(own_town: Town) -> Town:
+    """Alone: a gateway of this file carries out the commands of all companies."""
+    return own_town
 
 
 @pytest_asyncio.fixture(loop_scope="session")

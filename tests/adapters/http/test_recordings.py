@@ -26,7 +26,7 @@ from adapters.recordings.transcription_service import TranscriptionService
 from schemas.instant import SECOND
 from tests.adapters.http.asterisk_carrier import AsteriskCarrier
 from tests.adapters.http.carrier import PUBLIC, Carrier, carried, seen_in_time
-from tests.adapters.http.conftest import SECRET_KEY
+from tests.adapters.http.conftest import SECRET_KEY, Town
 from tests.adapters.http.test_teams import person, team
 from tests.adapters.http.test_telnyx_orders import HANGUP, TelnyxCarrier
 from tests.adapters.providers.asterisk_office import until
@@ -43,6 +43,12 @@ AUDIO = b"RIFF\x24\x10\x00\x00WAVEfmt " + bytes(range(256)) * 40
 
 Message = Callable[[str], Awaitable[str]]
 """Lets a person leave a message by a vendor, under a name; returns the vendor's reference of the call."""
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def town(own_town: Town) -> Town:
+    """Alone: a gateway of this file carries out the commands of all companies."""
+    return own_town
 
 
 @asynccontextmanager

@@ -4,6 +4,7 @@ from typing import Any
 
 import httpx
 import pytest
+import pytest_asyncio
 
 from adapters.gateway.ports import Kind
 from adapters.postgres.gateways import PostgresGateways, PostgresServing
@@ -18,6 +19,12 @@ MAIL = {"id": "mail-1", "kind": "email", "subject": "Hello", "template": "Hello 
 CALL_BACK = {"id": "later", "kind": "schedule_callback", "in": "1h"}
 WAIT = {"id": "pause", "kind": "wait", "duration": "1h"}
 HOOK = {"id": "hook", "kind": "webhook", "outgoing_webhook_id": 1}
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def town(own_town: Town) -> Town:
+    """Alone: gateways come and go."""
+    return own_town
 
 
 async def gateways(town: Town, **providers: dict[Kind, str]) -> PostgresGateways:

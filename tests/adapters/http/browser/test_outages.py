@@ -5,6 +5,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
 import pytest
+import pytest_asyncio
 from playwright.async_api import Browser, expect
 
 from adapters.http.server import serving
@@ -18,6 +19,12 @@ pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.browser]
 
 NO_SERVER = "The server does not answer. What you typed is kept; this page goes on by itself once it does."
 NO_DATABASE = "The database or the broker is away. What you typed is kept; try again in a moment."
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def town(own_town: Town) -> Town:
+    """Alone: it takes server and database away."""
+    return own_town
 
 
 class Served:

@@ -3,14 +3,22 @@
 from typing import Any
 
 import pytest
+import pytest_asyncio
 from playwright.async_api import expect
 
 from tests.adapters.http.browser.conftest import DESK, TELEPHONE, Window, Windows
+from tests.adapters.http.conftest import Town
 from tests.adapters.http.test_console_pages import lead
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.browser]
 
 PATH = "/console/operations"
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def town(own_town: Town) -> Town:
+    """Alone: the projection is verified and rebuilt as a whole."""
+    return own_town
 
 
 async def readable(window: Window) -> None:
