@@ -51,7 +51,7 @@ def count_own_workers() -> int:
     if meminfo.exists():
         rows = dict(line.split(":", 1) for line in meminfo.read_text("ascii").splitlines())
         free_bytes = int(rows["MemAvailable"].split()[0]) * 1024
-    else:  # macOS: the pages that nobody has taken are not told
+    else:  # macOS: it does not say which pages are free
         free_bytes = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return count_workers(cores, free_bytes)

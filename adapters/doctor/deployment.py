@@ -14,7 +14,6 @@ from adapters.reads.ports import Serving
 from adapters.roles.context import Context
 from adapters.roles.identity import IdentityError, NotPreparedError, check
 from adapters.roles.provider_connections import provider_connections, provider_http
-from adapters.roles.table import NEEDS_SECRET
 from adapters.secret_fingerprint import secret_fingerprint
 from adapters.settings import CHANNELS
 from engine.rules import Rules
@@ -45,18 +44,10 @@ async def check_identity(context: Context, *, with_database: bool) -> list[Findi
 async def check_secret_keys(context: Context) -> list[Finding]:
     """Compare this secret key with those of the processes that run now. Raises `DatabaseAwayError`."""
     settings = context.settings
-    processes = await read_using_processes(settings.postgres_dsn)
     shown: dict[int, list[str]] = defaultdict(list)
-    for process in processes:
+    for process in await read_using_processes(settings.postgres_dsn):
         if process.fingerprint is not None:
             shown[process.fingerprint].append(process.name)
-    silent = [
-        one.name for one in processes if one.fingerprint is None and one.name.removeprefix("leadclock ") in NEEDS_SECRET
-    ]
-    findings = []
-    if silent:
-        found = f"an older release does not show it: {', '.join(silent)}"
-        findings.append(warning("secret keys", found, "restart them with this release"))
     own = None
     if settings.secret_key:
         own = await asyncio.to_thread(secret_fingerprint, settings.secret_key, context.deployment_id())
@@ -65,12 +56,12 @@ async def check_secret_keys(context: Context) -> list[Finding]:
         named = "; ".join(", ".join(sorted(names)) for names in others.values())
         found = f"not the same everywhere: {named} differ" + ("" if own is None else " from these settings")
         cure = "give every process the same LEADCLOCK_SECRET_KEY and restart it: signatures of webhooks differ meanwhile"
-        findings.append(failure("secret keys", found, cure))
-    elif shown:
+        return [failure("secret keys", found, cure)]
+    if shown:
         count = sum(map(len, shown.values()))
         with_own = "" if own is None else " and of these settings"
-        findings.append(ok("secret keys", f"the same in {count} running processes{with_own}"))
-    return findings
+        return [ok("secret keys", f"the same in {count} running processes{with_own}")]
+    return []
 
 
 async def read_serving(dsn: str) -> Serving:

@@ -407,8 +407,7 @@ class PostgresReads:
             # One snapshot, so that marks and rollups agree.
             days = ["day" if tier == HOURS else tier for tier in tiers]  # hours are valid where their day is
             scope = (company_id, known.table, days, to_datetime(since), to_datetime(until))
-            spans = self._sql["complete_spans" if known.is_single else "rolled_spans"]
-            found = await connection.fetch(spans, *scope)
+            found = await connection.fetch(self._sql["rolled_spans"], *scope)
             marks = await connection.fetch(self._sql["marked_days"], company_id, known.table)
             held = cover(since, until, rolled(found, [mark["day"] for mark in marks]), tiers, known.cuts)
             if not held.spans:

@@ -64,14 +64,11 @@ ROLLED_AS: Mapping[str, Mapping[str, str]] = {
 }
 """Category of a report -> the category of its rollups, where that is another."""
 
-SINGLE: Mapping[str, frozenset[str]] = {
+UNPAIRED: Mapping[str, frozenset[str]] = {
     "leads": frozenset({"lead_import_id", *ROLLED_AS["leads"].values()}),
     "calls": frozenset({"ring_pool_id", *ROLLED_AS["calls"].values()}),
 }
-"""Categories without pairs: an hour has as many values as a month has hours, and few ask for the others with a pivot.
-
-Releases before migration 32 did not roll them up: only spans that are complete since have them.
-"""
+"""Categories without pairs: an hour has as many values as a month has hours, and few ask for the others with a pivot."""
 
 _HOURS: Mapping[str, Mapping[str, str]] = {
     table: {ROLLED_AS[table][name]: f"floor(extract(epoch FROM {moment}) / 3600)::bigint" for name, moment in days.items()}
@@ -94,7 +91,7 @@ _GROUPINGS: Mapping[str, Mapping[str, str]] = {
     },
 }
 PAIRED: Mapping[str, Collection[str]] = {
-    "leads": {*_GROUPINGS["leads"]} - {*WIDE["leads"]} - SINGLE["leads"],
+    "leads": {*_GROUPINGS["leads"]} - {*WIDE["leads"]} - UNPAIRED["leads"],
     "calls": HOURLY["calls"],
 }
 """One category of each pair with rollups: leads are pivoted by anything, calls are filtered by few. Pairs have rollups of
@@ -161,7 +158,7 @@ def pairs(table: str) -> list[tuple[str, str]]:
 
 
 def _paired_names(table: str) -> list[str]:
-    return sorted({*_narrow(table)} - SINGLE[table])
+    return sorted({*_narrow(table)} - UNPAIRED[table])
 
 
 def _narrow(table: str) -> Mapping[str, str]:
@@ -208,11 +205,6 @@ class RollupReport(Struct, frozen=True):
         if self.unit is None or not self.names or self.unit.name in BELOW_DAYS:
             return ()
         return self.unit.edges
-
-    @property
-    def is_single(self) -> bool:
-        """Return whether only complete spans answer it."""
-        return bool({*self.names} & SINGLE[self.table])
 
     def column(self, name: str) -> str:
         """Return the column of the rollups that holds the values of a category."""

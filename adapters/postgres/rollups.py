@@ -1,7 +1,4 @@
-"""Which sums are pre-aggregated, and when? Those of marked (changed) days, then of their months and years.
-
-Days that an older release rolled up lack some categories. They are rolled up again while no day is marked.
-"""
+"""Which sums are pre-aggregated, and when? Those of marked (changed) days, then of their months and years."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -98,7 +95,6 @@ class Rollups:
             if not await self._take_lock(connection):
                 return 0
             marks = await connection.fetch(self._sql["take_marks"], self._days_at_once, self._before("day"))
-            marks = marks or await connection.fetch(self._sql["incomplete_days"], self._days_at_once)
             days = {(mark["source"], mark["company_id"], mark["day"]) for mark in marks}
             for source in SOURCES:
                 found = sorted((one[1], one[2]) for one in days if one[0] == source)

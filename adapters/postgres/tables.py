@@ -52,7 +52,7 @@ LEADS = Table(
 )
 CALLS = Table(
     "calls",
-    "attributed_call_row",
+    "call_row",
     (
         *("company_id", "id", "uuid", "contact_key", "version", "partition", "sequence", "created_at", "updated_at"),
         *("user_updated_at", "lead_id", "contact_id", "offer_id", "schedule_id", "schedule_action_id"),
@@ -96,7 +96,7 @@ RECORDS = Table(
 )
 SLOTS = Table(
     "slots",
-    "granted_slots_row",
+    "slots_row",
     (
         *("company_id", "resource", "version", "partition", "sequence", "in_use", "waiting_count", "tallies"),
         "last_granted_at",
@@ -146,18 +146,18 @@ IMPRESSION_FIELDS = (
 )
 """Fields of `schemas.impressions.Impression` that are columns of the same name and type."""
 
-IMPRESSION_ADDED = ("ring_pool_id", "number_id", "number_shown", "held_until")
-"""Fields that became columns by later migrations, at the end of the row type; `held_until` as milliseconds."""
+IMPRESSION_NUMBER = ("ring_pool_id", "number_id", "number_shown", "held_until")
+"""Fields of the number that the page showed, which are columns as well; `held_until` as milliseconds."""
 
 HISTORY_COLUMNS = (
     *("topic", "partition", "sequence", "ordinal", "at", "type", "company_id", "contact_key", "lead_id", "call_id", "data"),
     "digest",
 )
-"""Columns of table `history`, whose rows are inserted once and never replaced, and of `digested_history_row`."""
+"""Columns of table `history`, whose rows are inserted once and never replaced, and of `history_row`."""
 
 IMPRESSION_COLUMNS = (
     *("company_id", "id", "uuid", "partition", "offset", "created_at", *IMPRESSION_FIELDS, "tokens"),
-    *IMPRESSION_ADDED,
+    *IMPRESSION_NUMBER,
 )
 """Columns of table `impressions`, whose rows are inserted once and never replaced, and of `impression_row`."""
 

@@ -9,7 +9,7 @@ from typing import Any
 from msgspec import Struct
 
 from adapters.postgres.sql import Schemas, queries
-from adapters.postgres.tables import HISTORY_COLUMNS, TABLES
+from adapters.postgres.tables import TABLES
 from adapters.reads.ports import RESULT_RETENTION
 from schemas.instant import DAY, Instant, to_rfc3339
 from schemas.topics import ACCOUNTS_DECISIONS, CONTACTS_DECISIONS, IMPRESSION_RETENTION_MS, IMPRESSIONS
@@ -28,18 +28,15 @@ Connection = Any
 
 
 class _ChecksummedTable(Struct, frozen=True):
-    """A table, its primary key, the SQL that names a row's topic and partition (`place`), and the columns compared."""
+    """A table, its primary key, and the SQL that names a row's topic and partition (`place`)."""
 
     name: str
     place: str
     key: tuple[str, ...]
-    columns: str = "t.*"
 
 
 _ACCOUNTS = ("records", "slots")
 _OF_TOPIC = "t.topic || '[' || t.partition || ']'"
-_HISTORY_COMPARED = ", ".join(f"t.{name}" for name in HISTORY_COLUMNS if name != "digest")
-"""Without `digest`: a rebuild fills it in rows that were projected before there was one, and they are no worse for it."""
 CHECKSUMMED_TABLES = (
     *(
         _ChecksummedTable(
@@ -49,7 +46,7 @@ CHECKSUMMED_TABLES = (
         )
         for table in TABLES
     ),
-    _ChecksummedTable("history", _OF_TOPIC, ("topic", "partition", "sequence", "ordinal"), _HISTORY_COMPARED),
+    _ChecksummedTable("history", _OF_TOPIC, ("topic", "partition", "sequence", "ordinal")),
     _ChecksummedTable("faults", _OF_TOPIC, ("topic", "partition", '"offset"')),
     _ChecksummedTable("request_results", "'all'", ("request_id",)),
     _ChecksummedTable("impressions", f"'{IMPRESSIONS.name}[' || t.partition || ']'", ("company_id", "id")),
@@ -94,7 +91,6 @@ async def read_checksums(
     await connection.execute("SET LOCAL TIME ZONE 'UTC'; SET LOCAL extra_float_digits = 1")
     for table in CHECKSUMMED_TABLES:
         filled = text.replace("{table}", table.name).replace("{place}", table.place)
-        filled = filled.replace("{columns}", table.columns)
         rows = await connection.fetch(filled.replace("{only}", _only(table, now)), timeout=CHECKSUM_SECONDS)
         found += [
             TableChecksum(
@@ -140,8 +136,7 @@ async def _examples(
 ) -> dict[str, tuple[str, ...]]:
     table = next(table for table in CHECKSUMMED_TABLES if table.name == name)
     text = queries("rebuild", schemas)["differing"].replace("{rebuild}", rebuild_schema).replace("{table}", name)
-    text = text.replace("{key}", ", ".join(table.key)).replace("{columns}", table.columns)
-    text = text.replace("{only}", _only(table, now))
+    text = text.replace("{key}", ", ".join(table.key)).replace("{only}", _only(table, now))
     rows = await connection.fetch(text.replace("{examples}", str(EXAMPLES_MAX)), timeout=CHECKSUM_SECONDS)
     return {
         "missing": tuple(row["key"] for row in rows if row["is_missing"]),

@@ -9,7 +9,7 @@ from operator import attrgetter
 import msgspec
 
 from adapters.postgres.jsonb_numbers import encode_for_jsonb
-from adapters.postgres.tables import IMPRESSION_ADDED, IMPRESSION_FIELDS
+from adapters.postgres.tables import IMPRESSION_FIELDS, IMPRESSION_NUMBER
 from adapters.projector.batch import UNREADABLE, OffsetRange, ProjectionBatch, fault_row
 from adapters.projector.rows import Row, without_nul
 from engine.identity import numbered
@@ -26,7 +26,7 @@ class RawImpression(Impression, frozen=True, kw_only=True):
 DECODER = msgspec.json.Decoder(RawImpression)
 
 _fields = attrgetter(*IMPRESSION_FIELDS)
-_added = attrgetter(*IMPRESSION_ADDED)
+_number = attrgetter(*IMPRESSION_NUMBER)
 
 
 def impression_row(impression: RawImpression, partition: int, offset: int) -> Row:
@@ -36,7 +36,7 @@ def impression_row(impression: RawImpression, partition: int, offset: int) -> Ro
         impression.created_at,
         *_fields(impression),
         encode_for_jsonb(bytes(impression.tokens)).decode(),
-        *_added(impression),
+        *_number(impression),
     )
 
 

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
-from msgspec import Struct, structs
+from msgspec import Struct
 
 from adapters.http.exchange.identity import new_lead_token, new_operator_key, new_private_key, new_public_key
 from schemas.errors import DependencyError
@@ -41,8 +41,8 @@ class Keys(Struct, frozen=True, kw_only=True):
     offer_lead_token: str
     quick_lead_token: str
     five_day_lead_token: str
-    operator_public_key: str = ""
-    operator_private_key: str = ""
+    operator_public_key: str
+    operator_private_key: str
 
 
 class Running(Struct, frozen=True, kw_only=True):
@@ -79,7 +79,7 @@ def load_keys(folder: Path) -> Keys:
     """Return the keys of a data folder; create them the first time."""
     path = folder / "keys.json"
     if path.exists():
-        return _with_operator_key(path, msgspec.json.decode(path.read_bytes(), type=Keys))
+        return msgspec.json.decode(path.read_bytes(), type=Keys)
     keys = Keys(
         secret_key=secrets.token_urlsafe(48),
         public_key=new_public_key(),
@@ -90,15 +90,6 @@ def load_keys(folder: Path) -> Keys:
         operator_public_key=new_operator_key(),
         operator_private_key=new_private_key(),
     )
-    write_private(path, msgspec.json.format(msgspec.json.encode(keys)))
-    return keys
-
-
-def _with_operator_key(path: Path, keys: Keys) -> Keys:
-    """Return the keys with one of an operator, which folders of older releases lack."""
-    if keys.operator_public_key:
-        return keys
-    keys = structs.replace(keys, operator_public_key=new_operator_key(), operator_private_key=new_private_key())
     write_private(path, msgspec.json.format(msgspec.json.encode(keys)))
     return keys
 

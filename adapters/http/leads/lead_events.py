@@ -70,7 +70,7 @@ def _event(fact: Row, sources: Mapping[str, str], *, is_whole: bool) -> dict[str
         "topic": fact["topic"],
         "partition": fact["partition"],
         "sequence": fact["sequence"],
-        "digest": None if fact["digest"] is None else fact["digest"].hex(),
+        "digest": fact["digest"].hex(),
         "rules": [{"rule": rule, "source_url": sources.get(rule)} for rule in rules],
         "data": data,
     }
@@ -102,10 +102,9 @@ _EVENT = {
         "partition": {"type": "integer"},
         "sequence": {"type": "integer", "description": "number of the decision in its partition, chained by hash"},
         "digest": {
-            "type": ["string", "null"],
+            "type": "string",
             "pattern": "^[0-9a-f]{32}$",
-            "description": "hash (BLAKE2b, 16 bytes) of the decision's record, which the next decision repeats as `prev`; "
-            "null where it was projected before this was kept",
+            "description": "hash (BLAKE2b, 16 bytes) of the decision's record, which the next decision repeats as `prev`",
         },
         "rules": {
             "type": "array",

@@ -3,7 +3,7 @@
 --
 -- Decisions of one partition are in order, so its later ones win; between partitions the higher version wins, because it
 -- rises through every move. So the rows of a moved lead may come from two partitions in any order, and repeatedly.
--- Rows arrive as arrays of the types of 0008_pre_row_types.sql: instants as milliseconds, jsonb as text, lists with commas.
+-- Rows arrive as arrays of the row types of migrations/read: instants as milliseconds, jsonb as text, lists with commas.
 
 -- take_position --
 -- Raise the epoch: former owners move nothing from now on (fencing).
@@ -110,7 +110,7 @@ INSERT INTO {read}.history (
 SELECT
     u.topic, u.partition, u.sequence, u.ordinal, to_timestamp(u.at::float8 / 1000), u.type, u.company_id,
     u.contact_key, u.lead_id, u.call_id, u.data::jsonb, u.digest
-FROM unnest($1::{read}.digested_history_row[]) AS u
+FROM unnest($1::{read}.history_row[]) AS u
 ON CONFLICT (topic, partition, sequence, ordinal) DO NOTHING
 
 -- insert_results --
@@ -135,7 +135,7 @@ SELECT
     u.utm_campaign, u.utm_term, u.utm_content, u.gclid, u.fbclid, u.sub_id, u.ip, u.user_agent, u.device, u.country,
     u.state, u.city, u.tokens::jsonb, u.ring_pool_id, u.number_id, u.number_shown,
     to_timestamp(u.held_until::float8 / 1000)
-FROM unnest($1::{read}.shown_impression_row[]) AS u
+FROM unnest($1::{read}.impression_row[]) AS u
 ON CONFLICT DO NOTHING
 
 -- insert_faults --

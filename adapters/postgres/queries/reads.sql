@@ -165,11 +165,6 @@ LIMIT {limit}
 SELECT tier, start FROM {read}.rolled_spans
 WHERE company_id = $1 AND source = $2 AND tier = ANY ($3::text[]) AND start >= $4 AND start < $5 AND NOT is_stale
 
--- complete_spans --
-SELECT tier, start FROM {read}.rolled_spans
-WHERE company_id = $1 AND source = $2 AND tier = ANY ($3::text[]) AND start >= $4 AND start < $5 AND NOT is_stale
-    AND complete_at = rolled_at
-
 -- marked_days --
 SELECT DISTINCT day FROM {read}.stale_days WHERE company_id = $1 AND source = $2
 

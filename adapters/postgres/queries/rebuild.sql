@@ -62,12 +62,12 @@ SELECT relname FROM pg_class WHERE relnamespace = to_regnamespace('{rebuild}')::
 -- checksum --
 -- The sum of the digests of all rows: equal rows give equal sums in any order.
 SELECT {place} AS place, count(*) AS rows, coalesce(sum(hashtextextended(t::text, 0)::numeric), 0) AS digest
-FROM (SELECT {columns} FROM {schema}.{table} AS t {only}) AS t
+FROM (SELECT * FROM {schema}.{table} AS t {only}) AS t
 GROUP BY 1 ORDER BY 1
 
 -- differing --
 SELECT concat_ws('/', {key}) AS key, a IS NULL AS is_extra, b IS NULL AS is_missing
-FROM (SELECT {columns} FROM {rebuild}.{table} AS t {only}) AS a
-FULL JOIN (SELECT {columns} FROM {read}.{table} AS t {only}) AS b USING ({key})
+FROM (SELECT * FROM {rebuild}.{table} AS t {only}) AS a
+FULL JOIN (SELECT * FROM {read}.{table} AS t {only}) AS b USING ({key})
 WHERE a::text IS DISTINCT FROM b::text
 ORDER BY 1 LIMIT {examples}

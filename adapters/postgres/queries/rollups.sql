@@ -22,15 +22,6 @@ DELETE FROM {read}.stale_days AS s USING taken AS t
 WHERE s.company_id = t.company_id AND s.source = t.source AND s.day = t.day
 RETURNING s.company_id, s.source, s.day
 
--- incomplete_days --
--- Days without marks that a release before migration 32 rolled up, in order of time, so that months are soon complete.
-SELECT r.company_id, r.source, r.start AS day FROM {read}.rolled_spans AS r
-WHERE r.tier = 'day' AND r.complete_at IS DISTINCT FROM r.rolled_at
-    AND NOT EXISTS (
-        SELECT FROM {read}.stale_days AS s WHERE s.source = r.source AND s.company_id = r.company_id AND s.day = r.start
-    )
-ORDER BY r.source, r.company_id, r.start LIMIT $1
-
 -- forget_days --
 DELETE FROM {read}.{source}_rollup AS r USING unnest($1::bigint[], $2::timestamptz[]) AS u (company_id, day)
 WHERE r.company_id = u.company_id AND r.tier = 'day' AND r.at = u.day
@@ -101,10 +92,9 @@ CROSS JOIN LATERAL (
 GROUP BY 1, 2, 3, 4, 5
 
 -- remember_days --
-INSERT INTO {read}.rolled_spans (company_id, source, tier, start, rolled_at, complete_at, is_stale)
-SELECT u.company_id, $3, 'day', u.day, $4, $4, false FROM unnest($1::bigint[], $2::timestamptz[]) AS u (company_id, day)
-ON CONFLICT (source, company_id, tier, start) DO UPDATE
-SET rolled_at = excluded.rolled_at, complete_at = excluded.complete_at
+INSERT INTO {read}.rolled_spans (company_id, source, tier, start, rolled_at, is_stale)
+SELECT u.company_id, $3, 'day', u.day, $4, false FROM unnest($1::bigint[], $2::timestamptz[]) AS u (company_id, day)
+ON CONFLICT (source, company_id, tier, start) DO UPDATE SET rolled_at = excluded.rolled_at
 
 -- outdate --
 -- The months and years of days that were rolled up and have no marks any more: they are due at once.
@@ -114,7 +104,7 @@ FROM unnest($1::bigint[], $2::timestamptz[]) AS u (company_id, start)
 ON CONFLICT (source, company_id, tier, start) DO UPDATE SET is_stale = true
 
 -- due --
--- Months or years that are stale, were not rolled up a moment ago, and whose parts are all valid and complete.
+-- Months or years that are stale, were not rolled up a moment ago, and whose parts are all valid.
 SELECT r.company_id, r.source, r.start, ends.at AS until
 FROM {read}.rolled_spans AS r
 CROSS JOIN LATERAL (
@@ -128,8 +118,7 @@ WHERE r.tier = '{tier}' AND r.is_stale AND r.rolled_at <= $1
     AND NOT EXISTS (
         SELECT FROM {read}.rolled_spans AS part
         WHERE part.source = r.source AND part.company_id = r.company_id AND part.tier = '{part}'
-            AND (part.is_stale OR part.complete_at IS DISTINCT FROM part.rolled_at)
-            AND part.start >= r.start AND part.start < ends.at
+            AND part.is_stale AND part.start >= r.start AND part.start < ends.at
     )
 ORDER BY r.source, r.company_id, r.start
 LIMIT $2
@@ -171,5 +160,5 @@ FROM (
 JOIN (VALUES {pairs}) AS pair (left_out, category, first, second) USING (left_out)
 
 -- remember_span --
-UPDATE {read}.rolled_spans SET is_stale = false, rolled_at = $4, complete_at = $4
+UPDATE {read}.rolled_spans SET is_stale = false, rolled_at = $4
 WHERE source = $3 AND company_id = $1 AND tier = '{tier}' AND start = $2

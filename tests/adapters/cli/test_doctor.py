@@ -188,13 +188,6 @@ async def test_a_process_with_another_secret_key_than_the_rest_is_a_failure(data
     assert SECRET not in str(finding)
 
 
-@pytest.mark.usefixtures("prepared")
-async def test_a_process_of_an_older_release_that_shows_no_key_is_a_warning(database: str) -> None:
-    async with Presence(database, "leadclock gateway"):
-        await until(database, lambda names: len(names) == 1)
-        assert "leadclock gateway" in the_one(await examined(0), "secret keys", "warning").found
-
-
 async def until(dsn: str, enough: Callable[[list[str]], bool]) -> None:
     async with asyncio.timeout(60):
         while not enough([process.name for process in await read_using_processes(dsn)]):

@@ -55,9 +55,11 @@ async def test_a_lead_with_ten_thousand_events_is_shown_by_its_newest(town: Any,
     lead = await submitted(company)
     added = await town.pool.execute(
         """
-        INSERT INTO read.history (topic, partition, sequence, ordinal, at, type, company_id, contact_key, lead_id, data)
+        INSERT INTO read.history (
+            topic, partition, sequence, ordinal, at, type, company_id, contact_key, lead_id, data, digest
+        )
         SELECT 'contacts.decisions', -1, place, 0, h.at + place * interval '1 second', 'lead.updated', h.company_id,
-               h.contact_key, h.lead_id, '{}'
+               h.contact_key, h.lead_id, '{}', h.digest
         FROM (SELECT * FROM read.history WHERE company_id = $1 AND lead_id = $2 ORDER BY at LIMIT 1) AS h,
              generate_series(1, 10000) AS place
         """,

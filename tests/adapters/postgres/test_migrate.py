@@ -1,6 +1,7 @@
 """Are tables made once, in order, by one at a time, and never out of a file that was changed?"""
 
 import asyncio
+from pathlib import Path
 from typing import Any
 
 import asyncpg
@@ -34,9 +35,55 @@ async def test_an_empty_database_gets_every_file_once(database: str) -> None:
     assert all(item.applied for item in await status(database))
 
 
-async def test_two_at_once_do_it_once(database: str) -> None:
+async def test_of_four_at_once_one_applies_every_file(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = (f"CREATE TABLE {{read}}.t{number} (n integer)" for number in range(1, 60))
+    files = [Migration("read", number, "pre", f"{number:04}_pre_t.sql", text) for number, text in enumerate(texts, 1)]
+    ship(monkeypatch, *files)
     done = await asyncio.gather(*(migrate(database) for _ in range(4)))
-    assert sorted(map(len, done)) == [0, 0, 0, len(migrations())]
+    assert sorted(map(len, done)) == [0, 0, 0, len(files)]
+
+
+def place(folder: Path, *names: str) -> None:
+    """Put files of a schema each into a folder, in place of the shipped ones."""
+    for name in ("read", "work"):
+        (folder / "migrations" / name).mkdir(parents=True)
+    for name in names:
+        (folder / "migrations" / name).write_text(f"SELECT '{name}'")
+
+
+def test_files_are_shipped_by_schema_and_number(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(migrating, "files", lambda _package: tmp_path)
+    place(tmp_path, "read/0010_pre_b.sql", "read/0002_post_a.sql", "work/0011_pre_d.sql", "work/0001_pre_c.sql")
+    assert [(item.schema, item.number, item.phase, item.name, item.text) for item in migrations()] == [
+        ("work", 1, "pre", "0001_pre_c.sql", "SELECT 'work/0001_pre_c.sql'"),
+        ("work", 11, "pre", "0011_pre_d.sql", "SELECT 'work/0011_pre_d.sql'"),
+        ("read", 2, "post", "0002_post_a.sql", "SELECT 'read/0002_post_a.sql'"),
+        ("read", 10, "pre", "0010_pre_b.sql", "SELECT 'read/0010_pre_b.sql'"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("names", "fault"),
+    [
+        (("read/1_pre_a.sql",), "1_pre_a.sql is not called NNNN_pre_name.sql"),
+        (("work/0001_a.sql",), "0001_a.sql is not called NNNN_pre_name.sql"),
+        (("read/0001_pre_a.sql", "read/0001_post_b.sql"), "0001_post_b.sql and 0001_pre_a.sql have the same number"),
+    ],
+)
+def test_files_whose_order_is_not_clear_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, names: tuple[str, ...], fault: str
+) -> None:
+    monkeypatch.setattr(migrating, "files", lambda _package: tmp_path)
+    place(tmp_path, *names)
+    with pytest.raises(MigrationError, match=fault):
+        migrations()
+
+
+def test_there_is_one_file_for_each_schema_until_the_first_release() -> None:
+    assert [(item.schema, item.name) for item in migrations()] == [
+        ("work", "0001_pre_baseline.sql"),
+        ("read", "0001_pre_baseline.sql"),
+    ]
 
 
 async def test_a_dropped_read_schema_is_built_again_and_work_is_left_alone(database: str) -> None:

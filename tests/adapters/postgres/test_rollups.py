@@ -12,7 +12,7 @@ from adapters.postgres.rollup_reports import find_rollup_report
 from adapters.postgres.rollups import Rollups
 from adapters.reads.ports import CallFilter, LeadFilter
 from engine.views.report import Grouping, Key
-from schemas.instant import DAY, HOUR, MINUTE, from_datetime, to_datetime
+from schemas.instant import DAY, HOUR, MINUTE, from_datetime
 from tests.adapters.postgres.projected_rows import START, Shown, call, lead, record
 
 STATUS = Grouping("status")
@@ -456,47 +456,6 @@ async def test_days_of_an_activity_come_from_hours_where_the_clock_of_the_zone_s
         assert await tamper_by(shown, table, column, name) > 0
     expected = [dict.fromkeys(found, 0) if is_rolled_up else found for found in from_rows]
     assert [await counts(shown, wanted, days[name]) for wanted, name in asked] == expected
-
-
-# -- spans of an older release -------------------------------------------------------------------------------------------
-
-
-async def forget_categories(shown: Shown, days: str = "true") -> None:
-    """Leave the spans as a release before migration 32 rolls them up: without its categories, with `rolled_at` alone."""
-    single = ["recent_agent_id", "agent_id", "lead_import_id", "ring_pool_id", "ended_at_hour", "first_action_at_hour"]
-    for table in ("leads", "calls"):
-        await shown.pool.execute(f"DELETE FROM read.{table}_rollup WHERE category = ANY ($1) AND {days}", single)  # noqa: S608
-
-
-async def test_spans_of_an_older_release_are_answered_from_rows_until_they_are_rolled_up_again(shown: Shown) -> None:
-    await place_agents(shown)
-    await roll_up(shown)
-    await forget_categories(shown)
-    await shown.pool.execute("UPDATE read.rolled_spans SET complete_at = NULL")
-    of_calls = {8: 2, 9: 1, None: COUNT + 1}
-    assert await counts(shown, CallFilter(), CENTER) == of_calls
-    await tamper(shown, "year")
-    assert await counts(shown) == {"scheduled": 100 + COUNT}  # what it rolled up is used
-    assert await roll_up(shown) == 2 * (5 + 1 + 1)
-    assert await roll_up(shown) == 0
-    await tamper_by(shown, "calls", "calls_count", "agent_id")
-    assert await counts(shown, CallFilter(), CENTER) == {8: 0, 9: 0, None: 0}
-
-
-async def test_a_month_is_not_complete_while_an_older_release_has_rolled_up_one_of_its_days(shown: Shown) -> None:
-    await place_agents(shown)
-    await roll_up(shown)
-    of_calls = {8: 2, 9: 1, None: COUNT + 1}
-    # An older process rolls the first day up again: it sets `rolled_at`, and the month and year are stale.
-    await forget_categories(shown, "at < '2026-09-23' AND tier IN ('day', 'month', 'year')")
-    again = "UPDATE read.rolled_spans SET rolled_at = rolled_at + interval '1 second' WHERE tier = 'day' AND start = $1"
-    await shown.pool.execute(again, to_datetime(FIRST))
-    await shown.pool.execute("UPDATE read.rolled_spans SET is_stale = true WHERE tier <> 'day'")
-    assert await counts(shown, CallFilter(), CENTER) == of_calls
-    rollups = Rollups(shown.pool, gaps=AT_ONCE)
-    assert await rollups._months() == 0
-    assert await roll_up(shown) == 2 * (1 + 1 + 1)
-    assert await counts(shown, CallFilter(), CENTER) == of_calls
 
 
 def agent(number: int, call_center_id: int, version: int = 1) -> Any:
