@@ -31,7 +31,7 @@ object-store: install  ## Build an S3 server by Go, once, for the tests of recor
 	@deploy/s3-tools.sh
 
 check: install  ## Run what needs no server, in some three minutes, before a commit: linters, types, every pure test, 100 seeds of the simulation.
-	@LEADCLOCK_SEEDS=100 $(BIN)/pytest $(SUITE) -m "not servers and not processes and not browser" $(ARGS)
+	@LEADCLOCK_SEEDS=100 $(BIN)/pytest $(SUITE) -m "not servers and not browser" $(ARGS)
 
 test: install  ## Run the whole suite as CI does: linters, types, the direction of imports, every test (ARGS="-k opt_out", "-m 'not browser'").
 	@$(BIN)/pytest $(SUITE) $(ARGS)

@@ -29,7 +29,7 @@ from hypothesis import HealthCheck, settings
 from adapters.local.process import birth
 from adapters.settings import CONFIG_VARIABLE, VARIABLES
 from tests.databases import FOLDER_VARIABLE, administer, drop_database, dsn_of, migrated
-from tests.distribution import DurationsWriter, LongestFirst, count_own_workers, read_durations
+from tests.distribution import WAITING, DurationsWriter, LongestFirst, count_own_workers, estimate_minutes, read_durations
 
 if TYPE_CHECKING:
     from tests.adapters.http.conftest import SharedDeployment
@@ -44,7 +44,7 @@ settings.register_profile("leadclock", deadline=None, suppress_health_check=[Hea
 settings.load_profile("leadclock")
 
 
-SERVERS = frozenset({"kafka_bootstrap", "postgres_dsn"})
+SERVERS = frozenset({"kafka_bootstrap", "postgres_dsn", "s3_server"})
 """The fixtures that stand for the run's servers."""
 
 
@@ -64,10 +64,19 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> LongestFi
     return LongestFirst(config, log, read_durations()) if config.getoption("dist") == "loadfile" else None
 
 
+def pytest_report_header(config: pytest.Config) -> str | None:
+    """Say what the run uses of the machine, and about how long a whole one takes here."""
+    workers = getattr(config.option, "numprocesses", None)
+    if not workers:
+        return None
+    minutes = estimate_minutes(read_durations(), workers)
+    return f"workers: {workers}, with which the whole suite takes about {minutes} minutes"
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests that need a server, so that `make check` can leave them out."""
+    """Mark the tests that need a server or start processes, so that `make check` can leave them out."""
     for item in items:
-        if not SERVERS.isdisjoint(getattr(item, "fixturenames", ())):
+        if not SERVERS.isdisjoint(getattr(item, "fixturenames", ())) or item.nodeid.startswith(WAITING):
             item.add_marker(pytest.mark.servers)
 
 

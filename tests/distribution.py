@@ -73,6 +73,11 @@ def order_units(units: Iterable[str], durations: Mapping[str, float]) -> list[st
     return sorted(units, key=lambda unit: (-durations.get(unit, UNKNOWN_SECONDS), unit))
 
 
+def estimate_minutes(durations: Mapping[str, float], workers: int) -> int:
+    """Return about how many minutes a whole run takes: the sum of what its units took, over as many workers."""
+    return max(1, round(sum(durations.values()) / workers / 60))
+
+
 class LongestFirst(LoadScopeScheduling):  # type: ignore[misc]
     """Gives each worker the longest unit of its kind that is left, then the longest of the other kind."""
 

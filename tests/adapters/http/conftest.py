@@ -193,7 +193,8 @@ class Town:
 
     def ended_roles(self) -> list[str]:
         """Name the roles that have ended, with what ended them."""
-        return [f"{role.get_name()} has ended: {role.exception()!r}" for role in self.roles if role.done()]
+        ended = [role for role in self.roles if role.done()]
+        return [f"{role.get_name()} has ended: {'' if role.cancelled() else role.exception()!r}" for role in ended]
 
     async def company(self) -> Company:
         company = Company(self, next(self.company_ids))
@@ -393,7 +394,10 @@ async def _start(stack: AsyncExitStack, context: Context) -> list[asyncio.Task[N
 
     async def end() -> None:
         stop.set()
-        await asyncio.gather(*tasks)
+        ends = await asyncio.gather(*tasks, return_exceptions=True)
+        failed = [error for error in ends if isinstance(error, Exception)]
+        if failed:
+            raise ExceptionGroup("roles failed", failed)
 
     stack.push_async_callback(end)
     async with asyncio.timeout(START_SECONDS):
