@@ -8,6 +8,10 @@ from schemas.instant import EPOCH, Instant
 from schemas.wire import Message
 
 KEY_PREFIX = "deployment/"
+DIGEST_HEADER = "data_digest"
+"""The header with the digest of the development version that made the topics. Beside the value, so that it can be read
+whatever the value looks like."""
+
 PARTITION = 0
 """Of `accounts.rules`: there is one deployment, however many partitions."""
 

@@ -37,8 +37,8 @@ def migrate(phase: migrations.Phase | None, data_dir: Path, as_json: bool) -> No
     click.echo("\n".join(f"applied {name}" for name in applied) or "the database is up to date")
     if identity is None:
         click.echo(
-            "no identity is recorded in the database yet: `leadclock topics create` does it (`leadclock topics adopt` where "
-            "an older release was used), with LEADCLOCK_KAFKA_BOOTSTRAP set",
+            "no identity is recorded in the database yet: `leadclock topics create` does it, with LEADCLOCK_KAFKA_BOOTSTRAP "
+            "set",
             err=True,
         )
 

@@ -11,6 +11,7 @@ from adapters.cli.failures import report_errors
 from adapters.cli.identity_check import open_checked
 from adapters.operator.dead_letters import DeadLetters, RedriveError, read_place, redrive_record, row_of
 from adapters.roles.context import Context, open_context
+from adapters.roles.identity import find_identity
 from adapters.settings import Settings
 from engine.partition.ports import LogRecord
 from schemas.topics import DEADLETTER
@@ -64,6 +65,7 @@ def redrive(place: str, data_dir: Path, as_json: bool) -> None:
 
 async def _read(settings: Settings) -> list[LogRecord]:
     async with open_context(settings) as context:
+        await find_identity(context)  # refuses the topics of another development version
         return await _read_dead_letters(context)
 
 

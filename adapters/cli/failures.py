@@ -11,6 +11,7 @@ from schemas.errors import DependencyError
 EXPECTED = frozenset(
     {
         "adapters.company_file.document.CompanyFileError",
+        "adapters.data_digest.OtherDataError",
         "adapters.errors.StoreError",
         "adapters.http.server.ServerError",
         "adapters.imports.rows.ImportFileError",

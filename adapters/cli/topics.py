@@ -16,7 +16,7 @@ from adapters.kafka.topics import Drift
 from adapters.postgres.database_errors import DatabaseAwayError
 from adapters.roles.broker import connection_of, describing_log_errors
 from adapters.roles.context import compare, open_context, prepare
-from adapters.roles.identity import NotPreparedError, check_before_creating, establish, establish_database
+from adapters.roles.identity import NotPreparedError, check_before_creating, establish, establish_database, find_identity
 from adapters.roles.intake import GROUPS
 from adapters.settings import Settings, require
 from schemas.deployment import Deployment
@@ -53,12 +53,12 @@ def check(data_dir: Path, as_json: bool) -> None:
 @option
 @report_errors
 def adopt(data_dir: Path, as_json: bool) -> None:
-    """Give an identity to topics and a database that were used before they had one. Only where both belong together."""
+    """Record the identity of the topics in a database that was used before it had one. Only where both belong together."""
     identity = run(_adopt(resolve_settings(data_dir)))
     if as_json:
         click.echo(msgspec.json.encode(identity))
     else:
-        click.echo(f"deployment {identity.id}: recorded on the topics and in the database")
+        click.echo(f"deployment {identity.id}: recorded in the database")
 
 
 @topics.command(name="acls")
@@ -158,7 +158,7 @@ async def _create(settings: Settings) -> tuple[list[str], list[Drift]]:
 async def _adopt(settings: Settings) -> Deployment:
     require(settings, "kafka_bootstrap", "postgres_dsn")
     async with open_context(settings) as context:
-        identity = await establish(context, adopt=True)
+        identity = await establish(context)
         await establish_database(context, identity, adopt=True)
         return identity
 
@@ -170,6 +170,7 @@ async def _set_offset(settings: Settings, inbox: Topic, partition: int, offset: 
 
 async def _compare(settings: Settings) -> list[Drift]:
     async with open_context(settings) as context:
+        await find_identity(context)  # refuses the topics of another development version
         return list(await compare(context))
 
 

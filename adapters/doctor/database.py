@@ -3,6 +3,7 @@
 from urllib.parse import parse_qs, urlsplit
 
 from adapters.clock import SystemClock, wall_now
+from adapters.data_digest import OtherDataError
 from adapters.database_tls import read_tls_parameters
 from adapters.doctor.certificates import check_certificate_end, check_client_certificate
 from adapters.doctor.findings import Finding, failure, is_on_this_machine, ok, warning
@@ -60,6 +61,8 @@ async def check_migrations(dsn: str) -> list[Finding]:
     """Compare the tables with those of this release. Raises `DatabaseAwayError`."""
     try:
         rows = await migrate.status(dsn)
+    except OtherDataError as error:
+        return [failure("migrations", str(error), "do what it says, or run the version that the database is of")]
     except MigrationError as error:
         return [failure("migrations", str(error), "run the release that the database is of, or a newer one")]
     missing = [f"{row.schema}/{row.name}" for row in rows if not row.applied]

@@ -4,6 +4,7 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Collection, Iterator
 
+from adapters.data_digest import OtherDataError
 from adapters.doctor.findings import Finding, failure, ok, warning
 from adapters.postgres.gateways import PostgresServing
 from adapters.postgres.pool import open_pool
@@ -35,7 +36,7 @@ async def check_identity(context: Context, *, with_database: bool) -> list[Findi
     """Compare settings, topics and database. Raises `LogError`, `DatabaseAwayError`."""
     try:
         found = await check(context, with_database=with_database)
-    except (IdentityError, NotPreparedError) as error:
+    except (IdentityError, NotPreparedError, OtherDataError) as error:
         return [failure("identity", str(error), PAGE)]
     of = "settings, topics and database" if with_database else "settings and topics"
     return [ok("identity", f"{of} are of deployment {found.id}")]

@@ -35,7 +35,8 @@ STALLS_MAX = 100
 class RulesTopic:
     """`accounts.rules` as read so far; implements `engine.partition.ports.RulesFeed`.
 
-    `describe` turns a failure of the log into a sentence that says what to do.
+    `describe` turns a failure of the log into a sentence that says what to do. `check_digest` raises where the topics are of
+    another development version: it is called with the digest beside the identity before any record is decoded.
     """
 
     def __init__(
@@ -44,14 +45,16 @@ class RulesTopic:
         names: TopicNames,
         skipped: SkippedRecords | None = None,
         describe: Callable[[LogError], str] = str,
+        check_digest: Callable[[str | None], None] | None = None,
     ) -> None:
         self._describe = describe
+        self._check_digest = check_digest
         self.rules = Rules()
         self.skipped = SkippedRecords() if skipped is None else skipped
         self._log = log
         self._topic = names.of(ACCOUNTS_RULES.name)
         self._entries: list[tuple[int, Record]] = []
-        self._unpublished: list[tuple[int, Record]] = []
+        self._unpublished: list[LogRecord] = []
         self._reader: Reader | None = None
         self._partitions: list[int] = []
         self._published: dict[int, int] = {}
@@ -86,8 +89,9 @@ class RulesTopic:
             try:
                 async with self._turn:
                     reader = await self._opened()
-                    count = self._take(await reader.poll(limit=READ_LIMIT, timeout_seconds=FOLLOW_SECONDS))
-                    if count or loop.time() - heard_at >= SILENCE_SECONDS:
+                    found = await reader.poll(limit=READ_LIMIT, timeout_seconds=FOLLOW_SECONDS)
+                    self._unpublished += found
+                    if found or loop.time() - heard_at >= SILENCE_SECONDS:
                         await self._to_the_end(reader)
                         heard_at = loop.time()
                         self.problem = None
@@ -121,22 +125,35 @@ class RulesTopic:
         ends = {partition: await reader.end(partition) for partition in self._partitions}
         stalls = 0
         while any(reader.position(partition) < end for partition, end in ends.items()):
-            found = self._take(await reader.poll(limit=READ_LIMIT, timeout_seconds=FOLLOW_SECONDS))
+            found = await reader.poll(limit=READ_LIMIT, timeout_seconds=FOLLOW_SECONDS)
+            self._unpublished += found
             stalls = 0 if found else stalls + 1
             if stalls > STALLS_MAX:
                 raise LogError(f"{self._topic} cannot be read to its end")
         self._publish(reader)
 
-    def _take(self, found: Sequence[LogRecord]) -> int:
-        for record in found:
+    def _compare(self) -> None:
+        """Raise where the identity that was read is of another development version, before anything is decoded."""
+        if self._check_digest is None or self.deployment is not None:
+            return
+        for record in self._unpublished:
+            if _is_identity(record) and record.partition == deployments.PARTITION:
+                digest = dict(record.headers).get(deployments.DIGEST_HEADER)
+                self._check_digest(None if digest is None else digest.decode("ascii", "replace"))
+                return
+
+    def _rules(self) -> list[tuple[int, Record]]:
+        """Return the record versions that were read and are not published yet."""
+        rules = []
+        for record in self._unpublished:
             try:
-                if (record.key or b"").startswith(deployments.KEY_PREFIX.encode()):
+                if _is_identity(record):
                     self._identify(record)
                 else:
-                    self._unpublished.append((record.partition, self._rule(record)))
+                    rules.append((record.partition, self._rule(record)))
             except ForeignRuleError as error:
                 self._skip(record, str(error))
-        return len(found)
+        return rules
 
     def _rule(self, record: LogRecord) -> Record:
         """Return the version of a record that was published. Raises `ForeignRuleError`."""
@@ -160,14 +177,20 @@ class RulesTopic:
         self.deployment = self.deployment or identity
 
     def _skip(self, record: LogRecord, reason: str) -> None:
-        """Skip a record; report one that is read again after a lost reader only once."""
+        """Skip a record; report one that is read again only once."""
         if record.offset >= self._judged.get(record.partition, 0):
             self._judged[record.partition] = record.offset + 1
             self.skipped.skip(record.topic, record.partition, record.offset, reason)
 
     def _publish(self, reader: Reader) -> None:
-        for partition, record in self._unpublished:
+        self._compare()
+        rules = self._rules()
+        for partition, record in rules:
             self.rules.apply(partition, record)
-        self._entries += self._unpublished
+        self._entries += rules
         self._unpublished.clear()
         self._published = {partition: reader.position(partition) for partition in self._partitions}
+
+
+def _is_identity(record: LogRecord) -> bool:
+    return (record.key or b"").startswith(deployments.KEY_PREFIX.encode())

@@ -9,6 +9,7 @@ import asyncpg
 import msgspec
 
 from adapters.postgres.database_errors import DatabaseAwayError, describe_database_error
+from adapters.postgres.migrate import check_digests
 from adapters.postgres.pool import FAILURES
 from adapters.postgres.sql import Schemas, queries
 from schemas.deployment import Deployment
@@ -34,9 +35,12 @@ class NotMigratedError(DependencyError):
 
 
 async def read_identity(dsn: str, schemas: Schemas = Schemas()) -> Deployment | None:  # noqa: B008 - frozen
-    """Return the identity that the database has, or None. Raises `NotMigratedError`, `DatabaseAwayError`."""
+    """Return the identity that the database has, or None.
+
+    Raises `OtherDataError`, `NotMigratedError`, `DatabaseAwayError`.
+    """
     async with _connected(dsn) as connection:
-        return await _read(connection, queries("identity", schemas))
+        return await _read(connection, dsn, schemas)
 
 
 async def record_identity(
@@ -49,14 +53,14 @@ async def record_identity(
     """Record an identity if there is none, and return the one that the database then has.
 
     None if the database was used before it had an identity, and `adopt` is false.
-    Raises `NotMigratedError`, `DatabaseAwayError`.
+    Raises `OtherDataError`, `NotMigratedError`, `DatabaseAwayError`.
     """
     sql = queries("identity", schemas)
     async with _connected(dsn) as connection:
-        found = await _read(connection, sql)
+        found = await _read(connection, dsn, schemas)
         if found is None and (adopt or not await _is_used(connection, sql)):
             await connection.execute(sql["record"], deployment.id, to_json(deployment).decode())
-            found = await _read(connection, sql)
+            found = await _read(connection, dsn, schemas)
         return found
 
 
@@ -66,7 +70,9 @@ async def _is_used(connection: Any, sql: dict[str, str]) -> bool:
     return bool(await connection.fetchval(sql["has_projection"]) and await connection.fetchval(sql["is_projected"]))
 
 
-async def _read(connection: Any, sql: dict[str, str]) -> Deployment | None:
+async def _read(connection: Any, dsn: str, schemas: Schemas) -> Deployment | None:
+    sql = queries("identity", schemas)
+    await check_digests(connection, dsn, schemas)
     if not await connection.fetchval(sql["migrated"]):
         raise NotMigratedError
     text = await connection.fetchval(sql["read"])

@@ -2,6 +2,9 @@
 
 `migrations/read/*.sql` and `migrations/work/*.sql`; a file's name says whether it runs before (`_pre_`) or after (`_post_`)
 the release that needs it is deployed. Each schema remembers its own files, so a dropped `read` schema is built again.
+
+Until 0.1.0 is released there is one file for each schema, the baseline, which is edited in place. Row 0 of each table
+`migrations` is the digest of the development version that made the schema (`adapters/data_digest.py`).
 """
 
 import re
@@ -10,13 +13,15 @@ from contextlib import asynccontextmanager
 from hashlib import sha256
 from importlib.resources import files
 from itertools import pairwise
-from typing import Literal
+from typing import Any, Literal
 
 import asyncpg
 from msgspec import Struct
 
+from adapters.data_digest import data_digest, refuse_schemas
 from adapters.postgres.database_errors import convert_connection_errors
 from adapters.postgres.sql import Schemas
+from adapters.settings import database_location
 from schemas.errors import DependencyError
 
 Phase = Literal["pre", "post"]
@@ -82,9 +87,11 @@ async def migrate(
 
     `phase="pre"` stops before the first missing file that runs after the deployment; `phase="post"` applies all.
     `only` limits the schemas.
-    Raises `MigrationError` if an applied file is unknown or has changed, or a file fails; and `DatabaseAwayError`.
+    Raises `MigrationError` if an applied file is unknown or has changed, or a file fails; `OtherDataError`; and
+    `DatabaseAwayError`.
     """
     async with _locked(dsn) as connection:
+        await check_digests(connection, dsn, schemas, only=only)
         applied = await _applied(connection, schemas, only=only)
         done: list[str] = []
         for migration in _missing(applied):
@@ -102,11 +109,31 @@ async def status(dsn: str, *, schemas: Schemas = Schemas()) -> list[Status]:  # 
     with convert_connection_errors(dsn):
         connection = await asyncpg.connect(dsn, timeout=CONNECT_SECONDS)
         try:
+            await check_digests(connection, dsn, schemas)
             applied = await _applied(connection, schemas, create=False)
         finally:
             await connection.close()
     missing = {(migration.schema, migration.number) for migration in _missing(applied)}
     return [Status(item.schema, item.name, item.phase, (item.schema, item.number) not in missing) for item in migrations()]
+
+
+async def check_digests(
+    connection: Any,
+    dsn: str,
+    schemas: Schemas = Schemas(),  # noqa: B008 - frozen
+    *,
+    only: Sequence[Which] = BOTH,
+) -> None:
+    """Compare the digest of each schema that has tables of ours. Raises `OtherDataError`."""
+    others: dict[str, str | None] = {}
+    for schema in only:
+        if await connection.fetchval(_of_schema(_EXISTS, schemas, schema)) is None:
+            continue
+        found: str | None = await connection.fetchval(_of_schema(_DIGEST, schemas, schema))
+        if found != data_digest():
+            others[schemas.read if schema == "read" else schemas.work] = found
+    if others:
+        raise refuse_schemas(database_location(dsn), sorted(others), next(iter(others.values())))
 
 
 def _of(schema: Which) -> Iterator[Migration]:
@@ -125,7 +152,10 @@ def _missing(applied: dict[tuple[str, int], tuple[str, str]]) -> list[Migration]
         if key not in shipped:
             raise MigrationError(f"the database has {name}, which this release does not know: it is newer")
         if shipped[key].checksum != checksum:
-            raise MigrationError(f"{name} was changed after it had been applied; add a new file instead")
+            raise MigrationError(
+                f"{name} was changed after it had been applied: undo that and add a new file; a baseline that is edited in "
+                "place, as until 0.1.0 is released, needs an empty database"
+            )
     return [migration for key, migration in shipped.items() if key not in applied]
 
 
@@ -151,7 +181,7 @@ async def _applied(
     found: dict[tuple[str, int], tuple[str, str]] = {}
     for schema in only:
         if create:
-            await connection.execute(_of_schema(_CREATE, schemas, schema))
+            await connection.execute(_of_schema(_CREATE, schemas, schema).replace("{digest}", data_digest()))
         elif await connection.fetchval(_of_schema(_EXISTS, schemas, schema)) is None:
             continue
         rows = await connection.fetch(_of_schema(_APPLIED, schemas, schema))
@@ -187,7 +217,10 @@ CREATE TABLE IF NOT EXISTS {schema}.migrations (
     checksum    text         NOT NULL,
     applied_at  timestamptz  NOT NULL DEFAULT now()
 );
+INSERT INTO {schema}.migrations (number, name, checksum) VALUES (0, 'development version', '{digest}')
+ON CONFLICT DO NOTHING;
 """
+_DIGEST = "SELECT checksum FROM {schema}.migrations WHERE number = 0"
 _EXISTS = "SELECT to_regclass('{schema}.migrations')"
-_APPLIED = "SELECT number, name, checksum FROM {schema}.migrations"
+_APPLIED = "SELECT number, name, checksum FROM {schema}.migrations WHERE number > 0"
 _REMEMBER = "INSERT INTO {schema}.migrations (number, name, checksum) VALUES ($1, $2, $3)"

@@ -12,6 +12,7 @@ from typing import Protocol
 import phonenumbers
 
 from adapters.clock import Origin, SystemClock
+from adapters.data_digest import data_digest, refuse_topics
 from adapters.embedded.assignment import StaticAssignment
 from adapters.embedded.compaction import Compaction, policy
 from adapters.embedded.log import EmbeddedLog
@@ -92,7 +93,7 @@ class Context:
         self.names = TopicNames(settings.topic_prefix)
         self.clock = SystemClock(_origin(settings))
         self.skipped = SkippedRecords()
-        self.rules = RulesTopic(log, self.names, self.skipped, partial(describe, settings))
+        self.rules = RulesTopic(log, self.names, self.skipped, partial(describe, settings), partial(check_digest, settings))
         self.versions = versions()
         self.traces: Traces | None = None
         """Set by a process that has an endpoint for them."""
@@ -179,6 +180,18 @@ class Context:
     def snapshot_folder(self) -> Path | None:
         """Return the folder of the snapshots, or None where none are stored."""
         return None if self.settings.state_dir is None else Path(self.settings.state_dir)
+
+
+def topics_of(settings: Settings) -> str:
+    """Return how a sentence names the topics of a deployment."""
+    named = f"topics {settings.topic_prefix}*" if settings.topic_prefix else "topics"
+    return f"the {named} at {settings.kafka_bootstrap}"
+
+
+def check_digest(settings: Settings, found: str | None) -> None:
+    """Compare the digest beside the identity of the topics. Raises `OtherDataError`."""
+    if found != data_digest():
+        raise refuse_topics(topics_of(settings), found)
 
 
 def _process_of(role: str) -> str:

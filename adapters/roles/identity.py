@@ -1,7 +1,8 @@
 """Do the settings, the topics and the database belong to one deployment? Both store its identity; every process compares.
 
-It is written to unused topics. Used topics without an identity are adopted only by
-`leadclock topics adopt`: otherwise a process with a wrong setting would take over the topics of another deployment.
+It is written to unused topics; used ones without it are of another development version, as are those whose identity has
+another digest beside it (`adapters/data_digest.py`). A database that was used without an identity gets one only by
+`leadclock topics adopt`: otherwise a process with a wrong setting would take over the database of another deployment.
 """
 
 import asyncio
@@ -15,15 +16,16 @@ from typing import Any
 import structlog
 
 from adapters.clock import wall_now
+from adapters.data_digest import OtherDataError, data_digest, refuse_topics
 from adapters.retry import Backoff, retry, retry_until_stopped
 from adapters.roles.broker import describe
-from adapters.roles.context import Context, smaller_topics
+from adapters.roles.context import Context, smaller_topics, topics_of
 from adapters.roles.role import Role
 from adapters.roles.table import NEEDS_SECRET
 from adapters.secret_fingerprint import secret_fingerprint
 from adapters.settings import PREFIX, Settings, database_location
 from engine.partition.ports import LogError, Outgoing
-from schemas.deployment import PARTITION, Deployment, deployment_key
+from schemas.deployment import DIGEST_HEADER, PARTITION, Deployment, deployment_key
 from schemas.errors import DependencyError
 from schemas.instant import EPOCH, Instant
 from schemas.topics import ACCOUNTS_REQUESTS, ACCOUNTS_RULES, ACCOUNTS_STATE, CONTACTS_REQUESTS, CONTACTS_STATE
@@ -52,7 +54,8 @@ class NotPreparedError(DependencyError):
 async def check(context: Context, *, with_database: bool) -> Deployment:
     """Return the identity that settings, topics and (if asked for) the database have in common.
 
-    Raises `IdentityError` where they differ, `NotPreparedError` where there is none yet, `LogError`, `DatabaseAwayError`.
+    Raises `IdentityError` where they differ, `OtherDataError`, `NotPreparedError` where there is none yet, `LogError`,
+    `DatabaseAwayError`.
     """
     found = await read_identity(context)
     if found is None:
@@ -74,14 +77,10 @@ async def check(context: Context, *, with_database: bool) -> Deployment:
 async def check_before_creating(context: Context, *, with_database: bool) -> Deployment | None:
     """Check the identity before anything is created or migrated; return that of the topics, None where they have none yet.
 
-    Raises `IdentityError` where the settings or the database are of another deployment, `LogError`, `DatabaseAwayError`.
+    Raises `IdentityError` where the settings or the database are of another deployment, `OtherDataError` where topics or
+    database are of another development version, `LogError`, `DatabaseAwayError`.
     """
-    try:
-        found = await read_identity(context)
-    except LogError as error:
-        if error.retryable:
-            raise
-        found = None  # there are no topics
+    found = await find_identity(context)
     if found is not None:
         _compare_settings(found, context.settings)
     stored = await read_database_identity(context.settings.postgres_dsn) if with_database else None
@@ -91,7 +90,10 @@ async def check_before_creating(context: Context, *, with_database: bool) -> Dep
 
 
 async def read_database_identity(dsn: str) -> Deployment | None:
-    """Return the identity that a database has, or None, also where it has no tables yet. Raises `DatabaseAwayError`."""
+    """Return the identity that a database has, or None, also where it has no tables yet.
+
+    Raises `OtherDataError`, `DatabaseAwayError`.
+    """
     database = _database()
     try:
         stored: Deployment | None = await database.read_identity(dsn)
@@ -100,15 +102,13 @@ async def read_database_identity(dsn: str) -> Deployment | None:
     return stored
 
 
-async def establish(context: Context, *, is_demo: bool = False, adopt: bool = False) -> Deployment:
-    """Return the identity that the topics have; write it where the topics are unused, or to adopt them.
+async def establish(context: Context, *, is_demo: bool = False) -> Deployment:
+    """Return the identity that the topics have; write it where they are unused.
 
-    Retries for `ESTABLISH_SECONDS`, but not to adopt: such topics are not new. Raises `IdentityError`, `LogError`.
+    Retries for `ESTABLISH_SECONDS`. Raises `IdentityError`, `OtherDataError`, `LogError`.
     """
-    if adopt:
-        return await _establish(context, is_demo=is_demo, adopt=True)
     return await retry(
-        partial(_establish, context, is_demo=is_demo, adopt=False),
+        partial(_establish, context, is_demo=is_demo),
         on=_is_transient,
         first_seconds=RETRY_SECONDS_MIN,
         max_seconds=RETRY_SECONDS_MAX,
@@ -120,15 +120,15 @@ def _is_transient(error: Exception) -> bool:
     return isinstance(error, LogError) and error.retryable
 
 
-async def _establish(context: Context, *, is_demo: bool, adopt: bool) -> Deployment:
+async def _establish(context: Context, *, is_demo: bool) -> Deployment:
     found = await read_identity(context)
     if found is None:
-        if not adopt and not await is_unused(context):
-            raise _unidentified(context)
+        if not await is_unused(context):
+            raise refuse_topics(topics_of(context.settings), None)
         await _write(context, _new(context.settings, is_demo=is_demo))
         found = await read_identity(context)
     if found is None:
-        raise LogError(f"the identity that was written to {_topics(context)} does not show")
+        raise LogError(f"the identity that was written to {topics_of(context.settings)} does not show")
     _compare_settings(found, context.settings)
     return found
 
@@ -136,7 +136,7 @@ async def _establish(context: Context, *, is_demo: bool, adopt: bool) -> Deploym
 async def establish_database(context: Context, found: Deployment, *, adopt: bool = False) -> None:
     """Record the identity of the topics in the database where that has none.
 
-    Raises `IdentityError`, `NotPreparedError` (no tables yet), `DatabaseAwayError`.
+    Raises `IdentityError`, `OtherDataError`, `NotPreparedError` (no tables yet), `DatabaseAwayError`.
     """
     database, dsn = _database(), context.settings.postgres_dsn
     try:
@@ -145,17 +145,30 @@ async def establish_database(context: Context, found: Deployment, *, adopt: bool
         raise NotPreparedError(str(error)) from error
     if stored is None:
         raise IdentityError(
-            f"the database {database_location(dsn)} was used before it had an identity, and {_topics(context)} are of "
-            f"deployment {found.id}: if they belong together, run `leadclock topics adopt`; else correct "
-            f"{PREFIX}POSTGRES_DSN"
+            f"the database {database_location(dsn)} was used before it had an identity, and "
+            f"{topics_of(context.settings)} are of deployment {found.id}: if they belong together, run "
+            f"`leadclock topics adopt`; else correct {PREFIX}POSTGRES_DSN"
         )
     _compare_database(context, found, stored)
 
 
 async def read_identity(context: Context) -> Deployment | None:
-    """Return the identity that the topics have now, or None. Raises `LogError`."""
+    """Return the identity that the topics have now, or None. Raises `OtherDataError`, `LogError`."""
     await context.rules.refresh()
     return context.rules.deployment
+
+
+async def find_identity(context: Context) -> Deployment | None:
+    """Return the identity that the topics have now, or None, also where there are no topics.
+
+    Raises `OtherDataError`, `LogError`.
+    """
+    try:
+        return await read_identity(context)
+    except LogError as error:
+        if error.retryable:
+            raise
+        return None
 
 
 async def is_unused(context: Context) -> bool:
@@ -183,7 +196,7 @@ class IdentifiedRole:
         self._problem: str | None = "comparing the identity of the deployment"
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Compare, then work. Raises `IdentityError` where this is another deployment."""
+        """Compare, then work. Raises `IdentityError`, `OtherDataError` where this is another deployment or version."""
         away = (LogError, NotPreparedError, *([_database().DatabaseAwayError] if self._with_database else []))
         await retry_until_stopped(self._compare, stop, on=away, backoff=Backoff(), failed=self._report)
         if stop.is_set():
@@ -224,10 +237,10 @@ async def _check_sizes(context: Context, kind: str) -> None:
 
 
 async def _write(context: Context, deployment: Deployment) -> None:
-    topic = context.names.of(ACCOUNTS_RULES.name)
+    topic, digest = context.names.of(ACCOUNTS_RULES.name), ((DIGEST_HEADER, data_digest().encode()),)
     appender = await context.log.appender()
     try:
-        await appender.append(PARTITION, [Outgoing(topic, deployment_key(deployment), to_json(deployment))])
+        await appender.append(PARTITION, [Outgoing(topic, deployment_key(deployment), to_json(deployment), digest)])
     finally:
         await appender.close()
 
@@ -275,21 +288,13 @@ def _compare_database(context: Context, found: Deployment | None, stored: Deploy
     if found is None or stored.id != found.id:
         topics = "have no identity" if found is None else f"are of deployment {found.id}"
         raise IdentityError(
-            f"{_topics(context)} {topics}, and the database "
+            f"{topics_of(context.settings)} {topics}, and the database "
             f"{database_location(context.settings.postgres_dsn)} is of deployment {stored.id}: correct "
             f"{PREFIX}KAFKA_BOOTSTRAP and {PREFIX}TOPIC_PREFIX, or {PREFIX}POSTGRES_DSN"
         )
 
 
-def _unidentified(context: Context) -> IdentityError:
-    return IdentityError(
-        f"{_topics(context)} were used before they had an identity (by an older release, or by others): "
-        "if they are those of this deployment, run `leadclock topics adopt`; else correct "
-        f"{PREFIX}KAFKA_BOOTSTRAP and {PREFIX}TOPIC_PREFIX"
-    )
-
-
-async def _no_identity(context: Context) -> IdentityError | NotPreparedError:
+async def _no_identity(context: Context) -> OtherDataError | NotPreparedError:
     """Return the error for topics without an identity. A role's ACLs may hide whether they were used."""
     try:
         used = not await is_unused(context)
@@ -298,14 +303,8 @@ async def _no_identity(context: Context) -> IdentityError | NotPreparedError:
             raise
         used = False
     if used:
-        return _unidentified(context)
-    return NotPreparedError(f"{_topics(context)} have no identity yet: run `leadclock topics create`")
-
-
-def _topics(context: Context) -> str:
-    settings = context.settings
-    named = f"topics {settings.topic_prefix}*" if settings.topic_prefix else "topics"
-    return f"the {named} at {settings.kafka_bootstrap}"
+        return refuse_topics(topics_of(context.settings), None)
+    return NotPreparedError(f"{topics_of(context.settings)} have no identity yet: run `leadclock topics create`")
 
 
 def _database() -> Any:

@@ -1,6 +1,7 @@
 """What does the data folder hold? All data of `up`, and what other commands need to find a running one.
 
 up.json     where a running `up` can be reached, and the settings of its roles (mode 0600; gone when it is stopped)
+digest      of the development version that filled the folder (`adapters/data_digest.py`); no other one reads it
 keys.json   the demo company's keys and tokens, an operator key, and the deployment's secret key (mode 0600; kept)
 lock        held by the one `up` that uses the folder
 """
@@ -16,6 +17,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
+from adapters.data_digest import data_digest, refuse_folder
 from adapters.http.exchange.identity import new_lead_token, new_operator_key, new_private_key, new_public_key
 from schemas.errors import DependencyError
 from schemas.instant import Instant
@@ -113,6 +115,20 @@ def lock_folder(folder: Path) -> Iterator[None]:
         except OSError as error:
             raise InUseError(f"another `leadclock up` uses {folder}; stop it, or give another --data-dir") from error
         yield
+
+
+def claim_folder(folder: Path) -> None:
+    """Write our digest into a folder that no `up` has filled. Raises `OtherDataError` where another version has."""
+    path = folder / "digest"
+    if path.exists():
+        found = path.read_text().strip()
+    elif (folder / "keys.json").exists():
+        found = None
+    else:
+        found = data_digest()
+        write_private(path, found.encode())
+    if found != data_digest():
+        raise refuse_folder(str(folder), found)
 
 
 def running(folder: Path = DEFAULT) -> Running | None:

@@ -48,7 +48,7 @@ from adapters.roles.table import ROLES, build_role
 from adapters.settings import CHANNELS, SANDBOX_CHANNELS, Settings, to_environment
 from adapters.up.attach import attached_settings, refuse_others
 from adapters.up.demo import COMPANY_ID, USER_EMAIL, make_demo
-from adapters.up.folder import FRESH, Keys, Ready, Running, load_keys, lock_folder, write_private
+from adapters.up.folder import FRESH, Keys, Ready, Running, claim_folder, load_keys, lock_folder, write_private
 from adapters.up.log_file import LogFile
 from schemas.errors import DependencyError, SenderError
 from schemas.instant import EPOCH
@@ -137,6 +137,7 @@ async def up(options: Options, *, default_folder: Path, say: Say, welcome: Calla
     _check_port(options.port)
     _create_folders(options)
     with _folder(options, default_folder) as folder, lock_folder(folder):
+        claim_folder(folder)
         _remove(options.ready_file, folder / "up.json")
         try:
             await _run(options, folder, stop, say, welcome)
@@ -293,12 +294,12 @@ async def _claim(resources: contextlib.AsyncExitStack, context: Context, options
 
 
 async def _identify(context: Context, folder: Path) -> bool:
-    """Give the deployment of this folder its identity, also servers that an older release of ours filled.
+    """Give the deployment of this folder its identity.
 
     Raises `IdentityError`, also where the folder's database was filled from another broker of it.
     """
     try:
-        await establish_database(context, await establish(context, is_demo=True, adopt=True), adopt=True)
+        await establish_database(context, await establish(context, is_demo=True))
     except IdentityError as error:
         raise IdentityError(
             f"{error}. In {folder}: give the --broker that it was begun with, or another --data-dir"

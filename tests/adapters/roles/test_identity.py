@@ -44,14 +44,14 @@ async def context(log: EmbeddedLog, database: str) -> AsyncIterator[Context]:
 
 
 async def use(context: Context) -> None:
-    """Write what a process of an older release would have written."""
+    """Write what a process of the deployment writes."""
     appender = await context.log.appender()
     await appender.append(1, [Outgoing(context.names.of("contacts.requests"), b"key", b"{}")])
     await appender.close()
 
 
 async def project(dsn: str) -> None:
-    """Note what a projector of an older release would have noted."""
+    """Note what a projector notes."""
     connection = await asyncpg.connect(dsn)
     await connection.execute("INSERT INTO read.positions (topic, partition, topic_id) VALUES ('t', 0, 'id')")
     await connection.close()
@@ -117,16 +117,6 @@ async def test_topics_without_an_identity_are_named_by_their_prefix_where_they_h
         with pytest.raises(NotPreparedError, match="run `leadclock topics create`") as refused:
             await check(context, with_database=False)
     assert str(refused.value).startswith(f"{named} have no identity yet")
-
-
-async def test_topics_that_were_used_without_an_identity_get_one_only_where_they_are_adopted(context: Context) -> None:
-    await use(context)
-    for refused in (establish(context), check(context, with_database=False)):
-        with pytest.raises(IdentityError, match="leadclock topics adopt"):
-            await refused
-
-    adopted = await establish(context, adopt=True)
-    assert await check(context, with_database=False) == adopted
 
 
 async def test_a_database_that_was_used_without_an_identity_gets_one_only_where_it_is_adopted(context: Context) -> None:
