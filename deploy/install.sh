@@ -44,3 +44,4 @@ install() {
 is_current || install
 # Never fails: without a broker of its own leadclock still runs, and this says so in one sentence.
 "$venv/bin/python" -m adapters.local.jars
+"$venv/bin/python" -m adapters.local.class_archive

@@ -48,7 +48,18 @@ def test_a_file_stays_together_but_for_those_whose_tests_share_nothing() -> None
 def test_what_a_file_leaves_open_fails_it_though_nothing_else_collects_garbage(tmp_path: Path) -> None:
     file = tmp_path / "test_leak.py"
     file.write_text(LEAK)
-    options = ["-p", "tests.conftest", "-p", "no:cacheprovider", "-c", ROOT / "pyproject.toml", "--rootdir", ROOT, "-n", "0"]
+    options: list[str | Path] = [
+        "-p",
+        "tests.conftest",
+        "-p",
+        "no:cacheprovider",
+        "-c",
+        ROOT / "pyproject.toml",
+        "--rootdir",
+        ROOT,
+        "-n",
+        "0",
+    ]
     done = subprocess.run(
         [sys.executable, "-m", "pytest", *options, file], cwd=ROOT, capture_output=True, text=True, check=False
     )

@@ -10,13 +10,14 @@ import contextlib
 import os
 import signal
 import uuid
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
 
 from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.errors import KafkaError
 
 from adapters.kafka.lifecycle import starting
+from adapters.local.class_archive import archive_options
 from adapters.local.jars import find_jars, find_java
 from adapters.local.process import LOCALHOST, LocalServerError, ServerProcess, free_port, run_to_end
 
@@ -38,12 +39,20 @@ class ManagedKafka:
     """
 
     def __init__(
-        self, folder: Path, *, java: Path, jars: Path, heap_mib: int = HEAP_MIB, name: str = "Apache Kafka"
+        self,
+        folder: Path,
+        *,
+        java: Path,
+        jars: Path,
+        heap_mib: int = HEAP_MIB,
+        name: str = "Apache Kafka",
+        broker_options: Sequence[str] = (),
     ) -> None:
         self._folder = folder.resolve()
         self._java = java
         self._jars = jars
         self._heap_mib = heap_mib
+        self._broker_options = broker_options
         self._ports = (0, 0)
         self.process = ServerProcess(name, self._folder, stop_signal=signal.SIGTERM, stop_seconds=STOP_SECONDS)
 
@@ -81,7 +90,7 @@ class ManagedKafka:
             self._choose_ports()
             self._write_properties()
             await self._format()
-            self.process.spawn(self._command("kafka.Kafka", str(self._properties)))
+            self.process.spawn(self._command(*self._broker_options, "kafka.Kafka", str(self._properties)))
             try:
                 return await self.process.until_ready(self._answers, seconds=START_SECONDS)
             except LocalServerError as error:
@@ -105,6 +114,7 @@ class ManagedKafka:
             "-XX:+IgnoreUnrecognizedVMOptions",
             "-XX:ThreadPriorityPolicy=1",
             "-XX:CompilerThreadPriority=19",
+            *archive_options(self._java, self._jars),
             "-XX:-UsePerfData",  # else the JVM writes into the system's temporary folder
             f"-Dlog4j2.configurationFile={_LOG4J}",
             f"-Dleadclock.kafka.log={self.process.log}",

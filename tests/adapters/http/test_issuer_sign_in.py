@@ -252,7 +252,7 @@ async def test_keys_that_an_issuer_rotates_are_read_again_and_not_for_every_made
 ) -> None:
     issuer = await issuer_of(company)
     await linked(company, issuer)
-    now = math.ceil(time.monotonic())  # whole seconds: sums and differences of others are rounded
+    now = float(math.ceil(time.monotonic()))  # whole seconds: sums and differences of others are rounded
     monkeypatch.setattr(town.issuers, "_monotonic", lambda: now)
     issuer.keys["second"] = new_key()
     issuer.signed_by = "second"

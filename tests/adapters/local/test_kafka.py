@@ -3,18 +3,21 @@
 import asyncio
 import contextlib
 import os
+import shutil
 import signal
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
+import pytest_asyncio
 from aiokafka import AIOKafkaConsumer, ConsumerRecord, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient
 
 from adapters.kafka.connection import KafkaConnection
 from adapters.kafka.log import KafkaLog
 from adapters.kafka.topics import TopicSpec, prepare_topics
+from adapters.local.class_archive import archive_of, archive_options
 from adapters.local.jars import find_jars, find_java
 from adapters.local.kafka import ManagedKafka, managed_kafka, new_cluster_id
 from adapters.local.process import FolderInUseError, LocalServerError, birth
@@ -25,9 +28,17 @@ APP = "greeter"
 SERVED_SECONDS = 30.0
 
 
-@pytest.fixture
-async def kafka(data_dir: Path) -> AsyncIterator[ManagedKafka]:
-    async with managed_kafka(data_dir) as running:
+@pytest.fixture(scope="module")
+def shared_dir(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    folder = tmp_path_factory.mktemp("broker")
+    yield folder
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def kafka(shared_dir: Path) -> AsyncIterator[ManagedKafka]:
+    """A broker for the tests that leave it as it is."""
+    async with managed_kafka(shared_dir) as running:
         yield running
 
 
@@ -90,14 +101,16 @@ async def owned_again(bootstrap: str) -> Ownership:
             assert time.monotonic() < deadline
 
 
-async def test_a_second_owner_of_the_folder_is_refused_and_the_first_runs_on(kafka: ManagedKafka, data_dir: Path) -> None:
+@pytest.mark.asyncio(loop_scope="module")
+async def test_a_second_owner_of_the_folder_is_refused_and_the_first_runs_on(kafka: ManagedKafka, shared_dir: Path) -> None:
     with pytest.raises(FolderInUseError, match="--data-dir"):
-        async with managed_kafka(data_dir):
+        async with managed_kafka(shared_dir):
             pass
 
     kafka.process.check()
 
 
+@pytest.mark.asyncio(loop_scope="module")
 async def test_topics_are_made_on_purpose_only(kafka: ManagedKafka) -> None:
     admin = AIOKafkaAdminClient(bootstrap_servers=kafka.bootstrap)
     await admin.start()
@@ -125,6 +138,7 @@ def test_a_cluster_id_never_reads_as_an_option() -> None:
     assert not any(one.startswith("-") for one in ids)
 
 
+@pytest.mark.asyncio(loop_scope="module")
 async def test_the_compiler_of_the_broker_gives_way_to_everything_else(kafka: ManagedKafka) -> None:
     assert kafka.process.pid is not None
     niceness = niceness_of_threads(kafka.process.pid)
@@ -133,6 +147,24 @@ async def test_the_compiler_of_the_broker_gives_way_to_everything_else(kafka: Ma
     assert compilers
     assert set(compilers.values()) == {19}
     assert niceness["java"] == 0
+
+
+@pytest.mark.asyncio(loop_scope="module")
+async def test_the_broker_starts_from_the_archive_of_its_classes(kafka: ManagedKafka) -> None:
+    archive = archive_of(find_java(), find_jars())
+    assert archive.exists(), "run `make install`, which makes it"
+    assert str(archive) in Path(f"/proc/{kafka.process.pid}/maps").read_text()
+
+
+def test_a_java_or_an_archive_that_is_not_there_gives_no_options(tmp_path: Path) -> None:
+    java = tmp_path / "java"
+    java.write_text("first")
+    first = archive_of(java, tmp_path)
+    assert archive_options(java, tmp_path) == ()
+    first.touch()
+    assert f"-XX:SharedArchiveFile={first}" in archive_options(java, tmp_path)
+    java.write_text("another one")
+    assert archive_options(java, tmp_path) == ()
 
 
 def niceness_of_threads(pid: int) -> dict[str, int]:
