@@ -40,6 +40,8 @@ ADDRESS = "http://127.0.0.1:8080"
 STEP_SECONDS = 180.0
 STOP_SECONDS = 30.0
 LOOK_SECONDS = 0.2
+COMMAND_GAP_SECONDS = 2.0
+"""Between two looks by a command: each takes a second of a core, which the roles need for what is waited for."""
 
 
 def blocks(page: str, section: str) -> str:
@@ -221,6 +223,7 @@ async def until_all_is_well(operator: Operator, exports: str) -> None:
         if not wrong and served:
             return
         assert time.monotonic() < deadline, (wrong, said)
+        await asyncio.sleep(COMMAND_GAP_SECONDS)
 
 
 async def until_ended(operator: Operator, exports: str, number: str) -> None:
@@ -230,6 +233,7 @@ async def until_ended(operator: Operator, exports: str, number: str) -> None:
         if "The schedule came to its end" in said:
             return
         assert time.monotonic() < deadline, said
+        await asyncio.sleep(COMMAND_GAP_SECONDS)
 
 
 async def listed(operator: Operator, exports: str) -> dict[str, Any]:
