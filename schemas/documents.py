@@ -116,7 +116,7 @@ the code of a recorded answer. Where `retry` is yes, the same request may succee
 
 | HTTP status | what to do |
 | --- | --- |
-| 400, 413, 415, 422 | Correct the fields listed in `errors` and send again. `next_allowed_at` says when a call is allowed |
+| 400, 413, 415, 422 | Correct the fields listed in `errors` and resend. `next_allowed_at` says when a call is allowed |
 | 401, 403 | Check the key, its scopes and its `ip_allow_list` |
 | 404, 405, 410 | Check the path, the id and the lead token |
 | 409 | Read the record again, then decide |

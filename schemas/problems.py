@@ -3,12 +3,7 @@
 `code` is stable: programs branch on it. The title says what is wrong, the detail of each answer how to correct it.
 """
 
-import re
-
 from msgspec import Struct
-
-_RECORDED_ADVICE = re.compile(r"^Mend (.+?) and send it again")
-"""How recorded refusals say what to correct. Replays compare their bytes, so the sentence cannot change."""
 
 
 class Problem(Struct, frozen=True):
@@ -71,8 +66,3 @@ PROBLEMS: dict[str, Problem] = {
     "streams_busy": Problem(503, "Too many event streams are open", retryable=True),
     "reads_too_slow": Problem(503, "To find or add up so many records took too long", retryable=True),
 }
-
-
-def in_current_words(detail: str) -> str:
-    """Return the detail of a refusal as readers see it; recorded refusals keep their first wording."""
-    return _RECORDED_ADVICE.sub(r"Correct \1 and resend", detail)

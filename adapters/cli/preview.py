@@ -14,7 +14,7 @@ import click
 import msgspec
 
 from schemas.instant import Instant
-from schemas.problems import PROBLEMS, in_current_words
+from schemas.problems import PROBLEMS
 
 if TYPE_CHECKING:
     from engine.partition.draft import RefusedError
@@ -39,7 +39,7 @@ class RefusedPreview(click.ClickException):
     exit_code = 2
 
     def __init__(self, refusal: "RefusedError", *, as_json: bool) -> None:
-        super().__init__(in_current_words(refusal.detail))
+        super().__init__(refusal.detail)
         self._refusal = refusal
         self._as_json = as_json
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from aiokafka import errors
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
-from msgspec import Struct, field
+from msgspec import Struct
 from msgspec.structs import replace
 
 from adapters.kafka.cluster_metadata import ClusterMetadata, TopicDescription
@@ -59,8 +59,7 @@ class Drift(Struct, frozen=True):
     setting: str
     wanted: str
     found: str
-    fix: str = field(name="mend")
-    """In JSON it has its first name."""
+    fix: str
 
 
 async def prepare_topics(

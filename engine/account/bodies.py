@@ -404,4 +404,4 @@ def _refuse(errors: Errors) -> None:
     code = "invalid_schedule" if planned else "validation_failed"
     first = ", ".join(list(shown)[:5])
     more = f" and {len(errors) - 5} more" if len(errors) > 5 else ""  # noqa: PLR2004
-    raise RefusedError(code, f"Mend {first}{more} and send it again; nothing was changed.", shown)
+    raise RefusedError(code, f"Correct {first}{more} and resend; nothing was changed.", shown)

@@ -246,7 +246,7 @@ def _existing_record(draft: Draft, request: RecordChangeRequested) -> Record:
     if record.deleted_at is not None:
         raise RefusedError("deleted", f"The {request.type.replace('_', ' ')} {request.id} was deleted.")
     if request.if_versions is not None and record.version not in request.if_versions:
-        raise RefusedError("version_conflict", "The record was changed since; read it again, then send the change.")
+        raise RefusedError("version_conflict", "The record was changed since; read it again and resend the change.")
     return record
 
 

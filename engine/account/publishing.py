@@ -65,4 +65,4 @@ def _is_draft(given: Mapping[str, Any]) -> bool:
     try:
         return not is_blank(value) and parse_boolean(value)
     except FieldError as error:
-        raise RefusedError("validation_failed", "Mend draft and send it again.", {DRAFT: [str(error)]}) from None
+        raise RefusedError("validation_failed", "Correct draft and resend.", {DRAFT: [str(error)]}) from None

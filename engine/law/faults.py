@@ -83,7 +83,7 @@ def _misfit(row: object, kind: type, name: str) -> Iterator[Fault]:
     try:
         msgspec.convert(row, kind)
     except msgspec.ValidationError as error:
-        yield name, f"{error}; mend the field, or see pack.toml for the fields of a row"
+        yield name, f"{error}; correct the field, or see pack.toml for the fields of a row"
 
 
 def _name_of(row: object, otherwise: str) -> str:

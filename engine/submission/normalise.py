@@ -161,7 +161,7 @@ def _body(rules: Rules, target: LeadTokenTarget) -> Offer | Schedule:
     if body is None:
         raise _unknown_token()
     if isinstance(body, Schedule) and not body.steps:
-        raise RefusedError("schedule_inactive", "The schedule has no steps yet; give it some, then send the lead again.")
+        raise RefusedError("schedule_inactive", "The schedule has no steps yet; add some and resend the lead.")
     return body
 
 

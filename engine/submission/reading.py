@@ -187,7 +187,7 @@ class Reading:
         fields = ", ".join(field or "a field without a name" for field in list(shown)[:FIELDS_NAMED_MAX])
         rest = len(self.errors) - FIELDS_NAMED_MAX
         more = f" and {rest} more" if rest > 0 else ""
-        raise RefusedError("validation_failed", f"Mend {fields}{more} and send it again; nothing was stored.", shown)
+        raise RefusedError("validation_failed", f"Correct {fields}{more} and resend; nothing was stored.", shown)
 
 
 def json_object(text: str) -> Any:

@@ -31,6 +31,7 @@ BANNED = {
     "mend": r"mend(s|ed|ing)?",
     "news": r"news",
     "overcome": r"overcomes?",
+    "send it again": r"send it again",
     "stand before": r"(stand|stands|stood|standing) before",
     "told": r"told",
     "trouble": r"troubles?",
@@ -79,6 +80,7 @@ def test_only_banned_words_are_listed() -> None:
         ("def heed_rules", "heed"),
         ("class HouseRules", "house"),
         ("it is told", "told"),
+        ("Correct `from` and send it again.", "send it again"),
         ("a lead stands before it", "stand before"),
     ],
 )

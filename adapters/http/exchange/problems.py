@@ -9,7 +9,7 @@ from typing import Any
 
 from adapters.reads.ports import Row
 from schemas.errors import SenderError
-from schemas.problems import PROBLEMS, in_current_words
+from schemas.problems import PROBLEMS
 
 DOCUMENTATION_PATH = "/api/docs/1.0"
 MEDIA_TYPE = "application/problem+json"
@@ -61,7 +61,7 @@ def build_problem(
         "type": f"{DOCUMENTATION_PATH}#{code}",
         "title": row.title,
         "status": row.status,
-        "detail": in_current_words(detail),
+        "detail": detail,
         "code": code,
         "errors": dict(errors or {}),
         "request_id": request_id,

@@ -57,7 +57,8 @@ def _request(exchange: Exchange, impression: Impression) -> NumberHoldRequested:
     rules, pool_id = exchange.services.source.rules, impression.ring_pool_id or 0
     record, pool = rules.record("ring_pool", pool_id), rules.body(RingPool, "ring_pool", pool_id)
     if record is None or pool is None:  # deleted since the impression was read
-        raise ProblemError("validation_failed", "Nothing was stored.", {"ring_pool_id": [f"names no ring pool: {pool_id}"]})
+        fault = {"ring_pool_id": [f"names no ring pool: {pool_id}"]}
+        raise ProblemError("validation_failed", "Correct ring_pool_id and resend; nothing was stored.", fault)
     return NumberHoldRequested(
         company_id=exchange.company_id,
         ring_pool_id=pool_id,

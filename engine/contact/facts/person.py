@@ -128,7 +128,7 @@ class Person:
         """List a new lead. Raises `RefusedError` too_many_leads where the list is full of live ones."""
         if len(self.head.lead_ids) >= LEADS_LISTED_MAX and not self.make_room():
             detail = f"This person has {LEADS_LISTED_MAX} live leads, which is the most."
-            raise RefusedError("too_many_leads", f"{detail} End or delete some, then send it again.")
+            raise RefusedError("too_many_leads", f"{detail} End or delete some and resend.")
         self.head.lead_ids = (*self.head.lead_ids, lead.id)
         self.save_head()
         self.save(lead)

@@ -19,7 +19,7 @@ def check_references(person: Person, named: Iterable[Reference]) -> None:
         if record_id is not UNSET and record_id is not None and not _is_own(person, record_type, record_id):
             errors.setdefault(field, []).append(f"names no {record_type.replace('_', ' ')}: {record_id}")
     if errors:
-        raise RefusedError("validation_failed", f"Mend {', '.join(errors)} and send it again.", errors)
+        raise RefusedError("validation_failed", f"Correct {', '.join(errors)} and resend.", errors)
 
 
 def _is_own(person: Person, record_type: str, record_id: int) -> bool:

@@ -116,7 +116,7 @@ def _check_caller(person: Person, request: CallStartRequested) -> None:
         problem = f"{request.from_number} places no calls (voice is false)"
     else:
         return
-    raise RefusedError("validation_failed", "Correct from and send it again.", {"from": [problem]})
+    raise RefusedError("validation_failed", "Correct from and resend.", {"from": [problem]})
 
 
 def _check_active(person: Person, lead: Lead | None, schedule: Record | None, request: CallStartRequested) -> None:

@@ -71,7 +71,7 @@ def submit(person: Person, request: LeadSubmitted) -> None:
 def _refuse_unblocking() -> NoReturn:
     """Refuse `blocked=false` for a blocked person: a lead token does not permit lifting a block."""
     problem = "the person is blocked; unblock_contact=true lifts that, with a key that may update leads"
-    raise RefusedError("validation_failed", "Nothing was stored. Correct blocked and send it again.", {"blocked": [problem]})
+    raise RefusedError("validation_failed", "Correct blocked and resend; nothing was stored.", {"blocked": [problem]})
 
 
 def _additional_leads(request: LeadSubmitted, found: list[Outline], live: list[Outline]) -> list[Outline]:

@@ -78,7 +78,7 @@ def _answer_elsewhere(person: Person, request: LeadUpdateRequested | LeadDeleteR
 def _check(person: Person, lead: Lead, request: LeadUpdateRequested) -> Record | None:
     """Refuse an invalid change; return the schedule to start, if any."""
     if request.if_versions is not None and lead.version not in request.if_versions:
-        raise RefusedError("version_conflict", "The lead was changed since; read it again, then send the change.")
+        raise RefusedError("version_conflict", "The lead was changed since; read it again and resend the change.")
     caller_id = lead.caller_id if request.caller_id is UNSET else request.caller_id
     known_id = request.scheduled_callback_id
     if known_id is not None and (lead.callback_at is None or lead.scheduled_callback_id != known_id):
