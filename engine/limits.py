@@ -1,7 +1,7 @@
 """How large may the records of a decision be? Constants of the version of the decision rules (`engine/decision_rules.py`).
 
-They are no settings and do not depend on a topic's configuration: a replay uses the same ones. Changing a limit raises the
-version. Sizes are those of the stored key, value and headers of a record.
+They are no settings and do not depend on a topic's configuration: a replay uses the same ones. Changing a limit changes what
+is decided. Sizes are those of the stored key, value and headers of a record.
 """
 
 RECORD_BYTES_MAX = 1_000_000

@@ -53,9 +53,11 @@ class Folded(Struct, frozen=True, kw_only=True):
     decisions: int = 0
 
 
+UNKNOWN_RULES = 0
+"""The version of the rules before the first adoption that the log still holds."""
+
 INPUT_GONE = Folded(reason="input_gone", decision_rules=decision_rules.VERSION, decided_by="")
-NO_ANCHOR = Folded(reason="no_anchor", decision_rules=0, decided_by="")
-"""The rules are unknown before the first adoption that the log still holds."""
+NO_ANCHOR = Folded(reason="no_anchor", decision_rules=UNKNOWN_RULES, decided_by="")
 
 
 class _Recorded(Struct, frozen=True):
@@ -100,7 +102,7 @@ class Replay:
         self._committed_sequence = 0 if committed is None else committed.sequence
         self._folded: Counter[Folded] = Counter()
         self._known_versions: Mapping[str, str] | None = None
-        self._known_version = decision_rules.FIRST_VERSION
+        self._known_version: int | Mismatch = UNKNOWN_RULES
 
     @property
     def position(self) -> Position:
@@ -181,10 +183,9 @@ class Replay:
         """Decide the input again (None) where this code can, else fold the recorded decision."""
         cause = recorded.cause
         versions = cause.versions if cause.kind == "adoption" else position.versions
-        try:
-            rules_version = self._rules_version(versions)
-        except ValueError:
-            return Mismatch("the version of the decision rules is not a number", versions[decision_rules.VERSION_NAME])
+        rules_version = self._rules_version(versions)
+        if isinstance(rules_version, Mismatch):
+            return rules_version
         request = await self._inputs.at(cause.offset or 0) if cause.kind == "request" else None
         adopted = self._adopted(cause.rules) if cause.kind == "adoption" else []
         data = ""
@@ -208,12 +209,22 @@ class Replay:
         )
         return await self._fold(cause, value, request, adopted) or folded
 
-    def _rules_version(self, versions: Mapping[str, str]) -> int:
-        """Return the version of the decision rules, parsed once for each adoption. Raises `ValueError`."""
+    def _rules_version(self, versions: Mapping[str, str]) -> int | Mismatch:
+        """Return the version of the decision rules, parsed once for each adoption."""
         if versions is not self._known_versions:
-            self._known_version = decision_rules.version_of(versions)
+            self._known_version = self._parsed_version(versions)
             self._known_versions = versions
         return self._known_version
+
+    def _parsed_version(self, versions: Mapping[str, str]) -> int | Mismatch:
+        try:
+            version = decision_rules.version_of(versions)
+        except ValueError:
+            return Mismatch("the version of the decision rules is not a number", versions[decision_rules.VERSION_NAME])
+        if version is not None:
+            return version
+        is_deleted = self.begins_at > 1
+        return UNKNOWN_RULES if is_deleted else Mismatch("no version of the decision rules was adopted before this decision")
 
     def _decide_again(
         self, recorded: _Recorded, value: bytes, request: LogRecord | None, adopted: list[tuple[int, RuleRecord]]

@@ -21,9 +21,9 @@ from adapters.cli.progress import bars
 from adapters.cli.unproved import UNPROVED
 from adapters.roles.context import Context, open_context
 from adapters.settings import Settings
+from engine import decision_rules
 from engine.account.aggregate import AccountAggregate
 from engine.contact.aggregate import ContactAggregate
-from engine.decision_rules import VERSION
 from engine.partition.aggregate import Aggregate
 
 
@@ -122,7 +122,11 @@ def _folded(results: Sequence[Verified]) -> Iterator[str]:
     for kind, count in sorted(kinds.items(), key=lambda item: (item[0].decision_rules, item[0].data)):
         if not kind.decided_by:
             continue  # reported with the partition, and below with the requests that are gone
-        why = f"which decide otherwise here, with other data: {kind.data}" if kind.data else f"this is {VERSION}"
+        why = (
+            f"which decide otherwise here, with other data: {kind.data}"
+            if kind.data
+            else f"this is {decision_rules.VERSION}"
+        )
         yield f"{count} folded: made by decision rules {kind.decision_rules}, {why}; {kind.decided_by} decides them again"
     gone = sum(result.inputs_gone for result in results)
     if gone:

@@ -1,93 +1,72 @@
-"""How were the histories beside this file recorded? By the real code of one commit, in a simulated deployment with faults.
+"""How is the history beside this file recorded? By the code of this tree, in a simulated deployment with faults.
 
-Run it in a checkout of the commit whose history is wanted, with this file copied to `tests/histories` there:
+Until 0.1.0 is tagged, this command records it again whenever a decision or a recorded word changes:
 
-    .venv/bin/python -m tests.histories.record tests/histories/b6317d7.jsonl.xz
+    .venv/bin/python -m tests.histories.record
 
-A history is never recorded again: it stands for what a release wrote, which later code must read. See `history.py`.
-The seed of a run means what it meant to the simulation of that commit: later ones draw otherwise.
+The same code and seed give the same bytes. From the tag on, the history stands for what that release wrote: it is never
+recorded again, later code must read it, and each later version of the decision rules gets a history of its own beside it.
 """
 
 import asyncio
 import base64
 import json
 import lzma
-import sys
+from collections import defaultdict
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
-
-import msgspec
 
 from adapters.embedded.log import EmbeddedLog
 from adapters.partitions.routing import partition_of
 from adapters.roles.context import versions
 from engine.identity import contact_key
 from engine.partition.ports import LogRecord, Outgoing
-from schemas.envelope import to_headers
-from schemas.requests import LeadSubmitted
-from schemas.topics import TOPICS
+from schemas.envelope import Envelope, to_headers
+from schemas.requests import REQUEST_TYPES, LeadSubmitted
+from schemas.topics import ACCOUNTS_REQUESTS, CONTACTS_REQUESTS, TOPICS
 from schemas.wire import to_json
+from tests.histories.history import HISTORY
+from tests.histories.scenes import play
 from tests.simulation import cluster, traffic, virtual
 from tests.simulation.invariants import Findings
 from tests.simulation.run import Result, World
 
+SEED = 47
+"""The one of those tried whose run holds all of `kinds.txt`; it draws `PARTITIONS`."""
 
-class Run(msgspec.Struct, frozen=True):
-    """How one history was made."""
+ASKED = 100
+"""Requests in each of two halves; between them every process is replaced by one with newer time zones."""
 
-    seed: int
-    """The one of those tried whose run shows the most kinds of facts, steps and states."""
+LEFT_OPEN = 30
+"""Requests at the end: what becomes of their leads is left to those who go on with the history."""
 
-    asked: int
-    """Requests in each of two halves; between them every process is replaced by one with newer time zones."""
-
-    left_open: int
-    """Requests at the end: what becomes of their leads is left to those who go on with the history."""
-
-    large_share: float
-    """Of submissions whose tokens are longer than the messages that name them may be."""
-
-
-RUNS = {
-    "2f2cfb7": Run(seed=17, asked=90, left_open=30, large_share=0.5),
-    "f2c5c71": Run(seed=16, asked=90, left_open=30, large_share=0.5),
-    "e98619b": Run(seed=16, asked=90, left_open=30, large_share=0.5),
-    "9942af5": Run(seed=16, asked=90, left_open=30, large_share=0.5),
-    "be378fd": Run(seed=16, asked=90, left_open=30, large_share=0.5),
-    "1390c62": Run(seed=50, asked=130, left_open=40, large_share=0.1),
-    "b6317d7": Run(seed=11, asked=90, left_open=30, large_share=0.5),
-    "65662b1": Run(seed=11, asked=90, left_open=30, large_share=0.5),
-    "45df17e": Run(seed=16, asked=90, left_open=30, large_share=0.5),
-    "44a45ee": Run(seed=16, asked=90, left_open=30, large_share=0.5),
-    "ae4c449": Run(seed=16, asked=90, left_open=30, large_share=0.5),
-    "e5f0855": Run(seed=16, asked=90, left_open=30, large_share=0.5),
-}
-"""By commit."""
+LARGE_SHARE = 0.3
+"""Of submissions whose tokens are longer than the messages that name them may be."""
 
 PARTITIONS = 2
-"""What the seeds draw."""
-
 COMPANIES = [1, 2, 3]
 NEWER_TZDATA = {"tzdata": "2099z"}
 NUMBERS = 60_000
 NOT_KEPT = ("leads.inbox",)
+REPEATED = 3
+
+NO_TEXT = (("ce_id", b"\xff"),)
+"""A header that cannot be read."""
 
 
 class Recording(World):
-    """One deployment of three companies: faults, a change of versions, and a submission whose decision is too large."""
+    """One deployment of three companies: faults, a change of versions, and each kind of what else it may read."""
 
-    def __init__(self, run: Run) -> None:
-        super().__init__(run.seed)
-        self._of = run
-        traffic.LARGE_SHARE = run.large_share
+    def __init__(self, seed: int = SEED) -> None:
+        super().__init__(seed)
+        traffic.LARGE_SHARE = LARGE_SHARE
 
     async def _run(self) -> Result:
         cluster.VERSIONS = versions()
         self.traffic._companies = COMPANIES
         self.traffic._people = [f"+1305555{n:04}" for n in range(8)]
         self.traffic._addresses = [f"p{n}@example.com" for n in range(3)]
-        providers = asyncio.ensure_future(self._carry_out())
+        providers = asyncio.ensure_future(self.providers.run())
         self.cluster.boot()
         await self._phase(self.traffic.found())
         await self._ask_under_faults()
@@ -98,24 +77,22 @@ class Recording(World):
         await self._ask_under_faults()
         await self._calm()
         await self._fail()
+        await self._phase(play(self.traffic, self.era, self.cluster.schedulers))
+        await self._append_junk()
+        await self._repeat()
         await self._settle()
         self.era.go_on(300.0)
-        await self._phase(self.traffic.ask(self._of.left_open, 5.0))
+        await self._phase(self.traffic.ask(LEFT_OPEN, 5.0))
         providers.cancel()
         await self.cluster.stop()
         await asyncio.gather(providers, return_exceptions=True)
         return self._result(Findings())
 
-    async def _carry_out(self) -> None:
-        """Stand in for the gateways, as they never fail here; commits up to f72e0dd have no others, and another name."""
-        older = getattr(self, "gateways", None)
-        await (self.providers.run() if older is None else older.run(self.partitions))
-
     async def _ask_under_faults(self) -> None:
         self._is_rough = True
         self.weather.worsen()
         faults = asyncio.ensure_future(self._inject_faults())
-        await self._phase(self.traffic.ask(self._of.asked, 30.0))
+        await self._phase(self.traffic.ask(ASKED, 30.0))
         self._is_rough = False
         faults.cancel()
         await asyncio.wait([faults])
@@ -137,6 +114,32 @@ class Recording(World):
         large = Outgoing("contacts.requests", key.encode(), to_json(request).replace(b"[]", numbers), headers)
         await self.traffic._appender.append(partition_of(key.encode(), PARTITIONS), [large])
 
+    async def _append_junk(self) -> None:
+        """Append one unreadable request of each type to each topic of requests, and records that nobody of ours writes."""
+        appender = self.traffic._appender
+        for place, request_type in enumerate(REQUEST_TYPES.values()):
+            for topic in (CONTACTS_REQUESTS.name, ACCOUNTS_REQUESTS.name):
+                envelope = Envelope(id=f"junk-{topic}-{request_type}", type=request_type, source="/junk")
+                poison = traffic.POISON[place % len(traffic.POISON)]
+                await appender.append(place % PARTITIONS, [Outgoing(topic, b"1|nobody", poison, to_headers(envelope))])
+        for topic in (CONTACTS_REQUESTS.name, ACCOUNTS_REQUESTS.name):
+            await appender.append(0, [Outgoing(topic, b"1|nobody", b"{}"), Outgoing(topic, b"1|nobody", b"{}", NO_TEXT)])
+        for topic in traffic.INTERNAL:
+            for place, key in enumerate(traffic.FOREIGN_KEYS):
+                await appender.append(place % PARTITIONS, [Outgoing(topic, key, b"{")])
+
+    async def _repeat(self) -> None:
+        """Append the last requests of each type once more, as a producer does that heard no acknowledgement."""
+        for topic in (CONTACTS_REQUESTS.name, ACCOUNTS_REQUESTS.name):
+            for number in range(PARTITIONS):
+                by_type: dict[bytes, list[LogRecord]] = defaultdict(list)
+                for record in self.log.partition(topic, number).records:
+                    headers = dict(record.headers)
+                    if headers.get("ce_source", b"/junk") != b"/junk":
+                        by_type[headers["ce_type"]].append(record)
+                for record in [record for records in by_type.values() for record in records[-REPEATED:]]:
+                    await self.traffic._appender.append(number, [Outgoing(topic, record.key, record.value, record.headers)])
+
 
 def lines(log: EmbeddedLog) -> Iterator[dict[str, Any]]:
     """Yield first what the topics are, then each record in order."""
@@ -151,17 +154,17 @@ def lines(log: EmbeddedLog) -> Iterator[dict[str, Any]]:
 
 def line(record: LogRecord) -> dict[str, Any]:
     """Return a record as it is kept: parts that are no text are in base64, under another name."""
-    found: dict[str, Any] = {
+    kept: dict[str, Any] = {
         "topic": record.topic,
         "partition": record.partition,
         "offset": record.offset,
         "at": record.appended_at,
     }
     for name, part in (("key", record.key), ("value", record.value)):
-        found |= encoded(name, part)
+        kept |= encoded(name, part)
     if record.headers:
-        found["headers"] = [[name, encoded("value", value)] for name, value in record.headers]
-    return found
+        kept["headers"] = [[name, encoded("value", value)] for name, value in record.headers]
+    return kept
 
 
 def encoded(name: str, part: bytes | None) -> dict[str, str]:
@@ -174,14 +177,14 @@ def encoded(name: str, part: bytes | None) -> dict[str, str]:
         return {f"{name}_base64": base64.b64encode(part).decode()}
 
 
-def main(path: Path) -> None:
-    """Record a history."""
+def recorded(seed: int = SEED) -> bytes:
+    """Return the history that this code records, as it is kept."""
     virtual.TURNS_MAX = 10_000_000
-    world = Recording(RUNS[path.name.partition(".")[0]])
+    world = Recording(seed)
     print(world.run())  # noqa: T201 - a script
     data = b"".join(json.dumps(one, ensure_ascii=False, separators=(",", ":")).encode() + b"\n" for one in lines(world.log))
-    path.write_bytes(lzma.compress(data, preset=9))
+    return lzma.compress(data, preset=9)
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    HISTORY.write_bytes(recorded())

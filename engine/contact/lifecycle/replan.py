@@ -16,7 +16,7 @@ from engine.contact.facts.person import BYTES_AT_ONCE_MAX, LEADS_AT_ONCE_MAX, Pe
 from engine.contact.lifecycle.walk import advance
 from engine.contact.schedule.cadence import cadence_of
 from engine.contact.timing.holding import CAPS_USED_UP
-from engine.decision_rules import FIRST_VERSION, VERSION_NAME
+from engine.decision_rules import VERSION_NAME
 from engine.partition.aggregate import Adoption, RuleChange
 from engine.partition.draft import Draft
 from schemas.contact import LIVE_STATUSES, Lead, Replan
@@ -45,14 +45,10 @@ def adopt(draft: Draft, adoption: Adoption) -> None:
             key = replan_key(f"{change.after.type}/{change.after.id}")
             draft.put(key, _merged(draft.get(key, Replan), replan))
     before, after = adoption.versions_before, adoption.versions
-    changed = [name for name in PLANNED_BY if before and _version(before, name) != _version(after, name)]
+    changed = [name for name in PLANNED_BY if before and before.get(name) != after.get(name)]
     if changed:
-        changes = ", ".join(f"{name} {_version(before, name)} -> {_version(after, name)}" for name in changed)
+        changes = ", ".join(f"{name} {before.get(name)} -> {after.get(name)}" for name in changed)
         draft.put(replan_key("versions"), Replan(cause=f"versions {changes}", due_at=draft.now))
-
-
-def _version(versions: Mapping[str, str], name: str) -> str | None:
-    return versions.get(name, str(FIRST_VERSION) if name == VERSION_NAME else None)
 
 
 def sweep(draft: Draft, key: str, replan: Replan) -> None:

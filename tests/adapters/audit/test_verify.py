@@ -282,6 +282,27 @@ async def test_rules_that_are_not_the_adopted_ones_are_found(run: RecordedRun) -
     assert sequence > 0
 
 
+@pytest.mark.parametrize(
+    ("recorded", "replaced", "what"),
+    [
+        (b'"decision_rules":"1"', b'"decision_rules":"first"', "the version of the decision rules is not a number"),
+        (b',"decision_rules":"1"', b"", "no version of the decision rules was adopted before this decision"),
+    ],
+)
+async def test_an_adoption_without_a_version_of_the_rules_is_found(
+    run: RecordedRun, recorded: bytes, replaced: bytes, what: str
+) -> None:
+    records = run.log.partition("contacts.decisions", 0).records
+    value = records[0].value or b""
+    assert recorded in value
+    records[0] = msgspec.structs.replace(records[0], value=value.replace(recorded, replaced))
+
+    difference = (await run.verified(ContactAggregate())).difference
+
+    assert difference is not None
+    assert (difference.what, difference.sequence) == (what, 1)
+
+
 async def test_progress_is_reported(run: RecordedRun) -> None:
     reported: list[int] = []
     await verify(run.log, TopicNames(), ContactAggregate(), 0, run.rules.entries, progress=reported.append)

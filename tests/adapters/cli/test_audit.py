@@ -1,11 +1,13 @@
 """What does `leadclock audit verify` say of what it verified?"""
 
 import msgspec
+import pytest
 
 from adapters.audit.replay import NO_ANCHOR, Folded
 from adapters.audit.verify import Difference, Verified
 from adapters.cli.audit import report
 from engine.decision_rules import VERSION, VERSIONS
+from tests.engine.other_rules import make_up_version
 
 
 def verified(
@@ -36,14 +38,12 @@ def test_what_this_code_decided_is_one_line_a_partition_and_a_total() -> None:
     ]
 
 
-def test_both_counts_and_the_release_that_can_decide_the_rest_are_said() -> None:
+def test_both_counts_and_the_release_that_can_decide_the_rest_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    version = make_up_version(monkeypatch)
     assert list(report([verified(5, of_first_rules(3)), verified(0, of_first_rules(2), gone=1)])) == [
         "contacts.decisions[0]  8 decisions, 7 values: verified (5 decided again, 3 folded)",
         "contacts.decisions[0]  2 decisions, 7 values: not wholly proved (0 decided again, 2 folded)",
-        (
-            f"5 folded: made by decision rules 1, this is {VERSION}; "
-            "the development version 0.1.0 at commit 1390c62 decides them again"
-        ),
+        f"5 folded: made by decision rules 1, this is {version}; leadclock 0.1.0 decides them again",
         (
             "1 of the folded decisions have no request in the log any more: its digest was not compared, and they cannot be "
             "decided again"

@@ -253,7 +253,6 @@ def test_e31_new_rules_of_a_zone_replan_its_leads() -> None:
 
 
 def test_a_newer_version_of_the_decision_rules_plans_every_lead_again() -> None:
-    """A history that does not say its version was decided by the first one."""
     world = World(now=EVENING)
     world.schedule(CALL)
     lead = world.submit()
@@ -262,7 +261,8 @@ def test_a_newer_version_of_the_decision_rules_plans_every_lead_again() -> None:
     world.state.commit()
     world.timers[lead_key(lead.id)] = EPOCH
 
-    world.adopt(Adoption(versions_before={"tzdata": "2026a"}, versions={"tzdata": "2026a", "decision_rules": "2"}))
+    before = {"tzdata": "2026a", "decision_rules": "1"}
+    world.adopt(Adoption(versions_before=before, versions={**before, "decision_rules": "2"}))
     world.wait(1)
 
     (fact,) = [fact for fact in world.facts if fact.type == "lead.replanned"]
