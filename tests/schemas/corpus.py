@@ -1,7 +1,9 @@
-"""Which bytes of the past must be read for ever? One file per struct and version of its fields, under `golden/`.
+"""Which recorded bytes must be read for ever? One whole sample of each struct under `golden/`, and the smallest of each.
 
-Files are only ever added. `python -m tests.schemas.corpus` writes one for each struct that has fields which no file shows
-yet: run it after adding a field, and commit what it wrote.
+`python -m tests.schemas.corpus` writes what is missing: a file for each struct with fields that no file shows (`NAME.json`,
+then `NAME.2.json` and so on), and a line of `smallest.json` for each struct that has none. Run it after adding a field, and
+commit what it wrote. Until 0.1.0 is tagged nobody has older bytes: delete file and line of a struct that changed first. From the
+tag on, both are only added.
 """
 
 from collections.abc import Iterator
@@ -21,6 +23,8 @@ from schemas.state import ENTITIES
 from schemas.wire import from_json, to_json, to_pack
 
 GOLDEN = Path(__file__).parent / "golden"
+SMALLEST = Path(__file__).parent / "smallest.json"
+"""By struct, a line each."""
 
 DESCRIBED_ONLY = "inbox"
 """The family whose struct only describes what others write."""
@@ -38,7 +42,28 @@ def kinds() -> dict[str, type[Struct]]:
 
 def files_of(name: str) -> list[Path]:
     """Return the files of a struct, oldest first."""
-    return sorted(GOLDEN.glob(f"{name}.[0-9]*.json"), key=lambda path: int(path.suffixes[-2][1:]))
+    further = sorted(GOLDEN.glob(f"{name}.[0-9]*.json"), key=lambda path: int(path.suffixes[-2][1:]))
+    return [path for path in (GOLDEN / f"{name}.json", *further) if path.exists()]
+
+
+def name_of(path: Path) -> str:
+    """Return of which struct a file is."""
+    name, _, number = path.stem.rpartition(".")
+    return name if number.isdigit() else path.stem
+
+
+def smallest(kind: type[Struct]) -> Struct:
+    """Return an instance of the fields that have no default."""
+    return kind(**{field.name: _value(field) for field in fields_of(kind) if field.required})
+
+
+def kept_smallest() -> dict[str, bytes]:
+    """Return the kept bytes of the smallest form of each struct."""
+    if not SMALLEST.exists():
+        return {}
+    return {
+        name: bytes(value) for name, value in msgspec.json.decode(SMALLEST.read_bytes(), type=dict[str, msgspec.Raw]).items()
+    }
 
 
 def sample(kind: type[Struct]) -> Struct:
@@ -120,10 +145,11 @@ def add() -> list[Path]:
     written = []
     for name, kind in kinds().items():
         if missing(name, kind):
-            path = GOLDEN / f"{name}.{len(files_of(name)) + 1}.json"
+            number = len(files_of(name)) + 1
+            path = GOLDEN / (f"{name}.json" if number == 1 else f"{name}.{number}.json")
             path.write_bytes(to_json(sample(kind)))
             written.append(path)
-    return written + _add_packed()
+    return written + _add_packed() + _add_smallest()
 
 
 def packed_of(path: Path) -> Path:
@@ -139,6 +165,16 @@ def _add_packed() -> list[Path]:
                 packed_of(path).write_bytes(to_pack(from_json(path.read_bytes(), kind)))
                 written.append(packed_of(path))
     return written
+
+
+def _add_smallest() -> list[Path]:
+    kept = kept_smallest()
+    missing_ones = {name: to_json(smallest(kind)) for name, kind in kinds().items() if name not in kept}
+    if not missing_ones:
+        return []
+    lines = [b'"%b":%b' % (name.encode(), value) for name, value in sorted({**kept, **missing_ones}.items())]
+    SMALLEST.write_bytes(b"{\n" + b",\n".join(lines) + b"\n}\n")
+    return [SMALLEST]
 
 
 if __name__ == "__main__":
