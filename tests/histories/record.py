@@ -26,6 +26,7 @@ from schemas.requests import REQUEST_TYPES, LeadSubmitted
 from schemas.topics import ACCOUNTS_REQUESTS, CONTACTS_REQUESTS, TOPICS
 from schemas.wire import to_json
 from tests.histories.history import HISTORY
+from tests.histories.rules_digest import write_digest
 from tests.histories.scenes import play
 from tests.simulation import cluster, traffic, virtual
 from tests.simulation.invariants import Findings
@@ -178,13 +179,19 @@ def encoded(name: str, part: bytes | None) -> dict[str, str]:
 
 
 def recorded(seed: int = SEED) -> bytes:
-    """Return the history that this code records, as it is kept."""
+    """Return the history that this code records, uncompressed."""
     virtual.TURNS_MAX = 10_000_000
     world = Recording(seed)
     print(world.run())  # noqa: T201 - a script
-    data = b"".join(json.dumps(one, ensure_ascii=False, separators=(",", ":")).encode() + b"\n" for one in lines(world.log))
-    return lzma.compress(data, preset=9)
+    return b"".join(json.dumps(one, ensure_ascii=False, separators=(",", ":")).encode() + b"\n" for one in lines(world.log))
+
+
+def main() -> None:
+    """Record the history again, and write its digest, which data of this version holds."""
+    history = recorded()
+    HISTORY.write_bytes(lzma.compress(history, preset=9))
+    write_digest(history)
 
 
 if __name__ == "__main__":
-    HISTORY.write_bytes(recorded())
+    main()

@@ -2,8 +2,8 @@
 
 `python -m tests.schemas.corpus` writes what is missing: a file for each struct with fields that no file shows (`NAME.json`,
 then `NAME.2.json` and so on), and a line of `smallest.json` for each struct that has none. Run it after adding a field, and
-commit what it wrote. Until 0.1.0 is tagged nobody has older bytes: delete file and line of a struct that changed first. From the
-tag on, both are only added.
+commit what it wrote. Until 0.1.0 is tagged nobody has older bytes: delete file and line of a struct that changed first. From
+the tag on, both are only added.
 """
 
 from collections.abc import Iterator
