@@ -153,8 +153,8 @@ def _missing(applied: dict[tuple[str, int], tuple[str, str]]) -> list[Migration]
             raise MigrationError(f"the database has {name}, which this release does not know: it is newer")
         if shipped[key].checksum != checksum:
             raise MigrationError(
-                f"{name} was changed after it had been applied: undo that and add a new file; a baseline that is edited in "
-                "place, as until 0.1.0 is released, needs an empty database"
+                f"{name} was changed after it had been applied: undo that, and add a new file. Until 0.1.0 is released the "
+                "baselines are edited in place: type DROP SCHEMA read, work CASCADE in psql, and run `leadclock db migrate`"
             )
     return [migration for key, migration in shipped.items() if key not in applied]
 

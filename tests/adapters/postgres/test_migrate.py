@@ -121,10 +121,13 @@ async def test_a_file_that_was_changed_is_refused(database: str, monkeypatch: py
     ship(monkeypatch, FIRST)
     await migrate(database)
     ship(monkeypatch, Migration("read", 1, "pre", FIRST.name, FIRST.text + " "), SECOND)
-    with pytest.raises(MigrationError, match="was changed"):
+    with pytest.raises(MigrationError, match="was changed") as refused:
         await migrate(database)
     with pytest.raises(MigrationError, match="was changed"):
         await status(database)
+    assert "type DROP SCHEMA read, work CASCADE in psql, and run `leadclock db migrate`" in str(refused.value)
+    await fetch(database, "DROP SCHEMA read, work CASCADE")
+    assert await migrate(database) == [FIRST.name, SECOND.name]
 
 
 async def test_a_database_of_a_newer_release_is_refused(database: str, monkeypatch: pytest.MonkeyPatch) -> None:

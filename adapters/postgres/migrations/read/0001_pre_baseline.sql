@@ -2,7 +2,7 @@
 --
 -- Everything here follows from the topics: a dropped schema is built again from them.
 -- No foreign keys: the rows of a call, a contact and a schedule come from other partitions, earlier or later.
--- `version`, `partition` and `sequence` of a row name the decision that wrote it.
+-- `partition` and `sequence` of a row name the decision that wrote it.
 
 -- 1. How far is the projection?
 
