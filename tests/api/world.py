@@ -216,7 +216,7 @@ async def _recorded(town: Town, company: Company) -> str:
 
 async def _logged(town: Town, company: Company) -> str:
     """Write an attempt down, as the gateway does; return its id."""
-    command = msgspec.json.decode((GOLDEN / "command.webhook.post.4.json").read_bytes(), type=PostWebhook)
+    command = msgspec.json.decode((GOLDEN / "command.webhook.post.json").read_bytes(), type=PostWebhook)
     given = WebhookAttempt(
         command=structs.replace(command, company_id=company.id),
         number=1,

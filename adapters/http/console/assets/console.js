@@ -40,16 +40,21 @@
       say("bad", (answer.body.textContent || "This was refused.").replace(/\s+/g, " ").trim().slice(0, 600));
     }
   };
+  // What an action met stays until an action succeeds: a part that is asked for again meanwhile says nothing of it.
+  let isOfAction = false;
   document.addEventListener("htmx:sendError", silent);
   document.addEventListener("htmx:timeout", () => say("bad", "The server takes too long to answer. What you typed is kept."));
   document.addEventListener("htmx:responseError", (event) => {
     const xhr = event.detail.xhr;
+    isOfAction = event.detail.requestConfig.verb !== "get";
     explain(xhr.status, xhr.responseText, renew(xhr.getResponseHeader("X-CSRF-Token")));
   });
   document.addEventListener("htmx:afterOnLoad", (event) => {
     const xhr = event.detail.xhr;
     if (xhr.status >= 400) return;
     renew(xhr.getResponseHeader("X-CSRF-Token"));
+    if (isOfAction && event.detail.requestConfig.verb === "get") return;
+    isOfAction = false;
     if (notice()) notice().replaceChildren();
   });
   // A page that shows what is happening holds one stream, which says when its part has changed; then it asks for the part.
