@@ -94,7 +94,7 @@ prove-texts: install  ## Post 33,000 texts of one company and ten of another, an
 prove-clocks: install  ## Set the clock of each role a day wrong by libfaketime, at its start and while it runs (ARGS="--role gateway").
 	@$(BIN)/python -m deploy.proof.clocks $(ARGS)
 
-prove-upgrade: install  ## Replace each process of a former release by one of this code, under load, and check that nothing is lost or doubled (ARGS="--from COMMIT").
+prove-upgrade: install  ## Replace each process by one of a copy with newer decision rules, under load, and check that nothing is lost or doubled (ARGS="--from COMMIT" replaces a former release).
 	@$(BIN)/python -m deploy.proof.upgrade $(ARGS)
 
 prove-carriers: install  ## Restart two gateways with 50 calls and 500 texts under way at four vendors, and count what became of each (ARGS="--kill").

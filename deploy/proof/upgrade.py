@@ -1,14 +1,17 @@
 """`python -m deploy.proof.upgrade`: is anything lost or doubled while two releases run side by side under load?
 
-A deployment of a former commit works on leads that come over Kafka and over HTTP, and tells a subscription of each. Then
-each process is replaced by one of this code, `accounts` last, as the page about upgrading says. In the middle a process of
-each release is killed, so that partitions pass from one release to the other in both directions. Afterwards everything is
-counted, and this code verifies the audit. Exit status 0 or 1.
+A deployment of the former release works on leads that come over Kafka and over HTTP, and tells a subscription of each.
+Then each process is replaced by one of the newer release, `accounts` last, as the page about upgrading says. In the
+middle a process of each release is killed, so that partitions pass from one release to the other in both directions.
+Afterwards everything is counted, and the newer release verifies the audit. Exit status 0 or 1.
+
+Until 0.1.0 is tagged there is no former release: this code is the former one, and a copy of it with a made-up version of the
+decision rules is the newer one. `--from` names a commit that this code replaces instead.
 """
 
 import asyncio
 import contextlib
-import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -38,7 +41,6 @@ from deploy.proof.run import audit, recount
 from deploy.proof.servers import own_servers
 from deploy.proof.submissions import SentSubmission, submissions
 from deploy.proof.verdict import Accepted, VerdictRow, row, table
-from engine.decision_rules import VERSION, VERSIONS
 from engine.partition.ports import LogError
 from schemas.topics import LEADS_INBOX
 
@@ -64,26 +66,40 @@ KILLED_AFTER = "scheduler-1"
 """Once it is replaced, a scheduler of each release owns partitions: both are killed, the new one first."""
 
 
-class UpgradePlan(Struct, frozen=True, kw_only=True):
-    """From which code, under how many submissions; `seconds` bounds the way to rest.
+CODE = ("adapters", "engine", "schemas")
+"""The folders that a process runs."""
 
-    With `strikes`, a scheduler of each release is killed while both run.
+MADE_UP_VERSION = """
+
+VERSIONS = {**VERSIONS, VERSION + 1: Version(changed="made up by a proof", decided_by="the next release")}
+VERSION = max(VERSIONS)
+"""
+"""What is written below the table of the decision rules."""
+
+
+class UpgradePlan(Struct, frozen=True, kw_only=True):
+    """From which code to which, None for that of this tree, under how many submissions; `seconds` bounds the way to rest.
+
+    With `strikes`, a scheduler of each release is killed while both run. With `are_rules_newer` the two releases have
+    different versions of the decision rules.
     """
 
-    former: Path
+    former: Path | None = None
+    newer: Path | None = None
+    are_rules_newer: bool = False
     submissions: int
     strikes: bool = True
     seconds: float = 1_800.0
 
 
 @click.command()
-@click.option("--from", "commit", default=None, help="The former release.  [the last commit of the former decision rules]")
+@click.option("--from", "commit", default=None, help="The former release.  [this code, replaced by a copy with newer rules]")
 @click.option("--submissions", type=click.IntRange(100, 100_000), default=10_000, show_default=True)
 @click.option("--seconds", type=float, default=1_800.0, show_default=True, help="Bound of the way to rest.")
 def main(commit: str | None, submissions: int, seconds: float) -> None:
-    """Replace each process of a former release by one of this code, under load, and count what is left."""
+    """Replace each process of a former release by one of a newer one, under load, and count what is left."""
     try:
-        rows = asyncio.run(_run(commit or former_commit(), submissions, seconds))
+        rows = asyncio.run(_run(commit, submissions, seconds))
     except (DeploymentError, NoRestError, LogError, LocalServerError, RecordNotCreatedError) as error:
         raise click.ClickException(str(error)) from error
     click.echo(f"\n{table(rows)}\n")
@@ -92,31 +108,37 @@ def main(commit: str | None, submissions: int, seconds: float) -> None:
     sys.exit(0 if holds else 1)
 
 
-async def _run(commit: str, count: int, seconds: float) -> Sequence[VerdictRow]:
+async def _run(commit: str | None, count: int, seconds: float) -> Sequence[VerdictRow]:
     say = since_now()
     with contextlib.ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="leadclock-proof-")))
-        former = export(commit, folder / "former")
-        say(f"the former release is commit {commit}")
+        plan = UpgradePlan(submissions=count, seconds=seconds)
+        if commit is None:
+            plan = replace(plan, newer=copy_with_newer_rules(folder / "newer"), are_rules_newer=True)
+            say("the newer release is a copy of this code with a made-up version of the decision rules")
+        else:
+            plan = replace(plan, former=export(commit, folder / "former"))
+            say(f"the former release is commit {commit}")
         async with own_servers(folder, say, partitions=PARTITIONS) as settings:
             now = wall_now()
             fast = replace(settings, clock_wall_at=now, clock_domain_at=now, clock_speed=SPEED)
-            return await prove_upgrade(UpgradePlan(former=former, submissions=count, seconds=seconds), fast, folder, say)
+            return await prove_upgrade(plan, fast, folder, say)
 
 
-def former_commit() -> str:
-    """Return the last commit that decided by the former version of the rules, as their table names it."""
-    found = re.search(r"at commit ([0-9a-f]+)$", VERSIONS[VERSION - 1].decided_by)
-    if found is None:
-        raise click.ClickException(f"decision rules {VERSION - 1} name no commit: type --from")
-    return found[1]
+def copy_with_newer_rules(folder: Path) -> Path:
+    """Copy this code into a folder, with a made-up version of the decision rules after the last one; return the folder."""
+    for name in CODE:
+        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+    with (folder / "engine/decision_rules.py").open("a", encoding="utf-8") as table:
+        table.write(MADE_UP_VERSION)
+    return folder
 
 
 def export(commit: str, folder: Path) -> Path:
     """Write the code of a commit into a folder, and return it. Raises `DeploymentError` where there is no such commit."""
     folder.mkdir(parents=True)
     for command in (
-        ["git", "-C", str(ROOT), "archive", "--output", str(folder / "code.tar"), commit, "adapters", "engine", "schemas"],
+        ["git", "-C", str(ROOT), "archive", "--output", str(folder / "code.tar"), commit, *CODE],
         ["tar", "-xf", str(folder / "code.tar"), "-C", str(folder)],
     ):
         done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - ours
@@ -139,7 +161,7 @@ async def prove_upgrade(plan: UpgradePlan, settings: Settings, folder: Path, say
         smtp_starttls=False,
         webhook_private_networks=(f"{LOCALHOST}/32",),  # where the receiver of the events is
     )
-    former, newer = (ProcessGroup(folder, settings, code=code) for code in (plan.former, None))
+    former, newer = (ProcessGroup(folder, settings, code=code) for code in (plan.former, plan.newer))
     try:
         async with event_receiver() as receiver:
             return await _prove(plan, former, newer, receiver, say)
@@ -168,7 +190,7 @@ async def _prove(
         client = LeadClient(company, lambda: (newer if "api" in newer.roles else former)["api"].url)
         statuses = await _used_by(client, _roll(plan, former, newer, load, say))
         accepted = load.accepted
-        lap(say, f"{accepted.records:,} records are acknowledged, and every process is of this code", started)
+        lap(say, f"{accepted.records:,} records are acknowledged, and every process is of the newer release", started)
         leads = len(accepted.ids) + client.answered
         await until_at_rest(context, settings.postgres_dsn, leads=leads, seconds=plan.seconds, say=sparingly(say))
         lap(say, "everything is decided, carried out and shown", started)
@@ -177,8 +199,10 @@ async def _prove(
         statuses |= await stop_and_show(newer, context, seconds=plan.seconds)
         rows, found = await recount(context, accepted, statuses, over_http=client.answered)
         rows.append(row(f"leads with the event {EVENT}", found.contacts.leads(), receiver.leads))
-        (verified, _folded), words = await audit(newer)
+        (verified, is_nothing_folded), words = await audit(newer)
         say(words)
+        if plan.are_rules_newer:
+            rows.append(row("decisions of the former rules are folded", {True}, {not is_nothing_folded.holds}))
     return [*rows, verified]
 
 
@@ -224,7 +248,7 @@ async def _roll(plan: UpgradePlan, former: ProcessGroup, newer: ProcessGroup, lo
         await load.post_part()
         statuses[f"{name} (former)"] = await asyncio.to_thread(former[name].stop)
         await newer.add(role, name).until_ready()
-        say(f"{name} is of this code")
+        say(f"{name} is of the newer release")
         if plan.strikes and name == KILLED_AFTER:
             await load.post_part()
             await _strike(former, newer, say)
