@@ -94,7 +94,7 @@ def delete_call(person: Person, call: Call) -> None:
 def is_deleted(person: Person, gateway_ref: str) -> bool:
     """Return whether a gateway's name of a call is that of a deleted one."""
     refs = person.head.deleted_refs
-    return bool(refs) and (_hash(gateway_ref) in refs or gateway_ref in refs)  # older heads hold names unhashed
+    return bool(refs) and _hash(gateway_ref) in refs
 
 
 def _hash(gateway_ref: str) -> str:

@@ -96,7 +96,7 @@ def _cancel(draft: Draft, key: str, known: UnblockSweep | None) -> None:
 
 
 def _report_end(draft: Draft, job: UnblockSweep) -> None:
-    """Tell the account that this partition is done; of an older job nobody knows how many partitions are to be."""
+    """Tell the account that this partition is done, where the request for the job said how many partitions there are."""
     if job.contact_partitions is None:
         return
     message = UnblockSweepEnded(

@@ -88,7 +88,7 @@ def relay_outcome(person: Person, request: OutcomeRecorded | CallProgressed) -> 
 def close_relay(person: Person, command_id: str) -> None:
     """Delete the relay of a command: its outcome was relayed, or timed out."""
     person.draft.remove(relay_key(command_id))
-    person.head.relays = max(0, person.head.relays - 1)  # older heads did not count
+    person.head.relays -= 1
     person.save_head()
 
 
