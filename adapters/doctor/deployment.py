@@ -49,7 +49,6 @@ async def check_secret_keys(context: Context) -> list[Finding]:
     for process in await read_using_processes(settings.postgres_dsn):
         if process.fingerprint is not None:
             shown[process.fingerprint].append(process.name)
-    findings = []
     own = None
     if settings.secret_key:
         own = await asyncio.to_thread(secret_fingerprint, settings.secret_key, context.deployment_id())
