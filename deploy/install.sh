@@ -38,6 +38,8 @@ install() {
     echo "Installing the pinned packages into $venv with Python $(python_of "$venv/bin/python"); this takes about a minute."
     "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --require-hashes -r deploy/requirements-dev.lock
     "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps --editable '.[local]'
+    # Each process would else compile what it imports, wherever compiled modules are not written (PYTHONDONTWRITEBYTECODE).
+    "$venv/bin/python" -m compileall -q -j 0 adapters engine schemas
     sources >"$stamp"
 }
 

@@ -29,20 +29,32 @@ from hypothesis import HealthCheck, settings
 from adapters.local.process import birth
 from adapters.settings import CONFIG_VARIABLE, VARIABLES
 from tests.databases import FOLDER_VARIABLE, administer, drop_database, dsn_of, migrated
-from tests.distribution import WAITING, DurationsWriter, LongestFirst, count_own_workers, estimate_minutes, read_durations
+from tests.distribution import (
+    WAITING,
+    DurationsWriter,
+    LongestFirst,
+    count_cores,
+    count_own_workers,
+    estimate_minutes,
+    read_durations,
+)
+from tests.pace import PACE_VARIABLE, bound, measure_pace
 
 if TYPE_CHECKING:
     from tests.adapters.http.conftest import SharedDeployment
 
 RUN_VARIABLE = "LEADCLOCK_TEST_RUN"
 """Set by the run itself and inherited by its pytest-xdist workers, as the folder is: who the run is."""
-SERVE_SECONDS = 240.0  # the servers' own bounds are shorter, and say more
+SERVE_SECONDS = bound(240.0)  # the servers' own bounds are shorter, and say more
 END_SECONDS = 60.0
 
 # A busy machine is no counterexample: no law is broken because an example took long to make or to try.
 settings.register_profile("leadclock", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("leadclock")
 
+
+QUICK_JAVA = "-XX:TieredStopAtLevel=1"
+"""Brokers of tests live for minutes: what Java's second compiler takes a fifth of the machine for, they use no more."""
 
 SERVERS = frozenset({"kafka_bootstrap", "postgres_dsn", "s3_server"})
 """The fixtures that stand for the run's servers."""
@@ -92,9 +104,11 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(DurationsWriter())
     for variable in (CONFIG_VARIABLE, *VARIABLES):  # a test must not find a deployment by chance
         os.environ.pop(variable, None)
+    os.environ.setdefault("JAVA_TOOL_OPTIONS", QUICK_JAVA)
     if not hasattr(config, "workerinput"):
         os.environ[FOLDER_VARIABLE] = tempfile.mkdtemp(prefix="leadclock-tests-")
         os.environ[RUN_VARIABLE] = str(os.getpid())
+        os.environ[PACE_VARIABLE] = str(measure_pace((config.getoption("numprocesses", None) or 1) / count_cores()))
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

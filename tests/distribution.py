@@ -46,15 +46,19 @@ def count_workers(cores: int, free_bytes: int) -> int:
 
 
 def count_own_workers() -> int:
-    """Return how many workers this process's cores (see `taskset`) and this machine's free memory allow."""
+    """Return how many workers the cores of this process (see `taskset`) and the free memory of this machine allow."""
     meminfo = Path("/proc/meminfo")
     if meminfo.exists():
         rows = dict(line.split(":", 1) for line in meminfo.read_text("ascii").splitlines())
         free_bytes = int(rows["MemAvailable"].split()[0]) * 1024
     else:  # macOS: it does not say which pages are free
         free_bytes = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return count_workers(cores, free_bytes)
+    return count_workers(count_cores(), free_bytes)
+
+
+def count_cores() -> int:
+    """Return how many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def unit_of(nodeid: str) -> str:

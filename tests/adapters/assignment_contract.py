@@ -8,9 +8,10 @@ from collections.abc import Awaitable, Callable
 
 from adapters.partitions.checkpoint import Checkpoint
 from adapters.roles.context import RoleAssignment
+from tests.pace import bound
 
 PARTITIONS = frozenset({0, 1, 2, 3})
-WAIT_SECONDS = 25.0
+WAIT_SECONDS = bound(25.0)
 
 Join = Callable[[], Awaitable[RoleAssignment]]
 """Start another member of the same role, as a process does that starts; the fixture closes it."""

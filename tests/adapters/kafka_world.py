@@ -21,8 +21,9 @@ from adapters.local.jars import find_jars, find_java
 from adapters.local.kafka import ManagedKafka, broker_properties
 from adapters.local.process import LOCALHOST, run_to_end
 from engine.partition.ports import LogError, Outgoing, Ownership
+from tests.pace import bound
 
-BOTH_SECONDS = 90.0
+BOTH_SECONDS = bound(90.0)
 """The bound of a hang."""
 
 APPEND_TIME = {"message.timestamp.type": "LogAppendTime"}

@@ -9,8 +9,9 @@ import pytest
 
 from engine.partition.ports import FencedError, Log, LogError, LogRecord, Outgoing, Ownership, Reader, RecordRefusedError
 from schemas.instant import Instant
+from tests.pace import bound
 
-WAIT_SECONDS = 5.0
+WAIT_SECONDS = bound(5.0)
 SILENCE_SECONDS = 0.3
 """How long a test listens before it believes that nothing comes."""
 

@@ -32,9 +32,10 @@ from adapters.partitions.checkpoint import Checkpoint
 from engine.partition.ports import FencedError, LogError, Outgoing
 from tests.adapters.kafka_world import Admin, SecondKafka
 from tests.adapters.log_contract import contents, outgoing
+from tests.pace import bound
 
 LIMIT_BYTES = 2_000
-WAIT_SECONDS = 90.0
+WAIT_SECONDS = bound(90.0)
 """The bound of a hang: a member of a group waits for brokers that have just started."""
 
 

@@ -17,8 +17,9 @@ from adapters.kafka.members import list_members
 from adapters.kafka.topics import TopicSpec, prepare_topics
 from adapters.partitions.checkpoint import Checkpoint
 from engine.partition.ports import LogError
+from tests.pace import bound
 
-WAIT_SECONDS = 25.0
+WAIT_SECONDS = bound(25.0)
 SESSION_SECONDS = 6.0
 """The shortest that a broker grants by default."""
 
@@ -26,6 +27,8 @@ ANOTHER_PROCESS = """
 import asyncio, sys
 from adapters.kafka.assignment import GroupAssignment
 from adapters.kafka.connection import KafkaConnection
+
+from tests.pace import bound
 
 async def main():
     member = GroupAssignment(KafkaConnection(sys.argv[1]), sys.argv[2], sys.argv[3], session_seconds=float(sys.argv[4]))

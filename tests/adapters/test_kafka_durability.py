@@ -16,9 +16,10 @@ from adapters.local.jars import find_jars, find_java
 from adapters.local.kafka import ManagedKafka, managed_kafka
 from engine.partition.ports import LogError
 from tests.adapters.kafka_world import Admin, SecondKafka
+from tests.pace import bound
 
 LEAST = frozenset({"retention.ms", "max.message.bytes"})
-WAIT_SECONDS = 90.0
+WAIT_SECONDS = bound(90.0)
 """The bound of a hang: each broker learns a moment later of what was created or set."""
 
 

@@ -19,8 +19,9 @@ from adapters.kafka.last_transactions import LastTransactions
 from adapters.kafka.log import KafkaLog
 from adapters.kafka.topics import TopicSpec, prepare_topics
 from engine.partition.ports import Outgoing
+from tests.pace import bound
 
-WAIT_SECONDS = 60.0
+WAIT_SECONDS = bound(60.0)
 
 
 @pytest.fixture

@@ -13,13 +13,17 @@ from urllib.parse import urlencode
 
 import pytest
 
-PROGRAM_SECONDS = 30.0
+from tests.pace import bound
+
+PROGRAM_SECONDS = bound(30.0)
 ANSWER_BYTES_MAX = 2**22
 
 FORMS = ("json", "form", "multipart", "query")
 
 FETCH = """
 import { createInterface } from "node:readline";
+
+from tests.pace import bound
 for await (const line of createInterface({ input: process.stdin })) {
   const { address, method, form, headers, fields, flat } = JSON.parse(line);
   const options = { method, headers: { ...headers } };

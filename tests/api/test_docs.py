@@ -17,6 +17,7 @@ from adapters.http.document.examples import CALL, EXAMPLES, LEAD, LEAD_BULK_JOB,
 from adapters.http.server import serving
 from tests.api.clients import found
 from tests.api.world import make_places
+from tests.pace import bound
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -24,7 +25,7 @@ FIRST_PAGE = Path(__file__).parents[2] / "README.md"
 PAGE = Path(__file__).parents[2] / "deploy" / "docs" / "producers.md"
 SUBSCRIPTIONS_PAGE = PAGE.with_name("subscriptions.md")
 AGENTS_PAGE = PAGE.with_name("agents.md")
-SECONDS = 60.0
+SECONDS = bound(60.0)
 
 ELSEWHERE = {
     "leadclock leads send": "asks a log of its own: tests/system/test_up.py pastes it",

@@ -23,6 +23,7 @@ from deploy.proof.company import make_company
 from deploy.proof.processes import ProcessGroup
 from engine.partition.ports import Log, LogError, Outgoing
 from schemas.topics import ACCOUNTS_REQUESTS, CONTACTS_REQUESTS, TOPICS
+from tests.pace import bound
 from tests.system.conftest import deployed
 from tests.system.town import ROLES, Town
 
@@ -31,7 +32,7 @@ pytestmark = pytest.mark.system
 APP = "guarded"
 PREFIX = "guarded."
 DENIED_SECONDS = 3.0
-JOB_SECONDS = 120.0
+JOB_SECONDS = bound(120.0)
 
 
 class GuardedKafka(ManagedKafka):

@@ -12,6 +12,7 @@ from adapters.cli.main import cli, main
 from adapters.doctor.findings import Finding
 from adapters.settings import load
 from deploy.proof.processes import ProcessGroup
+from tests.pace import bound
 from tests.system.certificates import DAYS, Authority, Issued
 from tests.system.secure_kafka import SecureKafka, secure_kafka
 from tests.system.token_endpoint import CLIENT, SECRET, TokenServer, token_server
@@ -21,7 +22,7 @@ pytestmark = pytest.mark.system
 SHORT_SECONDS = 5
 """How long tokens hold in the test that outlives several of them."""
 
-WAIT_SECONDS = 120.0
+WAIT_SECONDS = bound(120.0)
 
 
 @pytest.fixture

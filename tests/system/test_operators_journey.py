@@ -23,6 +23,7 @@ from adapters.local.cluster import managed_cluster
 from adapters.local.process import LOCALHOST, free_port
 from adapters.settings import load
 from deploy.proof.processes import ProcessGroup
+from tests.pace import bound
 from tests.system.certificates import Authority
 from tests.system.secure_kafka import PASSWORD, USER, SecureNode
 from tests.system.secure_postgres import USER as DATABASE_USER
@@ -37,8 +38,8 @@ JOB = re.compile(r"^leadclock (\w+)([^&\n]*)&", re.MULTILINE)
 UPGRADE_STEP = re.compile(r"^\| \d\. [^|]+\| ([^|]+) \|", re.MULTILINE)
 ADDRESS = "http://127.0.0.1:8080"
 
-STEP_SECONDS = 180.0
-STOP_SECONDS = 30.0
+STEP_SECONDS = bound(180.0)
+STOP_SECONDS = bound(30.0)
 LOOK_SECONDS = 0.2
 COMMAND_GAP_SECONDS = 2.0
 """Between two looks by a command: each takes a second of a core, which the roles need for what is waited for."""

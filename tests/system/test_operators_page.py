@@ -15,6 +15,7 @@ import pytest
 
 from adapters.local.process import LOCALHOST, free_port
 from adapters.settings import Settings
+from tests.pace import bound
 
 pytestmark = pytest.mark.system
 
@@ -30,9 +31,9 @@ FIRST_LEAD = "leadclock company apply"
 SERVED = "until leadclock doctor | grep 'served by real providers: email'; do sleep 1; done"
 """The page says to go on from there then."""
 
-DONE_SECONDS = 300.0
-READY_SECONDS = 60.0
-STOP_SECONDS = 60.0
+DONE_SECONDS = bound(300.0)
+READY_SECONDS = bound(60.0)
+STOP_SECONDS = bound(60.0)
 LOOK_SECONDS = 0.2
 
 

@@ -15,13 +15,14 @@ from adapters.local.kafka import ManagedKafka
 from adapters.local.postgres import ManagedPostgres
 from adapters.roles.context import open_context
 from deploy.proof.processes import LOOK_SECONDS, ProcessGroup, RoleProcess
+from tests.pace import bound
 from tests.system.conftest import deployed
 from tests.system.town import Town, settled
 
 pytestmark = pytest.mark.system
 
-NOTICE_SECONDS = 30.0
-BACK_SECONDS = 60.0
+NOTICE_SECONDS = bound(30.0)
+BACK_SECONDS = bound(60.0)
 """Retries back off to 10 s; a group is joined again after its session."""
 
 WAIT = re.compile("waits for the |is being |finishes its work")

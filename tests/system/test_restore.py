@@ -26,6 +26,7 @@ from deploy.proof.run import audit, recount
 from deploy.proof.submissions import SentSubmission, submissions
 from deploy.proof.verdict import Accepted, table
 from schemas.topics import CONTACTS_STATE, LEADS_INBOX
+from tests.pace import bound
 from tests.system.conftest import deployed
 
 pytestmark = pytest.mark.system
@@ -33,7 +34,7 @@ pytestmark = pytest.mark.system
 PART = 60
 """Submissions between two events; few, because what is lost does not depend on how much."""
 
-REST_SECONDS = 180.0
+REST_SECONDS = bound(180.0)
 ROLES = ("accounts", "scheduler", "intake", "projector", "gateway")
 
 

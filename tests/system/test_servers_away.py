@@ -17,10 +17,11 @@ from adapters.local.process import LOCALHOST, free_port
 from adapters.roles.table import NEEDS_DATABASE, ROLES
 from adapters.settings import Settings
 from deploy.proof.processes import ProcessGroup, RoleProcess
+from tests.pace import bound
 
 pytestmark = pytest.mark.system
 
-WAIT_SECONDS = 120.0
+WAIT_SECONDS = bound(120.0)
 LOOK_SECONDS = 0.2
 WAITS_SEEN = 3
 """Attempts that a test looks at: enough to see that the pauses grow."""

@@ -20,6 +20,7 @@ from schemas.topics import LEADS_INBOX
 from schemas.wire import to_json
 from tests.adapters.gateway.receiver import Receiver
 from tests.adapters.observability.otlp_receiver import OtlpReceiver, ReceivedSpan, otlp_receiver
+from tests.pace import bound
 from tests.system.test_subscriptions import LOOPBACK, subscribe
 
 pytestmark = pytest.mark.system
@@ -29,7 +30,7 @@ CLIENT = SpanPlace(0x4BF92F3577B34DA6A3CE929D0E0E4736, 0x00F067AA0BA902B7)
 PRODUCER = SpanPlace(0x5BF92F3577B34DA6A3CE929D0E0E4737, 0x10F067AA0BA902B8)
 CALLER = SpanPlace(0x6BF92F3577B34DA6A3CE929D0E0E4738, 0x20F067AA0BA902B9)
 NUMBERS = {CLIENT: "+12125550100", PRODUCER: "+13235550100", CALLER: "+17185550100"}
-ARRIVAL_SECONDS = 120.0
+ARRIVAL_SECONDS = bound(120.0)
 LOOK_SECONDS = 0.2
 
 

@@ -27,13 +27,14 @@ from adapters.up.attach import GROUPS
 from deploy.proof.company import ProofCompany, make_company
 from deploy.proof.evidence import ends
 from deploy.proof.processes import ProcessGroup
+from tests.pace import bound
 from tests.system.up_process import Leads, UpProcess
 
 pytestmark = pytest.mark.system
 
 SPEED = 600
 ROLES = ("accounts", "scheduler", "intake", "projector", "gateway", "deliverer", "api")
-WAIT_SECONDS = 60.0
+WAIT_SECONDS = bound(60.0)
 AREAS = ("Africa/", "America/", "Asia/", "Australia/", "Europe/", "Pacific/")
 OPENS_AT_HOUR = 8
 LOOK_MINUTES = 10

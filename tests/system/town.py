@@ -16,8 +16,9 @@ from engine.partition.ports import Outgoing
 from schemas.envelope import Envelope, to_headers
 from schemas.topics import INBOXES
 from schemas.wire import to_json
+from tests.pace import bound
 
-REST_SECONDS = 120.0
+REST_SECONDS = bound(120.0)
 ROLES = ("accounts", "intake", "projector", "gateway", "deliverer", "api")
 
 

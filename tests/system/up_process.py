@@ -14,10 +14,11 @@ from typing import Any
 import httpx
 
 from adapters.local.process import birth
+from tests.pace import bound
 
-START_SECONDS = 120.0
-STOP_SECONDS = 30.0
-COMMAND_SECONDS = 120.0
+START_SECONDS = bound(120.0)
+STOP_SECONDS = bound(30.0)
+COMMAND_SECONDS = bound(120.0)
 LOOK_SECONDS = 0.1
 
 PROGRAM = str(Path(sys.executable).with_name("leadclock"))

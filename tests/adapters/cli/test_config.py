@@ -8,8 +8,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from tests.pace import bound
+
 PROFILE = 'kafka_bootstrap = "k1:9092"\npostgres_dsn = "postgresql://lead:hunter2@db.prod.example/leads"\n'
-COMMAND_SECONDS = 120.0
+COMMAND_SECONDS = bound(120.0)
 
 
 def run(folder: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:

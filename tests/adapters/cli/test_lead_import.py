@@ -22,10 +22,11 @@ from engine.partition.ports import Outgoing
 from schemas.records import rules_key
 from schemas.topics import ACCOUNTS_RULES, LEADS_INBOX_BULK
 from schemas.wire import to_json
+from tests.pace import bound
 
 PARTITIONS = 2
 KILLED_LINES = 12_000
-WAIT_SECONDS = 60.0
+WAIT_SECONDS = bound(60.0)
 
 
 @pytest.fixture

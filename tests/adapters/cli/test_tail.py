@@ -3,6 +3,8 @@
 import subprocess
 import sys
 
+from tests.pace import bound
+
 HEAVY = {
     "litestar",
     "asyncpg",
@@ -18,10 +20,12 @@ HEAVY = {
 PROGRAM = """
 import sys
 from adapters.cli.main import main
+
+from tests.pace import bound
 main(["leads", "tail", "--help"])
 print(*sys.modules, sep="\\n")
 """
-SECONDS = 120.0
+SECONDS = bound(120.0)
 
 
 def test_a_tail_of_the_decisions_loads_nothing_that_only_the_roles_need() -> None:

@@ -34,6 +34,7 @@ from schemas.topics import ACCOUNTS_RULES
 from schemas.wire import from_json, to_json
 from tests.adapters.gateway.world import Town, command_of
 from tests.adapters.providers.fake_twilio import ACCOUNT, TOKEN, FakeTwilio
+from tests.pace import bound
 
 pytestmark = pytest.mark.system
 
@@ -41,7 +42,7 @@ PARTITIONS = 3
 SECRET_KEY = "a secret of the tests, 32 characters long"
 OURS, BUYER = "+12125550188", "+12125550177"
 
-WAIT_SECONDS = 150.0
+WAIT_SECONDS = bound(150.0)
 """Two cores that also run a broker, a database and other tests start a gateway in half a minute at worst."""
 
 LOOK_SECONDS = 0.1

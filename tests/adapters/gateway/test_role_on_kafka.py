@@ -32,9 +32,10 @@ from schemas.wire import to_json
 from tests.adapters.gateway.receiver import Receiver
 from tests.adapters.gateway.test_webhook import record_of
 from tests.adapters.gateway.world import Town, command_of, until
+from tests.pace import bound
 
 PARTITIONS = 3
-WAIT_SECONDS = 60.0
+WAIT_SECONDS = bound(60.0)
 FORMER_DRAIN_SECONDS = 7.0
 """A stop once waited for 5 s, whatever its providers were at; how long a test lets them work is no assertion about time."""
 

@@ -22,9 +22,10 @@ from schemas.instant import EPOCH, Instant
 from schemas.requests import CONTACT_REQUESTS, CallProgressed, CallReceived, OutcomeRecorded, SmsReceived
 from schemas.topics import COMMAND_TOPICS, CONTACTS_REQUESTS, DEADLETTER
 from schemas.wire import from_json, to_json
+from tests.pace import bound
 
 NOON = Instant(1_780_000_000_000)
-WAIT_SECONDS = 60.0
+WAIT_SECONDS = bound(60.0)
 DRAIN_SECONDS = 0.2
 """Of a gateway whose end a test does not ask about: its database may be dead."""
 

@@ -68,11 +68,12 @@ from engine.partition.ports import LogError
 from schemas.instant import Instant
 from schemas.requests import RecordChangeRequested
 from tests.databases import migrated
+from tests.pace import bound
 
 GATEWAY = "a gateway that serves every channel"
 SECRET_KEY = "a secret of the deployment, long enough"
 PARTITIONS = 2
-WAIT_SECONDS = 30.0
+WAIT_SECONDS = bound(30.0)
 """Longer than a busy machine takes for anything."""
 
 UNLIMITED = HttpSettings(secret_key=SECRET_KEY, wait_seconds=WAIT_SECONDS, rates={}, public_url="https://leads.example.com")
@@ -84,7 +85,7 @@ and no test knows on which day it runs."""
 DAYTIME_ZONE = "America/New_York"
 """It is 13:00 there then."""
 
-START_SECONDS = 60.0
+START_SECONDS = bound(60.0)
 
 DATABASE_BYTES_MAX = 500_000_000
 """What the files of a worker may leave together in the database that they share."""
@@ -189,7 +190,13 @@ class Town:
         town.recordings, town.issuers, town.roles = self.recordings, self.issuers, self.roles
         self.mail.is_set_up = False
         self.mail.sent.clear()
+        town.reopen_streams()
         return town
+
+    def reopen_streams(self) -> None:
+        """Let pages have streams again: a server that ended has closed them, and what is served next is another process."""
+        self.app._services.page_changes._is_closed = False
+        self.app._services.streams._is_closed = False
 
     def ended_roles(self) -> list[str]:
         """Name the roles that have ended, with what ended them."""

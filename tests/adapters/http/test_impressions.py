@@ -16,12 +16,13 @@ from engine.views.impression import IMPRESSION_COLUMNS
 from schemas.topics import IMPRESSIONS
 from tests.adapters.http.conftest import SECRET_KEY, Company, Town, deployed
 from tests.adapters.http.test_faults import Held
+from tests.pace import bound
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 PATH = "/api/v1/impressions"
 UUID = "0190a1b2-c3d4-7e5f-8a9b-0c1d2e3f4a5b"
-SHOWN_SECONDS = 30.0
+SHOWN_SECONDS = bound(30.0)
 
 
 async def post(company: Company, body: Any, **more: Any) -> httpx.Response:

@@ -19,9 +19,10 @@ from adapters.http.exchange.page_changes import (
 )
 from adapters.http.exchange.problems import ProblemError
 from adapters.reads.ports import ReadsUnavailableError
+from tests.pace import bound
 
 COMPANY, LEAD, AGENT = ChangeSource("company", 1), ChangeSource("lead", 1, 7), ChangeSource("agent", 1, 8)
-WAIT_SECONDS = 10.0
+WAIT_SECONDS = bound(10.0)
 
 
 class Written:

@@ -34,10 +34,11 @@ from schemas.topics import (
     Topic,
 )
 from schemas.wire import to_json
+from tests.pace import bound
 
 PARTITIONS = 2
 TOKEN = "offer-token-00001"
-WAIT_SECONDS = 120.0
+WAIT_SECONDS = bound(120.0)
 """The bound of a hang."""
 
 Seen = Callable[[Sequence[LogRecord]], bool]

@@ -20,10 +20,11 @@ from schemas.instant import EPOCH
 from schemas.state import Stream, stream_key
 from schemas.topics import INBOXES, LEADS_INBOX, LEADS_INBOX_BULK, TOPICS, Topic
 from schemas.wire import to_pack
+from tests.pace import bound
 
 RECORDS = 3 * BATCH_MAX
 DECIDED = 2 * BATCH_MAX + 10
-WAIT_SECONDS = 90.0
+WAIT_SECONDS = bound(90.0)
 """The bound of a hang."""
 
 

@@ -22,10 +22,11 @@ from adapters.local.jars import find_jars, find_java
 from adapters.local.kafka import ManagedKafka, managed_kafka, new_cluster_id
 from adapters.local.process import FolderInUseError, LocalServerError, birth
 from engine.partition.ports import LogError, Outgoing, Ownership
+from tests.pace import bound
 
 GREETING = TopicPartition("greetings", 0)
 APP = "greeter"
-SERVED_SECONDS = 30.0
+SERVED_SECONDS = bound(30.0)
 
 
 @pytest.fixture(scope="module")

@@ -31,10 +31,11 @@ from engine.partition.runner import TopicNames
 from tests.adapters.projector.histories import PARTITIONS, TOPIC, World, world_of
 from tests.adapters.projector.job_process import QUICK_JOBS, SLOW
 from tests.adapters.projector.tables import of_postgres
+from tests.pace import bound
 
 ROOT = Path(__file__).parents[3]
 STEPS = [("put", 1), ("put", 2), ("call", 1), ("move", 1), ("put", 1), ("slots", 3), ("remove", 2)] * 10
-WAIT_SECONDS = 60.0
+WAIT_SECONDS = bound(60.0)
 FAST = RebuildLimits(records_max=50, poll_seconds=0.1, rest_share=1.0)
 LOOK_ONCE = JobLimits(look_seconds=600.0, lease_seconds=600.0)
 TAMPERING = "UPDATE read.leads SET name = 'nobody' WHERE id = 1"

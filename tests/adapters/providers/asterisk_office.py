@@ -27,8 +27,9 @@ from adapters.providers.registry import read_settings
 from adapters.providers.testing import CALLBACK_URL
 from schemas.commands import PlaceCall
 from schemas.instant import Instant
+from tests.pace import bound
 
-WAIT_SECONDS = 60.0
+WAIT_SECONDS = bound(60.0)
 LOOK_SECONDS = 0.01
 
 

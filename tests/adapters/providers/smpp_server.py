@@ -13,6 +13,7 @@ from typing import Any, Self
 from smpplib import smpp
 
 from tests.adapters.providers.mail_host import certified
+from tests.pace import bound
 
 SYSTEM_ID, PASSWORD = "leads", "secret08"
 
@@ -22,7 +23,7 @@ INVALID_LENGTH, INVALID_ID = 0x01, 0x0C
 DROPS = -1
 """The server takes the text and hangs up instead of answering."""
 
-WAIT_SECONDS = 30.0
+WAIT_SECONDS = bound(30.0)
 
 
 class CarrierSession:

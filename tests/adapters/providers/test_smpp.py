@@ -45,8 +45,9 @@ from schemas.outcomes import OUTCOMES
 from tests.adapters.gateway.world import StillClock, command_of
 from tests.adapters.providers.mail_host import trusting
 from tests.adapters.providers.smpp_server import DROPS, PASSWORD, SYSTEM_ID, CarrierSession, SmppServer
+from tests.pace import bound
 
-WAIT_SECONDS = 30.0
+WAIT_SECONDS = bound(30.0)
 LONG = "Long enough for two parts. " * 8
 WIDE = "Привет 😀 " * 20
 

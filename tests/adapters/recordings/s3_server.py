@@ -17,14 +17,15 @@ from msgspec import Struct
 
 from adapters.local.process import LOCALHOST, free_port, tied_to_parent
 from adapters.recordings.bucket import BucketPlace
+from tests.pace import bound
 
 PROGRAM = Path(__file__).parents[3] / ".venv" / "s3-server" / "versitygw"
 NO_SERVER = "Run `make object-store`, which builds the S3 server that this test needs."
 
 ACCESS_KEY, SECRET_KEY, REGION = "the-access-key", "the secret of the access key", "eu-central-1"
 
-START_SECONDS = 60.0
-STOP_SECONDS = 10.0
+START_SECONDS = bound(60.0)
+STOP_SECONDS = bound(10.0)
 
 
 class S3Server(Struct, frozen=True):

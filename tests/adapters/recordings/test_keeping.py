@@ -13,9 +13,10 @@ from adapters.recordings import keeping
 from adapters.recordings.download import DOWNLOADS_MAX
 from adapters.recordings.keeping import RecordingKeeper
 from adapters.recordings.ports import Recording
+from tests.pace import bound
 
 SLOW, QUICK = 1, 2
-WAIT_SECONDS = 60.0
+WAIT_SECONDS = bound(60.0)
 
 
 class Vendors:

@@ -6,8 +6,9 @@ import pytest
 
 from adapters.roles import periodic_jobs
 from adapters.roles.periodic_jobs import PeriodicJobs
+from tests.pace import bound
 
-WAIT_SECONDS = 10.0
+WAIT_SECONDS = bound(10.0)
 
 
 async def test_a_job_runs_soon_after_the_start_however_seldom_it_is_due(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,9 +19,10 @@ from schemas.instant import DAY
 from schemas.records import Record, Subscription, plain
 from tests.adapters.gateway.receiver import Receiver
 from tests.adapters.subscriptions.test_store import NOON, World, event
+from tests.pace import bound
 
 SECRET = "a secret of the deployment, long enough"
-WAIT_SECONDS = 20.0
+WAIT_SECONDS = bound(20.0)
 
 
 def secret_of(subscription_id: int = 5, generation: int = 1) -> str:

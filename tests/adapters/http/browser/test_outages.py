@@ -37,7 +37,7 @@ class Served:
         self.window: Window
 
     async def start(self) -> None:
-        self._town.app._services.page_changes._is_closed = False  # what comes back is another process
+        self._town.reopen_streams()
         self.port = await self._stack.enter_async_context(serving(self._town.app, host="127.0.0.1", port=self.port))
 
     async def stop(self) -> None:
