@@ -22,8 +22,9 @@ UNKNOWN_SECONDS = 1.0
 SECONDS_WRITTEN_MIN = 2.0
 """A shorter file may begin at any time."""
 
-WORKERS_PER_CORE = 2
-"""Tests wait for servers about half of the time."""
+CORES_PER_WAITING_WORKER = 2
+"""Beside a worker for each core, there is one for every two cores: tests wait for servers part of the time. With two
+workers a core a whole run was not shorter, and what starts many processes came near its bounds."""
 
 WORKER_BYTES = 1_250_000_000
 """What a worker takes with the servers that its tests start: 0.7 to 1.1 GB."""
@@ -42,7 +43,8 @@ DIVISIBLE = frozenset(
 
 def count_workers(cores: int, free_bytes: int) -> int:
     """Return how many workers a machine should have: by cores, bounded by memory, at least one."""
-    return max(1, min(WORKERS_PER_CORE * cores, (free_bytes - SERVERS_BYTES) // WORKER_BYTES))
+    wanted = cores + max(1, cores // CORES_PER_WAITING_WORKER)
+    return max(1, min(wanted, (free_bytes - SERVERS_BYTES) // WORKER_BYTES))
 
 
 def count_own_workers() -> int:

@@ -26,9 +26,9 @@ def test_later():
 
 @pytest.mark.parametrize(
     ("cores", "gigabytes", "workers"),
-    [(1, 24, 2), (2, 24, 4), (4, 24, 8), (8, 64, 16), (8, 24, 16), (8, 12, 7), (2, 6, 2), (2, 3, 1), (1, 1, 1)],
+    [(1, 24, 2), (2, 24, 3), (4, 24, 6), (8, 64, 12), (8, 24, 12), (8, 12, 7), (2, 6, 2), (2, 3, 1), (1, 1, 1)],
 )
-def test_workers_are_two_a_core_as_far_as_memory_goes(cores: int, gigabytes: int, workers: int) -> None:
+def test_workers_are_three_for_two_cores_as_far_as_memory_goes(cores: int, gigabytes: int, workers: int) -> None:
     assert count_workers(cores, gigabytes * GIGABYTE) == workers
 
 
