@@ -4,10 +4,12 @@ import asyncio
 from typing import Any
 
 import pytest
+import pytest_asyncio
 
 from adapters.http.agents import silence
 from adapters.http.agents.silence import SilenceReports
 from adapters.postgres.heartbeats import PostgresHeartbeats
+from tests.adapters.http.conftest import Town
 from tests.adapters.http.test_teams import ADA, person, team
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -15,6 +17,12 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 MESSAGES = "/api/v1/agent_messages"
 LOG = "/api/v1/agent_status_timestamps"
 SET = "/api/v1/agent_statuses/set"
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def town(own_town: Town) -> Town:
+    """Alone: the report of silent agents is of all companies."""
+    return own_town
 
 
 async def status(company: Any, key: str = "available") -> int:

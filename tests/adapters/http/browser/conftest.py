@@ -189,6 +189,12 @@ async def chromium() -> AsyncIterator[Browser]:
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def town(own_town: Town) -> Town:
+    """Alone: open pages hold streams, which a deployment that stands still between files would break."""
+    return own_town
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def windows(town: Town, chromium: Browser) -> AsyncIterator[Windows]:
     """The console of a deployment on a port of loopback, for the tests of a file."""
     async with serving(town.app, host="127.0.0.1", port=0) as port:
