@@ -28,8 +28,6 @@ import asyncio, sys
 from adapters.kafka.assignment import GroupAssignment
 from adapters.kafka.connection import KafkaConnection
 
-from tests.pace import bound
-
 async def main():
     member = GroupAssignment(KafkaConnection(sys.argv[1]), sys.argv[2], sys.argv[3], session_seconds=float(sys.argv[4]))
     await member.start()

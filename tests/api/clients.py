@@ -22,8 +22,6 @@ FORMS = ("json", "form", "multipart", "query")
 
 FETCH = """
 import { createInterface } from "node:readline";
-
-from tests.pace import bound
 for await (const line of createInterface({ input: process.stdin })) {
   const { address, method, form, headers, fields, flat } = JSON.parse(line);
   const options = { method, headers: { ...headers } };

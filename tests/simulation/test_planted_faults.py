@@ -280,7 +280,7 @@ FAULTS = [
     (a_lead_that_waits_for_a_slot_has_no_timer, "for ever"),
     (companies_take_no_turns, "turns while company"),
     (a_rule_rolls_dice, "this code decides differently"),
-    (rules_are_adopted_in_silence, "are only folded"),
+    (rules_are_adopted_in_silence, "no version of the decision rules was adopted"),
     (junk_is_not_kept, "left 0 dead letters"),
     (what_is_refused_of_the_inbox_is_not_kept, "left no dead letters"),
     (rendering_has_no_bound, "holds a record of"),

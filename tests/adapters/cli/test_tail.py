@@ -20,8 +20,6 @@ HEAVY = {
 PROGRAM = """
 import sys
 from adapters.cli.main import main
-
-from tests.pace import bound
 main(["leads", "tail", "--help"])
 print(*sys.modules, sep="\\n")
 """
