@@ -1,15 +1,23 @@
-"""Does doctor try the companies' accounts with carriers? It tries those of all companies, and here there are no others."""
+"""Does doctor try the companies' accounts with carriers?"""
 
 from typing import Any
 
 import pytest
+import pytest_asyncio
 from msgspec.structs import replace
 
 from adapters.doctor.deployment import check_carrier_accounts
+from tests.adapters.http.conftest import Town
 from tests.adapters.http.test_provider_configurations import PATH, TWILIO
 from tests.adapters.providers.fake_twilio import ACCOUNT, TOKEN, FakeTwilio
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def town(own_town: Town) -> Town:
+    """Alone: doctor tries the accounts of all companies, up to a bound."""
+    return own_town
 
 
 async def test_doctor_sends_a_harmless_request_by_the_accounts_of_companies(

@@ -28,6 +28,12 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 PATH = "/api/v1/provider_configurations"
 
 
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def town(own_town: Town) -> Town:
+    """Alone: doctor tries the accounts of all companies, up to a bound."""
+    return own_town
+
+
 class DeploymentServer:
     """The deployment's own mail server."""
 
