@@ -98,10 +98,14 @@ class PressKeys(Command, frozen=True, kw_only=True, tag="call.press_keys"):
 
 
 class HangUp(Command, frozen=True, kw_only=True, tag="call.hang_up"):
-    """End the call of an earlier command, if it still lasts."""
+    """End the call of an earlier command, if it still lasts; `only_unanswered`: if the person has not answered it yet.
+
+    A gateway whose provider cannot tell lets such a call ring.
+    """
 
     call_id: int
     call_command_id: str
+    only_unanswered: bool = False
 
 
 class SendSms(Command, frozen=True, kw_only=True, tag="sms.send"):
@@ -142,13 +146,14 @@ class PostWebhook(Command, frozen=True, kw_only=True, tag="webhook.post"):
 
 
 class Fence(Message, frozen=True, kw_only=True, tag_field="type", tag="fence"):
-    """Cancels the earlier commands of this contact; only those of `lead_ids`, where any are named."""
+    """Cancels the earlier commands of this contact; only those of `lead_ids`, or `command_ids`, where any are named."""
 
     company_id: int
     contact_key: str
     reason: str
     decided_at: Instant
     lead_ids: tuple[int, ...] = ()
+    command_ids: tuple[str, ...] = ()
 
 
 CommandRecord = PlaceCall | PressKeys | HangUp | SendSms | SendEmail | PostWebhook | Fence

@@ -92,7 +92,10 @@ class ConfiguredProviders:
     async def hang_up(self, command: HangUp) -> bool:
         """End a call, whichever gateway placed it."""
         found = await self._call_in_progress(command)
-        return found is not None and await found[0].connection.hang_up(found[1])
+        if found is None:
+            return False
+        connection = found[0].connection
+        return await (connection.cancel(found[1]) if command.only_unanswered else connection.hang_up(found[1]))
 
     async def _call_in_progress(self, command: PressKeys | HangUp) -> tuple[Opened, str] | None:
         order = await self._orders.find(command.company_id, command.call_command_id)

@@ -222,7 +222,10 @@ class VoiceProvider(Protocol):
         ...
 
     async def hang_up(self, command: HangUp) -> bool:
-        """End a call that this provider placed; False where it has ended. `place` returns the outcome."""
+        """End a call that this provider placed; False where it has ended. `place` returns the outcome.
+
+        With `only_unanswered` it is False as well where the person has answered, or nobody can tell.
+        """
         ...
 
 

@@ -130,11 +130,12 @@ class SandboxVoice:
         self._clock = clock
         self._keys: dict[str, str] = {}
         self._ended: dict[str, asyncio.Event] = {}
+        self._answered: set[str] = set()
 
     async def hang_up(self, command: HangUp) -> bool:
         """End a call that is ringing or talked on."""
         ended = self._ended.get(command.call_command_id)
-        if ended is None:
+        if ended is None or (command.only_unanswered and command.call_command_id in self._answered):
             return False
         ended.set()
         return True
@@ -154,6 +155,7 @@ class SandboxVoice:
             return await self._play(command, report, _script(command))
         finally:
             del self._keys[command.command_id], self._ended[command.command_id]
+            self._answered.discard(command.command_id)
 
     async def _play(self, command: PlaceCall, report: Report, script: CallScript) -> DeliveryResult | None:
         reference = _reference(command.command_id)
@@ -163,6 +165,7 @@ class SandboxVoice:
         buyer_answered_at: Instant | None = None
         if script.answered_by is not None and not self._ended[command.command_id].is_set():
             answered_at = self._clock.now()
+            self._answered.add(command.command_id)
             await report(CallProgress(state="established", provider_ref=reference))
             await self._hold(command, script, report, reference)
             if script.buyer_id is not None and not self._ended[command.command_id].is_set():

@@ -32,6 +32,10 @@ class MessageConnection:
         """Return that there is no call."""
         return False
 
+    async def cancel(self, provider_ref: str) -> bool:  # noqa: ARG002
+        """Return that there is no call."""
+        return False
+
     def read_callback(self, callback: Callback) -> Reading | None:
         """Refuse a callback: the vendor sends none."""
         raise ForgedCallbackError(f"{self.name} sends no callbacks ({len(callback.body)} bytes)")

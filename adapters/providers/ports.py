@@ -274,6 +274,10 @@ class Connection(Protocol):
         """End a call; False where it has ended."""
         ...
 
+    async def cancel(self, provider_ref: str) -> bool:
+        """End a call that nobody has answered; False where it was answered, has ended, or the vendor cannot tell."""
+        ...
+
     async def find(self, order: Order) -> FoundOrder | None:
         """Return what the vendor knows of an order. Raises `NotPlacedError` or `ProviderFailedError` where it is away."""
         ...

@@ -54,6 +54,8 @@ from adapters.providers.ports import (
 from schemas.commands import PlaceCall, SendEmail, SendSms
 
 CANCELED = "31"
+UNANSWERED_STATES = frozenset({"Down", "Rsrved", "OffHook", "Dialing", "Ring", "Ringing"})
+"""States of a channel that is not up (Asterisk 22, `channelstate.h`)."""
 """The Q.850 cause of a call that we end by hand."""
 
 logger = structlog.get_logger(__name__)
@@ -140,6 +142,12 @@ class AsteriskConnection:
     async def hang_up(self, provider_ref: str) -> bool:
         """End a call; the buyer's leg ends with the lead's."""
         return await self._ari.act("DELETE", "channels", provider_ref, reason_code=CANCELED)
+
+    async def cancel(self, provider_ref: str) -> bool:
+        """End a call whose channel is not up yet."""
+        channel = await self._ari.read("channels", provider_ref)
+        is_unanswered = isinstance(channel, dict) and channel.get("state") in UNANSWERED_STATES
+        return is_unanswered and await self.hang_up(provider_ref)
 
     async def find(self, order: Order) -> FoundOrder | None:
         """Return what Asterisk knows of an order: its channel, or how that ended."""

@@ -169,6 +169,10 @@ class TelnyxConnection:
         """End a call."""
         return await self._has_acted(provider_ref, "hangup", {})
 
+    async def cancel(self, provider_ref: str) -> bool:  # noqa: ARG002
+        """Let it ring: a hang-up ends an answered call as well, and a look-up does not say whether one was answered."""
+        return False
+
     async def find(self, order: Order) -> FoundOrder | None:
         """Return what Telnyx knows of an order by its reference; it lists none without."""
         reference = order.provider_ref

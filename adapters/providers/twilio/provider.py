@@ -158,7 +158,14 @@ class TwilioConnection:
 
     async def hang_up(self, provider_ref: str) -> bool:
         """End a call."""
-        answer = await self._send("POST", f"Calls/{quote(provider_ref, safe='')}.json", [("Status", "completed")])
+        return await self._set_status(provider_ref, "completed")
+
+    async def cancel(self, provider_ref: str) -> bool:
+        """End a call that is queued or rings: `canceled` leaves one in progress as it is (Twilio, Call resource)."""
+        return await self._set_status(provider_ref, "canceled")
+
+    async def _set_status(self, provider_ref: str, status: str) -> bool:
+        answer = await self._send("POST", f"Calls/{quote(provider_ref, safe='')}.json", [("Status", status)])
         return answer.status < CLIENT_ERROR * MULTIPLE_OF_HUNDRED
 
     async def find(self, order: Order) -> FoundOrder | None:

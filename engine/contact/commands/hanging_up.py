@@ -23,13 +23,20 @@ def hang_up_all(person: Person) -> None:
             _hang_up(person, call, call.command_id)
 
 
-def _hang_up(person: Person, call: Call, call_command_id: str) -> None:
+def hang_up_unanswered(person: Person, call: Call) -> None:
+    """Emit a hang-up command for an outbound call that the person has not answered; one that is answered goes on."""
+    if call.answered_at is None and call.ended_at is None and call.command_id is not None:
+        _hang_up(person, call, call.command_id, only_unanswered=True)
+
+
+def _hang_up(person: Person, call: Call, call_command_id: str, *, only_unanswered: bool = False) -> None:
     command = HangUp(
         **call_command_header(person, call, HANG_UP, command_id(call.uuid, 0, call.version, HANG_UP, 1)),
         not_after=person.now + HANG_UP_WITHIN,
         urgency_class=0,
         call_id=call.id,
         call_command_id=call_command_id,
+        only_unanswered=only_unanswered,
     )
     person.draft.emit(command)
     person.draft.fact("call.hangup_ordered", lead_id=call.lead_id, call_id=call.id)

@@ -124,19 +124,33 @@ async def test_a_fence_written_before_the_claim_is_seen_although_it_is_read_late
     assert sorted(voice.asked) == sorted(other.command_id for other in others)
 
 
-@pytest.mark.parametrize("case", ["fence before the command", "fence of another contact", "fence of another lead"])
+@pytest.mark.parametrize(
+    "case", ["fence before the command", "fence of another contact", "fence of another lead", "fence of another command"]
+)
 async def test_other_fences_stop_nothing(case: str) -> None:
     command = command_of("call")
     messages: dict[str, list[Any]] = {
         "fence before the command": [fence_of(command), command],
         "fence of another contact": [command, fence_of(command_of("call", 2))],
         "fence of another lead": [command, fence_of(command, 99)],
+        "fence of another command": [command, fence_of(command, command_ids=("command-9",))],
     }
 
     async with town("call") as place:
         await place.append(*messages[case])
         async with running(place, call_channel(Voice()), MemoryDeliveries()):
             assert await place.outcome() == [("command-1", "connected_human")]
+
+
+async def test_a_fence_of_one_command_stops_that_command_only() -> None:
+    first, second = command_of("call"), command_of("call", 2, contact_key="1|+13055550001")
+
+    async with town("call") as place:
+        await place.append(first, second, fence_of(first, command_ids=(second.command_id,)))
+        async with running(place, call_channel(Voice()), MemoryDeliveries()):
+            outcomes = await place.outcome(2)
+
+    assert outcomes == [("command-1", "connected_human"), ("command-2", "rejected_at_gate")]
 
 
 async def test_a_fence_of_one_lead_stops_that_lead_only() -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from adapters.gateway import sandbox
 from adapters.gateway.channels import call_channel, sms_channel
@@ -336,6 +337,23 @@ async def test_a_call_that_we_hang_up_is_over_at_once_and_says_so(state: str, ou
     assert result is not None
     assert (result.outcome, result.hung_up_by, result.talk_seconds) == (outcome, "us", 0)
     assert not await voice.hang_up(hang_up_of(command))
+
+
+@pytest.mark.parametrize(("state", "outcome"), [("ringing", "canceled"), ("established", "connected_human")])
+async def test_a_call_that_is_to_end_unanswered_goes_on_once_it_is_answered(state: str, outcome: str) -> None:
+    voice = SandboxVoice(fast_clock(speed=600))
+    command = command_of("call", to="+13055550123")
+    done: list[bool] = []
+
+    async def report(progress: CallProgress) -> None:
+        if progress.state == state:
+            done.append(await voice.hang_up(structs.replace(hang_up_of(command), only_unanswered=True)))
+
+    result = await voice.place(command, report)
+
+    assert result is not None
+    assert (result.outcome, done) == (outcome, [state == "ringing"])
+    assert (result.talk_seconds > 0) == (state == "established")
 
 
 async def test_the_same_number_does_the_same_twice() -> None:

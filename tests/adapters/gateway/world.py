@@ -70,9 +70,10 @@ def hang_up_of(command: PlaceCall) -> HangUp:
     return HangUp(**{**about, **fields})
 
 
-def fence_of(command: Command, *lead_ids: int) -> Fence:
-    """A fence of an order's contact."""
-    return Fence(company_id=1, contact_key=command.contact_key, reason="opt_out", decided_at=NOON, lead_ids=lead_ids)
+def fence_of(command: Command, *lead_ids: int, command_ids: tuple[str, ...] = ()) -> Fence:
+    """A fence of an order's contact, of some of its leads, or of single orders."""
+    about: dict[str, Any] = {"company_id": 1, "contact_key": command.contact_key, "reason": "opt_out", "decided_at": NOON}
+    return Fence(**about, lead_ids=lead_ids, command_ids=command_ids)
 
 
 class StillClock(SystemClock):

@@ -158,6 +158,10 @@ class FakeTwilio:
             raise Refused(404, 20404, "The requested resource was not found")
         if method == "POST" and form.get("Status") == "completed":
             one["status"] = "completed"
+        if method == "POST" and form.get("Status") == "canceled":
+            if one["status"] not in {"queued", "initiated", "ringing"}:
+                raise Refused(400, 21220, "Invalid call state. Call is not in-progress. Cannot redirect.")
+            one["status"] = "canceled"
         return 200, one
 
     def _call(self, fields: Mapping[str, list[str]]) -> dict[str, Any]:

@@ -255,6 +255,21 @@ async def test_a_call_that_rings_is_ended_by_hand(asterisk: FakeAsterisk, office
     assert not await office.connection.press(lead, "1")
 
 
+async def test_a_call_is_canceled_only_before_it_is_answered(asterisk: FakeAsterisk, office: Office) -> None:
+    await heard(asterisk)
+    command = call_command()
+    lead = await office.place(command)
+    asterisk.rings(lead)
+    assert await office.connection.cancel(lead)
+    assert (await office.outcome(command)).outcome == "canceled"
+    assert not await office.connection.cancel(lead)
+
+    other = await office.place(call_command(command_id="command-2"))
+    asterisk.answers(other)
+    assert not await office.connection.cancel(other)
+    assert other in asterisk.channels
+
+
 WHISPERED = {"whisper_sound": "sound:leadclock/whisper"}
 
 

@@ -795,6 +795,7 @@ async def test_keys_are_pressed_on_a_call_and_it_is_hung_up(telnyx: FakeTelnyx, 
 
     assert await connection.press(placed.provider_ref, "12#")
     assert await connection.press(placed.provider_ref, "12#")
+    assert not await connection.cancel(placed.provider_ref)  # it may have been answered: let it ring
     assert await connection.hang_up(placed.provider_ref)
     telnyx.legs[placed.provider_ref]["end_time"] = "2026-01-01T00:00:00Z"
     assert not await connection.hang_up(placed.provider_ref)

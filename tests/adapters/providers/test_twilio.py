@@ -232,6 +232,18 @@ async def test_a_call_is_hung_up_and_keys_are_refused(twilio: FakeTwilio, connec
     assert twilio.calls[placed.provider_ref]["status"] == "completed"
 
 
+@pytest.mark.parametrize(("status", "is_ended"), [("queued", True), ("ringing", True), ("in-progress", False)])
+async def test_a_call_is_canceled_only_before_it_is_answered(
+    twilio: FakeTwilio, connection: Connection, status: str, is_ended: bool
+) -> None:
+    placed = await connection.place(call_command())
+    assert isinstance(placed, Placed)
+    twilio.calls[placed.provider_ref]["status"] = status
+
+    assert await connection.cancel(placed.provider_ref) == is_ended
+    assert twilio.calls[placed.provider_ref]["status"] == ("canceled" if is_ended else status)
+
+
 async def test_what_it_cannot_do_is_refused_before_anything_is_sent(twilio: FakeTwilio, connection: Connection) -> None:
     for command in (call_command(machine="voicemail_drop"), _without_buyer()):
         with pytest.raises(RefusedOrderError):
