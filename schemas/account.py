@@ -77,7 +77,8 @@ class Claim(Entity, kw_only=True):
 
     `call_id` is the inbound call that it was requested for. While several buyers are rung at once, `buyer_ids` are they, and
     `buyer_id` is None until one of them answers. With `is_by_epc`, the call counts in what its buyer earns by each call.
-    `number_id` is the number with caps that the call is placed from.
+    `number_id` is the number with caps that the call is placed from. A slot that was released as `unknown` is kept until
+    `wake_at`: a known end may still correct what it has used.
     """
 
     company_id: int
@@ -95,6 +96,7 @@ class Claim(Entity, kw_only=True):
     agent_id: int | None = None
     is_by_epc: bool = False
     number_id: int | None = None
+    wake_at: Instant | None = None
 
 
 class QueuedClaim(Struct, array_like=True, frozen=True, order=True):

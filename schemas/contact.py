@@ -141,6 +141,22 @@ class Flight(Struct, frozen=True, kw_only=True, omit_defaults=True):
     asks_list: int | None = None
 
 
+class UnknownAttempt(Struct, frozen=True, omit_defaults=True):
+    """A contact of a step whose outcome is unknown, while what the lead does since was planned by that.
+
+    `step_entered`, `retries` and `ending` are those of the lead before; `has_fired`: a trigger took the attempt for made.
+    `outcome` is the known one that came at `occurred_at` while a later command was open: it decides once that has ended.
+    """
+
+    flight: Flight
+    step_entered: int
+    retries: dict[str, int] = {}
+    ending: bool = False
+    has_fired: bool = False
+    outcome: str | None = None
+    occurred_at: Instant | None = None
+
+
 class Conversion(Struct, frozen=True, omit_defaults=True):
     """A conversion of a lead or call that holds: its record is in the history; `revision` rises with each change of that."""
 
@@ -186,7 +202,8 @@ class Lead(Entity, kw_only=True):
     the events since the last action that a step may wait for; `pause` delays contacts after a reply. `stopped_before` is
     the step at which an opt-out of the person ended the lead. `aging` is subtracted from its priority for every overdue
     hour. `awaits_place` is the channel with the most open commands allowed: the lead waits, due, for one to end. `unheard`
-    are the last commands that timed out: where a gateway says later that it dropped one, it is not counted. With
+    are the last commands whose outcome is unknown: where one is known later, it counts as that says. `unknown` is the newest
+    contact of a step among them, until another one has been made. With
     `data_parts` the data of the lead is stored in as many values of its own, and `data` is empty. Of a callback:
     `callback_promised_at` is the promised instant, `callback_due_at` when it could first be made, `callback_tries` how often
     nobody answered; `callback_asks` says that the open slot request is for it. `buyer_conversion` and `offer_conversion` are
@@ -291,6 +308,7 @@ class Lead(Entity, kw_only=True):
     data_parts: int = 0
     sweep_key: str | None = None
     unheard: tuple[Flight, ...] = ()
+    unknown: UnknownAttempt | None = None
     first_offer_id: int | None = None
     awaits_place: str | None = None
     lead_import_id: int | None = None

@@ -3,6 +3,8 @@
 Scheduling never reads free text: a gateway maps its provider's status to one of these.
 """
 
+from typing import Literal
+
 from msgspec import Struct
 
 from schemas.instant import HOUR, MINUTE, Millis
@@ -83,6 +85,51 @@ EXPIRED = "expired"
 
 GATE_OUTCOMES = frozenset({"rejected_at_gate", EXPIRED})
 """Reported instead of an outcome: the gateway dropped the command (fence, or `not_after` passed); nobody was reached."""
+
+Standing = Literal["replaces", "kept", "repeated", "later"]
+"""What a second outcome of a command does to the first: `later` replaces it where it occurred later, or at the same time."""
+
+_NOBODY_ASKED = 1
+_EVIDENCE: dict[str, dict[str, int]] = {
+    "call": {
+        **dict.fromkeys(("no_answer", "busy", "declined", "congestion", "invalid_number", "canceled"), 2),
+        **dict.fromkeys(("connected_human", "voicemail", "abandoned_by_us", "caller_hung_up", "opted_out"), 3),
+        "connected_buyer": 4,
+    },
+    "sms": {
+        "accepted": 2,
+        "sent": 3,
+        **dict.fromkeys(("undelivered", "failed", "invalid_number", "opted_out"), 4),
+        "delivered": 5,
+    },
+    "email": {
+        "accepted": 2,
+        **dict.fromkeys(("bounced_soft", "bounced_hard", "failed"), 3),
+        "delivered": 4,
+        **dict.fromkeys(("complained", "unsubscribed"), 5),
+    },
+    "webhook": {"failed": 2, "accepted": 3},
+}
+"""How much an outcome proves, beyond those below. A telephone that was answered did not ring in vain, what was delivered was
+not lost, and who complains of an e-mail has it: no later report takes that back."""
+
+for _evidence in _EVIDENCE.values():
+    _evidence |= {"unknown": 0, "not_placed": _NOBODY_ASKED, **dict.fromkeys(GATE_OUTCOMES, _NOBODY_ASKED)}
+
+
+def standing(kind: str, before: str, after: str) -> Standing:
+    """Return what a further outcome of a command does to the one before, both of that kind. Raises `KeyError` for others.
+
+    Known beats `unknown`, and what a provider did beats that a gateway dropped it, in whatever order they come. Stops and
+    closed channels follow from each outcome of its own, whatever stands.
+    """
+    if before == after:
+        return "repeated"
+    proves = _EVIDENCE[kind]
+    if proves[after] == proves[before]:
+        return "later"
+    return "replaces" if proves[after] > proves[before] else "kept"
+
 
 TIMED_OUT = "timed_out"
 """The sub-status of a call whose end was never reported."""

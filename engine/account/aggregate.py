@@ -13,7 +13,7 @@ from engine.account.users import acting_user_id
 from engine.partition.aggregate import Adoption, Timer
 from engine.partition.draft import Draft, RepeatedError
 from engine.partition.places import PlaceClaim
-from schemas.account import AgentState, Seen, Slots
+from schemas.account import AgentState, Claim, Seen, Slots
 from schemas.envelope import Envelope
 from schemas.instant import DAY, EPOCH, Instant
 from schemas.records import Record
@@ -63,8 +63,8 @@ class AccountAggregate:
 
     @property
     def timer_fields(self) -> Mapping[str, str | None]:
-        """A queue for slots has a timer, a record whose pause ends, and an agent whose wrap-up ends."""
-        return {**dict.fromkeys(ENTITIES), "slots": "wake_at", "record": "wake_at", "agent": "wake_at"}
+        """A queue for slots has a timer, a slot of unknown end, a record whose pause ends, an agent whose wrap-up ends."""
+        return {**dict.fromkeys(ENTITIES), **dict.fromkeys(("slots", "claim", "record", "agent"), "wake_at")}
 
     @property
     def claim_fields(self) -> Mapping[str, Sequence[str]]:
@@ -112,13 +112,15 @@ class AccountAggregate:
         return False
 
     def wake(self, draft: Draft, key: str, due_at: Instant) -> None:
-        """End the pause of a record or the wrap-up of an agent, or grant what the reset of a cap allows in a queue."""
+        """End the pause of a record or the wrap-up of an agent, forget a slot, or grant what the reset of a cap allows."""
         match draft.get(key, kind_of(key)):
             case Record() as record:
                 end_pause(draft, record)
                 apply_record_change(draft, record)
             case Slots() as slots:
                 wake(draft, slots)
+            case Claim():
+                draft.remove(key)
             case AgentState() as state:
                 agent_id = int(key.rpartition("/")[2])
                 end_wrap_up(draft, agent_id, state)
@@ -130,7 +132,9 @@ class AccountAggregate:
         """Let a queue whose timer failed wait for the next slot, a record stay paused, and an agent in wrap-up."""
         del reason
         entity = draft.get(key, kind_of(key))
-        if isinstance(entity, Slots | Record):
+        if isinstance(entity, Claim):
+            draft.remove(key)
+        elif isinstance(entity, Slots | Record):
             entity.wake_at = None
             entity.version += 1
             draft.put(key, entity)
@@ -143,8 +147,8 @@ class AccountAggregate:
         del draft, adoption
 
     def timer(self, key: str, entity: Entity) -> Timer | None:
-        """Return when a pause or wrap-up ends, or a queue is looked at again: when a cap resets that it waits for."""
-        if not isinstance(entity, Slots | Record | AgentState) or entity.wake_at is None:
+        """Return when a pause or wrap-up ends, a slot is forgotten, or a queue looked at again: when its cap is reset."""
+        if not isinstance(entity, Slots | Claim | Record | AgentState) or entity.wake_at is None:
             return None
         return Timer(entity.wake_at, 0, 0.0, 0, key, company_id=entity.company_id)
 

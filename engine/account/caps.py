@@ -118,6 +118,16 @@ def settle_reservation(slots: Slots, number: int, ended: Ended, *, is_connected:
                 tally.used[metric] = tally.used.get(metric, 0) + 1
 
 
+def correct_use(slots: Slots, number: int, ended: Ended, *, is_connected: bool) -> None:
+    """Take back what a call was counted for whose end was unknown, in the periods of its grant that still run."""
+    for tally in slots.tallies.values():
+        if number <= tally.after:
+            continue
+        for metric in RESERVED if is_connected else (ATTEMPT,):
+            if metric not in CONFIRMED[ended]:
+                tally.used[metric] = max(0, tally.used.get(metric, 0) - 1)
+
+
 def add_amounts(slots: Slots, at: Instant, amounts: Mapping[str, float]) -> None:
     """Add what a call earned to the periods of its instant; a reversal is negative."""
     for tally in slots.tallies.values():

@@ -25,7 +25,7 @@ from engine.partition.draft import Draft
 from schemas.account import Claim, Hold, QueuedClaim, Slots
 from schemas.commands import BUYER_LEGS_MAX
 from schemas.decisions import Answer
-from schemas.instant import HOUR, Instant
+from schemas.instant import DAY, HOUR, Instant
 from schemas.records import CAPPED_TYPES, Buyer, BuyerGroup, Number, Record, TrafficSource, body_of
 from schemas.requests import CallEarned, SlotAnswered, SlotReleased, SlotRequested
 from schemas.state import claim_key, slots_key
@@ -34,6 +34,9 @@ from schemas.topics import CONTACTS_REQUESTS
 WAITING_MAX = 200
 """In the queue of one resource: each decision about it carries the whole queue (some 18 KB). A less urgent request than
 all of them is refused as `rate_limited`, and its contact retries; a more urgent one replaces the last one."""
+
+CORRECTED_WITHIN = 7 * DAY
+"""How long an unknown end is corrected: as long as commands are retained, and their outcomes relayed."""
 
 RESOURCE_LENGTH_MAX = 200
 """Of the name of a resource; a longer one is replaced by its hash."""
@@ -82,7 +85,7 @@ def request_slot(draft: Draft, request: SlotRequested) -> None:
     draft.answer = Answer(status=200)
     claim = draft.get(claim_key(request.company_id, request.request_id), Claim)
     if claim is not None:
-        if claim.granted_at is not None and not request.is_placed:
+        if claim.granted_at is not None and claim.wake_at is None and not request.is_placed:
             _send_answer(draft, claim, granted=True)
         return
     claim = _claim(draft, request)
@@ -134,7 +137,14 @@ def release_slot(draft: Draft, request: SlotReleased) -> None:
     if request.goes_on:
         _keep_answered(draft, claim, request.buyer_id)
         return
-    draft.remove(key)
+    if claim.wake_at is not None:
+        _correct(draft, claim, request)
+        return
+    if request.ended == "unknown" and (claim.is_by_epc or any(hold.number for hold in claim.holds)):
+        claim.wake_at = draft.now + CORRECTED_WITHIN
+        draft.put(key, claim)
+    else:
+        draft.remove(key)
     if claim.granted_at is None:
         slots = _slots_of(draft, claim.company_id, claim.resource)
         slots.waiting = tuple(waiting for waiting in slots.waiting if waiting.request_id != claim.request_id)
@@ -147,6 +157,30 @@ def release_slot(draft: Draft, request: SlotReleased) -> None:
         freed += _end_hold(draft, claim, hold, "attempted" if hold.resource in lost else request.ended)
     freed += _queues_for(draft, claim.company_id, agent_calls.give_back(draft, claim, request.ended))
     _grant_waiting(draft, claim.company_id, freed)
+
+
+def _correct(draft: Draft, claim: Claim, request: SlotReleased) -> None:
+    """Correct what a slot has used that was released as unknown: its end is known now. An agent stays as they are."""
+    if request.ended == "unknown":
+        return
+    draft.remove(claim_key(claim.company_id, claim.request_id))
+    lost = _lost_resources(claim, request.buyer_id)
+    is_connected = claim.buyer_id is not None or bool(claim.buyer_ids)
+    freed: list[str] = []
+    for hold in claim.holds:
+        slots = _slots_of(draft, claim.company_id, hold.resource)
+        ended: caps.Ended = "attempted" if hold.resource in lost and request.ended == "connected" else request.ended
+        caps.correct_use(slots, hold.number, ended, is_connected=is_connected)
+        _count_for_epc(draft, claim, hold, slots, ended)
+        _put_slots(draft, slots)
+        freed += [slots.resource, *slots.wanted_by]
+    _grant_waiting(draft, claim.company_id, freed)
+
+
+def _count_for_epc(draft: Draft, claim: Claim, hold: Hold, slots: Slots, ended: caps.Ended) -> None:
+    """Count a connected call in what its buyer earns by each call."""
+    if claim.is_by_epc and ended == "connected" and claim.granted_at is not None and hold.resource in _rung_resources(claim):
+        epc.add_call(slots, claim.granted_at, draft.now)
 
 
 def _keep_answered(draft: Draft, claim: Claim, buyer_id: int | None) -> None:
@@ -181,8 +215,7 @@ def _end_hold(draft: Draft, claim: Claim, hold: Hold, ended: caps.Ended) -> list
     is_connected = claim.buyer_id is not None or bool(claim.buyer_ids)
     before = _reached(draft, slots)
     caps.settle_reservation(slots, hold.number, ended, is_connected=is_connected)
-    if claim.is_by_epc and ended == "connected" and claim.granted_at is not None and hold.resource in _rung_resources(claim):
-        epc.add_call(slots, claim.granted_at, draft.now)
+    _count_for_epc(draft, claim, hold, slots, ended)
     _report_reached(draft, slots, before)
     _put_slots(draft, slots)
     return [slots.resource, *slots.wanted_by]

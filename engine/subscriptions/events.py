@@ -19,6 +19,7 @@ EventName = Literal[
     "lead_opted_out",
     "lead_action_started",
     "lead_action_finished",
+    "lead_action_corrected",
     "callback_scheduled",
     "callback_cancelled",
     "call_created",
@@ -27,6 +28,7 @@ EventName = Literal[
     "call_changed",
     "disposition_changed",
     "call_ended",
+    "call_corrected",
     "call_deleted",
     "incoming_text_message",
     "contact_opted_out",
@@ -52,6 +54,7 @@ EVENTS: Mapping[str, str] = {
     "lead_opted_out": "a lead ended because its person opted out",
     "lead_action_started": "a call, text, e-mail or webhook was ordered for a lead",
     "lead_action_finished": "the outcome of such an order is known",
+    "lead_action_corrected": "another outcome takes the place of one that was reported; `details.corrects` is that one",
     "callback_scheduled": "a call was promised",
     "callback_cancelled": "a promised call was cancelled",
     "call_created": "a call was ordered, or came in",
@@ -60,6 +63,7 @@ EVENTS: Mapping[str, str] = {
     "call_changed": "somebody changed a call; `details.fields` names what",
     "disposition_changed": "the disposition of a call was set",
     "call_ended": "a call ended",
+    "call_corrected": "a call that had ended has another outcome; `details.corrects` is the one of its `call_ended`",
     "call_deleted": "a call was deleted",
     "incoming_text_message": "a text of the person arrived",
     "contact_opted_out": "a person opted out, with or without a lead",
@@ -94,6 +98,7 @@ OF_FACT: Mapping[str, EventName] = {
     "call.updated": "call_changed",
     "call.dispositioned": "disposition_changed",
     "call.ended": "call_ended",
+    "call.corrected": "call_corrected",
     "call.deleted": "call_deleted",
     "sms.received": "incoming_text_message",
     "contact.opted_out": "contact_opted_out",
@@ -107,7 +112,7 @@ OF_FACT: Mapping[str, EventName] = {
     "cap.reached": "cap_reached",
     "unblock_job.finished": "unblock_job_finished",
 }
-"""Type of a recorded fact -> its event; `lead_opted_out` is a `lead.ended` besides."""
+"""Type of a recorded fact -> its event; `lead_opted_out` is a `lead.ended` besides, and an outcome may correct one."""
 
 EVENT_NAMES: tuple[str, ...] = get_args(EventName)
 
@@ -155,6 +160,8 @@ def events_of(facts: Sequence[StatedFact]) -> Iterator[Event]:
 
 def _names_of(fact: StatedFact) -> tuple[str, ...]:
     name = OF_FACT.get(fact.type)
-    if name is None:
+    if name is None or "standing" in fact.data:  # an outcome that repeats or changes nothing
         return ()
+    if name == "lead_action_finished" and "corrects" in fact.data:
+        return ("lead_action_corrected",)
     return (name, "lead_opted_out") if name == "lead_ended" and fact.data.get("status") == OPTED_OUT else (name,)

@@ -59,6 +59,7 @@ async def play(traffic: Traffic, era: Era, schedulers: Sequence[SimulatedMachine
     await scenes.use_caps()
     await scenes.walk()
     await scenes.talk_and_forget()
+    await scenes.learn_late()
     await scenes.stop_and_resume()
     await scenes.review()
     await scenes.move_and_forward()
@@ -125,17 +126,18 @@ class Scenes:
         """Let a person be reached, and nobody say how the call went."""
         call = {"id": "call", "kind": "call", "await_disposition": "5m"}
         key = f"{COMPANY}|{await self._submit(await self._schedule([call]))}"
-        order = await self._order("call", key)
-        reached = OutcomeRecorded(
-            company_id=COMPANY,
-            contact_key=key,
-            lead_id=order.lead_id,
-            command_id=order.command_id,
-            kind="call",
-            outcome="connected_human",
-            occurred_at=self._era.now(),
-        )
-        await self._ask(reached)
+        await self._tell(key, "connected_human")
+
+    async def learn_late(self) -> None:
+        """Let nothing be known of a call, and then that it reached the person: while a retry waits, and after the end."""
+        fields = {"name": "known late", "buyer_ids": [self._buyer_id], "attempt_daily_limit": 50}
+        group_id = await self._create("buyer_group", fields)
+        retry = {"unknown": {"delay": "30m"}}
+        call = {"id": "call", "kind": "call", "connect": {"buyer_group_id": group_id}, "retry": retry}
+        for steps in ([call, {"id": "wait", "kind": "wait", "duration": "3h"}], [{"id": "call", "kind": "call"}]):
+            key = f"{COMPANY}|{await self._submit(await self._schedule(steps))}"
+            await self._tell(key, "unknown")
+            await self._tell(key, "connected_human")
 
     async def stop_and_resume(self) -> None:
         """Block a person, who is submitted again and calls, and resume the lead where it was."""
@@ -234,6 +236,20 @@ class Scenes:
         await asyncio.sleep(DECIDED_SECONDS)
         for machine in schedulers:
             machine.clock.skew_seconds = 0.0
+
+    async def _tell(self, key: str, outcome: str) -> None:
+        """Report an outcome of the first call to a person."""
+        order = await self._order("call", key)
+        report = OutcomeRecorded(
+            company_id=COMPANY,
+            contact_key=key,
+            lead_id=order.lead_id,
+            command_id=order.command_id,
+            kind="call",
+            outcome=outcome,
+            occurred_at=self._era.now(),
+        )
+        await self._ask(report)
 
     async def _call(self, key: str, state: Any, *, wants_route: bool = False) -> None:
         number = key.split("|")[1]

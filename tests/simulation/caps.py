@@ -22,13 +22,18 @@ COUNTED_ONLY = "number/"
 """Promised calls and calls by hand pass the caps of numbers; that steps do not, is held by tests of the account."""
 
 
+NO_RELEASE = "no release"
+"""What another input than a release says of the slots that it ends."""
+
+
 class CapCount:
     """What the decisions of one partition say of grants: which are open, and how the others ended."""
 
     def __init__(self) -> None:
         self.limits: dict[str, dict[str, float]] = {}
         self.open: dict[str, Claim] = {}
-        self.ended: dict[str, list[tuple[Hold, Claim, str]]] = defaultdict(list)
+        self.unknown: dict[str, Claim] = {}
+        self.ended: dict[str, dict[str, tuple[Hold, Claim, str]]] = defaultdict(dict)
         self.before: dict[tuple[str, str], float] = {}
 
     def take(self, decision: Decision, ended: str) -> None:
@@ -42,14 +47,21 @@ class CapCount:
 
     def _take_claim(self, change: Change, ended: str) -> None:
         if change.value == REMOVED:
-            found = self.open.pop(change.key, None)
+            found = self.open.pop(change.key, None) or (self.unknown.get(change.key) if ended != NO_RELEASE else None)
             if found is not None:
-                for hold in found.holds:
-                    self.ended[hold.resource].append((hold, found, ended))
+                self._end(change.key, found, ended)
             return
         claim = msgspec.json.decode(change.value, type=Claim)
-        if claim.granted_at is not None:
+        if claim.wake_at is not None:
+            self.open.pop(change.key, None)
+            self.unknown[change.key] = claim
+            self._end(change.key, claim, "unknown")
+        elif claim.granted_at is not None:
             self.open[change.key] = claim
+
+    def _end(self, key: str, claim: Claim, ended: str) -> None:
+        for hold in claim.holds:
+            self.ended[hold.resource][key] = (hold, claim, ended)
 
     def faults(self, slots: Slots) -> Iterator[str]:
         """Yield what is wrong with the counters of one record."""
@@ -68,8 +80,8 @@ class CapCount:
     def _recount(self, resource: str, tally: CapUsage) -> tuple[dict[str, float], dict[str, int]]:
         """Count what is used and what is reserved in the period of a tally."""
         used, reserved = dict.fromkeys(RESERVED, 0.0), dict.fromkeys(RESERVED, 0)
-        for hold, claim, ended in self.ended[resource]:
-            if hold.number > tally.after and ended != "unused":
+        for hold, claim, ended in self.ended[resource].values():
+            if hold.number > tally.after and ended not in {"unused", NO_RELEASE}:
                 used["attempt"] += 1
                 used["connection"] += claim.buyer_id is not None and ended != "attempted"
         for claim in self.open.values():
@@ -97,11 +109,11 @@ def caps_in(world: "World", accounts: list[Decided]) -> Iterator[str]:
 
 
 def _ended_in(record: LogRecord | None) -> str:
-    """Return what of a slot was used by the request that ends it; `unused` for every other input."""
+    """Return what of a slot was used by the request that ends it."""
     envelope = None if record is None else envelope_of(record)
     if record is None or envelope is None or envelope.type != "slot.released":
-        return "unused"
+        return NO_RELEASE
     try:
         return msgspec.json.decode(record.value or b"", type=SlotReleased).ended
     except msgspec.MsgspecError:
-        return "unused"  # junk under the name of a release: it is refused
+        return NO_RELEASE  # junk under the name of a release: it is refused

@@ -306,7 +306,7 @@ def slots_in(accounts: list[Decided]) -> Iterator[str]:
         yield from _grants(decided)
         for key, packed in decided.fold.items():
             entity = unpack_any(key, packed)
-            if isinstance(entity, Claim):
+            if isinstance(entity, Claim) and entity.wake_at is None:  # else it was given back, and its end is unknown
                 yield f"{key} of lead {entity.lead_id} was never given back"
             if isinstance(entity, Slots) and (entity.in_use or entity.waiting):
                 yield f"{key}: {entity.in_use} in use and {len(entity.waiting)} waiting at the end"

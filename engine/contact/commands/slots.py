@@ -203,6 +203,12 @@ def release(
     person.draft.fact("slot.released", lead_id=lead_id, request_id=request_id)
 
 
+def correct(person: Person, lead_id: int, request_id: str, ended: SlotUse, *, buyer_id: int | None = None) -> None:
+    """Say how far a slot was used that was released as `unknown`."""
+    _send_release(person, lead_id, request_id, ended, buyer_id=buyer_id)
+    person.draft.fact("slot.corrected", lead_id=lead_id, request_id=request_id, ended=ended)
+
+
 def keep_answered(person: Person, lead_id: int, request_id: str, buyer_id: int) -> None:
     """Release the slots of the buyers that were rung beside the one that answered."""
     _send_release(person, lead_id, request_id, "attempted", buyer_id=buyer_id, goes_on=True)

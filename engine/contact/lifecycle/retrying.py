@@ -9,7 +9,7 @@ from engine.contact.timing.contact_hours import after
 from schemas.contact import Lead
 from schemas.instant import DAY, Instant
 from schemas.outcomes import Outcome
-from schemas.schedule import ActingStep, EmailStep
+from schemas.schedule import ActingStep, EmailStep, Retry, Step
 
 CHANNEL_CLOSED_FOR = 15 * DAY
 """An invalid number may have been assigned again after two weeks (Convoso's default)."""
@@ -29,9 +29,9 @@ def retry_or_leave(person: Person, lead: Lead, outcome: str, row: Outcome, occur
     if row.disables_channel and not lead.ending and _is_out_of_reach(person, lead):
         begin_end(person, lead, "failure")
         return
-    retry = step.retry.get(outcome) if isinstance(step, ActingStep) else None
     made = lead.retries.get(outcome, 0)
-    if retry is None or made >= (row.retry_max if retry.max is None else retry.max):
+    retry = retry_after(step, outcome, row, made)
+    if retry is None:
         leave_step(person, lead, cadence, occurred_at)
         return
     lead.retries[outcome] = made + 1
@@ -39,6 +39,13 @@ def retry_or_leave(person: Person, lead: Lead, outcome: str, row: Outcome, occur
     lead.base_at = occurred_at + wait if wait is not None else after(occurred_at, duration(retry.delay or ""), lead, cadence)
     lead.planned_at = None
     person.draft.fact("step.retried", lead_id=lead.id, step_id=step.id, outcome=outcome, times=made + 1)
+
+
+def retry_after(step: Step, outcome: str, row: Outcome, made: int) -> Retry | None:
+    """Return the retry of a step after an outcome that has caused so many already; None where the step is left."""
+    retry = step.retry.get(outcome) if isinstance(step, ActingStep) else None
+    most = row.retry_max if retry is None or retry.max is None else retry.max
+    return retry if made < most else None
 
 
 def _is_out_of_reach(person: Person, lead: Lead) -> bool:

@@ -12,7 +12,7 @@ from engine.contact.facts.person import Outline, Person, bounded_batch, has_no_f
 from engine.contact.lifecycle.ending import emit_end_webhooks, end, remove_excess_tokens
 from engine.contact.timing.suppression import is_suppressed
 from schemas.commands import Fence
-from schemas.contact import LIVE_STATUSES, Head, Lead, LeadStatus
+from schemas.contact import LIVE_STATUSES, Flight, Head, Lead, LeadStatus
 from schemas.records import Company
 from schemas.requests import ReachWithdrawn
 from schemas.schedule import OptOutScope
@@ -290,6 +290,18 @@ def fence_channel(person: Person, reason: str, channel: str) -> None:
     """Fence the earlier commands of the contact on one channel, also those for leads of other contacts."""
     command_fence = Fence(company_id=person.company_id, contact_key=person.key, reason=reason, decided_at=person.now)
     person.draft.fence(command_fence, channel)
+
+
+def fence_command(person: Person, reason: str, flight: Flight) -> None:
+    """Fence one command of this contact."""
+    command_fence = Fence(
+        company_id=person.company_id,
+        contact_key=person.key,
+        reason=reason,
+        decided_at=person.now,
+        command_ids=(flight.command_id,),
+    )
+    person.draft.fence(command_fence, flight.kind)
 
 
 def recall(person: Person, lead: Lead, reason: str) -> None:

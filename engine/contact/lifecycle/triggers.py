@@ -71,7 +71,7 @@ def _lead_on(person: Person, lead: Lead, cadence: Cadence, trigger: Trigger) -> 
         begin_end(person, lead, trigger.end_result or COMPLETED)
         return
     slots.withdraw(person, lead)
-    lead.requested_next_action_at = None
+    lead.requested_next_action_at = lead.unknown = None
     if lead.flight is not None:
         lead.flight = msgspec.structs.replace(lead.flight, step_id=LEFT_STEP)
     enter_step(lead, cadence.step(trigger.goto), person.now)

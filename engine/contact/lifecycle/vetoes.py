@@ -27,8 +27,10 @@ LOOKED_UP_FOR = 31 * DAY
 version of at most 31 days (16 CFR 310.4(b)(3)(iv))."""
 
 
-def take_answer(person: Person, lead: Lead, flight: Flight, *, allows: bool | None, detail: str | None = None) -> None:
-    """Take the answer to an open question, None where there was none, and let the lead go on."""
+def take_answer(
+    person: Person, lead: Lead, flight: Flight, *, allows: bool | None, detail: str | None = None, advances: bool = True
+) -> None:
+    """Take the answer to an open question, None where there was none; the lead `advances`, or the caller leads it on."""
     assert flight.asks is not None  # noqa: S101 - the caller asked for a question
     hook = person.rules.body(Subscription, "subscription", flight.asks)
     answered = "unanswered" if allows is None else "allowed" if allows else "denied"
@@ -41,7 +43,7 @@ def take_answer(person: Person, lead: Lead, flight: Flight, *, allows: bool | No
     is_lookup = flight.asks_list is not None
     if flight.asks_list is not None and allows is False:  # it holds for every lead, whatever became of this one
         allows = _put_on_list(person, flight.asks_list)
-    if lead.status not in LIVE_STATUSES:
+    if lead.status not in LIVE_STATUSES or not advances:
         return
     lead.status, lead.status_wait = "queue", None
     if flight.enrolment == lead.enrolment and flight.step_id == lead.step:

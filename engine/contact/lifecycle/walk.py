@@ -214,6 +214,7 @@ def _wait_for_event(person: Person, lead: Lead, cadence: Cadence, step: WaitForS
         lead.base_at = after(person.now, duration(step.timeout), lead, cadence)
         lead.planned_at = None
     if has_happened(step, lead, lookup_for(person, lead, cadence)):
+        lead.unknown = None  # what follows was planned by the event
         if step.event in lead.heard:  # the step handles the event: no pause for it
             lead.heard, lead.pause = tuple(event for event in lead.heard if event != step.event), None
         return _go_to(person, lead, cadence, step.on_match)

@@ -79,7 +79,7 @@ def relay_outcome(person: Person, request: OutcomeRecorded | CallProgressed) -> 
     answer = msgspec.structs.replace(request, contact_key=relay.reply_to)
     if isinstance(answer, OutcomeRecorded):
         answer = msgspec.structs.replace(answer, reached=person.key)
-        if answer.final:
+        if answer.final and answer.outcome != "unknown":  # else a known one may follow
             close_relay(person, request.command_id)
     person.draft.send(CONTACTS_REQUESTS.name, relay.reply_to, answer)
     return True

@@ -176,6 +176,7 @@ def promise_callback(person: Person, lead: Lead, disposition: CallDisposition, c
 def follow_disposition(person: Person, lead: Lead, call: Call, disposition: CallDisposition) -> None:
     """Move a live lead by the disposition; the caller advances it. An open command is waited for."""
     person.save(lead)
+    lead.unknown = None  # somebody has said what the call was
     if triggers.fire_on_exit(person, lead, cadence_for(person, lead), (DISPOSITION_EVENT,)):
         return
     if disposition.is_final:

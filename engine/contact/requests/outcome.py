@@ -9,43 +9,25 @@ from engine.contact.facts import ledger
 from engine.contact.facts.call_record import copy_handling, mark_repeat_caller, put_on_hold, take_off_hold, tier_of
 from engine.contact.facts.clock_skew import skew_mark
 from engine.contact.facts.ledger import counts_legally, row_of
-from engine.contact.facts.person import Person, bounded_batch
-from engine.contact.lifecycle import callbacks, triggers, vetoes
+from engine.contact.facts.person import Person
+from engine.contact.lifecycle import vetoes
 from engine.contact.lifecycle.moving import forward
 from engine.contact.lifecycle.retrying import close_channel, retry_or_leave
 from engine.contact.lifecycle.stop import opt_out
 from engine.contact.lifecycle.walk import advance
-from engine.contact.requests import dispositions, inbound_routing
+from engine.contact.requests import dispositions, inbound_routing, late_outcomes
 from engine.contact.requests.contact_relay import TEMPORARY, relay_outcome
-from engine.contact.schedule.cadence import cadence_for
-from engine.contact.timing.holding import SIBLING_CALLED
+from engine.contact.requests.settling import NOT_ATTEMPTED, advance_after, decrement_counters, slot_use, wake_siblings
 from engine.law.caps import FREQUENCY_CAP_CODE
 from engine.partition.draft import RefusedError
 from schemas.contact import LIVE_STATUSES, Call, Flight, Lead, Relay
-from schemas.instant import EPOCH, HOUR, SECOND, Instant
-from schemas.outcomes import EXPIRED, GATE_OUTCOMES, NOT_REACHED, OUTCOMES, TIMED_OUT, Outcome
+from schemas.instant import EPOCH, Instant
+from schemas.outcomes import GATE_OUTCOMES, NOT_REACHED, OUTCOMES, TIMED_OUT, Outcome, Standing, standing
 from schemas.requests import CallProgressed, OutcomeRecorded, ReachAnswered
 from schemas.state import relay_key
 
-GATE_BACKOFF = 30 * SECOND
-GATE_BACKOFF_MAX = HOUR
-GATE_DROPS_MAX = 20
-"""A command that a gate dropped is planned again with exponential backoff; after this many drops (some 14 hours) the lead
-leaves the step: a gate that drops everything must neither spin a lead nor hold it for ever."""
-
 ACCEPTED = "accepted"
 """The outcome of a question that was answered."""
-
-DROPPED = "(dropped)"
-"""Counts the drops of a step, beside its retries; in brackets, so that it is no outcome's name."""
-
-LATENESS_RESET = "(late)"
-"""Marks a step whose lateness was reset because our own delay expired its command; at most once a step."""
-
-TIMED_OUT_MAX = 8
-"""Newest timed-out commands of a lead that are remembered: one that a gateway drops later is not counted."""
-
-NOT_ATTEMPTED = GATE_OUTCOMES | {"not_placed"}
 
 REFUSED = Outcome(counts_attempt=False, counts_legal=False, disables_channel=True)
 """The effects of a refusal by the contact of another address."""
@@ -65,7 +47,10 @@ def record(person: Person, request: OutcomeRecorded) -> None:
     if relay_outcome(person, request):
         return
     lead = person.lead(request.lead_id)
-    replaced = _update_call(person, lead, request, row)
+    call = _find_call(person, lead, request.command_id, request.call_id) if request.kind == "call" else None
+    before, stands = (None, None) if call is None else (call.outcome, _standing(person, call, request))
+    if call is not None and request.final and stands != "kept":
+        _update_call(person, lead, call, request, row)
     if lead is None:
         sent_on = msgspec.structs.replace(request, reached=request.reached or person.key)
         is_elsewhere, cost = forward(person, sent_on, request.lead_id), _cost_of_deleted(person, request, request.call_id)
@@ -77,11 +62,39 @@ def record(person: Person, request: OutcomeRecorded) -> None:
     flight = lead.flight
     if flight is not None and flight.asks is not None and flight.command_id == request.command_id:
         allows = request.allows if request.outcome == ACCEPTED else None
-        vetoes.take_answer(person, lead, flight, allows=allows, detail=request.detail)
+        _take_answer(person, lead, flight, allows=allows, detail=request.detail)
         return
-    _update_lead(person, lead, request, row)
-    if replaced not in {None, "unknown", request.outcome}:
-        _replan(person, lead, request, row, replaced or "")
+    _update_lead(person, lead, request, row, _correction(lead, request, before, stands))
+    if before not in {None, late_outcomes.UNKNOWN} and stands == "replaces":
+        _replan(person, lead, request, row, before or "")
+
+
+def _standing(person: Person, call: Call, request: OutcomeRecorded) -> Standing:
+    """Return what the outcome does to that of its call: `kept` where the call has one that stands."""
+    if call.outcome is None:
+        return "replaces"
+    found = standing("call", call.outcome, request.outcome)
+    if found in {"later", "repeated"} and call.ended_at is not None and call.ended_at > min(request.occurred_at, person.now):
+        return "kept"
+    return "replaces" if found == "later" else found
+
+
+def _correction(lead: Lead, request: OutcomeRecorded, before: str | None, stands: Standing | None) -> dict[str, Any]:
+    """Return what the fact of an outcome says of an earlier one of its command, where there was one."""
+    is_unheard = any(flight.command_id == request.command_id for flight in lead.unheard)
+    if before is None and is_unheard:
+        before, stands = late_outcomes.UNKNOWN, standing(request.kind, late_outcomes.UNKNOWN, request.outcome)
+    if before is None:
+        return {}
+    return {"corrects": before} if stands == "replaces" else {"standing": stands}
+
+
+def _take_answer(person: Person, lead: Lead, flight: Flight, *, allows: bool | None, detail: str | None = None) -> None:
+    """Take the answer to an open question; a known outcome that came meanwhile decides how the lead goes on."""
+    is_decided = lead.unknown is not None and lead.unknown.outcome is not None
+    vetoes.take_answer(person, lead, flight, allows=allows, detail=detail, advances=not is_decided)
+    if is_decided and lead.status in LIVE_STATUSES and not _resume(person, lead, late_outcomes.TAKEN_BACK, NOT_REACHED):
+        advance(person, lead)
 
 
 def progress(person: Person, request: CallProgressed) -> None:
@@ -182,9 +195,9 @@ def _wait_for_release(person: Person, lead: Lead, flight: Flight, until: Instant
     if flight.slot_id is not None:
         slots.release(person, lead.id, flight.slot_id)
     ledger.give_back(lead, flight)
-    _decrement_counters(lead, flight)
+    decrement_counters(lead, flight)
     person.save(lead)
-    if lead.status not in LIVE_STATUSES:
+    if lead.status not in LIVE_STATUSES or _resume(person, lead, late_outcomes.TAKEN_BACK, NOT_REACHED):
         return
     lead.status, lead.status_wait, lead.planned_at = "queue", None, None
     lead.base_at = max(until, lead.base_at or EPOCH)
@@ -197,7 +210,7 @@ def _wait_for_release(person: Person, lead: Lead, flight: Flight, until: Instant
 def time_out(person: Person, lead: Lead, flight: Flight) -> None:
     """Time out a command: its outcome is unknown, and its attempt counts unless a gateway reports a drop later."""
     if flight.asks is not None:
-        vetoes.take_answer(person, lead, flight, allows=None)
+        _take_answer(person, lead, flight, allows=None)
         return
     row = OUTCOMES[flight.kind]["unknown"]
     call = person.call(flight.call_id)
@@ -205,7 +218,6 @@ def time_out(person: Person, lead: Lead, flight: Flight) -> None:
         _mark_unknown(person, call)
     about: dict[str, Any] = {"command_id": flight.command_id, "kind": flight.kind, "outcome": "unknown", "timed_out": True}
     person.draft.fact("outcome.recorded", lead_id=lead.id, call_id=flight.call_id, **about)
-    lead.unheard = (*lead.unheard, flight)[-TIMED_OUT_MAX:]
     settle(person, lead, "unknown", row, person.now)
 
 
@@ -238,60 +250,39 @@ def settle(  # noqa: PLR0917 - the outcome, and who answered
             person,
             lead.id,
             flight.slot_id,
-            _slot_use(outcome, has_agent=flight.agent_id is not None),
+            slot_use(outcome, has_agent=flight.agent_id is not None),
             buyer_id=buyer_id if outcome == "connected_buyer" and flight.buyer_ids else None,
         )
     if not row.counts_attempt:
         ledger.give_back(lead, flight)
     if outcome in NOT_ATTEMPTED:
-        _decrement_counters(lead, flight)
+        decrement_counters(lead, flight)
+    if outcome == late_outcomes.UNKNOWN:
+        late_outcomes.remember(lead, flight)
     person.save(lead)
     if lead.status in LIVE_STATUSES:
-        _advance_after(person, lead, flight, outcome=outcome, row=row, occurred_at=occurred_at)
+        _go_on(person, lead, flight, outcome=outcome, row=row, occurred_at=occurred_at)
     if flight.kind == "call":
-        _wake_siblings(person, lead)
+        wake_siblings(person, lead)
 
 
-def _slot_use(outcome: str, *, has_agent: bool) -> slots.SlotUse:
-    """Return how far a call used its slot; a timed-out outcome counts in full. An agent speaks to the person who answers."""
-    if outcome in NOT_ATTEMPTED:
-        return "unused"
-    if outcome == "unknown":
-        return "unknown"
-    is_connected = outcome == "connected_buyer" or (has_agent and outcome == "connected_human")
-    return "connected" if is_connected else "attempted"
-
-
-def _advance_after(person: Person, lead: Lead, flight: Flight, *, outcome: str, row: Outcome, occurred_at: Instant) -> None:
-    lead.status, lead.status_wait = "queue", None
-    is_own_step = flight.enrolment == lead.enrolment and flight.step_id == lead.step
-    if flight.enrolment == lead.enrolment and triggers.fire_on_exit(
-        person, lead, cadence_for(person, lead), _trigger_types(flight, outcome)
-    ):
-        advance(person, lead)
+def _go_on(person: Person, lead: Lead, flight: Flight, *, outcome: str, row: Outcome, occurred_at: Instant) -> None:
+    """Let a live lead go on by the outcome, or by that of its attempt before, if that decides."""
+    if _resume(person, lead, outcome, row):
         return
-    if flight.callback:
-        if flight.enrolment == lead.enrolment:
-            callbacks.retry_callback(person, lead, flight, outcome, row, occurred_at)
-        lead.base_at = max(lead.base_at or EPOCH, occurred_at)
-    elif is_own_step and outcome in GATE_OUTCOMES and lead.retries.get(DROPPED, 0) < GATE_DROPS_MAX:
-        drops = lead.retries.get(DROPPED, 0)
-        lead.retries[DROPPED] = drops + 1
-        if outcome == EXPIRED and LATENESS_RESET not in lead.retries:
-            lead.retries[LATENESS_RESET], lead.planned_at = 1, None
-        lead.base_at = person.now + min(GATE_BACKOFF_MAX, GATE_BACKOFF << drops)
-    elif is_own_step:
-        lead.last_outcome = outcome
-        if flight.kind != "call" or not dispositions.await_disposition(person, lead, flight, outcome, occurred_at):
-            retry_or_leave(person, lead, outcome, row, occurred_at)
-    advance(person, lead)
+    attempt = late_outcomes.attempt_of_step(lead, flight)
+    if attempt is not None:
+        lead.unknown = attempt if outcome == late_outcomes.UNKNOWN else None
+    has_fired = advance_after(person, lead, flight, outcome=outcome, row=row, occurred_at=occurred_at)
+    if attempt is not None and has_fired and outcome == late_outcomes.UNKNOWN:
+        lead.unknown = msgspec.structs.replace(attempt, has_fired=True)
 
 
-def _trigger_types(flight: Flight, outcome: str) -> tuple[str, ...]:
-    """Return the trigger types that match the outcome of a command."""
-    if flight.kind != "call" or outcome in NOT_ATTEMPTED:
-        return ()
-    return ("dial", "buyer_connected") if outcome == "connected_buyer" else ("dial",)
+def _resume(person: Person, lead: Lead, ended: str, ended_row: Outcome) -> bool:
+    """Go on by the known outcome of the attempt before, if it came while the command was open that has ended now."""
+    attempt = lead.unknown
+    row = None if attempt is None or attempt.outcome is None else row_of(attempt.flight.kind, attempt.outcome)
+    return row is not None and late_outcomes.resume(person, lead, row, ended, ended_row)
 
 
 def _replan(person: Person, lead: Lead, request: OutcomeRecorded, row: Outcome, replaced: str) -> None:
@@ -308,30 +299,6 @@ def _replan(person: Person, lead: Lead, request: OutcomeRecorded, row: Outcome, 
     lead.status, lead.status_wait = "queue", None
     retry_or_leave(person, lead, request.outcome, row, min(request.occurred_at, person.now))
     advance(person, lead)
-
-
-def _decrement_counters(lead: Lead, flight: Flight) -> None:
-    """Decrement the counters of a lead for a command that was not attempted."""
-    match flight.kind:
-        case "call":
-            lead.outbound_calls_count = max(0, lead.outbound_calls_count - 1)
-        case "sms":
-            lead.sms_count = max(0, lead.sms_count - 1)
-        case "email":
-            lead.emails_count = max(0, lead.emails_count - 1)
-            if lead.last_email_at == flight.emitted_at:
-                lead.last_email_at = (
-                    None  # the earlier one is out of reach of the spacing, else this would not have been sent
-                )
-
-
-def _wake_siblings(person: Person, lead: Lead) -> None:
-    """Advance the person's leads that waited for the end of this call."""
-    if len(person.head.lead_ids) == 1:
-        return
-    waiting = person.live_leads(lambda other: other.flight is None and other.status_wait == SIBLING_CALLED)
-    for other in bounded_batch([other for other in waiting if other.id != lead.id]):
-        advance(person, other)
 
 
 def _update_contact(person: Person, request: OutcomeRecorded, row: Outcome) -> None:
@@ -355,7 +322,7 @@ def _offer_of(person: Person, request: OutcomeRecorded) -> int | None:
     return None if relay is None else relay.offer_id
 
 
-def _update_lead(person: Person, lead: Lead, request: OutcomeRecorded, row: Outcome) -> None:
+def _update_lead(person: Person, lead: Lead, request: OutcomeRecorded, row: Outcome, correction: dict[str, Any]) -> None:
     flight = lead.flight
     is_awaited = flight is not None and flight.command_id == request.command_id
     call_id = request.call_id or (flight.call_id if flight is not None and is_awaited else None)
@@ -366,7 +333,7 @@ def _update_lead(person: Person, lead: Lead, request: OutcomeRecorded, row: Outc
         command_id=request.command_id,
         kind=request.kind,
         outcome=request.outcome,
-        **({} if is_awaited or _is_awaited_by_nobody(request) else {"late": True}),
+        **({} if is_awaited or _is_awaited_by_nobody(request) else {"late": True, **correction}),
         **skew_mark(person.now, request.occurred_at),
         **_cost_of_deleted(person, request, call_id),
     )
@@ -379,23 +346,11 @@ def _update_lead(person: Person, lead: Lead, request: OutcomeRecorded, row: Outc
         lead.buyer_id = request.buyer_id or lead.buyer_id
         person.save(lead)
     if not is_awaited and request.final:
-        _record_late(person, lead, request)
+        late_outcomes.take(person, lead, request, row)
     if flight is not None and is_awaited and request.final:
         # A reported time before the command or in the future must not move the next step.
         occurred_at = max(flight.emitted_at, min(request.occurred_at, person.now))
         settle(person, lead, request.outcome, row, occurred_at, request.buyer_id)
-
-
-def _record_late(person: Person, lead: Lead, request: OutcomeRecorded) -> None:
-    """Subtract the attempt of a timed-out command that a gateway reports as dropped; once a command."""
-    flight = next((one for one in lead.unheard if one.command_id == request.command_id), None)
-    if flight is None:
-        return
-    lead.unheard = tuple(one for one in lead.unheard if one is not flight)
-    if request.outcome in NOT_ATTEMPTED:
-        ledger.give_back(lead, flight)
-        _decrement_counters(lead, flight)
-    person.save(lead)
 
 
 def _is_awaited_by_nobody(request: OutcomeRecorded) -> bool:
@@ -410,30 +365,20 @@ def _cost_of_deleted(person: Person, request: OutcomeRecorded, call_id: int | No
     return {"cost": request.cost} if is_gone and request.cost else {}
 
 
-def _update_call(person: Person, lead: Lead | None, request: OutcomeRecorded, row: Outcome) -> str | None:
-    """Write the outcome into its call; return the outcome that it replaces, if any."""
-    if request.kind != "call":
-        return None
-    call = _find_call(person, lead, request.command_id, request.call_id)
-    occurred_at = min(request.occurred_at, person.now)
-    if call is None or not request.final:
-        return None
-    is_known = call.outcome not in {None, "unknown"}
-    if is_known and call.ended_at is not None and call.ended_at > occurred_at:
-        return None  # of two outcomes the later one counts
-    replaced, before = call.outcome, msgspec.structs.replace(call)
+def _update_call(person: Person, lead: Lead | None, call: Call, request: OutcomeRecorded, row: Outcome) -> None:
+    """Write the outcome into its call: for the first time, in the place of another one, or what a repeat of it adds."""
+    before = msgspec.structs.replace(call)
     _copy_outcome(call, request)
     is_unsaid = lead is not None and _is_ringing_several(lead, request)
     if request.buyer_id is not None and request.buyer_id != call.buyer_id and not is_unsaid:
         _name_buyer(person, call, request.buyer_id)
-    if is_known and call.outcome == replaced and call.ended_at is not None:
+    if before.outcome == call.outcome and call.ended_at is not None:
         _complete(person, before, call)
     else:
-        _end_call(person, call, row, occurred_at)
+        _end_call(person, call, row, min(request.occurred_at, person.now), before)
     if lead is not None and row.connected:
         lead.connected_call_id = call.id
         person.save(lead)
-    return replaced
 
 
 def _complete(person: Person, before: Call, call: Call) -> None:
@@ -476,11 +421,16 @@ def _sub_status(request: OutcomeRecorded) -> str | None:
     return "machine" if request.answered_by == "machine" else None
 
 
-def _end_call(person: Person, call: Call, row: Outcome, at: Instant) -> None:
+def _end_call(person: Person, call: Call, row: Outcome, at: Instant, before: Call | None = None) -> None:
+    """End a call; of one that has ended with another outcome, correct that."""
     take_off_hold(call, at)
     call.status, call.ended_at, call.give_up_at = row.call_status or "canceled", at, None
     person.save_call(call)
-    person.draft.fact("call.ended", lead_id=call.lead_id, call_id=call.id, outcome=call.outcome)
+    if before is None or before.outcome is None:
+        person.draft.fact("call.ended", lead_id=call.lead_id, call_id=call.id, outcome=call.outcome)
+        return
+    corrects = {"outcome": before.outcome, "ended_at": before.ended_at}
+    person.draft.fact("call.corrected", lead_id=call.lead_id, call_id=call.id, outcome=call.outcome, corrects=corrects)
 
 
 def _find_call(person: Person, lead: Lead | None, command_id: str, call_id: int | None) -> Call | None:

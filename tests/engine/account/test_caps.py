@@ -308,3 +308,67 @@ def test_no_cap_is_passed_at_any_instant_and_whatever_is_reserved_is_confirmed_o
     for request_id in granted[:]:
         granted.remove(request_id)
         take(account.release(request_id, ended="unused"))
+
+
+@pytest.mark.parametrize(
+    ("known", "counted"),
+    [("unused", {}), ("attempted", {"attempt": 1}), ("connected", {"attempt": 1, "connection": 1})],
+)
+def test_an_unknown_end_that_is_known_later_counts_as_that_says_and_once(
+    account: AccountWorld, known: str, counted: dict[str, float]
+) -> None:
+    group_id = account.group(account.buyer(), attempt_daily_limit=9)
+    account.want("a", buyer_group_id=group_id)
+    account.release("a", ended="unknown")
+    for _ in range(2):
+        account.release("a", ended=known)
+        tallies = account.slots(f"buyer_group/{group_id}").tallies
+        found = {metric: used for metric, used in tallies["daily"].used.items() if used}
+        assert (found, tallies["daily"].open, account.slots(f"buyer_group/{group_id}").in_use) == (counted, {}, 0)
+
+
+def test_a_cap_that_an_unknown_end_had_filled_goes_on_once_it_is_known(account: AccountWorld) -> None:
+    group_id = account.group(account.buyer(), connection_daily_limit=1)
+    account.want("a", buyer_group_id=group_id)
+    account.want("b", buyer_group_id=group_id)
+    assert account.release("a", ended="unknown")[0].granted is False, "all that it had reserved counts as used"
+    account.want("c", buyer_group_id=group_id)
+    account.release("a", ended="attempted")
+    assert account.want("d", buyer_group_id=group_id)[0].granted
+
+
+def test_a_known_end_opens_no_period_that_is_over(account: AccountWorld) -> None:
+    account.now = at("2026-07-15 14:20")
+    group_id = account.group(account.buyer(), time_zone=NEW_YORK, connection_hourly_limit=5, connection_daily_limit=5)
+    account.want("a", buyer_group_id=group_id)
+    account.release("a", ended="unknown")
+    account.now += HOUR
+    account.want("b", buyer_group_id=group_id)
+    account.release("b", ended="connected")
+    account.release("a", ended="attempted")
+    found = used(account, f"buyer_group/{group_id}")
+    assert (found["hourly"]["connection"], found["daily"]["connection"]) == (1, 1)
+
+
+def test_of_several_buyers_a_connection_moves_to_the_one_that_is_known_to_have_answered(account: AccountWorld) -> None:
+    first, second = (account.buyer(connection_daily_limit=9) for _ in range(2))
+    group_id = account.group(first, second, dial_buyers_type="simultaneously")
+    (answer,) = account.want("a", buyer_group_id=group_id)
+    assert set(answer.buyer_ids) == {first, second}
+    account.release("a", ended="unknown")
+    assert {used(account, f"buyer/{one}")["daily"]["connection"] for one in (first, second)} == {1}
+    account.release("a", ended="connected", buyer_id=second)
+    counts = [used(account, f"buyer/{one}")["daily"].get("connection") for one in (first, second)]
+    assert counts == [0, 1]
+
+
+def test_an_unknown_end_is_forgotten_after_a_week(account: AccountWorld) -> None:
+    group_id = account.group(account.buyer(), attempt_daily_limit=9)
+    account.want("a", buyer_group_id=group_id)
+    account.release("a", ended="unknown")
+    claim = account.state.get(claim_key(1, "a"), Claim)
+    assert claim is not None
+    assert claim.wake_at == account.now + 7 * 24 * HOUR
+    account.now = claim.wake_at
+    account.tick(claim_key(1, "a"))
+    assert account.state.get(claim_key(1, "a"), Claim) is None

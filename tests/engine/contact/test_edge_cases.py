@@ -214,15 +214,15 @@ def test_e25_an_attempt_that_was_not_placed_is_free_again() -> None:
     assert (world.steps(), world.lead().attempts) == (["call", "again"], 1)
 
 
-def test_e26_an_outcome_that_never_comes_is_unknown_and_a_late_one_writes_records_only() -> None:
+def test_e26_an_outcome_that_never_comes_is_unknown_and_a_known_one_takes_its_place() -> None:
     world = called(retry={"no_answer": {"delay": "2h"}})
     order, call_id = world.commands[0], world.lead().attempted_call_id
     world.wait(4 * 3600)
     lead = world.lead()
     assert (lead.attempts, lead.step, world.call(call_id).outcome) == (1, "text", "unknown")
     world.outcome("no_answer", order, call_id=call_id)
-    assert (world.call(call_id).outcome, world.lead().step, world.lead().attempts) == ("no_answer", "text", 1)
-    assert world.lead().next_action_at == lead.next_action_at
+    assert (world.call(call_id).outcome, world.lead().step, world.lead().attempts) == ("no_answer", "call", 1)
+    assert world.lead().next_action_at == world.now + 2 * HOUR
 
 
 def test_e27_an_input_that_is_decided_again_orders_under_the_same_name() -> None:

@@ -173,7 +173,7 @@ def test_a_text_that_was_dropped_at_the_end_of_its_hours_goes_out_the_next_day(w
 
 @pytest.mark.parametrize("outcome", ["expired", "rejected_at_gate"])
 @pytest.mark.parametrize(("step", "count"), [(CALL, "outbound_calls_count"), (TEXT, "sms_count"), (MAIL, "emails_count")])
-def test_a_command_that_a_gateway_drops_after_it_timed_out_is_counted_no_more(
+def test_a_command_that_a_gateway_drops_after_it_timed_out_is_counted_no_more_and_planned_again(
     world: World, step: dict[str, Any], count: str, outcome: str
 ) -> None:
     world.schedule(
@@ -188,7 +188,7 @@ def test_a_command_that_a_gateway_drops_after_it_timed_out_is_counted_no_more(
         world.outcome(outcome, world.commands[0])
 
         lead = world.lead()
-        assert (lead.step, lead.attempts, getattr(lead, count), lead.last_email_at) == ("later", 0, 0, None)
+        assert (lead.step, lead.attempts, getattr(lead, count), lead.last_email_at) == (step["id"], 0, 0, None)
     assert not world.head().ledger
 
 
@@ -219,7 +219,7 @@ def test_an_outcome_that_stays_out_is_unknown_and_the_attempt_stays_counted(
     assert (world.lead().step, world.lead().attempts) == ("later", attempts)
 
 
-def test_a_late_outcome_corrects_the_records_and_moves_nothing(world: World) -> None:
+def test_a_late_outcome_after_which_the_lead_would_stand_where_it_does_corrects_the_records_alone(world: World) -> None:
     called(world)
     world.wait(4 * 3600)
     before = world.lead()

@@ -48,7 +48,7 @@ def event_of(name: str = "lead_ended", **details: Any) -> Event:
 
 def test_every_event_has_a_sentence_and_a_fact() -> None:
     assert set(EVENTS) == set(EVENT_NAMES)
-    assert {*OF_FACT.values(), "lead_opted_out"} == set(EVENT_NAMES)
+    assert {*OF_FACT.values(), "lead_opted_out", "lead_action_corrected"} == set(EVENT_NAMES)
 
 
 def test_the_page_for_users_lists_every_event_with_its_sentence() -> None:
