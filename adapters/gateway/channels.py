@@ -18,6 +18,7 @@ from adapters.gateway.ports import (
     VoiceProvider,
     WebhookSender,
 )
+from adapters.gateway.sandbox import SandboxSms, SandboxVoice
 from schemas.commands import Command, Fence, HangUp, PlaceCall, PostWebhook, PressKeys, SendEmail, SendSms
 
 C = TypeVar("C", bound=Command)
@@ -63,6 +64,24 @@ class Channel(Struct, frozen=True, kw_only=True):
         return (
             COMMAND_TYPES[self.kind] | Fence if self.press is None else COMMAND_TYPES[self.kind] | PressKeys | HangUp | Fence
         )
+
+
+def sandbox_call_channel(provider: SandboxVoice) -> Channel:
+    """Return the channel of calls that reach no one."""
+
+    async def resume(command: Command) -> DeliveryResult | None:
+        return await provider.resume(_as(PlaceCall, command))
+
+    return structs.replace(call_channel(provider), was_given=provider.was_given, resume=resume)
+
+
+def sandbox_sms_channel(provider: SandboxSms) -> Channel:
+    """Return the channel of texts that reach no one."""
+
+    async def resume(command: Command) -> DeliveryResult | None:
+        return await provider.resume(_as(SendSms, command))
+
+    return structs.replace(sms_channel(provider), was_given=provider.was_given, resume=resume)
 
 
 def configured_call_channel(provider: ConfiguredProviders) -> Channel:

@@ -12,6 +12,7 @@ from collections.abc import Callable
 import structlog
 from msgspec import Struct
 
+from adapters.errors import StoreError
 from adapters.gateway.channels import Channel
 from adapters.gateway.domain_sleep import sleep_domain_seconds
 from adapters.gateway.leases import LEASE_SECONDS, Lease, Leases, under
@@ -39,6 +40,9 @@ SHUTDOWN_SECONDS = 2.0
 DATABASE = "database"
 NOTHING_TO_POST = b""
 """Recorded where the provider took the command and reports the outcome by another way."""
+
+ASK_SECONDS = 60.0
+"""How long a provider may take to say what became of a command whose answer has failed: it is asked a few times."""
 
 logger = structlog.get_logger(__name__)
 
@@ -291,10 +295,12 @@ class CommandDelivery:
         except NotPlacedError as error:
             return DeliveryResult(outcome="not_placed", rang=False, detail=str(error))
         except TimeoutError:
-            return DeliveryResult(outcome="unknown", detail="the provider said nothing in time")
+            return await self._ask_provider(taken.command, "the provider said nothing in time")
         except Exception as error:
             logger.exception("provider.failed", kind=self._channel.kind, command_id=taken.command.command_id)
-            return DeliveryResult(outcome="unknown" if self._channel.never_twice else "failed", detail=type(error).__name__)
+            if not self._channel.never_twice:
+                return DeliveryResult(outcome="failed", detail=type(error).__name__)
+            return await self._ask_provider(taken.command, type(error).__name__)
         if result is not None and result.outcome not in OUTCOMES[self._channel.kind]:
             return DeliveryResult(outcome="unknown", detail=f"the provider said {result.outcome!r}, which is no outcome")
         return result
@@ -323,6 +329,19 @@ class CommandDelivery:
         elif outcome:
             # Another gateway took the claim over and reported `unknown`; post what we know all the same (an opt-out!).
             await self._reports.post(taken.record, from_json(outcome, OutcomeRecorded))
+
+    async def _ask_provider(self, command: Command, fault: str) -> DeliveryResult | None:
+        """Return what the provider can say of a command after a fault of its answer, else that it is `unknown`."""
+        unknown = DeliveryResult(outcome="unknown", detail=fault)
+        was_given, resume = self._channel.was_given, self._channel.resume
+        if was_given is None or resume is None:
+            return unknown
+        try:
+            async with asyncio.timeout(ASK_SECONDS):
+                return await resume(command) if await was_given(command) else unknown
+        except (StoreError, NotPlacedError, TimeoutError) as error:
+            logger.warning("provider.not_asked", command_id=command.command_id, reason=str(error))
+            return unknown
 
     async def _post_reactions(self, taken: TakenCommand, result: DeliveryResult, now: Instant) -> None:
         """Post what the person does at once, where the sandbox plays the person as well."""

@@ -229,6 +229,18 @@ class VoiceProvider(Protocol):
         ...
 
 
+class SandboxOrders(Protocol):
+    """What was given to the sandbox, and when: it outlives the gateway that gave it. Each raises `StoreError`."""
+
+    async def begin(self, command_id: str, given_at: Instant) -> None:
+        """Note that an order is given; one that is noted again keeps its instant."""
+        ...
+
+    async def find(self, command_id: str) -> Instant | None:
+        """Return when an order was given, None for one that never was."""
+        ...
+
+
 class SmsProvider(Protocol):
     """Sends texts. Contract: tests/adapters/gateway/sms_contract.py."""
 

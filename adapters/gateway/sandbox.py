@@ -3,19 +3,31 @@
 Only a number that is reserved for fiction behaves by its digits. Any other may belong to a person, who must not be opted out
 by chance: it gets the good outcome, as does every ending that is not in a table. Nothing leaves the machine.
 Delays are in domain seconds and constant, so a demonstration can run fast, and the same each time.
+What was given to it is written down, so that it goes on where its gateway ends, and the next gateway can ask.
 """
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Literal
 
 from msgspec import Struct, structs
 
-from adapters.gateway.domain_sleep import sleep_domain_seconds
+from adapters.errors import StoreError
+from adapters.gateway.domain_sleep import sleep_until
 from adapters.gateway.fictional_numbers import is_fictional
-from adapters.gateway.ports import CallProgress, DeliveryResult, NotPlacedError, PersonCallsBack, Report
+from adapters.gateway.leases import check_lease
+from adapters.gateway.ports import (
+    CallProgress,
+    DeliveryResult,
+    NotPlacedError,
+    PersonCallsBack,
+    Report,
+    SandboxOrders,
+)
 from engine.partition.ports import Clock
-from schemas.commands import BuyerLeg, HangUp, PlaceCall, PressKeys, SendSms
-from schemas.instant import Instant
+from schemas.commands import BuyerLeg, Command, HangUp, PlaceCall, PressKeys, SendSms
+from schemas.instant import SECOND, Instant
 
 ENDING_DIGITS = 2
 NO_ENDING = ""
@@ -121,13 +133,53 @@ TEXTS: dict[str, SmsScript] = {
 }
 
 
-class SandboxVoice:
-    """A `VoiceProvider` that reaches no person."""
+class MemoryOrders:
+    """Keeps the promises of `SandboxOrders` for as long as this process lives."""
+
+    def __init__(self) -> None:
+        self._given: dict[str, Instant] = {}
+
+    async def begin(self, command_id: str, given_at: Instant) -> None:
+        """Note an order; one that is noted again keeps its instant."""
+        self._given.setdefault(command_id, given_at)
+
+    async def find(self, command_id: str) -> Instant | None:
+        """Return when an order was given."""
+        return self._given.get(command_id)
+
+
+class _SandboxProvider:
+    """What calls and texts share: orders are written down before they are carried out, and can be asked about."""
 
     name = "sandbox"
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Clock, orders: SandboxOrders | None = None) -> None:
         self._clock = clock
+        self._orders = orders or MemoryOrders()
+
+    async def was_given(self, command: Command) -> bool:
+        """Return whether a command was given to the sandbox. Raises `StoreError`."""
+        return await self._orders.find(command.command_id) is not None
+
+    async def _take(self, command: PlaceCall | SendSms) -> Instant:
+        """Take an order and return when it was given. Raises `NotPlacedError`."""
+        if ending_of(command.to) == REFUSED:
+            raise NotPlacedError("the sandbox takes no orders for this number")
+        check_lease()
+        given_at = self._clock.now()
+        try:
+            await self._orders.begin(command.command_id, given_at)
+        except StoreError as error:
+            raise NotPlacedError(f"the order could not be written down: {error}") from error
+        check_lease()
+        return given_at
+
+
+class SandboxVoice(_SandboxProvider):
+    """A `VoiceProvider` that reaches no person."""
+
+    def __init__(self, clock: Clock, orders: SandboxOrders | None = None) -> None:
+        super().__init__(clock, orders)
         self._keys: dict[str, str] = {}
         self._ended: dict[str, asyncio.Event] = {}
         self._answered: set[str] = set()
@@ -149,116 +201,131 @@ class SandboxVoice:
 
     async def place(self, command: PlaceCall, report: Report) -> DeliveryResult | None:
         """Play the script of the number's ending."""
-        _raise_if_refused(command.to)
-        self._keys[command.command_id], self._ended[command.command_id] = "", asyncio.Event()
+        given_at = await self._take(command)
+        await report(CallProgress(state="initiated", provider_ref=_reference(command.command_id)))
+        return await self._play(command, report, given_at)
+
+    async def resume(self, command: PlaceCall) -> DeliveryResult | None:
+        """Play on what an earlier gateway has begun, and return how it ends. Raises `StoreError`."""
+        given_at = await self._orders.find(command.command_id)
+        if given_at is None:
+            return DeliveryResult(outcome="unknown", detail="the sandbox knows no such order")
+        return await self._play(command, _report_nothing, given_at)
+
+    async def _play(self, command: PlaceCall, report: Report, given_at: Instant) -> DeliveryResult | None:
+        script, reference = _script(command), _reference(command.command_id)
+        rings_for = 0.0 if script.rings_for is None else min(script.rings_for, command.ring_timeout_seconds)
+        ringing_at = None if script.rings_for is None else given_at
+        answered_at = given_at + int(rings_for * SECOND)
+        connected_at = answered_at + script.holds_for * SECOND
+        async with self._in_progress(command.command_id) as ended:
+            if ringing_at is not None:
+                await report(CallProgress(state="ringing", provider_ref=reference))
+                await self._until(ended, answered_at)
+            was_answered = script.answered_by is not None and not ended.is_set()
+            if was_answered:
+                self._answered.add(command.command_id)
+                await report(CallProgress(state="established", provider_ref=reference))
+                await self._hold(script, report, reference, ended, connected_at)
+                if script.buyer_id is not None and not ended.is_set():
+                    await report(CallProgress(state="established", provider_ref=reference, buyer_id=script.buyer_id))
+                await self._until(ended, connected_at + script.talks_for * SECOND)
+            said = DeliveryResult(
+                outcome="canceled",
+                provider_ref=reference,
+                rang=ringing_at is not None,
+                answered_by=script.answered_by if was_answered else None,
+                ringing_at=ringing_at,
+                answered_at=answered_at if was_answered else None,
+            )
+            if ended.is_set():
+                return _hung_up(script, said, was_answered=was_answered)
+            if script.outcome is None:
+                return None
+            return _played(command, script, said, connected_at, self._keys[command.command_id])
+
+    @asynccontextmanager
+    async def _in_progress(self, command_id: str) -> AsyncIterator[asyncio.Event]:
+        """Let keys be pressed on a call, and let it be ended, meanwhile."""
+        self._keys[command_id], self._ended[command_id] = "", asyncio.Event()
         try:
-            return await self._play(command, report, _script(command))
+            yield self._ended[command_id]
         finally:
-            del self._keys[command.command_id], self._ended[command.command_id]
-            self._answered.discard(command.command_id)
+            del self._keys[command_id], self._ended[command_id]
+            self._answered.discard(command_id)
 
-    async def _play(self, command: PlaceCall, report: Report, script: CallScript) -> DeliveryResult | None:
-        reference = _reference(command.command_id)
-        await report(CallProgress(state="initiated", provider_ref=reference))
-        ringing_at = await self._ring(command, script, report, reference)
-        answered_at: Instant | None = None
-        buyer_answered_at: Instant | None = None
-        if script.answered_by is not None and not self._ended[command.command_id].is_set():
-            answered_at = self._clock.now()
-            self._answered.add(command.command_id)
-            await report(CallProgress(state="established", provider_ref=reference))
-            await self._hold(command, script, report, reference)
-            if script.buyer_id is not None and not self._ended[command.command_id].is_set():
-                buyer_answered_at = self._clock.now()
-                await report(CallProgress(state="established", provider_ref=reference, buyer_id=script.buyer_id))
-            await self._sleep_in_call(command, script.talks_for)
-        if self._ended[command.command_id].is_set():
-            return self._hung_up(script, reference, ringing_at, answered_at)
-        if script.outcome is None:
-            return None
-        is_connected = script.connects and command.buyer_number is not None and command.agent_id is None
-        return DeliveryResult(
-            outcome="connected_buyer" if is_connected else script.outcome,
-            provider_ref=reference,
-            rang=script.rings_for is not None,
-            answered_by=script.answered_by,
-            ringing_at=ringing_at,
-            answered_at=answered_at,
-            buyer_answered_at=buyer_answered_at,
-            talk_seconds=script.talks_for,
-            hung_up_by=script.ended_by,
-            hangup_cause=script.cause,
-            cost=_cost(script),
-            calls_back=script.calls_back,
-            buyer_id=script.buyer_id,
-            detail=script.detail
-            + (f"; keys {self._keys[command.command_id]}" if self._keys[command.command_id] else "")
-            + (f"; heard before: {command.whisper}" if command.whisper and script.connects else "")
-            + (f"; talked to {command.stream}" if command.stream and script.connects else ""),
-        )
-
-    def _hung_up(
-        self, script: CallScript, reference: str, ringing_at: Instant | None, answered_at: Instant | None
-    ) -> DeliveryResult:
-        """Return the outcome of a call that we ended: connected where a person had answered, else canceled."""
-        answered = answered_at is not None
-        return DeliveryResult(
-            outcome=(script.outcome or "connected_human") if answered else "canceled",
-            provider_ref=reference,
-            rang=ringing_at is not None,
-            answered_by=script.answered_by if answered else None,
-            ringing_at=ringing_at,
-            answered_at=answered_at,
-            hung_up_by="us",
-            hangup_cause="hung up",
-            detail="we hung up",
-        )
-
-    async def _sleep_in_call(self, command: PlaceCall, seconds: float) -> None:
-        """Sleep for domain seconds, or until we hang up."""
-        ended = asyncio.create_task(self._ended[command.command_id].wait())
-        passing = asyncio.create_task(sleep_domain_seconds(self._clock, seconds))
+    async def _until(self, ended: asyncio.Event, instant: Instant) -> None:
+        """Wait for a domain instant, or until we hang up."""
+        ending = asyncio.create_task(ended.wait())
+        passing = asyncio.create_task(sleep_until(self._clock, instant))
         try:
-            await asyncio.wait({ended, passing}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({ending, passing}, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            ended.cancel()
+            ending.cancel()
             passing.cancel()
 
-    async def _hold(self, command: PlaceCall, script: CallScript, report: Report, reference: str) -> None:
+    async def _hold(self, script: CallScript, report: Report, reference: str, ended: asyncio.Event, until: Instant) -> None:
         if not script.holds_for:
             return
         await report(CallProgress(state="on-hold", provider_ref=reference))
-        await self._sleep_in_call(command, script.holds_for)
+        await self._until(ended, until)
         await report(CallProgress(state="resumed", provider_ref=reference))
 
-    async def _ring(self, command: PlaceCall, script: CallScript, report: Report, reference: str) -> Instant | None:
-        if script.rings_for is None:
-            return None
-        ringing_at = self._clock.now()
-        await report(CallProgress(state="ringing", provider_ref=reference))
-        await self._sleep_in_call(command, min(script.rings_for, command.ring_timeout_seconds))
-        return ringing_at
 
-
-class SandboxSms:
+class SandboxSms(_SandboxProvider):
     """An `SmsProvider` that reaches no person."""
-
-    name = "sandbox"
-
-    def __init__(self, clock: Clock) -> None:
-        self._clock = clock
 
     async def send(self, command: SendSms) -> DeliveryResult | None:
         """Play the script of the number's ending."""
-        _raise_if_refused(command.to)
+        return await self._play(command, await self._take(command))
+
+    async def resume(self, command: SendSms) -> DeliveryResult | None:
+        """Return what becomes of a text that an earlier gateway has given. Raises `StoreError`."""
+        given_at = await self._orders.find(command.command_id)
+        if given_at is None:
+            return DeliveryResult(outcome="unknown", rang=False, detail="the sandbox knows no such order")
+        return await self._play(command, given_at)
+
+    async def _play(self, command: SendSms, given_at: Instant) -> DeliveryResult | None:
         script = TEXTS.get(ending_of(command.to), DELIVERED)
         if script.outcome is None:
             return None
-        await sleep_domain_seconds(self._clock, script.after)
+        await sleep_until(self._clock, given_at + int(script.after * SECOND))
         reference = _reference(command.command_id)
         return DeliveryResult(
             outcome=script.outcome, provider_ref=reference, rang=False, detail=script.detail, reply=script.reply
         )
+
+
+async def _report_nothing(_: CallProgress) -> None:
+    """Report no progress: that of a call which is played on was reported before."""
+
+
+def _played(
+    command: PlaceCall, script: CallScript, said: DeliveryResult, connected_at: Instant, keys: str
+) -> DeliveryResult:
+    """Return the outcome of a call that ended by itself."""
+    is_connected = script.connects and command.buyer_number is not None and command.agent_id is None
+    heard = f"; heard before: {command.whisper}" if command.whisper and script.connects else ""
+    talked_to = f"; talked to {command.stream}" if command.stream and script.connects else ""
+    return structs.replace(
+        said,
+        outcome="connected_buyer" if is_connected else script.outcome or "unknown",
+        buyer_answered_at=connected_at if script.buyer_id is not None else None,
+        talk_seconds=script.talks_for,
+        hung_up_by=script.ended_by,
+        hangup_cause=script.cause,
+        cost=_cost(script),
+        calls_back=script.calls_back,
+        buyer_id=script.buyer_id,
+        detail=script.detail + (f"; keys {keys}" if keys else "") + heard + talked_to,
+    )
+
+
+def _hung_up(script: CallScript, said: DeliveryResult, *, was_answered: bool) -> DeliveryResult:
+    """Return the outcome of a call that we ended: connected where a person had answered, else canceled."""
+    outcome = (script.outcome or "connected_human") if was_answered else "canceled"
+    return structs.replace(said, outcome=outcome, hung_up_by="us", hangup_cause="hung up", detail="we hung up")
 
 
 def ending_of(number: str) -> str:
@@ -309,11 +376,6 @@ def _cost(script: CallScript) -> float:
         return 0.0
     minutes = -(-(script.holds_for + script.talks_for) // SECONDS_A_MINUTE)
     return round(minutes * COST_A_MINUTE, 4)
-
-
-def _raise_if_refused(number: str) -> None:
-    if ending_of(number) == REFUSED:
-        raise NotPlacedError("the sandbox takes no orders for this number")
 
 
 def _reference(command_id: str) -> str:

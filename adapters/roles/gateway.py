@@ -15,11 +15,11 @@ from adapters.gateway.addresses import networks
 from adapters.gateway.bounce_tokens import BounceTokens
 from adapters.gateway.channels import (
     Channel,
-    call_channel,
     configured_call_channel,
     configured_email_channel,
     configured_sms_channel,
-    sms_channel,
+    sandbox_call_channel,
+    sandbox_sms_channel,
     webhook_channel,
 )
 from adapters.gateway.compared_clock import ComparedClock
@@ -27,7 +27,7 @@ from adapters.gateway.configured import ConfiguredProviders
 from adapters.gateway.delivery import SHUTDOWN_SECONDS
 from adapters.gateway.gateway import Gateway
 from adapters.gateway.mail_by_company import MailByCompany
-from adapters.gateway.ports import GatewayRegistry, Kind
+from adapters.gateway.ports import GatewayRegistry, Kind, SandboxOrders
 from adapters.gateway.providers import CONFIGURED, SANDBOX, provider_names, providers
 from adapters.gateway.sandbox import SandboxSms, SandboxVoice
 from adapters.gateway.smtp import SmtpEmail
@@ -39,6 +39,7 @@ from adapters.postgres.gateways import RENEW_SECONDS, PostgresGateways
 from adapters.postgres.pool import Pool, open_pool
 from adapters.postgres.provider_orders import PostgresOrders
 from adapters.postgres.recordings import PostgresRecordings
+from adapters.postgres.sandbox_orders import PostgresSandboxOrders
 from adapters.postgres.stream_leases import PostgresStreamLeases
 from adapters.postgres.transcriptions import PostgresTranscriptions
 from adapters.postgres.webhook_logs import PostgresWebhookLog
@@ -98,12 +99,13 @@ class GatewayRole:
         register = PostgresGateways(pool)
         webhook_log = PostgresWebhookLog(pool)
         webhooks = self._webhooks(webhook_log)
-        orders, vendors = PostgresOrders(pool), provider_http(context)
+        orders, sandboxed, vendors = PostgresOrders(pool), PostgresSandboxOrders(pool), provider_http(context)
         jobs = PeriodicJobs()
         jobs.add("forget claims", lambda: deliveries.forget(context.clock.now() - CLAIMS_RETENTION), minutes=FORGET_MINUTES)
         jobs.add("purge webhook logs", lambda: webhook_log.purge(context.clock.now()), minutes=FORGET_MINUTES)
         jobs.add("forget gateways", register.forget, minutes=FORGET_MINUTES)
         jobs.add("forget orders", lambda: orders.forget(CLAIMS_RETENTION / SECOND), minutes=FORGET_MINUTES)
+        jobs.add("forget sandbox", lambda: sandboxed.forget(context.clock.now() - CLAIMS_RETENTION), minutes=FORGET_MINUTES)
         jobs.start()
         if SANDBOX in self._providers.values():
             channels = [channel for channel, provider in self._providers.items() if provider == SANDBOX]
@@ -111,7 +113,7 @@ class GatewayRole:
         if "email" in self._providers and (fault := unsubscribe_fault(context.settings)) is not None:
             await logger.awarning("unsubscribe.incomplete", reason=fault)
         connections = provider_connections(context, vendors)
-        built = self._channels(webhooks, lambda kind: self._configured(kind, orders, connections))
+        built = self._channels(webhooks, lambda kind: self._configured(kind, orders, connections), sandboxed)
         self._gateways = [self._gateway(channel, deliveries) for channel in built]
         self._memberships = [self._membership(gateway) for gateway in self._gateways]
         registering = asyncio.create_task(self._register(register), name="register")
@@ -309,17 +311,20 @@ class GatewayRole:
         return ProviderSessions(kind, names, rules=context.rules, orders=orders, connections=connections, reports=reports)
 
     def _channels(
-        self, webhooks: SignedWebhooks, configured: Callable[[ProviderChannel], ConfiguredProviders]
+        self,
+        webhooks: SignedWebhooks,
+        configured: Callable[[ProviderChannel], ConfiguredProviders],
+        sandboxed: SandboxOrders,
     ) -> list[Channel]:
         clock, settings = self._context.clock, self._context.settings
         built: Mapping[Kind, Callable[[], Channel]] = {
             "call": lambda: (
-                call_channel(SandboxVoice(clock))
+                sandbox_call_channel(SandboxVoice(clock, sandboxed))
                 if self._providers["call"] == SANDBOX
                 else configured_call_channel(configured("call"))
             ),
             "sms": lambda: (
-                sms_channel(SandboxSms(clock))
+                sandbox_sms_channel(SandboxSms(clock, sandboxed))
                 if self._providers["sms"] == SANDBOX
                 else configured_sms_channel(configured("sms"))
             ),

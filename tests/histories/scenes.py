@@ -134,7 +134,11 @@ class Scenes:
         group_id = await self._create("buyer_group", fields)
         retry = {"unknown": {"delay": "30m"}}
         call = {"id": "call", "kind": "call", "connect": {"buyer_group_id": group_id}, "retry": retry}
-        for steps in ([call, {"id": "wait", "kind": "wait", "duration": "3h"}], [{"id": "call", "kind": "call"}]):
+        ways: list[list[dict[str, Any]]] = [
+            [call, {"id": "wait", "kind": "wait", "duration": "3h"}],
+            [{"id": "call", "kind": "call"}],
+        ]
+        for steps in ways:
             key = f"{COMPANY}|{await self._submit(await self._schedule(steps))}"
             await self._tell(key, "unknown")
             await self._tell(key, "connected_human")

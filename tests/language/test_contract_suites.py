@@ -14,6 +14,7 @@ SUITES = {
         "VoiceProvider": "tests/adapters/gateway/voice_contract.py",
         "SmsProvider": "tests/adapters/gateway/sms_contract.py",
         "EmailProvider": "tests/adapters/gateway/email_contract.py",
+        "SandboxOrders": "tests/adapters/gateway/sandbox_orders_contract.py",
         "WebhookSender": "tests/adapters/gateway/webhook_contract.py",
     },
     "adapters.providers.ports": {

@@ -7,15 +7,18 @@ from typing import Any
 import pytest
 from msgspec import structs
 
+from adapters.errors import StoreError
+from adapters.gateway import delivery
 from adapters.gateway.channels import Channel, call_channel, email_channel, sms_channel, webhook_channel
 from adapters.gateway.gateway import READING_PROGRESS
-from adapters.gateway.ports import DeliveryResult, NotPlacedError
+from adapters.gateway.ports import DeliveryResult, NotPlacedError, Report
 from adapters.gateway.priority_semaphore import PrioritySemaphore
 from adapters.observability.metrics import Metrics
 from engine.partition.ports import Outgoing
 from schemas.commands import Command
 from schemas.envelope import from_headers
 from schemas.instant import HOUR, Instant
+from schemas.outcomes import OUTCOME_TIMEOUT
 from schemas.requests import CallProgressed, OutcomeRecorded
 from schemas.topics import DEADLETTER
 from schemas.wire import to_json
@@ -515,6 +518,39 @@ async def test_a_gateway_that_takes_over_asks_a_provider_that_remembers(
             assert await place.outcome() == expected
 
     assert voice.asked == asked
+
+
+@pytest.mark.parametrize("fault", [RuntimeError("broken"), None], ids=["the provider fails", "the provider says nothing"])
+@pytest.mark.parametrize(
+    ("was_given", "remembered", "expected"),
+    [(True, DeliveryResult(outcome="busy"), "busy"), (True, StoreError("away"), "unknown"), (False, None, "unknown")],
+    ids=["it remembers", "it cannot be asked", "it was never given"],
+)
+async def test_a_provider_whose_answer_failed_is_asked_before_the_outcome_is_unknown(
+    monkeypatch: pytest.MonkeyPatch, fault: Exception | None, was_given: bool, remembered: Any, expected: str
+) -> None:
+    monkeypatch.setattr(delivery, "PROVIDER_SECONDS_MIN", 0.01)
+    monkeypatch.setitem(OUTCOME_TIMEOUT, "call", 0)
+
+    async def act(_: Command, __: Report) -> DeliveryResult | None:
+        if fault is not None:
+            raise fault
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    async def given(_: Command) -> bool:
+        return was_given
+
+    async def resume(_: Command) -> Any:
+        if isinstance(remembered, Exception):
+            raise remembered
+        return remembered
+
+    channel = structs.replace(call_channel(Voice()), act=act, was_given=given, resume=resume)
+    async with town("call") as place:
+        await place.append(command_of("call"))
+        async with running(place, channel, MemoryDeliveries()):
+            assert await place.outcome() == [("command-1", expected)]
 
 
 async def test_a_taken_over_command_that_is_under_way_is_left_to_its_reports() -> None:

@@ -1,5 +1,6 @@
 """Does the sandbox carrier do what its page says, number by number?"""
 
+import asyncio
 import re
 from pathlib import Path
 from typing import Any
@@ -7,11 +8,13 @@ from typing import Any
 import pytest
 from msgspec import structs
 
+from adapters.errors import StoreError
 from adapters.gateway import sandbox
 from adapters.gateway.channels import call_channel, sms_channel
-from adapters.gateway.ports import CallProgress, SmsProvider, VoiceProvider
-from adapters.gateway.sandbox import CALLS, TEXTS, SandboxSms, SandboxVoice
+from adapters.gateway.ports import CallProgress, NotPlacedError, SmsProvider, VoiceProvider
+from adapters.gateway.sandbox import CALLS, TEXTS, CallScript, MemoryOrders, SandboxSms, SandboxVoice
 from schemas.commands import BuyerLeg
+from schemas.instant import SECOND, Instant
 from schemas.outcomes import CALL_OUTCOMES, SMS_OUTCOMES
 from schemas.requests import CallProgressed, CallReceived, OutcomeRecorded, SmsReceived
 from tests.adapters.gateway.sms_contract import SmsContract, TextExchange, send
@@ -354,6 +357,51 @@ async def test_a_call_that_is_to_end_unanswered_goes_on_once_it_is_answered(stat
     assert result is not None
     assert (result.outcome, done) == (outcome, [state == "ringing"])
     assert (result.talk_seconds > 0) == (state == "established")
+
+
+@pytest.mark.parametrize("ending", sorted(CALLS.keys() - {"07"}))
+@pytest.mark.parametrize("seconds", [0, 5, 600])
+async def test_a_call_goes_on_where_its_gateway_ends_and_can_be_asked_about(ending: str, seconds: int) -> None:
+    command, orders = command_of("call", to=f"+130555501{ending}"), MemoryOrders()
+
+    async def nothing(_: CallProgress) -> None: ...
+
+    async def killed(_: CallProgress) -> None:
+        raise asyncio.CancelledError
+
+    whole = await SandboxVoice(LeapingClock()).place(command, nothing)
+    clock = LeapingClock()
+    with pytest.raises(asyncio.CancelledError):
+        await SandboxVoice(clock, orders).place(command, killed)
+    clock.instant += seconds * SECOND
+    after = SandboxVoice(clock, orders)
+
+    assert await after.was_given(command)
+    assert await after.resume(command) == whole
+    assert clock.now() - NOON == max(seconds * SECOND, _lasts(CALLS[ending]))
+    assert not await after.was_given(command_of("call", 2))
+
+
+def _lasts(script: CallScript) -> int:
+    """Return how long a call lasts, in milliseconds."""
+    rings = min(script.rings_for or 0.0, command_of("call").ring_timeout_seconds)
+    return int((rings + script.holds_for + script.talks_for) * SECOND)
+
+
+@pytest.mark.parametrize("ending", sorted(TEXTS))
+async def test_a_text_can_be_asked_about_once_its_gateway_has_ended(ending: str) -> None:
+    command, orders, clock = command_of("sms", to=f"+130555501{ending}"), MemoryOrders(), LeapingClock()
+    whole = await SandboxSms(clock, orders).send(command)
+    assert await SandboxSms(clock, orders).resume(command) == whole
+
+
+async def test_an_order_that_cannot_be_written_down_is_not_taken() -> None:
+    class Away(MemoryOrders):
+        async def begin(self, command_id: str, given_at: Instant) -> None:
+            raise StoreError(f"{command_id} at {given_at}")
+
+    with pytest.raises(NotPlacedError, match="could not be written down"):
+        await SandboxSms(LeapingClock(), Away()).send(command_of("sms", to="+13055550123"))
 
 
 async def test_the_same_number_does_the_same_twice() -> None:

@@ -164,6 +164,14 @@ CREATE INDEX provider_orders_reference ON {work}.provider_orders (provider_confi
     WHERE provider_ref IS NOT NULL;
 CREATE INDEX provider_orders_asked ON {work}.provider_orders USING brin (asked_at);
 
+-- What was given to the sandbox? It has no vendor that remembers, and goes on where its gateway ends. `given_at` is in domain
+-- time: milliseconds since 1970.
+CREATE TABLE {work}.sandbox_orders (
+    command_id  text    NOT NULL PRIMARY KEY,
+    given_at    bigint  NOT NULL
+);
+CREATE INDEX sandbox_orders_given ON {work}.sandbox_orders (given_at);  -- for retention
+
 -- Which order does a receipt mean that names a part of a text by the carrier's id alone? `reference` is that id, as
 -- receipts have it; `part` is the number of the part, from 1. Times are of the database's clock.
 CREATE TABLE {work}.provider_order_parts (
