@@ -5,7 +5,6 @@ from typing import Any
 from uuid import UUID
 
 from msgspec import Struct
-from msgspec.structs import fields
 
 _UTC_SUFFIX = "+00:00"
 
@@ -32,7 +31,8 @@ def spelled_out(value: Any) -> Any:
     if isinstance(value, Struct):
         config = value.__struct_config__
         tag = {config.tag_field: config.tag} if config.tag_field else {}
-        return {**tag, **{field.encode_name: spelled_out(getattr(value, field.name)) for field in fields(value)}}
+        names = zip(value.__struct_encode_fields__, value.__struct_fields__, strict=True)
+        return {**tag, **{encode_name: spelled_out(getattr(value, name)) for encode_name, name in names}}
     if isinstance(value, list | tuple):
         return [spelled_out(item) for item in value]
     if isinstance(value, dict):
