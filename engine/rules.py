@@ -12,11 +12,13 @@ from msgspec import Struct
 from schemas.errors import DependencyError
 from schemas.instant import Instant
 from schemas.records import (
+    EVERY_COMPANY,
     AccessControlList,
     ApiKey,
     Body,
     Buyer,
     BuyerFleet,
+    ContactHold,
     Holiday,
     Number,
     Offer,
@@ -58,6 +60,7 @@ class Rules:
         self._records: dict[tuple[str, int], Record] = {}
         self._listed: dict[tuple[str, int], dict[int, Record]] = {}
         self._by_type: dict[str, dict[int, Record]] = {}
+        self._newest: dict[str, int] = {}
         self._bodies: dict[tuple[str, int], Body] = {}
         self._live: dict[tuple[str, int | None], Body] = {}
         self._schedules: dict[tuple[int | None, int | None], Schedule] = {}
@@ -82,6 +85,7 @@ class Rules:
         body = body_of(record)
         self._unindex(record)
         self._records[record.type, record.id] = record
+        self._newest[record.type] = self._newest.get(record.type, 0) + 1
         self._bodies[record.type, record.id] = body
         if isinstance(body, Schedule):
             self._schedules[record.id, record.version] = body
@@ -222,6 +226,21 @@ class Rules:
     def records(self, record_type: str, company_id: int) -> list[Record]:
         """Return a company's live records of a type, oldest first."""
         return sorted(self._listed.get((record_type, company_id), {}).values(), key=lambda record: record.id)
+
+    def newest(self, record_type: str) -> int:
+        """Return a number that rises with each version of a record of this type."""
+        return self._newest.get(record_type, 0)
+
+    def contact_hold(self, company_id: int, channel: str) -> Record | None:
+        """Return the oldest hold of a company, or of all companies, that covers a channel."""
+        if not self._by_type.get("contact_hold"):  # so almost always
+            return None
+        records = [*self.records("contact_hold", EVERY_COMPANY), *self.records("contact_hold", company_id)]
+        return next((record for record in records if self._holds(record.id, channel)), None)
+
+    def _holds(self, record_id: int, channel: str) -> bool:
+        hold = self.body(ContactHold, "contact_hold", record_id)
+        return hold is not None and hold.covers(channel)
 
     def own_law(self, company_id: int) -> OwnLaw:
         """Return a company's own rules and holidays: the same tuples until one of them changes."""

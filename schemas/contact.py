@@ -502,7 +502,7 @@ class Replan(Entity, kw_only=True):
 
     `cause` names what changed (`rule_pack/5@3`, `schedule/1@2`, `versions tzdata 2026a -> 2026b`). Without `company_id` all
     leads are meant, with `offer_id` or `schedule_id` those of it; with `waits` only those that wait for such a reason.
-    Leads of the schedule on an earlier version than `version` go over to it.
+    Leads of the schedule on an earlier version than `version` go over to it. With `hangs_up` it ends the calls under way.
 
     It is the gate of the leads that it makes due (`engine.partition.timers`), and shut until it is removed.
     """
@@ -515,6 +515,7 @@ class Replan(Entity, kw_only=True):
     version: int | None = None
     waits: tuple[str, ...] = ()
     after: int = 0
+    hangs_up: bool = False
 
     @property
     def room(self) -> int:

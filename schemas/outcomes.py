@@ -83,8 +83,11 @@ OUTCOMES: dict[str, dict[str, Outcome]] = {
 EXPIRED = "expired"
 """The gateway came to the command after its `not_after`: the delay is our own."""
 
-GATE_OUTCOMES = frozenset({"rejected_at_gate", EXPIRED})
-"""Reported instead of an outcome: the gateway dropped the command (fence, or `not_after` passed); nobody was reached."""
+HELD = "held"
+"""The gateway returned the command for a hold: it counts nothing, and its step is planned again once that is released."""
+
+GATE_OUTCOMES = frozenset({"rejected_at_gate", EXPIRED, HELD})
+"""Reported instead of an outcome: the gateway dropped the command (fence, `not_after` passed, hold); nobody was reached."""
 
 Standing = Literal["replaces", "kept", "repeated", "later"]
 """What a second outcome of a command does to the first: `later` replaces it where it occurred later, or at the same time."""

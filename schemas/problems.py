@@ -28,6 +28,7 @@ PROBLEMS: dict[str, Problem] = {
     "idempotency_conflict": Problem(409, "The Idempotency-Key was used with another body"),
     "too_many_leads": Problem(409, "The person has as many live leads as one may have"),
     "lead_not_live": Problem(409, "The lead has ended"),
+    "on_hold": Problem(409, "Contacting is on hold"),
     "commands_open": Problem(503, "As many calls are on their way as may be", retryable=True),
     "call_in_progress": Problem(409, "The person is being called, or is calling"),
     "call_ended": Problem(409, "The call has ended"),

@@ -54,6 +54,7 @@ RecordType = Literal[
     "holiday",
     "contact_field_type",
     "ring_pool",
+    "contact_hold",
 ]
 
 
@@ -621,6 +622,32 @@ class RingPool(Body, frozen=True, kw_only=True):
     external_record_id: str | None = None
 
 
+HeldChannel = Literal["call", "sms", "email", "webhook"]
+
+
+class ContactHold(Body, frozen=True, kw_only=True):
+    """While it is there, gateways give nothing of these channels to a provider; it is made once, and deleted to release it.
+
+    Without `channels` it holds calls, texts and e-mails. With `hang_up` calls under way end as well. That of company 0 holds
+    every company, those made meanwhile included.
+    """
+
+    reason: str
+    channels: tuple[HeldChannel, ...] = ()
+    hang_up: bool = False
+    user_id: int | None = None
+
+    def covers(self, channel: str) -> bool:
+        """Return whether nothing of a channel may go out."""
+        return channel in (self.channels or HELD_BY_DEFAULT)
+
+
+HELD_BY_DEFAULT = ("call", "sms", "email")
+"""Webhooks reach no person: they are held where they are named."""
+
+EVERY_COMPANY = 0
+"""The id of no company: its holds are those of the deployment."""
+
 RECORD_BODIES: dict[str, type[Body]] = {
     "company": Company,
     "offer": Offer,
@@ -648,6 +675,7 @@ RECORD_BODIES: dict[str, type[Body]] = {
     "holiday": Holiday,
     "contact_field_type": ContactFieldType,
     "ring_pool": RingPool,
+    "contact_hold": ContactHold,
 }
 
 
@@ -721,6 +749,7 @@ __all__ = [
     "Company",
     "ContactField",
     "ContactFieldType",
+    "ContactHold",
     "Holiday",
     "LeadFilters",
     "Number",

@@ -7,7 +7,7 @@ A request is an event (`lead.submitted`, `outcome.recorded`): it has happened, w
 from typing import Any, Literal
 
 import msgspec
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, Struct, UnsetType
 
 from schemas.contact import CallbackOwner
 from schemas.instant import EPOCH, Instant
@@ -148,6 +148,13 @@ class CallProgressed(ContactRequest, frozen=True, kw_only=True):
     buyer_id: int | None = None
 
 
+class RulesPlace(Struct, frozen=True):
+    """Where the version of an account record is: partition of `accounts.rules`, and the sequence of its account decision."""
+
+    partition: int
+    sequence: int
+
+
 class OutcomeRecorded(ContactRequest, frozen=True, kw_only=True):
     """A gateway reports the outcome of a command. `rang` says whether the telephone rang, for the legal ledger.
 
@@ -155,7 +162,8 @@ class OutcomeRecorded(ContactRequest, frozen=True, kw_only=True):
     gate (`rejected_at_gate`, `expired`), in which case nothing reached anybody. `call_id` is that of the `PlaceCall`, so
     that a late outcome still finds its call. `reached` is set where an outcome is passed on to the lead's contact: the
     contact whose number or address the command was for. `fire_id` is that of a webhook that was fired by hand.
-    `allows` is the answer of a veto hook, None where it gave none.
+    `allows` is the answer of a veto hook, None where it gave none. `hold` is where the hold is
+    recorded for which a command was returned (`held`).
     """
 
     lead_id: int
@@ -185,6 +193,7 @@ class OutcomeRecorded(ContactRequest, frozen=True, kw_only=True):
     transcription_status: TranscriptionStatus | None = None
     fire_id: int | None = None
     allows: bool | None = None
+    hold: RulesPlace | None = None
 
 
 class CallUpdateRequested(ContactRequest, frozen=True, kw_only=True):

@@ -14,20 +14,21 @@ from msgspec import Struct
 
 from adapters.errors import StoreError
 from adapters.gateway.channels import Channel
+from adapters.gateway.contact_holds import ContactHolds, NoHolds
 from adapters.gateway.domain_sleep import sleep_domain_seconds
 from adapters.gateway.leases import LEASE_SECONDS, Lease, Leases, under
 from adapters.gateway.outages import Outages
-from adapters.gateway.outcome_reports import CallBackState, OutcomeReports
+from adapters.gateway.outcome_reports import LOG, CallBackState, OutcomeReports
 from adapters.gateway.partition_progress import PartitionLostError, PartitionProgress
 from adapters.gateway.ports import CallProgress, CommandClaim, Deliveries, DeliveryResult, LeaseLostError, NotPlacedError
 from adapters.observability.event_counter import EventCounter
 from adapters.observability.metrics import Metrics
 from adapters.observability.traces import Traces, with_parent
 from engine.partition.ports import Clock, LogError, LogRecord
-from schemas.commands import Command, PlaceCall, SendSms
+from schemas.commands import Command, PlaceCall, PostWebhook, SendSms
 from schemas.errors import DependencyError
 from schemas.instant import SECOND, Instant
-from schemas.outcomes import GATE_OUTCOMES, OUTCOME_TIMEOUT, OUTCOMES
+from schemas.outcomes import GATE_OUTCOMES, HELD, OUTCOME_TIMEOUT, OUTCOMES
 from schemas.requests import OutcomeRecorded
 from schemas.wire import from_json, to_json
 
@@ -95,8 +96,10 @@ class CommandDelivery:
         metrics: Metrics,
         clock_problem: Callable[[], str | None] = lambda: None,
         traces: Traces | None = None,
+        holds: ContactHolds | None = None,
     ) -> None:
         self._channel = channel
+        self._holds = holds or NoHolds()
         self._traces = traces
         self._claimant = claimant
         self._deliveries = deliveries
@@ -160,12 +163,13 @@ class CommandDelivery:
         if claim_and_check.is_resumed:
             return FinishedCommand(claim=claim, lease=lease, result=await self._resume(taken.command))
         skipped = None if skip_reason is None else DeliveryResult(outcome="failed", rang=False, detail=skip_reason)
-        refusal = claim_and_check.refusal or skipped
+        refusal = claim_and_check.refusal or skipped or self._held(taken.command)
         if refusal is not None:
             return FinishedCommand(claim=claim, lease=lease, result=refusal)
         try:
             self._check_clock()
             lease.check()
+            self._holds.check()
         except (WrongClockError, LeaseLostError) as error:  # this process was suspended: the window may have closed too
             self._give_up(taken, lease, error)
             return None
@@ -250,6 +254,7 @@ class CommandDelivery:
             return DeliveryResult(
                 outcome="unknown", detail="sent before the record of deliveries was lost and created again"
             )
+        await self._outages.retry(LOG, self._holds.refresh)
         await taken.progress.wait_for_end()
         self._check_clock()  # with nothing awaited before `now` is taken: a clock may be set at any moment
         now = self._clock.now()
@@ -257,8 +262,17 @@ class CommandDelivery:
             return DeliveryResult(outcome="rejected_at_gate", rang=False, detail="a later fence recalls this command")
         if command.not_after is not None and now > command.not_after:
             return DeliveryResult(outcome="expired", rang=False, detail="not_after has passed")
+        if (held := self._held(command)) is not None:
+            return held
         self._metrics.dispatch_lateness.labels(self._channel.kind).observe((now - command.not_before) / SECOND)
         return None
+
+    def _held(self, command: Command) -> DeliveryResult | None:
+        """Return that a hold covers a command, by the rules as they were read last; None where none does."""
+        hold = self._holds.find(command.company_id, self._channel.kind)
+        if hold is None or (isinstance(command, PostWebhook) and command.subscription_id is not None):
+            return None  # a question reaches nobody: its answer counts once contacting goes on
+        return DeliveryResult(outcome=HELD, rang=False, detail=hold.reason, hold=hold.place)
 
     async def _was_given(self, command: Command, claim: CommandClaim) -> bool:
         """Return whether an earlier gateway may have given a command to a provider that can say what became of it."""

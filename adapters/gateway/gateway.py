@@ -19,6 +19,7 @@ import structlog
 
 from adapters.errors import StoreError
 from adapters.gateway.channels import Channel
+from adapters.gateway.contact_holds import ContactHolds
 from adapters.gateway.delivery import DATABASE, SHUTDOWN_SECONDS, CommandDelivery, FinishedCommand, TakenCommand
 from adapters.gateway.domain_sleep import sleep_until
 from adapters.gateway.leases import LEASE_SECONDS, RENEWALS_PER_LEASE
@@ -103,8 +104,10 @@ class Gateway:
         clock_problem: Callable[[], str | None] = lambda: None,
         describe: Callable[[Exception], str] = str,
         traces: Traces | None = None,
+        holds: ContactHolds | None = None,
     ) -> None:
         self.channel = channel
+        self._holds = holds
         self._traces = traces
         self.outages = Outages(describe)
         self._log = log
@@ -174,6 +177,7 @@ class Gateway:
             metrics=self._metrics,
             clock_problem=self._clock_problem,
             traces=self._traces,
+            holds=self._holds,
         )
         try:
             async with asyncio.TaskGroup() as tasks:

@@ -41,6 +41,7 @@ def outcome_of(
         provider_configuration_id=result.provider_configuration_id,
         transcription_status=result.transcription_status,
         allows=result.allows,
+        hold=result.hold,
     )
 
 

@@ -17,7 +17,7 @@ from engine.rules import Rules
 from schemas.commands import HangUp, PlaceCall, PostWebhook, PressKeys, SendEmail, SendSms
 from schemas.errors import DependencyError
 from schemas.instant import Instant
-from schemas.requests import TranscriptionStatus
+from schemas.requests import RulesPlace, TranscriptionStatus
 
 Kind = Literal["call", "sms", "email", "webhook"]
 
@@ -110,12 +110,16 @@ class GatewayRegistry(Protocol):
     """
 
     async def renew(
-        self, process: str, providers: Mapping[Kind, str], circuits: Mapping[Kind, CircuitReport] | None = None
+        self,
+        process: str,
+        providers: Mapping[Kind, str],
+        circuits: Mapping[Kind, CircuitReport] | None = None,
+        rules_read: Mapping[int, int] | None = None,
     ) -> Instant:
         """Register that a process serves these channels by these providers; renewed every few seconds.
 
-        `circuits` are those that are not closed, in the place of what was reported before. Return the database's time (wall
-        time).
+        `circuits` are those that are not closed, in the place of what was reported before; `rules_read` says up to where the
+        process obeys the rules (partition of `accounts.rules` -> sequence). Return the database's time (wall time).
         """
         ...
 
@@ -169,6 +173,7 @@ class DeliveryResult(Struct, frozen=True, kw_only=True):
     `agent_id` is who spoke for us, `provider_configuration_id` the account or trunk that carried it, if known.
     `hung_up_by` is caller (the person), buyer or us; `cost` is what the provider charges, in the company's currency.
     `buyer_id` is the one of several buyers that answered: it goes with `connected_buyer`. `allows` is what a veto hook said.
+    `hold` is where the hold is recorded for which a command was returned (`held`).
     `reply` is what the person wrote back at once, and `calls_back` that they ring us, where a carrier plays the person as
     well (sandbox.md).
     """
@@ -193,6 +198,7 @@ class DeliveryResult(Struct, frozen=True, kw_only=True):
     calls_back: PersonCallsBack | None = None
     buyer_id: int | None = None
     allows: bool | None = None
+    hold: RulesPlace | None = None
     provider: str | None = None
     """Who carried it out, where that is not the channel's own provider."""
 

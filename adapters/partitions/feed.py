@@ -63,6 +63,8 @@ class RulesTopic:
         self._turn = asyncio.Lock()
         self.deployment: Deployment | None = None
         """The identity that is recorded on the topic, as far as it was read."""
+        self._read_at = float("-inf")
+        self._published_next = asyncio.Event()
         self.problem: str | None = None
         """Why the rules cannot be followed now; None where they are."""
 
@@ -80,6 +82,22 @@ class RulesTopic:
         """Read to the current end of the topic. Raises `LogError`."""
         async with self._turn:
             await self._to_the_end(await self._opened())
+
+    async def read_within(self, seconds: float) -> None:
+        """Return once the topic was read to an end that is at most so old. Raises `LogError`."""
+        if self.age_seconds() <= seconds:
+            return
+        async with self._turn:
+            if self.age_seconds() > seconds:  # else another one read it meanwhile
+                await self._to_the_end(await self._opened())
+
+    def age_seconds(self) -> float:
+        """Return how old the end is to which the topic was read."""
+        return asyncio.get_running_loop().time() - self._read_at
+
+    async def next_records(self) -> None:
+        """Return once further records were read and published."""
+        await self._published_next.wait()
 
     async def follow(self, stop: asyncio.Event) -> None:
         """Keep reading until `stop` is set; errors of the log end one attempt, not the following."""
@@ -122,6 +140,7 @@ class RulesTopic:
             await self.close()
 
     async def _to_the_end(self, reader: Reader) -> None:
+        asked_at = asyncio.get_running_loop().time()
         ends = {partition: await reader.end(partition) for partition in self._partitions}
         stalls = 0
         while any(reader.position(partition) < end for partition, end in ends.items()):
@@ -131,6 +150,7 @@ class RulesTopic:
             if stalls > STALLS_MAX:
                 raise LogError(f"{self._topic} cannot be read to its end")
         self._publish(reader)
+        self._read_at = asked_at
 
     def _compare(self) -> None:
         """Raise where the identity that was read is of another development version, before anything is decoded."""
@@ -190,6 +210,9 @@ class RulesTopic:
         self._entries += rules
         self._unpublished.clear()
         self._published = {partition: reader.position(partition) for partition in self._partitions}
+        if rules:
+            published, self._published_next = self._published_next, asyncio.Event()
+            published.set()
 
 
 def _is_identity(record: LogRecord) -> bool:

@@ -6,6 +6,8 @@ Times are of the database's clock, so that the clocks of processes do not matter
 from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
+from msgspec import Struct
+
 from adapters.gateway.circuit import CircuitReport
 from adapters.gateway.ports import Kind
 from adapters.gateway.providers import ACCOUNTS, SANDBOX
@@ -14,7 +16,8 @@ from adapters.postgres.pool import Pool
 from adapters.postgres.sql import Schemas, queries
 from adapters.providers.registry import installed
 from adapters.reads.ports import Serving
-from schemas.instant import Instant, from_datetime
+from schemas.instant import Instant, from_datetime, to_datetime
+from schemas.requests import RulesPlace
 from schemas.wire import to_json
 
 T = TypeVar("T")
@@ -39,11 +42,16 @@ class PostgresGateways:
         self._sql = queries("gateways", schemas)
 
     async def renew(
-        self, process: str, providers: Mapping[Kind, str], circuits: Mapping[Kind, CircuitReport] | None = None
+        self,
+        process: str,
+        providers: Mapping[Kind, str],
+        circuits: Mapping[Kind, CircuitReport] | None = None,
+        rules_read: Mapping[int, int] | None = None,
     ) -> Instant:
-        """Store that a process serves these channels and what it spares, and return the database's time."""
+        """Store that a process serves these channels, what it spares and obeys, and return the database's time."""
         reports = [_stored((circuits or {}).get(kind)) for kind in providers]
-        await self._execute("renew", process, list(providers), list(providers.values()), reports)
+        read = {str(partition): sequence for partition, sequence in (rules_read or {}).items()}
+        await self._execute("renew", process, list(providers), list(providers.values()), reports, read)
         return from_datetime(await run_statement(self._pool.fetchval(self._sql["time"])))
 
     async def stop(self, process: str) -> None:
@@ -56,6 +64,36 @@ class PostgresGateways:
 
     async def _execute(self, name: str, *values: object) -> None:
         await run_statement(self._pool.execute(self._sql[name], *values))
+
+
+class RunningGateway(Struct, frozen=True):
+    """A process that serves channels, and up to where it obeys the rules (partition of `accounts.rules` -> sequence)."""
+
+    process: str
+    channels: tuple[str, ...]
+    rules_read: dict[str, int]
+
+    def obeys(self, place: RulesPlace) -> bool:
+        """Return whether it has read the rules up to there."""
+        return self.rules_read.get(str(place.partition), 0) >= place.sequence
+
+
+async def running_gateways(pool: Pool, schemas: Schemas = Schemas()) -> list[RunningGateway]:  # noqa: B008 - frozen
+    """Return the gateways that count as running. Raises `ReadsUnavailableError`."""
+    async with convert_read_errors():
+        rows = await pool.fetch(queries("gateways", schemas)["running"], LIVE_SECONDS)
+    return [RunningGateway(row["process"], tuple(row["channels"]), row["rules_read"] or {}) for row in rows]
+
+
+async def count_held(
+    pool: Pool,
+    company_id: int | None,
+    since: Instant,
+    schemas: Schemas = Schemas(),  # noqa: B008 - frozen
+) -> dict[str, int]:
+    """Return how many leads (None: of all) wait for a hold, and have expired since. Raises `ReadsUnavailableError`."""
+    async with convert_read_errors():
+        return dict(await pool.fetchrow(queries("gateways", schemas)["held"], company_id, to_datetime(since)))
 
 
 class PostgresServing:

@@ -24,6 +24,7 @@ from adapters.gateway.channels import (
 )
 from adapters.gateway.compared_clock import ComparedClock
 from adapters.gateway.configured import ConfiguredProviders
+from adapters.gateway.contact_holds import HoldsOfRules
 from adapters.gateway.delivery import SHUTDOWN_SECONDS
 from adapters.gateway.gateway import Gateway
 from adapters.gateway.mail_by_company import MailByCompany
@@ -132,15 +133,24 @@ class GatewayRole:
             await pool.close()
 
     async def _register(self, register: GatewayRegistry) -> None:
-        """Renew the registration of the served channels and their circuits, and compare the clocks, until cancelled."""
+        """Renew the registration of the served channels and their circuits, and compare the clocks, until cancelled.
+
+        At once where a hold was made or released.
+        """
+        rules = self._context.rules.rules
         while True:
             circuits = {gateway.channel.kind: gateway.channel.report_circuits() for gateway in self._gateways}
+            held_by = rules.newest("contact_hold")
+            read = {partition: sequence for partition, sequence in rules.positions.items() if sequence}
             try:
-                await self._compared.compare(partial(register.renew, self._process, self._providers, circuits))
+                await self._compared.compare(partial(register.renew, self._process, self._providers, circuits, read))
                 self._unregistered = None
             except StoreError as error:
                 self._unregistered = describe_failure(self._context.settings, error)
-            await asyncio.sleep(RENEW_SECONDS if self._unregistered is None else RETRY_SECONDS)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(RENEW_SECONDS if self._unregistered is None else RETRY_SECONDS):
+                    while rules.newest("contact_hold") == held_by:  # somebody waits to hear that a hold is obeyed
+                        await self._context.rules.next_records()
 
     async def _carry_out(self, stop: asyncio.Event) -> None:
         """Run the gateways for as long as the groups are followed; one that fails ends them all.
@@ -193,6 +203,7 @@ class GatewayRole:
             clock_problem=lambda: self._compared.problem,
             describe=partial(describe_failure, context.settings),
             traces=context.traces,
+            holds=HoldsOfRules(context.rules),
         )
 
     def _membership(self, gateway: Gateway) -> GroupMembership:

@@ -14,6 +14,7 @@ from msgspec.structs import fields as fields_of
 
 from engine.account.action_groups import GROUP_STEPS_MAX, GroupOf, led_triggers, no_group, relocate, splice
 from engine.account.contact_fields import SCRIPT_LENGTH_MAX, contact_fields
+from engine.account.contact_holds import held_channels, hold_reason
 from engine.account.did_you_mean import did_you_mean
 from engine.account.fleets import FleetNamed
 from engine.account.groups import (
@@ -69,6 +70,7 @@ from schemas.records import (
     Buyer,
     BuyerGroup,
     Company,
+    ContactHold,
     Holiday,
     Offer,
     ProviderChannel,
@@ -105,11 +107,13 @@ _NOT_GIVEN: dict[str, frozenset[str]] = {
     "number": CAP_FIELDS,
     "unblock_contact_job": frozenset({"user_id", "contact_partitions"}),
     "agent_message": frozenset({"user_id"}),
+    "contact_hold": frozenset({"user_id"}),
     "schedule": WRITTEN_BY_PUBLISHING,
 }
 _FIXED: dict[str, frozenset[str]] = {
     "api_key": frozenset({"public_key"}),
     "unblock_contact_job": frozenset(UnblockContactJob.__struct_fields__),
+    "contact_hold": frozenset(ContactHold.__struct_fields__),
     "provider_configuration": frozenset({"channel", "provider"}),
 }
 _EXTRA: dict[str, frozenset[str]] = {
@@ -139,6 +143,9 @@ _PARSERS: dict[tuple[str, str], Any] = {
     ("ring_pool", "hold_seconds"): partial(parse_integer, least=HOLD_SECONDS[0], most=HOLD_SECONDS[1]),
     ("ring_pool", "grace_seconds"): partial(parse_integer, least=0, most=GRACE_SECONDS_MAX),
     ("ring_pool", "default_number_id"): optional(parse_id),
+    ("contact_hold", "reason"): hold_reason,
+    ("contact_hold", "channels"): held_channels,
+    ("contact_hold", "hang_up"): parse_boolean,
     ("agent_message", "content"): agent_message_content,
     ("agent_message", "agent_status_id"): optional(parse_id),
     ("agent_message", "call_center_ids"): ids,

@@ -27,6 +27,7 @@ from engine.submission.fields import FieldError, is_blank, parse_id
 from schemas.decisions import Answer
 from schemas.records import (
     CAPPED_TYPES,
+    EVERY_COMPANY,
     RECORD_BODIES,
     AccessControlList,
     ActionGroup,
@@ -55,7 +56,7 @@ def change_record(draft: Draft, request: RecordChangeRequested, user_id: int | N
         raise RefusedError(
             "validation_failed", f"The record types are {', '.join(RECORD_BODIES)}.", {"type": ["is not known"]}
         )
-    if request.type != "company":
+    if request.type != "company" and not (request.type == "contact_hold" and request.company_id == EVERY_COMPANY):
         _require_company(draft, request.company_id)
     if not is_of_superusers(request.type):
         return _change(draft, request, user_id)

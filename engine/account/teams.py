@@ -39,7 +39,7 @@ PERMISSIONS: Mapping[str, tuple[str, ...]] = {
     "outgoing_webhook": (*_EVERY_RECORD, "secret", "fire"),
     "subscription": (*_EVERY_RECORD, "secret", "replay", "enable"),
     "provider_configuration": (*_EVERY_RECORD, "secret"),
-    "unblock_contact_job": ("read", "create", "delete"),
+    **dict.fromkeys(("unblock_contact_job", "contact_hold"), ("read", "create", "delete")),
     "agent_status": (*_EVERY_RECORD, "set"),
     "agent_message": (*_EVERY_RECORD, "acknowledge"),
     "suppression_list": (*_EVERY_RECORD, "add", "remove"),

@@ -22,6 +22,7 @@ from schemas.records import (
     Body,
     BuyerGroup,
     Company,
+    ContactHold,
     Record,
     UnblockContactJob,
     User,
@@ -104,7 +105,7 @@ def with_user(body: Body, before: Body | None, user_id: int | None) -> Body:
     match body:
         case User() if isinstance(before, User) and _ends_invitation(before, body):
             return structs.replace(body, invitation_sha256=None, invitation_expires_at=None)
-        case UnblockContactJob() | AgentMessage() if before is None:
+        case UnblockContactJob() | AgentMessage() | ContactHold() if before is None:
             return structs.replace(body, user_id=user_id)
         case BuyerGroup(paused=True) if not (isinstance(before, BuyerGroup) and before.paused):
             return structs.replace(body, paused_by_user_id=user_id)

@@ -132,7 +132,7 @@ def _when(row: Row, now: Instant, what: str) -> str:
     return f", {what} {clock(from_datetime(at), now, _zone(row))} (lead's time)"
 
 
-_PAUSED = frozenset({"schedule_paused", "offer_paused", "company_paused"})
+_PAUSED = frozenset({"schedule_paused", "offer_paused", "company_paused", "on_hold"})
 _EXPIRES = ", and will expire before the next allowed time"
 _HOURS_AND_CAPS = LAW_CODES | {
     "preferred_window",

@@ -71,6 +71,7 @@ TYPE_NAMES: dict[str, str] = {
     "holiday": "Holiday",
     "contact_field_type": "ContactFieldType",
     "ring_pool": "RingPool",
+    "contact_hold": "ContactHold",
 }
 
 PROJECTED_COLUMNS: dict[str, dict[str, Any]] = {
@@ -93,7 +94,7 @@ PROJECTED_COLUMNS: dict[str, dict[str, Any]] = {
 EARNING_TYPES = frozenset({"buyer", "buyer_group"})
 """Types of which is shown what they earn by each call."""
 
-MADE_ONCE = frozenset({"unblock_contact_job"})
+MADE_ONCE = frozenset({"unblock_contact_job", "contact_hold"})
 """Types whose records are never changed."""
 
 BASE_COLUMNS = (

@@ -89,6 +89,11 @@ REASON_TEXTS: dict[str, ReasonText] = {
         "The offer is paused",
         "The offer was paused",
     ),
+    "on_hold": ReasonText(
+        "contacting is on hold",
+        "Contacting is on hold: nobody is contacted until that is released",
+        "Contacting was on hold: nobody was contacted until that was released",
+    ),
     "company_paused": ReasonText(
         "the company is paused",
         "The company is paused",

@@ -61,7 +61,7 @@ STATUSES: dict[int, str] = {
     405: "method_not_allowed",
     409: """
         duplicate_lead idempotency_conflict too_many_leads lead_not_live call_in_progress call_ended version_conflict
-        record_in_use last_superuser duplicate_value projection_job_open
+        record_in_use last_superuser duplicate_value projection_job_open on_hold
     """,
     410: "deleted",
     413: "too_large",

@@ -9,7 +9,7 @@ from adapters.http.console.visits import Visit
 from engine.why.reason_texts import REASON_TEXTS
 
 HELD_BY: Mapping[str, tuple[str, ...]] = {
-    "pauses": ("company_paused", "offer_paused", "schedule_paused"),
+    "pauses": ("on_hold", "company_paused", "offer_paused", "schedule_paused"),
     "buyers": ("no_buyer_available", "buyer_cap", "concurrency_cap", "traffic_source_cap", "callback_owner_unavailable"),
     "numbers": ("no_number_available", "number_cap"),
     "provider": ("provider_backoff", "commands_open", "rate_limited"),

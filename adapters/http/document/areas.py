@@ -18,7 +18,7 @@ AREAS: Mapping[str, tuple[str, tuple[str, ...]]] = {
         "People: who may be contacted, when the law allows it, and who must never be",
         (
             *("contacts", "contact_field_types", "opt_out_reviews", "suppression_lists", "texts"),
-            *("calling_hours", "unblock_contact_jobs"),
+            *("calling_hours", "contact_holds", "unblock_contact_jobs"),
         ),
     ),
     "calls": ("Calls: start, route, change, list and report them", ("calls", "call_dispositions", "numbers", "ring_pools")),

@@ -88,6 +88,7 @@ RECORDS: Mapping[str, str] = {
     "action_group": "70014",
     "buyer_fleet": "70015",
     "unblock_contact_job": "70020",
+    "contact_hold": "70040",
     "access_control_list": "70021",
     "call_center": "70022",
     "agent_status": "70023",
@@ -164,6 +165,7 @@ _CREATED: Mapping[str, Mapping[str, Any]] = {
         "blocked_at_from": "2026-01-01 00:00:00 +0000",
         "blocked_at_to": "2026-01-02 00:00:00 +0000",
     },
+    "contact_hold": {"reason": "Wrong prices in the text of July", "channels": ["sms"]},
     "access_control_list": {
         "name": "Solar agents",
         "users_emails": ["ada@example.com"],
@@ -224,7 +226,12 @@ _CHANGED: Mapping[str, Mapping[str, Any]] = {
     "contact_field_type": {"script": "Hello {{first_name}}, this is Sunny Roofs. Is your roof flat or steep?"},
     "ring_pool": {"grace_seconds": 600},
 }
-_LISTED = {"number": "id", "unblock_contact_job": "id,state,unblock_count", "agent_message": "id,content"}
+_LISTED = {
+    "number": "id",
+    "contact_hold": "id,reason,channels",
+    "unblock_contact_job": "id,state,unblock_count",
+    "agent_message": "id,content",
+}
 _ROOTS = {"api_key": ("key", "keys"), "agent_status": ("agent_status", "agent_statuses")}
 
 

@@ -126,6 +126,7 @@ KINDS: tuple[Kind, ...] = (
     Kind("holiday", "holidays", "holiday"),
     Kind("contact_field_type", "contact_field_types", "contact_field_type"),
     Kind("ring_pool", "ring_pools", "ring_pool"),
+    Kind("contact_hold", "contact_holds", "contact_hold", is_changed=False),
 )
 KINDS_BY_TYPE: Mapping[str, Kind] = {kind.type: kind for kind in KINDS}
 
@@ -599,7 +600,7 @@ def _operation(kind: Kind, verb: str, handler: Any, **more: Any) -> Operation:
         "safe": reads,
         "answer": record_answer(kind.type, kind.root),
         "created": verb == "create",
-        "leads": "all" if kind.type in {"unblock_contact_job", "subscription"} else "none",
+        "leads": "all" if kind.type in {"unblock_contact_job", "subscription", "contact_hold"} else "none",
         "records": "visible",
         "extra": "checked_by_handler" if verb in {"create", "update"} else "refused",
     }

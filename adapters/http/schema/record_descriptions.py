@@ -321,6 +321,12 @@ _OF_TYPE: Mapping[str, Mapping[str, str]] = {
         "failed_count": "contacts whose block could not be lifted",
         "succeeded_at": "when the last partition was done; null while one is not, or where a contact failed",
     },
+    "contact_hold": {
+        "reason": "why nobody may be contacted now: shown to everybody whose leads wait",
+        "channels": "what gateways give to no provider while the hold is there; empty: calls, texts and e-mails",
+        "hang_up": "true: calls under way end as well",
+        "user_id": "the user who made it; null where a key of no user did",
+    },
     "access_control_list": {
         "users_emails": "addresses of its members; keys with one of them as user_email act for that person",
         "superuser": "true: its members may do everything that their keys may",

@@ -46,11 +46,13 @@ class Person:
 
     `ends_leads_later`: a stop changes the head alone (`requests/fallback_stop.py`). `sweep_key`: due leads wait until this
     sweep has visited every lead (`lifecycle/replan.py`). `has_turn`: the queue of due timers chose this lead.
+    `hold_is_unread`: a gateway returned a command for a hold that this partition has not adopted yet.
     """
 
     ends_leads_later: bool = False
     sweep_key: str | None = None
     has_turn: bool = False
+    hold_is_unread: bool = False
     _law: CompiledRulePack | None = None
 
     def __init__(self, draft: Draft, company_id: int, contact_key: str) -> None:
@@ -272,7 +274,10 @@ def _next_look_at(lead: Lead) -> Instant | None:
     return lead.next_action_at if lead.recheck_at is None else lead.recheck_at
 
 
-PAUSES = frozenset({"company_paused", "offer_paused", "schedule_paused"})
+ON_HOLD = "on_hold"
+"""The wait of a due lead whose contact a hold forbids (`schemas.records.ContactHold`)."""
+
+PAUSES = frozenset({"company_paused", "offer_paused", "schedule_paused", ON_HOLD})
 """Waits of a due lead that have no timer: the adoption of the rule that lifts the pause wakes it."""
 
 RECHECK_AFTER = SECOND

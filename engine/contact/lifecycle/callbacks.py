@@ -21,7 +21,7 @@ from engine.contact.timing.plan import hold, plan_callback, schedule_recheck
 from engine.identity import command_id
 from schemas.contact import CallbackOwner, Flight, Lead
 from schemas.instant import DAY, HOUR, MINUTE, SECOND, Instant
-from schemas.outcomes import GATE_OUTCOMES, Outcome
+from schemas.outcomes import GATE_OUTCOMES, HELD, Outcome
 from schemas.requests import SlotAnswered
 from schemas.schedule import CallStep, Step
 
@@ -128,6 +128,9 @@ def retry_callback(  # noqa: PLR0917 - what came of which call
     if flight.step_id != CALLBACK or promised_at is None or lead.callback_at is not None or not lead.caller_id:
         return False
     at: Instant | None = None
+    if outcome == HELD:
+        lead.callback_at, lead.callback_due_at = person.now, None  # it waits for the release, however long that takes
+        return True
     if outcome in GATE_OUTCOMES:
         at = person.now + min(DROP_BACKOFF_MAX, max(DROP_BACKOFF, (person.now - promised_at) // 4))
     elif _reached_nobody(outcome, row) and lead.callback_tries < RETRIES_MAX:

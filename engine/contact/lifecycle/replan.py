@@ -12,7 +12,8 @@ from functools import partial
 
 from msgspec import structs
 
-from engine.contact.facts.person import BYTES_AT_ONCE_MAX, LEADS_AT_ONCE_MAX, Person
+from engine.contact.commands.hanging_up import hang_up_all
+from engine.contact.facts.person import BYTES_AT_ONCE_MAX, LEADS_AT_ONCE_MAX, ON_HOLD, Person
 from engine.contact.lifecycle.walk import advance
 from engine.contact.schedule.cadence import cadence_of
 from engine.contact.timing.holding import CAPS_USED_UP
@@ -21,7 +22,7 @@ from engine.partition.aggregate import Adoption, RuleChange
 from engine.partition.draft import Draft
 from schemas.contact import LIVE_STATUSES, Lead, Replan
 from schemas.instant import Instant
-from schemas.records import CAPPED_TYPES, Company, Offer, Record, Schedule, body_of
+from schemas.records import CAPPED_TYPES, EVERY_COMPANY, Company, ContactHold, Offer, Record, Schedule, body_of
 from schemas.state import lead_key, replan_key
 from schemas.wire import to_json, to_pack
 
@@ -76,12 +77,15 @@ def sweep(draft: Draft, key: str, replan: Replan) -> None:
     draft.put(key, replan)
 
 
-def _replans_of(change: RuleChange, now: Instant) -> Iterator[Replan]:
+def _replans_of(change: RuleChange, now: Instant) -> Iterator[Replan]:  # noqa: C901 - a branch for each type
     """Yield the sweeps that a newer version of a record requires."""
     before, after = change.before, change.after
     cause = f"{after.type}/{after.id}@{after.version}"
     company_id = after.company_id
     if before is not None and before.version >= after.version:
+        return
+    if after.type == "contact_hold":
+        yield from _replans_of_hold(before, after, now)
         return
     if after.type in HOURS_OF_TYPE and _hours(before) != _hours(after):
         yield Replan(cause=cause, due_at=now, company_id=company_id)
@@ -104,6 +108,17 @@ def _replans_of(change: RuleChange, now: Instant) -> Iterator[Replan]:
             yield replan
     elif after.type in CAPPED_TYPES and before is not None and before.body != after.body:
         yield Replan(cause=cause, due_at=now, company_id=company_id, waits=CAPS_USED_UP)
+
+
+def _replans_of_hold(before: Record | None, after: Record, now: Instant) -> Iterator[Replan]:
+    """Yield the sweep that wakes what a released hold held, or ends the calls under way of a new one that says so."""
+    company_id = None if after.company_id == EVERY_COMPANY else after.company_id
+    cause = f"{after.type}/{after.id}@{after.version}"
+    body = body_of(after)
+    if after.deleted_at is not None:
+        yield Replan(cause=cause, due_at=now, company_id=company_id, waits=(ON_HOLD,))
+    elif before is None and isinstance(body, ContactHold) and body.hang_up and body.covers("call"):
+        yield Replan(cause=cause, due_at=now, company_id=company_id, hangs_up=True)
 
 
 def _may_end_leads(before: Record, after: Record) -> bool:
@@ -137,9 +152,11 @@ def _merged(known: Replan | None, replan: Replan) -> Replan:
 
 
 def _is_concerned(lead: Lead, replan: Replan) -> bool:
-    if lead.status not in LIVE_STATUSES or lead.status == "captured":
-        return False
     if replan.company_id is not None and lead.company_id != replan.company_id:
+        return False
+    if replan.hangs_up:
+        return lead.flight is not None and lead.flight.kind == "call"
+    if lead.status not in LIVE_STATUSES or lead.status == "captured":
         return False
     if replan.offer_id is not None and lead.offer_id != replan.offer_id:
         return False
@@ -152,9 +169,15 @@ def _is_concerned(lead: Lead, replan: Replan) -> bool:
 def _replan_lead(draft: Draft, key: str, lead: Lead, replan: Replan) -> bool:
     """Plan a lead again; False where that changed nothing."""
     person = Person(draft, lead.company_id, lead.contact_key)
+    if replan.hangs_up:
+        hang_up_all(person)
+        person.put()
+        return True
     person.sweep_key = key
     before, fact_count = to_pack(lead), len(draft.facts)
     _migrate(person, lead, replan.version)
+    if ON_HOLD in replan.waits and lead.status_wait == ON_HOLD:
+        lead.planned_at = None  # what waited for a hold is not late for that
     if not _is_due_already(person, lead):
         advance(person, lead)
     if to_pack(lead) == before and len(draft.facts) == fact_count:

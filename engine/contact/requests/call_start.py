@@ -126,6 +126,9 @@ def _check_active(person: Person, lead: Lead | None, schedule: Record | None, re
     reason = pause_reason(person, offer_id, schedule_id)
     if reason is not None:
         raise RefusedError("schedule_inactive", f"No call is placed: {reason.replace('_', ' is ')}.")
+    held = person.rules.contact_hold(person.company_id, "call")
+    if held is not None:
+        raise RefusedError("on_hold", f"No call is placed while contacting is on hold: {held.body['reason']}")
 
 
 def _schedule_id(request: CallStartRequested, lead: Lead | None) -> int | None:

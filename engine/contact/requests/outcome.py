@@ -59,6 +59,8 @@ def record(person: Person, request: OutcomeRecorded) -> None:
             about |= cost
             person.draft.fact("outcome.recorded", lead_id=None, call_id=request.call_id, **about)
         return
+    place = request.hold
+    person.hold_is_unread = place is not None and person.rules.positions.get(place.partition, 0) < place.sequence
     flight = lead.flight
     if flight is not None and flight.asks is not None and flight.command_id == request.command_id:
         allows = request.allows if request.outcome == ACCEPTED else None

@@ -1,16 +1,17 @@
 """How does a lead go on after the outcome of its command? By trigger, callback, disposition, retry, or to the next step."""
 
 from engine.contact.commands import slots
-from engine.contact.facts.person import Person, bounded_batch
+from engine.contact.facts.person import RECHECK_AFTER, Person, bounded_batch
 from engine.contact.lifecycle import callbacks, triggers
 from engine.contact.lifecycle.retrying import retry_or_leave
 from engine.contact.lifecycle.walk import advance
 from engine.contact.requests import dispositions
 from engine.contact.schedule.cadence import cadence_for
 from engine.contact.timing.holding import SIBLING_CALLED
+from engine.contact.timing.plan import schedule_recheck
 from schemas.contact import Flight, Lead
 from schemas.instant import EPOCH, HOUR, SECOND, Instant
-from schemas.outcomes import EXPIRED, GATE_OUTCOMES, Outcome
+from schemas.outcomes import EXPIRED, GATE_OUTCOMES, HELD, Outcome
 
 GATE_BACKOFF = 30 * SECOND
 GATE_BACKOFF_MAX = HOUR
@@ -46,6 +47,9 @@ def advance_after(person: Person, lead: Lead, flight: Flight, *, outcome: str, r
     ):
         advance(person, lead)
         return True
+    if outcome == HELD and not flight.callback:
+        _wait_for_release(person, lead)
+        return False
     if flight.callback:
         if flight.enrolment == lead.enrolment:
             callbacks.retry_callback(person, lead, flight, outcome, row, occurred_at)
@@ -62,6 +66,16 @@ def advance_after(person: Person, lead: Lead, flight: Flight, *, outcome: str, r
             retry_or_leave(person, lead, outcome, row, occurred_at)
     advance(person, lead)
     return False
+
+
+def _wait_for_release(person: Person, lead: Lead) -> None:
+    """Plan the step again that a gateway returned for a hold: at once, once this partition has adopted that."""
+    lead.planned_at = None
+    if person.hold_is_unread:
+        schedule_recheck(person, lead, RECHECK_AFTER)
+        person.save(lead)
+        return
+    advance(person, lead)
 
 
 def trigger_types(flight: Flight, outcome: str) -> tuple[str, ...]:

@@ -1,7 +1,7 @@
-"""What holds back a lead that is due? A pause, unread requests, a call of the same person."""
+"""What holds back a lead that is due? A pause, a hold, unread requests, a call of the same person."""
 
-from engine.contact.facts.person import RECHECK_AFTER, Person
-from engine.contact.schedule.cadence import CONTACTS, cadence_for
+from engine.contact.facts.person import ON_HOLD, RECHECK_AFTER, Person
+from engine.contact.schedule.cadence import CONTACTS, cadence_for, channel_of
 from engine.contact.timing.earliest import INBOUND_PAUSE, first_allowed
 from engine.contact.timing.plan import SCHEDULE_PAUSED, hold, pause_reason, schedule_recheck
 from schemas.contact import Lead
@@ -19,10 +19,13 @@ conversion that is subtracted."""
 
 
 def hold_step(person: Person, lead: Lead, step: Step) -> bool:
-    """Hold a due lead during a pause, unread requests, or a call of the same person; return whether it was held."""
+    """Hold a due lead during a pause, a hold, unread requests, or a call of the same person; return whether it was held."""
     reason = pause_reason(person, lead.offer_id, lead.schedule_id)
     if reason is not None:
         hold(person, lead, reason)
+        return True
+    if person.rules.contact_hold(person.company_id, channel_of(step)) is not None:
+        hold(person, lead, ON_HOLD)
         return True
     if not isinstance(step, CONTACTS):
         return False
@@ -79,9 +82,11 @@ def hold_callback(person: Person, lead: Lead) -> bool:
 
 
 def hold_callback_while_paused(person: Person, lead: Lead) -> bool:
-    """Hold a callback while the offer or the company is paused; the pause of a schedule does not apply to it."""
+    """Hold a callback while the offer or the company is paused, or calls are on hold; a schedule's pause does not apply."""
     reason = pause_reason(person, lead.offer_id, lead.schedule_id)
     if reason is None or reason == SCHEDULE_PAUSED:
+        reason = None if person.rules.contact_hold(person.company_id, "call") is None else ON_HOLD
+    if reason is None:
         return False
     hold(person, lead, reason)
     return True

@@ -33,6 +33,7 @@ CREATE TABLE {work}.gateways (
     renewed_at  timestamptz  NOT NULL,
     stopped_at  timestamptz,
     circuits    jsonb,
+    rules_read  jsonb,
     PRIMARY KEY (process, channel)
 );
 
