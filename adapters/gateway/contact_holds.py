@@ -18,7 +18,7 @@ STALE_SECONDS = 2.0
 """And right before it is given to a provider, in seconds of this process: one that was suspended looks again."""
 
 
-class Hold(Struct, frozen=True):
+class CoveringHold(Struct, frozen=True):
     """A hold that covers a command: why, and where it is recorded."""
 
     reason: str
@@ -35,7 +35,7 @@ class ContactHolds(Protocol):
         """Return once the holds are those of the last second. Raises `LogError`."""
         ...
 
-    def find(self, company_id: int, channel: str) -> Hold | None:
+    def find(self, company_id: int, channel: str) -> CoveringHold | None:
         """Return a hold that covers a channel of a company."""
         ...
 
@@ -50,7 +50,7 @@ class NoHolds:
     async def refresh(self) -> None:
         """Return at once."""
 
-    def find(self, company_id: int, channel: str) -> Hold | None:  # noqa: ARG002
+    def find(self, company_id: int, channel: str) -> CoveringHold | None:  # noqa: ARG002
         """Return None."""
         return None
 
@@ -58,7 +58,7 @@ class NoHolds:
         """Return at once."""
 
 
-class RulesFeed(Protocol):
+class FreshRules(Protocol):
     """The rules of this process.
 
     No contract suite: one adapter (`adapters.partitions.feed.RulesTopic`), tested in tests/adapters/partitions/test_feed.py.
@@ -82,7 +82,7 @@ class RulesFeed(Protocol):
 class HoldsOfRules:
     """Keeps the promises of `ContactHolds` by the rules of this process."""
 
-    def __init__(self, feed: RulesFeed) -> None:
+    def __init__(self, feed: FreshRules) -> None:
         self._feed = feed
 
     async def refresh(self) -> None:
@@ -95,10 +95,10 @@ class HoldsOfRules:
         if age_seconds > STALE_SECONDS:
             raise LeaseLostError(f"the rules were read {age_seconds:.1f} s ago: contacting may be on hold by now")
 
-    def find(self, company_id: int, channel: str) -> Hold | None:
+    def find(self, company_id: int, channel: str) -> CoveringHold | None:
         """Return the oldest hold that covers a channel of a company."""
         record = self._feed.rules.contact_hold(company_id, channel)
         if record is None:
             return None
         partition, _ = self._feed.seen(record.company_id)
-        return Hold(str(record.body["reason"]), RulesPlace(partition, record.sequence))
+        return CoveringHold(str(record.body["reason"]), RulesPlace(partition, record.sequence))

@@ -13,7 +13,7 @@ from aiokafka import AIOKafkaProducer
 
 from adapters.kafka.cluster_metadata import ClusterMetadata
 from adapters.kafka.connection import CLIENT_ERRORS, KafkaConnection, to_log_error
-from adapters.kafka.lifecycle import starting
+from adapters.kafka.lifecycle import finish, starting
 from adapters.kafka.producers import discard, new_producer, send, split_into_batches
 from engine.partition.ports import LogError, Outgoing, RecordRefusedError, topic_of
 
@@ -86,7 +86,7 @@ class KafkaAppender:
         self._closed = True
         shared, self._shared = self._shared, None
         if shared is not None:
-            await asyncio.shield(discard(shared.producer, is_broken=False))
+            await finish(discard(shared.producer, is_broken=False))
         await asyncio.gather(*self._working.values(), return_exceptions=True)
         await asyncio.gather(*self._closing, return_exceptions=True)
 
@@ -223,7 +223,7 @@ class KafkaAppender:
                 with starting():
                     await producer.start()
         except BaseException as error:
-            await asyncio.shield(discard(producer, is_broken=True))
+            await finish(discard(producer, is_broken=True))
             if isinstance(error, CLIENT_ERRORS):
                 raise to_log_error(error, doing) from error
             raise

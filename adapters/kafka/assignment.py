@@ -15,7 +15,7 @@ from aiokafka.structs import OffsetAndMetadata
 
 from adapters.kafka.committed_offsets import CommittedOffsets
 from adapters.kafka.connection import CLIENT_ERRORS, KafkaConnection, to_log_error
-from adapters.kafka.lifecycle import mark_commits_retrieved, starting, stop
+from adapters.kafka.lifecycle import finish, mark_commits_retrieved, starting, stop
 from adapters.partitions.checkpoint import Checkpoint
 from adapters.partitions.group_offsets import NO_OFFSET, GroupOffsets
 from engine.partition.ports import LogError
@@ -175,7 +175,7 @@ class GroupAssignment:
         consumer, self._consumer = self._consumer, None
         if consumer is not None:
             await self._commit_reported(consumer)
-            await asyncio.shield(stop(consumer, seconds=CLOSE_SECONDS))
+            await finish(stop(consumer, seconds=CLOSE_SECONDS))
 
     def note_rebalance(self) -> None:
         """Note that a rebalance has started; owned partitions stay owned."""
@@ -217,7 +217,7 @@ class GroupAssignment:
                 with starting():
                     await consumer.start()
         except BaseException as error:
-            await asyncio.shield(stop(consumer, seconds=CLOSE_SECONDS))
+            await finish(stop(consumer, seconds=CLOSE_SECONDS))
             if isinstance(error, CLIENT_ERRORS):
                 raise to_log_error(error, f"joining {self._group}") from error
             raise
@@ -244,7 +244,7 @@ class GroupAssignment:
         self._begin_rebalance()
         consumer, self._consumer = self._consumer, None
         if consumer is not None:
-            await asyncio.shield(stop(consumer, seconds=DROP_SECONDS))
+            await finish(stop(consumer, seconds=DROP_SECONDS))
         if refused.retryable:
             await logger.awarning("group.left", group=self._group, error=str(refused), retry_in_seconds=REJOIN_SECONDS)
             await asyncio.sleep(REJOIN_SECONDS)

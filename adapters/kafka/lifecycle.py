@@ -95,6 +95,23 @@ async def close(of: AIOKafkaClient) -> None:
             await of.close()
 
 
+async def finish(closing: Coroutine[Any, Any, None]) -> None:
+    """Wait for what closes a client, also where we are cancelled meanwhile, however often: its own bounds end it.
+
+    A shield alone ends with the second cancel (of a deadline, then of a role that stops), and what it protects is left half
+    done when its loop ends.
+    """
+    task, cancelled = asyncio.ensure_future(closing), None
+    while not task.done():
+        try:
+            await asyncio.shield(task)
+        except asyncio.CancelledError as error:
+            cancelled = error
+    if cancelled is not None and not task.cancelled():
+        raise cancelled
+    await task
+
+
 async def end(task: asyncio.Task[Any] | None) -> None:
     """Cancel a task until it has ended, or for a bounded time. Never raises."""
     for _ in range(CANCELS_MAX):

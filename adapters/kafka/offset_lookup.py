@@ -10,7 +10,7 @@ from typing import Literal
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
 from adapters.kafka.connection import CLIENT_ERRORS, DEADLINE_SECONDS, KafkaConnection, to_log_error
-from adapters.kafka.lifecycle import starting, stop
+from adapters.kafka.lifecycle import finish, starting, stop
 
 Question = Literal["beginning_offsets", "end_offsets"]
 
@@ -53,7 +53,7 @@ class OffsetLookup:
                     with starting():
                         await consumer.start()
                 except BaseException:
-                    await asyncio.shield(stop(consumer, seconds=self._deadline_seconds))
+                    await finish(stop(consumer, seconds=self._deadline_seconds))
                     raise
                 self._consumer = consumer
             return self._consumer
@@ -62,4 +62,4 @@ class OffsetLookup:
         if consumer is None or self._consumer is not consumer:
             return
         self._consumer = None
-        await asyncio.shield(stop(consumer, seconds=self._deadline_seconds))
+        await finish(stop(consumer, seconds=self._deadline_seconds))

@@ -13,7 +13,7 @@ from aiokafka.structs import RecordMetadata
 from adapters.kafka.cluster_metadata import ClusterMetadata
 from adapters.kafka.connection import CLIENT_ERRORS, KafkaConnection, to_log_error
 from adapters.kafka.last_transactions import LastTransactions
-from adapters.kafka.lifecycle import starting
+from adapters.kafka.lifecycle import finish, starting
 from adapters.kafka.producers import discard, new_producer, send, settle, split_into_batches
 from engine.partition.ports import LogError, Outgoing, RecordRefusedError
 
@@ -66,7 +66,7 @@ class KafkaOwnership:
         self._closed = True
         if self._void is None:
             self._void = LogError(f"the ownership of {self._topic}[{self._partition}] was given back")
-        await asyncio.shield(discard(self._producer, is_broken=self._is_broken))
+        await finish(discard(self._producer, is_broken=self._is_broken))
 
     async def _transact(self, rounds: Sequence[Round]) -> None:
         await self._producer.begin_transaction()
@@ -143,7 +143,7 @@ async def take_ownership(
                 await producer.start()
             await settle(producer, [TopicPartition(name, partition) for name in writes], abort=abort)
     except BaseException as error:
-        await asyncio.shield(discard(producer, is_broken=True))
+        await finish(discard(producer, is_broken=True))
         if isinstance(error, CLIENT_ERRORS):
             raise to_log_error(error, doing) from error
         raise

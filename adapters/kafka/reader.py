@@ -11,7 +11,7 @@ from aiokafka import AIOKafkaConsumer, ConsumerRecord, TopicPartition, errors
 
 from adapters.kafka.connection import CLIENT_ERRORS, KafkaConnection, to_log_error
 from adapters.kafka.lenient_headers import install
-from adapters.kafka.lifecycle import starting, stop
+from adapters.kafka.lifecycle import finish, starting, stop
 from adapters.kafka.offset_lookup import OffsetLookup
 from engine.partition.ports import Headers, LogError, LogRecord, Reader
 
@@ -165,7 +165,7 @@ async def open_reader(
                 await consumer.start()
             await reader.open(start)
     except BaseException as error:
-        await asyncio.shield(reader.close())
+        await finish(reader.close())
         if isinstance(error, CLIENT_ERRORS):
             raise to_log_error(error, f"opening {topic}") from error
         raise

@@ -8,7 +8,7 @@ import asyncio
 from aiokafka.client import AIOKafkaClient
 
 from adapters.kafka.connection import DEADLINE_SECONDS, KafkaConnection
-from adapters.kafka.lifecycle import close, starting
+from adapters.kafka.lifecycle import close, finish, starting
 
 
 class SharedClient:
@@ -29,7 +29,7 @@ class SharedClient:
                     with starting():
                         await client.bootstrap()
                 except BaseException:
-                    await close(client)
+                    await finish(close(client))
                     raise
                 self._client = client
             return self._client
@@ -39,7 +39,7 @@ class SharedClient:
         if client is None or self._client is not client:
             return
         self._client = None
-        await close(client)
+        await finish(close(client))
 
     async def close(self) -> None:
         """Close the connection. Never raises."""

@@ -15,6 +15,7 @@ from adapters.kafka.cluster_metadata import ClusterMetadata
 from adapters.kafka.committed_offsets import CommittedOffsets
 from adapters.kafka.connection import KafkaConnection
 from adapters.kafka.coordinators import Coordinators
+from adapters.kafka.lifecycle import finish
 from adapters.kafka.log import KafkaLog
 from adapters.kafka.offset_lookup import OffsetLookup
 from adapters.local.process import LOCALHOST
@@ -161,3 +162,34 @@ async def test_an_appender_that_found_no_broker_leaves_no_task_behind(kafka_boot
     left = [repr(task.get_coro()) for task in asyncio.all_tasks() - before]
     assert [one for one in left if "Kafka" in one or "Sender" in one] == []
     await world.close()
+
+
+@pytest.mark.parametrize("cancels", [0, 1, 2, 5])
+async def test_what_closes_a_client_is_finished_however_often_its_caller_is_cancelled(cancels: int) -> None:
+    begun, may_end, ended = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+    async def closing() -> None:
+        begun.set()
+        await may_end.wait()
+        ended.set()
+
+    caller = asyncio.create_task(finish(closing()))
+    await begun.wait()
+    for _ in range(cancels):
+        caller.cancel()
+        await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    assert not caller.done()
+    may_end.set()
+    await asyncio.wait([caller])
+
+    assert ended.is_set()
+    assert caller.cancelled() == bool(cancels)
+
+
+async def test_an_error_of_what_closes_a_client_is_raised() -> None:
+    async def failing() -> None:
+        raise LogError("away")
+
+    with pytest.raises(LogError, match="away"):
+        await finish(failing())

@@ -109,6 +109,7 @@ MADE: dict[str, tuple[str, dict[str, Any]]] = {
     "contact_field_type": ("contact_field_types", {"name": "C"}),
     "ring_pool": ("ring_pools", {"name": "P"}),
     "unblock_contact_job": ("unblock_contact_jobs", {"blocked_at_to": "2020-01-01T00:00:00Z"}),
+    "contact_hold": ("contact_holds", {"reason": "wrong prices", "channels": ["webhook"]}),
 }
 
 

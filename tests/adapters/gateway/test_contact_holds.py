@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from adapters.gateway.channels import call_channel, email_channel, sms_channel, webhook_channel
-from adapters.gateway.contact_holds import STALE_SECONDS, Hold, HoldsOfRules
+from adapters.gateway.contact_holds import STALE_SECONDS, CoveringHold, HoldsOfRules
 from adapters.gateway.ports import LeaseLostError
 from engine.partition.ports import LogError
 from engine.rules import Rules
@@ -16,7 +16,7 @@ from schemas.requests import OutcomeRecorded, RulesPlace
 from tests.adapters.gateway.providers import Email, Sms, Voice, Webhook
 from tests.adapters.gateway.world import MemoryDeliveries, command_of, running, town
 
-HOLD = Hold("wrong prices", RulesPlace(1, 7))
+HOLD = CoveringHold("wrong prices", RulesPlace(1, 7))
 
 
 class Holds:
@@ -35,7 +35,7 @@ class Holds:
             self.failures -= 1
             raise LogError("away")
 
-    def find(self, company_id: int, channel: str) -> Hold | None:
+    def find(self, company_id: int, channel: str) -> CoveringHold | None:
         return HOLD if channel in self.channels else None
 
     def check(self) -> None:
@@ -120,8 +120,8 @@ async def test_the_holds_of_a_company_and_of_all_are_those_of_the_rules() -> Non
     feed.rules.apply(0, record(EVERY_COMPANY, 6, channels=("call",)))
 
     assert [holds.find(1, channel) for channel in ("call", "sms", "email")] == [
-        Hold("reason 6", RulesPlace(0, 9)),
-        Hold("reason 5", RulesPlace(1, 9)),
+        CoveringHold("reason 6", RulesPlace(0, 9)),
+        CoveringHold("reason 5", RulesPlace(1, 9)),
         None,
     ]
     assert holds.find(2, "sms") is None
