@@ -18,7 +18,8 @@ from adapters.roles.provider_connections import provider_connections, provider_h
 from adapters.secret_fingerprint import secret_fingerprint
 from adapters.settings import CHANNELS
 from engine.rules import Rules
-from schemas.records import Number, Schedule, body_of
+from schemas.instant import to_rfc3339
+from schemas.records import EVERY_COMPANY, Number, Schedule, body_of
 from schemas.schedule import KIND_OF_STEP
 
 PAGE = "deploy/docs/operators.md, Identity of a deployment, says which case this is"
@@ -139,6 +140,22 @@ async def _check_accounts(
     ]
     count = sum(one["works"] for one in tried)
     return [*findings, *([ok(check_name, f"{count} of {len(accounts)} of companies {works}")] if count else [])]
+
+
+async def check_contact_holds(context: Context) -> list[Finding]:
+    """Name the holds in force: nobody is contacted whom one covers. Raises `LogError`."""
+    await context.rules.refresh()
+    holds = sorted(context.rules.rules.of_type("contact_hold"), key=lambda record: record.created_at)
+    findings = [
+        warning(
+            "contact holds",
+            f"{'every company' if one.company_id == EVERY_COMPANY else f'company {one.company_id}'} is on hold since "
+            f"{to_rfc3339(one.created_at)}: {one.body['reason']}",
+            f"once contacting may go on, run `leadclock release {one.id}`",
+        )
+        for one in holds
+    ]
+    return findings or [ok("contact holds", "none")]
 
 
 async def check_numbers(context: Context) -> list[Finding]:

@@ -16,6 +16,7 @@ from adapters.doctor.database import check_database, check_migrations
 from adapters.doctor.deployment import (
     check_carrier_accounts,
     check_channels,
+    check_contact_holds,
     check_identity,
     check_mail_accounts,
     check_numbers,
@@ -128,6 +129,7 @@ def _of_context(context: Context, serving: Serving, *, has_database: bool) -> di
     works: dict[str, Work] = {
         "identity": partial(check_identity, context, with_database=has_database),
         "clock and broker": partial(check_broker_clock, context),
+        "contact holds": partial(check_contact_holds, context),
         "numbers": partial(check_numbers, context),
         "mail accounts": partial(check_mail_accounts, context),
         "carrier accounts": partial(check_carrier_accounts, context),

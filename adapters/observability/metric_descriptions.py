@@ -99,6 +99,9 @@ METRICS: Mapping[str, MetricDescription] = {
         "From the instant before which a command must not be carried out to the call of its provider.",
         "p99 below 5",
     ),
+    "leadclock_contact_holds": MetricDescription(
+        ("gateway",), "holds", "Holds in force, of companies and of all: nobody is contacted whom one covers.", "0"
+    ),
     "leadclock_projector_lag_records": MetricDescription(
         ("projector",), "records", "Decisions and impressions that are not in the database yet.", "below 1,000; 0 at rest"
     ),

@@ -67,6 +67,8 @@ class Metrics:
             "dispatch_lateness_seconds", "Domain time from not_before to the call of the provider", LATENESS_SECONDS, "kind"
         )
 
+        self.contact_holds = self._gauge("contact_holds", "Holds in force that a gateway obeys")
+
     def _reads(self) -> None:
         self.projector_lag = self._gauge(
             "projector_lag_records", "Decisions and impressions not yet projected", "topic", "partition"

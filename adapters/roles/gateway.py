@@ -141,6 +141,7 @@ class GatewayRole:
         while True:
             circuits = {gateway.channel.kind: gateway.channel.report_circuits() for gateway in self._gateways}
             held_by = rules.newest("contact_hold")
+            self._metrics.contact_holds.set(sum(1 for _ in rules.of_type("contact_hold")))
             read = {partition: sequence for partition, sequence in rules.positions.items() if sequence}
             try:
                 await self._compared.compare(partial(register.renew, self._process, self._providers, circuits, read))

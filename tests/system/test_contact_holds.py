@@ -1,6 +1,6 @@
 """Can an operator stop all contacting, and let it go on with nothing lost or doubled? With two gateways and a witness.
 
-The witness is what the sandbox was told (`work.sandbox_orders`): it writes down each order before it carries it out.
+The witness is what the sandbox was given (`work.sandbox_orders`): it writes down each order before it carries it out.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ SHOWN_SECONDS = bound(120.0)
 SILENCE_SECONDS = 3.0
 
 HELD = "SELECT count(*) FROM read.leads WHERE status_wait = 'on_hold'"
-TOLD = "SELECT count(*) FROM work.sandbox_orders"
+GIVEN = "SELECT count(*) FROM work.sandbox_orders"
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -105,7 +105,7 @@ async def test_what_is_queued_is_returned_and_goes_on_after_the_release_once(dep
     await deployment.until_ready()
 
     await until(pool, HELD, TEXTS)
-    assert await pool.fetchval(TOLD) == 0
+    assert await pool.fetchval(GIVEN) == 0
     counts = await pool.fetchrow("SELECT sum(sms_count) AS texts, count(*) FILTER (WHERE NOT opt_out) FROM read.leads")
     assert counts["texts"] == 0
     assert await typed(deployment, "release", str(everybody["hold"]["id"]), "--dry-run") == {
@@ -118,7 +118,7 @@ async def test_what_is_queued_is_returned_and_goes_on_after_the_release_once(dep
     assert [one["reason"] for one in await typed(deployment, "hold")] == ["wrong prices", "no lines"]
     await typed(deployment, "release", str(everybody["hold"]["id"]))
 
-    await until(pool, TOLD, TEXTS)
+    await until(pool, GIVEN, TEXTS)
     await until(
         pool,
         "SELECT count(*) FROM read.leads WHERE sms_count = 1",
@@ -126,7 +126,7 @@ async def test_what_is_queued_is_returned_and_goes_on_after_the_release_once(dep
     )
     await submit(deployment.settings, company, "call", CALLS)
     await until(pool, HELD, CALLS)
-    assert await pool.fetchval(TOLD) == TEXTS
+    assert await pool.fetchval(GIVEN) == TEXTS
 
 
 async def test_gateways_obey_while_no_scheduler_decides_and_one_that_hangs_is_named(
@@ -147,9 +147,9 @@ async def test_gateways_obey_while_no_scheduler_decides_and_one_that_hangs_is_na
     deployment["scheduler"].start()
     await deployment.until_ready()
 
-    await until(pool, TOLD, TEXTS + CALLS)
+    await until(pool, GIVEN, TEXTS + CALLS)
     await asyncio.sleep(SILENCE_SECONDS)
-    assert await pool.fetchval(TOLD) == TEXTS + CALLS, "each was called or texted once"
+    assert await pool.fetchval(GIVEN) == TEXTS + CALLS, "each was called or texted once"
     assert await typed(deployment, "hold") == []
 
 

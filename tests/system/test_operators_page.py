@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import os
 import re
+import shlex
 import signal
 import sys
 import time
@@ -31,6 +32,10 @@ FIRST_LEAD = "leadclock company apply"
 SERVED = "until leadclock doctor | grep 'served by real providers: email'; do sleep 1; done"
 """The page says to go on from there then."""
 
+HOLD = "5120"
+FIRST_ID = "import json, sys; print(json.load(sys.stdin)[0]['id'])"
+"""The page's number of a hold, and how the one that it makes here is found."""
+
 DONE_SECONDS = bound(300.0)
 READY_SECONDS = bound(60.0)
 STOP_SECONDS = bound(60.0)
@@ -45,6 +50,7 @@ def script(exports: dict[str, str], done: Path, port: int) -> str:
     lines = [line for line in text.splitlines() if not line.startswith(ELSEWHERE)]
     replaced = [EXPORT.sub(lambda found: f"export {found[1]}={exports[found[1]]}", line) for line in lines]
     page = "\n".join(replaced).replace(ADDRESS, f"http://{LOCALHOST}:{port}").replace(FIRST_LEAD, f"{SERVED}; {FIRST_LEAD}")
+    page = page.replace(HOLD, f'"$(leadclock hold --json | {sys.executable} -c {shlex.quote(FIRST_ID)})"')
     return "\n".join(["set -eux", page, f"touch {done}", "wait"])
 
 

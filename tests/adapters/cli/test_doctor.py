@@ -18,7 +18,7 @@ from adapters.clock import wall_now
 from adapters.doctor import machine
 from adapters.doctor.broker import _copies, check_certificates, check_kafka_settings
 from adapters.doctor.database import check_database
-from adapters.doctor.deployment import check_channels, check_numbers
+from adapters.doctor.deployment import check_channels, check_contact_holds, check_numbers
 from adapters.doctor.findings import Finding
 from adapters.doctor.mail import check_mail
 from adapters.doctor.recordings import check_recordings
@@ -36,7 +36,7 @@ from engine.partition.ports import Outgoing
 from engine.rules import Rules
 from schemas.deployment import deployment_key
 from schemas.instant import EPOCH, SECOND
-from schemas.records import Body, Number, Record, Schedule, plain
+from schemas.records import EVERY_COMPANY, Body, ContactHold, Number, Record, Schedule, plain
 from schemas.schedule import CallStep, SmsStep
 from schemas.wire import to_json
 from tests.adapters.recordings.s3_server import S3Server
@@ -495,3 +495,17 @@ async def test_a_folder_of_recordings_is_looked_at_and_not_made(tmp_path: Path) 
     assert [[one.level for one in some] for some in found] == [["ok"], ["warning"], ["failure"]]
     assert not away.exists()
     assert await check_recordings(Settings()) == []
+
+
+async def test_each_hold_in_force_is_named_with_its_reason_and_the_command_that_releases_it() -> None:
+    rules = Rules()
+    assert [finding.found for finding in await check_contact_holds(knowing(rules))] == ["none"]
+    rules.apply(0, record("contact_hold", 5, EVERY_COMPANY, ContactHold(reason="wrong prices")))
+    rules.apply(0, record("contact_hold", 6, 3, ContactHold(reason="no lines", channels=("call",))))
+
+    found = await check_contact_holds(knowing(rules))
+
+    assert [finding.level for finding in found] == ["warning", "warning"]
+    assert [finding.found.partition(" is on hold since ")[0] for finding in found] == ["every company", "company 3"]
+    assert [finding.found.rpartition(": ")[2] for finding in found] == ["wrong prices", "no lines"]
+    assert [finding.cure.rpartition("leadclock release ")[2] for finding in found] == ["5`", "6`"]

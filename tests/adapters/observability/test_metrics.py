@@ -23,6 +23,7 @@ SERIES = {
     "leadclock_commands_received": {"kind"},
     "leadclock_outcomes": {"kind", "outcome"},
     "leadclock_dispatch_lateness_seconds": {"kind"},
+    "leadclock_contact_holds": set(),
     "leadclock_projector_lag_records": {"topic", "partition"},
     "leadclock_projected_rows": set(),
     "leadclock_deliverer_lag_records": {"topic", "partition"},
