@@ -38,6 +38,7 @@ from tests.distribution import (
     estimate_minutes,
     read_durations,
 )
+from tests.machine_watch import MachineWatch
 from tests.pace import PACE_VARIABLE, bound, measure_pace
 
 if TYPE_CHECKING:
@@ -55,6 +56,11 @@ settings.load_profile("leadclock")
 
 QUICK_JAVA = "-XX:TieredStopAtLevel=1"
 """Brokers of tests live for minutes: what Java's second compiler takes a fifth of the machine for, they use no more."""
+
+WATCH = pytest.StashKey[MachineWatch]()
+SERVER_LINES = 30
+SERVER_LINE_LENGTH = 300
+"""Of the log of a server, at the end of a run that failed: its warnings and errors."""
 
 SERVERS = frozenset({"kafka_bootstrap", "postgres_dsn", "s3_server"})
 """The fixtures that stand for the run's servers."""
@@ -108,12 +114,28 @@ def pytest_configure(config: pytest.Config) -> None:
     if not hasattr(config, "workerinput"):
         os.environ[FOLDER_VARIABLE] = tempfile.mkdtemp(prefix="leadclock-tests-")
         os.environ[RUN_VARIABLE] = str(os.getpid())
+        config.stash[WATCH] = MachineWatch()
         os.environ[PACE_VARIABLE] = str(measure_pace((config.getoption("numprocesses", None) or 1) / count_cores()))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, exitstatus: int, config: pytest.Config) -> None:
+    """Say of a run that failed what the machine did meanwhile, and what its servers complained of last."""
+    if exitstatus == pytest.ExitCode.OK or hasattr(config, "workerinput"):
+        return
+    said = {"this machine": config.stash[WATCH].notes}
+    for log in sorted(Path(os.environ[FOLDER_VARIABLE]).glob("*/server.log")):
+        said[f"{log.parent.name} of the run"] = log.read_text("utf-8", "replace").splitlines()[-SERVER_LINES:]
+    for source, lines in said.items():
+        if lines:
+            terminalreporter.section(source)
+            for line in lines:
+                terminalreporter.write_line(line[:SERVER_LINE_LENGTH])
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
     """Stop the servers and delete their data, once every worker is done."""
     if not hasattr(config, "workerinput"):
+        config.stash[WATCH].stop()
         folder = Path(os.environ[FOLDER_VARIABLE])
         for path in folder.glob("*.json"):
             _end(msgspec.json.decode(path.read_bytes())["pid"])
