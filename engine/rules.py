@@ -235,8 +235,12 @@ class Rules:
         """Return the oldest hold of a company, or of all companies, that covers a channel."""
         if not self._by_type.get("contact_hold"):  # so almost always
             return None
-        records = [*self.records("contact_hold", EVERY_COMPANY), *self.records("contact_hold", company_id)]
-        return next((record for record in records if self._holds(record.id, channel)), None)
+        return next((record for record in self.contact_holds(company_id) if self._holds(record.id, channel)), None)
+
+    def contact_holds(self, company_id: int) -> list[Record]:
+        """Return the holds of all companies, then those of one, each the oldest first."""
+        own = [] if company_id == EVERY_COMPANY else self.records("contact_hold", company_id)
+        return [*self.records("contact_hold", EVERY_COMPANY), *own]
 
     def _holds(self, record_id: int, channel: str) -> bool:
         hold = self.body(ContactHold, "contact_hold", record_id)

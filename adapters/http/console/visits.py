@@ -25,7 +25,7 @@ from adapters.http.exchange.page_changes import ChangeSource
 from adapters.http.exchange.ports import Unshown
 from adapters.http.exchange.problems import ProblemError
 from schemas.errors import SenderError
-from schemas.records import Company
+from schemas.records import EVERY_COMPANY, Company
 
 SEE_OTHER = 303
 
@@ -281,7 +281,8 @@ class Visit:
     def _common(self) -> dict[str, Any]:
         """Return what every template may use."""
         services = self.services
-        company = None if self.access is None else services.source.rules.body(Company, "company", self.access.company_id)
+        company_id = EVERY_COMPANY if self.access is None else self.access.company_id
+        company = services.source.rules.body(Company, "company", company_id)
         path = self.request.scope["path"]
         return {
             "visit": self,
@@ -295,6 +296,7 @@ class Visit:
             "staleness": self.staleness,
             "api_calls": self._calls.made,
             "sandbox": services.served.last.sandbox,
+            "contact_holds": services.source.rules.contact_holds(company_id),
             "navigation": [
                 {
                     "label": page.label,

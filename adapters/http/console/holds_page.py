@@ -1,0 +1,89 @@
+"""How does a company stop all contacting, and let it go on? By buttons behind a typed word; gateways obey in seconds."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from adapters.http.console.visits import ConsolePage, Visit, filled, rows_of
+from adapters.http.exchange.exchange import Reply
+from engine.account.contact_holds import CHANNELS, REASON_LENGTH_MAX
+from engine.views.record import record_columns
+
+PATH = "/console/hold"
+RELEASE = f"{PATH}/{{record:str}}/release"
+
+STOP, GO_ON = "STOP", "GO ON"
+"""What is typed, so that nobody does it by a slip."""
+
+SHOWN = 100
+UNPROCESSABLE = 422
+
+DONE = {
+    "held": "Contacting is on hold. What was on its way to a provider is not taken back.",
+    "released": "The hold is released.",
+}
+
+
+async def show(visit: Visit) -> Reply:
+    """Show the holds in force, and what makes one."""
+    return await _page(visit, {})
+
+
+async def hold(visit: Visit) -> Reply:
+    """Put contacting on hold."""
+    reason, channel = str(visit.form.get("reason", "")).strip(), str(visit.form.get("channel", ""))
+    typed = {"reason": reason, "channel": channel}
+    if visit.form.get("confirm") != STOP:
+        return await _page(visit, {"problem": _unconfirmed(STOP), "typed": typed}, status=UNPROCESSABLE)
+    fields = {"reason": reason, "hang_up": bool(visit.form.get("hang_up")), **({"channels": [channel]} if channel else {})}
+    answer = await visit.call("create_contact_hold", fields)
+    if answer.is_refused:
+        return await _page(visit, {"problem": answer.content, "typed": typed}, status=answer.status)
+    return visit.go_to(f"{PATH}?done=held")
+
+
+async def release(visit: Visit) -> Reply:
+    """Release a hold."""
+    if visit.form.get("confirm") != GO_ON:
+        return await _page(visit, {"problem": _unconfirmed(GO_ON)}, status=UNPROCESSABLE)
+    await visit.fetch("delete_contact_hold", path={"id": visit.request.path_params["record"]})
+    return visit.go_to(f"{PATH}?done=released")
+
+
+def _unconfirmed(word: str) -> dict[str, Any]:
+    return {
+        "code": "validation_failed",
+        "title": "Nothing was changed",
+        "status": UNPROCESSABLE,
+        "detail": f"Type {word} to confirm.",
+        "errors": {"confirm": [f"must be {word}"]},
+    }
+
+
+async def _page(visit: Visit, more: Mapping[str, Any], *, status: int = 200) -> Reply:
+    found = await visit.fetch("list_contact_holds", {"per_page": SHOWN, "order": "id"})
+    return visit.page(
+        "holds.html",
+        status=status,
+        **{
+            "title": "Hold",
+            "rows": [filled(row, record_columns("contact_hold")) for row in rows_of(found)],
+            "channels": CHANNELS,
+            "reason_length": REASON_LENGTH_MAX,
+            "stop": STOP,
+            "go_on": GO_ON,
+            "done": DONE.get(str(visit.query.get("done", ""))),
+            "typed": {"reason": "", "channel": ""},
+            "problem": None,
+            "is_away": False,
+            **more,
+        },
+    )
+
+
+_NEEDS = ("list_contact_holds",)
+
+PAGES: tuple[ConsolePage, ...] = (
+    ConsolePage(path=PATH, handler=show, label="Hold", needs=_NEEDS),
+    ConsolePage(path=PATH, handler=hold, needs=(*_NEEDS, "create_contact_hold"), method="POST"),
+    ConsolePage(path=RELEASE, handler=release, needs=(*_NEEDS, "delete_contact_hold"), method="POST"),
+)
