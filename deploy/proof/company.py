@@ -3,6 +3,7 @@
 Made through the requests that any operator sends. The telephone numbers are the sandbox carrier's: no person is called.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 from msgspec import Struct
@@ -24,6 +25,10 @@ SCHEDULES: dict[str, dict[str, Any]] = {
 }
 """Token -> first step. A wait of a day and a text follow: nearly every lead is live when the counting begins."""
 
+RETRIED_KINDS = ("text", "mail", "call")
+RETRIED = {"unknown": {"delay": "5s"}}
+"""Retried where nothing is known of a contact: who was reached after all must not be contacted again."""
+
 REST = [
     {"id": "rest", "kind": "wait", "duration": "1d"},
     {"id": "last", "kind": "sms", "template": "Goodbye {{first_name}}"},
@@ -37,10 +42,11 @@ class ProofCompany(Struct, frozen=True, kw_only=True):
     offer_token: str
 
 
-async def make_company(settings: Settings, *, hook_url: str | None = None) -> ProofCompany:
+async def make_company(settings: Settings, *, hook_url: str | None = None, retries_unknown: bool = False) -> ProofCompany:
     """Make the company with offer, numbers, buyer group and schedules; an accounts role must run.
 
-    With `hook_url` there is a schedule `hook` too, which posts there first.
+    With `retries_unknown` a contact of which nothing is known is made again. With `hook_url` there is a schedule `hook` too,
+    which posts there first.
 
     Raises `RecordNotCreatedError`, `LogError`.
     """
@@ -49,12 +55,12 @@ async def make_company(settings: Settings, *, hook_url: str | None = None) -> Pr
         try:
             await context.rules.refresh()
             records = RecordClient(context.log, context.names, context.rules, appender, context.clock, company_id=COMPANY_ID)
-            return await _make(records, context.rules, hook_url)
+            return await _make(records, context.rules, hook_url, RETRIED if retries_unknown else {})
         finally:
             await appender.close()
 
 
-async def _make(records: RecordClient, rules: RulesTopic, hook_url: str | None) -> ProofCompany:
+async def _make(records: RecordClient, rules: RulesTopic, hook_url: str | None, retry: Mapping[str, Any]) -> ProofCompany:
     await records.ensure("company", "name", {"name": "Proof", "country": "US"})
     offer = {"name": "Solar", "lead_token": "lt_proof_offer_0123456789abcdef"}
     offer_id = await records.ensure("offer", "name", offer)
@@ -69,7 +75,8 @@ async def _make(records: RecordClient, rules: RulesTopic, hook_url: str | None) 
         hook_id = await records.ensure("outgoing_webhook", "name", {"name": "Receiver", "url": hook_url})
         schedules["hook"] = {"id": "first", "kind": "webhook", "outgoing_webhook_id": hook_id}
     for kind, step in schedules.items():
-        first = step | {"connect": {"buyer_group_id": group_id}} if kind == "call" else step
+        first = step | ({"connect": {"buyer_group_id": group_id}} if kind == "call" else {})
+        first |= {"retry": retry} if retry and kind in RETRIED_KINDS else {}
         tokens[kind] = f"lt_proof_{kind}_0123456789abcdef"
         schedule = {"name": kind, "offer_id": offer_id, "lead_token": tokens[kind], "steps": [first, *REST]}
         await records.ensure("schedule", "name", schedule)

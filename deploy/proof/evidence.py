@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from adapters.retry import retry
 from adapters.roles.context import Context
+from deploy.proof.attempts import Attempts
 from engine.partition.ports import Log, LogError, LogRecord, Reader
 from schemas.account import Slots
 from schemas.contact import LIVE_STATUSES, Call, Head, Lead
@@ -68,6 +69,7 @@ class Fold(Struct):
     """Where a decision does not follow the one before it: the number or the hash chain is broken."""
 
     values: dict[str, bytes] = msgspec.field(default_factory=dict)
+    attempts: Attempts = msgspec.field(default_factory=Attempts)
     inputs: dict[int, int] = msgspec.field(default_factory=dict)
     """Partition -> offset of the last request that was decided."""
 
@@ -147,6 +149,7 @@ async def fold(log: Log, topic: str) -> Fold:
             gap = f"decision {decision.sequence} after {before[0]}"
             found.broken.append(f"{topic}, partition {record.partition}, offset {record.offset}: {gap}")
         heads[record.partition] = decision.sequence, digest(record.value or b"")
+        found.attempts.take(decision)
         for one in decision.commands:
             named = Named(record.partition, decision.sequence, record.offset, one.digest)
             found.emitted.setdefault(one.id, []).append(named)

@@ -28,6 +28,13 @@ async def judge_all(
         none("rows that are not the fold", await projection_differences(context.settings.postgres_dsn, found.contacts))
     )
     rows += await _commands(claims, found, outside)
+    rows += [
+        none("people contacted again at a step that had reached them", found.contacts.attempts.again),
+        none("commands without an outcome", found.contacts.attempts.without_outcome()),
+        none(
+            "leads whose counts are not those of their commands", found.contacts.attempts.differences(found.contacts.leads())
+        ),
+    ]
     rows.append(none("gateways that a rolling stop did not end in order", claims.faults))
     for words in WORDS:
         rows.append(none(f"'{words}' in the logs of the roles", _logged(deployment.folder, words)))

@@ -94,7 +94,7 @@ async def strike_all(plan: StrikePlan, folder: Path, say: Say) -> StrikeOutcome:
         for role, name in ROLES:
             deployment.add(role, name)
         await deployment.until_ready()
-        company = await make_company(settings, hook_url=f"http://{LOCALHOST}:{hook_port}/hook")
+        company = await make_company(settings, hook_url=f"http://{LOCALHOST}:{hook_port}/hook", retries_unknown=True)
         say("every role is ready")
         claims = Claims(settings.postgres_dsn)
         rng = random.Random(plan.seed)  # noqa: S311 - chooses faults, hides nothing

@@ -25,6 +25,9 @@ from deploy.proof.processes import ProcessGroup, RoleProcess
 from engine.partition.ports import LogError
 
 PAUSE_SECONDS = (5.0, 40.0)
+STALL_SECONDS = 60.0
+"""Twice a lease of a gateway: another one has taken its commands over, asked, and reported what it could."""
+
 DOWN_SECONDS = (1.0, 25.0)
 """How long a killed broker is away. A killed role is started again at once, as a supervisor does."""
 
@@ -69,6 +72,13 @@ class Striker:
         for role in self._deployment.roles.values():
             strikes.append(Strike(f"{role.role} killed", role.name, lambda role=role: self._kill_role(role)))  # type: ignore[misc]
             strikes.append(Strike(f"{role.role} paused", role.name, lambda role=role: self._pause_role(role)))  # type: ignore[misc]
+            if role.role == "gateway":
+                strikes.append(Strike("gateway stalled", role.name, lambda role=role: self._stall(role)))  # type: ignore[misc]
+        gateways = [role for role in self._deployment.roles.values() if role.role == "gateway"]
+        strikes += [
+            Strike("broker and gateway killed", role.name, lambda role=role: self._kill_both(role))  # type: ignore[misc]
+            for role in gateways
+        ]
         for node in self._nodes:
             name = f"broker {node.node_id}"
             strikes.append(Strike("broker killed", name, lambda node=node: self._kill_broker(node)))  # type: ignore[misc]
@@ -88,13 +98,26 @@ class Striker:
             await self._claims.note_open(struck_at)
         await role.until_ready(seconds=HEAL_SECONDS)
 
+    async def _stall(self, role: RoleProcess) -> None:
+        """Let a gateway stand still until others have reported its commands, and then go on with what it knows."""
+        await self._pause(role, STALL_SECONDS)
+
+    async def _kill_both(self, role: RoleProcess) -> float:
+        """Kill a broker, and a gateway at the same moment."""
+        killing = asyncio.create_task(self._kill_broker(self._rng.choice(list(self._nodes))))
+        await self._kill_role(role)
+        return await killing
+
     async def _pause_role(self, role: RoleProcess) -> None:
+        await self._pause(role, self._rng.uniform(*PAUSE_SECONDS))
+
+    async def _pause(self, role: RoleProcess, seconds: float) -> None:
         os.kill(role.pid, signal.SIGSTOP)
         struck_at = datetime.now(UTC)
         try:
             if role.role == "gateway":
                 await self._claims.note_open(struck_at)
-            await asyncio.sleep(self._rng.uniform(*PAUSE_SECONDS))
+            await asyncio.sleep(seconds)
         finally:
             os.kill(role.pid, signal.SIGCONT)
         await role.until_ready(seconds=HEAL_SECONDS)
