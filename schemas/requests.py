@@ -158,9 +158,9 @@ class RulesPlace(Struct, frozen=True):
 class OutcomeRecorded(ContactRequest, frozen=True, kw_only=True):
     """A gateway reports the outcome of a command. `rang` says whether the telephone rang, for the legal ledger.
 
-    `kind` is call, sms, email or webhook; `outcome` is one of `schemas.outcomes` for that kind, or a rejection at the
-    gate (`rejected_at_gate`, `expired`), in which case nothing reached anybody. `call_id` is that of the `PlaceCall`, so
-    that a late outcome still finds its call. `reached` is set where an outcome is passed on to the lead's contact: the
+    `kind` is call, sms, email or webhook; `outcome` is one of `schemas.outcomes` for that kind, or `rejected_at_gate`,
+    `expired` or `held`: then nothing reached anybody. `call_id` is that of the `PlaceCall`, so that a late outcome still
+    finds its call. `reached` is set where an outcome is passed on to the lead's contact: the
     contact whose number or address the command was for. `fire_id` is that of a webhook that was fired by hand.
     `allows` is the answer of a veto hook, None where it gave none. `hold` is where the hold is
     recorded for which a command was returned (`held`).

@@ -25,7 +25,7 @@ COUNTED = ("call", "sms")
 NOT_ATTEMPTED = GATE_OUTCOMES | {"not_placed"}
 
 
-class Command(Struct):
+class StepCommand(Struct):
     """One command of a step: whose, at which step, and the outcome that stands."""
 
     lead_id: int
@@ -37,7 +37,7 @@ class Command(Struct):
 class Attempts(Struct):
     """The commands of steps, and who was contacted again although an earlier command of the same step had reached them."""
 
-    commands: dict[str, Command] = field(default_factory=dict)
+    commands: dict[str, StepCommand] = field(default_factory=dict)
     again: list[str] = field(default_factory=list)
     _reached: set[tuple[int, str]] = field(default_factory=set)
 
@@ -53,7 +53,7 @@ class Attempts(Struct):
         command_id, step = fact.data["command_id"], (lead_id, str(fact.data.get("step_id")))
         if command_id in self.commands:
             return  # emitted by another contact for this lead: both say so
-        self.commands[command_id] = Command(lead_id, fact.data["kind"], step[1])
+        self.commands[command_id] = StepCommand(lead_id, fact.data["kind"], step[1])
         if step in self._reached:
             self.again.append(f"{command_id} of lead {lead_id}, at step {step[1]}")
 

@@ -8,11 +8,12 @@ from deploy.proof.caps.recount import AMOUNT_DIGITS, CONCURRENCY, RESERVED, Reco
 from deploy.proof.evidence import Evidence
 from deploy.proof.verdict import VerdictRow, judge_log, none, row
 from schemas.instant import Instant
+from schemas.outcomes import GATE_OUTCOMES
 
 RESTS_BY_ITSELF = "leads that nothing will move"
 """No promise here: at the end the company is paused, and its leads wait for that to be lifted."""
 
-NEVER_TRIED = frozenset({"not_placed", "rejected_at_gate", "expired"})
+NEVER_TRIED = GATE_OUTCOMES | {"not_placed"}
 
 
 def judge_caps(found: CapEvidence, ids: set[str], now: Instant) -> list[VerdictRow]:

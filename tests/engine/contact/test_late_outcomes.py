@@ -10,7 +10,7 @@ import pytest
 
 from schemas.commands import HangUp, PlaceCall
 from schemas.instant import HOUR, SECOND
-from schemas.outcomes import CALL_OUTCOMES, GATE_OUTCOMES, OUTCOMES, standing
+from schemas.outcomes import CALL_OUTCOMES, GATE_OUTCOMES, HELD, OUTCOMES, standing
 from schemas.records import Buyer, BuyerGroup, OutgoingWebhook
 from schemas.requests import CallProgressed, ReachWithdrawn, SlotAnswered, SlotReleased
 from tests.engine.contact.world import KEY, World
@@ -95,7 +95,7 @@ def test_a_known_outcome_that_is_retried_is_retried_by_its_own_delay() -> None:
     assert world.steps() == ["call", "call"]
 
 
-@pytest.mark.parametrize("dropped", sorted(GATE_OUTCOMES))
+@pytest.mark.parametrize("dropped", sorted(GATE_OUTCOMES - {HELD}))
 def test_what_never_went_out_is_planned_again_and_counts_nothing(dropped: str) -> None:
     world = after_unknown({**CALL, "retry": {}}, REST, LAST)
     assert world.lead().step == "last"
@@ -105,6 +105,12 @@ def test_what_never_went_out_is_planned_again_and_counts_nothing(dropped: str) -
     world.wait(30)
     assert world.steps() == ["call", "call"]
     assert len({command.command_id for command in world.commands}) == 2
+
+
+def test_what_was_returned_for_a_hold_is_planned_again_at_once_where_that_is_over() -> None:
+    world = after_unknown({**CALL, "retry": {}}, REST, LAST)
+    world.outcome("held")
+    assert (world.steps(), world.lead().attempts, len(world.head().ledger)) == (["call", "call"], 1, 1)
 
 
 # -- a lead that went on ---------------------------------------------------------------------------------------------------
