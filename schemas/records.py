@@ -628,8 +628,8 @@ HeldChannel = Literal["call", "sms", "email", "webhook"]
 class ContactHold(Body, frozen=True, kw_only=True):
     """While it is there, gateways give nothing of these channels to a provider; it is made once, and deleted to release it.
 
-    Without `channels` it holds calls, texts and e-mails. With `hang_up` calls under way end as well. That of company 0 holds
-    every company, those made meanwhile included.
+    Without `channels` it holds calls, texts and e-mails. Of webhooks the steps wait; those that were emitted are posted.
+    With `hang_up` calls under way end as well. That of company 0 holds every company, those made meanwhile included.
     """
 
     reason: str

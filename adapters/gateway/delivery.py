@@ -268,10 +268,13 @@ class CommandDelivery:
         return None
 
     def _held(self, command: Command) -> DeliveryResult | None:
-        """Return that a hold covers a command, by the rules as they were read last; None where none does."""
-        hold = self._holds.find(command.company_id, self._channel.kind)
-        if hold is None or (isinstance(command, PostWebhook) and command.subscription_id is not None):
-            return None  # a question reaches nobody: its answer counts once contacting goes on
+        """Return that a hold covers a command, by the rules as they were read last; None where none does.
+
+        A webhook that was emitted is posted: it reaches no person, and many are awaited by nobody who could send them again.
+        """
+        hold = None if isinstance(command, PostWebhook) else self._holds.find(command.company_id, self._channel.kind)
+        if hold is None:
+            return None
         return DeliveryResult(outcome=HELD, rang=False, detail=hold.reason, hold=hold.place)
 
     async def _was_given(self, command: Command, claim: CommandClaim) -> bool:

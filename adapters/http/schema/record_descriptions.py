@@ -323,7 +323,7 @@ _OF_TYPE: Mapping[str, Mapping[str, str]] = {
     },
     "contact_hold": {
         "reason": "why nobody may be contacted now: shown to everybody whose leads wait",
-        "channels": "what gateways give to no provider while the hold is there; empty: calls, texts and e-mails",
+        "channels": "what goes to no provider while the hold is there; empty: calls, texts, e-mails; webhook: steps wait",
         "hang_up": "true: calls under way end as well",
         "user_id": "the user who made it; null where a key of no user did",
     },
