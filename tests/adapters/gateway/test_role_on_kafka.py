@@ -25,7 +25,7 @@ from adapters.roles.gateway import GatewayRole
 from adapters.roles.group_membership import GroupMembership
 from adapters.settings import ChannelName, Settings
 from engine.partition.ports import Outgoing
-from schemas.commands import HangUp, PlaceCall, PressKeys, SendSms
+from schemas.commands import Command, HangUp, PlaceCall, PressKeys, SendSms
 from schemas.instant import DAY, HOUR
 from schemas.records import OutgoingWebhook, rules_key
 from schemas.wire import to_json
@@ -183,6 +183,9 @@ class HeldCarrier:
         await self._let_go.wait()
         return DeliveryResult(outcome="busy")
 
+    async def was_given(self, _: Command) -> bool:
+        return False
+
     async def press(self, _: PressKeys) -> bool:
         return False
 
@@ -196,7 +199,7 @@ async def test_a_graceful_stop_waits_for_what_every_channel_has_given_to_its_pro
     asked: set[str] = set()
     let_go, stop = asyncio.Event(), asyncio.Event()
     for name in ("SandboxSms", "SandboxVoice"):
-        monkeypatch.setattr(gateway_role, name, lambda _: HeldCarrier(asked, let_go))
+        monkeypatch.setattr(gateway_role, name, lambda *_: HeldCarrier(asked, let_go))
     async with open_context(settings) as context:
         await prepare(context)
         calls, texts = (Town(context.log, kind, PARTITIONS, context.names) for kind in ("call", "sms"))
@@ -243,7 +246,7 @@ async def test_a_role_on_a_wrong_clock_is_not_ready_and_drops_nothing_as_late(
     let_go, stop = asyncio.Event(), asyncio.Event()
     let_go.set()
     asked: set[str] = set()
-    monkeypatch.setattr(gateway_role, "SandboxSms", lambda _: HeldCarrier(asked, let_go))
+    monkeypatch.setattr(gateway_role, "SandboxSms", lambda *_: HeldCarrier(asked, let_go))
     offsets = [hours * HOUR]
     monkeypatch.setattr(clock_module, "wall_now", lambda: wall_now() + offsets[0])
     async with open_context(replace(settings, channels=("sms",), sandbox=("sms",))) as context:
