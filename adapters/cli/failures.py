@@ -17,6 +17,7 @@ EXPECTED = frozenset(
         "adapters.imports.rows.ImportFileError",
         "adapters.local.process.LocalServerError",
         "adapters.observability.health.HealthPortError",
+        "adapters.operator.contact_holds.HoldNotDecidedError",
         "adapters.operator.dead_letters.RedriveError",
         "adapters.postgres.identity.NotMigratedError",
         "adapters.postgres.migrate.MigrationError",

@@ -13,9 +13,9 @@ from adapters.cli.identity_check import open_checked
 from adapters.cli.tables import write_table
 from adapters.operator.contact_holds import Confirmation, HoldNotDecidedError, HoldRequests, confirm, holds_in_force
 from adapters.postgres.gateways import RunningGateway, count_held, running_gateways
+from adapters.roles.broker import LogUnavailableError
 from adapters.settings import Settings, require
 from engine.account.contact_holds import CHANNELS
-from engine.partition.ports import LogError
 from schemas.instant import to_rfc3339
 from schemas.records import EVERY_COMPANY, HELD_BY_DEFAULT, Record
 
@@ -87,8 +87,8 @@ async def _hold(settings: Settings, company_id: int, fields: dict[str, Any]) -> 
             requests = HoldRequests(context)
             made = await requests.create(company_id, fields)
             return made, await confirm(pool, context, requests.place_of(made))
-    except (LogError, HoldNotDecidedError) as error:
-        raise HoldNotDecidedError(f"{error}. Stop these gateways by hand: {await _named(settings)}") from error
+    except (LogUnavailableError, HoldNotDecidedError) as error:
+        raise type(error)(f"{error}. Stop these gateways by hand: {await _named(settings)}") from error
 
 
 async def _release(settings: Settings, hold_id: int) -> tuple[Record, Confirmation]:

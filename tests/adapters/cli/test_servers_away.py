@@ -65,8 +65,13 @@ NEEDS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "deadletter list": ("", (KAFKA,)),
     "deadletter redrive": ("0:0", (KAFKA,)),
     "providers test": ("twilio", (KAFKA,)),
+    "hold": ("--all --reason stop", (POSTGRES,)),
+    "release": ("1", (KAFKA, POSTGRES)),
 }
-"""Command -> its arguments, and the servers that it cannot do without."""
+"""Command -> its arguments, and the servers that it cannot do without.
+
+A hold without Kafka has more to say, and a test of its own.
+"""
 
 NEEDS_NEITHER = {
     "topics list": "it prints a table of this release",
@@ -157,3 +162,12 @@ async def test_a_server_that_is_down_is_one_sentence_with_the_cure(settings: Set
     assert "does not answer" in sentence
     assert sentence.endswith(f"start it, or correct {VARIABLES[server]}")
     assert "secret-word" not in sentence
+
+
+async def test_a_hold_without_kafka_says_what_to_stop_by_hand(settings: Settings) -> None:
+    broken, address = without(settings, KAFKA)
+    status, out, err = await run(broken, "hold", "--all", "--reason", "stop")
+    assert (status, out) == (UNAVAILABLE, ""), (out, err)
+    [sentence] = err.splitlines()
+    assert sentence.startswith(f"Error: Kafka at {address} does not answer")
+    assert sentence.endswith("Stop these gateways by hand: none is registered; look at your machines")
