@@ -13,6 +13,7 @@ EXPECTED = frozenset(
         "adapters.company_file.document.CompanyFileError",
         "adapters.data_digest.OtherDataError",
         "adapters.errors.StoreError",
+        "adapters.http.exchange.ports.HoldRefusedError",
         "adapters.http.server.ServerError",
         "adapters.imports.rows.ImportFileError",
         "adapters.local.process.LocalServerError",

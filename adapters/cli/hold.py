@@ -11,8 +11,18 @@ from adapters.cli.deployment import ID, option, resolve_settings, run
 from adapters.cli.failures import report_errors
 from adapters.cli.identity_check import open_checked
 from adapters.cli.tables import write_table
-from adapters.operator.contact_holds import Confirmation, HoldNotDecidedError, HoldRequests, confirm, holds_in_force
-from adapters.postgres.gateways import RunningGateway, count_held, running_gateways
+from adapters.operator.contact_holds import (
+    Confirmation,
+    HoldNotDecidedError,
+    HoldRequests,
+    confirm,
+    find_hold,
+    gateway_name,
+    hold_row,
+    holds_in_force,
+    to_stop_by_hand,
+)
+from adapters.postgres.gateways import count_held
 from adapters.roles.broker import LogUnavailableError
 from adapters.settings import Settings, require
 from engine.account.contact_holds import CHANNELS
@@ -60,7 +70,7 @@ def hold(  # noqa: PLR0917 - one parameter per option, given by name
     require(settings, "postgres_dsn")
     fields: dict[str, Any] = {"reason": reason.strip(), "channels": list(channels), "hang_up": hang_up}
     made, said = run(_hold(settings, company_id or EVERY_COMPANY, fields))
-    _report({"hold": _shown(made)}, f"hold {made.id} is in force: {_whose(made)}, {_what(made)}", said, as_json=as_json)
+    _report({"hold": hold_row(made)}, f"hold {made.id} is in force: {_whose(made)}, {_what(made)}", said, as_json=as_json)
 
 
 @click.command()
@@ -78,7 +88,7 @@ def release(hold_id: int, dry_run: bool, data_dir: Path, as_json: bool) -> None:
         click.echo(msgspec.json.encode(counts) if as_json else words)
         return
     released, said = run(_release(settings, hold_id))
-    _report({"released": _shown(released)}, f"hold {released.id} is released: {_whose(released)}", said, as_json=as_json)
+    _report({"released": hold_row(released)}, f"hold {released.id} is released: {_whose(released)}", said, as_json=as_json)
 
 
 async def _hold(settings: Settings, company_id: int, fields: dict[str, Any]) -> tuple[Record, Confirmation]:
@@ -88,7 +98,7 @@ async def _hold(settings: Settings, company_id: int, fields: dict[str, Any]) -> 
             made = await requests.create(company_id, fields)
             return made, await confirm(pool, context, requests.place_of(made))
     except (LogUnavailableError, HoldNotDecidedError) as error:
-        raise type(error)(f"{error}. Stop these gateways by hand: {await _named(settings)}") from error
+        raise type(error)(f"{error}. Stop these gateways by hand: {await _to_stop(settings)}") from error
 
 
 async def _release(settings: Settings, hold_id: int) -> tuple[Record, Confirmation]:
@@ -113,14 +123,13 @@ async def _count(settings: Settings, hold_id: int) -> dict[str, int]:
         return await count_held(pool, company_id, held.created_at)
 
 
-async def _named(settings: Settings) -> str:
+async def _to_stop(settings: Settings) -> str:
     async with open_database(settings) as pool:
-        running = await running_gateways(pool)
-    return ", ".join(_gateway(one) for one in running) or "none is registered; look at your machines"
+        return await to_stop_by_hand(pool)
 
 
 def _found(holds: list[Record], hold_id: int) -> Record:
-    found = next((record for record in holds if record.id == hold_id), None)
+    found = find_hold(holds, hold_id)
     if found is None:
         raise click.UsageError(f"there is no hold {hold_id} in force; `leadclock hold` lists those that are")
     return found
@@ -133,30 +142,18 @@ def _report(shown: dict[str, Any], sentence: str, said: Confirmation, *, as_json
     else:
         click.echo(f"{sentence}; {len(said.obeying)} gateways have confirmed")
     if said.silent:
-        where = ", ".join(_gateway(one) for one in said.silent)
+        where = ", ".join(gateway_name(one) for one in said.silent)
         raise click.ClickException(f"{len(said.silent)} gateways have not confirmed; stop them by hand: {where}")
 
 
 def _show(holds: list[Record], *, as_json: bool) -> None:
     if as_json:
-        click.echo(msgspec.json.encode([_shown(one) for one in holds]))
+        click.echo(msgspec.json.encode([hold_row(one) for one in holds]))
     elif not holds:
         click.echo("nothing is on hold")
     else:
         rows = [(str(one.id), _whose(one), _what(one), to_rfc3339(one.created_at), one.body["reason"]) for one in holds]
         write_table(("hold", "of", "what", "since (UTC)", "reason"), rows)
-
-
-def _shown(record: Record) -> dict[str, Any]:
-    body = record.body
-    return {
-        "id": record.id,
-        "company_id": None if record.company_id == EVERY_COMPANY else record.company_id,
-        "channels": list(body.get("channels", HELD_BY_DEFAULT)),
-        "hang_up": body.get("hang_up", False),
-        "reason": body["reason"],
-        "created_at": to_rfc3339(record.created_at),
-    }
 
 
 def _whose(record: Record) -> str:
@@ -165,7 +162,3 @@ def _whose(record: Record) -> str:
 
 def _what(record: Record) -> str:
     return ", ".join(record.body.get("channels", HELD_BY_DEFAULT))
-
-
-def _gateway(gateway: RunningGateway) -> str:
-    return f"{gateway.process} ({', '.join(gateway.channels)})"

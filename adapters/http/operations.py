@@ -19,7 +19,7 @@ from adapters.http.leads import (
     what_if,
     why,
 )
-from adapters.http.operator import dead_letters, operator, projection_jobs
+from adapters.http.operator import contact_holds, dead_letters, operator, projection_jobs
 from adapters.http.providers import callbacks
 from adapters.http.records import audit_logs, company, conversions, previews, records, schedule_versions
 from adapters.http.reports import channels, outcomes, reports, steps
@@ -68,6 +68,7 @@ OPERATIONS: tuple[Operation, ...] = (
     *company.OPERATIONS,
     *audit_logs.OPERATIONS,
     *operator.OPERATIONS,
+    *contact_holds.OPERATIONS,
     *dead_letters.OPERATIONS,
     *projection_jobs.OPERATIONS,
     *sessions.OPERATIONS,

@@ -1,14 +1,24 @@
 """What does the API answer to an operator? One question at a time, as each reads the log, and within a bounded time."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
 import msgspec
 
 from adapters.errors import StoreError
-from adapters.http.exchange.ports import RedriveRefusedError, Unshown
+from adapters.http.exchange.ports import HoldAnswer, RedriveRefusedError, Unshown
+from adapters.operator.contact_holds import (
+    HoldNotDecidedError,
+    HoldRequests,
+    confirm,
+    find_hold,
+    gateway_name,
+    hold_row,
+    holds_in_force,
+    to_stop_by_hand,
+)
 from adapters.operator.dead_letters import DeadLetters, RedriveError, encode_value, redrive_record, whole_row_of
 from adapters.operator.partitions import NO_GROUPS, RESTORE, list_work, sum_lags
 from adapters.operator.unshown import UnshownDecisions
@@ -22,6 +32,7 @@ from adapters.projector.store import PartitionPosition
 from adapters.reads.ports import ReadsTooSlowError, ReadsUnavailableError
 from adapters.roles.context import Context
 from schemas.instant import to_rfc3339
+from schemas.records import EVERY_COMPANY, Record
 from schemas.topics import ACCOUNTS_REQUESTS, CONTACTS_REQUESTS, DEADLETTER, INBOXES
 
 QUESTION_SECONDS = 60.0
@@ -111,6 +122,40 @@ class LogDeployment:
                 return None if found is None else await redrive_record(self._context.log, found, value=edited, to=allowed)
         except RedriveError as error:
             raise RedriveRefusedError(str(error)) from error
+
+    async def contact_holds(self) -> Sequence[Mapping[str, Any]]:
+        """Return the holds in force."""
+        await self._context.rules.refresh()
+        return [hold_row(record) for record in holds_in_force(self._context, None)]
+
+    async def hold(self, company_id: int | None, fields: Mapping[str, Any], *, actor: str) -> HoldAnswer:
+        """Hold contacting. It waits for no question about the log: those may take a minute."""
+        requests = self._holds(actor)
+        return await self._decided(requests, requests.create(company_id or EVERY_COMPANY, dict(fields)))
+
+    async def release(self, hold_id: int, *, actor: str) -> HoldAnswer | None:
+        """Release a hold."""
+        await self._context.rules.refresh()
+        found = find_hold(holds_in_force(self._context, None), hold_id)
+        requests = self._holds(actor)
+        return None if found is None else await self._decided(requests, requests.release(found))
+
+    def _holds(self, actor: str) -> HoldRequests:
+        return HoldRequests(self._context, source="/api/v1/operator", actor=actor)
+
+    async def _decided(self, requests: HoldRequests, decision: Awaitable[Record]) -> HoldAnswer:
+        """Wait until a hold or release is decided and gateways obey it, each within its bound."""
+        try:
+            record = await decision
+        except HoldNotDecidedError as error:
+            detail = f"{error}. Stop these gateways by hand: {await to_stop_by_hand(self._pool)}"
+            return HoldAnswer(hold=None, detail=detail)
+        said = await confirm(self._pool, self._context, requests.place_of(record))
+        return HoldAnswer(
+            hold=hold_row(record),
+            obeying=tuple(gateway_name(one) for one in said.obeying),
+            silent=tuple(gateway_name(one) for one in said.silent),
+        )
 
     def _unknown(self) -> dict[str, str]:
         return {} if self._context.has_groups else {"owner": NO_GROUPS}

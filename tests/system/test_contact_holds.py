@@ -153,6 +153,12 @@ async def test_gateways_obey_while_no_scheduler_decides_and_one_that_hangs_is_na
     assert await typed(deployment, "hold") == []
 
 
+async def test_a_hold_of_a_company_that_is_not_there_is_refused_at_once(deployment: ProcessGroup) -> None:
+    said = await typed(deployment, "hold", "--company", "99", "--reason", "a slip", status=1)
+    assert said.rstrip().endswith("Error: company_id is not a company of this deployment")
+    assert "Traceback" not in said
+
+
 async def test_a_hold_that_no_account_decides_says_which_gateways_to_stop(deployment: ProcessGroup) -> None:
     deployment["accounts"].kill()
     said = await typed(deployment, "hold", "--all", "--reason", "stop", status=1)

@@ -110,14 +110,18 @@ class Access(Struct, frozen=True):
 
 
 def actor_of(access: Access, address: str) -> str:
-    """Return who asks and from where, as `ce_actor` says it; a proxy may send anything as an address, which is left out."""
-    try:
-        sender = str(ip_address(address))
-    except ValueError:
-        sender = ""
+    """Return who asks and from where, as `ce_actor` says it."""
     how = "session" if access.key_id is None else f"key/{access.key_id}"
     how = "invitation" if access.invited else how
-    return f"{how};{access.user_email or ''};{sender}"
+    return f"{how};{access.user_email or ''};{sender_of(address)}"
+
+
+def sender_of(address: str) -> str:
+    """Return a network address, or nothing: a proxy may send anything as one."""
+    try:
+        return str(ip_address(address))
+    except ValueError:
+        return ""
 
 
 def forwarded_for(headers: Iterable[tuple[bytes, bytes]]) -> str:

@@ -128,6 +128,26 @@ class Unshown(Struct, frozen=True, kw_only=True):
     is_standing: bool
 
 
+class HoldRefusedError(SenderError):
+    """A hold cannot be made; `errors` says of each field why."""
+
+    def __init__(self, errors: Mapping[str, list[str]]) -> None:
+        super().__init__("; ".join(f"{name} {sentence}" for name, found in errors.items() for sentence in found))
+        self.errors = errors
+
+
+class HoldAnswer(Struct, frozen=True, kw_only=True):
+    """A hold that was made or released, and which gateways obey that.
+
+    `hold` is None where it is not decided yet; `detail` says why, and what to do by hand.
+    """
+
+    hold: Mapping[str, Any] | None
+    obeying: tuple[str, ...] = ()
+    silent: tuple[str, ...] = ()
+    detail: str = ""
+
+
 class DeploymentReads(Protocol):
     """What an operator looks at, of all companies: from the log, its consumer groups and the projection.
 
@@ -167,4 +187,16 @@ class DeploymentReads(Protocol):
 
         Raises `RedriveRefusedError`.
         """
+        ...
+
+    async def contact_holds(self) -> Sequence[Mapping[str, Any]]:
+        """Return the holds in force, of all companies, the oldest first."""
+        ...
+
+    async def hold(self, company_id: int | None, fields: Mapping[str, Any], *, actor: str) -> HoldAnswer:
+        """Hold the contacting of a company, or (None) of all. Raises `HoldRefusedError`."""
+        ...
+
+    async def release(self, hold_id: int, *, actor: str) -> HoldAnswer | None:
+        """Release a hold; None where none of this id is in force."""
         ...

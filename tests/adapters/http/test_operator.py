@@ -19,9 +19,21 @@ from adapters.http.exchange.rates import Limiter
 from adapters.http.exchange.session_reads import SHARED_SECONDS
 from adapters.http.exchange.settings import Rate
 from adapters.http.exchange.unknown_keys import UnknownKeyLimiter
+from adapters.operator import contact_holds
+from adapters.postgres.gateways import PostgresGateways
 from adapters.postgres.operators import PostgresOperators
+from adapters.settings import CHANNELS
 from engine.partition.ports import Outgoing
-from tests.adapters.http.conftest import PARTITIONS, UNLIMITED, WAIT_SECONDS, Town, basic, deployed
+from tests.adapters.http.conftest import (
+    GATEWAY,
+    PARTITIONS,
+    UNLIMITED,
+    WAIT_SECONDS,
+    Town,
+    basic,
+    deployed,
+    serve_every_channel,
+)
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -255,6 +267,84 @@ async def test_the_api_sends_no_command_again_and_the_refusal_is_audited(town: A
     assert f"leadclock deadletter redrive {place}" in refused.json()["errors"]["id"][0]
     newest = (await operator.get("audits", limit=1))["audits"][0]
     assert newest["outcome"].startswith("RedriveRefusedError: this process may not write to commands.call")
+
+
+async def obey_all_rules(town: Any) -> None:
+    """Let the gateway of the tests say that it has read whatever there will be."""
+    read = dict.fromkeys(range(PARTITIONS), 1 << 40)
+    await PostgresGateways(town.pool).renew(GATEWAY, dict.fromkeys(CHANNELS, "test"), rules_read=read)
+
+
+async def test_an_operator_holds_a_company_by_a_typed_word_and_lets_it_go_on(town: Any, company: Any) -> None:
+    await obey_all_rules(town)
+    operator = await operator_of(town, "Grace")
+    wanted = {"reason": "wrong prices", "company_id": company.id, "channels": ["sms"]}
+    for confirm in ({}, {"confirm": "yes"}, {"confirm": "release"}):
+        refused = await operator.send("POST", "contact_holds", json={**wanted, **confirm})
+        assert (refused.status_code, refused.json()["errors"].keys()) == (422, {"confirm"}), refused.text
+    sent = await operator.send("POST", "contact_holds", json={**wanted, "confirm": "hold"})
+    assert sent.status_code == 200, sent.text
+    made = sent.json()["contact_hold"]
+    assert (made["company_id"], made["channels"], made["reason"]) == (company.id, ["sms"], "wrong prices")
+    assert ([GATEWAY in name for name in sent.json()["obeying"]], sent.json()["silent"]) == ([True], [])
+    shown = await company.send("GET", f"/api/v1/contact_holds/{made['id']}")
+    assert shown.json()["contact_hold"]["reason"] == "wrong prices"
+    newest = (await operator.get("audits", limit=1))["audits"][0]
+    assert (newest["action"], newest["actor"], newest["subject"]) == (
+        "contact_hold.created",
+        "Grace",
+        f"company {company.id}",
+    )
+    assert newest["outcome"] == f"hold {made['id']}; 1 gateways obey, 0 have not confirmed"
+
+    assert made in (await operator.get("contact_holds"))["contact_holds"]
+    path = f"contact_holds/{made['id']}/release"
+    assert (await operator.send("POST", path, json={"confirm": "hold"})).status_code == 422
+    released = await operator.send("POST", path, json={"confirm": "release"})
+    assert released.json()["contact_hold"]["id"] == made["id"]
+    assert (await operator.get("contact_holds"))["contact_holds"] == []
+    for place in (made["id"], "999999", "x"):
+        gone = await operator.send("POST", f"contact_holds/{place}/release", json={"confirm": "release"})
+        assert gone.status_code == 404, place
+
+
+async def test_a_hold_says_which_gateways_do_not_obey_it_yet(
+    town: Any, company: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(contact_holds, "CONFIRMED_WITHIN_SECONDS", 0.0)
+    await serve_every_channel(town.pool)
+    operator = await operator_of(town)
+    fields = {"reason": "wrong prices", "company_id": company.id, "confirm": "hold"}
+    made = (await operator.send("POST", "contact_holds", json=fields)).json()
+    assert ([GATEWAY in name for name in made["silent"]], made["obeying"]) == ([True], [])
+
+    monkeypatch.setattr(contact_holds, "DECIDED_WITHIN_SECONDS", 0.0)
+    path = f"contact_holds/{made['contact_hold']['id']}/release"
+    undecided = await operator.send("POST", path, json={"confirm": "release"})
+    assert (undecided.status_code, undecided.json()["contact_hold"]) == (202, None), undecided.text
+    assert "no `leadclock accounts` decides for it. Stop these gateways by hand: " in undecided.json()["detail"]
+    assert GATEWAY in undecided.json()["detail"]
+    async with asyncio.timeout(WAIT_SECONDS):
+        while (await operator.get("contact_holds"))["contact_holds"]:
+            await asyncio.sleep(0.02)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "field"),
+    [
+        ({"reason": " "}, "reason"),
+        ({"reason": "x" * 501}, "reason"),
+        ({"channels": ["fax"]}, "channels"),
+        ({"company_id": 99_999}, "company_id"),
+        ({"company_id": 0}, "company_id"),
+        ({"hang_up": "perhaps"}, "hang_up"),
+    ],
+)
+async def test_what_a_hold_cannot_be_is_refused_by_name(town: Any, wrong: dict[str, Any], field: str) -> None:
+    operator = await operator_of(town)
+    refused = await operator.send("POST", "contact_holds", json={"reason": "why", "confirm": "hold", **wrong})
+    assert (refused.status_code, refused.json()["errors"].keys()) == (422, {field}), refused.text
+    assert (await operator.get("contact_holds"))["contact_holds"] == []
 
 
 async def test_a_log_that_does_not_answer_is_said_and_a_database_too(town: Any) -> None:
