@@ -7,7 +7,7 @@ from adapters.http.exchange.exchange import Exchange, Operation, Reply
 from adapters.http.exchange.parameters import Parameters, read_id
 from adapters.http.exchange.ports import HoldAnswer, HoldRefusedError
 from adapters.http.exchange.problems import ProblemError, not_found
-from adapters.http.operator.operator import PREFIX, operator_change
+from adapters.http.operator.operator import PREFIX, operator_change, operator_write
 from adapters.http.schema.inputs import BOOLEAN
 
 CONFIRM_HOLD, CONFIRM_RELEASE = "hold", "release"
@@ -90,36 +90,20 @@ def _reply(answer: HoldAnswer) -> Reply:
     return Reply(content=content, status=status)
 
 
-_PATH = f"{PREFIX}/contact_holds"
-
-
-def _write(name: str, path: str, summary: str, handler: Any, **more: Any) -> Operation:
-    return Operation(
-        name=f"operator_{name}",
-        methods=("POST",),
-        path=path,
-        summary=summary,
-        handler=handler,
-        access="operator",
-        rate="write",
-        safe=False,
-        leads="none",
-        has_result=False,
-        **more,
-    )
+_PATH = "contact_holds"
 
 
 OPERATIONS: tuple[Operation, ...] = (
     Operation(
         name="operator_contact_holds",
         methods=("GET",),
-        path=_PATH,
+        path=f"{PREFIX}/{_PATH}",
         summary="List the holds on contacting, of all companies",
         handler=index,
         access="operator",
         leads="none",
     ),
-    _write(
+    operator_write(
         "contact_hold",
         _PATH,
         "Stop all contacting, of every company or of one",
@@ -134,7 +118,7 @@ OPERATIONS: tuple[Operation, ...] = (
         required=("reason", "confirm"),
         types={"hang_up": BOOLEAN},
     ),
-    _write(
+    operator_write(
         "contact_hold_release",
         f"{_PATH}/{{id}}/release",
         "Release one hold",

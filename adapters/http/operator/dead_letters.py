@@ -4,7 +4,7 @@ from adapters.http.exchange.exchange import Exchange, Operation, Reply
 from adapters.http.exchange.parameters import Parameters
 from adapters.http.exchange.ports import RedriveRefusedError
 from adapters.http.exchange.problems import ProblemError, not_found
-from adapters.http.operator.operator import PREFIX, operator_change
+from adapters.http.operator.operator import PREFIX, operator_change, operator_write
 from engine.limits import RECORD_BYTES_MAX
 from engine.submission.fields import INTEGER_MAX, is_blank
 
@@ -75,13 +75,13 @@ def _place(exchange: Exchange) -> tuple[int, int]:
     raise not_found("dead letter")
 
 
-_PATH = f"{PREFIX}/dead_letters"
+_PATH = "dead_letters"
 
 OPERATIONS: tuple[Operation, ...] = (
     Operation(
         name="operator_dead_letters",
         methods=("GET",),
-        path=_PATH,
+        path=f"{PREFIX}/{_PATH}",
         summary="List the newest dead letters, newest first",
         handler=index,
         access="operator",
@@ -95,25 +95,19 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation(
         name="operator_dead_letter",
         methods=("GET",),
-        path=f"{_PATH}/{{place}}",
+        path=f"{PREFIX}/{_PATH}/{{place}}",
         summary="Show a dead letter in full",
         handler=show,
         access="operator",
         leads="none",
     ),
-    Operation(
-        name="operator_redrive",
-        methods=("POST",),
-        path=f"{_PATH}/{{place}}/redrive",
-        summary="Send a dead letter again, as it was or edited",
-        handler=redrive,
-        access="operator",
-        rate="write",
-        safe=False,
-        leads="none",
+    operator_write(
+        "redrive",
+        f"{_PATH}/{{place}}/redrive",
+        "Send a dead letter again, as it was or edited",
+        redrive,
         body_bytes_max=RECORD_BYTES_MAX + ENVELOPE_BYTES,
         parameters={"confirm": "the place of the dead letter, once more", "value": "what to send instead: a JSON object"},
         required=("confirm",),
-        has_result=False,
     ),
 )

@@ -77,6 +77,23 @@ def operator_change(exchange: Exchange, action: str, subject: str, detail: str) 
     )
 
 
+def operator_write(name: str, path: str, summary: str, handler: Handler, **more: Any) -> Operation:
+    """Return a request by which an operator changes something; its path begins below `PREFIX`."""
+    return Operation(
+        name=f"operator_{name}",
+        methods=("POST",),
+        path=f"{PREFIX}/{path}",
+        summary=summary,
+        handler=handler,
+        access="operator",
+        rate="write",
+        safe=False,
+        leads="none",
+        has_result=False,
+        **more,
+    )
+
+
 def _reply(root: str, content: Mapping[str, Any]) -> Reply:
     return Reply(content={"status": 200, "errors": {}, **content, "metadata": {"root": root}})
 

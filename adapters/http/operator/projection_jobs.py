@@ -6,7 +6,7 @@ from typing import Any
 from adapters.http.exchange.exchange import Exchange, Operation, Reply
 from adapters.http.exchange.parameters import Parameters, read_id
 from adapters.http.exchange.problems import ProblemError, not_found
-from adapters.http.operator.operator import PREFIX, operator_change
+from adapters.http.operator.operator import PREFIX, operator_change, operator_write
 from adapters.http.operator.projection_job_row import show_job
 from adapters.http.schema.inputs import BOOLEAN
 from adapters.reads.ports import NewProjectionJob, ProjectionJobOpenError, Row
@@ -84,48 +84,32 @@ def _reply(root: str, shown: Any) -> Reply:
     return Reply(content={"status": 200, "errors": {}, root: shown, "metadata": {"root": root}})
 
 
-_PATH = f"{PREFIX}/projection"
-
-
-def _write(name: str, path: str, summary: str, handler: Any, **more: Any) -> Operation:
-    return Operation(
-        name=f"operator_{name}",
-        methods=("POST",),
-        path=f"{_PATH}/{path}",
-        summary=summary,
-        handler=handler,
-        access="operator",
-        rate="write",
-        safe=False,
-        leads="none",
-        has_result=False,
-        **more,
-    )
+_PATH = "projection"
 
 
 OPERATIONS: tuple[Operation, ...] = (
     Operation(
         name="operator_projection_jobs",
         methods=("GET",),
-        path=f"{_PATH}/jobs",
+        path=f"{PREFIX}/{_PATH}/jobs",
         summary="List the newest verifications and rebuilds of the projection, newest first",
         handler=index,
         access="operator",
         leads="none",
         parameters={"limit": "so many at most"},
     ),
-    _write(
+    operator_write(
         "projection_verify",
-        "verify",
+        f"{_PATH}/verify",
         "Compare the projection with all decisions",
         verify,
         parameters={"confirm": "the word verify"},
         required=("confirm",),
         problems=("projection_job_open",),
     ),
-    _write(
+    operator_write(
         "projection_rebuild",
-        "rebuild",
+        f"{_PATH}/rebuild",
         "Build the projection again from all decisions, and swap",
         rebuild,
         parameters={"confirm": "the word rebuild", "accept": "true: swap although rows differ"},
@@ -133,5 +117,5 @@ OPERATIONS: tuple[Operation, ...] = (
         required=("confirm",),
         problems=("projection_job_open",),
     ),
-    _write("projection_cancel", "jobs/{id}/cancel", "Cancel a verification or rebuild", cancel),
+    operator_write("projection_cancel", f"{_PATH}/jobs/{{id}}/cancel", "Cancel a verification or rebuild", cancel),
 )
