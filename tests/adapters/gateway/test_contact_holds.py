@@ -44,7 +44,7 @@ class Holds:
             raise LeaseLostError("the rules were read long ago")
 
 
-async def test_a_webhook_that_was_emitted_is_posted_for_nobody_would_send_it_again() -> None:
+async def test_a_webhook_that_was_emitted_is_posted_for_nobody_would_resend_it() -> None:
     webhook = Webhook()
 
     async with town("webhook") as place:
