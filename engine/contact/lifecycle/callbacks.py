@@ -128,7 +128,7 @@ def retry_callback(  # noqa: PLR0917 - what came of which call
     if flight.step_id != CALLBACK or promised_at is None or lead.callback_at is not None or not lead.caller_id:
         return False
     at: Instant | None = None
-    if outcome == HELD:
+    if outcome == HELD and person.rules.contact_hold(lead.company_id, "call") is not None:
         lead.callback_at, lead.callback_due_at = person.now, None  # it waits for the release, however long that takes
         return True
     if outcome in GATE_OUTCOMES:

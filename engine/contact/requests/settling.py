@@ -19,6 +19,16 @@ GATE_DROPS_MAX = 20
 """A command that a gate dropped is planned again with exponential backoff; after this many drops (some 14 hours) the lead
 leaves the step: a gate that drops everything must neither spin a lead nor hold it for ever."""
 
+RETURNED_MAX = 20
+"""So often a step is planned at once whose command was returned for a hold that this partition does not have: released
+meanwhile, or not read yet. Further ones count as drops."""
+
+RETURNED = "(returned)"
+"""Counts these, as `DROPPED` counts drops."""
+
+RECHECK_DOUBLINGS_MAX = 6
+"""A partition that has not read a hold yet looks again after 1 s, 2 s, … 64 s."""
+
 DROPPED = "(dropped)"
 """Counts the drops of a step, beside its retries; in brackets, so that it is no outcome's name."""
 
@@ -47,7 +57,7 @@ def advance_after(person: Person, lead: Lead, flight: Flight, *, outcome: str, r
     ):
         advance(person, lead)
         return True
-    if outcome == HELD and not flight.callback:
+    if outcome == HELD and not flight.callback and _count_return(person, lead, flight):
         _wait_for_release(person, lead)
         return False
     if flight.callback:
@@ -68,11 +78,21 @@ def advance_after(person: Person, lead: Lead, flight: Flight, *, outcome: str, r
     return False
 
 
+def _count_return(person: Person, lead: Lead, flight: Flight) -> bool:
+    """Count a command that was returned for a hold; False where that has happened too often without a hold here."""
+    if person.rules.contact_hold(lead.company_id, flight.kind) is not None:
+        return True
+    returned = lead.retries.get(RETURNED, 0)
+    lead.retries[RETURNED] = returned + 1
+    return returned < RETURNED_MAX
+
+
 def _wait_for_release(person: Person, lead: Lead) -> None:
     """Plan the step again that a gateway returned for a hold: at once, once this partition has adopted that."""
     lead.planned_at = None
     if person.hold_is_unread:
-        schedule_recheck(person, lead, RECHECK_AFTER)
+        doublings = min(lead.retries.get(RETURNED, 1) - 1, RECHECK_DOUBLINGS_MAX)
+        schedule_recheck(person, lead, RECHECK_AFTER << doublings)
         person.save(lead)
         return
     advance(person, lead)

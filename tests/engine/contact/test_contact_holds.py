@@ -4,9 +4,10 @@ from typing import Any
 
 import pytest
 
+from engine.contact.requests.settling import GATE_DROPS_MAX, RETURNED_MAX
 from engine.partition.draft import RefusedError
 from schemas.commands import HangUp, PlaceCall
-from schemas.contact import Replan
+from schemas.contact import LIVE_STATUSES, Replan
 from schemas.instant import DAY, HOUR, MINUTE
 from schemas.records import EVERY_COMPANY, Company, ContactHold, OutgoingWebhook
 from schemas.requests import CallProgressed, CallStartRequested, RulesPlace
@@ -131,6 +132,34 @@ def test_a_partition_that_has_not_adopted_the_hold_yet_looks_again_and_orders_no
     assert (len(world.commands), world.lead().status_wait) == (1, "on_hold")
     release(world)
     assert world.steps() == ["call", "call"]
+
+
+@pytest.mark.parametrize("ahead", [None, 1_000])
+@pytest.mark.parametrize("kind", ["call", "sms"])
+def test_a_gateway_that_returns_everything_for_a_hold_that_is_nowhere_neither_spins_a_lead_nor_keeps_it(
+    world: World, kind: str, ahead: int | None
+) -> None:
+    submit(world, STEPS[kind])
+    place = None if ahead is None else RulesPlace(0, world.rules.positions[0] + ahead)
+    for _ in range(10 * RETURNED_MAX):
+        if world.lead().status not in LIVE_STATUSES:
+            break
+        if world.lead().flight is not None:
+            world.outcome("held", hold=place)
+        else:
+            world.wait_until(max(world.now, world.lead().wake_at or world.now))
+    assert world.lead().status == "completed"
+    assert RETURNED_MAX < len(world.commands) <= RETURNED_MAX + GATE_DROPS_MAX + 1
+
+
+def test_a_callback_that_is_returned_for_ever_is_given_up(world: World) -> None:
+    submit(world, {"id": "first", "kind": "wait", "duration": "9d"}, TEXT)
+    world.update(schedule_callback_at=world.now + HOUR)
+    world.wait(3600)
+    while world.lead().flight is not None:
+        world.outcome("held")
+        world.wait_until(min(world.lead().wake_at or world.now, world.now + DAY))
+    assert (world.now - NOON < 4 * DAY, 20 < len(world.commands) < 100) == (True, True), len(world.commands)
 
 
 def test_a_callback_that_was_returned_waits_for_the_release_however_long_that_takes(world: World) -> None:
