@@ -15,6 +15,7 @@ from adapters.operator.contact_holds import (
     Confirmation,
     HoldNotDecidedError,
     HoldRequests,
+    company_of_hold,
     confirm,
     find_hold,
     gateway_name,
@@ -70,7 +71,12 @@ def hold(  # noqa: PLR0917 - one parameter per option, given by name
     require(settings, "postgres_dsn")
     fields: dict[str, Any] = {"reason": reason.strip(), "channels": list(channels), "hang_up": hang_up}
     made, said = run(_hold(settings, company_id or EVERY_COMPANY, fields))
-    _report({"hold": hold_row(made)}, f"hold {made.id} is in force: {_whose(made)}, {_what(made)}", said, as_json=as_json)
+    _report(
+        {"hold": hold_row(made)},
+        f"hold {made.id} is in force: {company_of_hold(made)}, {_what(made)}",
+        said,
+        as_json=as_json,
+    )
 
 
 @click.command()
@@ -88,7 +94,12 @@ def release(hold_id: int, dry_run: bool, data_dir: Path, as_json: bool) -> None:
         click.echo(msgspec.json.encode(counts) if as_json else words)
         return
     released, said = run(_release(settings, hold_id))
-    _report({"released": hold_row(released)}, f"hold {released.id} is released: {_whose(released)}", said, as_json=as_json)
+    _report(
+        {"released": hold_row(released)},
+        f"hold {released.id} is released: {company_of_hold(released)}",
+        said,
+        as_json=as_json,
+    )
 
 
 async def _hold(settings: Settings, company_id: int, fields: dict[str, Any]) -> tuple[Record, Confirmation]:
@@ -104,21 +115,18 @@ async def _hold(settings: Settings, company_id: int, fields: dict[str, Any]) -> 
 async def _release(settings: Settings, hold_id: int) -> tuple[Record, Confirmation]:
     async with open_checked(settings, with_database=True) as context, open_database(settings) as pool:
         requests = HoldRequests(context)
-        await context.rules.refresh()
-        released = await requests.release(_found(holds_in_force(context, None), hold_id))
+        released = await requests.release(_found(await holds_in_force(context), hold_id))
         return released, await confirm(pool, context, requests.place_of(released))
 
 
 async def _list(settings: Settings) -> list[Record]:
     async with open_checked(settings) as context:
-        await context.rules.refresh()
-        return holds_in_force(context, None)
+        return await holds_in_force(context)
 
 
 async def _count(settings: Settings, hold_id: int) -> dict[str, int]:
     async with open_checked(settings) as context, open_database(settings) as pool:
-        await context.rules.refresh()
-        held = _found(holds_in_force(context, None), hold_id)
+        held = _found(await holds_in_force(context), hold_id)
         company_id = None if held.company_id == EVERY_COMPANY else held.company_id
         return await count_held(pool, company_id, held.created_at)
 
@@ -152,12 +160,10 @@ def _show(holds: list[Record], *, as_json: bool) -> None:
     elif not holds:
         click.echo("nothing is on hold")
     else:
-        rows = [(str(one.id), _whose(one), _what(one), to_rfc3339(one.created_at), one.body["reason"]) for one in holds]
+        rows = [
+            (str(one.id), company_of_hold(one), _what(one), to_rfc3339(one.created_at), one.body["reason"]) for one in holds
+        ]
         write_table(("hold", "of", "what", "since (UTC)", "reason"), rows)
-
-
-def _whose(record: Record) -> str:
-    return "every company" if record.company_id == EVERY_COMPANY else f"company {record.company_id}"
 
 
 def _what(record: Record) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator
 
 from adapters.data_digest import OtherDataError
 from adapters.doctor.findings import Finding, failure, ok, warning
+from adapters.operator.contact_holds import company_of_hold, holds_in_force
 from adapters.postgres.gateways import PostgresServing
 from adapters.postgres.pool import open_pool
 from adapters.postgres.server_facts import read_using_processes
@@ -19,7 +20,7 @@ from adapters.secret_fingerprint import secret_fingerprint
 from adapters.settings import CHANNELS
 from engine.rules import Rules
 from schemas.instant import to_rfc3339
-from schemas.records import EVERY_COMPANY, Number, Schedule, body_of
+from schemas.records import Number, Schedule, body_of
 from schemas.schedule import KIND_OF_STEP
 
 PAGE = "deploy/docs/operators.md, Identity of a deployment, says which case this is"
@@ -144,16 +145,13 @@ async def _check_accounts(
 
 async def check_contact_holds(context: Context) -> list[Finding]:
     """Name the holds in force: nobody is contacted whom one covers. Raises `LogError`."""
-    await context.rules.refresh()
-    holds = sorted(context.rules.rules.of_type("contact_hold"), key=lambda record: record.created_at)
     findings = [
         warning(
             "contact holds",
-            f"{'every company' if one.company_id == EVERY_COMPANY else f'company {one.company_id}'} is on hold since "
-            f"{to_rfc3339(one.created_at)}: {one.body['reason']}",
+            f"{company_of_hold(one)} is on hold since {to_rfc3339(one.created_at)}: {one.body['reason']}",
             f"once contacting may go on, run `leadclock release {one.id}`",
         )
-        for one in holds
+        for one in await holds_in_force(context)
     ]
     return findings or [ok("contact holds", "none")]
 

@@ -153,15 +153,15 @@ def find_hold(holds: Sequence[Record], hold_id: int) -> Record | None:
     return next((record for record in holds if record.id == hold_id), None)
 
 
-def holds_in_force(context: Context, company_id: int | None) -> list[Record]:
-    """Return the holds of a company and those of all, or (None) every one there is, the oldest first."""
-    rules = context.rules.rules
-    found = rules.of_type(TYPE) if company_id is None else _of(rules.records, company_id)
-    return sorted(found, key=lambda record: record.created_at)
+def company_of_hold(record: Record) -> str:
+    """Return whom a hold holds, in words."""
+    return "every company" if record.company_id == EVERY_COMPANY else f"company {record.company_id}"
 
 
-def _of(records: Any, company_id: int) -> Sequence[Record]:
-    return [*records(TYPE, EVERY_COMPANY), *(records(TYPE, company_id) if company_id != EVERY_COMPANY else ())]
+async def holds_in_force(context: Context) -> list[Record]:
+    """Read the rules, and return every hold, the oldest first. Raises `LogError`."""
+    await context.rules.refresh()
+    return sorted(context.rules.rules.of_type(TYPE), key=lambda record: record.created_at)
 
 
 async def confirm(pool: Pool, context: Context, place: RulesPlace) -> Confirmation:

@@ -125,8 +125,7 @@ class LogDeployment:
 
     async def contact_holds(self) -> Sequence[Mapping[str, Any]]:
         """Return the holds in force."""
-        await self._context.rules.refresh()
-        return [hold_row(record) for record in holds_in_force(self._context, None)]
+        return [hold_row(record) for record in await holds_in_force(self._context)]
 
     async def hold(self, company_id: int | None, fields: Mapping[str, Any], *, actor: str) -> HoldAnswer:
         """Hold contacting. It waits for no question about the log: those may take a minute."""
@@ -135,8 +134,7 @@ class LogDeployment:
 
     async def release(self, hold_id: int, *, actor: str) -> HoldAnswer | None:
         """Release a hold."""
-        await self._context.rules.refresh()
-        found = find_hold(holds_in_force(self._context, None), hold_id)
+        found = find_hold(await holds_in_force(self._context), hold_id)
         requests = self._holds(actor)
         return None if found is None else await self._decided(requests, requests.release(found))
 
