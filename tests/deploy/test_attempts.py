@@ -2,19 +2,21 @@
 
 from typing import Any
 
+from msgspec import structs
+
 from deploy.proof.attempts import Attempts
 from schemas.contact import Lead
 from schemas.decisions import Cause, Decision, Fact
-from schemas.instant import EPOCH
+from schemas.instant import EPOCH, Instant
 from tests.schemas.corpus import sample
 
 
-def decision(*facts: tuple[str, dict[str, Any]]) -> Decision:
+def decision(at: int, *facts: tuple[str, dict[str, Any]]) -> Decision:
     made = tuple(Fact(type=type_, lead_id=7, data=data) for type_, data in facts)
     whole = sample(Decision)
     assert isinstance(whole, Decision)
     assert isinstance(whole.cause, Cause)
-    return type(whole)(**{name: getattr(whole, name) for name in whole.__struct_fields__ if name != "facts"}, facts=made)
+    return structs.replace(whole, facts=made, decided_at=Instant(at))
 
 
 def emitted(command_id: str, kind: str = "call", step_id: str = "first") -> tuple[str, dict[str, Any]]:
@@ -27,8 +29,8 @@ def recorded(command_id: str, outcome: str) -> tuple[str, dict[str, Any]]:
 
 def taken(*facts: tuple[str, dict[str, Any]]) -> Attempts:
     found = Attempts()
-    for fact in facts:
-        found.take(decision(fact))
+    for at, fact in enumerate(facts):
+        found.take(decision(at, fact))
     return found
 
 
@@ -39,15 +41,26 @@ def lead(**counts: Any) -> dict[int, Lead]:
 
 def test_who_was_reached_and_is_contacted_at_the_same_step_is_named() -> None:
     again = taken(emitted("a"), recorded("a", "unknown"), recorded("a", "connected_buyer"), emitted("b"))
-    assert again.again == ["b of lead 7, at step first"]
+    assert list(again.again()) == ["b of lead 7, at step first"]
     before = taken(emitted("a"), recorded("a", "unknown"), emitted("b"), recorded("a", "connected_buyer"))
-    assert before.again == []
+    assert list(before.again()) == []
     next_step = taken(emitted("a"), recorded("a", "connected_buyer"), emitted("b", "sms", "next"))
-    assert next_step.again == []
+    assert list(next_step.again()) == []
 
 
 def test_a_command_without_an_outcome_is_named() -> None:
     assert list(taken(emitted("a"), emitted("b"), recorded("a", "busy")).without_outcome()) == ["b"]
+
+
+def test_partitions_may_be_read_in_any_order() -> None:
+    found = Attempts()
+    found.take(decision(20, recorded("a", "connected_buyer")))
+    found.take(decision(10, emitted("a")))
+    found.take(decision(15, emitted("b")))
+    found.take(decision(25, emitted("c")))
+
+    assert list(found.again()) == ["c of lead 7, at step first"]
+    assert list(found.without_outcome()) == ["b", "c"]
 
 
 def test_counts_are_those_of_the_outcomes_that_stand() -> None:

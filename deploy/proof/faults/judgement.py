@@ -29,7 +29,7 @@ async def judge_all(
     )
     rows += await _commands(claims, found, outside)
     rows += [
-        none("people contacted again at a step that had reached them", found.contacts.attempts.again),
+        none("people contacted again at a step that had reached them", found.contacts.attempts.again()),
         none("commands without an outcome", found.contacts.attempts.without_outcome()),
         none(
             "leads whose counts are not those of their commands", found.contacts.attempts.differences(found.contacts.leads())
