@@ -31,16 +31,33 @@ class Refusal(DecisionPart, frozen=True, kw_only=True):
     times: int = 1
 
 
+class TopicRecovery(DecisionPart, frozen=True, kw_only=True):
+    """What an operator settled after a topic was lost: who, why, and what each topic lost, in words.
+
+    Requests are decided from `input_offset` on; `input_digest` is that of the record before it, empty where that is another
+    topic than before.
+    """
+
+    by: str
+    reason: str
+    lost: tuple[str, ...]
+    input_offset: int = 0
+    input_digest: str = ""
+
+
 class Cause(DecisionPart, frozen=True, kw_only=True):
     """The input.
 
     `request`: where it stood and the digest of its bytes. `tick`: the lead (or entity) that was due.
-    `adoption`: the account positions and the versions of code and data that decide from here on.
+    `adoption`: the account positions and the versions of code and data that decide from here on. `topics` are the ids of the
+    topics that the partition reads and writes, by name without the prefix; given where it knew none before. `stream` names
+    its numbered messages for ever.
+    `recovery`: an operator has settled a loss; `topics` are those that are read and written from here on.
 
     `behind` says that the partition had unread requests older than 2 s, so that no contact command might be emitted.
     """
 
-    kind: Literal["request", "tick", "adoption"]
+    kind: Literal["request", "tick", "adoption", "recovery"]
     offset: int | None = None
     digest: str | None = None
     id: str | None = None
@@ -49,6 +66,9 @@ class Cause(DecisionPart, frozen=True, kw_only=True):
     due_at: Instant | None = None
     rules: dict[str, int] = {}
     versions: dict[str, str] = {}
+    topics: dict[str, str] = {}
+    stream: str = ""
+    recovery: TopicRecovery | None = None
     behind: bool = False
     refusal: Refusal | None = None
 
@@ -141,6 +161,10 @@ class Position(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     `input_offset` is the next record to read, `sequence` and `chain` those of the last decision, `ids` and `sent` the
     last id and message number given out, `rules` the adopted position per accounts partition, `decided_at` never goes back.
+
+    `input_digest` is that of the record before `input_offset`, `topics` holds the ids of the topics that were read and
+    written so far: they tell a topic that lost records, or was made again, from the one that the partition has read.
+    `stream` names the numbered messages of the partition, also where its changelog was made again.
     """
 
     input_offset: int = 0
@@ -151,3 +175,6 @@ class Position(Struct, frozen=True, kw_only=True, omit_defaults=True):
     decided_at: Instant = EPOCH
     rules: dict[str, int] = {}
     versions: dict[str, str] = {}
+    input_digest: str = ""
+    topics: dict[str, str] = {}
+    stream: str = ""

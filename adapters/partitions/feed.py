@@ -12,6 +12,7 @@ import msgspec
 
 from adapters.observability.skipped import SkippedRecords
 from adapters.partitions.routing import partition_of
+from engine.partition.continuity import ContinuityError, check_id, request_digest
 from engine.partition.ports import Log, LogError, LogRecord, Reader
 from engine.partition.runner import TopicNames
 from engine.rules import ForeignRuleError, Rules, read_rule
@@ -27,6 +28,9 @@ FOLLOW_SECONDS = 0.1
 
 SILENCE_SECONDS = 2.0
 """A broker that is away looks like a quiet topic; after this long its end is looked up, which tells them apart."""
+
+IDENTITY_SECONDS = 2.0
+"""Between two looks at the id of the topic: one that was made again reads like one that is silent."""
 
 STALLS_MAX = 100
 """Empty polls of `FOLLOW_SECONDS` before the end of the topic counts as unreachable."""
@@ -60,6 +64,10 @@ class RulesTopic:
         self._published: dict[int, int] = {}
         self._sequences: dict[int, int] = {}
         self._judged: dict[int, int] = {}
+        self._topic_id: str | None = None
+        self._last: dict[int, tuple[int, str]] = {}
+        """Offset and digest of the last record of each partition that was published here."""
+        self._identified_at = float("-inf")
         self._turn = asyncio.Lock()
         self.deployment: Deployment | None = None
         """The identity that is recorded on the topic, as far as it was read."""
@@ -79,7 +87,7 @@ class RulesTopic:
         return partition, self.rules.positions.get(partition, 0)
 
     async def refresh(self) -> None:
-        """Read to the current end of the topic. Raises `LogError`."""
+        """Read to the current end of the topic. Raises `LogError`; `ContinuityError` where it lost what was read."""
         async with self._turn:
             await self._to_the_end(await self._opened())
 
@@ -126,14 +134,45 @@ class RulesTopic:
 
     async def _opened(self) -> Reader:
         if self._reader is None:
+            await self._identify_topic()
             self._partitions = list(range(await self._log.partition_count(self._topic)))
             reader = await self._log.reader(self._topic, self._partitions)
-            for partition, offset in self._published.items():
-                await reader.seek(partition, offset)
+            try:
+                await self._check_last(reader)
+                for partition, offset in self._published.items():
+                    await reader.seek(partition, offset)
+            except BaseException:
+                await reader.close()
+                raise
             self._unpublished.clear()
             self._sequences = dict(self.rules.positions)
             self._reader = reader
         return self._reader
+
+    async def _identify_topic(self) -> None:
+        """Raise `ContinuityError` where the topic was made again since it was first read."""
+        found = await self._log.topic_id(self._topic)
+        check_id(self._topic, self._topic_id or found, found)
+        self._topic_id = found
+        self._identified_at = asyncio.get_running_loop().time()
+
+    async def _check_last(self, reader: Reader) -> None:
+        """Raise `ContinuityError` where a published record is another one now; compaction may have taken it."""
+        for partition, (offset, digest) in self._last.items():
+            end = await reader.end(partition)
+            if end <= offset:
+                raise ContinuityError(f"{self._topic}[{partition}]", f"ends at {end}, and {offset} was read from it")
+            await reader.seek(partition, offset)
+            found: list[LogRecord] = []
+            for _ in range(STALLS_MAX):
+                if reader.position(partition) > offset:
+                    break
+                found += await reader.poll(limit=READ_LIMIT, timeout_seconds=FOLLOW_SECONDS)
+            same_place = [one for one in found if (one.partition, one.offset) == (partition, offset)]
+            if same_place and request_digest(same_place[0]) != digest:
+                raise ContinuityError(
+                    f"{self._topic}[{partition}]", f"holds another record at {offset} than was read from it"
+                )
 
     async def _reopen(self) -> None:
         async with self._turn:
@@ -141,7 +180,12 @@ class RulesTopic:
 
     async def _to_the_end(self, reader: Reader) -> None:
         asked_at = asyncio.get_running_loop().time()
+        if asked_at - self._identified_at >= IDENTITY_SECONDS:
+            await self._identify_topic()
         ends = {partition: await reader.end(partition) for partition in self._partitions}
+        for partition, end in ends.items():
+            if end < (published := self._published.get(partition, 0)):
+                raise ContinuityError(f"{self._topic}[{partition}]", f"ends at {end}, and {published} was read from it")
         stalls = 0
         while any(reader.position(partition) < end for partition, end in ends.items()):
             found = await reader.poll(limit=READ_LIMIT, timeout_seconds=FOLLOW_SECONDS)
@@ -208,6 +252,8 @@ class RulesTopic:
         for partition, record in rules:
             self.rules.apply(partition, record)
         self._entries += rules
+        last = {record.partition: record for record in self._unpublished}
+        self._last |= {partition: (record.offset, request_digest(record)) for partition, record in last.items()}
         self._unpublished.clear()
         self._published = {partition: reader.position(partition) for partition in self._partitions}
         if rules:

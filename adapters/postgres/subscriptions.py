@@ -23,6 +23,7 @@ from adapters.subscriptions.ports import (
     NewDelivery,
     PostAttempt,
 )
+from engine.partition.continuity import ReadMark
 from schemas.instant import Instant, to_datetime
 
 COUNT_SECONDS = 10.0
@@ -51,16 +52,16 @@ class PostgresSubscriptionStore:
         self._counts: dict[int, int] = defaultdict(int)
         self._counted_at = float("-inf")
 
-    async def progress(self, topic: str, topic_id: str, partition: int) -> int | None:
-        """Return the offset before which every event of a partition is stored."""
-        offset = await run_statement(self._pool.fetchval(self._sql["progress"], topic, partition, topic_id))
-        return None if offset is None else int(offset)
+    async def progress(self, topic: str, partition: int) -> ReadMark | None:
+        """Return how far every event of a partition is stored, of a former topic too, or None."""
+        row = await run_statement(self._pool.fetchrow(self._sql["progress"], topic, partition))
+        return None if row is None else ReadMark(row["topic_id"], row["next_offset"], row["last_offset"], row["last_digest"])
 
-    async def store(self, topic: str, topic_id: str, offsets: Mapping[int, int], deliveries: Sequence[NewDelivery]) -> None:
-        """Store events and the offsets behind them, all or nothing."""
+    async def store(self, topic: str, marks: Mapping[int, ReadMark], deliveries: Sequence[NewDelivery]) -> None:
+        """Store events and how far each partition was read, all or nothing."""
         if deliveries:
             await self._count()
-        await run_statement(self._store(topic, topic_id, offsets, deliveries))
+        await run_statement(self._store(topic, marks, deliveries))
 
     async def disabled(self) -> frozenset[int]:
         """Return the subscriptions that are not sent to any more."""
@@ -111,7 +112,7 @@ class PostgresSubscriptionStore:
         self._counts = defaultdict(int, {row["subscription_id"]: row["count"] for row in rows})
         self._counted_at = time.monotonic()
 
-    async def _store(self, topic: str, topic_id: str, offsets: Mapping[int, int], deliveries: Sequence[NewDelivery]) -> None:
+    async def _store(self, topic: str, marks: Mapping[int, ReadMark], deliveries: Sequence[NewDelivery]) -> None:
         kept: list[NewDelivery] = []
         dropped: dict[tuple[int, int], int] = defaultdict(int)
         for delivery in deliveries:
@@ -125,8 +126,9 @@ class PostgresSubscriptionStore:
                 await connection.execute(self._sql["insert"], *_columns(kept))
             for (subscription_id, company_id), count in sorted(dropped.items()):
                 await connection.execute(self._sql["drop"], subscription_id, company_id, count)
-            ordered = dict(sorted(offsets.items()))
-            await connection.execute(self._sql["save_progress"], topic, topic_id, list(ordered), list(ordered.values()))
+            ordered = dict(sorted(marks.items()))
+            columns = zip(*(structs.astuple(mark) for mark in ordered.values()), strict=True) if ordered else [()] * 4
+            await connection.execute(self._sql["save_progress"], topic, list(ordered), *map(list, columns))
 
 
 class PostgresSubscriptionReads:

@@ -117,13 +117,17 @@ class Removal(Struct, frozen=True):
 
 
 class OffsetRange(Struct, frozen=True):
-    """Which owner (`epoch`) writes which offsets: from `offset`, the present position, to before `offset_after`."""
+    """Which owner (`epoch`) writes which offsets: from `offset`, the present position, to before `offset_after`.
+
+    `last_digest` is that of the record before `offset_after`; empty where there is none.
+    """
 
     topic: str
     partition: int
     epoch: int
     offset: int
     offset_after: int
+    last_digest: str = ""
 
 
 class ProjectionBatch(Struct):

@@ -14,6 +14,7 @@ from adapters.projector.batch import ProjectionBatch
 from adapters.projector.partition_writer import PartitionWriter
 from adapters.projector.rebuild_schema import RebuildError
 from adapters.projector.store import OwnershipLostError, PositionMovedError, ProjectionStore, TopicChangedError
+from engine.partition.continuity import check_read
 from engine.partition.ports import Log, LogError, Reader
 from engine.partition.runner import TopicNames
 from schemas.topics import ACCOUNTS_DECISIONS, CONTACTS_DECISIONS, IMPRESSIONS
@@ -105,7 +106,8 @@ class BoundedProjector:
                 return
             reader = await self._log.reader(self._names.of(place[0]), [place[1]])
             try:
-                await reader.seek(place[1], writer.offset)
+                last = writer.offset - 1, writer.last_digest
+                await check_read(reader, self._names.of(place[0]), place[1], offset=writer.offset, last=last)
                 await self._read_to(reader, writer, bound, total)
             finally:
                 await reader.close()

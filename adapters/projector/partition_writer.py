@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from adapters.projector.batch import OffsetRange, ProjectionBatch, build_batch, fault_row
 from adapters.projector.impressions import build_impression_batch
 from adapters.projector.store import OwnedPartition, ProjectionStore, RowsRefusedError
+from engine.partition.continuity import request_digest
 from engine.partition.ports import LogRecord
 from schemas.topics import IMPRESSIONS
 
@@ -23,6 +24,7 @@ class PartitionWriter:
         self.epoch = owned.epoch
         self.offset = owned.next_offset
         self.sequence = owned.sequence
+        self.last_digest = owned.last_digest
         self._on_written = written
         self._build = build_impression_batch if topic == IMPRESSIONS.name else build_batch
 
@@ -65,7 +67,8 @@ class PartitionWriter:
         self._written(batch, 1)
 
     def _offset_range(self, records: Sequence[LogRecord]) -> OffsetRange:
-        return OffsetRange(self.topic, self.number, self.epoch, self.offset, records[-1].offset + 1)
+        last = records[-1]
+        return OffsetRange(self.topic, self.number, self.epoch, self.offset, last.offset + 1, request_digest(last))
 
     def _written(self, batch: ProjectionBatch, decisions: int) -> None:
         self.offset = batch.offset_range.offset_after

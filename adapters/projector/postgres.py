@@ -54,8 +54,8 @@ class PostgresStore:
         async with self._connection() as connection:
             row = await connection.fetchrow(self._sql["take_position"], topic, partition, topic_id)
         if row["topic_id"] != topic_id:
-            raise TopicChangedError(f"{topic} was created again since it was projected: rebuild the projection")
-        return OwnedPartition(row["epoch"], row["next_offset"], row["sequence"])
+            raise TopicChangedError(f"{topic} was deleted and made again since it was projected: run `leadclock recover`")
+        return OwnedPartition(row["epoch"], row["next_offset"], row["sequence"], row["last_digest"])
 
     async def write(self, batch: ProjectionBatch) -> None:
         """Write rows and position, all or nothing."""
@@ -105,6 +105,7 @@ class PostgresStore:
                 offset_range.offset_after,
                 batch.sequence,
                 batch.decided_at,
+                offset_range.last_digest,
             ),
         )
         if moved is not None:

@@ -24,6 +24,7 @@ from adapters.projector.store import (
     ProjectionStore,
     TopicChangedError,
 )
+from engine.partition.continuity import check_read
 from engine.partition.ports import Clock, Log, LogError, LogRecord, Reader
 from engine.partition.runner import TopicNames
 from schemas.topics import ACCOUNTS_DECISIONS, CONTACTS_DECISIONS, IMPRESSIONS
@@ -224,8 +225,11 @@ class Projector:
         feed.reader = await self._log.reader(feed.deployed, partitions)
         for number in partitions:
             owned = await self._store.take(feed.name, topic_id, number)
-            await feed.reader.seek(number, owned.next_offset)
+            last = owned.next_offset - 1, owned.last_digest
+            await check_read(feed.reader, feed.deployed, number, offset=owned.next_offset, last=last)
             feed.partitions[number] = _AssignedPartition(feed.name, number, owned, self._written)
+        for number, partition in feed.partitions.items():  # to compare one has moved the others on
+            await feed.reader.seek(number, partition.offset)
 
     async def _release(self, feed: _Feed) -> None:
         writing = [partition.writing for partition in feed.partitions.values() if partition.writing is not None]

@@ -25,15 +25,19 @@ class RowsRefusedError(InternalError):
 
 
 class TopicChangedError(DependencyError):
-    """The topic was deleted and created again: positions and rows belong to the former one; rebuild the projection."""
+    """The topic was deleted and made again: positions and rows belong to the former one."""
 
 
 class OwnedPartition(Struct, frozen=True):
-    """A partition that was taken: read from `next_offset`; `sequence` is that of the last decision written."""
+    """A partition that was taken: read from `next_offset`; `sequence` is that of the last decision written.
+
+    `last_digest` is that of the record before `next_offset`, empty where none was written there.
+    """
 
     epoch: int
     next_offset: int
     sequence: int
+    last_digest: str = ""
 
 
 class PartitionPosition(Struct, frozen=True, kw_only=True):

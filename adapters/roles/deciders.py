@@ -58,6 +58,7 @@ def _decider(name: str, aggregate: Aggregate, context: Context, metrics: Metrics
             outbox=outbox,
             versions=context.versions,
             rules_feed=context.rules if adopts_rules else None,
+            published=None if adopts_rules else context.rules,
             snapshots=snapshots,
             names=context.names,
             skip=context.skipped.skip,

@@ -12,6 +12,7 @@ from adapters.partitions.feed import RulesTopic
 from adapters.retry import Backoff, pause
 from adapters.subscriptions.matching import UnreadableDecisionError, deliveries_of
 from adapters.subscriptions.ports import NewDelivery, SubscriptionStore
+from engine.partition.continuity import ReadMark, check_mark
 from engine.partition.ports import Log, LogError, LogRecord, Reader
 from engine.partition.runner import TopicNames
 from schemas.topics import ACCOUNTS_DECISIONS, CONTACTS_DECISIONS
@@ -104,7 +105,7 @@ class _FollowedTopic:
         self._wanted: frozenset[int] = frozenset()
         self._reader: Reader | None = None
         self._read: frozenset[int] = frozenset()
-        self._topic_id = ""
+        self._marks: dict[int, ReadMark] = {}
         self._saved: dict[int, int] = {}
         self._saved_at = self._lag_read_at = float("-inf")
 
@@ -129,7 +130,7 @@ class _FollowedTopic:
             return False
         records = await self._reader.poll(limit=RECORDS_MAX, timeout_seconds=POLL_SECONDS)
         found = await self._events(records)
-        await self._save(found)
+        await self._save(records, found)
         await self._read_lag(self._reader)
         self.problem = None
         if records:
@@ -147,16 +148,23 @@ class _FollowedTopic:
         if not self._wanted:
             return
         wanted = self._wanted
-        self._topic_id = await self._log.topic_id(self._deployed)
+        topic_id = await self._log.topic_id(self._deployed)
         await self._rules.refresh()
         reader = self._reader = await self._log.reader(self._deployed, sorted(wanted))
         for number in sorted(wanted):
-            stored = await self._store.progress(self.name, self._topic_id, number)
-            # Nothing was ever stored: what is decided before there is a subscription is for none.
-            new = 0 if self._rules.rules.any_of("subscription") else await reader.end(number)
-            await reader.seek(number, new if stored is None else stored)
-            if stored is not None and (start := await reader.start(number)) > stored:
-                self.skip(self.name, number, stored, f"deleted by retention up to {start}: their events are not sent")
+            stored = await self._store.progress(self.name, number)
+            if stored is None:
+                # Nothing was ever stored: what is decided before there is a subscription is for none.
+                new = 0 if self._rules.rules.any_of("subscription") else await reader.end(number)
+                await reader.seek(number, new)
+                self._marks[number] = ReadMark(topic_id, new)
+                continue
+            await check_mark(reader, self._deployed, number, stored, topic_id)
+            self._marks[number] = stored
+            if (start := await reader.start(number)) > stored.offset:
+                self.skip(self.name, number, stored.offset, f"deleted by retention up to {start}: their events are not sent")
+        for number in wanted:  # to compare one has moved the others on
+            await reader.seek(number, self._marks[number].offset)
         self._saved = {}
         self._read = wanted
 
@@ -174,13 +182,16 @@ class _FollowedTopic:
                 self.skip(self.name, record.partition, record.offset, str(error))
         return found
 
-    async def _save(self, found: Sequence[NewDelivery]) -> None:
+    async def _save(self, records: Sequence[LogRecord], found: Sequence[NewDelivery]) -> None:
         """Store events and positions; positions alone now and then."""
         assert self._reader is not None  # noqa: S101 - `step` has opened it
         offsets = {number: self._reader.position(number) for number in self._read}
+        last = {record.partition: record for record in records}
+        for number, offset in offsets.items():
+            self._marks[number] = self._marks[number].after(last.get(number), offset)
         moved = {number: offset for number, offset in offsets.items() if self._saved.get(number) != offset}
         now = asyncio.get_running_loop().time()
         if not found and (not moved or now - self._saved_at < IDLE_SAVE_SECONDS):
             return
-        await self._store.store(self.name, self._topic_id, moved, found)
+        await self._store.store(self.name, {number: self._marks[number] for number in moved}, found)
         self._saved, self._saved_at = offsets, now

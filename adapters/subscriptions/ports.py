@@ -5,6 +5,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
+from engine.partition.continuity import ReadMark
 from schemas.instant import Instant
 
 
@@ -59,12 +60,12 @@ class SubscriptionStore(Protocol):
     No contract suite: PostgreSQL alone keeps them; tests/adapters/subscriptions/test_store.py runs on a real one.
     """
 
-    async def progress(self, topic: str, topic_id: str, partition: int) -> int | None:
-        """Return the offset before which every event of a partition is stored."""
+    async def progress(self, topic: str, partition: int) -> ReadMark | None:
+        """Return how far every event of a partition is stored, of a former topic of that name too, or None."""
         ...
 
-    async def store(self, topic: str, topic_id: str, offsets: Mapping[int, int], deliveries: Sequence[NewDelivery]) -> None:
-        """Store events and the offsets behind them, partition by partition, all or nothing.
+    async def store(self, topic: str, marks: Mapping[int, ReadMark], deliveries: Sequence[NewDelivery]) -> None:
+        """Store events and how far each partition was read, all or nothing. A mark of another topic than stored is ignored.
 
         An event that is stored already stays as it is. Of a subscription with `WAITING_MAX` waiting events further ones are
         counted and not stored.

@@ -65,7 +65,7 @@ class Attempts(Struct):
         return found
 
     def again(self) -> Iterator[str]:
-        """Yield the commands of a step that were emitted after an earlier command of the step was known to reach somebody."""
+        """Yield the commands of a step that were emitted after an earlier one was known to have reached somebody."""
         reached: dict[tuple[int, str], Instant] = {}
         for command_id, command in self.commands.items():
             step = command.lead_id, command.step_id

@@ -17,6 +17,7 @@ from msgspec import Struct
 
 from engine.limits import ENTITY_KEY_BYTES_MAX, KEY_BYTES_MAX, RECORD_BYTES_MAX
 from engine.partition.aggregate import Adoption, Aggregate, RuleChange
+from engine.partition.continuity import request_digest
 from engine.partition.deadletters import ORIGIN, dead_letter, record_bytes, timer_dead_letter
 from engine.partition.draft import Draft, OutboxMessage, OutgoingCommand, RefusedError, RepeatedError
 from engine.partition.parts import INLINE_BYTES_MAX, SPLIT, divide, parts_of_removed
@@ -26,7 +27,19 @@ from engine.partition.state import State, unpack_any
 from engine.rules import Rules
 from schemas import records
 from schemas.contact import Part
-from schemas.decisions import REMOVED, Answer, Cause, Change, Decision, Emitted, OutboxEntry, Position, Refusal, Sent
+from schemas.decisions import (
+    REMOVED,
+    Answer,
+    Cause,
+    Change,
+    Decision,
+    Emitted,
+    OutboxEntry,
+    Position,
+    Refusal,
+    Sent,
+    TopicRecovery,
+)
 from schemas.envelope import Envelope, EnvelopeError, from_headers, to_headers
 from schemas.errors import InternalError, SenderError
 from schemas.instant import EPOCH, Instant
@@ -143,16 +156,36 @@ class Decider:
         return self._run(cause, now, lambda draft: self.aggregate.wake(draft, key, due_at))
 
     def adoption(
-        self, entries: Adopted, versions: Mapping[str, str], now: Instant, *, refusal: Refusal | None = None
+        self,
+        entries: Adopted,
+        versions: Mapping[str, str],
+        now: Instant,
+        *,
+        topics: Mapping[str, str] = {},
+        refusal: Refusal | None = None,
     ) -> Sealed:
-        """Adopt newer rules, or newer versions of code and data, from this decision on."""
+        """Adopt newer rules, newer versions of code and data, or the first topics, from this decision on."""
         rule_changes = self._apply(entries)
         positions = {str(partition): sequence for partition, sequence in sorted(self.rules.positions.items())}
-        cause = Cause(kind="adoption", rules=positions, versions=dict(versions), refusal=refusal)
+        cause = Cause(
+            kind="adoption",
+            rules=positions,
+            versions=dict(versions),
+            topics=dict(topics),
+            stream="" if self.position.stream else topics.get(self.aggregate.state_topic.name, ""),
+            refusal=refusal,
+        )
         if refusal is not None:
             return self._fail(cause, now, LogRefusedError(refusal))
         adoption = Adoption(rule_changes=rule_changes, versions_before=self.position.versions, versions=versions)
         return self._run(cause, now, lambda draft: self.aggregate.adopt(draft, adoption))
+
+    def recovery(self, recovery: TopicRecovery, topics: Mapping[str, str], now: Instant) -> Sealed:
+        """Record that an operator settled a loss: the partition goes on with these topics, from this request on.
+
+        Ids and message numbers begin in a new range, because the lost records may have given out the next ones.
+        """
+        return self._seal(Cause(kind="recovery", topics=dict(topics), recovery=recovery), now, "done")
 
     def fold(self, decision: Decision, value: bytes, changes: Iterable[tuple[str, bytes | None]], adopted: Adopted) -> None:
         """Apply a recorded decision without deciding; `changes` are the packed values, `adopted` the rules it adopted."""
@@ -331,7 +364,7 @@ class Decider:
         if commands:
             written += [outgoing for _, outgoing in commands]
         if published:
-            written += [_published(one) for one in published]
+            written += [published_rule(one) for one in published]
         if dead is not None:
             written.append(dead)
         size += len(value)
@@ -421,9 +454,26 @@ class LogRefusedError(TooLargeError):
         Exception.__init__(self, f"the log refused {refusal.reason}")
 
 
+RANGE = 2**32
+"""Ids and message numbers after a recovery begin at the next multiple: four billion are more than a partition gives out in
+its life, and 2**53 / 1,024 / RANGE = 2,048 recoveries leave every id below 2**53."""
+
+
 def advanced(position: Position, decision: Decision, value: bytes) -> Position:
     """Return where a partition stands after a decision."""
     cause = decision.cause
+    if cause.recovery is not None:
+        return msgspec.structs.replace(
+            position,
+            input_offset=cause.recovery.input_offset,
+            input_digest=cause.recovery.input_digest,
+            sequence=decision.sequence,
+            chain=digest(value),
+            ids=_next_range(position.ids),
+            sent=_next_range(position.sent),
+            decided_at=decision.decided_at,
+            topics=cause.topics,
+        )
     return Position(
         input_offset=position.input_offset if cause.offset is None else cause.offset + 1,
         sequence=decision.sequence,
@@ -433,7 +483,14 @@ def advanced(position: Position, decision: Decision, value: bytes) -> Position:
         decided_at=decision.decided_at,
         rules=cause.rules if cause.kind == "adoption" else position.rules,
         versions=cause.versions if cause.kind == "adoption" else position.versions,
+        input_digest=position.input_digest if cause.digest is None else cause.digest,
+        topics=cause.topics or position.topics,
+        stream=position.stream or cause.stream,
     )
+
+
+def _next_range(number: int) -> int:
+    return (number // RANGE + 1) * RANGE
 
 
 def refused(
@@ -455,8 +512,7 @@ def _request_cause(record: LogRecord, *, behind: bool, refusal: Refusal | None, 
     return Cause(
         kind="request",
         offset=record.offset,
-        # MessagePack: no two lists of parts look alike.
-        digest=digest(to_pack((record.key, record.value, record.headers))),
+        digest=request_digest(record),
         id=id,
         type=type,
         key=_key_text(record),
@@ -541,7 +597,8 @@ def _decision_key(cause: Cause, decision: Decision) -> bytes | None:
     return decision.changes[0].key.encode() if decision.changes else None
 
 
-def _published(record: records.Record) -> Outgoing:
+def published_rule(record: records.Record) -> Outgoing:
+    """Return the record of `accounts.rules` that publishes a version. Raises `TooLargeError`."""
     key = records.rules_key(record)
     return _measured(Outgoing(ACCOUNTS_RULES.name, key.encode(), to_json(record)), f"the rule {key}")
 

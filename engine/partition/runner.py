@@ -19,6 +19,15 @@ from msgspec import Struct
 from engine.decision_rules import with_version
 from engine.partition.aggregate import Aggregate, Timer
 from engine.partition.broker_clock import BrokerTime, ahead_seconds, clocks_disagree
+from engine.partition.continuity import (
+    ContinuityError,
+    check_decisions,
+    check_ids,
+    check_inputs,
+    check_published,
+    check_rules,
+    topic_ids,
+)
 from engine.partition.decider import REFUSALS_MAX, Decider, Sealed
 from engine.partition.places import GATE_PREFIX
 from engine.partition.ports import (
@@ -44,7 +53,7 @@ from schemas.errors import InternalError
 from schemas.instant import EPOCH, HOUR, Instant, to_rfc3339
 from schemas.records import Record as RuleRecord
 from schemas.state import ENTITIES, ENTITY_PREFIXES, OUTBOX_PREFIX, OWN_PREFIX, POSITION_KEY
-from schemas.topics import TOMBSTONE_RETENTION_MS, WRITTEN_WITH
+from schemas.topics import ACCOUNTS_RULES, TOMBSTONE_RETENTION_MS, WRITTEN_WITH
 from schemas.wire import UNREADABLE, from_pack, packed_name, to_pack
 
 RESTORE_BATCH = 5_000
@@ -95,6 +104,8 @@ class CycleLimits(Struct, frozen=True, kw_only=True):
     behind_seconds: float = 2.0
     """Requests unread for longer than this stop contact commands (an opt-out may be among them)."""
     sample_gap_seconds: float = 0.5
+    identity_gap_seconds: float = 10.0
+    """Between two looks at the ids of the topics: one that was made again while a partition ran is found by then."""
     answer_seconds: float = 3.0
     """A broker answers within milliseconds; one that takes longer was away."""
     ahead_seconds: float = 30.0
@@ -155,13 +166,16 @@ class Runner:
         outbox: Callable[[str], Outbox],
         versions: Mapping[str, str],
         rules_feed: RulesFeed | None = None,
+        published: RulesFeed | None = None,
         snapshots: Snapshots | None = None,
         names: TopicNames = TopicNames(),  # noqa: B008 - frozen
         limits: CycleLimits = CycleLimits(),  # noqa: B008 - frozen
         skip: Callable[[str, int, int, str], None] = lambda _topic, _partition, _offset, _reason: None,
         turn: Callable[[], AbstractAsyncContextManager[bool]] = lambda: nullcontext(False),
     ) -> None:
-        """`skip` receives each foreign record of the changelog: topic, partition, offset, reason.
+        """`rules_feed` holds the rules that are adopted, `published` those that this aggregate has published.
+
+        `skip` receives each foreign record of the changelog: topic, partition, offset, reason.
 
         `turn` is held while a cycle that has much to decide does that and commits (`CycleLimits.large_inputs`); it says
         whether the cycle waited for it.
@@ -174,6 +188,7 @@ class Runner:
         self._make_outbox = outbox
         self._versions = with_version(versions)
         self._feed = rules_feed
+        self._published = published
         self._snapshots = snapshots
         self._names = names
         self._limits = limits
@@ -207,6 +222,10 @@ class Runner:
         self._suspects: dict[Input, Refusal | None] = {}
         self._refused = ""
         self.topic_id = ""
+        self._topics: dict[str, str] = {}
+        self._identified_seconds = float("-inf")
+        self._kept_sequence = 0
+        """The last decision that memory or a snapshot has held: the changelog must not end before it."""
         self.restored_from: Literal["memory", "snapshot", "changelog"] = "changelog"
 
     @property
@@ -259,19 +278,31 @@ class Runner:
         return self._timers.next_due_at()
 
     async def open(self) -> None:
-        """Take the partition: fence the former owner, restore the committed state, seek to the next input."""
+        """Take the partition: fence the former owner, restore the committed state, seek to the next input.
+
+        Raises `LogError`; `ContinuityError` where a topic is not the one that was read and written so far.
+        """
         await self._release()
         input_topic = self._names.of(self.aggregate.requests_topic.name)
         written = WRITTEN_WITH.get(self.aggregate.requests_topic.name, ())
-        self._ownership = await self._log.own(
+        ownership = self._ownership = await self._log.own(
             input_topic, self.partition, writes=[self._names.of(topic.name) for topic in written]
         )
-        self.topic_id = await self._log.topic_id(self._names.of(self.aggregate.state_topic.name))
-        await self._restore(self._ownership)
+        self._topics = await topic_ids(self._log, self._names.of, self.aggregate)
+        self._identified_seconds = self._clock.monotonic()
+        self.topic_id = self._topics[self.aggregate.state_topic.name]
+        check_ids(self._names.of, self._position.topics, self._topics)  # before the mark of a restore is written
+        await self._restore(ownership)
+        check_ids(self._names.of, self._position.topics, self._topics)
+        await check_decisions(self._log, self._names.of, self.aggregate, self.partition, self._position)
         if self._feed is not None:
             await self._restore_rules(self._feed)
+        if self._published is not None:
+            await self._published.refresh()
+            rules_topic = self._names.of(ACCOUNTS_RULES.name)
+            check_published(rules_topic, self.partition, self.state, self._published.entries)
         self._reader = await self._log.reader(input_topic, [self.partition])
-        await self._reader.seek(self.partition, self._position.input_offset)
+        await check_inputs(self._reader, input_topic, self.partition, self._position)
         self._takeover_end = await self._reader.end(self.partition)
         self._samples.clear()
         if self._outbox is None:
@@ -558,10 +589,12 @@ class Runner:
     # -- rules ---------------------------------------------------------------------------------------------------------
 
     def _adopt(self, decider: Decider, now: Instant, sealed: list[Sealed]) -> None:
-        """Adopt the rules that the feed read since, and the versions of this process."""
+        """Adopt the rules that the feed read since, the versions of this process, and at first the topics."""
         entries = [] if self._feed is None else [*self._unadopted, *self._feed.entries[self._feed_index :]]
-        if entries or self._versions != decider.position.versions:
-            sealed.append(decider.adoption(entries, self._versions, now, refusal=self._suspects.get(ADOPTION)))
+        topics = {} if decider.position.topics else self._topics
+        if entries or topics or self._versions != decider.position.versions:
+            refusal = self._suspects.get(ADOPTION)
+            sealed.append(decider.adoption(entries, self._versions, now, topics=topics, refusal=refusal))
             self._feed_index += len(entries) - len(self._unadopted)
             self._unadopted = []
 
@@ -575,6 +608,8 @@ class Runner:
         adopted = self._position.rules
         if any(sequence > _newest_sequence(feed, int(partition)) for partition, sequence in adopted.items()):
             await feed.refresh()
+        newest = {int(partition): _newest_sequence(feed, int(partition)) for partition in adopted}
+        check_rules(self._names.of(ACCOUNTS_RULES.name), adopted, newest)
         self._rules = Rules()
         self._unadopted = []
         self._feed_index = len(feed.entries)
@@ -612,6 +647,9 @@ class Runner:
         (`Log.own`); until then a lead would wait for the outcome of its command.
         """
         now = self._clock.monotonic()
+        if now - self._identified_seconds >= self._limits.identity_gap_seconds:
+            check_ids(self._names.of, self._topics, await topic_ids(self._log, self._names.of, self.aggregate))
+            self._identified_seconds = now
         if not self._samples or now - self._samples[-1][0] >= self._limits.sample_gap_seconds:
             self._samples.append((now, await reader.end(self.partition)))
             if self._clock.monotonic() - now > self._limits.answer_seconds:
@@ -660,6 +698,7 @@ class Runner:
         mark that can be read lies behind all of it.
         """
         self.restored_from = "memory"
+        self._kept_sequence = max(self._kept_sequence, self._position.sequence)
         self._unreadable.clear()
         if self._changelog_offset == 0:
             if not await self._restore_snapshot(ownership):
@@ -668,8 +707,14 @@ class Runner:
                 await self._read_changelog(ownership)
         else:
             await self._read_changelog(ownership)
+        if self._position.sequence < self._kept_sequence:
+            held = f"ends at decision {self._position.sequence}"
+            raise self._other_changelog(f"{held}, and this process knows decision {self._kept_sequence}")
         self.state.places.clear()
         self._timers.rebuild(self._all_timers())
+
+    def _other_changelog(self, what: str) -> ContinuityError:
+        return ContinuityError(f"{self._names.of(self.aggregate.state_topic.name)}[{self.partition}]", what)
 
     async def _restore_snapshot(self, ownership: Ownership) -> bool:
         """Restore from a snapshot; return False where none fits: the caller must reset what it read."""
@@ -693,8 +738,10 @@ class Runner:
         """Read on from where memory or snapshot ends. Raises `_SnapshotMismatchError` where that is another changelog."""
         reader = await self._changelog(start=self._changelog_offset)
         try:
-            mark = await self._set_mark(ownership, await reader.end(self.partition))
-            await self._read_up_to(reader, mark)
+            end = await reader.end(self.partition)
+            if end < self._changelog_offset:  # before the mark, which would move the end
+                raise self._other_changelog(f"ends at {end}, and records before {self._changelog_offset} were read from it")
+            await self._read_up_to(reader, await self._set_mark(ownership, end))
             self._changelog_offset = reader.position(self.partition)
         finally:
             await reader.close()
@@ -779,6 +826,7 @@ class Runner:
             self._changelog_offset = one.offset
             for key, packed in one.items:
                 self._apply_record(key, packed)
+            self._kept_sequence = max(self._kept_sequence, one.sequence)
             if (self._position.sequence, self._position.chain) != (one.sequence, one.chain):
                 raise _SnapshotMismatchError
 
@@ -841,8 +889,8 @@ class Runner:
                 yield timer
 
     def _stream(self) -> str:
-        """Return the name of this partition's numbered message stream; it holds as long as its topic exists."""
-        return f"{self.aggregate.state_topic.name}/{self.topic_id}/{self.partition}"
+        """Return the name of this partition's numbered message stream."""
+        return stream_name(self.aggregate.state_topic.name, self._position.stream or self.topic_id, self.partition)
 
     async def _release(self) -> None:
         """Close reader and ownership; memory stays as of the last commit."""
@@ -853,6 +901,11 @@ class Runner:
         if self._ownership is not None:
             await self._ownership.close()
             self._ownership = None
+
+
+def stream_name(state_topic: str, stream: str, partition: int) -> str:
+    """Return the name of the numbered messages of a partition. `stream` is the id of its first changelog, for ever."""
+    return f"{state_topic}/{stream}/{partition}"
 
 
 def _input_of(cause: Cause) -> Input:

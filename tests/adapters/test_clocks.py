@@ -9,7 +9,7 @@ from adapters.clock import Origin, SystemClock, wall_now
 from engine.partition.ports import Clock
 from schemas.instant import Instant
 from tests.adapters.clock_contract import ClockContract
-from tests.engine.partition.test_runner import HandClock
+from tests.engine.partition.runner_world import HandClock
 from tests.simulation.virtual import Era, VirtualClock, VirtualLoop
 
 DOMAIN_AT = Instant(1_781_715_600_000)

@@ -290,7 +290,7 @@ async def _stored(town: Town, company: Company, subscription_id: int) -> str:
         occurred_at=town.context.clock.now(),
         body=b"{}",
     )
-    await PostgresSubscriptionStore(town.pool).store("a topic", "of a test", {}, [given])
+    await PostgresSubscriptionStore(town.pool).store("a topic", {}, [given])
     page = await PostgresSubscriptionReads(town.pool).deliveries(
         company.id, DeliveryFilter(subscription_id=subscription_id), Paging(per_page=1)
     )

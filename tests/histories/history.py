@@ -6,6 +6,7 @@
 import base64
 import lzma
 from collections.abc import Callable
+from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,8 @@ HISTORY = FOLDER / "recorded.jsonl.xz"
 async def log_of(path: Path, now: Callable[[], Instant]) -> EmbeddedLog:
     """Return a log in memory that holds a history and can be written on."""
     head, *lines = [msgspec.json.decode(line) for line in lzma.decompress(path.read_bytes()).splitlines()]
-    topic_ids = iter([*head["topic_ids"].values(), "inbox"])
+    made_later = (f"made-later-{number}" for number in count())
+    topic_ids = chain(head["topic_ids"].values(), ["inbox"], made_later)
     log = EmbeddedLog(None, now=now, new_topic_id=lambda: next(topic_ids))
     for name in (*head["topic_ids"], "leads.inbox"):
         await log.create_topic(name, head["partitions"])

@@ -9,13 +9,13 @@
 -- Raise the epoch: former owners move nothing from now on (fencing).
 INSERT INTO {read}.positions AS p (topic, partition, topic_id) VALUES ($1, $2, $3)
 ON CONFLICT (topic, partition) DO UPDATE SET epoch = p.epoch + 1
-RETURNING topic_id, epoch, next_offset, sequence
+RETURNING topic_id, epoch, next_offset, sequence, last_digest
 
 -- move_position --
 -- 0 rows: there is another owner, or this batch was committed before. The commit need not wait for the disk:
 -- the position is in the same transaction as the rows, so what a crash loses is projected again.
 UPDATE {read}.positions
-SET next_offset = $5, sequence = $6, decided_at = coalesce(to_timestamp($7::float8 / 1000), decided_at)
+SET next_offset = $5, sequence = $6, decided_at = coalesce(to_timestamp($7::float8 / 1000), decided_at), last_digest = $8
 WHERE topic = $1 AND partition = $2 AND epoch = $3 AND next_offset = $4
 RETURNING set_config('synchronous_commit', 'off', true)
 

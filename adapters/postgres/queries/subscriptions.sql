@@ -1,15 +1,16 @@
 -- Which events wait for which subscriptions?
 
 -- progress --
-SELECT next_offset FROM {work}.subscription_progress WHERE topic = $1 AND partition = $2 AND topic_id = $3
+SELECT topic_id, next_offset, last_offset, last_digest
+  FROM {work}.subscription_progress WHERE topic = $1 AND partition = $2
 
 -- save_progress --
--- It never goes back: a former owner of the partition may still write.
-INSERT INTO {work}.subscription_progress AS p (topic, partition, topic_id, next_offset)
-SELECT $1, given.partition, $2, given.next_offset FROM unnest($3::integer[], $4::bigint[]) AS given (partition, next_offset)
+-- It never goes back: a former owner of the partition may still write. One of another topic stays: `recover` settles it.
+INSERT INTO {work}.subscription_progress AS p (topic, partition, topic_id, next_offset, last_offset, last_digest)
+SELECT $1, given.* FROM unnest($2::integer[], $3::text[], $4::bigint[], $5::bigint[], $6::text[]) AS given
     ON CONFLICT (topic, partition) DO UPDATE
-   SET topic_id = excluded.topic_id, next_offset = excluded.next_offset
- WHERE p.topic_id <> excluded.topic_id OR p.next_offset < excluded.next_offset
+   SET next_offset = excluded.next_offset, last_offset = excluded.last_offset, last_digest = excluded.last_digest
+ WHERE p.topic_id = excluded.topic_id AND p.next_offset < excluded.next_offset
 
 -- insert --
 INSERT INTO {work}.subscription_deliveries

@@ -33,7 +33,7 @@ from schemas.instant import HOUR
 from schemas.requests import REQUEST_TYPES, CallerActed, LeadSubmitted
 from schemas.wire import Message, to_json
 from tests.engine.other_rules import make_up_version
-from tests.engine.partition.test_runner import HandClock
+from tests.engine.partition.runner_world import HandClock
 from tests.histories.history import HISTORY, last_append, log_of
 from tests.histories.kinds import missing_from
 

@@ -21,7 +21,7 @@ from schemas.instant import HOUR, Instant
 from schemas.requests import REQUEST_TYPES, CallerActed, LeadSubmitted, RecordChangeRequested
 from schemas.topics import TOPICS
 from schemas.wire import Message, to_json
-from tests.engine.partition.test_runner import HandClock
+from tests.engine.partition.runner_world import HandClock
 
 KEY = "1|+13055550100"
 AT = Instant(1_784_134_800_000)  # 2026-07-15 13:00 in New York

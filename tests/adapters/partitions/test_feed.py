@@ -11,6 +11,7 @@ from adapters.observability.metrics import Metrics
 from adapters.partitions import feed as feeds
 from adapters.partitions.feed import RulesTopic
 from adapters.partitions.routing import partition_of
+from engine.partition.continuity import ContinuityError
 from engine.partition.ports import LogError, Outgoing, Reader
 from engine.partition.runner import TopicNames
 from schemas.deployment import Deployment, deployment_key
@@ -275,3 +276,56 @@ async def test_a_garbage_record_does_not_end_the_following(log: EmbeddedLog) -> 
     stop.set()
     await follower
     await rules.close()
+
+
+async def read_company(log: EmbeddedLog) -> RulesTopic:
+    """Return rules that have read a company."""
+    await (await log.own("accounts.requests", 1)).commit(written(company(1, 5)))
+    rules = RulesTopic(log, TopicNames())
+    await rules.refresh()
+    return rules
+
+
+@pytest.mark.parametrize("later", [0, 9], ids=["nothing since", "more than before since"])
+async def test_a_topic_that_was_made_again_is_refused_whatever_comes_since(
+    log: EmbeddedLog, monkeypatch: pytest.MonkeyPatch, later: int
+) -> None:
+    monkeypatch.setattr(feeds, "IDENTITY_SECONDS", 0.0)
+    rules = await read_company(log)
+    await log.delete_topic(TOPIC)
+    await log.create_topic(TOPIC, PARTITIONS)
+    for number in range(later):
+        await (await log.own("accounts.requests", 1)).commit(written(company(1, 6 + number, version=2 + number)))
+
+    for _ in range(3):
+        with pytest.raises(ContinuityError, match=r"accounts\.rules was deleted and made again"):
+            await rules.refresh()
+        await rules._reopen()
+
+    assert rules.rules.positions == {1: 5}
+
+
+@pytest.mark.parametrize("later", [0, 9], ids=["nothing since", "more than before since"])
+async def test_a_topic_that_was_cut_is_refused_whatever_comes_since(log: EmbeddedLog, later: int) -> None:
+    rules = await read_company(log)
+    partition = log.partition(TOPIC, 1)
+    partition.records.clear()
+    partition.end = 0
+    for number in range(later):
+        await (await log.own("accounts.requests", 1)).commit(written(company(1, 6 + number, version=2 + number)))
+
+    for _ in range(3):
+        await rules._reopen()
+        with pytest.raises(ContinuityError, match=r"accounts\.rules\[1\]"):
+            await rules.refresh()
+
+
+async def test_a_record_that_compaction_took_is_no_fault(log: EmbeddedLog) -> None:
+    rules = await read_company(log)
+    log.partition(TOPIC, 1).records.clear()
+    await (await log.own("accounts.requests", 1)).commit(written(company(1, 6, version=2)))
+    await rules._reopen()
+
+    await rules.refresh()
+
+    assert rules.rules.positions == {1: 6}

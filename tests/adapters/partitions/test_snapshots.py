@@ -20,7 +20,7 @@ from schemas.instant import EPOCH, Instant
 from schemas.requests import CallerActed
 from schemas.state import head_key
 from schemas.topics import TOMBSTONE_RETENTION_MS, TOPICS
-from tests.engine.partition.test_runner import KEY, RunnerWorld
+from tests.engine.partition.runner_world import KEY, RunnerWorld
 
 BEGUN_AT = Instant(1_000)
 SLICES = [

@@ -31,6 +31,7 @@ class MemoryStore:
         self.impressions: dict[tuple[int, int], Row] = {}
         self.announcements = 0
         self._positions: dict[tuple[str, int], PartitionPosition] = {}
+        self._digests: dict[tuple[str, int], str] = {}
 
     async def take(self, topic: str, topic_id: str, partition: int) -> OwnedPartition:
         """Become the owner of a partition."""
@@ -38,9 +39,12 @@ class MemoryStore:
         if known is not None and known.topic_id != topic_id:
             raise TopicChangedError(f"{topic} was created again since it was projected")
         owned = (
-            OwnedPartition(1, 0, 0) if known is None else OwnedPartition(known.epoch + 1, known.next_offset, known.sequence)
+            OwnedPartition(1, 0, 0)
+            if known is None
+            else OwnedPartition(known.epoch + 1, known.next_offset, known.sequence, self._digests[topic, partition])
         )
-        self._stand(OffsetRange(topic, partition, owned.epoch, 0, owned.next_offset), topic_id, owned.sequence, known)
+        stood = OffsetRange(topic, partition, owned.epoch, 0, owned.next_offset, owned.last_digest)
+        self._stand(stood, topic_id, owned.sequence, known)
         return owned
 
     async def write(self, batch: ProjectionBatch) -> None:
@@ -97,6 +101,7 @@ class MemoryStore:
     ) -> None:
         if decided_at is None and known is not None:
             decided_at = known.decided_at
+        self._digests[offset_range.topic, offset_range.partition] = offset_range.last_digest
         self._positions[offset_range.topic, offset_range.partition] = PartitionPosition(
             topic=offset_range.topic,
             partition=offset_range.partition,

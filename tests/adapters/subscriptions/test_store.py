@@ -10,6 +10,7 @@ from adapters.postgres.pool import Pool
 from adapters.postgres.subscriptions import PostgresSubscriptionReads, PostgresSubscriptionStore
 from adapters.reads.ports import DeliveryFilter, Paging
 from adapters.subscriptions.ports import DeliveryPlaces, DueDelivery, NewDelivery, PostAttempt
+from engine.partition.continuity import ReadMark
 from schemas.instant import HOUR, Instant
 
 NOON = Instant(1_781_697_600_000)
@@ -27,7 +28,7 @@ class World:
         self.reads = PostgresSubscriptionReads(pool)
 
     async def add(self, *deliveries: NewDelivery, offset: int = 1) -> None:
-        await self.store.store(TOPIC, TOPIC_ID, {0: offset}, deliveries)
+        await self.store.store(TOPIC, {0: ReadMark(TOPIC_ID, offset, offset - 1, "d")}, deliveries)
 
     async def claim(self, *places: DeliveryPlaces, most: int = 100, claimant: str = "a") -> list[DueDelivery]:
         return await self.store.claim(places or (place(),), most=most, claimant=claimant, lease_seconds=30)
@@ -75,24 +76,23 @@ async def test_an_event_that_is_read_twice_is_stored_once_as_it_was_first(world:
 
 
 async def test_the_position_is_stored_with_the_events_and_never_goes_back(world: World) -> None:
-    assert await world.store.progress(TOPIC, TOPIC_ID, 0) is None
+    assert await world.store.progress(TOPIC, 0) is None
     await world.add(event("a"), offset=9)
     await world.add(offset=4)
 
-    assert await world.store.progress(TOPIC, TOPIC_ID, 0) == 9
-    assert await world.store.progress(TOPIC, "the id of another topic", 0) is None
+    assert await world.store.progress(TOPIC, 0) == ReadMark(TOPIC_ID, 9, 8, "d")
 
 
-async def test_a_topic_that_was_made_again_begins_again(world: World) -> None:
+async def test_the_position_of_a_topic_that_was_made_again_does_not_replace_that_of_the_former_one(world: World) -> None:
     await world.add(offset=9)
-    await world.store.store(TOPIC, "another", {0: 2}, ())
+    await world.store.store(TOPIC, {0: ReadMark("another", 12, 11, "e")}, ())
 
-    assert await world.store.progress(TOPIC, "another", 0) == 2
+    assert await world.store.progress(TOPIC, 0) == ReadMark(TOPIC_ID, 9, 8, "d")
 
 
 async def test_nothing_is_stored_where_the_position_cannot_be(world: World) -> None:
     with pytest.raises(StoreError):
-        await world.store.store(TOPIC, TOPIC_ID, {0: 2**70}, [event("a")])
+        await world.store.store(TOPIC, {0: ReadMark(TOPIC_ID, 2**70)}, [event("a")])
 
     assert await world.states() == {}
 
@@ -217,7 +217,7 @@ async def test_events_beyond_the_bound_are_counted_and_not_stored(pool: Pool) ->
     assert len(await world.states(subscription_id=6)) == 1
     [standing] = (await world.reads.standings(1, [5])).values()
     assert (standing["dropped_count"], standing["dropped_since"] is None) == (3, False)
-    assert await world.store.progress(TOPIC, TOPIC_ID, 0) == 8
+    assert await world.store.progress(TOPIC, 0) == ReadMark(TOPIC_ID, 8, 7, "d")
 
 
 async def test_a_released_event_can_be_claimed_at_once(world: World) -> None:

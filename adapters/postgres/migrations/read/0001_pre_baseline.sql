@@ -18,6 +18,7 @@ CREATE TABLE {read}.positions (
     next_offset  bigint      NOT NULL DEFAULT 0,
     sequence     bigint      NOT NULL DEFAULT 0,
     decided_at   timestamptz,
+    last_digest  text        NOT NULL DEFAULT '',  -- of the record before next_offset: tells another topic with as many
     PRIMARY KEY (topic, partition)
 ) WITH (fillfactor = 50);  -- updated with every batch: room for the new version on the same page
 

@@ -312,6 +312,8 @@ CREATE TABLE {work}.subscription_progress (
     partition    integer  NOT NULL,
     topic_id     text     NOT NULL,
     next_offset  bigint   NOT NULL,
+    last_offset  bigint   NOT NULL,  -- of the last record that was read, -1 for none; its digest tells it from another
+    last_digest  text     NOT NULL,
     PRIMARY KEY (topic, partition)
 );
 
