@@ -28,6 +28,11 @@ class Inputs:
             stalls = 0 if found else stalls + 1
         return self._ahead[0] if self._ahead[0].offset == offset else None
 
+    async def rewind(self, offset: int) -> None:
+        """Read on from an earlier offset: a recovery has set the input back. Raises `LogError`."""
+        self._ahead.clear()
+        await self._reader.seek(self._partition, max(offset, await self._reader.start(self._partition)))
+
     async def is_deleted(self, offset: int) -> bool:
         """Return whether retention has deleted the record at an offset."""
         return offset < await self._reader.start(self._partition)

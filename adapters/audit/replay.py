@@ -42,11 +42,11 @@ class Folded(Struct, frozen=True, kw_only=True):
 
     `reason` is `other_rules` (another version of the decision rules decided) or `other_data` (the same rules decide
     differently here, with another version of time zones, law or other `data`). No release can decide again where the log
-    has deleted the request (`input_gone`) or the earlier decisions (`no_anchor`), whose state is then unknown. Such a
-    decision is not proved by the rules; `decided_by` is empty.
+    has deleted the request (`input_gone`), lost it with its topic (`input_lost`), or no longer holds the earlier decisions
+    (`no_anchor`), whose state is then unknown. Such a decision is not proved by the rules; `decided_by` is empty.
     """
 
-    reason: Literal["other_rules", "other_data", "input_gone", "no_anchor"]
+    reason: Literal["other_rules", "other_data", "input_gone", "input_lost", "no_anchor"]
     decision_rules: int
     decided_by: str
     data: str = ""
@@ -57,7 +57,16 @@ UNKNOWN_RULES = 0
 """The version of the rules before the first adoption that the log still holds."""
 
 INPUT_GONE = Folded(reason="input_gone", decision_rules=decision_rules.VERSION, decided_by="")
+INPUT_LOST = Folded(reason="input_lost", decision_rules=decision_rules.VERSION, decided_by="")
 NO_ANCHOR = Folded(reason="no_anchor", decision_rules=UNKNOWN_RULES, decided_by="")
+
+
+class Settlement(Struct, frozen=True):
+    """A decision that settled a loss: its number, the topics from there on, and the first request that it decides."""
+
+    sequence: int
+    topics: Mapping[str, str]
+    input_offset: int
 
 
 class _Recorded(Struct, frozen=True):
@@ -73,11 +82,23 @@ _RECORDED = msgspec.json.Decoder(_Recorded)
 _DECISION = msgspec.json.Decoder(Decision)
 
 
+def settlement_of(value: bytes) -> Settlement | None:
+    """Return the settlement that a decision is, or None."""
+    if b'"recovery"' not in value:
+        return None
+    try:
+        recorded = _RECORDED.decode(value)
+    except UNREADABLE:
+        return None
+    recovery = recorded.cause.recovery
+    return None if recovery is None else Settlement(recorded.sequence, recorded.cause.topics, recovery.input_offset)
+
+
 class Replay:
     """The fold of one partition's decisions; each is checked before it is applied.
 
     `versions` are those that this process would adopt; `committed` is the position in the changelog before the decisions
-    were read.
+    were read; `settlements` are the decisions of the partition that settled a loss: requests before them may be lost.
     """
 
     def __init__(
@@ -89,8 +110,13 @@ class Replay:
         *,
         versions: Mapping[str, str],
         committed: Position | None,
+        settlements: Sequence[Settlement] = (),
     ) -> None:
         self.state = State()
+        self.gaps: list[tuple[int, int]] = []
+        """First and last number of the decisions whose loss was settled."""
+        self._settlements = settlements
+        self._requests_topic = aggregate.requests_topic.name
         self.decided_again = 0
         self.inputs_gone = 0
         self.begins_at = 1
@@ -162,6 +188,9 @@ class Replay:
 
     def _break_in_order(self, recorded: _Recorded, position: Position) -> Mismatch | None:
         cause = recorded.cause
+        if cause.recovery is not None and recorded.sequence > position.sequence + 1:
+            self._begin_behind_gap(recorded)
+            return None
         if recorded.sequence != position.sequence + 1:
             return Mismatch("decisions are missing", recorded.sequence, position.sequence + 1)
         if recorded.prev != position.chain:
@@ -171,6 +200,21 @@ class Replay:
         if cause.kind == "request" and (cause.offset or 0) < position.input_offset:
             return Mismatch("the offsets of the inputs do not rise", cause.offset, position.input_offset)
         return None
+
+    def _begin_behind_gap(self, recorded: _Recorded) -> None:
+        """Go on behind decisions that were lost: the loss was settled, and what they decided is not known."""
+        self.gaps.append((self.position.sequence + 1, recorded.sequence - 1))
+        self.begins_at = recorded.sequence
+        known = self.position
+        self._decider.position = msgspec.structs.replace(known, sequence=recorded.sequence - 1, chain=recorded.prev)
+
+    def _is_lost(self, sequence: int, offset: int) -> bool:
+        """Return whether a later recovery says that the request of a decision was lost."""
+        known = self.position.topics.get(self._requests_topic)
+        return any(
+            sequence < one.sequence and (one.topics.get(self._requests_topic) != known or offset >= one.input_offset)
+            for one in self._settlements
+        )
 
     def _break_with_commit(self) -> Mismatch | None:
         """Compare the last decision with the digest in the changelog: no later decision holds its digest."""
@@ -186,11 +230,15 @@ class Replay:
         rules_version = self._rules_version(versions)
         if isinstance(rules_version, Mismatch):
             return rules_version
-        request = await self._inputs.at(cause.offset or 0) if cause.kind == "request" else None
+        is_lost = cause.kind == "request" and self._is_lost(recorded.sequence, cause.offset or 0)
+        request = await self._inputs.at(cause.offset or 0) if cause.kind == "request" and not is_lost else None
+        if cause.recovery is not None:
+            await self._inputs.rewind(cause.recovery.input_offset)
         adopted = self._adopted(cause.rules) if cause.kind == "adoption" else []
         data = ""
-        if self.begins_at > 1:
-            return await self._fold(cause, value, request, adopted) or NO_ANCHOR
+        if self.begins_at > 1 or is_lost:
+            why = NO_ANCHOR if self.begins_at > 1 else INPUT_LOST
+            return await self._fold(cause, value, request, adopted, is_lost=is_lost) or why
         if rules_version == decision_rules.VERSION:
             if cause.kind == "request" and request is None and await self._inputs.is_deleted(cause.offset or 0):
                 return await self._fold(cause, value, request, adopted) or INPUT_GONE
@@ -236,19 +284,27 @@ class Replay:
             key, due_at = cause.key or "", cause.due_at or EPOCH
             decided = self._decider.tick(key, due_at, now, behind=cause.behind, refusal=cause.refusal)
         elif cause.kind == "adoption":
-            decided = self._decider.adoption(adopted, cause.versions, now, refusal=cause.refusal)
+            decided = self._decider.adoption(adopted, cause.versions, now, topics=cause.topics, refusal=cause.refusal)
+        elif cause.recovery is not None:
+            decided = self._decider.recovery(cause.recovery, cause.topics, now)
         else:
             return Mismatch(f"the input at offset {cause.offset} is not in the log any more")
         return None if decided.value == value else _first_difference(value, decided.value)
 
     async def _fold(
-        self, cause: Cause, value: bytes, request: LogRecord | None, adopted: list[tuple[int, RuleRecord]]
+        self,
+        cause: Cause,
+        value: bytes,
+        request: LogRecord | None,
+        adopted: list[tuple[int, RuleRecord]],
+        *,
+        is_lost: bool = False,
     ) -> Mismatch | None:
         """Apply the recorded changes of a decision."""
         if request is not None and digest_of(request) != cause.digest:
             return Mismatch("the input was changed", cause.digest, digest_of(request))
         if cause.kind == "request" and request is None:
-            if not await self._inputs.is_deleted(cause.offset or 0):
+            if not is_lost and not await self._inputs.is_deleted(cause.offset or 0):
                 return Mismatch(f"there is no input at offset {cause.offset}")
             self.inputs_gone += 1
         try:

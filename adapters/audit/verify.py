@@ -10,10 +10,12 @@ from msgspec import Struct
 
 from adapters.audit.inputs import Inputs
 from adapters.audit.recorded import batches, committed_position
-from adapters.audit.replay import Folded, Mismatch, Replay
+from adapters.audit.replay import Folded, Mismatch, Replay, Settlement, settlement_of
 from engine.partition.aggregate import Aggregate
+from engine.partition.decider import RANGE
 from engine.partition.ports import Log, LogError, Reader
 from engine.partition.runner import TopicNames
+from schemas.decisions import Position
 from schemas.records import Record as RuleRecord
 
 
@@ -34,7 +36,8 @@ class Verified(Struct, frozen=True, kw_only=True):
 
     `decisions` is the sum of `decided_again` and `folded`. `inputs_gone` counts the folded decisions whose request the log
     has deleted, so that its digest could not be compared. `begins_at` is the number of the first decision read; above 1
-    the log has deleted the earlier ones, and the chain is checked without an anchor.
+    the log has deleted the earlier ones, and the chain is checked without an anchor. `gaps` are the first and last number
+    of decisions that were lost, as an operator has settled.
     """
 
     topic: str
@@ -47,6 +50,7 @@ class Verified(Struct, frozen=True, kw_only=True):
     keys: int
     difference: Difference | None = None
     begins_at: int = 1
+    gaps: tuple[tuple[int, int], ...] = ()
 
     @property
     def is_whole(self) -> bool:
@@ -74,7 +78,15 @@ async def verify(
     inputs = await log.reader(names.of(aggregate.requests_topic.name), [partition])
     recorded = await log.reader(topic, [partition])
     try:
-        replay = Replay(aggregate, partition, rules, Inputs(inputs, partition), versions=versions, committed=committed)
+        replay = Replay(
+            aggregate,
+            partition,
+            rules,
+            Inputs(inputs, partition),
+            versions=versions,
+            committed=committed,
+            settlements=await _settlements(recorded, partition, committed),
+        )
         found = await _first_mismatch(replay, recorded, partition, progress)
     finally:
         await inputs.close()
@@ -83,7 +95,7 @@ async def verify(
     return Verified(
         topic=topic,
         partition=partition,
-        decisions=position.sequence - replay.begins_at + 1,
+        decisions=replay.decided_again + sum(one.decisions for one in replay.folded),
         decided_again=replay.decided_again,
         folded=replay.folded,
         inputs_gone=replay.inputs_gone,
@@ -91,7 +103,22 @@ async def verify(
         keys=len(replay.state),
         difference=None if found is None else _located(topic, partition, found[0], position.sequence + 1, found[1]),
         begins_at=replay.begins_at,
+        gaps=tuple(replay.gaps),
     )
+
+
+async def _settlements(recorded: Reader, partition: int, committed: Position | None) -> list[Settlement]:
+    """Return the decisions that settled a loss. Only a partition whose message numbers began again has any."""
+    if committed is None or committed.sent < RANGE:
+        return []
+    found = []
+    start = await recorded.start(partition)
+    if recorded.position(partition) != start:
+        await recorded.seek(partition, start)
+    async for batch in batches(recorded, partition):
+        found += [one for record in batch if (one := settlement_of(record.value or b"")) is not None]
+    await recorded.seek(partition, start)
+    return found
 
 
 async def _first_mismatch(

@@ -100,7 +100,12 @@ def report(results: Sequence[Verified]) -> Iterator[str]:
         folded = sum(one.decisions for one in result.folded)
         counts = f" ({result.decided_again} decided again, {folded} folded)" if folded else ""
         yield f"{result.topic}[{result.partition}]  {result.decisions} decisions, {result.keys} values: {verdict}{counts}"
-        if result.begins_at > 1:
+        for first, last in result.gaps:
+            yield (
+                f"  decisions {first} to {last} were lost, as an operator has settled: what they decided is not known, and "
+                "nothing after them can be decided again"
+            )
+        if result.begins_at > 1 and not result.gaps:
             yield (
                 f"  the log has deleted decisions 1 to {result.begins_at - 1}: from there on the hash chain and the "
                 "recorded changes are checked, and nothing can be decided again"

@@ -77,7 +77,7 @@ class PostgresOperators:
 
     async def create(self, public_key: str, private_key_sha256: str, name: str) -> int:
         """Create a key and return its id. Raises `OperatorKeyError` where there are too many."""
-        async with self.audited(_typed("operator_key.created", public_key, name)):
+        async with self.audited(typed_change("operator_key.created", public_key, name)):
             async with convert_read_errors():
                 key_id = await self._pool.fetchval(self._sql["create"], public_key, private_key_sha256, name, KEYS_MAX)
             if key_id is None:
@@ -90,7 +90,7 @@ class PostgresOperators:
 
     async def revoke(self, public_key: str) -> Row:
         """Revoke a key, which works no more from then on; return when it was. Raises `OperatorKeyError`."""
-        async with self.audited(_typed("operator_key.revoked", public_key, "")), convert_read_errors():
+        async with self.audited(typed_change("operator_key.revoked", public_key, "")), convert_read_errors():
             row: Row | None = await self._pool.fetchrow(self._sql["revoke"], public_key)
             if row is None:
                 raise OperatorKeyError(f"there is no operator key {public_key}: `leadclock keys list --operator` shows them")
@@ -111,7 +111,7 @@ class PostgresOperators:
         return rows
 
 
-def _typed(action: str, subject: str, detail: str) -> OperatorChange:
+def typed_change(action: str, subject: str, detail: str) -> OperatorChange:
     """Return a change that somebody typed on a machine, as the user of that machine."""
     try:
         user = getpass.getuser()

@@ -1,0 +1,119 @@
+"""How does a deployment go on after a topic lost records? `leadclock recover` looks; with --settle it makes them good."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+from msgspec import Struct
+
+from adapters.cli.database import open_database
+from adapters.cli.deployment import option, resolve_settings, run
+from adapters.cli.failures import report_errors
+from adapters.cli.identity_check import open_checked
+from adapters.postgres.operators import PostgresOperators, typed_change
+from adapters.postgres.recovery import PostgresReadMarks
+from adapters.recovery.losses import PartitionLosses, find_losses
+from adapters.recovery.readers import ReaderLoss, find_reader_losses, settle_readers
+from adapters.recovery.settling import Settled, settle
+from adapters.settings import Settings, require
+
+TYPED = "settle"
+"""What is typed to change a deployment."""
+
+
+class Found(Struct, frozen=True, kw_only=True):
+    """What was lost, by partition and by reader."""
+
+    partitions: list[PartitionLosses]
+    readers: list[ReaderLoss]
+
+
+class Recovered(Struct, frozen=True, kw_only=True):
+    """What was settled."""
+
+    partitions: list[Settled]
+    readers: list[ReaderLoss]
+
+
+@click.command()
+@click.option("--settle", "typed", metavar=TYPED, help=f"Type '{TYPED}' to make good what was lost and go on.")
+@click.option("--reason", help="With --settle: what happened. It is recorded in the decisions for ever.")
+@option
+@report_errors
+def recover(typed: str | None, reason: str | None, data_dir: Path, as_json: bool) -> None:
+    """Say which topics lost records, were made again, or are not those that were read so far; settle it.
+
+    A partition whose topic is another one stays stopped, and contacts nobody, until this is settled. The state is made again
+    from the decisions, rules from those of the accounts, and messages that nobody has decided are sent again. Requests that
+    were accepted and not decided are gone with their topic: their senders send them once more.
+
+    Exit status: 0 where nothing was lost or all is settled, 1 where something is lost.
+    """
+    settings = resolve_settings(data_dir)
+    require(settings, "postgres_dsn")
+    if typed is None:
+        found = run(_look(settings))
+        _show_found(found, as_json=as_json)
+        if any(one.losses for one in found.partitions) or found.readers:
+            raise click.exceptions.Exit(1)
+        return
+    if typed != TYPED:
+        raise click.UsageError(f"type --settle {TYPED}")
+    if reason is None or not reason.strip():
+        raise click.UsageError("type --reason: auditors read what happened")
+    _show_settled(run(_settle(settings, reason.strip())), as_json=as_json)
+
+
+async def _look(settings: Settings) -> Found:
+    async with open_checked(settings, with_database=True) as context, open_database(settings) as pool:
+        return Found(
+            partitions=await find_losses(context), readers=await find_reader_losses(context, PostgresReadMarks(pool))
+        )
+
+
+async def _settle(settings: Settings, reason: str) -> Recovered:
+    async with open_checked(settings, with_database=True) as context, open_database(settings) as pool:
+        change = typed_change("topics.recovered", settings.topic_prefix, reason)
+        async with PostgresOperators(pool).audited(change):
+            settled = await settle(context, by=change.actor, reason=reason, done=_say)
+            return Recovered(partitions=settled, readers=await settle_readers(context, PostgresReadMarks(pool)))
+
+
+def _say(one: Settled) -> None:
+    click.echo(f"{one.topic}[{one.partition}] goes on", err=True)
+
+
+def _show_found(found: Found, *, as_json: bool) -> None:
+    if as_json:
+        click.echo(msgspec.json.encode(found))
+        return
+    lines = [f"{one.topic}[{one.partition}]: {loss}" for one in found.partitions for loss in one.losses]
+    lines += [f"{one.reader} {one.topic}[{one.partition}]: {one.loss}" for one in found.readers]
+    click.echo("\n".join(lines) or "every topic is the one that was read so far")
+    if lines:
+        click.echo(f"Settle it: leadclock recover --settle {TYPED} --reason '…'")
+
+
+def _show_settled(done: Recovered, *, as_json: bool) -> None:
+    if as_json:
+        click.echo(msgspec.json.encode(done))
+        return
+    for one in done.partitions:
+        for loss in one.losses:
+            click.echo(f"{one.topic}[{one.partition}]: {loss}")
+        click.echo(f"{one.topic}[{one.partition}]: {_what(one)}")
+    for reader in done.readers:
+        click.echo(f"{reader.reader} {reader.topic}[{reader.partition}] goes on: it {reader.loss}")
+    if not done.partitions and not done.readers:
+        click.echo("nothing was lost")
+
+
+def _what(one: Settled) -> str:
+    counts: dict[str, Any] = {
+        "values made again": one.values_written,
+        "rules published again": one.rules_published,
+        "messages sent again": one.messages_offered,
+    }
+    made = ", ".join(f"{count} {what}" for what, count in counts.items() if count)
+    return f"{made or 'nothing had to be made again'}; requests are decided from {one.input_offset} on"

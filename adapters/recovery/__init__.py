@@ -1,0 +1,1 @@
+"""What did a topic lose, and how does a deployment go on? Looking, folding, and decisions of an operator."""

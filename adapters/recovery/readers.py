@@ -1,0 +1,95 @@
+"""How do the readers of a lost topic go on? Projection, deliverer and gateways, at the decision that settled the loss."""
+
+from msgspec import Struct
+
+from adapters.audit.recorded import batches
+from adapters.audit.replay import settlement_of
+from adapters.postgres.recovery import READERS, PostgresReadMarks, ReaderKind
+from adapters.recovery.folding import NotRecoverableError
+from adapters.roles.context import Context
+from engine.partition.continuity import ContinuityError, ReadMark, check_mark
+from engine.partition.ports import Reader
+from schemas.topics import ACCOUNTS_DECISIONS, COMMAND_TOPICS, CONTACTS_DECISIONS
+
+DECISIONS = (CONTACTS_DECISIONS.name, ACCOUNTS_DECISIONS.name)
+
+
+class ReaderLoss(Struct, frozen=True, kw_only=True):
+    """A reader that remembers another topic, or records that are gone; `loss` says what."""
+
+    reader: ReaderKind
+    topic: str
+    partition: int
+    loss: str
+
+
+async def find_reader_losses(context: Context, marks: PostgresReadMarks) -> list[ReaderLoss]:
+    """Compare what each reader remembers with its topic. Raises `LogError`, `StoreError`."""
+    return [
+        ReaderLoss(reader=reader, topic=topic, partition=partition, loss=loss)
+        for reader in READERS
+        for (topic, partition), mark in sorted((await marks.marks(reader)).items())
+        if (loss := await _loss(context, topic, partition, mark)) is not None
+    ]
+
+
+async def settle_readers(context: Context, marks: PostgresReadMarks) -> list[ReaderLoss]:
+    """Let each reader that lost records go on, once the decisions are settled.
+
+    Raises `LogError`, `StoreError`; `NotRecoverableError` where the database is newer than the log.
+    """
+    found = await find_reader_losses(context, marks)
+    for one in found:
+        deployed = _deployed(context, one.topic)
+        offset = await _offset_after_loss(context, one)
+        await marks.go_on(one.reader, one.topic, one.partition, await context.log.topic_id(deployed), offset)
+    return found
+
+
+def _deployed(context: Context, topic: str) -> str:
+    """Return the deployed name: gateways remember that, the others the name without the prefix."""
+    is_deployed = topic in {context.names.of(one.name) for one in COMMAND_TOPICS.values()}
+    return topic if is_deployed else context.names.of(topic)
+
+
+async def _loss(context: Context, topic: str, partition: int, mark: ReadMark) -> str | None:
+    deployed = _deployed(context, topic)
+    reader = await context.log.reader(deployed, [partition])
+    try:
+        await check_mark(reader, deployed, partition, mark, await context.log.topic_id(deployed))
+    except ContinuityError as error:
+        return error.what
+    finally:
+        await reader.close()
+    return None
+
+
+async def _offset_after_loss(context: Context, one: ReaderLoss) -> int:
+    deployed = _deployed(context, one.topic)
+    reader = await context.log.reader(deployed, [one.partition])
+    try:
+        if one.topic not in DECISIONS:
+            return await reader.start(one.partition)
+        offset = await _last_recovery(reader, one.partition)
+    finally:
+        await reader.close()
+    if offset is None:
+        raise NotRecoverableError(
+            f"the database knows decisions of {deployed}[{one.partition}] that the log does not hold ({one.loss}), and the "
+            "log lost nothing by itself: it is an older copy. Stop all contacting (`leadclock hold --all`) before anything "
+            "is started, and restore a copy of the log that is as new as the database"
+        )
+    return offset
+
+
+async def _last_recovery(reader: Reader, partition: int) -> int | None:
+    """Return the offset of the last decision that settled a loss, or None."""
+    found = None
+    start = await reader.start(partition)
+    if reader.position(partition) != start:
+        await reader.seek(partition, start)
+    async for batch in batches(reader, partition):
+        for record in batch:
+            if settlement_of(record.value or b"") is not None:
+                found = record.offset
+    return found
