@@ -100,7 +100,7 @@ prove-upgrade: install  ## Replace each process by one of a copy with newer deci
 prove-carriers: install  ## Restart two gateways with 50 calls and 500 texts under way at four vendors, and count what became of each (ARGS="--kill").
 	@$(BIN)/python -m deploy.proof.carriers $(ARGS)
 
-prove-holds: install  ## Queue 10,000 commands, stop all contacting by one command, release it, and count what providers were told (ARGS="--commands 1000 --strike gateway").
+prove-holds: install  ## Queue 10,000 commands, stop all contacting by one command, release it, and count what providers were given (ARGS="--commands 1000 --strike gateway").
 	@$(BIN)/python -m deploy.proof.holds $(ARGS)
 
 prove-situations: install browser  ## Bring about what goes wrong, open the console, and check that it names each cause first; writes pictures (ARGS="--situation buyers-full").

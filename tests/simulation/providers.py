@@ -104,7 +104,7 @@ class Providers:
         name = f"{command.command_id}/{what}"
         self._posted[name] += 1
         if self._posted[name] > 1 and self._chance.random() < 0.5:
-            name = f"{name}/{self._posted[name]}"  # told again, rather than appended again
+            name = f"{name}/{self._posted[name]}"  # a report of its own, rather than a record appended again
         envelope = Envelope(id=name, type=REQUEST_TYPES[type(request)], source="/provider")
         key = command.contact_key.encode()
         outgoing = Outgoing(CONTACTS_REQUESTS.name, key, to_json(request), to_headers(envelope))

@@ -34,7 +34,7 @@ class HoldWindow(Struct, frozen=True, kw_only=True):
 async def judge_hold(
     context: Context, accepted: Accepted, given: list[Given], window: HoldWindow, statuses: Mapping[str, int]
 ) -> list[VerdictRow]:
-    """Compare what was accepted, what providers were told, what was decided, and what is counted. Raises `LogError`."""
+    """Compare what was accepted, what providers were given, what was decided, and what is counted. Raises `LogError`."""
     caps = await gather_caps(context, COMPANY_ID)
     found, recount = caps.whole, caps.recount
     attempts = found.contacts.attempts

@@ -1,4 +1,4 @@
-"""What were the sandbox and the mail server told, and when? A witness beside the system: it asks no role.
+"""What were the sandbox and the mail server given, and when? A witness beside the system: it asks no role.
 
 The sandbox writes each order down before it carries it out (`work.sandbox_orders`); the mail server is our own.
 """
@@ -23,7 +23,7 @@ COUNT = "SELECT count(*) FROM work.sandbox_orders"
 
 
 class Given(Struct, frozen=True):
-    """One command as a provider was told of it."""
+    """One command as a provider got it."""
 
     command_id: str
     at: Instant
@@ -44,7 +44,7 @@ class WitnessMailbox(Mailbox):
 
 
 class Witness:
-    """Everything that providers were told."""
+    """Everything that providers were given."""
 
     def __init__(self, dsn: str, mailbox: WitnessMailbox) -> None:
         self._dsn = dsn
