@@ -48,7 +48,7 @@ async def judge_hold(
         none("dead letters", (f"{topic} {partition} {offset}" for topic, partition, offset, _ in found.dead)),
         row("leads contacted exactly once", found.contacts.leads(), (id_ for id_, count in contacted.items() if count == 1)),
         none("given to a provider without a command", {one.command_id for one in given} - found.commands.keys()),
-        none("people contacted again at a step that had reached them", attempts.again),
+        none("people contacted again at a step that had reached them", attempts.again()),
         none("commands without an outcome", attempts.without_outcome()),
         none("leads whose counts are not those of their commands", attempts.differences(found.contacts.leads())),
         none("slots that were granted twice", (id_ for id_, count in recount.granted.items() if count > 1)),
