@@ -13,7 +13,7 @@ SUITE := -n auto --dist loadfile --ignore tests/kit --ignore tests/clients --ign
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help install up browser object-store check test test-kit test-clients test-issuers test-providers test-api lint format bench bench-large planted prove prove-caps prove-fair prove-impressions prove-texts prove-clocks prove-upgrade prove-carriers prove-situations faults lock
+.PHONY: help install up browser object-store check test test-kit test-clients test-issuers test-providers test-api lint format bench bench-large planted prove prove-caps prove-fair prove-impressions prove-texts prove-clocks prove-upgrade prove-carriers prove-holds prove-situations faults lock
 
 help:  ## List the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-17s  %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -99,6 +99,9 @@ prove-upgrade: install  ## Replace each process by one of a copy with newer deci
 
 prove-carriers: install  ## Restart two gateways with 50 calls and 500 texts under way at four vendors, and count what became of each (ARGS="--kill").
 	@$(BIN)/python -m deploy.proof.carriers $(ARGS)
+
+prove-holds: install  ## Queue 10,000 commands, stop all contacting by one command, release it, and count what providers were given (ARGS="--commands 1000 --strike gateway").
+	@$(BIN)/python -m deploy.proof.holds $(ARGS)
 
 prove-situations: install browser  ## Bring about what goes wrong, open the console, and check that it names each cause first; writes pictures (ARGS="--situation buyers-full").
 	@$(BIN)/python -m deploy.proof.situations $(ARGS)

@@ -630,12 +630,14 @@ class ContactHold(Body, frozen=True, kw_only=True):
 
     Without `channels` it holds calls, texts and e-mails. Of webhooks the steps wait; those that were emitted are posted.
     With `hang_up` calls under way end as well. That of company 0 holds every company, those made meanwhile included.
+    `request_id` is that of the request that made it, by which its sender finds it.
     """
 
     reason: str
     channels: tuple[HeldChannel, ...] = ()
     hang_up: bool = False
     user_id: int | None = None
+    request_id: str | None = None
 
     def covers(self, channel: str) -> bool:
         """Return whether nothing of a channel may go out."""

@@ -3,6 +3,7 @@
 The record is that of a company, or of no company (`EVERY_COMPANY`): then it holds all of them.
 """
 
+import uuid
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
@@ -59,12 +60,12 @@ class HoldRequests:
         rules = self._context.rules
         await rules.refresh()
         self._check(company_id, fields)
-        known = {record.id for record in rules.rules.records(TYPE, company_id)}
-        await self._ask(RecordChangeRequested(company_id=company_id, type=TYPE, operation="create", fields=fields))
+        asked = RecordChangeRequested(company_id=company_id, type=TYPE, operation="create", fields=fields)
+        request_id = await self._ask(asked)
         async for _ in self._looks():
-            made = [one for one in rules.rules.records(TYPE, company_id) if one.id not in known]
-            if made:
-                return made[-1]
+            for record in rules.rules.records(TYPE, company_id):
+                if record.body.get("request_id") == request_id:  # another operator may have made one meanwhile
+                    return record
         raise HoldNotDecidedError(_undecided("the hold was not made"))
 
     async def release(self, record: Record) -> Record:
@@ -101,14 +102,16 @@ class HoldRequests:
             yield
             await clock.sleep(POLL_SECONDS)
 
-    async def _ask(self, request: RecordChangeRequested) -> None:
+    async def _ask(self, request: RecordChangeRequested) -> str:
+        """Append a request, and return its id."""
         context = self._context
         key, topic = str(request.company_id).encode(), context.names.of(ACCOUNTS_REQUESTS.name)
-        name = f"{TYPE}/{request.operation}/{context.clock.now()}"
+        name = f"{TYPE}/{request.operation}/{uuid.uuid4()}"
         envelope = Envelope(id=name, type="record.change_requested", source=self._source, actor=self._actor)
         outgoing = Outgoing(topic, key, to_json(request), to_headers(envelope))
         async with _appender(context) as appender:
             await appender.append(partition_of(key, await context.log.partition_count(topic)), [outgoing])
+        return name
 
 
 @asynccontextmanager

@@ -42,11 +42,13 @@ class ProofCompany(Struct, frozen=True, kw_only=True):
     offer_token: str
 
 
-async def make_company(settings: Settings, *, hook_url: str | None = None, retries_unknown: bool = False) -> ProofCompany:
+async def make_company(
+    settings: Settings, *, hook_url: str | None = None, retries_unknown: bool = False, lines: int = CONCURRENT_CALLS
+) -> ProofCompany:
     """Make the company with offer, numbers, buyer group and schedules; an accounts role must run.
 
     With `retries_unknown` a contact of which nothing is known is made again. With `hook_url` there is a schedule `hook` too,
-    which posts there first.
+    which posts there first. `lines` is how many calls there may be at a time.
 
     Raises `RecordNotCreatedError`, `LogError`.
     """
@@ -55,19 +57,21 @@ async def make_company(settings: Settings, *, hook_url: str | None = None, retri
         try:
             await context.rules.refresh()
             records = RecordClient(context.log, context.names, context.rules, appender, context.clock, company_id=COMPANY_ID)
-            return await _make(records, context.rules, hook_url, RETRIED if retries_unknown else {})
+            return await _make(records, context.rules, hook_url, RETRIED if retries_unknown else {}, lines)
         finally:
             await appender.close()
 
 
-async def _make(records: RecordClient, rules: RulesTopic, hook_url: str | None, retry: Mapping[str, Any]) -> ProofCompany:
+async def _make(
+    records: RecordClient, rules: RulesTopic, hook_url: str | None, retry: Mapping[str, Any], lines: int
+) -> ProofCompany:
     await records.ensure("company", "name", {"name": "Proof", "country": "US"})
     offer = {"name": "Solar", "lead_token": "lt_proof_offer_0123456789abcdef"}
     offer_id = await records.ensure("offer", "name", offer)
     await records.ensure("number", "number", {"number": "+12125550150", "offer_id": offer_id})
     buyer = {"name": "Roofs", "number": "+12125550160"}
     buyer_id = await records.ensure("buyer", "name", buyer)
-    group = {"name": "All", "buyer_ids": [buyer_id], "concurrency_cap_limit": CONCURRENT_CALLS}
+    group = {"name": "All", "buyer_ids": [buyer_id], "concurrency_cap_limit": lines}
     group_id = await records.ensure("buyer_group", "name", group)
     tokens = {}
     schedules = dict(SCHEDULES)

@@ -13,9 +13,14 @@ from deploy.proof.processes import ProcessGroup
 
 
 @asynccontextmanager
-async def deployment_with_mailbox(folder: Path, settings: Settings) -> AsyncIterator[ProcessGroup]:
-    """Yield a deployment, not started, whose e-mails a mailbox in its folder takes; kill it when the block ends."""
-    mailbox = Mailbox(folder / "mail")
+async def deployment_with_mailbox(
+    folder: Path, settings: Settings, mailbox: Mailbox | None = None
+) -> AsyncIterator[ProcessGroup]:
+    """Yield a deployment, not started, whose e-mails a mailbox takes, by default one in its folder.
+
+    Kill it when the block ends.
+    """
+    mailbox = mailbox or Mailbox(folder / "mail")
     await mailbox.start()
     deployment = ProcessGroup(folder, replace(settings, smtp_host=LOCALHOST, smtp_port=mailbox.port, smtp_starttls=False))
     try:

@@ -155,7 +155,8 @@ class AccountAggregate:
     def _change(self, draft: Draft, request: RecordChangeRequested, envelope: Envelope) -> None:
         if envelope.stream is None:  # a numbered stream has its high-water mark against repeats
             _refuse_repeat(draft, request.company_id, envelope)
-        record = change_record(draft, request, acting_user_id(draft, request.company_id, envelope.actor))
+        user_id = acting_user_id(draft, request.company_id, envelope.actor)
+        record = change_record(draft, request, user_id, request_id=envelope.id)
         apply_record_change(draft, record)
         forget_deleted(draft, record)
         forget_tally(draft, record)

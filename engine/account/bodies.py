@@ -107,7 +107,7 @@ _NOT_GIVEN: dict[str, frozenset[str]] = {
     "number": CAP_FIELDS,
     "unblock_contact_job": frozenset({"user_id", "contact_partitions"}),
     "agent_message": frozenset({"user_id"}),
-    "contact_hold": frozenset({"user_id"}),
+    "contact_hold": frozenset({"user_id", "request_id"}),
     "schedule": WRITTEN_BY_PUBLISHING,
 }
 _FIXED: dict[str, frozenset[str]] = {

@@ -34,6 +34,7 @@ from schemas.records import (
     Body,
     BuyerGroup,
     Company,
+    ContactHold,
     Record,
     Schedule,
     UnblockContactJob,
@@ -50,7 +51,9 @@ BODY_BYTES_MAX = 256 * 1024
 """Of one record: the most that one request may bring, and a quarter of a decision."""
 
 
-def change_record(draft: Draft, request: RecordChangeRequested, user_id: int | None = None) -> Record:
+def change_record(
+    draft: Draft, request: RecordChangeRequested, user_id: int | None = None, *, request_id: str | None = None
+) -> Record:
     """Carry out a change, answer it, and return the record as it now is; `user_id` is who asks. Raises `RefusedError`."""
     if request.type not in RECORD_BODIES:
         raise RefusedError(
@@ -59,18 +62,18 @@ def change_record(draft: Draft, request: RecordChangeRequested, user_id: int | N
     if request.type != "company" and not (request.type == "contact_hold" and request.company_id == EVERY_COMPANY):
         _require_company(draft, request.company_id)
     if not is_of_superusers(request.type):
-        return _change(draft, request, user_id)
+        return _change(draft, request, user_id, request_id)
     had_superuser = has_superuser(draft, request.company_id)
-    record = _change(draft, request, user_id)
+    record = _change(draft, request, user_id, request_id)
     if had_superuser and not has_superuser(draft, request.company_id):
         detail = "No user who can sign in would be left in a team of superusers; make another one first."
         raise RefusedError("last_superuser", detail)
     return record
 
 
-def _change(draft: Draft, request: RecordChangeRequested, user_id: int | None) -> Record:
+def _change(draft: Draft, request: RecordChangeRequested, user_id: int | None, request_id: str | None) -> Record:
     if request.operation == "create":
-        return _create(draft, request, user_id)
+        return _create(draft, request, user_id, request_id)
     record = _existing_record(draft, request)
     if request.operation == "publish" and request.type != "schedule":
         raise RefusedError("validation_failed", "Only a schedule is published.", {"type": ["must be schedule"]})
@@ -79,7 +82,7 @@ def _change(draft: Draft, request: RecordChangeRequested, user_id: int | None) -
     return _update(draft, request, record, user_id)
 
 
-def _create(draft: Draft, request: RecordChangeRequested, user_id: int | None) -> Record:
+def _create(draft: Draft, request: RecordChangeRequested, user_id: int | None, request_id: str | None) -> Record:
     record = Record(
         type=request.type,
         id=0,
@@ -94,6 +97,8 @@ def _create(draft: Draft, request: RecordChangeRequested, user_id: int | None) -
     body = with_user(_read_change(draft, request, record, None), None, user_id)
     if isinstance(body, UnblockContactJob):
         body = structs.replace(body, contact_partitions=request.contact_partitions)
+    elif isinstance(body, ContactHold):
+        body = structs.replace(body, request_id=request_id)
     record.id = _new_company(draft, request) if request.type == "company" else draft.next_id()
     record.uuid = uuid_of(record.type, record.id)
     _put_record(draft, record, None, body)

@@ -41,6 +41,7 @@ HIDDEN_FIELDS: dict[str, frozenset[str]] = {
     "user": frozenset({"password_hash", "second_factor_salt", "invitation_sha256", "identity_sha256"}),
     "provider_configuration": frozenset({"sealed_secrets"}),
     "unblock_contact_job": frozenset({"contact_partitions"}),
+    "contact_hold": frozenset({"request_id"}),
     **dict.fromkeys(CAPS_OF, frozenset({"caps"})),
 }
 

@@ -8,10 +8,13 @@ from collections.abc import Sequence
 from itertools import count
 from typing import Any
 
+from adapters.gateway.ports import Kind
 from adapters.partitions.routing import partition_of
 from adapters.postgres.tables import CALLS, LEADS
 from schemas.commands import Command
 from schemas.instant import DAY, HOUR, MINUTE
+from schemas.outcomes import HELD
+from schemas.records import EVERY_COMPANY
 from schemas.requests import (
     CallDeleteRequested,
     CallReceived,
@@ -21,6 +24,7 @@ from schemas.requests import (
     LeadSubmitted,
     LeadUpdateRequested,
     OutcomeRecorded,
+    RulesPlace,
     SmsReceived,
     WebhookFireRequested,
 )
@@ -60,6 +64,7 @@ async def play(traffic: Traffic, era: Era, schedulers: Sequence[SimulatedMachine
     await scenes.walk()
     await scenes.talk_and_forget()
     await scenes.learn_late()
+    await scenes.hold_and_release()
     await scenes.stop_and_resume()
     await scenes.review()
     await scenes.move_and_forward()
@@ -142,6 +147,22 @@ class Scenes:
             key = f"{COMPANY}|{await self._submit(await self._schedule(steps))}"
             await self._tell(key, "unknown")
             await self._tell(key, "connected_human")
+
+    async def hold_and_release(self) -> None:
+        """Hold all contacting while a text is on its way, which returns, and another is due; then let both go on."""
+        steps = [{"id": "text", "kind": "sms", "template": "Hello"}, {"id": "wait", "kind": "wait", "duration": "3h"}]
+        schedule_id = await self._schedule(steps)
+        key = f"{COMPANY}|{await self._submit(schedule_id)}"
+        order = await self._order("sms", key)
+        for company_id in (EVERY_COMPANY, COMPANY):
+            hold_id = await self._create("contact_hold", {"reason": "wrong prices"}, company_id=company_id)
+            record = self._traffic.rules.rules.record("contact_hold", hold_id)
+            assert record is not None
+            place = RulesPlace(self._traffic.rules.seen(company_id)[0], record.sequence)
+            await self._report(order, "sms", HELD, hold=place)
+            await self._submit(schedule_id)
+            await asyncio.sleep(DECIDED_SECONDS)
+            await self._traffic._change(company_id, "contact_hold", "delete", hold_id, {})
 
     async def stop_and_resume(self) -> None:
         """Block a person, who is submitted again and calls, and resume the lead where it was."""
@@ -243,15 +264,18 @@ class Scenes:
 
     async def _tell(self, key: str, outcome: str) -> None:
         """Report an outcome of the first call to a person."""
-        order = await self._order("call", key)
+        await self._report(await self._order("call", key), "call", outcome)
+
+    async def _report(self, order: Command, kind: Kind, outcome: str, *, hold: RulesPlace | None = None) -> None:
         report = OutcomeRecorded(
             company_id=COMPANY,
-            contact_key=key,
+            contact_key=order.contact_key,
             lead_id=order.lead_id,
             command_id=order.command_id,
-            kind="call",
+            kind=kind,
             outcome=outcome,
             occurred_at=self._era.now(),
+            hold=hold,
         )
         await self._ask(report)
 
@@ -272,11 +296,11 @@ class Scenes:
     async def _ask(self, request: ContactRequest) -> None:
         await self._traffic._ask_contact(request)
 
-    async def _create(self, record_type: str, fields: dict[str, Any]) -> int:
-        known = set(self._traffic._ids(COMPANY, record_type))
-        await self._traffic._change(COMPANY, record_type, "create", None, fields)
+    async def _create(self, record_type: str, fields: dict[str, Any], *, company_id: int = COMPANY) -> int:
+        known = set(self._traffic._ids(company_id, record_type))
+        await self._traffic._change(company_id, record_type, "create", None, fields)
         async with asyncio.timeout(SHOWN_SECONDS):
-            while not (added := set(self._traffic._ids(COMPANY, record_type)) - known):
+            while not (added := set(self._traffic._ids(company_id, record_type)) - known):
                 await asyncio.sleep(LOOK_SECONDS)
                 await self._traffic.rules.refresh()
         return added.pop()

@@ -64,6 +64,8 @@ OPTIONS_ELSEWHERE = {
     "--from": "python -m deploy.proof.upgrade",
     "--kill": "python -m deploy.proof",
     "--situation": "python -m deploy.proof.situations",
+    "--commands": "python -m deploy.proof.holds",
+    "--strike": "python -m deploy.proof.holds",
 }
 """Options that the pages name beside `leadclock` -> whose they are."""
 

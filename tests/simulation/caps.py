@@ -11,6 +11,7 @@ from schemas.account import CapUsage, Claim, Hold, Slots
 from schemas.decisions import REMOVED, Change, Decision
 from schemas.records import Record as RuleRecord
 from schemas.requests import SlotReleased
+from schemas.state import claim_key
 from tests.simulation.decided import Decided, envelope_of, records_of
 
 if TYPE_CHECKING:
@@ -36,18 +37,23 @@ class CapCount:
         self.ended: dict[str, dict[str, tuple[Hold, Claim, str]]] = defaultdict(dict)
         self.before: dict[tuple[str, str], float] = {}
 
-    def take(self, decision: Decision, ended: str) -> None:
-        """Take in what a decision changed of records and claims."""
+    def take(self, decision: Decision, released: SlotReleased | None) -> None:
+        """Take in what a decision changed of records and claims; `released` is the slot that its request ends."""
+        ended = NO_RELEASE if released is None else released.ended
         for change in decision.changes:
             if change.key.startswith("record/") and change.value != REMOVED:
                 record = msgspec.json.decode(change.value, type=RuleRecord)
                 self.limits[f"{record.type}/{record.id}"] = record.body.get("caps", {})
             elif change.key.startswith("claim/"):
                 self._take_claim(change, ended)
+        key = None if released is None or ended == "unknown" else claim_key(released.company_id, released.request_id)
+        if key is not None and key in self.unknown:  # known now, whatever the account made of it
+            self._end(key, self.unknown.pop(key), ended)
 
     def _take_claim(self, change: Change, ended: str) -> None:
         if change.value == REMOVED:
-            found = self.open.pop(change.key, None) or (self.unknown.get(change.key) if ended != NO_RELEASE else None)
+            unknown = self.unknown.pop(change.key, None)
+            found = self.open.pop(change.key, None) or (unknown if ended != NO_RELEASE else None)
             if found is not None:
                 self._end(change.key, found, ended)
             return
@@ -100,20 +106,19 @@ def caps_in(world: "World", accounts: list[Decided]) -> Iterator[str]:
         }
         for decision in decided.decisions:
             offset = decision.cause.offset
-            ended = _ended_in(None if offset is None else requests.get(offset))
-            count.take(decision, ended)
+            count.take(decision, _released_in(None if offset is None else requests.get(offset)))
             for change in decision.changes:
                 if change.key.startswith("slots/") and change.value != REMOVED:
                     slots = msgspec.json.decode(change.value, type=Slots)
                     yield from (f"{decided.name} #{decision.sequence}: {fault}" for fault in count.faults(slots))
 
 
-def _ended_in(record: LogRecord | None) -> str:
-    """Return what of a slot was used by the request that ends it."""
+def _released_in(record: LogRecord | None) -> SlotReleased | None:
+    """Return the request that ends a slot; None for another."""
     envelope = None if record is None else envelope_of(record)
     if record is None or envelope is None or envelope.type != "slot.released":
-        return NO_RELEASE
+        return None
     try:
-        return msgspec.json.decode(record.value or b"", type=SlotReleased).ended
+        return msgspec.json.decode(record.value or b"", type=SlotReleased)
     except msgspec.MsgspecError:
-        return NO_RELEASE  # junk under the name of a release: it is refused
+        return None  # junk under the name of a release: it is refused

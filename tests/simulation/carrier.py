@@ -9,22 +9,24 @@ from typing import Any
 from adapters.embedded.log import EmbeddedLog
 from adapters.gateway import leases
 from adapters.gateway.channels import Channel
+from adapters.gateway.contact_holds import STALE_SECONDS
 from adapters.gateway.ports import CallProgress, DeliveryResult, Kind, Report
 from schemas.commands import Command, HangUp, PressKeys
 from schemas.instant import Instant
 from schemas.topics import COMMAND_TOPICS
 from tests.adapters.gateway.world import MemoryDeliveries
+from tests.simulation.holds import RecordedHolds
 from tests.simulation.network import NetworkLink
 from tests.simulation.providers import (
-    AGAIN_SHARE,
     COMMON_SHARE,
+    LATE_SECONDS,
     NEVER_SHARE,
     PROGRESS_SHARE,
     PROGRESS_STATES,
     Providers,
     order_in,
 )
-from tests.simulation.virtual import Era, VirtualClock
+from tests.simulation.virtual import Era, VirtualClock, wall_at
 
 KINDS: tuple[Kind, ...] = ("call", "sms", "email", "webhook")
 NEVER_TWICE = {"call", "sms"}
@@ -126,6 +128,7 @@ class Carrier(Providers):
         self._concurrent_max = chance.choice([2, 20, 200])
         self._asked: set[str] = set()
         self._seen: dict[tuple[str, int], int] = {}
+        self._holds = RecordedHolds(log, partitions)
         self._open: dict[str, None] = {}
         self._outside = copy_context()
 
@@ -137,6 +140,7 @@ class Carrier(Providers):
         """Return a channel of the process behind a line."""
 
         async def act(order: Command, report: Report) -> DeliveryResult | None:
+            self._check_holds(kind, order)
             if self._chance.random() < PREPARED_SHARE:
                 await self._wait(self._chance.choice([0, 1, 60]))
                 still = self._chance.random() < STILL_SHARE
@@ -186,6 +190,13 @@ class Carrier(Providers):
 
     # -- what the carrier does -----------------------------------------------------------------------------------------
 
+    def _check_holds(self, kind: Kind, order: Command) -> None:
+        """Note an order that comes although a hold covers it that every gateway must have read."""
+        since = wall_at(asyncio.get_running_loop().time() - STALE_SECONDS)
+        hold = None if kind == "webhook" else self._holds.covering(order.company_id, kind, since)
+        if hold is not None:
+            self.problems.append(f"{order.command_id} came to its carrier although hold {hold.id} covers it")
+
     def _give(self, kind: Kind, order: Command) -> None:
         """Be given an order: from here on its person may have been reached."""
         lease = leases._current.get()
@@ -210,14 +221,12 @@ class Carrier(Providers):
         _, outcome = self.carried_out[order.command_id]
         if chance.random() < NEVER_SHARE:
             return None
-        later = []
-        if chance.random() < AGAIN_SHARE:
-            later += [outcome] if chance.random() < 0.5 else [self._drawn(kind)]
+        first, *later = self._reports(kind, outcome)
         if chance.random() < BY_ANOTHER_WAY_SHARE:
-            self._tell_later(kind, order, [outcome, *later])
+            self._tell_later(kind, order, [first, *later])
             return None
         self._tell_later(kind, order, later)
-        return DeliveryResult(outcome=outcome, rang=chance.random() < 0.5)
+        return DeliveryResult(outcome=first, rang=chance.random() < 0.5)
 
     def _tell_later(self, kind: Kind, order: Command, outcomes: list[str]) -> None:
         """Tell of outcomes by the carrier's own way, whatever becomes of the process that asked."""
@@ -226,5 +235,5 @@ class Carrier(Providers):
 
     async def _tell(self, kind: Kind, order: Command, outcomes: list[str]) -> None:
         for outcome in outcomes:
-            await self._wait(self._chance.choice([0, 100, 1_000]))
+            await self._wait(self._chance.choice(LATE_SECONDS))
             await self._post(order, self._outcome(kind, order, outcome))

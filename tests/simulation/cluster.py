@@ -9,6 +9,7 @@ from random import Random
 from typing import Any
 
 from adapters.embedded.log import EmbeddedLog
+from adapters.gateway.contact_holds import HoldsOfRules
 from adapters.gateway.gateway import Gateway
 from adapters.observability.metrics import Metrics
 from adapters.partitions.feed import RulesTopic
@@ -419,6 +420,8 @@ METRICS = Metrics()
 async def run_gateways(carrier: Carrier, machine: SimulatedMachine) -> None:
     """Be one process that carries out, on every channel, until it is asked to stop."""
     line, cluster = machine.line, machine.cluster
+    rules = RulesTopic(LogLine(cluster.log, line), TopicNames())
+    reading = asyncio.create_task(rules.follow(asyncio.Event()))
     gateways = [
         Gateway(
             carrier.channel(kind, line),
@@ -426,6 +429,7 @@ async def run_gateways(carrier: Carrier, machine: SimulatedMachine) -> None:
             deliveries=ClaimsLine(carrier.claims, line),
             clock=GatewayClock(machine.clock),
             metrics=METRICS,
+            holds=HoldsOfRules(rules),
         )
         for kind in KINDS
     ]
@@ -435,6 +439,7 @@ async def run_gateways(carrier: Carrier, machine: SimulatedMachine) -> None:
     machine.gateways = gateways
     await asyncio.gather(*(gateway.run() for gateway in gateways))
     following.cancel()
+    reading.cancel()
     line.process.is_alive = False  # it has ended by itself
 
 

@@ -29,6 +29,8 @@ from tests.adapters.projector.tables import of_memory
 from tests.simulation.caps import caps_in
 from tests.simulation.decided import Decided, all_records_of, decided_in, envelope_of, records_of
 from tests.simulation.ends import ends_in, flights_in, leases_in
+from tests.simulation.holds import holds_in
+from tests.simulation.late_outcomes import corrections_in, last_outcomes_in, plans_in
 from tests.simulation.people import (
     attempts_in,
     commands_in,
@@ -98,6 +100,10 @@ async def check(world: "World", findings: Findings) -> None:
     findings.add(*slots_in(accounts))
     findings.add(*caps_in(world, accounts))
     findings.add(*hours_in(contacts, world))
+    findings.add(*holds_in(world, contacts))
+    findings.add(*last_outcomes_in(contacts))
+    findings.add(*corrections_in(contacts))
+    findings.add(*plans_in(contacts))
     for decided in contacts:
         findings.add(*_dispatches(world, decided))
     findings.add(*timers_in(contacts))

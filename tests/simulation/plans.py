@@ -77,13 +77,15 @@ def _acting(chance: Random, ids: Ids, step_id: str) -> Step:
     match kind:
         case "call":
             step["connect"] = chance.choice([{}, {"buyer_group_id": ids("buyer_group")[0]}, {"buyer_ids": ids("buyer")[1:]}])
-            step["retry"] = chance.choice([{}, {"no_answer": {"delay": "10m", "max": 2}, "busy": {}}])
+            step["retry"] = chance.choice(
+                [{}, {"no_answer": {"delay": "10m", "max": 2}, "busy": {}, "unknown": {"delay": "10m"}}]
+            )
             step["outcome_timeout"] = chance.choice(["10m", "4h"])
             if chance.random() < 0.3:
                 step["await_disposition"] = chance.choice(["5m", "1h"])
         case "sms":
             step["template"] = chance.choice([*["Hello {{first_name}}"] * 5, "{{a}}" * 320])
-            step["retry"] = chance.choice([{}, {"failed": {"delay": "5m"}}])
+            step["retry"] = chance.choice([{}, {"failed": {"delay": "5m"}, "unknown": {"delay": "20m"}}])
             step["require_opt_in"] = chance.random() < 0.2
         case "email":
             step |= {"subject": "Hello", "template": chance.choice([*["Hello {{first_name}}"] * 5, "{{a}}" * 600])}

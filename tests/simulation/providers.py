@@ -1,6 +1,7 @@
 """What do providers answer, when, and how is it reported? The same for real gateways and for an actor that stands in."""
 
 import asyncio
+from collections import Counter
 from random import Random
 from typing import Any, Literal
 
@@ -10,11 +11,11 @@ from adapters.embedded.log import EmbeddedLog
 from adapters.gateway.ports import Kind
 from adapters.partitions.routing import partition_of
 from engine.partition.ports import Appender, LogRecord, Outgoing
-from schemas.commands import COMMAND_KINDS, Command, CommandRecord, Fence, HangUp, PressKeys
+from schemas.commands import COMMAND_KINDS, Command, CommandRecord, Fence, HangUp, PlaceCall, PressKeys
 from schemas.envelope import Envelope, to_headers
 from schemas.instant import Instant
 from schemas.outcomes import OUTCOMES
-from schemas.requests import REQUEST_TYPES, ContactRequest, OutcomeRecorded
+from schemas.requests import REQUEST_TYPES, ContactRequest, OutcomeRecorded, RulesPlace
 from schemas.topics import CONTACTS_REQUESTS
 from schemas.wire import to_json
 from tests.simulation.virtual import Era
@@ -25,6 +26,12 @@ COMMON: dict[Kind, str] = {"call": "no_answer", "sms": "delivered", "email": "ac
 COMMON_SHARE = 0.5
 NEVER_SHARE = 0.06
 AGAIN_SHARE = 0.2
+UNKNOWN_SHARE = 0.15
+"""Of outcomes that are reported as `unknown` too, before or after: as by a gateway that waited for its provider in vain."""
+
+LATE_SECONDS = (0, 100, 100, 1_000, 20_000)
+"""Of domain time, at most, between two reports of a command: so late that what the first one planned is over."""
+
 PROGRESS_SHARE = 0.3
 PROGRESS_STATES: tuple[Literal["initiated", "ringing", "established"], ...] = ("initiated", "ringing", "established")
 
@@ -43,6 +50,7 @@ class Providers:
         self._era = era
         self._partitions = partitions
         self._appender: Appender | None = None
+        self._posted: Counter[str] = Counter()
         self._busy: set[asyncio.Task[None]] = set()
 
     @property
@@ -66,7 +74,16 @@ class Providers:
     def _drawn(self, kind: Kind) -> str:
         return COMMON[kind] if self._chance.random() < COMMON_SHARE else self._chance.choice(list(OUTCOMES[kind]))
 
-    def _outcome(self, kind: Kind, command: Command, outcome: str) -> OutcomeRecorded:
+    def _reports(self, kind: Kind, outcome: str) -> list[str]:
+        """Return what is reported of a command, in order: what came of it, at times late, again, or contradicted."""
+        reports = [outcome]
+        if self._chance.random() < UNKNOWN_SHARE:
+            reports.insert(self._chance.choice([0, 0, 1]), "unknown")
+        while self._chance.random() < AGAIN_SHARE:
+            reports.append(outcome if self._chance.random() < 0.5 else self._drawn(kind))
+        return reports
+
+    def _outcome(self, kind: Kind, command: Command, outcome: str, *, hold: RulesPlace | None = None) -> OutcomeRecorded:
         return OutcomeRecorded(
             company_id=command.company_id,
             contact_key=command.contact_key,
@@ -76,13 +93,19 @@ class Providers:
             outcome=outcome,
             occurred_at=self._era.now(),
             rang=self._chance.random() < 0.5,
+            call_id=command.call_id if isinstance(command, PlaceCall) and self._chance.random() < 0.5 else None,
+            hold=hold,
         )
 
     async def _post(self, command: Command, request: ContactRequest) -> None:
         if self._appender is None:
             self._appender = await self._log.appender()
         what = request.outcome if isinstance(request, OutcomeRecorded) else "progress"
-        envelope = Envelope(id=f"{command.command_id}/{what}", type=REQUEST_TYPES[type(request)], source="/provider")
+        name = f"{command.command_id}/{what}"
+        self._posted[name] += 1
+        if self._posted[name] > 1 and self._chance.random() < 0.5:
+            name = f"{name}/{self._posted[name]}"  # a report of its own, rather than a record appended again
+        envelope = Envelope(id=name, type=REQUEST_TYPES[type(request)], source="/provider")
         key = command.contact_key.encode()
         outgoing = Outgoing(CONTACTS_REQUESTS.name, key, to_json(request), to_headers(envelope))
         await self._appender.append(partition_of(key, self._partitions), [outgoing])

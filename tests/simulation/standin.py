@@ -3,14 +3,17 @@
 import asyncio
 
 from adapters.gateway.ports import Kind
+from adapters.partitions.feed import RulesTopic
 from engine.partition.ports import LogRecord
+from engine.partition.runner import TopicNames
 from schemas.commands import Command, Fence
-from schemas.requests import CallProgressed
+from schemas.outcomes import HELD
+from schemas.requests import CallProgressed, RulesPlace
 from schemas.topics import COMMAND_TOPICS
 from tests.simulation.providers import (
-    AGAIN_SHARE,
     COMMAND_RECORDS,
     COMMON,
+    LATE_SECONDS,
     NEVER_SHARE,
     PROGRESS_SHARE,
     PROGRESS_STATES,
@@ -23,10 +26,11 @@ class StandIn(Providers):
     """All gateways as one actor that is never killed, with the providers behind it."""
 
     _fences: list[Fence]
+    _rules: RulesTopic
 
     async def run(self) -> None:
         """Follow all channels."""
-        self._fences = []
+        self._fences, self._rules = [], RulesTopic(self._log, TopicNames())
         await asyncio.gather(*(self._follow(kind, COMMAND_TOPICS[kind].name) for kind in COMMON))
 
     async def _follow(self, kind: Kind, topic: str) -> None:
@@ -45,19 +49,25 @@ class StandIn(Providers):
     async def _carry_out(self, kind: Kind, order: Command) -> None:
         chance = self._chance
         await self._wait(chance.choice([0, 1, 60]))
-        outcome = self._gated(order) or self._drawn(kind)
+        hold = await self._hold(kind, order)
+        outcome = self._gated(order) or (HELD if hold is not None else self._drawn(kind))
         self.carried_out[order.command_id] = order, outcome
         if chance.random() < NEVER_SHARE:
             return
         if kind == "call" and chance.random() < PROGRESS_SHARE:
             await self._post(order, self._progress(order))
         await self._wait(chance.choice([1, 30, 600, 20_000] if chance.random() < 0.2 else [1, 30, 200]))
-        outcomes = [outcome]
-        if chance.random() < AGAIN_SHARE:
-            outcomes += [outcome] if chance.random() < 0.5 else [self._drawn(kind)]
-        for one in outcomes:
-            await self._post(order, self._outcome(kind, order, one))
-            await self._wait(chance.choice([0, 100]))
+        for one in self._reports(kind, outcome):
+            await self._post(order, self._outcome(kind, order, one, hold=hold if one == HELD else None))
+            await self._wait(chance.choice(LATE_SECONDS))
+
+    async def _hold(self, kind: Kind, order: Command) -> RulesPlace | None:
+        """Return where a hold is recorded that covers an order; what was emitted of webhooks is posted."""
+        await self._rules.refresh()
+        record = self._rules.rules.contact_hold(order.company_id, kind)
+        if record is None or kind == "webhook":
+            return None
+        return RulesPlace(self._rules.seen(record.company_id)[0], record.sequence)
 
     def _gated(self, order: Command) -> str | None:
         if order.not_after is not None and self._era.now() > order.not_after:
@@ -65,7 +75,7 @@ class StandIn(Providers):
         fenced = any(
             fence.contact_key == order.contact_key
             and fence.decided_at >= order.decided_at
-            and (not fence.lead_ids or order.lead_id in fence.lead_ids)
+            and (order.lead_id in fence.lead_ids or order.command_id in fence.command_ids or not _names_any(fence))
             for fence in self._fences
         )
         return "rejected_at_gate" if fenced else None
@@ -79,3 +89,7 @@ class StandIn(Providers):
             state=self._chance.choice(PROGRESS_STATES),
             occurred_at=self._era.now(),
         )
+
+
+def _names_any(fence: Fence) -> bool:
+    return bool(fence.lead_ids or fence.command_ids)

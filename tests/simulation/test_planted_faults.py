@@ -1,5 +1,6 @@
 """Does the simulation find planted faults? Likely defects are planted one by one; each must be found."""
 
+import asyncio
 import random
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -22,8 +23,8 @@ from engine.contact.commands import emission
 from engine.contact.commands import slots as contact_slots
 from engine.contact.facts import ledger, person
 from engine.contact.facts.person import Person
-from engine.contact.lifecycle import walk
-from engine.contact.requests import caller, contact_relay, submission
+from engine.contact.lifecycle import replan, step_execution, walk
+from engine.contact.requests import caller, contact_relay, late_outcomes, outcome, submission
 from engine.contact.schedule import templates
 from engine.contact.timing import contact_hours
 from engine.fair_share import FairQueue
@@ -191,6 +192,36 @@ def rules_are_adopted_in_silence(patch: Patch) -> None:
     patch.setattr(Runner, "_adopt", adopt)
 
 
+def what_unknown_planned_stays(patch: Patch) -> None:
+    patch.setattr(late_outcomes, "_take_back", lambda *_: None)
+
+
+def the_last_report_of_a_call_stands(patch: Patch) -> None:
+    patch.setattr(outcome, "standing", lambda *_: "replaces")
+
+
+def a_known_outcome_leaves_the_caps_as_they_are(patch: Patch) -> None:
+    patch.setattr(account_slots, "_correct", lambda *_, **__: None)
+
+
+def a_hold_is_not_looked_at(patch: Patch) -> None:
+    patch.setattr(step_execution, "hold_step", lambda *_: False)
+
+
+def a_released_hold_wakes_no_lead(patch: Patch) -> None:
+    patch.setattr(replan, "_replans_of_hold", lambda *_: iter(()))
+
+
+def gateways_read_holds_once(patch: Patch) -> None:
+    async def once(self: RulesTopic, _seconds: float) -> None:
+        if not self.entries:
+            await self.refresh()
+
+    patch.setattr(RulesTopic, "read_within", once)
+    patch.setattr(RulesTopic, "follow", lambda *_: asyncio.sleep(0))
+    patch.setattr(RulesTopic, "age_seconds", lambda _: 0.0)
+
+
 def junk_is_not_kept(patch: Patch) -> None:
     patch.setattr(decider, "dead_letter", lambda *_, **__: None)
 
@@ -281,6 +312,11 @@ FAULTS = [
     (companies_take_no_turns, "turns while company"),
     (a_rule_rolls_dice, "this code decides differently"),
     (rules_are_adopted_in_silence, "no version of the decision rules was adopted"),
+    (what_unknown_planned_stays, "was reached, and is contacted again"),
+    (the_last_report_of_a_call_stands, "which proves more"),
+    (a_known_outcome_leaves_the_caps_as_they_are, "is not what the log tells"),
+    (a_hold_is_not_looked_at, "although hold"),
+    (a_released_hold_wakes_no_lead, "does not come to its end"),
     (junk_is_not_kept, "left 0 dead letters"),
     (what_is_refused_of_the_inbox_is_not_kept, "left no dead letters"),
     (rendering_has_no_bound, "holds a record of"),
@@ -298,6 +334,7 @@ GATEWAY_FAULTS = [
     (a_lease_is_not_looked_at, "outside its lease"),
     (an_order_that_was_taken_over_is_given_again, "was given to its carrier 2 times"),
     (progress_passes_open_orders, "which has not ended"),
+    (gateways_read_holds_once, "came to its carrier although hold"),
 ]
 """Only real gateways can have them.
 

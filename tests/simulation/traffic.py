@@ -18,6 +18,7 @@ from engine.partition.runner import TopicNames
 from schemas.contact import CallbackOwner
 from schemas.envelope import Envelope, to_headers
 from schemas.instant import HOUR, MINUTE
+from schemas.records import EVERY_COMPANY
 from schemas.requests import (
     REQUEST_TYPES,
     AccountRequest,
@@ -77,6 +78,8 @@ CAPS = {"attempt_hourly_limit": 1, "connection_daily_limit": 1, "attempt_total_l
 NUMBER_CAPS = {"attempt_hourly_limit": 2}
 """Of the number of every other company: its calls take a slot for that alone."""
 
+HELD_CHANNELS: tuple[list[str], ...] = ([], [], ["call"], ["sms", "email"], ["email", "webhook"])
+
 ROUTED_WITHIN = 0.5
 """Seconds of wall time between the reports of a call that is routed: most slots are granted before its end is reported."""
 
@@ -94,6 +97,7 @@ class Traffic:
         self._era = era
         self._partitions = partitions
         self._number = 0
+        self._holds = 0
         self._streamed: list[tuple[int, Outgoing]] = []
         self._later: set[asyncio.Task[None]] = set()
         self._companies = list(range(1, chance.choice([2, 2, 3])))
@@ -128,6 +132,7 @@ class Traffic:
     async def repair(self) -> None:
         """Let everything that waits for somebody go on."""
         await self.rules.refresh()
+        await self._release_all()
         for company_id in self._companies:
             for record_id in self._ids(company_id, "number") if company_id % 2 == 0 else ():
                 await self._change(company_id, "number", "update", record_id, dict.fromkeys(NUMBER_CAPS))
@@ -205,7 +210,9 @@ class Traffic:
                 await self._handle_call(company_id)
             elif draw < 0.83:
                 await self._change_record(company_id)
-            elif draw < 0.93:
+            elif draw < 0.88:
+                await self._hold_or_release(company_id)
+            elif draw < 0.94:
                 await self._replay()
             else:
                 await self._throw_junk()
@@ -375,6 +382,29 @@ class Traffic:
             choices += [{"filters": chance.choice(FILTERS)}] * 2
         record_id = chance.choice(self._ids(company_id, record_type))
         await self._change(company_id, record_type, "update", record_id, chance.choice(choices))
+
+    async def _hold_or_release(self, company_id: int) -> None:
+        """Stop contacting of a company, or of all, or release a hold."""
+        chance = self._chance
+        await self.rules.refresh()
+        made = [(holder, hold_id) for holder in (EVERY_COMPANY, company_id) for hold_id in self._ids(holder, "contact_hold")]
+        if made and chance.random() < 0.5:
+            holder, hold_id = chance.choice(made)
+            await self._change(holder, "contact_hold", "delete", hold_id, {})
+            return
+        held: dict[str, Any] = {"channels": chance.choice(HELD_CHANNELS), "hang_up": chance.random() < 0.3}
+        self._holds += 1
+        holder = chance.choice([EVERY_COMPANY, company_id])
+        await self._change(holder, "contact_hold", "create", None, {"reason": "a slip", **held})
+
+    async def _release_all(self) -> None:
+        """Release every hold, those included that are still to be decided."""
+        while sum(record.type == "contact_hold" and record.version == 1 for _, record in self.rules.entries) < self._holds:
+            await asyncio.sleep(0.05)
+            await self.rules.refresh()
+        for company_id in (EVERY_COMPANY, *self._companies):
+            for hold_id in self._ids(company_id, "contact_hold"):
+                await self._change(company_id, "contact_hold", "delete", hold_id, {})
 
     async def _throw_junk(self) -> None:
         """Append what no producer of ours would, to topics that only leadclock writes to as well."""

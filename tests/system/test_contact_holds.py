@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
+from adapters.operator.contact_holds import HoldRequests
 from adapters.partitions.routing import partition_of
 from adapters.postgres.pool import Pool, open_pool
 from adapters.roles.context import open_context
@@ -23,6 +24,7 @@ from deploy.proof.company import ProofCompany, make_company
 from deploy.proof.processes import ProcessGroup
 from engine.partition.ports import Outgoing
 from schemas.envelope import Envelope, to_headers
+from schemas.records import EVERY_COMPANY
 from schemas.topics import LEADS_INBOX
 from schemas.wire import to_json
 from tests.pace import bound
@@ -157,6 +159,16 @@ async def test_a_hold_of_a_company_that_is_not_there_is_refused_at_once(deployme
     said = await typed(deployment, "hold", "--company", "99", "--reason", "a slip", status=1)
     assert said.rstrip().endswith("Error: company_id is not a company of this deployment")
     assert "Traceback" not in said
+
+
+async def test_two_operators_who_hold_at_once_get_each_their_own_hold(deployment: ProcessGroup) -> None:
+    async with open_context(deployment.settings) as context:
+        reasons = [f"operator {number}" for number in range(4)]
+        made = await asyncio.gather(*(HoldRequests(context).create(EVERY_COMPANY, {"reason": reason}) for reason in reasons))
+        assert [record.body["reason"] for record in made] == reasons
+        assert len({record.id for record in made}) == len(reasons)
+        for record in made:
+            await HoldRequests(context).release(record)
 
 
 async def test_a_hold_that_no_account_decides_says_which_gateways_to_stop(deployment: ProcessGroup) -> None:

@@ -49,7 +49,7 @@ GIVEN_BY_US: Mapping[str, frozenset[str]] = {
     "traffic_source": CAP_FIELDS,
     "number": CAP_FIELDS,
     "unblock_contact_job": frozenset({"user_id", "contact_partitions"}),
-    "contact_hold": frozenset({"user_id"}),
+    "contact_hold": frozenset({"user_id", "request_id"}),
     "agent_message": frozenset({"user_id"}),
 }
 """Read-only fields; a record shows those of them that are no hashes."""

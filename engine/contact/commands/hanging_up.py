@@ -4,7 +4,7 @@ from engine.contact.commands.emission import call_command_header
 from engine.contact.facts.person import Person
 from engine.identity import command_id
 from schemas.commands import HangUp
-from schemas.contact import Call
+from schemas.contact import Call, Flight
 from schemas.instant import MINUTE
 
 HANG_UP = "(hang up)"
@@ -17,10 +17,14 @@ HANG_UP_WITHIN = MINUTE
 def hang_up_all(person: Person) -> None:
     """Emit a hang-up command for every outbound call to this person that has not ended."""
     for lead in person.outlines():
-        flight = lead.flight
-        call = None if flight is None or flight.kind != "call" else person.call(flight.call_id)
-        if call is not None and call.ended_at is None and call.command_id is not None:
-            _hang_up(person, call, call.command_id)
+        hang_up(person, lead.flight)
+
+
+def hang_up(person: Person, flight: Flight | None) -> None:
+    """Emit a hang-up command for the call of an open command, if it is one that has not ended."""
+    call = None if flight is None or flight.kind != "call" else person.call(flight.call_id)
+    if call is not None and call.ended_at is None and call.command_id is not None:
+        _hang_up(person, call, call.command_id)
 
 
 def hang_up_unanswered(person: Person, call: Call) -> None:
@@ -30,8 +34,9 @@ def hang_up_unanswered(person: Person, call: Call) -> None:
 
 
 def _hang_up(person: Person, call: Call, call_command_id: str, *, only_unanswered: bool = False) -> None:
+    person.save_call(call)  # the version rises, so that no two hang-ups of a call share an id
     command = HangUp(
-        **call_command_header(person, call, HANG_UP, command_id(call.uuid, 0, call.version, HANG_UP, 1)),
+        **call_command_header(person, call, HANG_UP, command_id(call.uuid, 0, call.version + 1, HANG_UP, 1)),
         not_after=person.now + HANG_UP_WITHIN,
         urgency_class=0,
         call_id=call.id,

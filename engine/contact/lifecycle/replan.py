@@ -12,7 +12,7 @@ from functools import partial
 
 from msgspec import structs
 
-from engine.contact.commands.hanging_up import hang_up_all
+from engine.contact.commands.hanging_up import hang_up
 from engine.contact.facts.person import BYTES_AT_ONCE_MAX, LEADS_AT_ONCE_MAX, ON_HOLD, Person
 from engine.contact.lifecycle.walk import advance
 from engine.contact.schedule.cadence import cadence_of
@@ -170,7 +170,7 @@ def _replan_lead(draft: Draft, key: str, lead: Lead, replan: Replan) -> bool:
     """Plan a lead again; False where that changed nothing."""
     person = Person(draft, lead.company_id, lead.contact_key)
     if replan.hangs_up:
-        hang_up_all(person)
+        hang_up(person, lead.flight)  # each lead has its own turn in the sweep
         person.put()
         return True
     person.sweep_key = key

@@ -436,10 +436,10 @@ def _end_call(person: Person, call: Call, row: Outcome, at: Instant, before: Cal
 
 
 def _find_call(person: Person, lead: Lead | None, command_id: str, call_id: int | None) -> Call | None:
-    """Return the call of a command: by its own id, or the lead's last one."""
-    flight = None if lead is None else lead.flight
-    candidates = [call_id, flight.call_id if flight else None, lead.attempted_call_id if lead else None]
-    for candidate in candidates:
+    """Return the call of a command: by its own id, that of a lead's open or unknown command, or the lead's last one."""
+    flights = () if lead is None else (lead.flight, *lead.unheard)
+    of_command = (flight.call_id for flight in flights if flight is not None and flight.command_id == command_id)
+    for candidate in (call_id, *of_command, lead.attempted_call_id if lead else None):
         call = person.call(candidate)
         if call is not None and call.command_id == command_id:
             return call

@@ -53,3 +53,14 @@ def test_a_block_may_end_the_call_in_progress() -> None:
     assert world.steps() == ["call-1"]
     world.ask(requested(blocked=True, hangup_live=True))
     assert any(isinstance(command, HangUp) for command in world.commands)
+
+
+def test_a_call_that_is_ended_again_gets_a_command_of_its_own() -> None:
+    world = World()
+    world.schedule(STEP)
+    world.submit(schedule_id=1)
+    world.wait(1)
+    for _ in range(2):
+        world.ask(requested(blocked=True, hangup_live=True))
+    ids = [command.command_id for command in world.commands if isinstance(command, HangUp)]
+    assert (len(ids), len(set(ids))) == (2, 2)

@@ -182,6 +182,8 @@ def test_of_an_attempt_that_is_not_the_newest_counts_and_records_change_alone() 
     lead = world.lead()
     assert (lead.step, lead.next_action_at, lead.retries) == (before.step, before.next_action_at, before.retries)
     assert (lead.attempts, lead.outbound_calls_count, len(world.head().ledger)) == (1, 1, 1)
+    assert isinstance(first, PlaceCall)
+    assert world.call(first.call_id).outcome == "not_placed", "found by its command: a report need not name the call"
 
 
 # -- a command that is open ------------------------------------------------------------------------------------------------

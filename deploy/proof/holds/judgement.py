@@ -1,0 +1,64 @@
+"""Was it silent while the hold was in force, and is nothing lost or doubled after it? Rows of promises."""
+
+from collections import Counter
+from collections.abc import Mapping
+
+from msgspec import Struct
+
+from adapters.roles.context import Context
+from deploy.proof.caps.evidence import gather_caps
+from deploy.proof.company import COMPANY_ID
+from deploy.proof.evidence import projection_differences
+from deploy.proof.holds.witness import Given
+from deploy.proof.verdict import Accepted, VerdictRow, judge, none, row
+from schemas.instant import SECOND, Instant
+
+SILENT_AFTER = 2 * SECOND
+"""From the decision of the hold on: what operators are promised."""
+
+
+class HoldWindow(Struct, frozen=True, kw_only=True):
+    """When the hold was decided, and when its release was asked for; whom the command named, and whom it had to name."""
+
+    decided_at: Instant
+    released_at: Instant
+    named: frozenset[str]
+    hanging: frozenset[str]
+
+    def seconds_until_silence(self, given: list[Given]) -> float:
+        """Return how long after the decision the last command was given; 0 where none was."""
+        last = max((one.at for one in given if one.at < self.released_at), default=self.decided_at)
+        return max(0, last - self.decided_at) / SECOND
+
+
+async def judge_hold(
+    context: Context, accepted: Accepted, given: list[Given], window: HoldWindow, statuses: Mapping[str, int]
+) -> list[VerdictRow]:
+    """Compare what was accepted, what providers were given, what was decided, and what is counted. Raises `LogError`."""
+    caps = await gather_caps(context, COMPANY_ID)
+    found, recount = caps.whole, caps.recount
+    attempts = found.contacts.attempts
+    in_force = [one for one in given if window.decided_at + SILENT_AFTER < one.at < window.released_at]
+    contacted = Counter(attempts.commands[one.command_id].lead_id for one in given if one.command_id in attempts.commands)
+    differences = await projection_differences(context.settings.postgres_dsn, found.contacts)
+    return [
+        none("given to a provider from 2 s after the hold on", (f"{one.command_id} at {one.at}" for one in in_force)),
+        row("gateways that hang, named by the command", window.hanging, window.named),
+        *judge(accepted, found, context.settings.topic_prefix, context.clock.now()),
+        none("dead letters", (f"{topic} {partition} {offset}" for topic, partition, offset, _ in found.dead)),
+        row("leads contacted exactly once", found.contacts.leads(), (id_ for id_, count in contacted.items() if count == 1)),
+        none("given to a provider without a command", {one.command_id for one in given} - found.commands.keys()),
+        none("people contacted again at a step that had reached them", attempts.again()),
+        none("commands without an outcome", attempts.without_outcome()),
+        none("leads whose counts are not those of their commands", attempts.differences(found.contacts.leads())),
+        none("slots that were granted twice", (id_ for id_, count in recount.granted.items() if count > 1)),
+        VerdictRow(
+            promise="slots granted = ended + open",
+            expected=recount.granted.total(),
+            found=len(recount.ended) + len(recount.open),
+        ),
+        none("counters of the changelog that are wrong", recount.differences(caps.changelog)),
+        none("counters of the tables that are wrong", recount.differences(caps.tables)),
+        none("rows that are not the fold", differences),
+        none("roles that did not end in order", (f"{name}: {code}" for name, code in statuses.items() if code)),
+    ]
