@@ -16,7 +16,7 @@ from engine.partition.ports import Log, LogError, LogRecord, Reader
 from engine.partition.runner import TopicNames
 from engine.rules import ForeignRuleError, Rules, read_rule
 from schemas import deployment as deployments
-from schemas.deployment import Deployment
+from schemas.deployment import AddedTopics, Deployment, with_topics
 from schemas.records import Record
 from schemas.topics import ACCOUNTS_RULES
 from schemas.wire import UNREADABLE
@@ -191,10 +191,19 @@ class RulesTopic:
         if record.partition != deployments.PARTITION:
             raise ForeignRuleError(f"the identity of the deployment is on partition {deployments.PARTITION}")
         try:
-            identity = msgspec.json.decode(record.value or b"", type=Deployment)
+            if _is_added(record):
+                self._add_topics(record, msgspec.json.decode(record.value or b"", type=AddedTopics))
+            else:
+                self.deployment = self.deployment or msgspec.json.decode(record.value or b"", type=Deployment)
         except UNREADABLE as error:
             raise ForeignRuleError(f"not the identity of a deployment: {error}") from error
-        self.deployment = self.deployment or identity
+
+    def _add_topics(self, record: LogRecord, added: AddedTopics) -> None:
+        """Take over the topics that a release added. Raises `ForeignRuleError` where they are of another deployment."""
+        own = self.deployment
+        if own is None or record.key != deployments.added_topics_key(own.id, added.topics):
+            raise ForeignRuleError("the topics of another deployment")
+        self.deployment = with_topics(own, added)
 
     def _skip(self, record: LogRecord, reason: str) -> None:
         """Skip a record; report one that is read again only once."""
@@ -213,6 +222,10 @@ class RulesTopic:
         if rules:
             published, self._published_next = self._published_next, asyncio.Event()
             published.set()
+
+
+def _is_added(record: LogRecord) -> bool:
+    return (record.key or b"").count(b"/") > 1
 
 
 def _is_identity(record: LogRecord) -> bool:

@@ -148,10 +148,22 @@ async def test_a_database_that_is_down_is_a_failure_and_the_broker_is_looked_at_
 
 @pytest.mark.usefixtures("prepared")
 async def test_topics_that_differ_are_failures_with_the_command_that_corrects_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("LEADCLOCK_PARTITIONS", "2")
+    monkeypatch.setenv("LEADCLOCK_REPLICAS", "2")
     found = await examined(1)
     assert {finding.level for finding in found["topics"]} == {"failure"}
-    assert all("kafka-topics.sh" in finding.cure for finding in found["topics"])
+    assert all("kafka-reassign-partitions.sh" in finding.cure for finding in found["topics"])
+
+
+@pytest.mark.usefixtures("prepared")
+async def test_a_number_of_partitions_that_the_deployment_does_not_have_is_a_failure_of_the_setting(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("LEADCLOCK_PARTITIONS", "2")
+    finding = the_one(await examined(1), "topics", "failure")
+    assert finding.cure == "LEADCLOCK_PARTITIONS=1  # fixed when the topics were made"
+    name, _, value = finding.cure.partition("  #")[0].partition("=")
+    monkeypatch.setenv(name, value)
+    the_one(await examined(0), "topics", "ok")
 
 
 @pytest.mark.usefixtures("prepared")
