@@ -104,6 +104,8 @@ class Sent(DecisionPart, frozen=True, kw_only=True):
 class Decision(Message, frozen=True, kw_only=True):
     """One record of `*.decisions`; `sequence` counts from 1 without gaps in each partition.
 
+    `epoch` is 1 until an operator begins a new one, after a loss: commands of an older one are not carried out any more.
+
     `verdict` is done, refused (the answer says why), repeated (the input was decided before: nothing changed), or failed
     (deciding raised, or a record of it could not be written: `error` says what, the input is in `deadletter`). A failed
     decision changes nothing but the lead whose timer it was: it waits to be tried again, or has ended as `failure`.
@@ -122,6 +124,7 @@ class Decision(Message, frozen=True, kw_only=True):
     ids_after: int | None = None
     sent_after: int | None = None
     error: str | None = None
+    epoch: int = 1
 
 
 class OutboxEntry(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -141,6 +144,7 @@ class Position(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     `input_offset` is the next record to read, `sequence` and `chain` those of the last decision, `ids` and `sent` the
     last id and message number given out, `rules` the adopted position per accounts partition, `decided_at` never goes back.
+    `epoch` is that of the last decision.
     """
 
     input_offset: int = 0
@@ -151,3 +155,4 @@ class Position(Struct, frozen=True, kw_only=True, omit_defaults=True):
     decided_at: Instant = EPOCH
     rules: dict[str, int] = {}
     versions: dict[str, str] = {}
+    epoch: int = 1

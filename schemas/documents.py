@@ -266,6 +266,11 @@ _ATTRIBUTES: Schema = {
             "description": "who asks: a key or cli; the person's e-mail address; the network address; parts may be empty",
         },
         "ce_rules": {"type": "string", "pattern": "^[0-9]+:[0-9]+$", "description": "account decisions that were seen"},
+        "ce_decision": {
+            "type": "string",
+            "pattern": "^[0-9]+:[0-9]+$",
+            "description": "of a command: epoch and sequence of the decision that emitted it",
+        },
         "content-type": {"type": "string", "const": "application/json"},
         "traceparent": {"type": "string"},
     },

@@ -9,7 +9,7 @@ from adapters.doctor.findings import Finding, failure, ok, warning
 from adapters.operator.contact_holds import company_of_hold, holds_in_force
 from adapters.postgres.gateways import PostgresServing
 from adapters.postgres.pool import open_pool
-from adapters.postgres.server_facts import read_using_processes
+from adapters.postgres.server_facts import read_refused_commands, read_using_processes
 from adapters.providers.account_trials import accounts_with, try_account
 from adapters.providers.registry import Unusable, installed
 from adapters.reads.ports import Serving
@@ -141,6 +141,18 @@ async def _check_accounts(
     ]
     count = sum(one["works"] for one in tried)
     return [*findings, *([ok(check_name, f"{count} of {len(accounts)} of companies {works}")] if count else [])]
+
+
+async def check_command_order(dsn: str) -> list[Finding]:
+    """Name the topics whose commands were decided again by a state that was lost or is old. Raises `DatabaseAwayError`."""
+    return [
+        failure(
+            "commands",
+            f"{count} of {topic} were decided again and refused: contacts.state was lost, or is older than they are",
+            "deploy/docs/alerts.md, LeadclockCommandsOutOfOrder",
+        )
+        for topic, count in (await read_refused_commands(dsn)).items()
+    ]
 
 
 async def check_contact_holds(context: Context) -> list[Finding]:

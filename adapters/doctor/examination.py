@@ -17,6 +17,7 @@ from adapters.doctor.database import check_database, check_migrations
 from adapters.doctor.deployment import (
     check_carrier_accounts,
     check_channels,
+    check_command_order,
     check_contact_holds,
     check_identity,
     check_mail_accounts,
@@ -154,6 +155,7 @@ def _of_context(context: Context, serving: Serving, *, has_database: bool) -> di
         "carrier accounts": partial(check_carrier_accounts, context),
     }
     if has_database:
+        works["commands"] = partial(check_command_order, context.settings.postgres_dsn)
         works["secret keys"] = partial(check_secret_keys, context)
         works["channels"] = partial(check_channels, context, serving)
     return works

@@ -15,6 +15,7 @@ from msgspec import Struct
 from adapters.gateway.circuit import CircuitReport, Endpoint
 from engine.rules import Rules
 from schemas.commands import HangUp, PlaceCall, PostWebhook, PressKeys, SendEmail, SendSms
+from schemas.envelope import DecisionNumber
 from schemas.errors import DependencyError
 from schemas.instant import Instant
 from schemas.requests import RulesPlace, TranscriptionStatus
@@ -41,6 +42,18 @@ class CommandClaim(Struct, frozen=True, kw_only=True):
 
 class LeaseLostError(DependencyError):
     """Another gateway may have taken the claim over: its command is not given to a provider."""
+
+
+class SavedProgress(Struct, frozen=True):
+    """How far a commands partition is done: every command before `offset` is.
+
+    `newest` is the highest number of a decision that emitted one of them. `refused` counts those that were decided below one
+    before them, since the present epoch began.
+    """
+
+    offset: int = 0
+    newest: DecisionNumber = DecisionNumber()
+    refused: int = 0
 
 
 class Deliveries(Protocol):
@@ -93,12 +106,12 @@ class Deliveries(Protocol):
         """Note that the recorded outcome is on `contacts.requests`."""
         ...
 
-    async def progress(self, topic: str, topic_id: str, partition: int) -> int | None:
-        """Return the offset before which every command is done, or None where none was saved for this topic id."""
+    async def progress(self, topic: str, topic_id: str, partition: int) -> SavedProgress | None:
+        """Return how far a partition is done, or None where nothing was saved for this topic id."""
         ...
 
-    async def save_progress(self, topic: str, topic_id: str, partition: int, offset: int) -> None:
-        """Save that every command before `offset` is done; an offset below the saved one changes nothing."""
+    async def save_progress(self, topic: str, topic_id: str, partition: int, saved: SavedProgress) -> None:
+        """Save how far a partition is done; an offset below the saved one changes nothing."""
         ...
 
 

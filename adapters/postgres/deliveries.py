@@ -11,12 +11,13 @@ from typing import Any
 from msgspec import Struct, structs
 
 from adapters.errors import StoreError
-from adapters.gateway.ports import CommandClaim, Kind
+from adapters.gateway.ports import CommandClaim, Kind, SavedProgress
 from adapters.postgres.database_errors import run_statement
 from adapters.postgres.group_commit import GroupCommit
 from adapters.postgres.old_rows import delete_in_steps
 from adapters.postgres.pool import Pool
 from adapters.postgres.sql import Schemas, queries
+from schemas.envelope import DecisionNumber
 from schemas.instant import Instant, from_datetime, to_datetime
 from schemas.outcomes import GATE_OUTCOMES
 from schemas.requests import OutcomeRecorded
@@ -119,14 +120,18 @@ class PostgresDeliveries:
         """Store that the recorded outcome is on `contacts.requests`."""
         await self._posts.submit(_PostedRow(command_id, to_datetime(posted_at)))
 
-    async def progress(self, topic: str, topic_id: str, partition: int) -> int | None:
-        """Return the offset before which every command is finished."""
-        offset = await run_statement(self._pool.fetchval(self._sql["progress"], topic, topic_id, partition))
-        return None if offset is None else int(offset)
+    async def progress(self, topic: str, topic_id: str, partition: int) -> SavedProgress | None:
+        """Return how far a partition is done."""
+        row = await run_statement(self._pool.fetchrow(self._sql["progress"], topic, topic_id, partition))
+        if row is None:
+            return None
+        return SavedProgress(row["next_offset"], DecisionNumber(row["epoch"], row["sequence"]), row["refused"])
 
-    async def save_progress(self, topic: str, topic_id: str, partition: int, offset: int) -> None:
-        """Save that every command before `offset` is finished."""
-        await run_statement(self._pool.execute(self._sql["save_progress"], topic, topic_id, partition, offset))
+    async def save_progress(self, topic: str, topic_id: str, partition: int, saved: SavedProgress) -> None:
+        """Save how far a partition is done."""
+        newest = saved.newest
+        values = (topic, topic_id, partition, saved.offset, newest.epoch, newest.sequence, saved.refused)
+        await run_statement(self._pool.execute(self._sql["save_progress"], *values))
 
     async def forget(self, before: Instant) -> int:
         """Delete claims made before an instant, in small steps, and return how many.

@@ -27,7 +27,7 @@ from engine.rules import Rules
 from schemas import records
 from schemas.contact import Part
 from schemas.decisions import REMOVED, Answer, Cause, Change, Decision, Emitted, OutboxEntry, Position, Refusal, Sent
-from schemas.envelope import Envelope, EnvelopeError, from_headers, to_headers
+from schemas.envelope import DecisionNumber, Envelope, EnvelopeError, from_headers, to_headers
 from schemas.errors import InternalError, SenderError
 from schemas.instant import EPOCH, Instant
 from schemas.problems import PROBLEMS
@@ -307,7 +307,9 @@ class Decider:
         changed = mark if draft is None else (*draft.changed.items(), *mark)
         changes, packed, published, size = _encode_changes(changed, sequence, self.state)
         entries = _entries(draft.messages, position.sent) if draft is not None and draft.messages else ()
-        commands = [_command_record(command) for command in draft.commands] if draft is not None and draft.commands else []
+        number = DecisionNumber(position.epoch, sequence)
+        emitted = () if draft is None else draft.commands
+        commands = [_command_record(command, number) for command in emitted] if emitted else []
         decision = Decision(
             sequence=sequence,
             decided_at=now,
@@ -317,11 +319,12 @@ class Decider:
             answer=answer,
             facts=() if draft is None else tuple(draft.facts),
             changes=tuple(changes),
-            commands=tuple([emitted for emitted, _ in commands]) if commands else (),
+            commands=tuple([said for said, _ in commands]) if commands else (),
             messages=tuple([_sent(entry) for entry in entries]) if entries else (),
             ids_after=draft.ids if draft is not None and draft.ids != position.ids else None,
             sent_after=entries[-1].number if entries else None,
             error=error,
+            epoch=position.epoch,
         )
         value = to_json(decision)
         decision_key = _decision_key(cause, decision)
@@ -433,6 +436,7 @@ def advanced(position: Position, decision: Decision, value: bytes) -> Position:
         decided_at=decision.decided_at,
         rules=cause.rules if cause.kind == "adoption" else position.rules,
         versions=cause.versions if cause.kind == "adoption" else position.versions,
+        epoch=decision.epoch,
     )
 
 
@@ -527,9 +531,9 @@ def _sent(entry: OutboxEntry) -> Sent:
     return Sent(number=entry.number, topic=entry.topic, key=entry.key, type=entry.type, body=msgspec.Raw(entry.body))
 
 
-def _command_record(command: OutgoingCommand) -> tuple[Emitted, Outgoing]:
+def _command_record(command: OutgoingCommand, number: DecisionNumber) -> tuple[Emitted, Outgoing]:
     value, kind = to_json(command.value), _tag(type(command.value))
-    headers = to_headers(Envelope(id=command.id, type=kind, source="/scheduler"))
+    headers = to_headers(Envelope(id=command.id, type=kind, source="/scheduler", decision=number))
     outgoing = _measured(Outgoing(command.topic, command.key.encode(), value, headers), kind)
     return Emitted(topic=command.topic, id=command.id, digest=digest(value)), outgoing
 

@@ -86,15 +86,20 @@ UPDATE {work}.deliveries AS held
  WHERE held.command_id = done.command_id;
 
 -- progress --
-SELECT next_offset FROM {work}.delivery_progress WHERE topic = $1 AND topic_id = $2 AND partition = $3;
+SELECT next_offset, epoch, sequence, refused FROM {work}.delivery_progress WHERE topic = $1 AND topic_id = $2 AND partition = $3;
 
 -- save_progress --
 -- Progress of a topic never goes back; a topic that was created again starts again.
-INSERT INTO {work}.delivery_progress AS saved (topic, topic_id, partition, next_offset)
-VALUES ($1, $2, $3, $4)
+INSERT INTO {work}.delivery_progress AS saved (topic, topic_id, partition, next_offset, epoch, sequence, refused)
+VALUES ($1, $2, $3, $4, $5, $6, $7)
     ON CONFLICT (topic, partition) DO UPDATE
-   SET topic_id = excluded.topic_id, next_offset = excluded.next_offset
+   SET topic_id = excluded.topic_id, next_offset = excluded.next_offset, epoch = excluded.epoch,
+       sequence = excluded.sequence, refused = excluded.refused
  WHERE saved.topic_id <> excluded.topic_id OR saved.next_offset < excluded.next_offset;
+
+-- refused --
+-- In which topics were commands refused because their decision was lower than one before it?
+SELECT topic, sum(refused)::bigint AS refused FROM {work}.delivery_progress WHERE refused > 0 GROUP BY topic ORDER BY topic;
 
 -- forget --
 -- Delete rows of commands that topics no longer hold: the oldest first, without those that another gateway is deleting.

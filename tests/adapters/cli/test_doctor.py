@@ -213,6 +213,18 @@ def test_a_fingerprint_depends_on_the_key_and_on_the_deployment() -> None:
 
 
 @pytest.mark.usefixtures("prepared")
+async def test_commands_that_were_decided_again_are_a_failure(database: str) -> None:
+    connection = await asyncpg.connect(database)
+    columns = "topic, partition, topic_id, next_offset, epoch, sequence, refused"
+    for partition, refused in ((0, 0), (1, 3)):
+        statement = f"INSERT INTO work.delivery_progress ({columns}) VALUES ('commands.sms', $1, 'id', 9, 1, 7, $2)"  # noqa: S608
+        await connection.execute(statement, partition, refused)
+    await connection.close()
+    finding = the_one(await examined(1), "commands", "failure")
+    assert finding.found.startswith("3 of commands.sms were decided again and refused")
+
+
+@pytest.mark.usefixtures("prepared")
 async def test_a_short_secret_key_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LEADCLOCK_SECRET_KEY", "short")
     assert "fewer than 32" in the_one(await examined(1), "secret key", "failure").found

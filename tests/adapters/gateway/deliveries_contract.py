@@ -3,7 +3,8 @@
 import asyncio
 from typing import Protocol
 
-from adapters.gateway.ports import CommandClaim, Deliveries
+from adapters.gateway.ports import CommandClaim, Deliveries, SavedProgress
+from schemas.envelope import DecisionNumber
 from schemas.requests import OutcomeRecorded
 from schemas.wire import to_json
 from tests.adapters.gateway.world import NOON
@@ -162,11 +163,11 @@ class DeliveriesContract:
         deliveries = memory.deliveries
         assert await deliveries.progress("commands.call", "id-1", 0) is None
 
-        await deliveries.save_progress("commands.call", "id-1", 0, 10)
-        await deliveries.save_progress("commands.call", "id-1", 0, 7)
-        assert await deliveries.progress("commands.call", "id-1", 0) == 10
+        await deliveries.save_progress("commands.call", "id-1", 0, SavedProgress(10, DecisionNumber(2, 7), 3))
+        await deliveries.save_progress("commands.call", "id-1", 0, SavedProgress(7))
+        assert await deliveries.progress("commands.call", "id-1", 0) == SavedProgress(10, DecisionNumber(2, 7), 3)
         assert await deliveries.progress("commands.call", "id-1", 1) is None
 
-        await deliveries.save_progress("commands.call", "id-2", 0, 3)
+        await deliveries.save_progress("commands.call", "id-2", 0, SavedProgress(3))
         assert await deliveries.progress("commands.call", "id-1", 0) is None
-        assert await deliveries.progress("commands.call", "id-2", 0) == 3
+        assert await deliveries.progress("commands.call", "id-2", 0) == SavedProgress(3)
