@@ -2,7 +2,8 @@
 
 Nothing is awaited between the last check of the lease and the provider. A crash leaves a claim without a record. The gateway
 that takes it over does not know whether the provider was called: it reports a call or text as `unknown` and does not repeat
-it; it sends an e-mail or webhook again with the same id.
+it; it sends an e-mail or webhook again with the same id. Where the claims themselves are lost or old, no e-mail is repeated
+either: that would be all of them, not the few that one gateway had in hand. Receivers of webhooks know their ids.
 """
 
 import asyncio
@@ -114,7 +115,6 @@ class CommandDelivery:
         self._clock = clock
         self._clock_problem = clock_problem
         self._metrics = metrics
-        self._incarnation: Instant | None = None
         self._tally = EventCounter("commands.ended", kind=channel.kind)
         self.leases = Leases(claimant, deliveries, clock)
         self._releasing: dict[str, asyncio.Task[None]] = {}
@@ -252,7 +252,7 @@ class CommandDelivery:
     async def _refusal(self, taken: TakenCommand, claim: CommandClaim) -> DeliveryResult | None:
         """Return why a claimed command must not be given to the provider, or None where it may."""
         command = taken.command
-        if (doubt := await self._doubt(taken, claim)) is not None:
+        if (doubt := self._doubt(taken, claim)) is not None:
             return DeliveryResult(outcome="unknown", detail=doubt)
         await self._outages.retry(LOG, self._holds.refresh)
         await taken.progress.wait_for_end()
@@ -267,14 +267,14 @@ class CommandDelivery:
         self._metrics.dispatch_lateness.labels(self._channel.kind).observe((now - command.not_before) / SECOND)
         return None
 
-    async def _doubt(self, taken: TakenCommand, claim: CommandClaim) -> str | None:
+    def _doubt(self, taken: TakenCommand, claim: CommandClaim) -> str | None:
         """Return why a command may have been carried out already, so that it is not carried out now; else None."""
         if not taken.is_in_order:
             return OUT_OF_ORDER
         if self._channel.never_twice and claim.state == "taken_over" and self._channel.was_given is None:
             return "a gateway ended between asking the provider and recording the answer"
-        if self._channel.never_twice and taken.command.decided_at < await self._created_at():
-            return "sent before the record of deliveries was lost and created again"
+        if not isinstance(taken.command, PostWebhook) and taken.command.decided_at < claim.work_born_at:
+            return "sent before the record of deliveries was lost, or restored from an older copy"
         return None
 
     def _held(self, command: Command) -> DeliveryResult | None:
@@ -398,11 +398,6 @@ class CommandDelivery:
             await self._reports.post_progress(taken.record, taken.command, progress, occurred_at=self._clock.now())
         except LogError as error:
             logger.warning("progress.lost", command_id=taken.command.command_id, state=progress.state, reason=str(error))
-
-    async def _created_at(self) -> Instant:
-        if self._incarnation is None:
-            self._incarnation = await self._outages.retry(DATABASE, self._deliveries.incarnation)
-        return self._incarnation
 
     def _provider_seconds(self) -> float:
         """Return how long a provider may take, in wall seconds: the contact waits no longer for an outcome."""

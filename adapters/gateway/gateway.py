@@ -23,6 +23,7 @@ from adapters.gateway.contact_holds import ContactHolds
 from adapters.gateway.delivery import DATABASE, SHUTDOWN_SECONDS, CommandDelivery, FinishedCommand, TakenCommand
 from adapters.gateway.domain_sleep import sleep_until
 from adapters.gateway.leases import LEASE_SECONDS, RENEWALS_PER_LEASE
+from adapters.gateway.older_work import NoReports, ReachedOffsets, settle_older_work
 from adapters.gateway.outages import Outages
 from adapters.gateway.outcome_reports import LOG, OutcomeReports
 from adapters.gateway.partition_progress import PartitionLostError, PartitionProgress
@@ -106,8 +107,10 @@ class Gateway:
         describe: Callable[[Exception], str] = str,
         traces: Traces | None = None,
         holds: ContactHolds | None = None,
+        reached: ReachedOffsets | None = None,
     ) -> None:
         self.channel = channel
+        self._reached = reached or NoReports()
         self._holds = holds
         self._traces = traces
         self.outages = Outages(describe)
@@ -234,8 +237,15 @@ class Gateway:
         self._leave(self._partitions if is_recreated else set(self._partitions) - self._wanted)
         for partition in self._wanted - set(self._partitions):
             saved = await self.outages.retry(DATABASE, partial(self._deliveries.progress, self._topic, topic_id, partition))
-            self._partitions[partition] = PartitionProgress(partition, saved or SavedProgress())
+            progress = PartitionProgress(partition, saved or SavedProgress())
+            await self._settle_older_work(partition, saved or SavedProgress())
+            self._partitions[partition] = progress
         self._topic_id = topic_id
+
+    async def _settle_older_work(self, partition: int, saved: SavedProgress) -> None:
+        reached = await self._reached.reached(partition)
+        settle = partial(settle_older_work, self._log, self._topic, partition, saved, reached=reached)
+        await self.outages.retry(DATABASE, partial(settle, deliveries=self._deliveries))
 
     def _leave(self, partitions: Iterable[int]) -> None:
         for partition in list(partitions):
@@ -470,6 +480,7 @@ class Gateway:
             if self._saved.get(partition) != saved:
                 await self._deliveries.save_progress(self._topic, self._topic_id, partition, saved)
                 self._saved[partition] = saved
+                self._reached.report(partition, saved.offset)
 
     async def _drain(self) -> None:
         """Release at once what is not with the provider; wait until the rest has ended. `_end` waits for the releases."""

@@ -17,7 +17,7 @@ from engine.rules import Rules
 from schemas.commands import HangUp, PlaceCall, PostWebhook, PressKeys, SendEmail, SendSms
 from schemas.envelope import DecisionNumber
 from schemas.errors import DependencyError
-from schemas.instant import Instant
+from schemas.instant import EPOCH, Instant
 from schemas.requests import RulesPlace, TranscriptionStatus
 
 Kind = Literal["call", "sms", "email", "webhook"]
@@ -34,10 +34,14 @@ ClaimState = Literal["fresh", "taken_over", "held", "recorded", "posted"]
 
 
 class CommandClaim(Struct, frozen=True, kw_only=True):
-    """The answer to a claim; `outcome` are the bytes given to `record`, None in every state but `recorded`."""
+    """The answer to a claim; `outcome` are the bytes given to `record`, None in every state but `recorded`.
+
+    `work_born_at`, where we have the claim: since when the `work` schema knows what was carried out.
+    """
 
     state: ClaimState
     outcome: bytes | None = None
+    work_born_at: Instant = EPOCH
 
 
 class LeaseLostError(DependencyError):
@@ -62,8 +66,11 @@ class Deliveries(Protocol):
     Leases run on the database's own clock (wall time), so that two gateways agree about them.
     """
 
-    async def incarnation(self) -> Instant:
-        """Return when this `work` schema was created: commands decided earlier may have been carried out already."""
+    async def renew_incarnation(self, newest: Instant) -> bool:
+        """Begin a new incarnation now, if the present one is not younger than an instant; return whether it did.
+
+        Commands that were decided before an incarnation may have been carried out already.
+        """
         ...
 
     async def claim(

@@ -10,8 +10,7 @@ from typing import Any
 
 from msgspec import Struct, structs
 
-from adapters.errors import StoreError
-from adapters.gateway.ports import CommandClaim, Kind, SavedProgress
+from adapters.gateway.ports import ClaimState, CommandClaim, Kind, SavedProgress
 from adapters.postgres.database_errors import run_statement
 from adapters.postgres.group_commit import GroupCommit
 from adapters.postgres.old_rows import delete_in_steps
@@ -75,12 +74,9 @@ class PostgresDeliveries:
         self._records = GroupCommit(self._record, key=lambda said: said.command_id)
         self._posts = GroupCommit(self._mark_posted, key=lambda posted: posted.command_id)
 
-    async def incarnation(self) -> Instant:
-        """Return when this `work` schema was created."""
-        born_at = await run_statement(self._pool.fetchval(self._sql["incarnation"]))
-        if born_at is None:
-            raise StoreError("the work schema has no incarnation: run the migrations")
-        return from_datetime(born_at)
+    async def renew_incarnation(self, newest: Instant) -> bool:
+        """Begin a new incarnation now, if the present one is not younger than an instant."""
+        return bool(await run_statement(self._pool.fetchval(self._sql["renew_incarnation"], to_datetime(newest))))
 
     async def claim(
         self,
@@ -146,7 +142,7 @@ class PostgresDeliveries:
 
     async def _claim(self, group: Sequence[_ClaimRow]) -> list[CommandClaim]:
         rows = await run_statement(self._pool.fetch(self._sql["claim"], *_columns(group)))
-        got = {row["command_id"]: CommandClaim(state="taken_over" if row["taken_over"] else "fresh") for row in rows}
+        got = {row["command_id"]: _claim_taken(row) for row in rows}
         left = [asked for asked in group if asked.command_id not in got]
         if left:
             columns = [[getattr(asked, name) for asked in left] for name in ("command_id", "company_id", "claimant")]
@@ -167,6 +163,11 @@ class PostgresDeliveries:
 def _columns(rows: Sequence[Struct]) -> list[list[Any]]:
     """Return the values of rows column by column, as `unnest` takes them."""
     return [list(column) for column in zip(*(structs.astuple(row) for row in rows), strict=True)]
+
+
+def _claim_taken(row: Mapping[str, Any]) -> CommandClaim:
+    state: ClaimState = "taken_over" if row["taken_over"] else "fresh"
+    return CommandClaim(state=state, work_born_at=from_datetime(row["born_at"]))
 
 
 def _claim_of_row(row: Mapping[str, Any]) -> CommandClaim:

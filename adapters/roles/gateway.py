@@ -72,6 +72,9 @@ CLAIMS_RETENTION = 8 * DAY
 FORGET_MINUTES = 60
 RETRY_SECONDS = 2.0
 
+LEAVE_SECONDS = 1.0
+"""How long a gateway that stops keeps its partitions while deliveries end: then others take them over."""
+
 
 class GatewayRole:
     """Runs one gateway per channel, each on the partitions that the channel's own consumer group assigns to it.
@@ -115,8 +118,9 @@ class GatewayRole:
             await logger.awarning("unsubscribe.incomplete", reason=fault)
         connections = provider_connections(context, vendors)
         built = self._channels(webhooks, lambda kind: self._configured(kind, orders, connections), sandboxed)
-        self._gateways = [self._gateway(channel, deliveries) for channel in built]
-        self._memberships = [self._membership(gateway) for gateway in self._gateways]
+        pairs = [self._gateway(channel, deliveries) for channel in built]
+        self._gateways = [gateway for gateway, _ in pairs]
+        self._memberships = [membership for _, membership in pairs]
         registering = asyncio.create_task(self._register(register), name="register")
         try:
             async with self._checking(pool, orders, connections), self._listening(PostgresStreamLeases(pool), connections):
@@ -159,13 +163,17 @@ class GatewayRole:
         Returns once every gateway has ended: they share a pool and a client.
         """
         working = [asyncio.create_task(gateway.run(), name=f"gateway {gateway.channel.kind}") for gateway in self._gateways]
-        following = [asyncio.create_task(membership.run(stop)) for membership in self._memberships]
+        leave = asyncio.Event()
+        following = [asyncio.create_task(membership.run(leave)) for membership in self._memberships]
         stopping = asyncio.create_task(stop.wait())
         try:
             await asyncio.wait({*following, *working, stopping}, return_when=asyncio.FIRST_COMPLETED)
             for gateway in self._gateways:
                 gateway.stop()
-            if not stop.is_set():
+            if stop.is_set():  # those that end at once still report to their group how far they have come
+                await asyncio.wait(working, timeout=LEAVE_SECONDS)
+                leave.set()
+            else:
                 for membership in following:
                     membership.cancel()
             ended = await asyncio.gather(*working, *following, return_exceptions=True)
@@ -191,9 +199,15 @@ class GatewayRole:
             found |= {f"{gateway.channel.kind} {source}": sentence for source, sentence in problems.items()}
         return found
 
-    def _gateway(self, channel: Channel, deliveries: PostgresDeliveries) -> Gateway:
-        context = self._context
-        return Gateway(
+    def _gateway(self, channel: Channel, deliveries: PostgresDeliveries) -> tuple[Gateway, GroupMembership]:
+        """Return the gateway of a channel, and what gives it its partitions and takes its reports."""
+        context, kind = self._context, channel.kind
+
+        def assign(partitions: frozenset[int]) -> None:
+            gateway.assign(partitions)
+
+        membership = GroupMembership(context, f"{self.name}.{kind}", COMMAND_TOPICS[kind], assign)
+        gateway = Gateway(
             channel,
             log=context.log,
             deliveries=deliveries,
@@ -205,11 +219,9 @@ class GatewayRole:
             describe=partial(describe_failure, context.settings),
             traces=context.traces,
             holds=HoldsOfRules(context.rules),
+            reached=membership,
         )
-
-    def _membership(self, gateway: Gateway) -> GroupMembership:
-        kind = gateway.channel.kind
-        return GroupMembership(self._context, f"{self.name}.{kind}", COMMAND_TOPICS[kind], gateway.assign)
+        return gateway, membership
 
     def _webhooks(self, log: PostgresWebhookLog) -> SignedWebhooks:
         settings = self._context.settings

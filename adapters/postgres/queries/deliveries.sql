@@ -1,6 +1,6 @@
--- incarnation --
--- When was this schema created?
-SELECT born_at FROM {work}.incarnation;
+-- renew_incarnation --
+-- Is what was carried out up to an instant unknown to this incarnation, although it is older? Then begin a new one.
+UPDATE {work}.incarnation SET id = gen_random_uuid(), born_at = clock_timestamp() WHERE born_at <= $1 RETURNING true;
 
 -- claim --
 -- Claim commands that are unclaimed, whose lease expired, or that an earlier attempt of the same claimant left behind.
@@ -21,7 +21,7 @@ SELECT asked.command_id, asked.company_id, asked.channel, incarnation.id, asked.
        updated_at = excluded.updated_at,
        leased_until = excluded.leased_until
  WHERE held.state = 'claimed' AND (held.leased_until < clock_timestamp() OR held.claimant = excluded.claimant)
-RETURNING command_id, taken_over;
+RETURNING command_id, taken_over, (SELECT born_at FROM {work}.incarnation) AS born_at;
 
 -- find --
 -- The state of commands that could not be claimed.

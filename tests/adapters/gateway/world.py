@@ -135,8 +135,11 @@ class MemoryDeliveries:
         self.rows: dict[str, dict[str, Any]] = {}
         self.saved: dict[tuple[str, int], tuple[str, SavedProgress]] = {}
 
-    async def incarnation(self) -> Instant:
-        return self.born_at
+    async def renew_incarnation(self, newest: Instant) -> bool:
+        if self.born_at > newest:
+            return False
+        self.born_at = newest + 1
+        return True
 
     async def claim(
         self,
@@ -162,7 +165,7 @@ class MemoryDeliveries:
             return CommandClaim(state="recorded", outcome=row["outcome"])
         taken_over = row["taken_over"] or row["claim_id"] != claim_id
         row.update(fresh, taken_over=taken_over)
-        return CommandClaim(state="taken_over" if taken_over else "fresh")
+        return CommandClaim(state="taken_over" if taken_over else "fresh", work_born_at=self.born_at)
 
     async def renew(self, claims: Mapping[str, str], *, claimant: str, lease_seconds: float) -> set[str]:
         kept = {name for name, claim_id in claims.items() if self._is_of(name, claimant, claim_id)}
