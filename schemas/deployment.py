@@ -29,6 +29,7 @@ class Deployment(Message, frozen=True, kw_only=True):
     `is_demo`: `leadclock up` made it, with a demo company and sandbox channels.
     `partitions` is the count of each topic, fixed for good. `topics` are those that were made, without the prefix, each with
     its id: one that is missing later, or has another id, is lost.
+    `cluster_id` is Kafka's, and `site` a word of the operator: elsewhere nobody is contacted.
     """
 
     id: str
@@ -41,6 +42,16 @@ class Deployment(Message, frozen=True, kw_only=True):
     created_at: Instant
     partitions: int = 0
     topics: dict[str, str] = {}
+    cluster_id: str = ""
+    site: str = ""
+
+
+class AcceptedSite(Message, frozen=True, kw_only=True):
+    """Where an operator lets a deployment contact people from now on."""
+
+    cluster_id: str
+    site: str
+    accepted_at: Instant
 
 
 class AddedTopics(Message, frozen=True, kw_only=True):
@@ -57,6 +68,11 @@ def deployment_key(deployment: Deployment) -> bytes:
 def added_topics_key(deployment_id: str, topics: Mapping[str, str]) -> bytes:
     """Return the key of the record of added topics: a key for each set, so that compaction removes none of them."""
     return f"{KEY_PREFIX}{deployment_id}/topics/{','.join(sorted(topics))}".encode()
+
+
+def site_key(deployment_id: str) -> bytes:
+    """Return the key of the record of the accepted site: the newest one counts."""
+    return f"{KEY_PREFIX}{deployment_id}/site".encode()
 
 
 def with_topics(deployment: Deployment, added: AddedTopics) -> Deployment:

@@ -16,6 +16,7 @@ from adapters.reads.ports import Serving
 from adapters.roles.context import Context
 from adapters.roles.identity import IdentityError, NotPreparedError, check
 from adapters.roles.provider_connections import provider_connections, provider_http
+from adapters.roles.site import ACCEPT, compare_site, find_site
 from adapters.secret_fingerprint import secret_fingerprint
 from adapters.settings import CHANNELS
 from engine.rules import Rules
@@ -141,6 +142,15 @@ async def _check_accounts(
     ]
     count = sum(one["works"] for one in tried)
     return [*findings, *([ok(check_name, f"{count} of {len(accounts)} of companies {works}")] if count else [])]
+
+
+async def check_site(context: Context) -> list[Finding]:
+    """Compare Kafka's cluster id and the operator's word with those recorded. Raises `LogError`."""
+    await context.rules.refresh()
+    problem = compare_site(context.rules.deployment, await find_site(context))
+    if problem is None:
+        return [ok("site", "the recorded one")]
+    return [failure("site", f"{problem}: gateways contact nobody", f"once people are to be contacted from here: {ACCEPT}")]
 
 
 async def check_command_order(dsn: str) -> list[Finding]:

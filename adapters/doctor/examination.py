@@ -23,6 +23,7 @@ from adapters.doctor.deployment import (
     check_mail_accounts,
     check_numbers,
     check_secret_keys,
+    check_site,
     read_serving,
 )
 from adapters.doctor.findings import Finding, failure, warning
@@ -148,6 +149,7 @@ def _of_context(context: Context, serving: Serving, *, has_database: bool) -> di
     """Return the examinations that read topics; the identity comes before what depends on it."""
     works: dict[str, Work] = {
         "identity": partial(check_identity, context, with_database=has_database),
+        "site": partial(check_site, context),
         "clock and broker": partial(check_broker_clock, context),
         "contact holds": partial(check_contact_holds, context),
         "numbers": partial(check_numbers, context),

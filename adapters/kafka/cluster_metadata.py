@@ -174,6 +174,10 @@ class ClusterMetadata:
         response = await self._ask(_MetadataRequest(None), "asking for all topics")
         return sorted(topic[1] for topic in response.topics)
 
+    async def cluster_id(self) -> str:
+        """Return Kafka's id of the cluster, which its brokers keep on their disks. Raises `LogError`."""
+        return str((await self._ask(_MetadataRequest([]), "asking for the cluster's id")).cluster_id or "")
+
     async def brokers(self) -> list[int]:
         """Return the ids of the brokers that the cluster shows now. Raises `LogError`."""
         response = await self._ask(_MetadataRequest([]), "asking for brokers")

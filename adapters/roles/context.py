@@ -19,6 +19,7 @@ from adapters.embedded.log import EmbeddedLog
 from adapters.embedded.remote import EMBEDDED, RemoteLog
 from adapters.kafka.acls import ACCESS
 from adapters.kafka.assignment import GroupAssignment
+from adapters.kafka.cluster_metadata import ClusterMetadata
 from adapters.kafka.committed_offsets import CommittedOffsets, set_offset
 from adapters.kafka.connection import KafkaConnection
 from adapters.kafka.members import Member, list_members
@@ -169,6 +170,16 @@ class Context:
         if offset > end:
             raise LogError(f"{name}[{partition}] ends at {end}", retryable=False)
         await set_offset(self._connection, self._group(role), name, partition, Checkpoint(offset))
+
+    async def cluster_id(self) -> str:
+        """Return Kafka's id of the cluster, empty without Kafka. Raises `LogError`."""
+        if self._connection is None:
+            return ""
+        metadata = ClusterMetadata(self._connection)
+        try:
+            return await metadata.cluster_id()
+        finally:
+            await metadata.close()
 
     def _group(self, role: str) -> str:
         return f"{self.settings.app}.{self.settings.topic_prefix}{role}"

@@ -24,7 +24,7 @@ from adapters.gateway.channels import (
 )
 from adapters.gateway.compared_clock import ComparedClock
 from adapters.gateway.configured import ConfiguredProviders
-from adapters.gateway.contact_holds import HoldsOfRules
+from adapters.gateway.contact_holds import ContactHolds
 from adapters.gateway.delivery import SHUTDOWN_SECONDS
 from adapters.gateway.gateway import Gateway
 from adapters.gateway.mail_by_company import MailByCompany
@@ -53,13 +53,16 @@ from adapters.providers.streams import StreamLeases, VendorStreams, api_client
 from adapters.recordings.download import RecordingDownloads
 from adapters.recordings.keeping import RecordingKeeper
 from adapters.recordings.transcribing import RecordingTranscription
+from adapters.retry import Backoff, retry_until_stopped
 from adapters.roles.context import Context, describe_failure
 from adapters.roles.group_membership import GroupMembership
 from adapters.roles.mail_server import mail_server, unsubscribe_fault, unsubscribe_links
 from adapters.roles.periodic_jobs import PeriodicJobs
 from adapters.roles.provider_connections import provider_connections, provider_http
 from adapters.roles.recordings import is_transcribed, recording_files
+from adapters.roles.site import ACCEPT, SiteHolds, find_site, keep_held
 from adapters.roles.transcriber import open_transcriber
+from engine.partition.ports import LogError
 from schemas.instant import DAY, SECOND
 from schemas.records import ProviderChannel
 from schemas.topics import COMMAND_TOPICS
@@ -93,10 +96,15 @@ class GatewayRole:
         self._process = f"{socket.gethostname()}/{os.getpid()}/{uuid.uuid4()}"
         self._unregistered: str | None = "not registered yet"
         self._compared = ComparedClock(context.clock)
+        self._holds: SiteHolds | None = None
+        self._problem = "starting"
 
     async def run(self, stop: asyncio.Event) -> None:
         """Carry out commands until `stop` is set."""
         context = self._context
+        await retry_until_stopped(self._find_site, stop, on=(LogError,), backoff=Backoff(), failed=self._report)
+        if (holds := self._holds) is None:
+            return
         size = context.settings.postgres_pool
         pool = await open_pool(context.settings.postgres_dsn, size=size, name="leadclock gateway", plans="force_custom_plan")
         deliveries = PostgresDeliveries(pool)
@@ -118,23 +126,32 @@ class GatewayRole:
             await logger.awarning("unsubscribe.incomplete", reason=fault)
         connections = provider_connections(context, vendors)
         built = self._channels(webhooks, lambda kind: self._configured(kind, orders, connections), sandboxed)
-        pairs = [self._gateway(channel, deliveries) for channel in built]
+        pairs = [self._gateway(channel, deliveries, holds) for channel in built]
         self._gateways = [gateway for gateway, _ in pairs]
         self._memberships = [membership for _, membership in pairs]
         registering = asyncio.create_task(self._register(register), name="register")
+        holding = asyncio.create_task(keep_held(context, holds), name="site")
         try:
             async with self._checking(pool, orders, connections), self._listening(PostgresStreamLeases(pool), connections):
                 await self._carry_out(stop)
         finally:
             jobs.stop()
-            registering.cancel()
-            await asyncio.gather(registering, return_exceptions=True)
+            for task in (registering, holding):
+                task.cancel()
+            await asyncio.gather(registering, holding, return_exceptions=True)
             with suppress(StoreError, TimeoutError):
                 async with asyncio.timeout(SHUTDOWN_SECONDS):
                     await register.stop(self._process)
             await webhooks.close()
             await vendors.close()
             await pool.close()
+
+    async def _find_site(self) -> None:
+        self._holds = SiteHolds(self._context, await find_site(self._context))
+
+    async def _report(self, error: LogError, seconds: float) -> None:
+        self._problem = describe_failure(self._context.settings, error)
+        await logger.awarning("site.unknown", reason=self._problem, retry_in_seconds=seconds)
 
     async def _register(self, register: GatewayRegistry) -> None:
         """Renew the registration of the served channels and their circuits, and compare the clocks, until cancelled.
@@ -188,10 +205,12 @@ class GatewayRole:
     def problems(self) -> dict[str, str]:
         """Return what keeps commands from being carried out."""
         if not self._memberships:
-            return {"gateway": "starting"}
+            return {"gateway": self._problem}
         found = {} if self._unregistered is None else {"database": self._unregistered}
         if self._unregistered is None and self._compared.problem is not None:
             found["clock"] = f"the clock of this machine {self._compared.problem}"
+        if self._holds is not None and (elsewhere := self._holds.problem) is not None:
+            found["site"] = f"{elsewhere}. Nobody is contacted; once it is meant, run `{ACCEPT}`"
         for gateway, membership in zip(self._gateways, self._memberships, strict=True):
             problems = gateway.problems()
             if membership.problem is not None:
@@ -199,7 +218,9 @@ class GatewayRole:
             found |= {f"{gateway.channel.kind} {source}": sentence for source, sentence in problems.items()}
         return found
 
-    def _gateway(self, channel: Channel, deliveries: PostgresDeliveries) -> tuple[Gateway, GroupMembership]:
+    def _gateway(
+        self, channel: Channel, deliveries: PostgresDeliveries, holds: ContactHolds
+    ) -> tuple[Gateway, GroupMembership]:
         """Return the gateway of a channel, and what gives it its partitions and takes its reports."""
         context, kind = self._context, channel.kind
 
@@ -218,7 +239,7 @@ class GatewayRole:
             clock_problem=lambda: self._compared.problem,
             describe=partial(describe_failure, context.settings),
             traces=context.traces,
-            holds=HoldsOfRules(context.rules),
+            holds=holds,
             reached=membership,
         )
         return gateway, membership

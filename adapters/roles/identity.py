@@ -168,7 +168,7 @@ async def _add_topics(context: Context, identity: Deployment) -> Deployment:
     added = AddedTopics(topics={name: found for name, found in present.ids.items() if name not in identity.topics})
     if not added.topics:
         return identity
-    await _append(context, added_topics_key(identity.id, added.topics), to_json(added))
+    await append_identity(context, added_topics_key(identity.id, added.topics), to_json(added))
     return with_topics(identity, added)
 
 
@@ -208,7 +208,8 @@ async def _establish(context: Context, *, is_demo: bool) -> Deployment:
     if found is None:
         present = await find_present(context)
         await _refuse_lost(context, None, present)
-        await _write(context, _new(context.settings, present.ids, is_demo=is_demo))
+        made = _new(context.settings, present.ids, await context.cluster_id(), is_demo=is_demo)
+        await append_identity(context, deployment_key(made), to_json(made))
         found = await read_identity(context)
     if found is None:
         raise LogError(f"the identity that was written to {topics_of(context.settings)} does not show")
@@ -305,11 +306,8 @@ async def _check_sizes(context: Context, kind: str) -> None:
         )
 
 
-async def _write(context: Context, deployment: Deployment) -> None:
-    await _append(context, deployment_key(deployment), to_json(deployment))
-
-
-async def _append(context: Context, key: bytes, value: bytes) -> None:
+async def append_identity(context: Context, key: bytes, value: bytes) -> None:
+    """Append a record of the identity to `accounts.rules`, with the digest of this version. Raises `LogError`."""
     topic, digest = context.names.of(ACCOUNTS_RULES.name), ((DIGEST_HEADER, data_digest().encode()),)
     appender = await context.log.appender()
     try:
@@ -318,7 +316,7 @@ async def _append(context: Context, key: bytes, value: bytes) -> None:
         await appender.close()
 
 
-def _new(settings: Settings, topics: dict[str, str], *, is_demo: bool) -> Deployment:
+def _new(settings: Settings, topics: dict[str, str], cluster_id: str, *, is_demo: bool) -> Deployment:
     wall_at, domain_at, speed = _clock(settings)
     return Deployment(
         id=str(uuid.uuid4()),
@@ -331,6 +329,8 @@ def _new(settings: Settings, topics: dict[str, str], *, is_demo: bool) -> Deploy
         created_at=wall_now(),
         partitions=settings.partitions,
         topics=topics,
+        cluster_id=cluster_id,
+        site=settings.site,
     )
 
 

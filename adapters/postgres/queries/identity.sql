@@ -10,8 +10,8 @@ SELECT identity FROM {work}.deployment
 -- The first identity stays; a second process reads it.
 INSERT INTO {work}.deployment (id, identity) VALUES ($1, $2) ON CONFLICT DO NOTHING
 
--- add_topics --
--- The same deployment, with the topics that a release added to it.
+-- renew --
+-- The same deployment, with the topics that a release added to it, and the site that was accepted.
 UPDATE {work}.deployment SET identity = $2 WHERE id = $1
 
 -- has_projection --
