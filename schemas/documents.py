@@ -12,7 +12,7 @@ import msgspec
 
 from schemas.commands import COMMAND_KINDS, Fence
 from schemas.decisions import Decision, OutboxEntry, Position
-from schemas.deployment import Deployment
+from schemas.deployment import AcceptedSite, AddedTopics, Deployment
 from schemas.impressions import Impression
 from schemas.inbox import Submission
 from schemas.problems import PROBLEMS
@@ -58,7 +58,7 @@ def families() -> dict[str, dict[str, type]]:
         "decision": {"decision": Decision},
         "state": {**ENTITIES, "outbox": OutboxEntry, "position": Position},
         "record": dict(RECORD_BODIES),
-        "deployment": {"identity": Deployment},
+        "deployment": {"identity": Deployment, "topics": AddedTopics, "site": AcceptedSite},
         "impression": {"recorded": Impression},
     }
 
@@ -180,7 +180,7 @@ def messages_of(topic: Topic) -> list[str]:
         ACCOUNTS_REQUESTS.name: [f"request.{name}" for name in ACCOUNT_REQUESTS],
         CONTACTS_DECISIONS.name: ["decision.decision"],
         ACCOUNTS_DECISIONS.name: ["decision.decision"],
-        ACCOUNTS_RULES.name: ["state.record", "deployment.identity"],
+        ACCOUNTS_RULES.name: ["state.record", "deployment.identity", "deployment.topics", "deployment.site"],
         CONTACTS_STATE.name: _states(kinds["state"], own),
         ACCOUNTS_STATE.name: _states(kinds["state"], own | _SHARED_ENTITIES | {"outbox", "position"}),
         DEADLETTER.name: [],
