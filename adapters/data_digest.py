@@ -2,8 +2,8 @@
 
 Nothing is released, so no version reads the data of another one: decision rules keep version 1, and the baseline migrations
 are edited in place. Where the digest is another one, or missing, a process refuses before it decodes anything, and names
-what to delete. A version that is added to the table of decision rules leaves the digest as it is: its code decides the data
-of the former version too. Once 0.1.0 is released, versions and migrations take the place of the digest.
+what to give instead. A version that is added to the table of decision rules leaves the digest as it is: its code decides
+the data of the former version too. Once 0.1.0 is released, versions and migrations take the place of the digest.
 """
 
 from functools import cache
@@ -19,7 +19,7 @@ SHOWN = 12
 
 
 class OtherDataError(DependencyError):
-    """Data of another development version; `str(error)` names it and what to delete."""
+    """Data of another development version; `str(error)` names it and what to give instead."""
 
     def __init__(self, holder: str, found: str | None, remedy: str) -> None:
         theirs = "no digest" if found is None else f"digest {found[:SHOWN]}"
@@ -46,8 +46,7 @@ def refuse_topics(topics: str, found: str | None) -> OtherDataError:
     return OtherDataError(
         f"{topics} hold",
         found,
-        "stop the processes that use them, then give another "
-        f"{PREFIX}TOPIC_PREFIX, or delete these topics with kafka-topics.sh, and run `leadclock topics create`",
+        f"stop the processes that use them, then give another {PREFIX}TOPIC_PREFIX and run `leadclock topics create`",
     )
 
 
@@ -65,5 +64,5 @@ def refuse_schemas(database: str, schemas: list[str], found: str | None) -> Othe
 def refuse_folder(folder: str, found: str | None) -> OtherDataError:
     """Return the error for a folder of `leadclock up` that another version filled."""
     return OtherDataError(
-        f"the folder {folder} holds", found, "delete the folder, or give another one with --data-dir, and run `leadclock up`"
+        f"the folder {folder} holds", found, "move it away, or give another one with --data-dir, and run `leadclock up`"
     )

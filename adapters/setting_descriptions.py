@@ -88,6 +88,14 @@ KAFKA: Mapping[str, SettingDescription] = {
         "First part of consumer groups and transactional ids. Two deployments on one cluster need different ones. Part of "
         "the deployment's identity: it never changes.",
     ),
+    "site": SettingDescription(
+        ("gateway",),
+        "frankfurt",
+        "A word of yours for the place where the deployment contacts people; a copy elsewhere gets another one. Recorded "
+        "when the topics are made: where it differs, gateways contact nobody until it is "
+        "[accepted](operators.md#the-recorded-site).",
+        ("topics", "doctor", "site"),
+    ),
     "partitions": SettingDescription(
         (), "24", "Number of partitions of each topic when it is created; it never changes afterwards.", ("topics", "doctor")
     ),

@@ -70,6 +70,7 @@ ClockInstant = Annotated[Instant, Meta(ge=0, description="milliseconds since 197
 TopicPrefix = Annotated[
     str, Meta(pattern=r"^[A-Za-z0-9._-]{0,100}$", description="up to 100 of A-Z a-z 0-9 . _ -, or nothing")
 ]
+Site = Annotated[str, Meta(pattern=r"^[A-Za-z0-9._-]{0,100}$", description="up to 100 of A-Z a-z 0-9 . _ -, or nothing")]
 PublicUrl = Annotated[
     str, Meta(pattern=r"^(|https?://[^\s/?#@]+)$", description="https://host, or https://host:port, without a path")
 ]
@@ -140,6 +141,7 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     kafka_compression: Literal["none", "snappy", "lz4", "zstd"] = "snappy"
     """Of records that we write. snappy costs least; use `none` for a broker without its native library."""
     topic_prefix: TopicPrefix = ""
+    site: Site = ""
     app: App = "leadclock"
     """First part of transactional ids and consumer groups: two installations on one cluster need different ones."""
     partitions: Count = 12

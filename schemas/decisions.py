@@ -52,7 +52,7 @@ class Cause(DecisionPart, frozen=True, kw_only=True):
     `adoption`: the account positions and the versions of code and data that decide from here on. `topics` are the ids of the
     topics that the partition reads and writes, by name without the prefix; given where it knew none before. `stream` names
     its numbered messages for ever.
-    `recovery`: an operator has settled a loss; `topics` are those that are read and written from here on.
+    `recovery`: an operator has settled a loss; `topics` are those that are read and written from here on, in a new epoch.
 
     `behind` says that the partition had unread requests older than 2 s, so that no contact command might be emitted.
     """
@@ -124,6 +124,8 @@ class Sent(DecisionPart, frozen=True, kw_only=True):
 class Decision(Message, frozen=True, kw_only=True):
     """One record of `*.decisions`; `sequence` counts from 1 without gaps in each partition.
 
+    `epoch` is 1 until an operator begins a new one, after a loss: commands of an older one are not carried out any more.
+
     `verdict` is done, refused (the answer says why), repeated (the input was decided before: nothing changed), or failed
     (deciding raised, or a record of it could not be written: `error` says what, the input is in `deadletter`). A failed
     decision changes nothing but the lead whose timer it was: it waits to be tried again, or has ended as `failure`.
@@ -142,6 +144,7 @@ class Decision(Message, frozen=True, kw_only=True):
     ids_after: int | None = None
     sent_after: int | None = None
     error: str | None = None
+    epoch: int = 1
 
 
 class OutboxEntry(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -165,6 +168,7 @@ class Position(Struct, frozen=True, kw_only=True, omit_defaults=True):
     `input_digest` is that of the record before `input_offset`, `topics` holds the ids of the topics that were read and
     written so far: they tell a topic that lost records, or was made again, from the one that the partition has read.
     `stream` names the numbered messages of the partition, also where its changelog was made again.
+    `epoch` is that of the last decision.
     """
 
     input_offset: int = 0
@@ -178,3 +182,4 @@ class Position(Struct, frozen=True, kw_only=True, omit_defaults=True):
     input_digest: str = ""
     topics: dict[str, str] = {}
     stream: str = ""
+    epoch: int = 1

@@ -12,7 +12,7 @@ import msgspec
 
 from schemas.commands import COMMAND_KINDS, Fence
 from schemas.decisions import Decision, OutboxEntry, Position
-from schemas.deployment import Deployment
+from schemas.deployment import AcceptedSite, AddedTopics, Deployment, ReplacedTopics
 from schemas.impressions import Impression
 from schemas.inbox import Submission
 from schemas.problems import PROBLEMS
@@ -58,7 +58,12 @@ def families() -> dict[str, dict[str, type]]:
         "decision": {"decision": Decision},
         "state": {**ENTITIES, "outbox": OutboxEntry, "position": Position},
         "record": dict(RECORD_BODIES),
-        "deployment": {"identity": Deployment},
+        "deployment": {
+            "identity": Deployment,
+            "topics": AddedTopics,
+            "replaced": ReplacedTopics,
+            "site": AcceptedSite,
+        },
         "impression": {"recorded": Impression},
     }
 
@@ -180,7 +185,13 @@ def messages_of(topic: Topic) -> list[str]:
         ACCOUNTS_REQUESTS.name: [f"request.{name}" for name in ACCOUNT_REQUESTS],
         CONTACTS_DECISIONS.name: ["decision.decision"],
         ACCOUNTS_DECISIONS.name: ["decision.decision"],
-        ACCOUNTS_RULES.name: ["state.record", "deployment.identity"],
+        ACCOUNTS_RULES.name: [
+            "state.record",
+            "deployment.identity",
+            "deployment.topics",
+            "deployment.replaced",
+            "deployment.site",
+        ],
         CONTACTS_STATE.name: _states(kinds["state"], own),
         ACCOUNTS_STATE.name: _states(kinds["state"], own | _SHARED_ENTITIES | {"outbox", "position"}),
         DEADLETTER.name: [],
@@ -266,6 +277,11 @@ _ATTRIBUTES: Schema = {
             "description": "who asks: a key or cli; the person's e-mail address; the network address; parts may be empty",
         },
         "ce_rules": {"type": "string", "pattern": "^[0-9]+:[0-9]+$", "description": "account decisions that were seen"},
+        "ce_decision": {
+            "type": "string",
+            "pattern": "^[0-9]+:[0-9]+$",
+            "description": "of a command: epoch and sequence of the decision that emitted it",
+        },
         "content-type": {"type": "string", "const": "application/json"},
         "traceparent": {"type": "string"},
     },

@@ -3,6 +3,7 @@
 Extension attributes of ours (lower-case letters and digits, as CloudEvents asks):
 `ce_stream` and `ce_number`   the numbered stream that this record is part of; the receiver refuses a number it has passed
 `ce_rules`                    `partition:sequence` of the account decisions that the sender had seen
+`ce_decision`                 `epoch:sequence` of the decision that emitted this command
 `ce_actor`                    who asks, and from where: `key/7;ada@example.com;192.0.2.1`; parts may be empty
 """
 
@@ -25,6 +26,13 @@ HEADERS_KEPT_MAX = 1_024
 """Cached header values: senders mostly repeat the same."""
 
 
+class DecisionNumber(Struct, frozen=True, order=True, gc=False):
+    """Which decision of a partition: a later one has a higher number. An operator begins a new epoch, else it is 1."""
+
+    epoch: int = 1
+    sequence: int = 0
+
+
 class Envelope(Struct, frozen=True, kw_only=True, gc=False):
     """The attributes of a message: `id` is unique per `source`; `type` names the struct of the body."""
 
@@ -39,6 +47,7 @@ class Envelope(Struct, frozen=True, kw_only=True, gc=False):
     rules_sequence: int = 0
     traceparent: str | None = None
     actor: str | None = None
+    decision: DecisionNumber | None = None
 
 
 class EnvelopeError(SenderError, ValueError):
@@ -63,6 +72,8 @@ def to_headers(envelope: Envelope) -> Headers:
         headers.append(("ce_number", b"%d" % (envelope.number or 0)))
     if envelope.rules_partition is not None:
         headers.append(("ce_rules", b"%d:%d" % (envelope.rules_partition, envelope.rules_sequence)))
+    if envelope.decision is not None:
+        headers.append(("ce_decision", b"%d:%d" % (envelope.decision.epoch, envelope.decision.sequence)))
     if envelope.actor is not None:
         headers.append(("ce_actor", envelope.actor.encode()))
     if envelope.traceparent is not None:
@@ -101,6 +112,15 @@ def rules_seen(headers: Headers) -> tuple[int | None, int]:
         if name == "ce_rules":
             return _rules_in(value)
     return None, 0
+
+
+def emitted_by(headers: Headers) -> DecisionNumber:
+    """Return the decision that emitted a command. Raises `EnvelopeError` where the header is missing or malformed."""
+    for name, value in headers:
+        if name == "ce_decision":
+            epoch, _, sequence = value.partition(b":")
+            return DecisionNumber(_number("ce_decision", epoch), _number("ce_decision", sequence))
+    raise EnvelopeError("the record has no ce_decision header")
 
 
 def _rules_in(value: bytes) -> tuple[int | None, int]:

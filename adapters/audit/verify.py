@@ -12,7 +12,6 @@ from adapters.audit.inputs import Inputs
 from adapters.audit.recorded import batches, committed_position
 from adapters.audit.replay import Folded, Mismatch, Replay, Settlement, settlement_of
 from engine.partition.aggregate import Aggregate
-from engine.partition.decider import RANGE
 from engine.partition.ports import Log, LogError, Reader
 from engine.partition.runner import TopicNames
 from schemas.decisions import Position
@@ -108,8 +107,8 @@ async def verify(
 
 
 async def _settlements(recorded: Reader, partition: int, committed: Position | None) -> list[Settlement]:
-    """Return the decisions that settled a loss. Only a partition whose message numbers began again has any."""
-    if committed is None or committed.sent < RANGE:
+    """Return the decisions that settled a loss: each begins an epoch."""
+    if committed is None or committed.epoch == 1:
         return []
     found = []
     start = await recorded.start(partition)

@@ -22,6 +22,7 @@ COMMANDS: Table = {
     "db": ("adapters.cli.db", "Migrate the database, or show its state."),
     "doctor": ("adapters.cli.doctor", "Look at brokers, database, clocks, keys and channels, and say what to do."),
     "recover": ("adapters.cli.recover", "Say which topics lost records, and settle it."),
+    "site": ("adapters.cli.site", "Compare where this is with where the deployment is recorded to run, or accept it."),
     "hold": ("adapters.cli.hold", "Stop all contacting, of everybody or one company; list what is on hold."),
     "release": ("adapters.cli.hold", "Release a hold: its leads go on."),
     "keys": ("adapters.cli.keys", "Create companies and API keys."),

@@ -10,12 +10,14 @@ from msgspec import Struct
 from adapters.cli.database import open_database
 from adapters.cli.deployment import option, resolve_settings, run
 from adapters.cli.failures import report_errors
-from adapters.cli.identity_check import open_checked
 from adapters.postgres.operators import PostgresOperators, typed_change
 from adapters.postgres.recovery import PostgresReadMarks
 from adapters.recovery.losses import PartitionLosses, find_losses
 from adapters.recovery.readers import ReaderLoss, find_reader_losses, settle_readers
 from adapters.recovery.settling import Settled, settle
+from adapters.recovery.topics import find_missing, record_replaced, restore_topics
+from adapters.roles.context import open_context
+from adapters.roles.identity import check
 from adapters.settings import Settings, require
 
 TYPED = "settle"
@@ -23,15 +25,17 @@ TYPED = "settle"
 
 
 class Found(Struct, frozen=True, kw_only=True):
-    """What was lost, by partition and by reader."""
+    """What was lost, by partition and by reader. While topics are `missing`, nothing else can be compared."""
 
+    missing: list[str] = []
     partitions: list[PartitionLosses]
     readers: list[ReaderLoss]
 
 
 class Recovered(Struct, frozen=True, kw_only=True):
-    """What was settled."""
+    """What was settled; `replaced` are the topics that were made again, with their new ids."""
 
+    replaced: dict[str, str]
     partitions: list[Settled]
     readers: list[ReaderLoss]
 
@@ -55,7 +59,7 @@ def recover(typed: str | None, reason: str | None, data_dir: Path, as_json: bool
     if typed is None:
         found = run(_look(settings))
         _show_found(found, as_json=as_json)
-        if any(one.losses for one in found.partitions) or found.readers:
+        if found.missing or any(one.losses for one in found.partitions) or found.readers:
             raise click.exceptions.Exit(1)
         return
     if typed != TYPED:
@@ -66,18 +70,25 @@ def recover(typed: str | None, reason: str | None, data_dir: Path, as_json: bool
 
 
 async def _look(settings: Settings) -> Found:
-    async with open_checked(settings, with_database=True) as context, open_database(settings) as pool:
+    async with open_context(settings) as context, open_database(settings) as pool:
+        missing = await find_missing(context)
+        if missing:
+            return Found(missing=missing, partitions=[], readers=[])
+        await check(context, with_database=True)
         return Found(
             partitions=await find_losses(context), readers=await find_reader_losses(context, PostgresReadMarks(pool))
         )
 
 
 async def _settle(settings: Settings, reason: str) -> Recovered:
-    async with open_checked(settings, with_database=True) as context, open_database(settings) as pool:
+    async with open_context(settings) as context, open_database(settings) as pool:
         change = typed_change("topics.recovered", settings.topic_prefix, reason)
         async with PostgresOperators(pool).audited(change):
+            await restore_topics(context)
+            await check(context, with_database=True)
             settled = await settle(context, by=change.actor, reason=reason, done=_say)
-            return Recovered(partitions=settled, readers=await settle_readers(context, PostgresReadMarks(pool)))
+            readers = await settle_readers(context, PostgresReadMarks(pool))
+            return Recovered(replaced=await record_replaced(context), partitions=settled, readers=readers)
 
 
 def _say(one: Settled) -> None:
@@ -88,7 +99,8 @@ def _show_found(found: Found, *, as_json: bool) -> None:
     if as_json:
         click.echo(msgspec.json.encode(found))
         return
-    lines = [f"{one.topic}[{one.partition}]: {loss}" for one in found.partitions for loss in one.losses]
+    lines = [f"{one} does not exist, or holds no identity" for one in found.missing]
+    lines += [f"{one.topic}[{one.partition}]: {loss}" for one in found.partitions for loss in one.losses]
     lines += [f"{one.reader} {one.topic}[{one.partition}]: {one.loss}" for one in found.readers]
     click.echo("\n".join(lines) or "every topic is the one that was read so far")
     if lines:
@@ -105,7 +117,9 @@ def _show_settled(done: Recovered, *, as_json: bool) -> None:
         click.echo(f"{one.topic}[{one.partition}]: {_what(one)}")
     for reader in done.readers:
         click.echo(f"{reader.reader} {reader.topic}[{reader.partition}] goes on: it {reader.loss}")
-    if not done.partitions and not done.readers:
+    for topic, topic_id in done.replaced.items():
+        click.echo(f"{topic} was made again: its id is {topic_id}")
+    if not done.partitions and not done.readers and not done.replaced:
         click.echo("nothing was lost")
 
 

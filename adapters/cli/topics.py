@@ -15,8 +15,17 @@ from adapters.kafka.acls import ACCESS, Acl, acls, apply, commands
 from adapters.kafka.topics import Drift
 from adapters.postgres.database_errors import DatabaseAwayError
 from adapters.roles.broker import connection_of, describing_log_errors
-from adapters.roles.context import compare, open_context, prepare
-from adapters.roles.identity import NotPreparedError, check_before_creating, establish, establish_database, find_identity
+from adapters.roles.context import compare, open_context
+from adapters.roles.identity import (
+    IdentityError,
+    MadeTopics,
+    NotPreparedError,
+    check_before_creating,
+    establish,
+    establish_database,
+    find_identity,
+    make_topics,
+)
 from adapters.roles.intake import GROUPS
 from adapters.settings import Settings, require
 from schemas.deployment import Deployment
@@ -33,12 +42,15 @@ def topics() -> None:
 @option
 @report_errors
 def create(partitions: int | None, data_dir: Path, as_json: bool) -> None:
-    """Create what is missing, give the deployment its identity, and compare the rest; exit 1 where something differs."""
+    """Create what a new deployment or a release needs, record it in the identity, compare the rest; exit 1 where it differs.
+
+    Nothing is made in the place of a topic that is lost: that is refused, and the topic named.
+    """
     settings = resolve_settings(data_dir)
     if partitions is not None:
         settings = msgspec.structs.replace(settings, partitions=partitions)
-    created, drifts = run(_create(settings))
-    _show(list(created), list(drifts), as_json=as_json)
+    made = run(_create(settings, partitions))
+    _show(list(made.created), list(made.drifts), as_json=as_json)
 
 
 @topics.command()
@@ -143,16 +155,19 @@ def list_(data_dir: Path, as_json: bool) -> None:  # noqa: ARG001 - the options 
     )
 
 
-async def _create(settings: Settings) -> tuple[list[str], list[Drift]]:
+async def _create(settings: Settings, partitions: int | None) -> MadeTopics:
     async with open_context(settings) as context:
-        with suppress(DatabaseAwayError):  # the topics do not need the database
-            await check_before_creating(context, with_database=bool(settings.postgres_dsn))
-        created, drifts = await prepare(context)
-        identity = await establish(context)
-        if settings.postgres_dsn:
+        try:
+            known = await check_before_creating(context, with_database=bool(settings.postgres_dsn))
+        except DatabaseAwayError:  # the topics do not need the database
+            known = await check_before_creating(context, with_database=False)
+        if known is not None and partitions not in {None, known.partitions}:
+            raise IdentityError(f"this deployment has {known.partitions} partitions, fixed for good: leave out --partitions")
+        made = await make_topics(context, known)
+        if settings.postgres_dsn and made.identity is not None:
             with suppress(NotPreparedError, DatabaseAwayError):  # then `leadclock db migrate` records it
-                await establish_database(context, identity)
-        return list(created), list(drifts)
+                await establish_database(context, made.identity)
+        return made
 
 
 async def _adopt(settings: Settings) -> Deployment:

@@ -9,15 +9,26 @@ from adapters.doctor.certificates import check_certificate_end, check_client_cer
 from adapters.doctor.findings import Finding, failure, is_on_this_machine, ok, warning
 from adapters.kafka.access_tokens import TokenError, TokenFile
 from adapters.kafka.cluster_metadata import ClusterMetadata, TopicDescription
-from adapters.kafka.topics import HIDDEN_FIX, Drift
+from adapters.kafka.topics import CREATE_TOPICS, HIDDEN_FIX, Drift
 from adapters.partitions.newest import newest_append
 from adapters.roles.broker import connection_of
 from adapters.roles.context import Context, compare, specs
 from adapters.roles.identity import USED
 from adapters.roles.kafka_security import find_security_faults, tls_of, tokens_of
+from adapters.roles.made_topics import (
+    PAGE,
+    PresentTopics,
+    describe_losses,
+    find_other_prefixes,
+    find_present,
+    find_written,
+    name_prefixes,
+)
 from adapters.settings import Settings, SettingsError
 from engine.partition.broker_clock import ahead_seconds, clocks_disagree
+from schemas.deployment import Deployment
 from schemas.instant import to_datetime
+from schemas.topics import TOPICS
 
 CONNECT_SECONDS = 5.0
 
@@ -25,9 +36,6 @@ REFUSAL_SECONDS = 1.0
 """For how long a refusal of our certificate is waited for: a round trip and some."""
 
 BROKERS_WANTED = 3
-
-CREATE_TOPICS = "leadclock topics create"
-"""The cure of missing topics; what is read from them cannot be looked at before."""
 
 MISSING = ("partitions", "0")
 """How a topic differs that does not exist."""
@@ -81,13 +89,38 @@ def _listed(names: Sequence[str], *, shown: int = 5) -> str:
     return ", ".join(names[:shown]) + (f" and {more} more" if more > 0 else "")
 
 
-async def check_topics(context: Context) -> list[Finding]:
-    """Compare the topics and brokers with what this release needs. Raises `LogError`."""
+async def check_topics(context: Context, known: Deployment | None) -> list[Finding]:
+    """Compare the topics and brokers with what this release needs; `known` is the identity, of topics or database.
+
+    A topic that is lost gets no command: made again, it would be empty. Raises `LogError`.
+    """
     drifts = await compare(context)
     missing = [drift.topic for drift in drifts if (drift.setting, drift.found) == MISSING]
-    absent = [failure("topics", f"missing: {_listed(missing)}", CREATE_TOPICS)] if missing else []
+    present = await find_present(context)
+    losses = [] if known is None else describe_losses(known.topics, present, context.settings.topic_prefix)
+    lost = [failure("topics", loss, PAGE) for loss in losses]
+    if not lost and known is None and (written := await _find_written(context, present)):
+        found = f"{_listed(written)} hold records of a deployment, and the topics have no identity: it is lost"
+        lost = [failure("topics", found, PAGE)]
+    absent = [] if lost or not missing else [await _absent(context, missing, present)]
     different = [_drift(drift) for drift in drifts if drift.topic not in missing]
-    return [*absent, *different] or [ok("topics", "as this release needs them")]
+    return [*lost, *absent, *different] or [ok("topics", "as this release needs them")]
+
+
+async def _find_written(context: Context, present: PresentTopics) -> list[str]:
+    return await find_written(context, (topic for topic in TOPICS if topic.name in present.ids))
+
+
+async def _absent(context: Context, missing: Sequence[str], present: PresentTopics) -> Finding:
+    """Return that topics have to be created, and where there is none, which other prefix may be meant."""
+    found = f"missing: {_listed(missing)}"
+    others = name_prefixes(await find_other_prefixes(context)) if not present.ids else ""
+    return failure("topics", f"{found}. {others}" if others else found, CREATE_TOPICS)
+
+
+def is_incomplete(findings: Sequence[Finding]) -> bool:
+    """Return whether a topic is missing or lost: then what is read from them cannot be looked at."""
+    return any(one.cure in {PAGE, CREATE_TOPICS} for one in findings)
 
 
 def _drift(drift: Drift) -> Finding:

@@ -9,13 +9,14 @@ from adapters.doctor.findings import Finding, failure, ok, warning
 from adapters.operator.contact_holds import company_of_hold, holds_in_force
 from adapters.postgres.gateways import PostgresServing
 from adapters.postgres.pool import open_pool
-from adapters.postgres.server_facts import read_using_processes
+from adapters.postgres.server_facts import read_refused_commands, read_using_processes
 from adapters.providers.account_trials import accounts_with, try_account
 from adapters.providers.registry import Unusable, installed
 from adapters.reads.ports import Serving
 from adapters.roles.context import Context
 from adapters.roles.identity import IdentityError, NotPreparedError, check
 from adapters.roles.provider_connections import provider_connections, provider_http
+from adapters.roles.site import ACCEPT, compare_site, find_site
 from adapters.secret_fingerprint import secret_fingerprint
 from adapters.settings import CHANNELS
 from engine.rules import Rules
@@ -141,6 +142,27 @@ async def _check_accounts(
     ]
     count = sum(one["works"] for one in tried)
     return [*findings, *([ok(check_name, f"{count} of {len(accounts)} of companies {works}")] if count else [])]
+
+
+async def check_site(context: Context) -> list[Finding]:
+    """Compare Kafka's cluster id and the operator's word with those recorded. Raises `LogError`."""
+    await context.rules.refresh()
+    problem = compare_site(context.rules.deployment, await find_site(context))
+    if problem is None:
+        return [ok("site", "the recorded one")]
+    return [failure("site", f"{problem}: gateways contact nobody", f"once people are to be contacted from here: {ACCEPT}")]
+
+
+async def check_command_order(dsn: str) -> list[Finding]:
+    """Name the topics whose commands were decided again by a state that was lost or is old. Raises `DatabaseAwayError`."""
+    return [
+        failure(
+            "commands",
+            f"{count} of {topic} were decided again and refused: contacts.state was lost, or is older than they are",
+            "deploy/docs/alerts.md, LeadclockCommandsOutOfOrder",
+        )
+        for topic, count in (await read_refused_commands(dsn)).items()
+    ]
 
 
 async def check_contact_holds(context: Context) -> list[Finding]:

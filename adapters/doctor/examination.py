@@ -3,24 +3,27 @@
 from collections.abc import AsyncIterator, Awaitable, Callable
 from functools import partial
 
+from adapters.data_digest import OtherDataError
 from adapters.doctor.broker import (
-    CREATE_TOPICS,
     check_broker_clock,
     check_brokers,
     check_certificates,
     check_kafka_settings,
     check_login,
     check_topics,
+    is_incomplete,
 )
 from adapters.doctor.database import check_database, check_migrations
 from adapters.doctor.deployment import (
     check_carrier_accounts,
     check_channels,
+    check_command_order,
     check_contact_holds,
     check_identity,
     check_mail_accounts,
     check_numbers,
     check_secret_keys,
+    check_site,
     read_serving,
 )
 from adapters.doctor.findings import Finding, failure, warning
@@ -31,8 +34,10 @@ from adapters.postgres.database_errors import DatabaseAwayError
 from adapters.reads.ports import ReadsUnavailableError, Serving
 from adapters.roles.broker import describe
 from adapters.roles.context import Context, open_context
+from adapters.roles.identity import find_identity, read_database_identity
 from adapters.settings import Settings
 from engine.partition.ports import LogError
+from schemas.deployment import AddedTopics, with_topics
 
 Work = Callable[[], Awaitable[list[Finding]]]
 
@@ -99,14 +104,30 @@ async def _examine_broker(settings: Settings, serving: Serving, *, has_database:
 
 async def _examine_topics(context: Context, serving: Serving, *, has_database: bool) -> AsyncIterator[Finding]:
     """Yield what topics are like, and what they hold; only the first where one is missing."""
-    found = await _caught("topics", partial(check_topics, context))
+    found = await _caught("topics", partial(_check_topics, context, has_database=has_database))
     for finding in found:
         yield finding
-    if any(finding.cure == CREATE_TOPICS for finding in found):
+    if is_incomplete(found):
         return
     for check, work in _of_context(context, serving, has_database=has_database).items():
         for finding in await _caught(check, work):
             yield finding
+
+
+async def _check_topics(context: Context, *, has_database: bool) -> list[Finding]:
+    """Compare the topics by the identity of both; those of another development version are what `identity` reports."""
+    try:
+        known = await find_identity(context)
+        stored = await read_database_identity(context.settings.postgres_dsn) if has_database else None
+    except OtherDataError:
+        return []
+    if (
+        stored is not None
+        and (known is None or known.id == stored.id)
+        and stored.topic_prefix == context.settings.topic_prefix
+    ):
+        known = with_topics(known or stored, AddedTopics(topics=stored.topics))
+    return await check_topics(context, known)
 
 
 async def _brokers(context: Context) -> list[Finding]:
@@ -128,6 +149,7 @@ def _of_context(context: Context, serving: Serving, *, has_database: bool) -> di
     """Return the examinations that read topics; the identity comes before what depends on it."""
     works: dict[str, Work] = {
         "identity": partial(check_identity, context, with_database=has_database),
+        "site": partial(check_site, context),
         "clock and broker": partial(check_broker_clock, context),
         "contact holds": partial(check_contact_holds, context),
         "numbers": partial(check_numbers, context),
@@ -135,6 +157,7 @@ def _of_context(context: Context, serving: Serving, *, has_database: bool) -> di
         "carrier accounts": partial(check_carrier_accounts, context),
     }
     if has_database:
+        works["commands"] = partial(check_command_order, context.settings.postgres_dsn)
         works["secret keys"] = partial(check_secret_keys, context)
         works["channels"] = partial(check_channels, context, serving)
     return works

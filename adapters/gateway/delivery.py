@@ -2,7 +2,8 @@
 
 Nothing is awaited between the last check of the lease and the provider. A crash leaves a claim without a record. The gateway
 that takes it over does not know whether the provider was called: it reports a call or text as `unknown` and does not repeat
-it; it sends an e-mail or webhook again with the same id.
+it; it sends an e-mail or webhook again with the same id. Where the claims themselves are lost or old, no e-mail is repeated
+either: that would be all of them, not the few that one gateway had in hand. Receivers of webhooks know their ids.
 """
 
 import asyncio
@@ -42,6 +43,9 @@ DATABASE = "database"
 NOTHING_TO_POST = b""
 """Recorded where the provider took the command and reports the outcome by another way."""
 
+OUT_OF_ORDER = "decided again by a state that was lost or is old: it may have been carried out before"
+"""Of a command whose decision is lower than that of one before it: `unknown`, so that the step is not planned again."""
+
 ASK_SECONDS = 60.0
 """How long a provider may take to say what became of a command whose answer has failed: it is asked a few times."""
 
@@ -49,14 +53,17 @@ logger = structlog.get_logger(__name__)
 
 
 class TakenCommand:
-    """A command that was read from a partition."""
+    """A command that was read from a partition; one that is not in order was decided below one before it."""
 
-    __slots__ = ("command", "progress", "record")
+    __slots__ = ("command", "is_in_order", "progress", "record")
 
-    def __init__(self, progress: PartitionProgress, record: LogRecord, command: Command) -> None:
+    def __init__(
+        self, progress: PartitionProgress, record: LogRecord, command: Command, *, is_in_order: bool = True
+    ) -> None:
         self.progress = progress
         self.record = record
         self.command = command
+        self.is_in_order = is_in_order
 
 
 class ClaimedCommand(Struct, frozen=True, kw_only=True):
@@ -108,7 +115,6 @@ class CommandDelivery:
         self._clock = clock
         self._clock_problem = clock_problem
         self._metrics = metrics
-        self._incarnation: Instant | None = None
         self._tally = EventCounter("commands.ended", kind=channel.kind)
         self.leases = Leases(claimant, deliveries, clock)
         self._releasing: dict[str, asyncio.Task[None]] = {}
@@ -246,14 +252,8 @@ class CommandDelivery:
     async def _refusal(self, taken: TakenCommand, claim: CommandClaim) -> DeliveryResult | None:
         """Return why a claimed command must not be given to the provider, or None where it may."""
         command = taken.command
-        if self._channel.never_twice and claim.state == "taken_over" and self._channel.was_given is None:
-            return DeliveryResult(
-                outcome="unknown", detail="a gateway ended between asking the provider and recording the answer"
-            )
-        if self._channel.never_twice and command.decided_at < await self._created_at():
-            return DeliveryResult(
-                outcome="unknown", detail="sent before the record of deliveries was lost and created again"
-            )
+        if (doubt := self._doubt(taken, claim)) is not None:
+            return DeliveryResult(outcome="unknown", detail=doubt)
         await self._outages.retry(LOG, self._holds.refresh)
         await taken.progress.wait_for_end()
         self._check_clock()  # with nothing awaited before `now` is taken: a clock may be set at any moment
@@ -265,6 +265,16 @@ class CommandDelivery:
         if (held := self._held(command)) is not None:
             return held
         self._metrics.dispatch_lateness.labels(self._channel.kind).observe((now - command.not_before) / SECOND)
+        return None
+
+    def _doubt(self, taken: TakenCommand, claim: CommandClaim) -> str | None:
+        """Return why a command may have been carried out already, so that it is not carried out now; else None."""
+        if not taken.is_in_order:
+            return OUT_OF_ORDER
+        if self._channel.never_twice and claim.state == "taken_over" and self._channel.was_given is None:
+            return "a gateway ended between asking the provider and recording the answer"
+        if not isinstance(taken.command, PostWebhook) and taken.command.decided_at < claim.work_born_at:
+            return "sent before the record of deliveries was lost, or restored from an older copy"
         return None
 
     def _held(self, command: Command) -> DeliveryResult | None:
@@ -388,11 +398,6 @@ class CommandDelivery:
             await self._reports.post_progress(taken.record, taken.command, progress, occurred_at=self._clock.now())
         except LogError as error:
             logger.warning("progress.lost", command_id=taken.command.command_id, state=progress.state, reason=str(error))
-
-    async def _created_at(self) -> Instant:
-        if self._incarnation is None:
-            self._incarnation = await self._outages.retry(DATABASE, self._deliveries.incarnation)
-        return self._incarnation
 
     def _provider_seconds(self) -> float:
         """Return how long a provider may take, in wall seconds: the contact waits no longer for an outcome."""

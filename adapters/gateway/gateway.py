@@ -23,19 +23,21 @@ from adapters.gateway.contact_holds import ContactHolds
 from adapters.gateway.delivery import DATABASE, SHUTDOWN_SECONDS, CommandDelivery, FinishedCommand, TakenCommand
 from adapters.gateway.domain_sleep import sleep_until
 from adapters.gateway.leases import LEASE_SECONDS, RENEWALS_PER_LEASE
+from adapters.gateway.older_work import NoReports, ReachedOffsets, settle_older_work
 from adapters.gateway.outages import Outages
 from adapters.gateway.outcome_reports import LOG, OutcomeReports
 from adapters.gateway.partition_progress import PartitionLostError, PartitionProgress
-from adapters.gateway.ports import Deliveries
+from adapters.gateway.ports import Deliveries, SavedProgress
 from adapters.gateway.priority_semaphore import PrioritySemaphore
 from adapters.observability.metrics import Metrics
 from adapters.observability.traces import Traces
 from adapters.partitions.dead_letters import append_dead_letters
 from engine.fair_share import Shares
-from engine.partition.deadletters import dead_letter
+from engine.partition.deadletters import ORIGIN, dead_letter
 from engine.partition.ports import Appender, Clock, Log, LogError, LogRecord, Outgoing, Reader
 from engine.partition.runner import TopicNames
 from schemas.commands import Command, Fence, HangUp, PressKeys
+from schemas.envelope import DecisionNumber, EnvelopeError, emitted_by
 from schemas.errors import SenderError
 from schemas.topics import COMMAND_TOPICS
 from schemas.wire import UNREADABLE
@@ -105,8 +107,10 @@ class Gateway:
         describe: Callable[[Exception], str] = str,
         traces: Traces | None = None,
         holds: ContactHolds | None = None,
+        reached: ReachedOffsets | None = None,
     ) -> None:
         self.channel = channel
+        self._reached = reached or NoReports()
         self._holds = holds
         self._traces = traces
         self.outages = Outages(describe)
@@ -114,6 +118,7 @@ class Gateway:
         self._deliveries = deliveries
         self._clock = clock
         self._metrics = metrics or Metrics()
+        self._metrics.out_of_order.labels(channel.kind)  # from 0 on: an alert sees the first one, too
         self._names = names
         self._topic = names.of(COMMAND_TOPICS[channel.kind].name)
         self._topic_id = ""
@@ -123,7 +128,7 @@ class Gateway:
         self._wanted: frozenset[int] = frozenset()
         self._changed = asyncio.Event()
         self._partitions: dict[int, PartitionProgress] = {}
-        self._saved: dict[int, int] = {}
+        self._saved: dict[int, SavedProgress] = {}
         self._contacts: dict[str, deque[TakenCommand]] = {}
         self._drain_seconds = drain_seconds
         self._clock_problem = clock_problem
@@ -231,9 +236,16 @@ class Gateway:
         is_recreated = topic_id != self._topic_id  # its offsets start again
         self._leave(self._partitions if is_recreated else set(self._partitions) - self._wanted)
         for partition in self._wanted - set(self._partitions):
-            start = await self.outages.retry(DATABASE, partial(self._deliveries.progress, self._topic, topic_id, partition))
-            self._partitions[partition] = PartitionProgress(partition, start or 0)
+            saved = await self.outages.retry(DATABASE, partial(self._deliveries.progress, self._topic, topic_id, partition))
+            progress = PartitionProgress(partition, saved or SavedProgress())
+            await self._settle_older_work(partition, saved or SavedProgress())
+            self._partitions[partition] = progress
         self._topic_id = topic_id
+
+    async def _settle_older_work(self, partition: int, saved: SavedProgress) -> None:
+        reached = await self._reached.reached(partition)
+        settle = partial(settle_older_work, self._log, self._topic, partition, saved, reached=reached)
+        await self.outages.retry(DATABASE, partial(settle, deliveries=self._deliveries))
 
     def _leave(self, partitions: Iterable[int]) -> None:
         for partition in list(partitions):
@@ -284,12 +296,24 @@ class Gateway:
         progress = self._partitions[record.partition]
         try:
             command = self._decode_command(record)
+            is_in_order = self._is_sent_again(record) or progress.order.admit(record.offset, _emitted_by(record))
         except _ForeignCommandError as error:
             if progress.is_new(record.offset):
                 await self._dead_letter(record, error, appender)
         else:
-            self._take_command(progress, record, command, delivery)
+            if not is_in_order and progress.is_new(record.offset):
+                self._report_out_of_order(record)
+            self._take_command(progress, record, command, delivery, is_in_order=is_in_order)
         progress.mark_seen(record.offset)
+
+    @staticmethod
+    def _is_sent_again(record: LogRecord) -> bool:
+        """Return whether an operator sent the record again, out of the dead letters: it keeps its old number."""
+        return any(name == ORIGIN for name, _ in record.headers)
+
+    def _report_out_of_order(self, record: LogRecord) -> None:
+        self._metrics.out_of_order.labels(self.channel.kind).inc()
+        logger.error("command.out_of_order", topic=record.topic, partition=record.partition, offset=record.offset)
 
     def _decode_command(self, record: LogRecord) -> Command | PressKeys | HangUp | Fence:
         try:
@@ -306,16 +330,18 @@ class Gateway:
         record: LogRecord,
         command: Command | PressKeys | HangUp | Fence,
         delivery: CommandDelivery,
+        *,
+        is_in_order: bool,
     ) -> None:
-        if isinstance(command, Fence):
+        if isinstance(command, Fence):  # out of order too: it only stops
             progress.fences.add(command, record.offset)
         elif isinstance(command, PressKeys | HangUp):
-            if progress.is_new(record.offset):
+            if is_in_order and progress.is_new(record.offset):
                 self._press_soon(command)
         elif progress.needs_delivery(command.company_id, record.offset):
             if self._queued.may_take(command.company_id):
                 progress.admit(command.company_id, record.offset)
-                self._enqueue(TakenCommand(progress, record, command), delivery)
+                self._enqueue(TakenCommand(progress, record, command, is_in_order=is_in_order), delivery)
             else:
                 progress.defer(command.company_id, record.offset)
 
@@ -449,11 +475,12 @@ class Gateway:
 
     async def _save_watermarks(self) -> None:
         for partition, progress in list(self._partitions.items()):
-            watermark = progress.watermark
+            saved = progress.to_save()
             self._metrics.lag.labels(self._topic, str(partition)).set(progress.lag)
-            if self._saved.get(partition) != watermark:
-                await self._deliveries.save_progress(self._topic, self._topic_id, partition, watermark)
-                self._saved[partition] = watermark
+            if self._saved.get(partition) != saved:
+                await self._deliveries.save_progress(self._topic, self._topic_id, partition, saved)
+                self._saved[partition] = saved
+                self._reached.report(partition, saved.offset)
 
     async def _drain(self) -> None:
         """Release at once what is not with the provider; wait until the rest has ended. `_end` waits for the releases."""
@@ -485,6 +512,14 @@ class Gateway:
                 await delivery.leases.renew(lease_seconds=0)
         delivery.close()
         await appender.close()
+
+
+def _emitted_by(record: LogRecord) -> DecisionNumber:
+    """Return which decision emitted a command. Raises `_ForeignCommandError`."""
+    try:
+        return emitted_by(record.headers)
+    except EnvelopeError as error:
+        raise _ForeignCommandError("malformed_envelope", str(error)) from error
 
 
 def _this_task() -> asyncio.Task[Any]:

@@ -3,7 +3,9 @@
 import asyncio
 from collections.abc import Sequence
 
+from adapters.gateway.decision_order import DecisionOrder
 from adapters.gateway.fences import Fences
+from adapters.gateway.ports import SavedProgress
 from schemas.errors import DependencyError
 
 FENCES_BETWEEN_SWEEPS = 10_000
@@ -21,13 +23,14 @@ class PartitionProgress:
     is admitted, which keeps the order per contact. Commands of other companies are admitted, and fences added, meanwhile.
     """
 
-    def __init__(self, partition: int, start: int) -> None:
+    def __init__(self, partition: int, saved: SavedProgress) -> None:
         self.partition = partition
-        self.next_offset = start
-        self.end = start
+        self.next_offset = saved.offset
+        self.end = saved.offset
         """Where the partition ended when that was last sampled."""
         self.revoked = False
         self.fences = Fences()
+        self.order = DecisionOrder(saved)
         self._open: dict[int, None] = {}
         self._deferred: dict[int, int] = {}
         """By company: its first command that may not have been admitted, or an offset before it."""
@@ -41,6 +44,10 @@ class PartitionProgress:
     def watermark(self) -> int:
         """Return the offset before which every command is done."""
         return min(min(self._open, default=self.next_offset), min(self._deferred.values(), default=self.next_offset))
+
+    def to_save(self) -> SavedProgress:
+        """Return what the next owner of the partition has to know."""
+        return self.order.saved_at(self.watermark)
 
     @property
     def lag(self) -> int:

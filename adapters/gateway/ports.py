@@ -15,8 +15,9 @@ from msgspec import Struct
 from adapters.gateway.circuit import CircuitReport, Endpoint
 from engine.rules import Rules
 from schemas.commands import HangUp, PlaceCall, PostWebhook, PressKeys, SendEmail, SendSms
+from schemas.envelope import DecisionNumber
 from schemas.errors import DependencyError
-from schemas.instant import Instant
+from schemas.instant import EPOCH, Instant
 from schemas.requests import RulesPlace, TranscriptionStatus
 
 Kind = Literal["call", "sms", "email", "webhook"]
@@ -33,14 +34,30 @@ ClaimState = Literal["fresh", "taken_over", "held", "recorded", "posted"]
 
 
 class CommandClaim(Struct, frozen=True, kw_only=True):
-    """The answer to a claim; `outcome` are the bytes given to `record`, None in every state but `recorded`."""
+    """The answer to a claim; `outcome` are the bytes given to `record`, None in every state but `recorded`.
+
+    `work_born_at`, where we have the claim: since when the `work` schema knows what was carried out.
+    """
 
     state: ClaimState
     outcome: bytes | None = None
+    work_born_at: Instant = EPOCH
 
 
 class LeaseLostError(DependencyError):
     """Another gateway may have taken the claim over: its command is not given to a provider."""
+
+
+class SavedProgress(Struct, frozen=True):
+    """How far a commands partition is done: every command before `offset` is.
+
+    `newest` is the highest number of a decision that emitted one of them. `refused` counts those that were decided below one
+    before them, since the present epoch began.
+    """
+
+    offset: int = 0
+    newest: DecisionNumber = DecisionNumber()
+    refused: int = 0
 
 
 class Deliveries(Protocol):
@@ -49,8 +66,11 @@ class Deliveries(Protocol):
     Leases run on the database's own clock (wall time), so that two gateways agree about them.
     """
 
-    async def incarnation(self) -> Instant:
-        """Return when this `work` schema was created: commands decided earlier may have been carried out already."""
+    async def renew_incarnation(self, newest: Instant) -> bool:
+        """Begin a new incarnation now, if the present one is not younger than an instant; return whether it did.
+
+        Commands that were decided before an incarnation may have been carried out already.
+        """
         ...
 
     async def claim(
@@ -93,12 +113,12 @@ class Deliveries(Protocol):
         """Note that the recorded outcome is on `contacts.requests`."""
         ...
 
-    async def progress(self, topic: str, topic_id: str, partition: int) -> int | None:
-        """Return the offset before which every command is done, or None where none was saved for this topic id."""
+    async def progress(self, topic: str, topic_id: str, partition: int) -> SavedProgress | None:
+        """Return how far a partition is done, or None where nothing was saved for this topic id."""
         ...
 
-    async def save_progress(self, topic: str, topic_id: str, partition: int, offset: int) -> None:
-        """Save that every command before `offset` is done; an offset below the saved one changes nothing."""
+    async def save_progress(self, topic: str, topic_id: str, partition: int, saved: SavedProgress) -> None:
+        """Save how far a partition is done; an offset below the saved one changes nothing."""
         ...
 
 

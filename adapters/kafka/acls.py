@@ -102,7 +102,7 @@ ACCESS: Mapping[str, RoleAccess] = {
     ),
     "gateway": RoleAccess(
         reads=(*COMMANDS, ACCOUNTS_RULES),
-        writes=(CONTACTS_REQUESTS, DEADLETTER),
+        writes=(CONTACTS_REQUESTS, ACCOUNTS_REQUESTS, DEADLETTER),
         groups=tuple(f"gateway.{channel}" for channel in COMMAND_TOPICS),
     ),
     "deliverer": RoleAccess(reads=(CONTACTS_DECISIONS, ACCOUNTS_DECISIONS, ACCOUNTS_RULES), groups=("deliverer",)),
@@ -116,7 +116,9 @@ ACCESS: Mapping[str, RoleAccess] = {
         creates=True,
     ),
 }
-"""`api` reads what an operator asks about, and sends dead letters again; `auditor` verifies and
+"""`gateway` asks the accounts for a hold where this is not the recorded site.
+
+`api` reads what an operator asks about, and sends dead letters again; `auditor` verifies and
 explains; `operator` runs every command of `leadclock`, which writes the identity of the deployment
 to `accounts.rules` once, sends dead letters again and restores offsets of intake; `producer` puts leads into
 `leads.inbox`, `bulk-producer` imports into the other inbox."""

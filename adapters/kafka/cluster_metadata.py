@@ -24,6 +24,9 @@ from engine.partition.ports import LogError
 ATTEMPTS_MAX = 3
 """Requests go to random brokers; one that just stopped must not answer for the cluster."""
 
+MISSING = "`leadclock topics create` makes it where a release adds it, and `leadclock doctor` says whether it is lost"
+"""What to do about a topic that does not exist: who only reads it does not know whether it ever did."""
+
 _TOPIC_RESOURCE = 2
 _BROKER_RESOURCE = 4
 _NO_TOPIC_ID = bytes(16)
@@ -102,11 +105,12 @@ class _MetadataRequestV10(RequestStruct):  # type: ignore[misc]
 class _MetadataRequest(Request[_MetadataRequestV10]):  # type: ignore[misc]
     API_KEY: ClassVar[int] = 3
 
-    def __init__(self, topics: list[str]) -> None:
+    def __init__(self, topics: list[str] | None) -> None:
         self._topics = topics
 
     def build(self, request_struct_class: type[_MetadataRequestV10]) -> _MetadataRequestV10:
-        topics: list[tuple[bytes, str, dict[int, bytes]]] = [(_NO_TOPIC_ID, name, {}) for name in self._topics]
+        topics: list[tuple[bytes, str, dict[int, bytes]]] | None
+        topics = None if self._topics is None else [(_NO_TOPIC_ID, name, {}) for name in self._topics]
         return request_struct_class(topics, False, False, False, {})
 
 
@@ -162,8 +166,17 @@ class ClusterMetadata:
         """Return the facts of one topic. Raises `LogError` (not retryable) where it does not exist."""
         found = await self.find([name])
         if name not in found:
-            raise LogError(f"topic {name} does not exist: run `leadclock topics create`", retryable=False)
+            raise LogError(f"topic {name} does not exist: {MISSING}", retryable=False)
         return found[name]
+
+    async def names(self) -> list[str]:
+        """Return the names of all topics that we may see. Raises `LogError`."""
+        response = await self._ask(_MetadataRequest(None), "asking for all topics")
+        return sorted(topic[1] for topic in response.topics)
+
+    async def cluster_id(self) -> str:
+        """Return Kafka's id of the cluster, which its brokers keep on their disks. Raises `LogError`."""
+        return str((await self._ask(_MetadataRequest([]), "asking for the cluster's id")).cluster_id or "")
 
     async def brokers(self) -> list[int]:
         """Return the ids of the brokers that the cluster shows now. Raises `LogError`."""

@@ -31,6 +31,14 @@ INTERNAL = ("__consumer_offsets", "__transaction_state")
 
 HIDDEN_FIX = "leadclock topics acls --apply operator=User:…  # as a user who may; it allows Describe"
 
+CREATE_TOPICS = "leadclock topics create"
+"""The cure of a topic that a release adds; it refuses to make one that is lost."""
+
+TOO_MANY_PARTITIONS = "see deploy/docs/backup.md, What was lost: Kafka takes no partition away"
+
+PARTITIONS = "partitions"
+"""The name of this setting in a `Drift`, and in `TopicSpec.at_least` where a topic may have more of them."""
+
 CREATE_SECONDS = 30.0
 """Creating dozens of partitions takes a small broker seconds."""
 
@@ -40,13 +48,15 @@ VISIBLE_RETRY_SECONDS = 0.05
 class TopicSpec(Struct, frozen=True):
     """One topic as it is needed: full name, partition count, and Kafka's own configuration keys and values.
 
-    An operator may set more than is needed of the keys in `at_least`; -1 is without a bound.
+    An operator may set more than is needed of the keys in `at_least`; -1 is without a bound. `is_fixed`: the topic is of a
+    deployment whose partition count is recorded.
     """
 
     name: str
     partitions: int
     configs: dict[str, str] = {}
     at_least: frozenset[str] = frozenset()
+    is_fixed: bool = False
 
 
 class Drift(Struct, frozen=True):
@@ -177,8 +187,7 @@ async def _compare(
     drifts: list[Drift] = []
     for spec in specs:
         count = present[spec.name].partition_count if spec.name in present else 0
-        if count != spec.partitions:
-            drifts.append(_partition_drift(connection, spec, count, replicas))
+        drifts.extend(_partition_drift(connection, spec, count))
         if count:
             drifts.extend(_replica_drifts(connection, present[spec.name], replicas, brokers))
             drifts.extend(_config_drifts(connection, spec, await metadata.configs(spec.name)))
@@ -190,14 +199,24 @@ async def _compare(
     return drifts
 
 
-def _partition_drift(connection: KafkaConnection, spec: TopicSpec, count: int, replicas: int) -> Drift:
-    """More partitions would send known keys to other partitions, so the only way is a new topic."""
-    tool = f"kafka-topics.sh --bootstrap-server {connection.bootstrap}"
-    create = f"{tool} --create --topic {spec.name} --partitions {spec.partitions} --replication-factor {replicas}"
-    for key, value in sorted(spec.configs.items()):
-        create += f" --config {key}={value}"
-    fix = f"{tool} --delete --topic {spec.name} && {create}  # deletes every record of it" if count else create
-    return Drift(spec.name, "partitions", str(spec.partitions), str(count), fix)
+def _partition_drift(connection: KafkaConnection, spec: TopicSpec, count: int) -> list[Drift]:
+    """Return that a topic has another number of partitions. None of the cures deletes a topic: it may hold the truth.
+
+    Kafka takes no partition away, and more of them would send known keys to other partitions. So partitions are added only
+    where a deployment has no identity yet, which it gets once its topics are right.
+    """
+    if count == spec.partitions or (count > spec.partitions and PARTITIONS in spec.at_least):
+        return []
+    if not count:
+        fix = CREATE_TOPICS
+    elif spec.is_fixed:
+        fix = TOO_MANY_PARTITIONS
+    elif count > spec.partitions:
+        fix = f"{CREATE_TOPICS} --partitions {count}  # sets LEADCLOCK_PARTITIONS for this once: set it everywhere"
+    else:
+        tool = f"kafka-topics.sh --bootstrap-server {connection.bootstrap}"
+        fix = f"{tool} --alter --topic {spec.name} --partitions {spec.partitions}"
+    return [Drift(spec.name, PARTITIONS, str(spec.partitions), str(count), fix)]
 
 
 def _replica_drifts(

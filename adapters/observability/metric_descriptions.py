@@ -99,6 +99,12 @@ METRICS: Mapping[str, MetricDescription] = {
         "From the instant before which a command must not be carried out to the call of its provider.",
         "p99 below 5",
     ),
+    "leadclock_commands_out_of_order": MetricDescription(
+        ("gateway",),
+        "commands",
+        "Commands that were not carried out, because something was decided again: a state was lost, or is old.",
+        "0",
+    ),
     "leadclock_contact_holds": MetricDescription(
         ("gateway",), "holds", "Holds in force, of companies and of all: nobody is contacted whom one covers.", "0"
     ),

@@ -67,6 +67,9 @@ class Metrics:
             "dispatch_lateness_seconds", "Domain time from not_before to the call of the provider", LATENESS_SECONDS, "kind"
         )
 
+        self.out_of_order = self._counter(
+            "commands_out_of_order", "Commands whose decision is lower than that of one before them", "kind"
+        )
         self.contact_holds = self._gauge("contact_holds", "Holds in force that a gateway obeys")
 
     def _reads(self) -> None:

@@ -17,7 +17,7 @@ from engine.partition.ports import Log, LogError, LogRecord, Reader
 from engine.partition.runner import TopicNames
 from engine.rules import ForeignRuleError, Rules, read_rule
 from schemas import deployment as deployments
-from schemas.deployment import Deployment
+from schemas.deployment import AcceptedSite, AddedTopics, Deployment, ReplacedTopics, with_topics
 from schemas.records import Record
 from schemas.topics import ACCOUNTS_RULES
 from schemas.wire import UNREADABLE
@@ -235,10 +235,37 @@ class RulesTopic:
         if record.partition != deployments.PARTITION:
             raise ForeignRuleError(f"the identity of the deployment is on partition {deployments.PARTITION}")
         try:
-            identity = msgspec.json.decode(record.value or b"", type=Deployment)
+            if _is_added(record, b"topics"):
+                self._add_topics(record, msgspec.json.decode(record.value or b"", type=AddedTopics))
+            elif _is_added(record, b"replaced"):
+                self._replace_topics(record, msgspec.json.decode(record.value or b"", type=ReplacedTopics))
+            elif _is_added(record, b"site"):
+                self._accept_site(record, msgspec.json.decode(record.value or b"", type=AcceptedSite))
+            else:
+                self.deployment = self.deployment or msgspec.json.decode(record.value or b"", type=Deployment)
         except UNREADABLE as error:
             raise ForeignRuleError(f"not the identity of a deployment: {error}") from error
-        self.deployment = self.deployment or identity
+
+    def _add_topics(self, record: LogRecord, added: AddedTopics) -> None:
+        """Take over the topics that a release added. Raises `ForeignRuleError` where they are of another deployment."""
+        own = self.deployment
+        if own is None or record.key != deployments.added_topics_key(own.id, added.topics):
+            raise ForeignRuleError("the topics of another deployment")
+        self.deployment = with_topics(own, added)
+
+    def _replace_topics(self, record: LogRecord, replaced: ReplacedTopics) -> None:
+        """Take over topics that a recovery made again. Raises `ForeignRuleError` where they are of another deployment."""
+        own = self.deployment
+        if own is None or record.key != deployments.replaced_topics_key(own.id, replaced.topics):
+            raise ForeignRuleError("the topics of another deployment")
+        self.deployment = msgspec.structs.replace(own, topics={**own.topics, **replaced.topics})
+
+    def _accept_site(self, record: LogRecord, accepted: AcceptedSite) -> None:
+        """Take over where the deployment may contact people. Raises `ForeignRuleError` where it is of another deployment."""
+        own = self.deployment
+        if own is None or record.key != deployments.site_key(own.id):
+            raise ForeignRuleError("the site of another deployment")
+        self.deployment = msgspec.structs.replace(own, cluster_id=accepted.cluster_id, site=accepted.site)
 
     def _skip(self, record: LogRecord, reason: str) -> None:
         """Skip a record; report one that is read again only once."""
@@ -259,6 +286,11 @@ class RulesTopic:
         if rules:
             published, self._published_next = self._published_next, asyncio.Event()
             published.set()
+
+
+def _is_added(record: LogRecord, kind: bytes) -> bool:
+    """Return whether a record adds something of a kind to the identity: its key has the kind behind the id."""
+    return (record.key or b"").split(b"/")[2:3] == [kind]
 
 
 def _is_identity(record: LogRecord) -> bool:

@@ -10,13 +10,13 @@ from typing import Any
 
 from msgspec import Struct, structs
 
-from adapters.errors import StoreError
-from adapters.gateway.ports import CommandClaim, Kind
+from adapters.gateway.ports import ClaimState, CommandClaim, Kind, SavedProgress
 from adapters.postgres.database_errors import run_statement
 from adapters.postgres.group_commit import GroupCommit
 from adapters.postgres.old_rows import delete_in_steps
 from adapters.postgres.pool import Pool
 from adapters.postgres.sql import Schemas, queries
+from schemas.envelope import DecisionNumber
 from schemas.instant import Instant, from_datetime, to_datetime
 from schemas.outcomes import GATE_OUTCOMES
 from schemas.requests import OutcomeRecorded
@@ -74,12 +74,9 @@ class PostgresDeliveries:
         self._records = GroupCommit(self._record, key=lambda said: said.command_id)
         self._posts = GroupCommit(self._mark_posted, key=lambda posted: posted.command_id)
 
-    async def incarnation(self) -> Instant:
-        """Return when this `work` schema was created."""
-        born_at = await run_statement(self._pool.fetchval(self._sql["incarnation"]))
-        if born_at is None:
-            raise StoreError("the work schema has no incarnation: run the migrations")
-        return from_datetime(born_at)
+    async def renew_incarnation(self, newest: Instant) -> bool:
+        """Begin a new incarnation now, if the present one is not younger than an instant."""
+        return bool(await run_statement(self._pool.fetchval(self._sql["renew_incarnation"], to_datetime(newest))))
 
     async def claim(
         self,
@@ -119,14 +116,18 @@ class PostgresDeliveries:
         """Store that the recorded outcome is on `contacts.requests`."""
         await self._posts.submit(_PostedRow(command_id, to_datetime(posted_at)))
 
-    async def progress(self, topic: str, topic_id: str, partition: int) -> int | None:
-        """Return the offset before which every command is finished."""
-        offset = await run_statement(self._pool.fetchval(self._sql["progress"], topic, topic_id, partition))
-        return None if offset is None else int(offset)
+    async def progress(self, topic: str, topic_id: str, partition: int) -> SavedProgress | None:
+        """Return how far a partition is done."""
+        row = await run_statement(self._pool.fetchrow(self._sql["progress"], topic, topic_id, partition))
+        if row is None:
+            return None
+        return SavedProgress(row["next_offset"], DecisionNumber(row["epoch"], row["sequence"]), row["refused"])
 
-    async def save_progress(self, topic: str, topic_id: str, partition: int, offset: int) -> None:
-        """Save that every command before `offset` is finished."""
-        await run_statement(self._pool.execute(self._sql["save_progress"], topic, topic_id, partition, offset))
+    async def save_progress(self, topic: str, topic_id: str, partition: int, saved: SavedProgress) -> None:
+        """Save how far a partition is done."""
+        newest = saved.newest
+        values = (topic, topic_id, partition, saved.offset, newest.epoch, newest.sequence, saved.refused)
+        await run_statement(self._pool.execute(self._sql["save_progress"], *values))
 
     async def forget(self, before: Instant) -> int:
         """Delete claims made before an instant, in small steps, and return how many.
@@ -141,7 +142,7 @@ class PostgresDeliveries:
 
     async def _claim(self, group: Sequence[_ClaimRow]) -> list[CommandClaim]:
         rows = await run_statement(self._pool.fetch(self._sql["claim"], *_columns(group)))
-        got = {row["command_id"]: CommandClaim(state="taken_over" if row["taken_over"] else "fresh") for row in rows}
+        got = {row["command_id"]: _claim_taken(row) for row in rows}
         left = [asked for asked in group if asked.command_id not in got]
         if left:
             columns = [[getattr(asked, name) for asked in left] for name in ("command_id", "company_id", "claimant")]
@@ -162,6 +163,11 @@ class PostgresDeliveries:
 def _columns(rows: Sequence[Struct]) -> list[list[Any]]:
     """Return the values of rows column by column, as `unnest` takes them."""
     return [list(column) for column in zip(*(structs.astuple(row) for row in rows), strict=True)]
+
+
+def _claim_taken(row: Mapping[str, Any]) -> CommandClaim:
+    state: ClaimState = "taken_over" if row["taken_over"] else "fresh"
+    return CommandClaim(state=state, work_born_at=from_datetime(row["born_at"]))
 
 
 def _claim_of_row(row: Mapping[str, Any]) -> CommandClaim:

@@ -12,7 +12,7 @@ from adapters.postgres.database_errors import DatabaseAwayError, describe_databa
 from adapters.postgres.migrate import check_digests
 from adapters.postgres.pool import FAILURES
 from adapters.postgres.sql import Schemas, queries
-from schemas.deployment import Deployment
+from schemas.deployment import AddedTopics, Deployment, with_topics
 from schemas.errors import DependencyError
 from schemas.wire import to_json
 
@@ -50,7 +50,7 @@ async def record_identity(
     adopt: bool = False,
     schemas: Schemas = Schemas(),  # noqa: B008 - frozen
 ) -> Deployment | None:
-    """Record an identity if there is none, and return the one that the database then has.
+    """Record an identity if there is none, and what was added to it since; return the one that the database then has.
 
     None if the database was used before it had an identity, and `adopt` is false.
     Raises `OtherDataError`, `NotMigratedError`, `DatabaseAwayError`.
@@ -61,6 +61,11 @@ async def record_identity(
         if found is None and (adopt or not await _is_used(connection, sql)):
             await connection.execute(sql["record"], deployment.id, to_json(deployment).decode())
             found = await _read(connection, dsn, schemas)
+        if found is not None and found.id == deployment.id:
+            newer = with_topics(deployment, AddedTopics(topics={**deployment.topics, **found.topics}))
+            if newer != found:
+                await connection.execute(sql["renew"], found.id, to_json(newer).decode())
+            found = newer
         return found
 
 

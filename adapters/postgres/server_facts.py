@@ -1,4 +1,4 @@
-"""What does the database server say of itself, and which secret keys do the processes have that use it now?"""
+"""What does the database say of itself, which secret keys have the processes that use it, which commands were refused?"""
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -55,6 +55,12 @@ async def read_using_processes(dsn: str) -> list[UsingProcess]:
     async with _connected(dsn) as connection:
         rows = await connection.fetch(queries("identity")["fingerprints"], LOCK_KEY, FINGERPRINT_CLASS)
     return [UsingProcess(row["name"], row["fingerprint"]) for row in rows]
+
+
+async def read_refused_commands(dsn: str) -> dict[str, int]:
+    """Return how many commands of each topic were decided again, and refused. Raises `DatabaseAwayError`."""
+    async with _connected(dsn) as connection:
+        return {row["topic"]: row["refused"] for row in await connection.fetch(queries("deliveries")["refused"])}
 
 
 @asynccontextmanager

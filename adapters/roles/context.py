@@ -1,7 +1,7 @@
 """What do all roles share? The log, the clock, topic names, the rules, and the versions that decisions depend on."""
 
 import asyncio
-from collections.abc import AsyncIterator, Collection, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from importlib import import_module
@@ -19,20 +19,22 @@ from adapters.embedded.log import EmbeddedLog
 from adapters.embedded.remote import EMBEDDED, RemoteLog
 from adapters.kafka.acls import ACCESS
 from adapters.kafka.assignment import GroupAssignment
+from adapters.kafka.cluster_metadata import ClusterMetadata
 from adapters.kafka.committed_offsets import CommittedOffsets, set_offset
 from adapters.kafka.connection import KafkaConnection
 from adapters.kafka.members import Member, list_members
-from adapters.kafka.topics import Drift, TopicSpec, compare_topics, find_too_small, prepare_topics
+from adapters.kafka.topics import PARTITIONS, Drift, TopicSpec, compare_topics, find_too_small, prepare_topics
 from adapters.observability.skipped import SkippedRecords
 from adapters.observability.traces import Traces
 from adapters.partitions.checkpoint import Checkpoint
 from adapters.partitions.feed import RulesTopic
 from adapters.roles.broker import connection_of, describe, describing_log_errors, log_of
-from adapters.settings import Settings
+from adapters.settings import PREFIX, Settings
 from engine.calendar.zones import TZDATA_VERSION
 from engine.law.pack import default_pack
 from engine.partition.ports import Log, LogError
 from engine.partition.runner import TopicNames
+from schemas.deployment import Deployment
 from schemas.instant import DAY
 from schemas.topics import TOMBSTONE_RETENTION_MS, TOPICS, Topic
 
@@ -169,12 +171,26 @@ class Context:
             raise LogError(f"{name}[{partition}] ends at {end}", retryable=False)
         await set_offset(self._connection, self._group(role), name, partition, Checkpoint(offset))
 
+    async def cluster_id(self) -> str:
+        """Return Kafka's id of the cluster, empty without Kafka. Raises `LogError`."""
+        if self._connection is None:
+            return ""
+        metadata = ClusterMetadata(self._connection)
+        try:
+            return await metadata.cluster_id()
+        finally:
+            await metadata.close()
+
     def _group(self, role: str) -> str:
         return f"{self.settings.app}.{self.settings.topic_prefix}{role}"
 
     def deployment_id(self) -> str:
         """Return the id of the deployment that the topics name, empty until it was read."""
         return "" if self.rules.deployment is None else self.rules.deployment.id
+
+    def made_topics(self) -> Mapping[str, str]:
+        """Return the ids of the topics that were made, by name without the prefix; none until the identity was read."""
+        return {} if self.rules.deployment is None else self.rules.deployment.topics
 
     @property
     def snapshot_folder(self) -> Path | None:
@@ -253,10 +269,20 @@ def describe_failure(settings: Settings, error: Exception) -> str:
     )
 
 
-def specs(settings: Settings) -> list[TopicSpec]:
-    """Return every topic as this version needs it."""
+def specs(settings: Settings, identity: Deployment | None = None) -> list[TopicSpec]:
+    """Return every topic as this version needs it; a deployment with an identity has its own number of partitions."""
     names = TopicNames(settings.topic_prefix)
-    return [TopicSpec(names.of(topic.name), settings.partitions, _configs(topic), AT_LEAST) for topic in TOPICS]
+    count = settings.partitions if identity is None else identity.partitions
+    return [
+        TopicSpec(
+            names.of(topic.name),
+            count,
+            _configs(topic),
+            AT_LEAST if topic.aligned else AT_LEAST | {PARTITIONS},
+            is_fixed=identity is not None,
+        )
+        for topic in TOPICS
+    ]
 
 
 def _configs(topic: Topic) -> dict[str, str]:
@@ -276,16 +302,20 @@ def _configs(topic: Topic) -> dict[str, str]:
     return configs
 
 
-async def prepare(context: Context) -> tuple[Sequence[str], Sequence[Drift]]:
-    """Create the topics that are missing; return their names and how the others differ. Raises `LogError`."""
+async def prepare(context: Context, identity: Deployment | None = None) -> tuple[Sequence[str], Sequence[Drift]]:
+    """Create the topics that are missing; return their names and how the others differ. Raises `LogError`.
+
+    It makes a lost one as well: `adapters.roles.identity.make_topics` refuses that before.
+    """
     if isinstance(context.log, EmbeddedLog):
-        for spec in specs(context.settings):
+        for spec in specs(context.settings, identity):
             limit = int(spec.configs["max.message.bytes"])
             await context.log.create_topic(spec.name, spec.partitions, record_bytes_max=limit)
         return (), ()
     if isinstance(context.log, RemoteLog):
         return (), ()  # the process of the log created them
-    return await prepare_topics(connection_of(context.settings), specs(context.settings), replicas=context.settings.replicas)
+    settings = context.settings
+    return await prepare_topics(connection_of(settings), specs(settings, identity), replicas=settings.replicas)
 
 
 def compaction(settings: Settings, log: EmbeddedLog) -> Compaction:
@@ -302,8 +332,20 @@ async def smaller_topics(context: Context, kind: str) -> Sequence[Drift]:
 
 
 async def compare(context: Context) -> Sequence[Drift]:
-    """Return how the topics differ from what this version needs; changes nothing. Raises `LogError`."""
+    """Return how the topics differ from what this version needs, by the identity as it was read last. Raises `LogError`."""
     if isinstance(context.log, EmbeddedLog | RemoteLog):
         return ()
     settings = context.settings
-    return await compare_topics(connection_of(settings), specs(settings), replicas=settings.replicas)
+    identity = context.rules.deployment
+    drifts = await compare_topics(connection_of(settings), specs(settings, identity), replicas=settings.replicas)
+    return [*drifts, *_setting_drifts(settings, identity)]
+
+
+def _setting_drifts(settings: Settings, identity: Deployment | None) -> list[Drift]:
+    """Return that a number of partitions is set that the deployment does not have; the default says nothing."""
+    given = settings.partitions
+    if identity is None or given in {identity.partitions, Settings().partitions}:
+        return []
+    name = f"{PREFIX}PARTITIONS"
+    wanted = str(identity.partitions)
+    return [Drift("the settings", name, wanted, str(given), f"{name}={wanted}  # fixed when the topics were made")]

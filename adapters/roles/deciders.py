@@ -59,6 +59,7 @@ def _decider(name: str, aggregate: Aggregate, context: Context, metrics: Metrics
             versions=context.versions,
             rules_feed=context.rules if adopts_rules else None,
             published=None if adopts_rules else context.rules,
+            made_topics=context.made_topics,
             snapshots=snapshots,
             names=context.names,
             skip=context.skipped.skip,

@@ -24,7 +24,7 @@ from adapters.gateway.channels import (
 )
 from adapters.gateway.compared_clock import ComparedClock
 from adapters.gateway.configured import ConfiguredProviders
-from adapters.gateway.contact_holds import HoldsOfRules
+from adapters.gateway.contact_holds import ContactHolds
 from adapters.gateway.delivery import SHUTDOWN_SECONDS
 from adapters.gateway.gateway import Gateway
 from adapters.gateway.mail_by_company import MailByCompany
@@ -53,13 +53,16 @@ from adapters.providers.streams import StreamLeases, VendorStreams, api_client
 from adapters.recordings.download import RecordingDownloads
 from adapters.recordings.keeping import RecordingKeeper
 from adapters.recordings.transcribing import RecordingTranscription
+from adapters.retry import Backoff, retry_until_stopped
 from adapters.roles.context import Context, describe_failure
 from adapters.roles.group_membership import GroupMembership
 from adapters.roles.mail_server import mail_server, unsubscribe_fault, unsubscribe_links
 from adapters.roles.periodic_jobs import PeriodicJobs
 from adapters.roles.provider_connections import provider_connections, provider_http
 from adapters.roles.recordings import is_transcribed, recording_files
+from adapters.roles.site import ACCEPT, SiteHolds, find_site, keep_held
 from adapters.roles.transcriber import open_transcriber
+from engine.partition.ports import LogError
 from schemas.instant import DAY, SECOND
 from schemas.records import ProviderChannel
 from schemas.topics import COMMAND_TOPICS
@@ -71,6 +74,9 @@ CLAIMS_RETENTION = 8 * DAY
 
 FORGET_MINUTES = 60
 RETRY_SECONDS = 2.0
+
+LEAVE_SECONDS = 1.0
+"""How long a gateway that stops keeps its partitions while deliveries end: then others take them over."""
 
 
 class GatewayRole:
@@ -90,10 +96,15 @@ class GatewayRole:
         self._process = f"{socket.gethostname()}/{os.getpid()}/{uuid.uuid4()}"
         self._unregistered: str | None = "not registered yet"
         self._compared = ComparedClock(context.clock)
+        self._holds: SiteHolds | None = None
+        self._problem = "starting"
 
     async def run(self, stop: asyncio.Event) -> None:
         """Carry out commands until `stop` is set."""
         context = self._context
+        await retry_until_stopped(self._find_site, stop, on=(LogError,), backoff=Backoff(), failed=self._report)
+        if (holds := self._holds) is None:
+            return
         size = context.settings.postgres_pool
         pool = await open_pool(context.settings.postgres_dsn, size=size, name="leadclock gateway", plans="force_custom_plan")
         deliveries = PostgresDeliveries(pool)
@@ -115,22 +126,32 @@ class GatewayRole:
             await logger.awarning("unsubscribe.incomplete", reason=fault)
         connections = provider_connections(context, vendors)
         built = self._channels(webhooks, lambda kind: self._configured(kind, orders, connections), sandboxed)
-        self._gateways = [self._gateway(channel, deliveries) for channel in built]
-        self._memberships = [self._membership(gateway) for gateway in self._gateways]
+        pairs = [self._gateway(channel, deliveries, holds) for channel in built]
+        self._gateways = [gateway for gateway, _ in pairs]
+        self._memberships = [membership for _, membership in pairs]
         registering = asyncio.create_task(self._register(register), name="register")
+        holding = asyncio.create_task(keep_held(context, holds), name="site")
         try:
             async with self._checking(pool, orders, connections), self._listening(PostgresStreamLeases(pool), connections):
                 await self._carry_out(stop)
         finally:
             jobs.stop()
-            registering.cancel()
-            await asyncio.gather(registering, return_exceptions=True)
+            for task in (registering, holding):
+                task.cancel()
+            await asyncio.gather(registering, holding, return_exceptions=True)
             with suppress(StoreError, TimeoutError):
                 async with asyncio.timeout(SHUTDOWN_SECONDS):
                     await register.stop(self._process)
             await webhooks.close()
             await vendors.close()
             await pool.close()
+
+    async def _find_site(self) -> None:
+        self._holds = SiteHolds(self._context, await find_site(self._context))
+
+    async def _report(self, error: LogError, seconds: float) -> None:
+        self._problem = describe_failure(self._context.settings, error)
+        await logger.awarning("site.unknown", reason=self._problem, retry_in_seconds=seconds)
 
     async def _register(self, register: GatewayRegistry) -> None:
         """Renew the registration of the served channels and their circuits, and compare the clocks, until cancelled.
@@ -159,13 +180,17 @@ class GatewayRole:
         Returns once every gateway has ended: they share a pool and a client.
         """
         working = [asyncio.create_task(gateway.run(), name=f"gateway {gateway.channel.kind}") for gateway in self._gateways]
-        following = [asyncio.create_task(membership.run(stop)) for membership in self._memberships]
+        leave = asyncio.Event()
+        following = [asyncio.create_task(membership.run(leave)) for membership in self._memberships]
         stopping = asyncio.create_task(stop.wait())
         try:
             await asyncio.wait({*following, *working, stopping}, return_when=asyncio.FIRST_COMPLETED)
             for gateway in self._gateways:
                 gateway.stop()
-            if not stop.is_set():
+            if stop.is_set():  # those that end at once still report to their group how far they have come
+                await asyncio.wait(working, timeout=LEAVE_SECONDS)
+                leave.set()
+            else:
                 for membership in following:
                     membership.cancel()
             ended = await asyncio.gather(*working, *following, return_exceptions=True)
@@ -180,10 +205,12 @@ class GatewayRole:
     def problems(self) -> dict[str, str]:
         """Return what keeps commands from being carried out."""
         if not self._memberships:
-            return {"gateway": "starting"}
+            return {"gateway": self._problem}
         found = {} if self._unregistered is None else {"database": self._unregistered}
         if self._unregistered is None and self._compared.problem is not None:
             found["clock"] = f"the clock of this machine {self._compared.problem}"
+        if self._holds is not None and (elsewhere := self._holds.problem) is not None:
+            found["site"] = f"{elsewhere}. Nobody is contacted; once it is meant, run `{ACCEPT}`"
         for gateway, membership in zip(self._gateways, self._memberships, strict=True):
             problems = gateway.problems()
             if membership.problem is not None:
@@ -191,9 +218,17 @@ class GatewayRole:
             found |= {f"{gateway.channel.kind} {source}": sentence for source, sentence in problems.items()}
         return found
 
-    def _gateway(self, channel: Channel, deliveries: PostgresDeliveries) -> Gateway:
-        context = self._context
-        return Gateway(
+    def _gateway(
+        self, channel: Channel, deliveries: PostgresDeliveries, holds: ContactHolds
+    ) -> tuple[Gateway, GroupMembership]:
+        """Return the gateway of a channel, and what gives it its partitions and takes its reports."""
+        context, kind = self._context, channel.kind
+
+        def assign(partitions: frozenset[int]) -> None:
+            gateway.assign(partitions)
+
+        membership = GroupMembership(context, f"{self.name}.{kind}", COMMAND_TOPICS[kind], assign)
+        gateway = Gateway(
             channel,
             log=context.log,
             deliveries=deliveries,
@@ -204,12 +239,10 @@ class GatewayRole:
             clock_problem=lambda: self._compared.problem,
             describe=partial(describe_failure, context.settings),
             traces=context.traces,
-            holds=HoldsOfRules(context.rules),
+            holds=holds,
+            reached=membership,
         )
-
-    def _membership(self, gateway: Gateway) -> GroupMembership:
-        kind = gateway.channel.kind
-        return GroupMembership(self._context, f"{self.name}.{kind}", COMMAND_TOPICS[kind], gateway.assign)
+        return gateway, membership
 
     def _webhooks(self, log: PostgresWebhookLog) -> SignedWebhooks:
         settings = self._context.settings

@@ -9,7 +9,7 @@ import structlog
 from adapters.partitions.host import UNASSIGNED
 from adapters.retry import Backoff, retry_until_stopped
 from adapters.roles.broker import describe
-from adapters.roles.context import Context
+from adapters.roles.context import Context, RoleAssignment
 from engine.partition.ports import LogError
 from schemas.topics import Topic
 
@@ -25,6 +25,7 @@ class GroupMembership:
         self._topic = topic
         self._assign = assign
         self.problem: str | None = UNASSIGNED
+        self._assignment: RoleAssignment | None = None
         self._backoff = Backoff()
 
     async def run(self, stop: asyncio.Event) -> None:
@@ -41,6 +42,7 @@ class GroupMembership:
         assignment = await self._context.assignment(self._role, self._topic)
         try:
             await assignment.start()
+            self._assignment = assignment
             self.problem = UNASSIGNED
             self._backoff.reset()
             changes = asyncio.create_task(self._pass_on(assignment.changes()))
@@ -53,6 +55,18 @@ class GroupMembership:
                     raise answer
         finally:
             await assignment.close()
+
+    async def reached(self, partition: int) -> int | None:
+        """Return how far the group has come in a partition, None where it has committed nothing. Raises `LogError`."""
+        if self._assignment is None:
+            raise LogError(f"{self._role} has not joined its group")
+        checkpoint = await self._assignment.load_checkpoint(partition)
+        return None if checkpoint is None else checkpoint.offset
+
+    def report(self, partition: int, offset: int) -> None:
+        """Note how far a partition is done; it is committed soon."""
+        if self._assignment is not None:
+            self._assignment.report(partition, offset)
 
     async def _pass_on(self, changes: AsyncIterator[frozenset[int]]) -> None:
         async for partitions in changes:

@@ -1,38 +1,59 @@
 """Do the settings, the topics and the database belong to one deployment? Both store its identity; every process compares.
 
-It is written to unused topics; used ones without it are of another development version, as are those whose identity has
-another digest beside it (`adapters/data_digest.py`). A database that was used without an identity gets one only by
-`leadclock topics adopt`: otherwise a process with a wrong setting would take over the database of another deployment.
+It is written to unused topics; used ones without it have lost it. Those whose identity has another digest beside it are of
+another development version (`adapters/data_digest.py`). Both list the topics that were made, so that none is made again
+in the place of one that is lost (`adapters/roles/made_topics.py`). A database that was used without an identity gets one
+only by `leadclock topics adopt`: otherwise a process with a wrong setting would take over another deployment's database.
 """
 
 import asyncio
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from functools import partial
 from importlib import import_module
 from typing import Any
 
 import structlog
+from msgspec import Struct
 
 from adapters.clock import wall_now
-from adapters.data_digest import OtherDataError, data_digest, refuse_topics
+from adapters.data_digest import data_digest
+from adapters.kafka.topics import PARTITIONS, Drift
 from adapters.retry import Backoff, retry, retry_until_stopped
 from adapters.roles.broker import describe
-from adapters.roles.context import Context, smaller_topics, topics_of
+from adapters.roles.context import Context, prepare, smaller_topics, topics_of
+from adapters.roles.made_topics import (
+    PAGE,
+    PresentTopics,
+    describe_losses,
+    find_other_prefixes,
+    find_present,
+    find_written,
+    name_losses,
+    name_prefixes,
+)
 from adapters.roles.role import Role
 from adapters.roles.table import NEEDS_SECRET
 from adapters.secret_fingerprint import secret_fingerprint
 from adapters.settings import PREFIX, Settings, database_location
 from engine.partition.ports import LogError, Outgoing
-from schemas.deployment import DIGEST_HEADER, PARTITION, Deployment, deployment_key
+from schemas.deployment import (
+    DIGEST_HEADER,
+    PARTITION,
+    AddedTopics,
+    Deployment,
+    added_topics_key,
+    deployment_key,
+    with_topics,
+)
 from schemas.errors import DependencyError
 from schemas.instant import EPOCH, Instant
-from schemas.topics import ACCOUNTS_REQUESTS, ACCOUNTS_RULES, ACCOUNTS_STATE, CONTACTS_REQUESTS, CONTACTS_STATE
+from schemas.topics import ACCOUNTS_REQUESTS, ACCOUNTS_RULES, ACCOUNTS_STATE, CONTACTS_REQUESTS, CONTACTS_STATE, TOPICS
 from schemas.wire import to_json
 
 USED = (CONTACTS_REQUESTS, CONTACTS_STATE, ACCOUNTS_REQUESTS, ACCOUNTS_STATE, ACCOUNTS_RULES)
-"""Topics that only our own processes write to: a deployment whose topics are all empty is unused."""
+"""Topics that every role has written to or read, once a deployment works."""
 
 ESTABLISH_SECONDS = 20.0
 """Just after creating topics, a broker may take longer to answer about them than one request waits."""
@@ -51,15 +72,27 @@ class NotPreparedError(DependencyError):
     """Topics or database are not prepared yet; `str(error)` says by which command they are."""
 
 
+class LostTopicsError(NotPreparedError):
+    """Topics of a deployment that exists are lost; `str(error)` names them, and the page with the way back."""
+
+
+class MadeTopics(Struct, frozen=True):
+    """What was done to the topics: `identity` is None where they differ in a way that has to be corrected first."""
+
+    created: Sequence[str]
+    drifts: Sequence[Drift]
+    identity: Deployment | None
+
+
 async def check(context: Context, *, with_database: bool) -> Deployment:
     """Return the identity that settings, topics and (if asked for) the database have in common.
 
-    Raises `IdentityError` where they differ, `OtherDataError`, `NotPreparedError` where there is none yet, `LogError`,
-    `DatabaseAwayError`.
+    Raises `IdentityError` where they differ, `OtherDataError`, `NotPreparedError` where there is none yet, or not any more,
+    `LogError`, `DatabaseAwayError`.
     """
     found = await read_identity(context)
     if found is None:
-        raise await _no_identity(context)
+        raise await _no_identity(context, with_database=with_database)
     _compare_settings(found, context.settings)
     if with_database:
         database = _database()
@@ -77,16 +110,66 @@ async def check(context: Context, *, with_database: bool) -> Deployment:
 async def check_before_creating(context: Context, *, with_database: bool) -> Deployment | None:
     """Check the identity before anything is created or migrated; return that of the topics, None where they have none yet.
 
-    Raises `IdentityError` where the settings or the database are of another deployment, `OtherDataError` where topics or
-    database are of another development version, `LogError`, `DatabaseAwayError`.
+    It lists the topics that the database knows as well.
+
+    Raises `IdentityError` where the settings or the database are of another deployment, `LostTopicsError` where the database
+    is of one and the topics have no identity, `OtherDataError` where topics or database are of another development version,
+    `LogError`, `DatabaseAwayError`.
     """
     found = await find_identity(context)
     if found is not None:
         _compare_settings(found, context.settings)
     stored = await read_database_identity(context.settings.postgres_dsn) if with_database else None
-    if stored is not None:
+    if stored is not None and found is None:
+        raise await _lost_identity(context, stored)
+    if stored is not None and found is not None:
         _compare_database(context, found, stored)
+        found = with_topics(found, AddedTopics(topics=stored.topics))
     return found
+
+
+async def make_topics(context: Context, known: Deployment | None, *, is_demo: bool = False) -> MadeTopics:
+    """Create what is missing of a deployment that is begun, or what a release adds to one that exists, and identify it.
+
+    `known` is what `check_before_creating` returned. Raises `LostTopicsError` where something is lost: then nothing was
+    created. Raises `IdentityError`, `OtherDataError`, `LogError`.
+    """
+    present = await find_present(context)
+    await _refuse_lost(context, known, present)
+    created, drifts = await prepare(context, known)
+    if known is None and any(drift.setting == PARTITIONS for drift in drifts):
+        return MadeTopics(created, drifts, None)
+    identity = await establish(context, is_demo=is_demo)
+    return MadeTopics(created, drifts, await _add_topics(context, identity))
+
+
+async def _refuse_lost(context: Context, known: Deployment | None, present: PresentTopics) -> None:
+    """Raise `LostTopicsError` where topics are not those that were made, or hold records without an identity."""
+    if known is not None:
+        if losses := describe_losses(known.topics, present, context.settings.topic_prefix):
+            raise LostTopicsError(name_losses(context, losses))
+        return
+    written = await find_written(context, (topic for topic in TOPICS if topic.name in present.ids))
+    if written and await find_identity(context) is None:  # another process may have written it meanwhile
+        raise LostTopicsError(_no_identity_but(context, written))
+
+
+def _no_identity_but(context: Context, written: Sequence[str]) -> str:
+    rules = context.names.of(ACCOUNTS_RULES.name)
+    return (
+        f"{topics_of(context.settings)} are of a deployment that exists: {', '.join(written)} hold records, and {rules} "
+        f"does not hold its identity. Nothing is made in the place of what was lost: stop every process, and see {PAGE}"
+    )
+
+
+async def _add_topics(context: Context, identity: Deployment) -> Deployment:
+    """Record the topics that the identity does not list yet: those that a release has added."""
+    present = await find_present(context)
+    added = AddedTopics(topics={name: found for name, found in present.ids.items() if name not in identity.topics})
+    if not added.topics:
+        return identity
+    await append_identity(context, added_topics_key(identity.id, added.topics), to_json(added))
+    return with_topics(identity, added)
 
 
 async def read_database_identity(dsn: str) -> Deployment | None:
@@ -123,9 +206,10 @@ def _is_transient(error: Exception) -> bool:
 async def _establish(context: Context, *, is_demo: bool) -> Deployment:
     found = await read_identity(context)
     if found is None:
-        if not await is_unused(context):
-            raise refuse_topics(topics_of(context.settings), None)
-        await _write(context, _new(context.settings, is_demo=is_demo))
+        present = await find_present(context)
+        await _refuse_lost(context, None, present)
+        made = _new(context.settings, present.ids, await context.cluster_id(), is_demo=is_demo)
+        await append_identity(context, deployment_key(made), to_json(made))
         found = await read_identity(context)
     if found is None:
         raise LogError(f"the identity that was written to {topics_of(context.settings)} does not show")
@@ -169,20 +253,6 @@ async def find_identity(context: Context) -> Deployment | None:
         if error.retryable:
             raise
         return None
-
-
-async def is_unused(context: Context) -> bool:
-    """Return whether none of our processes has ever written to the topics. Raises `LogError`."""
-    for topic in USED:
-        name = context.names.of(topic.name)
-        partitions = range(await context.log.partition_count(name))
-        reader = await context.log.reader(name, partitions)
-        try:
-            if any([await reader.end(partition) > 0 for partition in partitions]):
-                return False
-        finally:
-            await reader.close()
-    return True
 
 
 class IdentifiedRole:
@@ -236,16 +306,17 @@ async def _check_sizes(context: Context, kind: str) -> None:
         )
 
 
-async def _write(context: Context, deployment: Deployment) -> None:
+async def append_identity(context: Context, key: bytes, value: bytes) -> None:
+    """Append a record of the identity to `accounts.rules`, with the digest of this version. Raises `LogError`."""
     topic, digest = context.names.of(ACCOUNTS_RULES.name), ((DIGEST_HEADER, data_digest().encode()),)
     appender = await context.log.appender()
     try:
-        await appender.append(PARTITION, [Outgoing(topic, deployment_key(deployment), to_json(deployment), digest)])
+        await appender.append(PARTITION, [Outgoing(topic, key, value, digest)])
     finally:
         await appender.close()
 
 
-def _new(settings: Settings, *, is_demo: bool) -> Deployment:
+def _new(settings: Settings, topics: dict[str, str], cluster_id: str, *, is_demo: bool) -> Deployment:
     wall_at, domain_at, speed = _clock(settings)
     return Deployment(
         id=str(uuid.uuid4()),
@@ -256,6 +327,10 @@ def _new(settings: Settings, *, is_demo: bool) -> Deployment:
         clock_speed=speed,
         is_demo=is_demo,
         created_at=wall_now(),
+        partitions=settings.partitions,
+        topics=topics,
+        cluster_id=cluster_id,
+        site=settings.site,
     )
 
 
@@ -284,27 +359,50 @@ def _compare_settings(found: Deployment, settings: Settings) -> None:
         )
 
 
-def _compare_database(context: Context, found: Deployment | None, stored: Deployment) -> None:
-    if found is None or stored.id != found.id:
-        topics = "have no identity" if found is None else f"are of deployment {found.id}"
+def _compare_database(context: Context, found: Deployment, stored: Deployment) -> None:
+    if stored.id != found.id:
         raise IdentityError(
-            f"{topics_of(context.settings)} {topics}, and the database "
+            f"{topics_of(context.settings)} are of deployment {found.id}, and the database "
             f"{database_location(context.settings.postgres_dsn)} is of deployment {stored.id}: correct "
             f"{PREFIX}KAFKA_BOOTSTRAP and {PREFIX}TOPIC_PREFIX, or {PREFIX}POSTGRES_DSN"
         )
 
 
-async def _no_identity(context: Context) -> OtherDataError | NotPreparedError:
+async def _lost_identity(context: Context, stored: Deployment) -> LostTopicsError:
+    """Return the error for topics without an identity beside a database that has one."""
+    settings = context.settings
+    database = f"the database {database_location(settings.postgres_dsn)} is of deployment {stored.id}"
+    present = await find_present(context)
+    if stored.topic_prefix == settings.topic_prefix and present.ids:
+        losses = describe_losses(stored.topics, present, settings.topic_prefix)
+        rules = f"{context.names.of(ACCOUNTS_RULES.name)} does not hold its identity"
+        return LostTopicsError(f"{database}. {name_losses(context, losses or [rules])}")
+    others = name_prefixes(await find_other_prefixes(context))
+    return LostTopicsError(
+        f"{topics_of(settings)} have no identity, and {database}, whose {PREFIX}TOPIC_PREFIX is {stored.topic_prefix!r}: "
+        f"correct {PREFIX}KAFKA_BOOTSTRAP and {PREFIX}TOPIC_PREFIX, or {PREFIX}POSTGRES_DSN; where the topics are lost, see "
+        f"{PAGE}" + (f". {others}" if others else "")
+    )
+
+
+async def _no_identity(context: Context, *, with_database: bool) -> NotPreparedError:
     """Return the error for topics without an identity. A role's ACLs may hide whether they were used."""
+    stored = await read_database_identity(context.settings.postgres_dsn) if with_database else None
+    if stored is not None:
+        return await _lost_identity(context, stored)
     try:
-        used = not await is_unused(context)
+        written = await find_written(context, USED)
     except LogError as error:
         if error.retryable:
             raise
-        used = False
-    if used:
-        return refuse_topics(topics_of(context.settings), None)
-    return NotPreparedError(f"{topics_of(context.settings)} have no identity yet: run `leadclock topics create`")
+        written = []
+    if written:
+        return LostTopicsError(_no_identity_but(context, written))
+    others = name_prefixes(await find_other_prefixes(context))
+    return NotPreparedError(
+        f"{topics_of(context.settings)} have no identity yet: run `leadclock topics create`"
+        + (f". {others}" if others else "")
+    )
 
 
 def _database() -> Any:

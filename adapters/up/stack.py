@@ -37,9 +37,15 @@ from adapters.postgres.migrate import migrate
 from adapters.postgres.operators import PostgresOperators
 from adapters.postgres.pool import open_pool
 from adapters.roles.api import ApiRole
-from adapters.roles.context import Context, compaction, open_context, prepare
+from adapters.roles.context import Context, compaction, open_context
 from adapters.roles.garbage_collection import configure_garbage_collection
-from adapters.roles.identity import IdentityError, check_before_creating, establish, establish_database
+from adapters.roles.identity import (
+    IdentityError,
+    LostTopicsError,
+    check_before_creating,
+    establish_database,
+    make_topics,
+)
 from adapters.roles.periodic_jobs import PeriodicJobs
 from adapters.roles.process import facts
 from adapters.roles.record_client import RecordClient
@@ -50,6 +56,7 @@ from adapters.up.attach import attached_settings, refuse_others
 from adapters.up.demo import COMPANY_ID, USER_EMAIL, make_demo
 from adapters.up.folder import FRESH, Keys, Ready, Running, claim_folder, load_keys, lock_folder, write_private
 from adapters.up.log_file import LogFile
+from schemas.deployment import Deployment
 from schemas.errors import DependencyError, SenderError
 from schemas.instant import EPOCH
 
@@ -280,17 +287,22 @@ async def _claim(resources: contextlib.AsyncExitStack, context: Context, options
     """
     dsn = context.settings.postgres_dsn
     presence = Presence(dsn, "leadclock up")
-    if options.attached is not None:
-        await check_before_creating(context, with_database=True)
-        if not options.is_shared:
-            await refuse_others(context, presence)
+    known = await check_before_creating(context, with_database=True) if options.attached is not None else None
+    if options.attached is not None and not options.is_shared:
+        await refuse_others(context, presence)
     await resources.enter_async_context(presence)
-    await asyncio.gather(prepare(context), migrate(dsn))
     if options.attached is None:
         return await _identify(context, folder)
-    identity = await establish(context, is_demo=True)
-    await establish_database(context, identity)
-    return identity.is_demo
+    return (await _make(context, known)).is_demo
+
+
+async def _make(context: Context, known: Deployment | None) -> Deployment:
+    """Make topics and tables, and return the identity that both then have. Raises `IdentityError`, `LostTopicsError`."""
+    made, _ = await asyncio.gather(make_topics(context, known, is_demo=True), migrate(context.settings.postgres_dsn))
+    if made.identity is None:
+        raise IdentityError(f"topics differ: `leadclock topics check` names how ({made.drifts[0].topic})")
+    await establish_database(context, made.identity)
+    return made.identity
 
 
 async def _identify(context: Context, folder: Path) -> bool:
@@ -299,9 +311,9 @@ async def _identify(context: Context, folder: Path) -> bool:
     Raises `IdentityError`, also where the folder's database was filled from another broker of it.
     """
     try:
-        await establish_database(context, await establish(context, is_demo=True))
-    except IdentityError as error:
-        raise IdentityError(
+        await _make(context, await check_before_creating(context, with_database=True))
+    except (IdentityError, LostTopicsError) as error:
+        raise type(error)(
             f"{error}. In {folder}: give the --broker that it was begun with, or another --data-dir"
         ) from error
     return True

@@ -40,7 +40,7 @@ from schemas.decisions import (
     Sent,
     TopicRecovery,
 )
-from schemas.envelope import Envelope, EnvelopeError, from_headers, to_headers
+from schemas.envelope import DecisionNumber, Envelope, EnvelopeError, from_headers, to_headers
 from schemas.errors import InternalError, SenderError
 from schemas.instant import EPOCH, Instant
 from schemas.problems import PROBLEMS
@@ -183,7 +183,8 @@ class Decider:
     def recovery(self, recovery: TopicRecovery, topics: Mapping[str, str], now: Instant) -> Sealed:
         """Record that an operator settled a loss: the partition goes on with these topics, from this request on.
 
-        Ids and message numbers begin in a new range, because the lost records may have given out the next ones.
+        A new epoch begins, and ids and message numbers a new range, because the lost records may have given out the next
+        ones.
         """
         return self._seal(Cause(kind="recovery", topics=dict(topics), recovery=recovery), now, "done")
 
@@ -340,7 +341,10 @@ class Decider:
         changed = mark if draft is None else (*draft.changed.items(), *mark)
         changes, packed, published, size = _encode_changes(changed, sequence, self.state)
         entries = _entries(draft.messages, position.sent) if draft is not None and draft.messages else ()
-        commands = [_command_record(command) for command in draft.commands] if draft is not None and draft.commands else []
+        epoch = position.epoch + (cause.recovery is not None)
+        number = DecisionNumber(epoch, sequence)
+        emitted = () if draft is None else draft.commands
+        commands = [_command_record(command, number) for command in emitted] if emitted else []
         decision = Decision(
             sequence=sequence,
             decided_at=now,
@@ -350,11 +354,12 @@ class Decider:
             answer=answer,
             facts=() if draft is None else tuple(draft.facts),
             changes=tuple(changes),
-            commands=tuple([emitted for emitted, _ in commands]) if commands else (),
+            commands=tuple([said for said, _ in commands]) if commands else (),
             messages=tuple([_sent(entry) for entry in entries]) if entries else (),
             ids_after=draft.ids if draft is not None and draft.ids != position.ids else None,
             sent_after=entries[-1].number if entries else None,
             error=error,
+            epoch=epoch,
         )
         value = to_json(decision)
         decision_key = _decision_key(cause, decision)
@@ -473,6 +478,7 @@ def advanced(position: Position, decision: Decision, value: bytes) -> Position:
             sent=_next_range(position.sent),
             decided_at=decision.decided_at,
             topics=cause.topics,
+            epoch=decision.epoch,
         )
     return Position(
         input_offset=position.input_offset if cause.offset is None else cause.offset + 1,
@@ -486,6 +492,7 @@ def advanced(position: Position, decision: Decision, value: bytes) -> Position:
         input_digest=position.input_digest if cause.digest is None else cause.digest,
         topics=cause.topics or position.topics,
         stream=position.stream or cause.stream,
+        epoch=decision.epoch,
     )
 
 
@@ -583,9 +590,9 @@ def _sent(entry: OutboxEntry) -> Sent:
     return Sent(number=entry.number, topic=entry.topic, key=entry.key, type=entry.type, body=msgspec.Raw(entry.body))
 
 
-def _command_record(command: OutgoingCommand) -> tuple[Emitted, Outgoing]:
+def _command_record(command: OutgoingCommand, number: DecisionNumber) -> tuple[Emitted, Outgoing]:
     value, kind = to_json(command.value), _tag(type(command.value))
-    headers = to_headers(Envelope(id=command.id, type=kind, source="/scheduler"))
+    headers = to_headers(Envelope(id=command.id, type=kind, source="/scheduler", decision=number))
     outgoing = _measured(Outgoing(command.topic, command.key.encode(), value, headers), kind)
     return Emitted(topic=command.topic, id=command.id, digest=digest(value)), outgoing
 

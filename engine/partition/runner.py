@@ -167,6 +167,7 @@ class Runner:
         versions: Mapping[str, str],
         rules_feed: RulesFeed | None = None,
         published: RulesFeed | None = None,
+        made_topics: Callable[[], Mapping[str, str]] = dict,
         snapshots: Snapshots | None = None,
         names: TopicNames = TopicNames(),  # noqa: B008 - frozen
         limits: CycleLimits = CycleLimits(),  # noqa: B008 - frozen
@@ -174,6 +175,8 @@ class Runner:
         turn: Callable[[], AbstractAsyncContextManager[bool]] = lambda: nullcontext(False),
     ) -> None:
         """`rules_feed` holds the rules that are adopted, `published` those that this aggregate has published.
+
+        `made_topics` returns the ids of the topics that were made for the deployment, by name without the prefix.
 
         `skip` receives each foreign record of the changelog: topic, partition, offset, reason.
 
@@ -189,6 +192,7 @@ class Runner:
         self._versions = with_version(versions)
         self._feed = rules_feed
         self._published = published
+        self._made_topics = made_topics
         self._snapshots = snapshots
         self._names = names
         self._limits = limits
@@ -224,8 +228,8 @@ class Runner:
         self.topic_id = ""
         self._topics: dict[str, str] = {}
         self._identified_seconds = float("-inf")
-        self._kept_sequence = 0
-        """The last decision that memory or a snapshot has held: the changelog must not end before it."""
+        self._kept = (1, 0)
+        """Epoch and number of the last decision that memory or a snapshot has held: the changelog must not end before it."""
         self.restored_from: Literal["memory", "snapshot", "changelog"] = "changelog"
 
     @property
@@ -291,7 +295,8 @@ class Runner:
         self._topics = await topic_ids(self._log, self._names.of, self.aggregate)
         self._identified_seconds = self._clock.monotonic()
         self.topic_id = self._topics[self.aggregate.state_topic.name]
-        check_ids(self._names.of, self._position.topics, self._topics)  # before the mark of a restore is written
+        # Before the mark of a restore is written. A partition that knows nothing may have lost all: the deployment knows.
+        check_ids(self._names.of, {**self._made_topics(), **self._position.topics}, self._topics)
         await self._restore(ownership)
         check_ids(self._names.of, self._position.topics, self._topics)
         await check_decisions(self._log, self._names.of, self.aggregate, self.partition, self._position)
@@ -698,7 +703,7 @@ class Runner:
         mark that can be read lies behind all of it.
         """
         self.restored_from = "memory"
-        self._kept_sequence = max(self._kept_sequence, self._position.sequence)
+        self._kept = max(self._kept, (self._position.epoch, self._position.sequence))
         self._unreadable.clear()
         if self._changelog_offset == 0:
             if not await self._restore_snapshot(ownership):
@@ -707,9 +712,9 @@ class Runner:
                 await self._read_changelog(ownership)
         else:
             await self._read_changelog(ownership)
-        if self._position.sequence < self._kept_sequence:
+        if (self._position.epoch, self._position.sequence) < self._kept:
             held = f"ends at decision {self._position.sequence}"
-            raise self._other_changelog(f"{held}, and this process knows decision {self._kept_sequence}")
+            raise self._other_changelog(f"{held}, and this process knows decision {self._kept[1]}")
         self.state.places.clear()
         self._timers.rebuild(self._all_timers())
 
@@ -826,7 +831,7 @@ class Runner:
             self._changelog_offset = one.offset
             for key, packed in one.items:
                 self._apply_record(key, packed)
-            self._kept_sequence = max(self._kept_sequence, one.sequence)
+            self._kept = max(self._kept, (self._position.epoch, one.sequence))
             if (self._position.sequence, self._position.chain) != (one.sequence, one.chain):
                 raise _SnapshotMismatchError
 

@@ -9,6 +9,7 @@ from aiokafka import AIOKafkaProducer, errors
 from aiokafka.admin import NewPartitions
 from aiokafka.record.default_records import _DefaultRecordBatchBuilderPy
 from aiokafka.structs import TopicPartition
+from msgspec.structs import replace
 
 from adapters.kafka.connection import KafkaConnection, Security
 from adapters.kafka.log import KafkaLog
@@ -192,7 +193,7 @@ async def test_a_difference_is_reported_with_its_fix_and_nothing_is_altered(
         ("partitions", "2", "1"),
         ("retention.ms", "2000", "1000"),
     ]
-    assert "--delete --topic" in drifts[0].fix
+    assert drifts[0].fix.endswith(f"--alter --topic {name} --partitions 2")
     assert f"kafka-configs.sh --bootstrap-server {connection.bootstrap} --alter" in drifts[1].fix
     assert drifts[1].fix.endswith("--add-config retention.ms=2000")
     assert await compare_topics(connection, [wanted]) == drifts
@@ -204,10 +205,7 @@ async def test_a_missing_topic_is_a_difference_that_comparing_does_not_fix(
     spec = TopicSpec(f"{topic_prefix}state", 4, {"cleanup.policy": "compact"})
     (drift,) = await compare_topics(connection, [spec])
     assert (drift.setting, drift.found) == ("partitions", "0")
-    assert drift.fix.endswith(
-        f"--create --topic {spec.name} --partitions 4 --replication-factor 1 --config cleanup.policy=compact"
-        " --config min.insync.replicas=1 --config unclean.leader.election.enable=false"
-    )
+    assert drift.fix == "leadclock topics create"
     (again,) = await compare_topics(connection, [spec])
     assert again == drift
 
@@ -219,13 +217,17 @@ async def test_a_topic_that_the_broker_refuses_is_an_error(connection: KafkaConn
 
 
 async def test_partitions_added_by_somebody_are_noticed(connection: KafkaConnection, topic_prefix: str) -> None:
-    spec = TopicSpec(f"{topic_prefix}requests", 1)
+    spec = TopicSpec(f"{topic_prefix}requests", 1, is_fixed=True)
     await prepare_topics(connection, [spec])
     async with Admin(connection) as admin:
         await admin.create_partitions({spec.name: NewPartitions(2)})
     while not (drifts := await compare_topics(connection, [spec])):
         await asyncio.sleep(0.05)
     assert [(drift.setting, drift.wanted, drift.found) for drift in drifts] == [("partitions", "1", "2")]
+    assert drifts[0].fix.startswith("see deploy/docs/backup.md"), "no command takes one away, or may delete the topic"
+    (not_made_yet,) = await compare_topics(connection, [replace(spec, is_fixed=False)])
+    assert not_made_yet.fix.startswith("leadclock topics create --partitions 2 ")
+    assert await compare_topics(connection, [replace(spec, at_least=frozenset({"partitions"}))]) == []
 
 
 async def test_appends_that_wait_go_together_and_one_that_is_cancelled_harms_no_other(

@@ -10,7 +10,7 @@ from adapters.embedded.log import EmbeddedLog
 from adapters.gateway import leases
 from adapters.gateway.channels import Channel
 from adapters.gateway.contact_holds import STALE_SECONDS
-from adapters.gateway.ports import CallProgress, DeliveryResult, Kind, Report
+from adapters.gateway.ports import CallProgress, DeliveryResult, Kind, Report, SavedProgress
 from schemas.commands import Command, HangUp, PressKeys
 from schemas.instant import Instant
 from schemas.topics import COMMAND_TOPICS
@@ -93,13 +93,13 @@ class SimulatedClaims(MemoryDeliveries):
             self.reported_beside.add(command_id)
         return is_ours
 
-    async def save_progress(self, topic: str, topic_id: str, partition: int, offset: int) -> None:
-        done = self.saved.get((topic, partition), (topic_id, 0))[1]
+    async def save_progress(self, topic: str, topic_id: str, partition: int, saved: SavedProgress) -> None:
+        done = self.saved.get((topic, partition), (topic_id, SavedProgress()))[1].offset
         for record in self._log.partition(topic, partition).records:
-            order = order_in(record) if done <= record.offset < offset else None
+            order = order_in(record) if done <= record.offset < saved.offset else None
             if order is not None and not self.is_ended(order.command_id):
                 self.problems.append(f"progress of {topic}[{partition}] passes {order.command_id}, which has not ended")
-        await super().save_progress(topic, topic_id, partition, offset)
+        await super().save_progress(topic, topic_id, partition, saved)
 
     def is_ended(self, command_id: str) -> bool:
         """Return whether a command needs nothing more: its outcome is reported, by the record or beside it."""

@@ -1,6 +1,6 @@
--- incarnation --
--- When was this schema created?
-SELECT born_at FROM {work}.incarnation;
+-- renew_incarnation --
+-- Is what was carried out up to an instant unknown to this incarnation, although it is older? Then begin a new one.
+UPDATE {work}.incarnation SET id = gen_random_uuid(), born_at = clock_timestamp() WHERE born_at <= $1 RETURNING true;
 
 -- claim --
 -- Claim commands that are unclaimed, whose lease expired, or that an earlier attempt of the same claimant left behind.
@@ -21,7 +21,7 @@ SELECT asked.command_id, asked.company_id, asked.channel, incarnation.id, asked.
        updated_at = excluded.updated_at,
        leased_until = excluded.leased_until
  WHERE held.state = 'claimed' AND (held.leased_until < clock_timestamp() OR held.claimant = excluded.claimant)
-RETURNING command_id, taken_over;
+RETURNING command_id, taken_over, (SELECT born_at FROM {work}.incarnation) AS born_at;
 
 -- find --
 -- The state of commands that could not be claimed.
@@ -86,15 +86,20 @@ UPDATE {work}.deliveries AS held
  WHERE held.command_id = done.command_id;
 
 -- progress --
-SELECT next_offset FROM {work}.delivery_progress WHERE topic = $1 AND topic_id = $2 AND partition = $3;
+SELECT next_offset, epoch, sequence, refused FROM {work}.delivery_progress WHERE topic = $1 AND topic_id = $2 AND partition = $3;
 
 -- save_progress --
 -- Progress of a topic never goes back; a topic that was created again starts again.
-INSERT INTO {work}.delivery_progress AS saved (topic, topic_id, partition, next_offset)
-VALUES ($1, $2, $3, $4)
+INSERT INTO {work}.delivery_progress AS saved (topic, topic_id, partition, next_offset, epoch, sequence, refused)
+VALUES ($1, $2, $3, $4, $5, $6, $7)
     ON CONFLICT (topic, partition) DO UPDATE
-   SET topic_id = excluded.topic_id, next_offset = excluded.next_offset
+   SET topic_id = excluded.topic_id, next_offset = excluded.next_offset, epoch = excluded.epoch,
+       sequence = excluded.sequence, refused = excluded.refused
  WHERE saved.topic_id <> excluded.topic_id OR saved.next_offset < excluded.next_offset;
+
+-- refused --
+-- In which topics were commands refused because their decision was lower than one before it?
+SELECT topic, sum(refused)::bigint AS refused FROM {work}.delivery_progress WHERE refused > 0 GROUP BY topic ORDER BY topic;
 
 -- forget --
 -- Delete rows of commands that topics no longer hold: the oldest first, without those that another gateway is deleting.

@@ -10,6 +10,10 @@ SELECT identity FROM {work}.deployment
 -- The first identity stays; a second process reads it.
 INSERT INTO {work}.deployment (id, identity) VALUES ($1, $2) ON CONFLICT DO NOTHING
 
+-- renew --
+-- The same deployment, with the topics that a release added to it, and the site that was accepted.
+UPDATE {work}.deployment SET identity = $2 WHERE id = $1
+
 -- has_projection --
 SELECT to_regclass('{read}.positions') IS NOT NULL
 

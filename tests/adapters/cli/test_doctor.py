@@ -148,10 +148,22 @@ async def test_a_database_that_is_down_is_a_failure_and_the_broker_is_looked_at_
 
 @pytest.mark.usefixtures("prepared")
 async def test_topics_that_differ_are_failures_with_the_command_that_corrects_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("LEADCLOCK_PARTITIONS", "2")
+    monkeypatch.setenv("LEADCLOCK_REPLICAS", "2")
     found = await examined(1)
     assert {finding.level for finding in found["topics"]} == {"failure"}
-    assert all("kafka-topics.sh" in finding.cure for finding in found["topics"])
+    assert all("kafka-reassign-partitions.sh" in finding.cure for finding in found["topics"])
+
+
+@pytest.mark.usefixtures("prepared")
+async def test_a_number_of_partitions_that_the_deployment_does_not_have_is_a_failure_of_the_setting(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("LEADCLOCK_PARTITIONS", "2")
+    finding = the_one(await examined(1), "topics", "failure")
+    assert finding.cure == "LEADCLOCK_PARTITIONS=1  # fixed when the topics were made"
+    name, _, value = finding.cure.partition("  #")[0].partition("=")
+    monkeypatch.setenv(name, value)
+    the_one(await examined(0), "topics", "ok")
 
 
 @pytest.mark.usefixtures("prepared")
@@ -198,6 +210,18 @@ def test_a_fingerprint_depends_on_the_key_and_on_the_deployment() -> None:
     assert secret_fingerprint(SECRET, "a") == secret_fingerprint(SECRET, "a")
     assert len({secret_fingerprint(SECRET, "a"), secret_fingerprint(OTHER, "a"), secret_fingerprint(SECRET, "b")}) == 3
     assert 0 <= secret_fingerprint(SECRET, "a") < 2**31
+
+
+@pytest.mark.usefixtures("prepared")
+async def test_commands_that_were_decided_again_are_a_failure(database: str) -> None:
+    connection = await asyncpg.connect(database)
+    columns = "topic, partition, topic_id, next_offset, epoch, sequence, refused"
+    for partition, refused in ((0, 0), (1, 3)):
+        statement = f"INSERT INTO work.delivery_progress ({columns}) VALUES ('commands.sms', $1, 'id', 9, 1, 7, $2)"  # noqa: S608
+        await connection.execute(statement, partition, refused)
+    await connection.close()
+    finding = the_one(await examined(1), "commands", "failure")
+    assert finding.found.startswith("3 of commands.sms were decided again and refused")
 
 
 @pytest.mark.usefixtures("prepared")

@@ -11,8 +11,6 @@ from adapters.postgres.identity import NotMigratedError, read_identity
 from adapters.roles.context import open_context, prepare
 from adapters.settings import load
 from engine.partition.ports import Outgoing
-from schemas.topics import TOPICS
-from tests.adapters.kafka_world import KafkaWorld
 
 SUBMISSION = '{"lead_token": "lt_nobody"}'
 
@@ -55,8 +53,12 @@ async def test_topics_and_database_that_are_prepared_in_any_order_have_one_ident
 
 
 @pytest.mark.usefixtures("settings")
-async def test_topics_of_another_version_are_refused_by_every_command_until_they_are_deleted(
-    kafka_bootstrap: str, topic_prefix: str, database: str, capsys: pytest.CaptureFixture[str]
+async def test_topics_of_another_version_are_refused_by_every_command_until_another_prefix_is_given(
+    kafka_bootstrap: str,
+    topic_prefix: str,
+    database: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async with open_context(load()) as context:
         await prepare(context)
@@ -70,14 +72,11 @@ async def test_topics_of_another_version_are_refused_by_every_command_until_they
         assert await ran(*shlex.split(command)) == 1, command
         refused = capsys.readouterr().err
         assert f"the topics {topic_prefix}* at {kafka_bootstrap} hold data of another development" in refused, command
-        assert "delete these topics with kafka-topics.sh, and run `leadclock topics create`" in refused
+        assert "then give another LEADCLOCK_TOPIC_PREFIX and run `leadclock topics create`" in refused
     with pytest.raises(NotMigratedError):
         await read_identity(database)
 
-    world = KafkaWorld(kafka_bootstrap, topic_prefix)
-    for topic in TOPICS:
-        await world.delete(topic_prefix + topic.name)
-    await world.log.close()
+    monkeypatch.setenv("LEADCLOCK_TOPIC_PREFIX", f"fresh-{topic_prefix}")
     assert await ran("topics", "create") == 0
     assert await ran("db", "migrate") == 0
     assert await ran("leads", "send", SUBMISSION) == 0

@@ -39,6 +39,7 @@ NEEDS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "topics acls": ("--apply", (KAFKA,)),
     "topics set-offset": ("--partition 0 --offset 0", (KAFKA,)),
     "topics adopt": ("", (KAFKA, POSTGRES)),
+    "site": ("--accept", (KAFKA, POSTGRES)),
     "db migrate": ("", (KAFKA, POSTGRES)),
     "db status": ("", (POSTGRES,)),
     "keys create": ("--company 1", (KAFKA,)),

@@ -12,7 +12,7 @@ from adapters.gateway.ports import Deliveries
 from adapters.postgres.deliveries import PostgresDeliveries
 from adapters.postgres.migrate import migrate
 from adapters.postgres.pool import Pool, open_pool
-from schemas.instant import HOUR, MINUTE
+from schemas.instant import HOUR, MINUTE, Instant, from_datetime
 from tests.adapters.gateway.deliveries_contract import OUTCOME, DeliveriesContract, Memory, claim
 from tests.adapters.gateway.providers import Voice, good
 from tests.adapters.gateway.world import NOON, MemoryDeliveries, MortalDeliveries, command_of, running, town
@@ -32,6 +32,9 @@ class InPostgres:
         self.pool = pool
         self.store = PostgresDeliveries(pool)
         self.deliveries: Deliveries = self.store
+
+    async def born_at(self) -> Instant:
+        return from_datetime(await self.pool.fetchval("SELECT born_at FROM work.incarnation"))
 
     async def let_leases_end(self) -> None:
         await self.pool.execute("UPDATE work.deliveries SET leased_until = now() - interval '1 second'")
@@ -58,7 +61,18 @@ class TestInPostgres(DeliveriesContract):
 
 
 async def test_a_new_schema_is_begun_when_it_is_made(postgres: InPostgres) -> None:
-    assert wall_now() - MINUTE < await postgres.deliveries.incarnation() <= wall_now()
+    assert wall_now() - MINUTE < await postgres.born_at() <= wall_now()
+
+
+async def test_an_older_incarnation_is_renewed_once_and_claims_name_it(postgres: InPostgres) -> None:
+    before = await postgres.born_at()
+    assert not await postgres.deliveries.renew_incarnation(before - 1)
+    assert await postgres.deliveries.renew_incarnation(before + 1)
+    after = await postgres.born_at()
+    assert after > before
+    assert not await postgres.deliveries.renew_incarnation(before + 1)
+    about = {"company_id": 1, "claimant": "a", "claim_id": "a1", "claimed_at": NOON, "lease_seconds": 30.0}
+    assert (await postgres.deliveries.claim("c9", kind="email", **about)).work_born_at == after  # type: ignore[arg-type]
 
 
 async def test_the_row_says_what_a_person_wants_to_know(postgres: InPostgres) -> None:
@@ -123,7 +137,7 @@ async def test_a_lost_work_schema_is_a_store_error_and_not_a_crash(postgres: InP
 
 async def test_a_call_is_not_repeated_after_a_crash_that_postgres_remembers(postgres: InPostgres) -> None:
     voice = Voice()
-    born_at = await postgres.deliveries.incarnation()
+    born_at = await postgres.born_at()
 
     async with town("call") as place:
         dying = MortalDeliveries(postgres.deliveries, "record")
@@ -141,7 +155,7 @@ async def test_a_call_is_not_repeated_after_a_crash_that_postgres_remembers(post
 
 async def test_a_lost_and_renewed_work_schema_repeats_no_call(postgres: InPostgres, database: str) -> None:
     voice = Voice(good("busy"))
-    before = await postgres.deliveries.incarnation()
+    before = await postgres.born_at()
 
     async with town("call") as place:
         async with running(place, call_channel(voice), postgres.deliveries):
@@ -149,7 +163,7 @@ async def test_a_lost_and_renewed_work_schema_repeats_no_call(postgres: InPostgr
             await place.outcome()
         await postgres.pool.execute("DROP SCHEMA work CASCADE; DROP SCHEMA read CASCADE")
         await migrate(database)
-        after = await postgres.deliveries.incarnation()
+        after = await postgres.born_at()
         async with running(place, call_channel(voice), postgres.deliveries):
             await place.append(command_of("call", 2, decided_at=after))
             outcomes = await place.outcome(3)
@@ -160,7 +174,7 @@ async def test_a_lost_and_renewed_work_schema_repeats_no_call(postgres: InPostgr
 
 async def test_a_thousand_orders_are_carried_out_once_by_two_gateways(postgres: InPostgres) -> None:
     voice = Voice()
-    born_at = await postgres.deliveries.incarnation()
+    born_at = await postgres.born_at()
     commands = [command_of("call", number, decided_at=born_at) for number in range(1, 1001)]
 
     async with (

@@ -11,7 +11,7 @@ from adapters.errors import StoreError
 from adapters.gateway import delivery
 from adapters.gateway.channels import Channel, call_channel, email_channel, sms_channel, webhook_channel
 from adapters.gateway.gateway import READING_PROGRESS
-from adapters.gateway.ports import DeliveryResult, NotPlacedError, Report
+from adapters.gateway.ports import DeliveryResult, NotPlacedError, Report, SavedProgress
 from adapters.gateway.priority_semaphore import PrioritySemaphore
 from adapters.observability.metrics import Metrics
 from engine.partition.ports import Outgoing
@@ -415,7 +415,7 @@ async def test_a_gateway_that_starts_again_goes_on_where_it_was() -> None:
         await place.append(*(command_of("call", number) for number in range(1, 6)))
         async with running(place, call_channel(voice), deliveries):
             await place.outcome(5)
-            await until(lambda: deliveries.saved.get(("commands.call", 0), ("", 0))[1] >= 5)
+            await until(lambda: deliveries.saved.get(("commands.call", 0), ("", SavedProgress()))[1].offset >= 5)
         deliveries.rows.clear()  # nothing but the progress can keep them from being asked again
         async with running(place, call_channel(voice), deliveries):
             await place.append(command_of("call", 6))
@@ -640,8 +640,9 @@ async def test_a_gateway_that_is_stopped_leaves_what_waits_for_its_time_or_a_slo
 
 
 async def test_an_order_older_than_the_memory_of_deliveries_is_unknown_where_it_must_not_be_repeated() -> None:
-    voice, sms, email = Voice(), Sms(), Email()
-    channels = [(call_channel(voice), "unknown"), (sms_channel(sms), "unknown"), (email_channel(email), "accepted")]
+    voice, sms, email, webhook = Voice(), Sms(), Email(), Webhook()
+    channels = [(call_channel(voice), "unknown"), (sms_channel(sms), "unknown"), (email_channel(email), "unknown")]
+    channels += [(webhook_channel(webhook), "accepted")]
 
     for channel, outcome in channels:
         async with town(channel.kind) as place, running(place, channel, MemoryDeliveries(born_at=NOON + 1)):
@@ -651,7 +652,8 @@ async def test_an_order_older_than_the_memory_of_deliveries_is_unknown_where_it_
         assert outcomes["command-1"] == outcome
         assert outcomes["command-2"] != "unknown"
 
-    assert (voice.asked, sms.asked, sorted(email.asked)) == (["command-2"], ["command-2"], ["command-1", "command-2"])
+    assert [provider.asked for provider in (voice, sms, email)] == [["command-2"]] * 3
+    assert sorted(webhook.asked) == ["command-1", "command-2"]
 
 
 async def test_two_gateways_on_one_partition_never_both_act() -> None:
@@ -886,7 +888,7 @@ async def test_the_trace_of_an_order_goes_on_in_its_outcome() -> None:
                     place.topic,
                     command_of("sms").contact_key.encode(),
                     to_json(command_of("sms")),
-                    (("traceparent", trace.encode()),),
+                    (("traceparent", trace.encode()), ("ce_decision", b"1:1")),
                 )
             ]
         )

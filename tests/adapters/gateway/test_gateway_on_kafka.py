@@ -45,7 +45,7 @@ async def test_a_gateway_that_starts_again_goes_on_where_it_was(world: KafkaWorl
     async with running(place, sms_channel(sms), deliveries):
         await place.outcome(10)
         # Every order stands in a transaction of its own: five orders and five control records in each partition.
-        await until(lambda: sorted(offset for _, offset in deliveries.saved.values()) == [10, 10])
+        await until(lambda: sorted(saved.offset for _, saved in deliveries.saved.values()) == [10, 10])
     deliveries.rows.clear()
     await place.append(command_of("sms", 11))
     async with running(place, sms_channel(sms), deliveries):

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from adapters.gateway import partition_progress as progress_module
 from adapters.gateway.fences import Fences
 from adapters.gateway.partition_progress import PartitionLostError, PartitionProgress
+from adapters.gateway.ports import SavedProgress
 from tests.adapters.gateway.world import command_of, fence_of
 
 
@@ -33,7 +34,7 @@ def read(progress: PartitionProgress, company_id: int, *offsets: int, has_capaci
 
 
 def test_the_lag_counts_records_that_are_not_handled_and_those_that_were_not_fetched() -> None:
-    progress = PartitionProgress(0, 10)
+    progress = PartitionProgress(0, SavedProgress(10))
     progress.add_waiters(100, [])
     lags = [progress.lag]
     read(progress, 1, 10, 11)
@@ -51,7 +52,7 @@ def test_the_lag_counts_records_that_are_not_handled_and_those_that_were_not_fet
 
 
 def test_the_floor_is_the_first_order_that_is_not_done() -> None:
-    progress = PartitionProgress(0, 10)
+    progress = PartitionProgress(0, SavedProgress(10))
     read(progress, 1, 10, 12, 13)
     progress.advance_to(20)
 
@@ -64,7 +65,7 @@ def test_the_floor_is_the_first_order_that_is_not_done() -> None:
 
 
 def test_what_was_passed_over_is_not_done_however_far_the_reader_is() -> None:
-    progress = PartitionProgress(0, 10)
+    progress = PartitionProgress(0, SavedProgress(10))
     read(progress, 1, 10)
     read(progress, 1, 11, has_capacity=False)
     assert read(progress, 2, 12, 13) == [12, 13]
@@ -77,7 +78,7 @@ def test_what_was_passed_over_is_not_done_however_far_the_reader_is() -> None:
 
 
 def test_a_reader_that_goes_back_takes_in_what_was_passed_over_and_nothing_twice() -> None:
-    progress = PartitionProgress(0, 0)
+    progress = PartitionProgress(0, SavedProgress(0))
     read(progress, 1, 0, has_capacity=False)
     read(progress, 2, 1)
     read(progress, 3, 2, has_capacity=False)
@@ -94,7 +95,7 @@ def test_a_reader_that_goes_back_takes_in_what_was_passed_over_and_nothing_twice
 
 
 def test_a_reader_does_not_go_through_what_nobody_returns_for() -> None:
-    progress = PartitionProgress(0, 0)
+    progress = PartitionProgress(0, SavedProgress(0))
     read(progress, 1, 0, has_capacity=False)
     progress.advance_to(900)
     progress.resume([1], 900)
@@ -112,7 +113,7 @@ ROOM = st.dictionaries(st.integers(1, 3), st.booleans())
 def test_every_order_is_taken_in_once_and_in_its_companys_order(
     companies: list[int], turns: list[tuple[dict[int, bool], int, bool]]
 ) -> None:
-    progress, taken, position = PartitionProgress(0, 0), dict[int, list[int]](), 0
+    progress, taken, position = PartitionProgress(0, SavedProgress(0)), dict[int, list[int]](), 0
 
     def turn(room: dict[int, bool], batch: int, *, is_reopened: bool) -> None:
         nonlocal position
@@ -138,7 +139,7 @@ def test_every_order_is_taken_in_once_and_in_its_companys_order(
 
 
 async def test_who_asks_waits_for_the_end_that_is_sampled_after() -> None:
-    progress = PartitionProgress(0, 0)
+    progress = PartitionProgress(0, SavedProgress(0))
     task = await asking(progress)
     progress.advance_to(99)
     await asyncio.sleep(0)
@@ -153,7 +154,7 @@ async def test_who_asks_waits_for_the_end_that_is_sampled_after() -> None:
 
 
 async def test_a_question_that_could_not_be_answered_is_kept() -> None:
-    progress = PartitionProgress(0, 0)
+    progress = PartitionProgress(0, SavedProgress(0))
     task = await asking(progress)
     progress.requeue(progress.take_waiters())
 
@@ -162,7 +163,7 @@ async def test_a_question_that_could_not_be_answered_is_kept() -> None:
 
 
 async def test_waiting_on_a_partition_that_is_revoked_raises() -> None:
-    progress = PartitionProgress(0, 0)
+    progress = PartitionProgress(0, SavedProgress(0))
     asked, waiting = await asking(progress), await asking(progress)
     progress.add_waiters(5, progress.take_waiters())
     late = await asking(progress)
@@ -192,7 +193,7 @@ def test_fences_of_leads_and_of_the_contact_add_up() -> None:
 
 def test_fences_before_the_floor_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(progress_module, "FENCES_BETWEEN_SWEEPS", 10)
-    progress = PartitionProgress(0, 0)
+    progress = PartitionProgress(0, SavedProgress(0))
     for number in range(100):
         progress.fences.add(fence_of(command_of("call", number)), number)
         read(progress, 1, number)

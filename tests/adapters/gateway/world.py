@@ -14,10 +14,11 @@ from adapters.errors import StoreError
 from adapters.gateway import gateway as gateway_module
 from adapters.gateway.channels import Channel
 from adapters.gateway.gateway import Gateway
-from adapters.gateway.ports import CommandClaim, Deliveries, Kind
+from adapters.gateway.ports import CommandClaim, Deliveries, Kind, SavedProgress
 from engine.partition.ports import Clock, Log, LogRecord, Outgoing
 from engine.partition.runner import TopicNames
 from schemas.commands import Command, Fence, HangUp, PlaceCall, PostWebhook, PressKeys, SendEmail, SendSms
+from schemas.envelope import DecisionNumber
 from schemas.instant import EPOCH, Instant
 from schemas.requests import CONTACT_REQUESTS, CallProgressed, CallReceived, OutcomeRecorded, SmsReceived
 from schemas.topics import COMMAND_TOPICS, CONTACTS_REQUESTS, DEADLETTER
@@ -132,10 +133,13 @@ class MemoryDeliveries:
         self.born_at = born_at
         self.wall = 0.0
         self.rows: dict[str, dict[str, Any]] = {}
-        self.saved: dict[tuple[str, int], tuple[str, int]] = {}
+        self.saved: dict[tuple[str, int], tuple[str, SavedProgress]] = {}
 
-    async def incarnation(self) -> Instant:
-        return self.born_at
+    async def renew_incarnation(self, newest: Instant) -> bool:
+        if self.born_at > newest:
+            return False
+        self.born_at = newest + 1
+        return True
 
     async def claim(
         self,
@@ -161,7 +165,7 @@ class MemoryDeliveries:
             return CommandClaim(state="recorded", outcome=row["outcome"])
         taken_over = row["taken_over"] or row["claim_id"] != claim_id
         row.update(fresh, taken_over=taken_over)
-        return CommandClaim(state="taken_over" if taken_over else "fresh")
+        return CommandClaim(state="taken_over" if taken_over else "fresh", work_born_at=self.born_at)
 
     async def renew(self, claims: Mapping[str, str], *, claimant: str, lease_seconds: float) -> set[str]:
         kept = {name for name, claim_id in claims.items() if self._is_of(name, claimant, claim_id)}
@@ -196,14 +200,14 @@ class MemoryDeliveries:
         assert posted_at
         self.rows[command_id]["posted"] = True
 
-    async def progress(self, topic: str, topic_id: str, partition: int) -> int | None:
-        saved = self.saved.get((topic, partition))
-        return None if saved is None or saved[0] != topic_id else saved[1]
+    async def progress(self, topic: str, topic_id: str, partition: int) -> SavedProgress | None:
+        known = self.saved.get((topic, partition))
+        return None if known is None or known[0] != topic_id else known[1]
 
-    async def save_progress(self, topic: str, topic_id: str, partition: int, offset: int) -> None:
-        saved = self.saved.get((topic, partition))
-        if saved is None or saved[0] != topic_id or saved[1] < offset:
-            self.saved[topic, partition] = (topic_id, offset)
+    async def save_progress(self, topic: str, topic_id: str, partition: int, saved: SavedProgress) -> None:
+        known = self.saved.get((topic, partition))
+        if known is None or known[0] != topic_id or known[1].offset < saved.offset:
+            self.saved[topic, partition] = (topic_id, saved)
 
 
 class MortalDeliveries:
@@ -319,14 +323,20 @@ class Town:
         self.names = names
         self.topic = names.of(COMMAND_TOPICS[kind].name)
         self.partitions = partitions
+        self.sequence = 0
 
-    async def append(self, *messages: Command | Fence | bytes, partition: int = 0) -> None:
-        """Write to the commands topic as a scheduler does: in one transaction."""
+    async def append(
+        self, *messages: Command | Fence | bytes, partition: int = 0, number: DecisionNumber | None = None
+    ) -> None:
+        """Write to the commands topic as a scheduler does: in one transaction, by one decision."""
+        self.sequence += 1
         owner = await self.log.own(self.names.of(CONTACTS_REQUESTS.name), partition)
+        emitted = number or DecisionNumber(1, self.sequence)
+        headers = (("ce_decision", b"%d:%d" % (emitted.epoch, emitted.sequence)),)
         records = [
-            Outgoing(self.topic, b"?", message)
+            Outgoing(self.topic, b"?", message, headers)
             if isinstance(message, bytes)
-            else Outgoing(self.topic, message.contact_key.encode(), to_json(message))
+            else Outgoing(self.topic, message.contact_key.encode(), to_json(message), headers)
             for message in messages
         ]
         await owner.commit(records)

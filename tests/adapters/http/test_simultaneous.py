@@ -6,13 +6,15 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from adapters.clock import Origin, SystemClock, wall_now
 from adapters.gateway.channels import call_channel
 from adapters.gateway.gateway import Gateway
+from adapters.gateway.ports import CommandClaim
 from adapters.gateway.sandbox import SandboxVoice
 from adapters.postgres.deliveries import PostgresDeliveries
-from schemas.instant import EPOCH, Instant
+from schemas.instant import EPOCH
 from tests.adapters.http.conftest import DAYTIME_ZONE, PARTITIONS, WAIT_SECONDS, Company, Town
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -27,8 +29,8 @@ SPEED = 100.0
 class Claims(PostgresDeliveries):
     """The claims of a database that was there before the domain time at which this deployment begins."""
 
-    async def incarnation(self) -> Instant:
-        return EPOCH
+    async def claim(self, command_id: str, **given: Any) -> CommandClaim:
+        return structs.replace(await super().claim(command_id, **given), work_born_at=EPOCH)
 
 
 @asynccontextmanager

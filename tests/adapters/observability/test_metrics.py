@@ -23,6 +23,7 @@ SERIES = {
     "leadclock_commands_received": {"kind"},
     "leadclock_outcomes": {"kind", "outcome"},
     "leadclock_dispatch_lateness_seconds": {"kind"},
+    "leadclock_commands_out_of_order": {"kind"},
     "leadclock_contact_holds": set(),
     "leadclock_projector_lag_records": {"topic", "partition"},
     "leadclock_projected_rows": set(),

@@ -14,7 +14,7 @@ from adapters.partitions.routing import partition_of
 from engine.partition.continuity import ContinuityError
 from engine.partition.ports import LogError, Outgoing, Reader
 from engine.partition.runner import TopicNames
-from schemas.deployment import Deployment, deployment_key
+from schemas.deployment import AddedTopics, Deployment, added_topics_key, deployment_key
 from schemas.instant import EPOCH, Instant
 from schemas.records import Company, Record, plain, rules_key
 from schemas.wire import to_json
@@ -186,6 +186,22 @@ async def test_the_identity_of_the_deployment_is_read_beside_the_rules_and_the_f
     assert rules.deployment == made[0]
     assert [record.id for _, record in rules.entries] == [2]
     assert rules.rules.positions == {0: 1}
+    await rules.close()
+
+
+async def test_topics_that_a_release_adds_to_this_deployment_are_added_to_its_identity(log: EmbeddedLog) -> None:
+    own = Deployment(id="own", topic_prefix="", app="leadclock", created_at=Instant(1), topics={"leads.inbox": "1"})
+    added = AddedTopics(topics={"impressions": "2", "leads.inbox": "later"})
+    owner = await log.own("accounts.requests", 0)
+    await owner.commit([Outgoing(TOPIC, deployment_key(own), to_json(own))])
+    for deployment_id in ("other", "own"):
+        await owner.commit([Outgoing(TOPIC, added_topics_key(deployment_id, added.topics), to_json(added))])
+    rules = RulesTopic(log, TopicNames())
+    await rules.refresh()
+
+    assert rules.deployment is not None
+    assert rules.deployment.topics == {"leads.inbox": "1", "impressions": "2"}
+    assert "the topics of another deployment" in rules.skipped.notes()[TOPIC]
     await rules.close()
 
 

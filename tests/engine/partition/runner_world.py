@@ -164,6 +164,7 @@ class RunnerWorld:
         limits: CycleLimits = EAGER,
         turn: Callable[[], AbstractAsyncContextManager[bool]] = lambda: nullcontext(False),
         snapshots: Snapshots | None = None,
+        made: Mapping[str, str] | None = None,
     ) -> Runner:
         return Runner(
             aggregate or Counting(),
@@ -175,6 +176,7 @@ class RunnerWorld:
             limits=limits,
             turn=turn,
             snapshots=snapshots,
+            made_topics=lambda: made or {},
         )
 
     def _outbox(self, stream: str) -> KeptOutbox:

@@ -93,11 +93,17 @@ CREATE INDEX deliveries_leased ON {work}.deliveries (claimant) WHERE posted_at I
 CREATE INDEX deliveries_by_age ON {work}.deliveries (claimed_at);
 
 -- Before which offset of a commands partition is everything done?
+--
+-- `epoch` and `sequence` are the highest of the decisions that emitted it; `refused` counts commands whose decision was lower
+-- than that of one before them.
 CREATE TABLE {work}.delivery_progress (
     topic        text     NOT NULL,
     partition    integer  NOT NULL,
     topic_id     text     NOT NULL,
     next_offset  bigint   NOT NULL,
+    epoch        bigint   NOT NULL,
+    sequence     bigint   NOT NULL,
+    refused      bigint   NOT NULL,
     PRIMARY KEY (topic, partition)
 );
 
