@@ -27,9 +27,11 @@ from adapters.doctor.deployment import (
     read_serving,
 )
 from adapters.doctor.findings import Finding, failure, warning
+from adapters.doctor.losses import check_losses
 from adapters.doctor.machine import check_disk, check_secret, check_versions
 from adapters.doctor.mail import check_mail
 from adapters.doctor.recordings import check_recordings
+from adapters.errors import StoreError
 from adapters.postgres.database_errors import DatabaseAwayError
 from adapters.reads.ports import ReadsUnavailableError, Serving
 from adapters.roles.broker import describe
@@ -141,7 +143,7 @@ async def _brokers(context: Context) -> list[Finding]:
 async def _caught(check: str, work: Work) -> list[Finding]:
     try:
         return await work()
-    except (LogError, DatabaseAwayError) as error:
+    except (LogError, DatabaseAwayError, StoreError) as error:
         return [failure(check, str(error), "correct that, then run this again")]
 
 
@@ -149,6 +151,7 @@ def _of_context(context: Context, serving: Serving, *, has_database: bool) -> di
     """Return the examinations that read topics; the identity comes before what depends on it."""
     works: dict[str, Work] = {
         "identity": partial(check_identity, context, with_database=has_database),
+        "continuity": partial(check_losses, context, with_database=has_database),
         "site": partial(check_site, context),
         "clock and broker": partial(check_broker_clock, context),
         "contact holds": partial(check_contact_holds, context),

@@ -67,6 +67,7 @@ NEEDS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "deadletter redrive": ("0:0", (KAFKA,)),
     "providers test": ("twilio", (KAFKA,)),
     "hold": ("--all --reason stop", (POSTGRES,)),
+    "recover": ("", (KAFKA, POSTGRES)),
     "release": ("1", (KAFKA, POSTGRES)),
 }
 """Command -> its arguments, and the servers that it cannot do without.

@@ -1,0 +1,71 @@
+"""Does a deployment go on after a topic was lost, by what the page about losses says, with nobody contacted twice?
+
+The witnesses are beside the system: what the mail server and the sandbox were given.
+"""
+
+from collections import Counter
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import asyncpg
+import pytest
+from aiokafka.admin import AIOKafkaAdminClient
+
+from adapters.gateway.mailbox import read_mail
+from tests.system.restorable import Town, restorable_town
+
+pytestmark = pytest.mark.system
+
+LOST = ("contacts.state", "accounts.state", "contacts.requests", "accounts.requests", "accounts.rules", "contacts.decisions")
+
+
+@pytest.fixture
+async def town(open_folder: Path) -> AsyncIterator[Town]:
+    async with restorable_town(open_folder) as town:
+        yield town
+
+
+async def delete(town: Town, name: str) -> None:
+    admin = AIOKafkaAdminClient(bootstrap_servers=town.settings.kafka_bootstrap)
+    await admin.start()
+    try:
+        await admin.delete_topics([town.settings.topic_prefix + name])
+    finally:
+        await admin.close()
+
+
+async def given(town: Town, folder: Path) -> Counter[str]:
+    """Return how often each address and number was given to a provider."""
+    connection = await asyncpg.connect(town.settings.postgres_dsn)
+    try:
+        rows = await connection.fetch("SELECT command_id FROM work.sandbox_orders")
+    finally:
+        await connection.close()
+    mails = Counter(recipient for mail in read_mail(folder / "mail") for recipient in mail.recipients)
+    return mails + Counter(row["command_id"] for row in rows)
+
+
+async def test_each_topic_that_is_lost_is_settled_and_nobody_is_contacted_twice(town: Town, open_folder: Path) -> None:
+    await town.open()
+    town.stop()
+    for name in LOST:
+        before = await given(town, open_folder)
+        assert max(before.values()) == 1
+        await delete(town, name)
+        status, output = await town.group.command("topics", "create")
+        assert (status, f"{name} is lost" in output or "is not hold" in output or name in output) == (1, True), output
+        status, output = await town.group.command("recover")
+        assert (status, f"{town.settings.topic_prefix}{name}" in output) == (1, True), output
+
+        await town.command("recover", "--settle", "settle", "--reason", f"{name} was deleted")
+
+        assert "every topic is the one" in await town.command("recover")
+        await town.start()
+        await town.work()
+        town.stop()
+        after = await given(town, open_folder)
+        assert after - before, "people of the next part are contacted"
+        assert max(after.values()) == 1, f"after the loss of {name} somebody was contacted twice"
+        status, output = await town.group.command("audit", "verify")
+        assert status in {0, 3}, output
+    await town.command("projection", "status")
