@@ -167,6 +167,14 @@ async def test_ids_and_message_numbers_begin_in_a_new_range(operator: Operator) 
             assert one.position.input_offset == 0
 
 
+async def test_after_a_cut_no_request_is_decided_again(operator: Operator) -> None:
+    await cut(operator.log, "contacts.requests")
+    settled = {one.partition: one for one in await operator.settle() if one.topic == "contacts.requests"}
+
+    for number in range(PARTITIONS):
+        assert settled[number].input_offset == operator.log.partition("contacts.requests", number).end
+
+
 async def test_messages_that_nobody_decided_are_sent_again_and_no_others(operator: Operator) -> None:
     target = operator.log.partition("accounts.requests", 0)
     unread = len(target.records)
