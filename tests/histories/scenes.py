@@ -217,7 +217,7 @@ class Scenes:
             await self._update(lead_id, key, blocked=True)
             await self._ask(start)
         key = f"{COMPANY}|email:{ADDRESS}"
-        lead = LeadSubmitted(company_id=COMPANY, contact_key=key, email=ADDRESS, schedule_id=self._waiting)
+        lead = LeadSubmitted(company_id=COMPANY, contact_key=key, email=ADDRESS, schedule_id=self._waiting, with_key=True)
         await self._ask(lead)
         await self._update(await self._row(LEADS.name, key), key, blocked=True)
         await self._submit(self._mailing, email=ADDRESS)
@@ -228,7 +228,9 @@ class Scenes:
             address, number = f"scene-{place}@example.com", self._number()
             key = f"{COMPANY}|email:{address}"
             fields: dict[str, Any] = {"schedule_id": self._waiting, "zones": ("America/New_York",)}
-            await self._ask(LeadSubmitted(company_id=COMPANY, contact_key=key, email=address, caller_id=number, **fields))
+            await self._ask(
+                LeadSubmitted(company_id=COMPANY, contact_key=key, email=address, caller_id=number, **fields, with_key=True)
+            )
             lead_id = await self._row(LEADS.name, key)
             await self._ask(CallStartRequested(company_id=COMPANY, contact_key=key, lead_id=lead_id))
 
@@ -340,6 +342,7 @@ class Scenes:
             received_at=self._era.now(),
             schedule_id=schedule_id,
             **fields,
+            with_key=True,
         )
 
     async def _shown(self, number: str) -> tuple[int, str]:
