@@ -565,7 +565,7 @@ class UnblockSweep(Entity, kw_only=True):
 class KeptSubmission(Entity, kw_only=True):
     """What a sender without a key brought for a stored live lead: it changes nothing until a user accepts it.
 
-    The fields are those of `schemas.requests.LeadSubmitted`.
+    The fields are those of `schemas.requests.LeadSubmitted`. What came `by_offer_token` goes to a call that follows soon.
     """
 
     id: int
@@ -581,6 +581,7 @@ class KeptSubmission(Entity, kw_only=True):
     zone_source: str = "default"
     states: tuple[str, ...] = ()
     schedule_callback_at: Instant | None = None
+    by_offer_token: bool = False
 
 
 class Suppression(Entity, kw_only=True):

@@ -115,6 +115,7 @@ def _keep(person: Person, request: LeadSubmitted, lead: Lead) -> bool:
         zone_source=request.zone_source,
         states=request.states,
         schedule_callback_at=request.schedule_callback_at,
+        by_offer_token=request.schedule_id is None,
     )
     keep(person, kept)
     person.draft.fact("submission.kept", lead_id=lead.id, submission_id=kept.id)

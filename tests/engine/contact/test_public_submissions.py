@@ -13,7 +13,7 @@ from schemas.commands import SendEmail, SendSms
 from schemas.contact import KeptSubmission
 from schemas.instant import DAY, HOUR, MINUTE
 from schemas.records import Company, Number, Offer
-from schemas.requests import CallerActed, KeptSubmissionDecided, LeadSubmitted
+from schemas.requests import CallerActed, CallReceived, KeptSubmissionDecided, LeadSubmitted
 from schemas.state import kept_key
 from tests.engine.contact.world import KEY, NEW_YORK, NOON, NUMBER, World
 
@@ -290,3 +290,28 @@ def test_the_two_numbers_that_a_stranger_is_shown_are_those_of_the_lead_that_it_
     shown = [public_number(world.rules, asked, kind) for kind in ("voice", "sms")]
     assert [lead.svc_number, lead.sms_number] == shown
     assert None not in shown
+
+
+def test_what_a_call_centre_sends_before_it_transfers_goes_to_the_call_as_unproved() -> None:
+    world = World()
+    world.add("number", 20, Number(number="+12125550100", voice=True, offer_id=1))
+    stranger(world, offer_id=1, data={"roof": "flat"})
+    stranger(world, offer_id=1, data={"roof": "steep", "reason": "leak"})
+    world.now += 29 * MINUTE
+    call_in(world, "c-1")
+    unproved = {"roof": "steep", "reason": "leak"}
+    (call_id,) = world.head().call_ids
+    assert world.call(call_id).token_values == {"roof": "flat", "reason": "leak", "unproved": unproved}
+    assert world.lead().data == {"roof": "flat"}
+    world.now += MINUTE
+    call_in(world, "c-2")
+    assert world.call(world.head().call_ids[-1]).token_values == {"roof": "flat"}, "later data is about another talk"
+
+
+def call_in(world: World, gateway_ref: str) -> None:
+    world.ask(
+        CallReceived(
+            company_id=1, contact_key=KEY, gateway_ref=gateway_ref, state="ringing", from_number=NUMBER,
+            number_called="+12125550100", occurred_at=world.now,
+        )
+    )  # fmt: skip
