@@ -29,7 +29,7 @@ async def act(exchange: Exchange, *, action: Literal["opt_out", "remove", "move_
     """Ask the contact to act on the newest live lead of a token and number, else on the newest one."""
     # A refusal is not stored either: the next request of the link may be the person's own.
     exchange.headers["Cache-Control"] = "no-store"
-    target = await exchange.target(exchange.fields.get("lead_token"))
+    target = await exchange.target(exchange.fields.get("lead_token"), is_opt_out=action == "opt_out")
     parameters = Parameters(exchange.fields)
     matching = parameters.flag("update_all_matching_leads")
     keeps_callback = action == "move_to_end" and parameters.flag("keep_callback")
@@ -45,6 +45,7 @@ async def act(exchange: Exchange, *, action: Literal["opt_out", "remove", "move_
     )
     if exchange.access is not None:
         return await submit_change(exchange, message, render)
+    exchange.watch_public(target, message.contact_key)
     return await submit_change(exchange, message, _render_accepted, hides_refusals=True)
 
 

@@ -16,7 +16,7 @@ from adapters.http.schema.inputs import choice
 from adapters.http.schema.shapes import TOKEN_ANSWER
 from adapters.reads.ports import Result, Row
 from engine.contact.commands.numbers import public_number
-from engine.submission.fields import FieldError, is_blank
+from engine.submission.fields import FieldError, is_blank, parse_boolean
 from engine.submission.normalise import normalise
 from engine.submission.reading import json_object
 from engine.views.cells import moment
@@ -69,7 +69,7 @@ async def submit(exchange: Exchange, *, create_or_update: bool = False) -> Reply
         exchange.fields.pop("root")
     token = exchange.fields.get("lead_token")
     # Without a token no company is known, so no rules; `normalise` reports every fault at once.
-    target = None if is_blank(token) else await exchange.target(token)
+    target = None if is_blank(token) else await exchange.target(token, is_opt_out=_is_opt_out(exchange.fields))
     access = exchange.access
     fields = exchange.fields if target is None or access is None else await _reached(exchange, target)
     found = normalise(
@@ -83,6 +83,8 @@ async def submit(exchange: Exchange, *, create_or_update: bool = False) -> Reply
     )
     if access is not None:
         return await submit_change(exchange, found.request, partial(render, warnings=found.warnings))
+    if target is not None:
+        exchange.watch_public(target, found.request.contact_key)
     rules = exchange.services.source.rules
     accepted = accepted_by_token(
         svc_number_plain=public_number(rules, found.request, "voice"),
@@ -100,6 +102,13 @@ def accepted_by_token(status: int = CREATED, **more: Any) -> Reply:
 async def _render_accepted(exchange: Exchange, result: Result, *, reply: Reply) -> Reply:
     del exchange, result
     return reply
+
+
+def _is_opt_out(fields: Fields) -> bool:
+    """Return whether a submission opts out, which no rate refuses; a faulty word is a fault later."""
+    with suppress(FieldError):
+        return "opt_out" in fields and parse_boolean(fields["opt_out"])
+    return False
 
 
 async def _reached(exchange: Exchange, target: TokenTarget) -> Fields:

@@ -4,11 +4,12 @@ from typing import Any
 
 import pytest
 
+from adapters.http.exchange.settings import HttpSettings, Rate
 from adapters.http.leads.submissions import SUBMISSION_PARAMETERS
 from engine.submission.columns import COLUMNS
 from engine.submission.normalise import NAMED_FIELDS
 from engine.submission.public_rights import ACTIONS, FIELD_ALIASES, FIELDS, PUBLIC_PARAMETERS, New, Stored
-from tests.adapters.http.conftest import DAYTIME_ZONE
+from tests.adapters.http.conftest import DAYTIME_ZONE, SECRET_KEY, deployed
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -293,3 +294,23 @@ async def test_the_idempotency_keys_of_strangers_are_a_space_of_their_own_by_tok
     assert [answer.status_code for answer in (*stranger, own)] == [201, 201, 200], own.text
     other_body = await town.client.post("/api/v1/leads", json={**bodies[0], "x": 9}, headers=headers)
     assert other_body.json()["code"] == "idempotency_conflict"
+
+
+async def test_an_opt_out_by_token_is_never_refused_for_a_rate(migrated_database: str) -> None:
+    rates = {"write": Rate(0.01, 2), "submission": Rate(0.01, 1)}
+    async with deployed(migrated_database, HttpSettings(secret_key=SECRET_KEY, wait_seconds=10.0, rates=rates)) as town:
+        company = await town.company()
+        known = {"lead_token": (await company.schedule(steps=STEPS))["lead_token"]}
+        await post(town, {**known, "caller_id": NUMBER})
+        removed = [
+            (await town.client.post(f"/api/v1/leads/{NUMBER}/caller_remove", params=known)).status_code for _ in range(2)
+        ]
+        assert removed == [200, 429]
+        assert (await town.client.post("/api/v1/leads", json={**known, "caller_id": NUMBER})).status_code == 429
+        people = ["+12125550143", "+12125550144"]
+        opted_out = await town.client.put(f"/api/v1/leads/{people[0]}/caller_opt_out", params=known)
+        assert (opted_out.status_code, opted_out.json()) == (200, {"status": "accepted"})
+        await post(town, {**known, "caller_id": people[1], "opt_out": True})
+        for number in people:
+            contact = (await company.send("GET", f"/api/v1/contacts/{number}")).json()["contact"]
+            assert contact["opted_out_at"] is not None
