@@ -215,6 +215,12 @@ HTTP: Mapping[str, SettingDescription] = {
         "10.0.0.0/8,192.0.2.1/32",
         "Networks of the proxies in front of the API, whose `X-Forwarded-For` is believed.",
     ),
+    "inbox_trusted": SettingDescription(
+        ("intake",),
+        "no",
+        "Whether a record of `leads.inbox` or `leads.inbox.bulk` counts as one with a key of the token's company. `no`: it "
+        "may do what [a submission without a key](producers.md#without-a-key) may; imports keep the right of their starter.",
+    ),
     "hosts": SettingDescription(
         ("api",),
         "acme.example.com=7,beta.example.com=8",

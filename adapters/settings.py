@@ -193,6 +193,8 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     rate_unknown_keys: RateText = "50:500"
     trusted_proxies: Networks = ()
     """Networks (CIDR) whose X-Forwarded-For names the client; list here every proxy in front of the API."""
+    inbox_trusted: Literal["yes", "no"] = "yes"
+    """Whether who may write to an inbox counts as a sender with a key of the token's company."""
     hosts: Hosts = ()
     """Host names of companies (`acme.example.com=7`): a host then serves its company alone, and no other host answers."""
     public_url: PublicUrl = ""

@@ -86,6 +86,9 @@ class Head(Entity, kw_only=True):
     texted a word that carriers accept as consent. `opted_out_by_text`: the scope of an opt-out by text alone, `company` or
     `channel/sms`. `deleted_refs` are hashes of the gateways' names of deleted calls: later reports about them make no call.
     `suppressed_by` are the suppression lists that the person is on (`Suppression`).
+    `kept_ids` are the submissions that are kept beside their leads (`KeptSubmission`), oldest first; `kept_dropped` counts
+    those that made room. `public_lead_at` is when the first lead of a day was made without a key, `public_contacts` are the
+    newest contacts of the further ones: deleting and restarting leads change neither.
     """
 
     company_id: int
@@ -113,6 +116,10 @@ class Head(Entity, kw_only=True):
     relays: int = 0
     opted_out_by_text: str | None = None
     suppressed_by: tuple[int, ...] = ()
+    kept_ids: tuple[int, ...] = ()
+    kept_dropped: int = 0
+    public_lead_at: Instant | None = None
+    public_contacts: tuple[Instant, ...] = ()
 
 
 class Flight(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -210,7 +217,8 @@ class Lead(Entity, kw_only=True):
     those of the lead itself, without a call; `buyer_conversion_id` and `offer_conversion_id` name the conversions that it
     has, which may be those of `call_buyer_conversion_id` and `call_offer_conversion_id`, its calls. `allowed_by` are the
     subscriptions that have allowed the attempt of the step that is to come. `impression_uuid` is that of the impression to
-    which its latest attributed call is attributed.
+    which its latest attributed call is attributed. `is_capped`: made without a key, and not the first such lead of its
+    person that day. `withheld` are the columns and tokens that came without a key and hold a link or a telephone number.
     """
 
     id: int
@@ -318,6 +326,8 @@ class Lead(Entity, kw_only=True):
     offer_conversion_id: int | None = None
     allowed_by: tuple[int, ...] = ()
     impression_uuid: str | None = None
+    is_capped: bool = False
+    withheld: tuple[str, ...] = ()
 
 
 class CallRoute(Struct, frozen=True, omit_defaults=True):
@@ -550,6 +560,28 @@ class UnblockSweep(Entity, kw_only=True):
     ended_at: Instant | None = None
     canceled_at: Instant | None = None
     contact_partitions: int | None = None
+
+
+class KeptSubmission(Entity, kw_only=True):
+    """What a sender without a key brought for a stored live lead: it changes nothing until a user accepts it.
+
+    The fields are those of `schemas.requests.LeadSubmitted`. What came `by_offer_token` goes to a call that follows soon.
+    """
+
+    id: int
+    company_id: int
+    contact_key: str
+    lead_id: int
+    version: int = 1
+    created_at: Instant
+    email: str | None = None
+    columns: dict[str, Any] = {}
+    data: dict[str, Any] = {}
+    zones: tuple[str, ...] = ()
+    zone_source: str = "default"
+    states: tuple[str, ...] = ()
+    schedule_callback_at: Instant | None = None
+    by_offer_token: bool = False
 
 
 class Suppression(Entity, kw_only=True):

@@ -39,6 +39,7 @@ class Submission(Message, frozen=True, kw_only=True):
     lead_import_id: int | None = None
     lead_priority: float | None = None
     blocked: bool | None = None
+    opt_out: bool | None = None
     update_only: bool = False
     update_all_matching_leads: bool = False
     apply_to: str | None = None

@@ -69,6 +69,11 @@ RECORDING_RETENTION_DAYS = 90
 """Of a company that says nothing else: as long as dead letters and the send log, which a complaint about a call needs."""
 
 
+PUBLIC_CONTACTS_DEFAULT = 3
+PUBLIC_CONTACTS_MAX = 100
+"""Contacts a day for leads of one person that anybody may make: the contact's head holds an instant of each."""
+
+
 class Company(Body, frozen=True, kw_only=True):
     """A tenant: every other record, lead and call belongs to exactly one.
 
@@ -93,6 +98,9 @@ class Company(Body, frozen=True, kw_only=True):
     of that client is encrypted with the deployment's key. `sign_in_name` is what the button says, else the issuer's host.
     With a `sign_in_email_domain` the issuer must vouch for an e-mail address there. With `sign_in_required` superusers alone
     sign in with passwords.
+
+    A day's first lead of a person that comes without a key follows its schedule; all further ones of the day have
+    `public_contacts` calls, texts and e-mails together.
     """
 
     name: str
@@ -112,6 +120,7 @@ class Company(Body, frozen=True, kw_only=True):
     sign_in_name: str | None = None
     sign_in_email_domain: str | None = None
     sign_in_required: bool = False
+    public_contacts: int = PUBLIC_CONTACTS_DEFAULT
 
 
 class Offer(Body, frozen=True, kw_only=True):
@@ -120,6 +129,10 @@ class Offer(Body, frozen=True, kw_only=True):
     `no_buyer_action` says what a gateway does with an inbound call that no buyer or agent of the offer takes,
     `route_by_type` how its buyers of one tier compete. With `agent_ids` or `call_center_ids` its calls are for agents of
     the company, in the place of buyers. Who is on one of its suppression lists is not contacted for its leads.
+
+    Of submissions without a key: `public_parameters` are steering fields that act on the lead that they make,
+    `public_updates` are fields that they may fill where a stored lead has them blank, `dial_countries` are the countries
+    whose numbers they may bring (none: the offer's own, for one of +1 all of +1).
     """
 
     name: str
@@ -139,6 +152,9 @@ class Offer(Body, frozen=True, kw_only=True):
     suppression_list_ids: tuple[int, ...] = ()
     agent_ids: tuple[int, ...] = ()
     call_center_ids: tuple[int, ...] = ()
+    public_parameters: tuple[str, ...] = ()
+    public_updates: tuple[str, ...] = ()
+    dial_countries: tuple[str, ...] = ()
 
 
 class Schedule(Body, frozen=True, kw_only=True):

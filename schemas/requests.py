@@ -32,7 +32,8 @@ class LeadSubmitted(ContactRequest, frozen=True, kw_only=True):
 
     `columns` holds the lead's own columns (country, zip_postal_code, ...), `data` the tokens. `zones` and `states` are
     the candidates that were found, `zone_source` says how (stated, zip, state, number, default). `lead_import_id` names the
-    import of a file that brought it.
+    import of a file that brought it. `with_key`: its sender proved a right of the company; without it, it makes leads and
+    changes none (`engine.submission.public_rights`). With `opt_out` the person opts out.
     """
 
     offer_id: int | None = None
@@ -63,6 +64,8 @@ class LeadSubmitted(ContactRequest, frozen=True, kw_only=True):
     idempotency_key: str | None = None
     received_at: Instant = EPOCH
     lead_import_id: int | None = None
+    with_key: bool = False
+    opt_out: bool = False
 
 
 class LeadUpdateRequested(ContactRequest, frozen=True, kw_only=True):
@@ -116,6 +119,15 @@ class LeadDeleteRequested(ContactRequest, frozen=True, kw_only=True):
     """A caller of the API destroys one lead; the legal ledger of its number stays."""
 
     lead_id: int
+    visible: tuple[LeadFilters, ...] | None = None
+
+
+class KeptSubmissionDecided(ContactRequest, frozen=True, kw_only=True):
+    """A user accepts a submission that is kept beside its lead, which updates the lead, or discards it."""
+
+    submission_id: int
+    lead_id: int
+    accept: bool
     visible: tuple[LeadFilters, ...] | None = None
 
 
@@ -630,6 +642,7 @@ CONTACT_REQUESTS: dict[str, type[ContactRequest]] = {
     "lead.submitted": LeadSubmitted,
     "lead.update_requested": LeadUpdateRequested,
     "lead.delete_requested": LeadDeleteRequested,
+    "submission.decided": KeptSubmissionDecided,
     "caller.acted": CallerActed,
     "call.progressed": CallProgressed,
     "outcome.recorded": OutcomeRecorded,

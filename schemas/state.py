@@ -1,7 +1,18 @@
 """Under which key is a value of state stored? The key names the type; keys with `__` belong to the runner."""
 
 from schemas.account import AgentState, Claim, NumberHold, Referrers, RingPoolState, Seen, Slots, Taken, UnblockTally
-from schemas.contact import Call, Head, Lead, OpenSlotRequests, Part, Relay, Replan, Suppression, UnblockSweep
+from schemas.contact import (
+    Call,
+    Head,
+    KeptSubmission,
+    Lead,
+    OpenSlotRequests,
+    Part,
+    Relay,
+    Replan,
+    Suppression,
+    UnblockSweep,
+)
 from schemas.instant import EPOCH, Instant
 from schemas.records import Record
 from schemas.wire import Entity
@@ -30,6 +41,7 @@ ENTITIES: dict[str, type[Entity]] = {
     "replan": Replan,
     "unblock": UnblockSweep,
     "suppression": Suppression,
+    "kept": KeptSubmission,
     "asking": OpenSlotRequests,
     "record": Record,
     "slots": Slots,
@@ -85,6 +97,11 @@ def unblock_key(job_id: int) -> str:
 def suppression_key(list_id: int, contact_key: str) -> str:
     """Return the key of a contact on a suppression list."""
     return f"suppression/{list_id}/{contact_key}"
+
+
+def kept_key(submission_id: int) -> str:
+    """Return the key of a submission that is kept beside its lead."""
+    return f"kept/{submission_id}"
 
 
 def asking_key(company_id: int) -> str:

@@ -138,7 +138,8 @@ leadclock is up at {stack.api_url} ({stack.seconds:.0f} s).{speed}
 
 Send a first lead (a text, a call and an e-mail follow within two minutes):
 
-  curl -s {stack.api_url}/api/v1/leads -H 'Content-Type: application/json' -d {shlex.quote(body)}
+  curl -s -u {stack.keys.public_key}:{stack.keys.private_key} {stack.api_url}/api/v1/leads \
+    -H 'Content-Type: application/json' -d {shlex.quote(body)}
 
 The same straight to Kafka:
 

@@ -48,6 +48,7 @@ from adapters.http.exchange.passwords import Passwords
 from adapters.http.exchange.ports import DeploymentReads, Impressions, Mail, Requests, RulesSource
 from adapters.http.exchange.problems import ProblemError
 from adapters.http.exchange.provider_services import ProviderServices
+from adapters.http.exchange.public_floods import PublicFloods
 from adapters.http.exchange.rates import Limiter
 from adapters.http.exchange.recording_services import RecordingServices
 from adapters.http.exchange.report_slots import EngineThread, ReportSlots
@@ -186,6 +187,7 @@ def build_app(
         page_changes=PageChanges(reads, announcements, time.monotonic, watch.page_streams),
         engine=EngineThread(short_requests.are_expected),
         short_requests=short_requests,
+        public_floods=PublicFloods(),
         now=now,
         monotonic=time.monotonic,
         ready=ready,

@@ -21,7 +21,7 @@ from engine.calendar.zones import zone_names
 async def show_request(exchange: Exchange) -> Reply:
     """Answer as the request itself would have been answered, once it is decided; 202 until then.
 
-    A caller without a key sees what the sender with a lead token sees.
+    A caller without a key sees that it was accepted, whatever was decided.
     """
     request_id = exchange.path["id"]
     services = exchange.services
@@ -32,6 +32,8 @@ async def show_request(exchange: Exchange) -> Reply:
         return accepted_reply(request_id)
     if result is None or not _may_see(exchange, result):
         raise ProblemError("not_found", "There is no request with this id, or it is more than 24 hours old.")
+    if exchange.access is None:
+        return submissions.accepted_by_token()
     about = None if result.answer is None else result.answer.record_type
     raise_refusal(result)
     return await RENDERERS.get(about or "lead", records.render_later)(exchange, result)

@@ -22,6 +22,7 @@ from adapters.imports.mapping import FileMapping
 from adapters.imports.progress import ImportProgress, ProgressFile
 from adapters.imports.rows import FileRow, ImportFile, rows
 from adapters.intake.intake import BODY_BYTES_MAX
+from adapters.intake.rights import right_header
 from adapters.partitions.routing import partition_of
 from adapters.roles.context import Context
 from engine.partition.draft import RefusedError
@@ -87,7 +88,7 @@ def _check(  # noqa: PLR0917 - a row, what it is checked by, and where it goes
         yield RowProblem(row.line, "data", str(error))
         return
     try:
-        normalise(submission, rules, received_at=now)
+        normalise(submission, rules, received_at=now, is_trusted=True)
     except RefusedError as refusal:
         if not refusal.errors:
             yield RowProblem(row.line, "", refusal.detail)
@@ -126,7 +127,7 @@ async def import_file(
         todo = (row for row in rows(plan.file) if row.line > progress.line)
         for some in _in_batches(todo):
             checked = check_rows(some, plan, context.rules.rules, context.clock.now(), progress.lead_import_id)
-            fresh = [outgoing(topic, progress, *one) for one in checked.good if one[0] > acknowledged]
+            fresh = [outgoing(context, topic, progress, *one) for one in checked.good if one[0] > acknowledged]
             if fresh:
                 progress.offset = (await appender.append(partition, fresh))[-1] + 1
             _note(plan, progress, checked, some[-1].line)
@@ -176,10 +177,11 @@ def _in_batches(some: Iterator[FileRow]) -> Iterator[list[FileRow]]:
         yield batch
 
 
-def outgoing(topic: str, progress: ImportProgress, line: int, body: bytes) -> Outgoing:
-    """Return the record of a line, under the id by which a repeat is known."""
+def outgoing(context: Context, topic: str, progress: ImportProgress, line: int, body: bytes) -> Outgoing:
+    """Return the record of a line, under the id by which a repeat is known, with the right of who started the import."""
     name = f"{progress.id}/{progress.number}/{line}"
-    return Outgoing(topic, progress.id.encode(), body, to_headers(Envelope(id=name, type="lead.submitted", source=SOURCE)))
+    headers = to_headers(Envelope(id=name, type="lead.submitted", source=SOURCE))
+    return Outgoing(topic, progress.id.encode(), body, (*headers, *right_header(context.settings.secret_key, name, body)))
 
 
 def write_errors(path: Path, errors: Iterable[RowProblem], size: int) -> int:

@@ -14,6 +14,7 @@ import structlog
 from adapters.clock import SystemClock
 from adapters.intake.adopted import AdoptedRules, Checkpoints
 from adapters.intake.backpressure import Backpressure, InboxPartition
+from adapters.intake.rights import InboxRights
 from adapters.observability.trace_ids import HEADER, parent_in
 from adapters.observability.traces import Traces
 from adapters.partitions.dead_letters import append_dead_letters
@@ -81,6 +82,7 @@ class IntakePartition:
         checkpoints: Checkpoints,
         backpressure: Backpressure,
         observe: Observe,
+        rights: InboxRights,
         traces: Traces | None = None,
     ) -> None:
         self._inbox = inbox
@@ -95,6 +97,7 @@ class IntakePartition:
         self._adopted = AdoptedRules(rules, checkpoints, partition)
         self._backpressure = backpressure
         self._observe = observe
+        self._rights = rights
         self.problem: str | None = None
         self._reader: Reader | None = None
         self._paused_at: float | None = None
@@ -227,19 +230,19 @@ class IntakePartition:
             await append_dead_letters(self._appender, self._partition % self._dead_partitions, renamed)
 
     async def _normalised(self, record: LogRecord, batch: "IntakeBatch") -> LeadSubmitted:
-        raw = submission_of(record)
+        raw, is_trusted = submission_of(record), self._rights.are_proved(record)
         try:
-            return self._normalise(raw)
+            return self._normalise(raw, is_trusted=is_trusted)
         except RefusedError as refusal:
             if refusal.code not in MAY_BE_STALE and "traffic_source_id" not in refusal.errors:
                 raise
         await self._rules.refresh()
         await self._renew(batch, record.offset)
-        return self._normalise(raw)
+        return self._normalise(raw, is_trusted=is_trusted)
 
-    def _normalise(self, raw: Mapping[str, Any]) -> LeadSubmitted:
+    def _normalise(self, raw: Mapping[str, Any], *, is_trusted: bool) -> LeadSubmitted:
         try:
-            return normalise(raw, self._adopted.rules, received_at=self._clock.now()).request
+            return normalise(raw, self._adopted.rules, received_at=self._clock.now(), is_trusted=is_trusted).request
         except RefusedError:
             raise
         except Exception as error:

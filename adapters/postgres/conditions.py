@@ -16,6 +16,7 @@ from adapters.reads.ports import (
     ConversionFilter,
     DeliveryFilter,
     ImpressionFilter,
+    KeptSubmissionFilter,
     LeadBulkJobFilter,
     LeadBulkResultFilter,
     LeadFilter,
@@ -206,6 +207,10 @@ LEAD_OF_CONVERSION = "EXISTS (SELECT 1 FROM {read}.leads AS s WHERE s.company_id
 LEAD_OF_OUTCOME = "EXISTS (SELECT 1 FROM {read}.leads WHERE company_id = $1 AND id = newest.lead_id AND deleted_at IS NULL"
 """The lead that an outcome is about, to be continued by conditions and a parenthesis."""
 
+KEPT_SUBMISSION_PIECES: dict[str, str] = {"ids": "id = ANY (?::bigint[])", "lead_id": "lead_id = ?"}
+LEAD_OF_SUBMISSION = "EXISTS (SELECT 1 FROM {read}.leads AS s WHERE s.company_id = $1 AND s.id = k.lead_id"
+"""The lead that a submission is kept beside, to be continued by a condition and a parenthesis."""
+
 SUPPRESSION_PIECES: dict[str, str] = {
     "keys": "contact_key = ANY (?::text[])",
     "source": "source = ?",
@@ -340,6 +345,15 @@ def add_conversion_conditions(wanted: ConversionFilter, statement: Statement) ->
         of_lead = f"{LEAD_OF_CONVERSION} AND {_fits_any(statement, 's.data', visible, 's.')})"
         of_call = f"{CALL_OF_CONVERSION} AND {_fits_any(statement, 's.token_values', visible, 's.')})"
         statement.where += f" AND CASE WHEN c.call_id IS NULL THEN {of_lead} ELSE {of_call} END"
+
+
+def add_kept_submission_conditions(wanted: KeptSubmissionFilter, statement: Statement) -> None:
+    """Add the conditions of a filter of submissions that are kept beside leads."""
+    fields = asdict(wanted)
+    visible = fields.pop("visible")
+    _add_conditions(statement, KEPT_SUBMISSION_PIECES, {}, fields)
+    if visible is not None:
+        statement.where += f" AND {LEAD_OF_SUBMISSION} AND {_fits_any(statement, 's.data', visible, 's.')})"
 
 
 def add_webhook_log_conditions(wanted: WebhookLogFilter, statement: Statement) -> None:

@@ -18,6 +18,7 @@ from adapters.postgres.conditions import (
     add_contact_conditions,
     add_conversion_conditions,
     add_impression_conditions,
+    add_kept_submission_conditions,
     add_lead_conditions,
     add_manual_fire_conditions,
     add_record_conditions,
@@ -53,6 +54,7 @@ from adapters.reads.ports import (
     ContactFilter,
     ConversionFilter,
     ImpressionFilter,
+    KeptSubmissionFilter,
     LeadFilter,
     ManualFireFilter,
     Page,
@@ -218,6 +220,12 @@ class PostgresReads:
         table, statement = await self._build_filter(company_id, wanted)
         statement.is_old = paging.cursor is not None and await self._is_old(company_id, wanted)
         return await self._lists.page(table, statement, paging, "created_at")
+
+    async def kept_submissions(self, company_id: int, wanted: KeptSubmissionFilter, paging: Paging) -> Page:
+        """Return submissions that are kept beside leads, newest first."""
+        statement = Statement(company_id)
+        add_kept_submission_conditions(wanted, statement)
+        return await self._lists.page("kept_submissions", statement, paging, "id")
 
     async def conversions(self, company_id: int, wanted: ConversionFilter, paging: Paging) -> Page:
         """Return conversions of a side, newest first."""

@@ -125,6 +125,17 @@ SUPPRESSIONS = Table(
     key=3,
     version_at=4,
 )
+KEPT_SUBMISSIONS = Table(
+    "kept_submissions",
+    "kept_submission_row",
+    (
+        *("company_id", "id", "lead_id", "contact_key", "version", "partition", "sequence", "created_at"),
+        *("email", "columns", "data", "schedule_callback_at"),
+    ),
+    key=2,
+    version_at=4,
+    jsonb=frozenset({"columns", "data"}),
+)
 RING_POOLS = Table(
     "ring_pools",
     "ring_pool_row",
@@ -136,7 +147,7 @@ RING_POOLS = Table(
     version_at=2,
     jsonb=frozenset({"numbers"}),
 )
-TABLES = (LEADS, CALLS, CONTACTS, RECORDS, SLOTS, UNBLOCK_SWEEPS, SUPPRESSIONS, RING_POOLS)
+TABLES = (LEADS, CALLS, CONTACTS, RECORDS, SLOTS, UNBLOCK_SWEEPS, SUPPRESSIONS, KEPT_SUBMISSIONS, RING_POOLS)
 """In the order in which a batch writes them: all writers lock in the same order, which prevents deadlocks."""
 
 IMPRESSION_FIELDS = (

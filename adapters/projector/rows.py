@@ -16,6 +16,7 @@ from adapters.postgres.tables import (
     BIGINT_MAX,
     CALLS,
     CONTACTS,
+    KEPT_SUBMISSIONS,
     LEAD_ADDED,
     LEADS,
     RECORDS,
@@ -39,7 +40,7 @@ from engine.views.call import (
     talk_seconds,
     total_seconds,
 )
-from schemas.contact import LIVE_STATUSES, Call, Head, Lead, Suppression, UnblockSweep
+from schemas.contact import LIVE_STATUSES, Call, Head, KeptSubmission, Lead, Suppression, UnblockSweep
 from schemas.instant import Instant
 from schemas.records import Record
 from schemas.wire import to_json
@@ -52,6 +53,13 @@ class RawLead(Lead, kw_only=True):
 
     data: msgspec.Raw = msgspec.Raw(b"{}")  # type: ignore[assignment]
     flight: msgspec.Raw = msgspec.Raw(b"null")  # type: ignore[assignment]
+
+
+class RawKept(KeptSubmission, kw_only=True):
+    """A kept submission whose free-form parts stay JSON."""
+
+    columns: msgspec.Raw = msgspec.Raw(b"{}")  # type: ignore[assignment]
+    data: msgspec.Raw = msgspec.Raw(b"{}")  # type: ignore[assignment]
 
 
 class RawCall(Call, kw_only=True):
@@ -226,6 +234,14 @@ def suppression_row(entry: Suppression, partition: int, sequence: int) -> Row:
     )
 
 
+def kept_submission_row(kept: RawKept, partition: int, sequence: int) -> Row:
+    """Return the row of a submission that is kept beside its lead."""
+    return (
+        *(kept.company_id, kept.id, kept.lead_id, kept.contact_key, kept.version, partition, sequence, kept.created_at),
+        *(kept.email, _raw(kept.columns), _raw(kept.data), kept.schedule_callback_at),
+    )
+
+
 def ring_pool_row(pool: CountedRingPool, partition: int, sequence: int) -> Row:
     """Return the row of a ring pool."""
     return (
@@ -286,6 +302,7 @@ SHAPES: dict[str, Shape] = {
     "slots": _shape(SLOTS, CountedSlots, slots_row),
     "unblock": _shape(UNBLOCK_SWEEPS, UnblockSweep, unblock_sweep_row),
     "suppression": _shape(SUPPRESSIONS, Suppression, suppression_row),
+    "kept": _shape(KEPT_SUBMISSIONS, RawKept, kept_submission_row),
     "ring_pool": _shape(RING_POOLS, CountedRingPool, ring_pool_row),
 }
 """First part of a state key -> shape; other keys (relays, tokens, streams) are not projected."""

@@ -265,6 +265,17 @@ class ConversionFilter(Struct, frozen=True, kw_only=True):
     visible: tuple[LeadFilters, ...] | None = None
 
 
+class KeptSubmissionFilter(Struct, frozen=True, kw_only=True):
+    """Which submissions that are kept beside leads; None means all.
+
+    `visible` are the filters of a person's teams, of which the lead must fit one.
+    """
+
+    ids: tuple[int, ...] | None = None
+    lead_id: int | None = None
+    visible: tuple[LeadFilters, ...] | None = None
+
+
 class SuppressionFilter(Struct, frozen=True, kw_only=True):
     """Which entries of a suppression list: every field that is set must match; bounds exclude their upper instant."""
 
@@ -395,6 +406,10 @@ class LimitableReads(Protocol):
 
     async def call(self, company_id: int, call: int | str) -> Row | None:
         """Return a call by internal id (int) or uuid (str), deleted or not."""
+        ...
+
+    async def kept_submissions(self, company_id: int, wanted: KeptSubmissionFilter, paging: Paging) -> Page:
+        """Return submissions that are kept beside leads, newest first."""
         ...
 
     async def conversions(self, company_id: int, wanted: ConversionFilter, paging: Paging) -> Page:

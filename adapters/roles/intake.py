@@ -6,6 +6,7 @@ from functools import partial
 from adapters.intake.backpressure import Backpressure
 from adapters.intake.intake import IntakePartition
 from adapters.intake.lost_offsets import VerifiedCheckpoints
+from adapters.intake.rights import InboxRights
 from adapters.observability.metrics import Metrics
 from adapters.roles.context import Context, RoleAssignment
 from adapters.roles.group import GroupRole
@@ -67,6 +68,7 @@ def _build_reader(inbox: Topic, context: Context, metrics: Metrics, backpressure
             checkpoints=VerifiedCheckpoints(inbox, assignment, context.log, context.names, restore_command=restore),
             backpressure=backpressure,
             observe=observe,
+            rights=InboxRights(context.settings.secret_key, trusts_inboxes=context.settings.inbox_trusted == "yes"),
             traces=context.traces,
         )
 

@@ -40,11 +40,12 @@ class LeadClient:
     def __init__(self, company: ProofCompany, address: Callable[[], str]) -> None:
         self.answered = 0
         self._address = address
+        self._auth = company.auth()
         self._bodies = _bodies(company)
 
     async def run(self, stop: asyncio.Event) -> None:
         """Post until `stop` is set; each lead until it is acknowledged. Raises `DeploymentError` where one is not."""
-        async with httpx.AsyncClient(timeout=ANSWER_SECONDS) as client:
+        async with httpx.AsyncClient(timeout=ANSWER_SECONDS, auth=self._auth) as client:
             while not stop.is_set():
                 try:
                     async with asyncio.timeout(RETRY_SECONDS):

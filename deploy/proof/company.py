@@ -6,8 +6,10 @@ Made through the requests that any operator sends. The telephone numbers are the
 from collections.abc import Mapping
 from typing import Any
 
+import httpx
 from msgspec import Struct
 
+from adapters.http.exchange.identity import hash_private_key
 from adapters.partitions.feed import RulesTopic
 from adapters.roles.context import open_context
 from adapters.roles.record_client import RecordClient
@@ -35,11 +37,19 @@ REST = [
 ]
 
 
+PUBLIC_KEY, PRIVATE_KEY = "pk_proof_company", "private half of the proof company"
+"""Leads over HTTP state where they are, which is trusted with a key alone."""
+
+
 class ProofCompany(Struct, frozen=True, kw_only=True):
     """What leads are sent to: kind of the first step -> lead token."""
 
     tokens: dict[str, str]
     offer_token: str
+
+    def auth(self) -> httpx.BasicAuth:
+        """Return the key of the company."""
+        return httpx.BasicAuth(PUBLIC_KEY, PRIVATE_KEY)
 
 
 async def make_company(
@@ -66,6 +76,8 @@ async def _make(
     records: RecordClient, rules: RulesTopic, hook_url: str | None, retry: Mapping[str, Any], lines: int
 ) -> ProofCompany:
     await records.ensure("company", "name", {"name": "Proof", "country": "US"})
+    key = {"name": "proof", "public_key": PUBLIC_KEY, "private_key_sha256": hash_private_key(PRIVATE_KEY)}
+    await records.ensure("api_key", "public_key", key)
     offer = {"name": "Solar", "lead_token": "lt_proof_offer_0123456789abcdef"}
     offer_id = await records.ensure("offer", "name", offer)
     await records.ensure("number", "number", {"number": "+12125550150", "offer_id": offer_id})

@@ -38,6 +38,7 @@ from engine.account.provider_configurations import (
     provider_name,
     provider_settings,
 )
+from engine.account.public_fields import dial_countries, public_parameters, public_updates
 from engine.account.publishing import PUBLISH_INPUTS, WRITTEN_BY_PUBLISHING
 from engine.account.ring_pools import GRACE_SECONDS_MAX, HOLD_SECONDS, NUMBERS_MAX, check_numbers
 from engine.account.subscriptions import check_triggers, events, hook_timeout, trigger_fields
@@ -61,6 +62,7 @@ from engine.partition.draft import RefusedError
 from engine.submission.fields import FieldError, is_blank, parse_boolean, parse_id, parse_integer, parse_text, parse_zone
 from schemas.instant import EPOCH, Instant
 from schemas.records import (
+    PUBLIC_CONTACTS_MAX,
     RECORD_BODIES,
     AccessControlList,
     ActionGroup,
@@ -133,6 +135,10 @@ _PARSERS: dict[tuple[str, str], Any] = {
     ("agent_status", "key"): choice(*get_args(AgentStatusKey)),
     ("agent", "call_center_id"): optional(parse_id),
     **dict.fromkeys((("offer", name) for name in AGENT_FIELDS), ids),
+    ("offer", "public_parameters"): public_parameters,
+    ("offer", "public_updates"): public_updates,
+    ("offer", "dial_countries"): dial_countries,
+    ("company", "public_contacts"): partial(parse_integer, least=0, most=PUBLIC_CONTACTS_MAX),
     ("agent", "number"): optional(number_or_sip),
     ("contact_field_type", "script"): optional(partial(parse_text, most=SCRIPT_LENGTH_MAX)),
     ("contact_field_type", "fields"): contact_fields,

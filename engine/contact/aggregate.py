@@ -19,8 +19,8 @@ from engine.contact.requests import (
     inbound,
     inbound_routing,
     outcome,
+    public_submission,
     replies,
-    submission,
     update,
     webhook_fires,
 )
@@ -47,6 +47,7 @@ from schemas.requests import (
     CallUpdateRequested,
     ContactBlockRequested,
     ContactRequest,
+    KeptSubmissionDecided,
     LeadDeleteRequested,
     LeadMoved,
     LeadSubmitted,
@@ -71,6 +72,7 @@ REQUESTS_WITH_ID = (
     LeadSubmitted,
     LeadUpdateRequested,
     LeadDeleteRequested,
+    KeptSubmissionDecided,
     CallerActed,
     CallUpdateRequested,
     CallDeleteRequested,
@@ -108,6 +110,7 @@ class ContactAggregate:
         "call": "give_up_at",
         "unblock": "due_at",
         "suppression": "expires_at",
+        "kept": None,
         "stream": None,
         "seen": None,
         "part": None,
@@ -334,7 +337,8 @@ def _has_expired(lead: Lead, now: Instant) -> bool:
 
 
 _DECIDERS: Mapping[type[Message], Callable[[Person, Any], None]] = {
-    LeadSubmitted: submission.submit,
+    LeadSubmitted: public_submission.submit,
+    KeptSubmissionDecided: public_submission.decide_kept,
     LeadUpdateRequested: update.update,
     LeadDeleteRequested: update.delete_lead,
     CallerActed: caller.act,

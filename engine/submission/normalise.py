@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, NamedTuple
 
+import msgspec
+
 from engine.identity import contact_key
 from engine.partition.draft import RefusedError
 from engine.rules import LeadTokenTarget, Rules
@@ -22,7 +24,8 @@ from engine.submission.fields import (
     parse_text,
 )
 from engine.submission.nested import lifted
-from engine.submission.numbers import ParsedNumber
+from engine.submission.numbers import ParsedNumber, dialled_countries
+from engine.submission.public_rights import CONSENTS, STEERING, steering_warning
 from engine.submission.reading import AHEAD_MAX, Reading
 from schemas.instant import SECOND, Instant
 from schemas.records import Company, Offer, Schedule
@@ -67,6 +70,7 @@ NAMED_FIELDS = frozenset(
         "schedule_callback_in_seconds",
         "apply_to",
         "blocked",
+        "opt_out",
         "lead_priority",
         "auto_format_nested_fields",
         *ASSIGN_ALIASES,
@@ -98,14 +102,18 @@ def normalise(
     received_at: Instant,
     api_company_id: int | None = None,
     may_update: bool = False,
+    is_trusted: bool = False,
     create_or_update: bool = False,
     idempotency_key: str | None = None,
 ) -> Normalised:
     """Return the request of one submission.
 
     `api_company_id` is the company of the API key that came with it, None where there was none (so from `leads.inbox`);
-    `may_update` says that the key may update leads. Raises `RefusedError`: `malformed_body`, `unknown_lead_token`,
-    `unauthenticated`, `forbidden`, `schedule_inactive`, or `validation_failed` with every bad field.
+    `may_update` says that the key may update leads. A sender that `is_trusted` counts as one with a key, but for what
+    needs `may_update` or `require_auth`. Any other is a stranger, who may do what `public_rights` says.
+
+    Raises `RefusedError`: `malformed_body`, `unknown_lead_token`, `unauthenticated`, `forbidden`, `schedule_inactive`, or
+    `validation_failed` with every bad field.
     """
     if not isinstance(raw, Mapping):
         raise RefusedError("malformed_body", "A lead is an object of fields.")
@@ -115,8 +123,13 @@ def normalise(
     target = _target(raw["lead_token"], rules, api_company_id)
     if reading.flag("auto_format_nested_fields", parse_boolean):
         reading.raw = lifted(raw)
-    request = _request(reading, rules, target, create_or_update=create_or_update, idempotency_key=idempotency_key)
+    with_key = is_trusted or api_company_id is not None
+    request = _request(
+        reading, rules, target, create_or_update=create_or_update, idempotency_key=idempotency_key, with_key=with_key
+    )
     reading.close()
+    if not with_key:
+        request = _without_steering(reading, request, _offer(rules, target))
     if request.unblock_contact and not may_update:
         raise RefusedError("forbidden", "unblock_contact needs keys that may update leads; nothing was stored.")
     _warn(reading, request)
@@ -166,7 +179,13 @@ def _body(rules: Rules, target: LeadTokenTarget) -> Offer | Schedule:
 
 
 def _request(
-    reading: Reading, rules: Rules, target: LeadTokenTarget, *, create_or_update: bool, idempotency_key: str | None
+    reading: Reading,
+    rules: Rules,
+    target: LeadTokenTarget,
+    *,
+    create_or_update: bool,
+    idempotency_key: str | None,
+    with_key: bool,
 ) -> LeadSubmitted:
     body = _body(rules, target)
     reading.take_data()
@@ -176,7 +195,9 @@ def _request(
     country = reading.columns.get("country") or _country(rules, target, body)
     number = reading.number(country)
     email = reading.optional("email", parse_email)
-    place = reading.place(country, number)
+    if number is not None and not with_key:
+        reading.check_dialled(number, _dialled(rules, target, body))
+    place = reading.place(country, number, trusts_stated=with_key)
     if number is None:
         reading.refuse_callback()
     return LeadSubmitted(
@@ -194,7 +215,51 @@ def _request(
         create_or_update=create_or_update,
         idempotency_key=idempotency_key,
         received_at=reading.received_at,
+        with_key=with_key,
         **_given(reading),
+    )
+
+
+def _without_steering(reading: Reading, request: LeadSubmitted, offer: Offer | None) -> LeadSubmitted:
+    """Return the request without what needs a key, and name that in the warnings."""
+    allowed = () if offer is None else offer.public_parameters
+    named = (reading.raw.keys() | request.columns.keys()) & STEERING | request.data.keys() & CONSENTS
+    sent = {field for field in named if _is_meant(reading, request, field)}
+    dropped = sorted(sent.difference(allowed))
+    if request.opt_out is False and not is_blank(reading.raw.get("opt_out")):
+        dropped.append("opt_out")
+    if not dropped:
+        return request
+    reading.warnings.append(steering_warning(dropped))
+    columns = {name: value for name, value in request.columns.items() if name not in dropped}
+    data = {name: value for name, value in request.data.items() if name not in dropped}
+    defaults = {
+        field.name: field.default
+        for field in msgspec.structs.fields(request)
+        if field.name in dropped and field.name in STEERING
+    }
+    return msgspec.structs.replace(request, columns=columns, data=data, **defaults)
+
+
+def _is_meant(reading: Reading, request: LeadSubmitted, field: str) -> bool:
+    """Return whether a steering field asks for something: a flag that is false does not, but `blocked=false` unblocks."""
+    if field in _FLAGS:
+        return bool(getattr(request, field))
+    return field in request.columns or field in request.data or not is_blank(reading.raw.get(field))
+
+
+def _offer(rules: Rules, target: LeadTokenTarget) -> Offer | None:
+    body = _body(rules, target)
+    return body if isinstance(body, Offer) else rules.body(Offer, "offer", body.offer_id)
+
+
+def _dialled(rules: Rules, target: LeadTokenTarget, body: Offer | Schedule) -> frozenset[str]:
+    """Return the countries whose numbers a stranger may bring to an offer or schedule."""
+    offer = _offer(rules, target)
+    return (
+        frozenset(offer.dial_countries)
+        if offer is not None and offer.dial_countries
+        else dialled_countries(_country(rules, target, body))
     )
 
 
@@ -227,6 +292,8 @@ def _given(reading: Reading) -> dict[str, Any]:
     for field, parse in _OPTIONAL.items():
         if field in raw:
             found[field] = reading.optional(field, parse)
+    if "opt_out" in raw:
+        found["opt_out"] = reading.flag("opt_out", parse_boolean)
     for flag, other in _CONTRADICTIONS:
         if found.get(flag) and found.get(other):
             reading.fault(other, f"cannot be sent together with {flag}")

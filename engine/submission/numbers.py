@@ -47,19 +47,40 @@ _PLACELESS = frozenset(
 )
 
 
+_ORDINARY = frozenset(
+    {
+        PhoneNumberType.FIXED_LINE,
+        PhoneNumberType.MOBILE,
+        PhoneNumberType.FIXED_LINE_OR_MOBILE,
+        PhoneNumberType.VOIP,
+    }
+)
+"""What a person has at home or in the pocket. Premium, shared-cost, satellite, international and personal numbers cost the
+caller, or the person, up to several dollars a minute."""
+
+
 class ParsedNumber(Struct, frozen=True):
-    """A valid number: E.164, its country, and the zones and states it may be in (empty where it does not say)."""
+    """A valid number: E.164, its country, and the zones and states it may be in (empty where it does not say).
+
+    `is_ordinary`: of a type that a person has; a number of no country never is.
+    """
 
     e164: str
     country: str | None
     zones: tuple[str, ...] = ()
     states: tuple[str, ...] = ()
+    is_ordinary: bool = True
 
 
 class _Exchange(Struct, frozen=True):
     country: str | None
     zones: tuple[str, ...]
     states: tuple[str, ...]
+
+
+def dialled_countries(country: str) -> frozenset[str]:
+    """Return the countries that an offer of a country dials unless it says otherwise: its own, in +1 all of +1."""
+    return _NANP_REGIONS if country in _NANP_REGIONS else frozenset({country})
 
 
 def read_number(text: str, country: str) -> ParsedNumber | None:
@@ -117,9 +138,11 @@ def _described(text: str, country: str | None) -> ParsedNumber | None:
         return None
     e164 = phonenumbers.format_number(number, phonenumbers.PhoneNumberFormat.E164)
     known = region if region in REGIONS else None
-    if phonenumbers.number_type(number) in _PLACELESS:
-        return ParsedNumber(e164, known)
-    return ParsedNumber(e164, known, _zones(number), _states(e164, region))
+    kind = phonenumbers.number_type(number)
+    is_ordinary = known is not None and kind in _ORDINARY
+    if kind in _PLACELESS:
+        return ParsedNumber(e164, known, is_ordinary=is_ordinary)
+    return ParsedNumber(e164, known, _zones(number), _states(e164, region), is_ordinary)
 
 
 def _zones(number: phonenumbers.PhoneNumber) -> tuple[str, ...]:

@@ -1,11 +1,14 @@
 """In which zones and states may a person be? Every candidate counts: a contact must be allowed in all of them.
 
-A stated zone is trusted alone; otherwise zip code, state and number each add theirs. States are always united: a Florida
+A zone that is stated with a key is trusted alone; otherwise zip code, state and number each add theirs, and a zone that a
+stranger states is one candidate more. States are always united: a Florida
 area code brings Florida's rules, whatever address the person gives (Fla. Stat. 501.059(8)(d) presumes it).
 """
 
 from msgspec import Struct
 
+from engine.calendar import country_zones
+from engine.law.floor import UNKNOWN_US_ZONES
 from engine.submission.numbers import ParsedNumber
 from engine.submission.zip_places import ZIP_DIGITS, zip_place
 
@@ -71,13 +74,19 @@ def state_code(text: str) -> str | None:
 
 
 def locate(
-    *, country: str, stated_zone: str | None, zip_code: str | None, state: str | None, number: ParsedNumber | None
+    *,
+    country: str,
+    stated_zone: str | None,
+    zip_code: str | None,
+    state: str | None,
+    number: ParsedNumber | None,
+    trusts_stated: bool = True,
 ) -> Location:
     """Return the candidates of what is known; `source` is the first of stated, zip, state, number that gave a zone."""
     zip_zone, zip_state = _zip(zip_code) if zip_code and country in _ZIP_COUNTRIES else (None, None)
     code = state_code(state) if state and country in _STATE_COUNTRIES else None
     states = tuple(dict.fromkeys(found for found in (code, zip_state, *(number.states if number else ())) if found))
-    if stated_zone is not None:
+    if stated_zone is not None and trusts_stated:
         return Location((stated_zone,), "stated", states)
     found = (
         ("zip", (zip_zone,) if zip_zone else ()),
@@ -85,7 +94,15 @@ def locate(
         ("number", number.zones if number else ()),
     )
     zones = tuple(dict.fromkeys(zone for _, some in found for zone in some))
+    if stated_zone is not None:
+        # Alone it would decide the hours: beside it stand all zones that the number may be in.
+        others = zones or (() if number is None else _zones_of_country(number.country or country))
+        zones = tuple(dict.fromkeys((*others, stated_zone)))
     return Location(zones, next((source for source, some in found if some), "default"), states)
+
+
+def _zones_of_country(country: str) -> tuple[str, ...]:
+    return UNKNOWN_US_ZONES if country == "US" else country_zones(country)
 
 
 def _zip(text: str) -> tuple[str | None, str | None]:

@@ -136,7 +136,22 @@ class Reading:
             self.fault("caller_id", f"is not a valid telephone number of {country}; write it as +13055550123")
         return number
 
-    def place(self, country: str, number: ParsedNumber | None) -> Location:
+    def check_dialled(self, number: ParsedNumber, dialled: frozenset[str]) -> None:
+        """Check a number that came without a key: the offer must dial its country, and a person must have such numbers."""
+        if not number.is_ordinary:
+            self.fault(
+                "caller_id",
+                "is no ordinary fixed or mobile number; those of premium, shared-cost, toll-free, satellite, international "
+                "and personal services are taken only with a key",
+            )
+        elif number.country not in dialled:
+            self.fault(
+                "caller_id",
+                f"is a number of {number.country}, which this offer does not dial; add {number.country} to dial_countries "
+                "of the offer, or send a key",
+            )
+
+    def place(self, country: str, number: ParsedNumber | None, *, trusts_stated: bool = True) -> Location:
         """Return the zones and states that the columns and the number speak for."""
         columns = self.columns
         return locate(
@@ -145,6 +160,7 @@ class Reading:
             zip_code=columns.get("zip_postal_code"),
             state=columns.get("state_province"),
             number=number,
+            trusts_stated=trusts_stated,
         )
 
     def moment_ahead(self, field: str) -> Instant | None:

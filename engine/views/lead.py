@@ -141,6 +141,7 @@ _HOURS_AND_CAPS = LAW_CODES | {
     "reply_pause",
     "inbound_pause",
     "optout_review",
+    "public_cap",
 }
 """A lead that waits for one of these without a time has none left: the next allowed instant comes after its expiry."""
 
@@ -299,18 +300,3 @@ def lead_view(
     if law is not None and "human_status" in shown and _rule_deciding(row) is not None:
         shown["human_status"] = human_status(row, now, law)
     return shown
-
-
-def token_view(row: Row, *, created: bool, dedupe_action: str | None) -> dict[str, Any]:
-    """Return the few fields for a caller with a lead token and no API key."""
-    return {
-        "id": row["id"],
-        "uuid": cell(row["uuid"]),
-        "status": row["status"],
-        "created": created,
-        "dedupe_action": dedupe_action,
-        "schedule_id": row["schedule_id"],
-        "next_action_at": moment(row["next_action_at"]),
-        "svc_number_plain": row["svc_number"],
-        "sms_number_plain": row["sms_number"],
-    }

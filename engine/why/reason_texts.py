@@ -144,6 +144,11 @@ REASON_TEXTS: dict[str, ReasonText] = {
         "An answer of the person may be an opt-out; somebody must read it",
         "An answer of the person could be an opt-out; somebody had to read it",
     ),
+    "public_cap": ReasonText(
+        "the day's contacts for leads without a key are used up",
+        "Another lead of this person came without a key today; the contacts that all further ones share are used up",
+        "Another lead of this person had come without a key that day; the contacts that all further ones share were used up",
+    ),
     "concurrency_cap": ReasonText(
         "all lines are in use",
         "All lines to the buyers are in use",

@@ -14,6 +14,7 @@ from adapters.clock import SystemClock
 from adapters.embedded.assignment import StaticAssignment
 from adapters.intake.backpressure import Backpressure
 from adapters.intake.intake import IntakePartition
+from adapters.intake.rights import InboxRights
 from adapters.kafka.log import KafkaLog
 from adapters.kafka.topics import TopicSpec, prepare_topics
 from adapters.partitions.feed import RulesTopic
@@ -108,7 +109,9 @@ class Deployment:
 
     async def opt_out(self) -> None:
         """Let a person opt out who is known to company 2."""
-        known = LeadSubmitted(company_id=2, contact_key=OTHER, caller_id=OTHER[2:], offer_id=2, received_at=self.clock.now())
+        known = LeadSubmitted(
+            company_id=2, contact_key=OTHER, caller_id=OTHER[2:], offer_id=2, received_at=self.clock.now(), with_key=True
+        )
         await self.ask(known)
         await self.ask(CallerActed(company_id=2, contact_key=OTHER, action="opt_out", offer_id=2))
 
@@ -264,6 +267,7 @@ async def test_a_compressed_record_does_not_stop_the_inbox(founded: Found) -> No
         checkpoints=StaticAssignment(1),
         backpressure=Backpressure(nothing_decided, deployment.clock),
         observe=lambda *_: None,
+        rights=InboxRights("", trusts_inboxes=True),
     )
     await intake.open()
     while await intake.cycle() < 2:

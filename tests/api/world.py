@@ -156,7 +156,7 @@ async def make_places(town: Town, company: Company, *examples: Example) -> Place
         if NUMBER in mentioned:
             await _called(town, company, found[NUMBER], offer_id=offer["id"])
     if {SCHEDULE_TOKEN, LEAD, REQUEST, NUMBER} & mentioned:
-        found |= await _submitted(town, company, found[NUMBER])
+        found |= await _submitted(company, found[NUMBER])
     found |= await _made_of_calls(town, company, mentioned)
     if DOUBTER in mentioned:
         found[DOUBTER] = await _doubted(town, company)
@@ -200,7 +200,7 @@ async def _converted(town: Town, company: Company) -> Places:
 async def _promised(town: Town, company: Company) -> str:
     """Promise a lead of its own a call; return the id of the promise."""
     town.numbers += 1
-    places = await _submitted(town, company, f"+1917555{town.numbers % 10_000:04d}")
+    places = await _submitted(company, f"+1917555{town.numbers % 10_000:04d}")
     given = {"lead_id": int(places[LEAD]), "schedule_callback_in_seconds": "3600"}
     answer = await company.send("POST", "/api/v1/scheduled_callbacks", json=given)
     assert answer.status_code == 201, answer.text
@@ -258,7 +258,7 @@ async def _uploaded(town: Town, company: Company) -> str:
 async def _fired(town: Town, company: Company) -> str:
     """Fire a webhook for a lead by hand; return the id of the firing."""
     town.numbers += 1
-    lead = (await _submitted(town, company, f"+1212558{town.numbers % 10_000:04d}"))[LEAD]
+    lead = (await _submitted(company, f"+1212558{town.numbers % 10_000:04d}"))[LEAD]
     webhook = (await company.record("outgoing_webhooks", {"name": "W", "url": "https://crm.example.com/x"}))["id"]
     given = {"outgoing_webhook_id": webhook, "lead_id": int(lead)}
     answer = await company.send("POST", "/api/v1/webhook_manual_fires", json=given)
@@ -448,16 +448,16 @@ async def _called(town: Town, company: Company, caller: str = "", **fields: Any)
 async def _started(town: Town, company: Company) -> str:
     """Have somebody called; return the id of the call, which goes on."""
     town.numbers += 1
-    lead = (await _submitted(town, company, f"+1212557{town.numbers % 10_000:04d}"))[LEAD]
+    lead = (await _submitted(company, f"+1212557{town.numbers % 10_000:04d}"))[LEAD]
     answer = await company.send("POST", "/api/v1/schedules/make_call", json={"lead_id": lead})
     assert answer.status_code == 201, answer.text
     return str(answer.json()["call"]["id"])
 
 
-async def _submitted(town: Town, company: Company, number: str) -> Places:
+async def _submitted(company: Company, number: str) -> Places:
     token = (await company.schedule())["lead_token"]
     fields = {"lead_token": token, "caller_id": number, "time_zone": DAYTIME_ZONE, "data": {"first_name": "Ada"}}
-    submitted = await town.client.post("/api/v1/leads", json=fields)
+    submitted = await company.send("POST", "/api/v1/leads", json=fields)
     assert submitted.status_code == 201, submitted.text
     lead_id, request_id = submitted.json()["lead"]["id"], submitted.headers["x-request-id"]
     return {SCHEDULE_TOKEN: token, LEAD: str(lead_id), REQUEST: request_id}

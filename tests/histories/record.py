@@ -109,6 +109,7 @@ class Recording(World):
             data={"numbers": []},
             schedule_id=self.traffic._ids(company_id, "schedule")[0],
             received_at=self.era.now(),
+            with_key=True,
         )
         numbers = b"[%b]" % b",".join([b"1e15"] * NUMBERS)
         headers = to_headers(self.traffic._envelope(request))

@@ -10,7 +10,7 @@ from typing import Any
 
 from adapters.gateway.ports import Kind
 from adapters.partitions.routing import partition_of
-from adapters.postgres.tables import CALLS, LEADS
+from adapters.postgres.tables import CALLS, KEPT_SUBMISSIONS, LEADS
 from schemas.commands import Command
 from schemas.instant import DAY, HOUR, MINUTE
 from schemas.outcomes import HELD
@@ -21,6 +21,7 @@ from schemas.requests import (
     CallStartRequested,
     CallUpdateRequested,
     ContactRequest,
+    KeptSubmissionDecided,
     LeadSubmitted,
     LeadUpdateRequested,
     OutcomeRecorded,
@@ -75,6 +76,7 @@ async def play(traffic: Traffic, era: Era, schedulers: Sequence[SimulatedMachine
     await scenes.call_by_others()
     await scenes.call_in()
     await scenes.call_twice()
+    await scenes.meet_strangers()
     await scenes.call_in_doubt(schedulers)
 
 
@@ -217,7 +219,7 @@ class Scenes:
             await self._update(lead_id, key, blocked=True)
             await self._ask(start)
         key = f"{COMPANY}|email:{ADDRESS}"
-        lead = LeadSubmitted(company_id=COMPANY, contact_key=key, email=ADDRESS, schedule_id=self._waiting)
+        lead = LeadSubmitted(company_id=COMPANY, contact_key=key, email=ADDRESS, schedule_id=self._waiting, with_key=True)
         await self._ask(lead)
         await self._update(await self._row(LEADS.name, key), key, blocked=True)
         await self._submit(self._mailing, email=ADDRESS)
@@ -228,7 +230,9 @@ class Scenes:
             address, number = f"scene-{place}@example.com", self._number()
             key = f"{COMPANY}|email:{address}"
             fields: dict[str, Any] = {"schedule_id": self._waiting, "zones": ("America/New_York",)}
-            await self._ask(LeadSubmitted(company_id=COMPANY, contact_key=key, email=address, caller_id=number, **fields))
+            await self._ask(
+                LeadSubmitted(company_id=COMPANY, contact_key=key, email=address, caller_id=number, **fields, with_key=True)
+            )
             lead_id = await self._row(LEADS.name, key)
             await self._ask(CallStartRequested(company_id=COMPANY, contact_key=key, lead_id=lead_id))
 
@@ -245,6 +249,24 @@ class Scenes:
         await self._ask(WebhookFireRequested(**about, outgoing_webhook_id=webhook_id))
         await self._ask(CallDeleteRequested(**about))
         await self._call(f"{COMPANY}|{self._number()}", "ringing")
+
+    async def meet_strangers(self) -> None:
+        """Let strangers send more for stored leads: one is accepted, one discarded. A link of theirs stays out of a text."""
+        rest = {"id": "wait", "kind": "wait", "duration": "3h"}
+        waiting = await self._schedule([rest], duplicate_policy="update")
+        for accept in (True, False):
+            lead_id, key = await self._shown(await self._submit(waiting))
+            number = key.partition("|")[2]
+            await self._submit(waiting, caller_id=number, data={"roof": "flat"}, with_key=False)
+            kept_id = await self._row(KEPT_SUBMISSIONS.name, key)
+            await self._ask(
+                KeptSubmissionDecided(
+                    company_id=COMPANY, contact_key=key, submission_id=kept_id, lead_id=lead_id, accept=accept
+                )
+            )
+        text = {"id": "text", "kind": "sms", "template": "Hello {{first_name}}"}
+        schedule_id = await self._schedule([text, rest])
+        await self._submit(schedule_id, data={"first_name": "example.com"}, with_key=False)
 
     async def call_twice(self) -> None:
         """Ask for a call of somebody who is being called."""
@@ -335,11 +357,10 @@ class Scenes:
             company_id=COMPANY,
             contact_key=f"{COMPANY}|{number}",
             caller_id=number,
-            data={"first_name": "Ada"},
             zones=("America/New_York",),
             received_at=self._era.now(),
             schedule_id=schedule_id,
-            **fields,
+            **{"data": {"first_name": "Ada"}, "with_key": True, **fields},
         )
 
     async def _shown(self, number: str) -> tuple[int, str]:

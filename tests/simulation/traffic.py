@@ -242,6 +242,7 @@ class Traffic:
             received_at=self._era.now(),
             **target,
             **flags,
+            with_key=True,
         )
         if chance.random() < 0.3:
             await self._stream(request)

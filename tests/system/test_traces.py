@@ -81,7 +81,7 @@ async def test_a_leads_way_is_one_trace_and_explain_names_it(
         lead = {"lead_token": company.tokens["text"], "time_zone": zone_at_daytime(), "first_name": "Ada"}
         async with open_context(settings) as context:
             await subscribe(context, hook)
-        async with httpx.AsyncClient(base_url=deployment["api"].url, timeout=30.0) as client:
+        async with httpx.AsyncClient(base_url=deployment["api"].url, timeout=30.0, auth=company.auth()) as client:
             for sender, kind in ((CLIENT, "text"), (CALLER, "call")):
                 given = lead | {"caller_id": NUMBERS[sender], "lead_token": company.tokens[kind]}
                 answer = await client.post("/api/v1/leads", json=given, headers={"traceparent": traceparent(sender)})

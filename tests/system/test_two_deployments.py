@@ -121,7 +121,7 @@ async def hold_a_lead(deployment: ProcessGroup, company: ProofCompany) -> dateti
     """Submit a lead to whom it is early morning; return when its text may go out."""
     early = min((name for name in sorted(available_timezones()) if name.startswith(AREAS)), key=minutes_to_opening)
     lead = {"lead_token": company.tokens["text"], "caller_id": "+12125550100", "time_zone": early, "first_name": "Eve"}
-    async with httpx.AsyncClient(timeout=10.0) as client:
+    async with httpx.AsyncClient(timeout=10.0, auth=company.auth()) as client:
         answer = await client.post(f"{deployment['api'].url}/api/v1/leads", json=lead)
     assert answer.status_code == 201, answer.text
     due_at = datetime.fromisoformat(answer.json()["lead"]["next_action_at"])

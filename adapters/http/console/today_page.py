@@ -100,6 +100,7 @@ async def _found(visit: Visit) -> dict[str, Any]:
         "own_company": ("show_company", {}),
         "changes": ("list_audit_logs", {"created_at_from": hour_ago, "per_page": CHANGES_SHOWN}),
         "reviews": ("list_opt_out_reviews", {**one}),
+        "kept": ("list_kept_submissions", {**one}),
         "lags": ("operator_lags", {}),
         "gateways": ("operator_gateways", {}),
     }
@@ -112,7 +113,8 @@ async def _found(visit: Visit) -> dict[str, Any]:
     return {
         **found,
         "counts": {
-            name: count_of(found[name]) for name in ("due", "late", "waiting", "submitted", "live", "calls", "reviews")
+            name: count_of(found[name])
+            for name in ("due", "late", "waiting", "submitted", "live", "calls", "reviews", "kept")
         },
         "caps": caps,
         "table": make_table(found, _paths(visit, now)),
@@ -201,6 +203,13 @@ def find_alarms(found: Mapping[str, Any], caps: list[CapBar], now: Instant, *, i
     if reviews := count_of(found["reviews"]):
         yield Alarm(
             "warn", f"{reviews:,} texts wait for a decision: is it an opt-out? Their senders are not contacted meanwhile."
+        )
+    if kept := count_of(found["kept"]):
+        yield Alarm(
+            "warn",
+            f"{kept:,} submissions without a key wait beside stored leads: accept or discard them.",
+            "submissions",
+            "See them",
         )
     yield from _of_processes(found, is_old=is_old)
 

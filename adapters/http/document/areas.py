@@ -10,7 +10,7 @@ AREAS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "leads": (
         "Submit, change, list and report leads, import and change many at once, and keep callbacks, visits and conversions",
         (
-            *("leads", "lead_bulk_jobs", "lead_imports", "lead_views", "scheduled_callbacks"),
+            *("leads", "lead_bulk_jobs", "lead_imports", "lead_views", "scheduled_callbacks", "kept_submissions"),
             *("impressions", "buyer_conversions", "offer_conversions"),
         ),
     ),

@@ -115,7 +115,7 @@ class _Writer:
         self._views = {view_name(kind): view_name(kind).removesuffix("Record") for kind in RECORD_BODIES}
         bodies = {noun: f"{noun}Body" for noun in self._views.values()}
         # A sender with a lead token and no key sees some fields of a lead: it is a lead.
-        names = {"TokenLead": "Lead", **{full: name for name, full in _DETAILED.items()}, **bodies, **self._views}
+        names = {**{full: name for name, full in _DETAILED.items()}, **bodies, **self._views}
         kept = kept_components()
         detailed = {name: kept[full] for name, full in _DETAILED.items()}
         self._schemas = ClientSchemas({**kept, **detailed, "Problem": PROBLEM}, names)

@@ -282,6 +282,15 @@ BY_NAME: Mapping[str, str] = {
         "is not found."
     ),
     "delete_scheduled_callback": "Cancels a promised call and returns it; the schedule of the lead goes on.",
+    "list_kept_submissions": (
+        "Lists what senders without a key brought for stored live leads, the newest first: at most ten of a person. It has "
+        "changed nothing. A CSV file has all."
+    ),
+    "accept_kept_submission": (
+        "Updates the lead with what was kept beside it, as the user of the key, and returns it. A `schedule_callback_at` to "
+        "come is promised."
+    ),
+    "discard_kept_submission": "Discards what was kept beside a lead, and returns the lead, which is unchanged.",
     "list_buyer_conversions": (
         "Lists conversions for buyers, the newest first: one of each call or lead that converted, also those that were "
         "taken back. `amount` is the revenue of the call as it is now."

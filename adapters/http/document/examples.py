@@ -62,6 +62,7 @@ WEBHOOK_LOG = "70034"
 LEAD_BULK_JOB = "70036"
 LEAD_IMPORT = "70037"
 SCHEDULED_CALLBACK = "70051"
+KEPT_SUBMISSION = "70057"
 REQUEST = "01934b1e-0000-8000-8000-00000000000a"
 NEW_EMAIL = "grace@example.com"
 """The address of the user that is created."""
@@ -335,6 +336,9 @@ EXAMPLES: Mapping[str, Example] = {
     "show_scheduled_callback": Example(path={"id": SCHEDULED_CALLBACK}),
     "move_scheduled_callback": Example(path={"id": SCHEDULED_CALLBACK}, body={"schedule_callback_in_seconds": "7200"}),
     "delete_scheduled_callback": Example(path={"id": SCHEDULED_CALLBACK}),
+    "list_kept_submissions": Example(query={"columns": "id,lead_id,email,data"}),
+    "accept_kept_submission": Example(path={"id": KEPT_SUBMISSION}),
+    "discard_kept_submission": Example(path={"id": KEPT_SUBMISSION}),
     "list_buyer_conversions": Example(query={"taken_back": "false", "columns": "id,created_at,call_id,buyer_id,amount"}),
     "show_buyer_conversion": Example(path={"id": BUYER_CONVERSION}),
     "list_offer_conversions": Example(query={"columns": "id,created_at,call_id,traffic_source_id,amount,taken_back"}),

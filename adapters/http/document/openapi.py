@@ -252,8 +252,6 @@ def record_schema(answer: Schema) -> Schema:
     """Return the schema of one record of an answer, bare or in a list."""
     bare = answer["anyOf"][1] if "anyOf" in answer else answer
     bare = bare.get("items", bare)
-    if "anyOf" in bare:  # of a lead: the one for a caller with a key
-        bare = bare["anyOf"][0]
     reference = bare.get("$ref", "").rpartition("/")[2]
     found: Schema = kept_components()[reference] if reference else bare
     return found

@@ -52,6 +52,7 @@ from adapters.http.exchange.passwords import Passwords
 from adapters.http.exchange.ports import DeploymentReads, Impressions, Mail, Requests, RulesSource
 from adapters.http.exchange.problems import ProblemError, not_found
 from adapters.http.exchange.provider_services import ProviderServices
+from adapters.http.exchange.public_floods import PublicFloods
 from adapters.http.exchange.rates import Limiter
 from adapters.http.exchange.recording_services import RecordingServices
 from adapters.http.exchange.report_slots import EngineThread, ReportSlots
@@ -158,6 +159,7 @@ class Services(Struct, frozen=True, kw_only=True):
     page_changes: PageChanges
     engine: EngineThread
     short_requests: ShortRequests
+    public_floods: PublicFloods
     now: Callable[[], Instant]
     monotonic: Callable[[], float]
     ready: Callable[[], Awaitable[Mapping[str, str]]]
@@ -342,10 +344,11 @@ class Exchange:
         self._check_names()
         self.wait_started = self.services.monotonic()  # the time of a slow body does not count as waiting
 
-    async def target(self, lead_token: Any, *, field: str = "lead_token") -> TokenTarget:
+    async def target(self, lead_token: Any, *, field: str = "lead_token", is_opt_out: bool = False) -> TokenTarget:
         """Return the offer or schedule of a lead token sent as `field`. Raises `ProblemError` if the sender may not use it.
 
-        An unknown token and another company's token (than that of the key, or of the host) get the same text.
+        An opt-out is never refused for a rate. An unknown token and another company's token (than that of the key, or of
+        the host) get the same text.
         """
         token = _text(lead_token).strip()
         if not token:
@@ -358,8 +361,23 @@ class Exchange:
         if self.access is None:
             if target.require_auth:
                 raise unauthenticated("This lead token works only together with a key: send both.")
-            self.limit(target.company_id)
+            if is_opt_out:
+                self.services.active.record_request(target.company_id)
+            else:
+                self.limit(target.company_id)
         return target
+
+    def watch_public(self, target: TokenTarget, contact_key: str) -> None:
+        """Let a flood of requests without a key be noticed."""
+        if self.access is None:
+            self.services.public_floods.record(
+                target.company_id,
+                f"{target.kind}/{target.id}",
+                contact_key,
+                address=client_of(self.address),
+                form=self.operation.name,
+                at=self.services.monotonic(),
+            )
 
     async def hold_until_answered(self, block: AbstractAsyncContextManager[T]) -> T:
         """Enter a context that is left when the answer ends, whether sent or aborted. Raises what entering raises."""

@@ -58,6 +58,7 @@ _WITH_WHOLE_LEADS = frozenset(
         *("list_webhook_logs", "show_webhook_log"),
         *("create_lead_bulk_job", "list_lead_bulk_jobs", "show_lead_bulk_job", "list_lead_bulk_results"),
         *("cancel_lead_bulk_job", "list_lead_import_errors"),
+        *("list_kept_submissions", "accept_kept_submission", "discard_kept_submission"),
     }
 )
 """Operations that show leads and calls as a whole, find them by anything, or say to whom they are posted."""

@@ -6,7 +6,17 @@ from typing import TypeVar
 from msgspec import structs
 
 from adapters.http.exchange.access import ALL_OF_COMPANY
-from adapters.reads.ports import CallFilter, ConversionFilter, LeadFilter, LimitableReads, Page, Paging, RecordFilter, Row
+from adapters.reads.ports import (
+    CallFilter,
+    ConversionFilter,
+    KeptSubmissionFilter,
+    LeadFilter,
+    LimitableReads,
+    Page,
+    Paging,
+    RecordFilter,
+    Row,
+)
 from engine.account.teams import Visibility
 from engine.views.outcomes import OutcomeCount
 from engine.views.report import Group, Grouping
@@ -14,7 +24,7 @@ from engine.views.step_flow import LeadPath
 from engine.views.step_leads import StepLeads
 from schemas.instant import Instant, Millis
 
-F = TypeVar("F", bound=LeadFilter | CallFilter | ConversionFilter)
+F = TypeVar("F", bound=LeadFilter | CallFilter | ConversionFilter | KeptSubmissionFilter)
 
 _ONE = Paging(per_page=1, counted=False)
 
@@ -77,6 +87,10 @@ class LimitedReads:
     async def calls(self, company_id: int, wanted: CallFilter, paging: Paging) -> Page:
         """Return visible calls."""
         return await self._reads.calls(company_id, self._narrowed(wanted), paging)
+
+    async def kept_submissions(self, company_id: int, wanted: KeptSubmissionFilter, paging: Paging) -> Page:
+        """Return the submissions that are kept beside visible leads."""
+        return await self._reads.kept_submissions(company_id, self._narrowed(wanted), paging)
 
     async def conversions(self, company_id: int, wanted: ConversionFilter, paging: Paging) -> Page:
         """Return the conversions of visible leads and calls."""

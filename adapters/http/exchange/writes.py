@@ -40,10 +40,13 @@ class StoredAnswer(Struct, frozen=True, kw_only=True):
     headers: Mapping[str, str]
 
 
-async def submit_change(exchange: Exchange, message: ContactRequest | AccountRequest, render: Render) -> Reply:
+async def submit_change(
+    exchange: Exchange, message: ContactRequest | AccountRequest, render: Render, *, hides_refusals: bool = False
+) -> Reply:
     """Submit a request and return its answer, or 202 if there is none in time.
 
-    Raises `ProblemError` for a refusal, `EventsUnavailableError` if the log did not take it.
+    With `hides_refusals` the answer says nothing of what was decided: the sender must not learn who is stored. Raises
+    `ProblemError` for a refusal, `EventsUnavailableError` if the log did not take it.
     """
     wants_bare(exchange)  # refuse a bad `root` before anything is changed
     company_id = message.company_id
@@ -70,7 +73,8 @@ async def submit_change(exchange: Exchange, message: ContactRequest | AccountReq
         if is_async:
             return structs.replace(reply, headers={**reply.headers, "Preference-Applied": "respond-async"})
         return reply
-    raise_refusal(result)
+    if not hides_refusals:
+        raise_refusal(result)
     if isinstance(message, AccountRequest):
         await _refresh_rules(exchange)
     try:
@@ -134,11 +138,21 @@ def _idempotency_key(exchange: Exchange) -> str:
     return exchange.request.headers.get("idempotency-key", "").strip()
 
 
+def _name_of_claim(exchange: Exchange) -> str:
+    """Return under which name the Idempotency-Key is stored: without an API key its space is that of the lead token.
+
+    Else a stranger who guesses a key of the company would have its request refused for a day. No key holds a line break.
+    """
+    key = _idempotency_key(exchange)
+    return key if exchange.access is not None else f"{str(exchange.fields.get('lead_token', '')).strip()}\n{key}"
+
+
 async def claim_key(exchange: Exchange, company_id: int) -> IdempotencyClaim | None:
     """Claim the Idempotency-Key; return the new claim, or an earlier one with the same body. None without a key."""
     key = _idempotency_key(exchange)
     if not key:
         return None
+    name = _name_of_claim(exchange)
     if len(key) > IDEMPOTENCY_KEY_LENGTH_MAX or not key.isprintable():
         raise ProblemError(
             "validation_failed", f"Send an Idempotency-Key of at most {IDEMPOTENCY_KEY_LENGTH_MAX} printable characters."
@@ -153,7 +167,7 @@ async def claim_key(exchange: Exchange, company_id: int) -> IdempotencyClaim | N
         exchange.body,
     )
     services = exchange.services
-    claim = await services.claims.claim(company_id, key, sent_digest, exchange.request_id, now=exchange.now)
+    claim = await services.claims.claim(company_id, name, sent_digest, exchange.request_id, now=exchange.now)
     if claim.digest != sent_digest:
         raise ProblemError("idempotency_conflict", "Use a new Idempotency-Key for another request.")
     return claim
@@ -167,8 +181,8 @@ async def _store_answer(exchange: Exchange, result: Result, reply: Reply) -> Rep
         content=msgspec.Raw(JSON.encode(reply.content)),
         headers=dict(reply.headers),
     )
-    key = _idempotency_key(exchange)
-    stored = await exchange.services.claims.keep(result.company_id, key, result.request_id, JSON.encode(answer))
+    name = _name_of_claim(exchange)
+    stored = await exchange.services.claims.keep(result.company_id, name, result.request_id, JSON.encode(answer))
     return _read_answer(exchange, stored) or reply
 
 

@@ -11,8 +11,9 @@ from adapters.http.exchange.exchange import Exchange, Operation, Reply
 from adapters.http.exchange.parameters import Parameters
 from adapters.http.exchange.people import find_contact_key
 from adapters.http.exchange.writes import submit_change
-from adapters.http.leads.submissions import render
-from adapters.http.schema.shapes import LEAD_ANSWER
+from adapters.http.leads.submissions import accepted_by_token, render
+from adapters.http.schema.shapes import TOKEN_ANSWER
+from adapters.reads.ports import Result
 from schemas.requests import CallerActed
 
 CALLER_PARAMETERS = {
@@ -28,7 +29,7 @@ async def act(exchange: Exchange, *, action: Literal["opt_out", "remove", "move_
     """Ask the contact to act on the newest live lead of a token and number, else on the newest one."""
     # A refusal is not stored either: the next request of the link may be the person's own.
     exchange.headers["Cache-Control"] = "no-store"
-    target = await exchange.target(exchange.fields.get("lead_token"))
+    target = await exchange.target(exchange.fields.get("lead_token"), is_opt_out=action == "opt_out")
     parameters = Parameters(exchange.fields)
     matching = parameters.flag("update_all_matching_leads")
     keeps_callback = action == "move_to_end" and parameters.flag("keep_callback")
@@ -42,7 +43,16 @@ async def act(exchange: Exchange, *, action: Literal["opt_out", "remove", "move_
         update_all_matching_leads=bool(matching),
         keep_callback=bool(keeps_callback),
     )
-    return await submit_change(exchange, message, render)
+    if exchange.access is not None:
+        return await submit_change(exchange, message, render)
+    exchange.watch_public(target, message.contact_key)
+    return await submit_change(exchange, message, _render_accepted, hides_refusals=True)
+
+
+async def _render_accepted(exchange: Exchange, result: Result) -> Reply:
+    """Answer a sender without a key: who is a lead is not theirs to learn."""
+    del exchange, result
+    return accepted_by_token(200)
 
 
 def _operation(
@@ -61,7 +71,7 @@ def _operation(
         extra="ignored",
         parameters=CALLER_PARAMETERS if action != "move_to_end" else MOVE_PARAMETERS,
         required=("lead_token",),
-        answer=LEAD_ANSWER,
+        answer=TOKEN_ANSWER,
         problems=("unknown_lead_token", *(("lead_not_live",) if action == "move_to_end" else ())),
     )
 

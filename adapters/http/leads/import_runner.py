@@ -128,7 +128,7 @@ class LeadImportRunner:
             todo, opened.plan, context.rules.rules, context.clock.now(), progress.lead_import_id
         )
         if not upload.dry_run:
-            fresh = [outgoing(opened.topic, progress, *one) for one in checked.good if one[0] > opened.acknowledged]
+            fresh = [outgoing(context, opened.topic, progress, *one) for one in checked.good if one[0] > opened.acknowledged]
             if fresh:
                 position.offset = (await appender.append(opened.partition, fresh))[-1] + 1
         position.line, position.good = todo[-1].line, position.good + len(checked.good)

@@ -13,13 +13,13 @@ from adapters.http.exchange.problems import not_found
 from adapters.http.exchange.writes import submit_change
 from adapters.http.leads.leads import shown
 from adapters.http.schema.inputs import choice
-from adapters.http.schema.shapes import LEAD_ANSWER
+from adapters.http.schema.shapes import TOKEN_ANSWER
 from adapters.reads.ports import Result, Row
-from engine.submission.fields import FieldError, is_blank
+from engine.contact.commands.numbers import public_number
+from engine.submission.fields import FieldError, is_blank, parse_boolean
 from engine.submission.normalise import normalise
 from engine.submission.reading import json_object
 from engine.views.cells import moment
-from engine.views.lead import token_view
 
 CREATED = 201
 
@@ -33,6 +33,7 @@ SUBMISSION_PARAMETERS: Mapping[str, str] = {
     "update_all_matching_leads": "true: apply the data to every lead of the token and number",
     "apply_to": "calls: apply the data to the calls of the lead too",
     "unblock_contact": "true: take the number off the company's block list; needs a key with lead:update",
+    "opt_out": "true: opt the person out",
     "blocked": "true: block the person; false is refused of one who is blocked (unblock_contact lifts a block)",
     "assign_svc_number": "true: assign a number to dial from, returned as svc_number_plain",
     "svc_assign_number": "the same as assign_svc_number",
@@ -48,7 +49,7 @@ SUBMISSION_PARAMETERS: Mapping[str, str] = {
     "hours_to_expire": "whole hours until the lead expires",
     "max_contact_attempts": "calls and texts until the lead ends",
     "lead_import_id": "a number of yours for the import that it belongs to; a new lead keeps it",
-    "time_zone": "the person's time zone; trusted alone",
+    "time_zone": "the person's time zone; trusted alone with a key, else one candidate more",
     "country": "the person's country, as two letters",
     "state_province": "state or province; also as state",
     "zip_postal_code": "postal code; also as zip",
@@ -56,7 +57,7 @@ SUBMISSION_PARAMETERS: Mapping[str, str] = {
     "name": "name of the lead",
     "sub_id": "sub id of the traffic source",
     "traffic_source_id": "the traffic source that sent the lead, by internal id; not a paused one",
-    "external_record_id": "id of the lead in the sender's system; finds the lead to update, also alone",
+    "external_record_id": "id of the lead in the sender's system; with a key it finds the lead to update, also alone",
     "remote_ip": "address the person came from",
     "data": "object of tokens; any other field is a token as well",
 }
@@ -68,9 +69,9 @@ async def submit(exchange: Exchange, *, create_or_update: bool = False) -> Reply
         exchange.fields.pop("root")
     token = exchange.fields.get("lead_token")
     # Without a token no company is known, so no rules; `normalise` reports every fault at once.
-    target = None if is_blank(token) else await exchange.target(token)
+    target = None if is_blank(token) else await exchange.target(token, is_opt_out=_is_opt_out(exchange.fields))
     access = exchange.access
-    fields = exchange.fields if target is None else await _reached(exchange, target)
+    fields = exchange.fields if target is None or access is None else await _reached(exchange, target)
     found = normalise(
         fields,
         exchange.services.source.rules,
@@ -80,7 +81,34 @@ async def submit(exchange: Exchange, *, create_or_update: bool = False) -> Reply
         create_or_update=create_or_update,
         idempotency_key=exchange.request.headers.get("idempotency-key") or None,
     )
-    return await submit_change(exchange, found.request, partial(render, warnings=found.warnings))
+    if access is not None:
+        return await submit_change(exchange, found.request, partial(render, warnings=found.warnings))
+    if target is not None:
+        exchange.watch_public(target, found.request.contact_key)
+    rules = exchange.services.source.rules
+    accepted = accepted_by_token(
+        svc_number_plain=public_number(rules, found.request, "voice"),
+        sms_number_plain=public_number(rules, found.request, "sms"),
+        warnings=list(found.warnings),
+    )
+    return await submit_change(exchange, found.request, partial(_render_accepted, reply=accepted), hides_refusals=True)
+
+
+def accepted_by_token(status: int = CREATED, **more: Any) -> Reply:
+    """Return the answer to a sender without a key: the same for everybody, and for every decision."""
+    return Reply(status=status, content={"status": "accepted", **more})
+
+
+async def _render_accepted(exchange: Exchange, result: Result, *, reply: Reply) -> Reply:
+    del exchange, result
+    return reply
+
+
+def _is_opt_out(fields: Fields) -> bool:
+    """Return whether a submission opts out, which no rate refuses; a faulty word is a fault later."""
+    with suppress(FieldError):
+        return "opt_out" in fields and parse_boolean(fields["opt_out"])
+    return False
 
 
 async def _reached(exchange: Exchange, target: TokenTarget) -> Fields:
@@ -109,7 +137,7 @@ def _inside(data: Any) -> Mapping[str, Any]:
 
 
 async def render(exchange: Exchange, result: Result, *, warnings: tuple[str, ...] = ()) -> Reply:
-    """Answer with the lead of a request."""
+    """Answer a sender with a key with the lead of a request."""
     answer = result.answer
     row = None if answer is None or answer.record_id is None else await _row(exchange, result, answer.record_id)
     if answer is None or row is None:
@@ -123,9 +151,6 @@ async def render(exchange: Exchange, result: Result, *, warnings: tuple[str, ...
         "svc_number_plain": row["svc_number"],
         "sms_number_plain": row["sms_number"],
     }
-    if exchange.access is None:
-        little = token_view(row, created=created, dedupe_action=answer.dedupe_action)
-        return reply_with_record(exchange, "lead", little, status=answer.status, **fields)
     fields["request_id"] = result.request_id
     if warnings:
         fields["warnings"] = list(warnings)
@@ -158,7 +183,7 @@ def _operation(name: str, path: str, summary: str, handler: Handler) -> Operatio
         parameters=SUBMISSION_PARAMETERS,
         types=_TYPES,
         required=("lead_token",),
-        answer=LEAD_ANSWER,
+        answer=TOKEN_ANSWER,
         created=True,
         problems=_PROBLEMS,
     )

@@ -14,6 +14,7 @@ from engine.account import teams, values
 from engine.account.contact_fields import FIELDS_MAX, LABEL_LENGTH_MAX, OPTIONS_MAX, SCRIPT_LENGTH_MAX
 from engine.account.issuers import CLIENT_ID_LENGTH_MAX, ISSUER_LENGTH_MAX, NAME_LENGTH_MAX
 from engine.account.provider_configurations import FALLBACK_ORDER_MAX, SETTINGS_MAX
+from engine.account.public_fields import DIAL_COUNTRIES_MAX, PUBLIC_UPDATES_MAX
 from engine.account.ring_pools import GRACE_SECONDS_MAX, HOLD_SECONDS
 from engine.account.steps import GRACE_MINUTES_MAX
 from engine.calendar.rails_names import RAILS_NAMES
@@ -24,13 +25,14 @@ from engine.submission.columns import ZIP_LENGTH_MAX
 from engine.submission.fields import EMAIL_LENGTH_MAX, INTEGER_MAX, TEXT_LENGTH_MAX
 from engine.submission.normalise import CONTACT_ATTEMPTS_MAX, HOURS_TO_EXPIRE_MAX
 from engine.submission.numbers import NUMBER_LENGTH_MAX, REGIONS
+from engine.submission.public_rights import PUBLIC_PARAMETERS
 from engine.submission.reading import AHEAD_MAX, TOKEN_NAME_LENGTH_MAX, TOKENS_MAX
 from engine.subscriptions.events import EVENT_NAMES
 from engine.views.hidden_fields import HIDEABLE
 from engine.views.record import RECORD_INSTANTS
 from schemas.contact import LeadStatus
 from schemas.instant import SECOND
-from schemas.records import RECORD_BODIES, ContactFieldKind
+from schemas.records import PUBLIC_CONTACTS_MAX, RECORD_BODIES, ContactFieldKind
 from schemas.schedule import Day
 
 Schema = Mapping[str, Any]
@@ -527,6 +529,14 @@ _RECORD_INPUTS: Mapping[str, Schema] = {
         "maxItems": values.NETWORKS_MAX,
         "examples": [["192.0.2.0/24", "2001:db8::7"]],
     },
+    "public_parameters": {"type": "array", "items": choice(PUBLIC_PARAMETERS), "maxItems": len(PUBLIC_PARAMETERS)},
+    "public_updates": {
+        "type": "array",
+        "items": {"type": "string", "minLength": 1, "maxLength": TEXT_LENGTH_MAX},
+        "maxItems": PUBLIC_UPDATES_MAX,
+    },
+    "dial_countries": {"type": "array", "items": COUNTRY, "maxItems": DIAL_COUNTRIES_MAX},
+    "public_contacts": whole(0, PUBLIC_CONTACTS_MAX),
     "origins": {
         "type": "array",
         "items": {"type": "string", "pattern": f"^{values.ORIGIN_PATTERN}$"},

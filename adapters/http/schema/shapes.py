@@ -24,6 +24,7 @@ from engine.views.conversion import COLUMNS as CONVERSION_TABLES
 from engine.views.delivery import COLUMNS as DELIVERY_TABLE
 from engine.views.delivery import STATES as DELIVERY_STATES
 from engine.views.impression import COLUMNS as IMPRESSION_TABLE
+from engine.views.kept_submission import COLUMNS as KEPT_SUBMISSION_TABLE
 from engine.views.lead_bulk_job import ACTIONS as BULK_ACTIONS
 from engine.views.lead_bulk_job import COLUMNS as LEAD_BULK_JOB_TABLE
 from engine.views.lead_bulk_job import RESULT_COLUMNS as LEAD_BULK_RESULT_TABLE
@@ -73,6 +74,7 @@ LEAD_TYPES: Mapping[str, Schema] = {
 CALL_TYPES: Mapping[str, Schema] = {column.name: _CELLS[column.type] for column in CALL_TABLE}
 """Column of a call -> its schema."""
 
+KEPT_SUBMISSION_TYPES: Mapping[str, Schema] = {column.name: _CELLS[column.type] for column in KEPT_SUBMISSION_TABLE}
 CALLBACK_TYPES: Mapping[str, Schema] = {
     **{column.name: _CELLS[column.type] for column in CALLBACK_TABLE},
     **dict.fromkeys(("id", "lead_id"), ID_SHOWN),
@@ -306,6 +308,7 @@ def components() -> dict[str, Any]:
         "Lead": lead(),
         "Call": columned("A call", CALL_TYPES),
         "Impression": columned("An impression", IMPRESSION_TYPES),
+        "KeptSubmission": columned("A submission without a key that waits beside its lead", KEPT_SUBMISSION_TYPES),
         "ScheduledCallback": columned("A call that is promised", CALLBACK_TYPES),
         "BuyerConversion": columned("A conversion of a buyer", CONVERSION_TYPES["buyer"]),
         "OfferConversion": columned("A conversion of an offer", CONVERSION_TYPES["offer"]),
@@ -330,7 +333,7 @@ def components() -> dict[str, Any]:
         "AgentStatusTimestamp": columned("An entry in the log of agent statuses", AGENT_STATUS_TIMESTAMP_TYPES),
         "AgentEvent": columned("An event of an agent", AGENT_EVENT_TYPES),
         "NewLead": _unborn(lead()),
-        "TokenLead": TOKEN_LEAD,
+        "TokenAccepted": TOKEN_ACCEPTED,
         "Paging": PAGING,
         "Accepted": ACCEPTED,
     }
@@ -410,7 +413,7 @@ ACCEPTED: Schema = {
 
 LEAD_ANSWER: Schema = one_of(
     "lead",
-    {"anyOf": [ref("Lead"), ref("TokenLead")]},
+    "Lead",
     created={"type": "boolean"},
     dedupe_action=nullable("string", description="what was done with existing leads"),
     schedule_id=nullable("integer"),
@@ -421,20 +424,23 @@ LEAD_ANSWER: Schema = one_of(
     warnings={"type": "array", "items": {"type": "string"}},
     lead_ids={"type": "array", "items": {"type": "integer"}},
 )
-"""Answer to every change of a lead: the lead, or with a lead token and no key the few fields that its sender may see."""
+"""Answer to every change of a lead with a key."""
 
-TOKEN_LEAD: Schema = {
-    "title": "What a sender with a lead token and no key may see",
+TOKEN_ACCEPTED: Schema = {
+    "title": "Answer to a sender with a lead token and no key, which says nothing of who is stored",
     "type": "object",
+    "required": ["status"],
     "properties": {
-        **{name: LEAD_TYPES[name] for name in ("id", "uuid", "status", "schedule_id", "next_action_at")},
-        "created": {"type": "boolean"},
-        "dedupe_action": nullable("string"),
+        "status": {"type": "string", "const": "accepted"},
         "svc_number_plain": nullable("string"),
         "sms_number_plain": nullable("string"),
+        "warnings": {"type": "array", "items": {"type": "string"}},
     },
     "additionalProperties": False,
 }
+
+TOKEN_ANSWER: Schema = {"anyOf": [*LEAD_ANSWER["anyOf"], ref("TokenAccepted")]}
+"""Answer where a lead token suffices: the lead with a key, else that the request was accepted."""
 
 
 ANY_RECORD: Schema = {

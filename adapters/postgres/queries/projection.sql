@@ -50,6 +50,11 @@ USING unnest($2::bigint[], $3::bigint[], $4::text[], $5::bigint[], $6::bigint[])
 WHERE t.company_id = u.company_id AND t.list_id = u.list_id AND t.contact_key = u.contact_key
     AND t.partition = $1 AND t.sequence < u.sequence
 
+-- remove_kept_submissions --
+DELETE FROM {read}.kept_submissions AS t
+USING unnest($2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[]) AS u (company_id, id, sequence, at)
+WHERE t.company_id = u.company_id AND t.id = u.id AND t.partition = $1 AND t.sequence < u.sequence
+
 -- remove_records --
 DELETE FROM {read}.records AS t
 USING unnest($2::bigint[], $3::text[], $4::bigint[], $5::bigint[], $6::bigint[])

@@ -418,6 +418,15 @@ SELECT count(*) FROM (
     WHERE company_id = $1 AND list_id = $2{where} ORDER BY id DESC LIMIT {limit}
 ) AS found
 
+-- kept_submissions --
+SELECT k.*, {ordered} AS ordered_by FROM {read}.kept_submissions AS k
+WHERE company_id = $1{where} ORDER BY {order} LIMIT {limit}
+
+-- kept_submissions_count --
+SELECT count(*) FROM (
+    SELECT 1 FROM {read}.kept_submissions AS k WHERE company_id = $1{where} ORDER BY id DESC LIMIT {limit}
+) AS found
+
 -- contact_history --
 -- The newest facts about a contact itself.
 SELECT at, type, lead_id, data FROM {read}.history

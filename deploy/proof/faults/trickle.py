@@ -70,7 +70,9 @@ class Trickle:
         bodies = self._bodies()
         begun, sent = time.monotonic(), 0
         try:
-            async with httpx.AsyncClient(base_url=self._api_url, timeout=ANSWER_SECONDS) as client:
+            async with httpx.AsyncClient(
+                base_url=self._api_url, timeout=ANSWER_SECONDS, auth=self._company.auth()
+            ) as client:
                 while not stop.is_set():
                     due = int((time.monotonic() - begun) * self._per_second) - sent
                     parts: defaultdict[int, list[tuple[str, Outgoing]]] = defaultdict(list)

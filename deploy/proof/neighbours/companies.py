@@ -90,7 +90,7 @@ async def _make(records: RecordClient, name: str, template: str, webhook_port: i
 
 async def stock(api_url: str, dsn: str, party: Party) -> None:
     """Give the hostile company many leads that ended, in the read schema alone: only exports and reports look at them."""
-    async with httpx.AsyncClient(base_url=api_url, timeout=_STOCK_SECONDS) as client:
+    async with httpx.AsyncClient(base_url=api_url, timeout=_STOCK_SECONDS, auth=party.auth()) as client:
         body = {"lead_token": party.tokens["text"], "caller_id": "+12142000000", "first_name": "Ann", "last_name": "Lee"}
         answer = await client.post("/api/v1/leads", json=body)
     model_id = answer.raise_for_status().json()["lead"]["id"]

@@ -88,7 +88,7 @@ class Probe:
         self._context = context
         self._party = party
         self._arrivals = arrivals
-        self._client = httpx.AsyncClient(base_url=api_url, timeout=ANSWER_SECONDS)
+        self._client = httpx.AsyncClient(base_url=api_url, timeout=ANSWER_SECONDS, auth=party.auth())
         self._decoder = msgspec.json.Decoder(_Command)
         self._zone = zone_at_daytime()
 

@@ -8,6 +8,7 @@ from engine.contact.commands.numbers import dialing_number, texting_number
 from engine.contact.facts import ledger
 from engine.contact.facts.call_record import add_call, new_outbound_call, tier_of
 from engine.contact.facts.person import Person
+from engine.contact.facts.public_contacts import count_contact
 from engine.contact.facts.result import earned
 from engine.contact.schedule.cadence import Cadence, duration
 from engine.contact.schedule.templates import (
@@ -18,6 +19,7 @@ from engine.contact.schedule.templates import (
     render_sms,
     render_speech,
     segments,
+    withheld_from,
 )
 from engine.contact.timing.contact_hours import CALLBACK_PURPOSE, closing, countries_of, purpose_of
 from engine.contact.timing.plan import CALLBACK as PLANNED_BY_CALLBACK
@@ -27,6 +29,7 @@ from schemas.commands import UNSUBSCRIBE_URL, BuyerLeg, Command, PlaceCall, Post
 from schemas.contact import Call, Flight, Lead
 from schemas.errors import SenderError
 from schemas.instant import DAY, HOUR, MINUTE, Instant, Millis, to_rfc3339
+from schemas.law import CHANNELS
 from schemas.outcomes import OUTCOME_TIMEOUT
 from schemas.records import OutgoingWebhook
 from schemas.requests import ReachRequested
@@ -229,18 +232,30 @@ def render_message(person: Person, lead: Lead, step: SmsStep | EmailStep) -> Ren
     subject, not_in_subject = "", tuple[str, ...]()
     try:
         if isinstance(step, SmsStep):
-            body, missing = render_sms(step.template, lookup)
+            body, missing = render_sms(step.template, lookup, lead.withheld)
         else:
-            subject, not_in_subject = render(step.subject, lookup, length_max=SUBJECT_LENGTH_MAX)
-            body, missing = render_body(step.template, _with_unsubscribe_url(lookup), is_recorded=True)
+            subject, not_in_subject = render(step.subject, lookup, length_max=SUBJECT_LENGTH_MAX, withheld=lead.withheld)
+            body, missing = render_body(
+                step.template, _with_unsubscribe_url(lookup), is_recorded=True, withheld=lead.withheld
+            )
     except TextTooLongError as error:
         raise RenderingError(TEXT_TOO_LARGE) from error
     if (missing or not_in_subject) and step.missing_token != ALLOW_EMPTY:
         raise RenderingError(TOKEN_MISSING)
+    if lead.withheld:
+        _report_withheld(person, lead, step)
     for tokens in (not_in_subject, missing):
         if tokens:
             person.draft.fact("template.token_missing", lead_id=lead.id, step_id=step.id, tokens=list(tokens))
     return RenderedMessage(body, subject)
+
+
+def _report_withheld(person: Person, lead: Lead, step: SmsStep | EmailStep) -> None:
+    """State which values a message goes without, because they came without a key and hold a link or a telephone number."""
+    templates = (step.template,) if isinstance(step, SmsStep) else (step.subject, step.template)
+    tokens = [name for template in templates for name in withheld_from(template, lead.withheld)]
+    if tokens:
+        person.draft.fact("template.value_withheld", lead_id=lead.id, step_id=step.id, tokens=list(dict.fromkeys(tokens)))
 
 
 def _with_unsubscribe_url(lookup: Lookup) -> Lookup:
@@ -404,6 +419,8 @@ def _dispatch(person: Person, lead: Lead, command: Command, flight: Flight, sour
     about = _command_fact(command, flight, source)
     if flight.counted:
         lead.attempts += 1
+    if flight.kind in CHANNELS and source != CALL_NOW:
+        count_contact(person, lead)
     if command.contact_key == person.key:
         if flight.counted:
             ledger.reserve(person, flight.kind, command.command_id)

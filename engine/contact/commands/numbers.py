@@ -5,9 +5,11 @@ The lead gets another one when its number is paused, deleted, or no longer has t
 
 from engine.contact.facts.person import Person
 from engine.contact.schedule.round_robin import pick_index
-from engine.rules import Capability
+from engine.identity import share_of
+from engine.rules import Capability, Rules
 from schemas.contact import Lead
 from schemas.records import Number
+from schemas.requests import LeadSubmitted
 
 
 def dialing_number(person: Person, lead: Lead) -> str | None:
@@ -28,6 +30,14 @@ def texting_number(person: Person, lead: Lead) -> str | None:
     if not _is_usable(person, lead.sms_number, "sms"):
         lead.sms_number = _next_number(person, lead, "sms")
     return lead.sms_number
+
+
+def public_number(rules: Rules, request: LeadSubmitted, capability: Capability) -> str | None:
+    """Return the number that a submission without a key asks for, by its person alone: its answer names it."""
+    if not (request.assign_svc_number if capability == "voice" else request.assign_sms_number):
+        return None
+    fleet = rules.numbers_for(request.company_id, request.offer_id, capability)
+    return fleet[share_of(request.contact_key, len(fleet))] if fleet else None
 
 
 def _is_usable(person: Person, number: str | None, capability: Capability) -> bool:

@@ -2,6 +2,7 @@
 
 from engine.contact.commands import slots
 from engine.contact.facts.call_record import detach_call
+from engine.contact.facts.kept_submissions import drop_of_lead
 from engine.contact.facts.person import Person
 from engine.contact.lifecycle.ending import end
 from engine.contact.lifecycle.stop import fence, recall
@@ -31,5 +32,6 @@ def delete(person: Person, lead: Lead, *, calls_too: bool = True) -> None:
         detach_call(person, lead)
     if lead.callback_at is not None:
         person.draft.fact("callback.cancelled", lead_id=lead.id, reason="deleted")
+    drop_of_lead(person, lead.id)
     person.remove_lead(lead)
     person.draft.fact("lead.deleted", lead_id=lead.id)

@@ -12,12 +12,19 @@ from engine.contact.requests.submission import matching
 from engine.partition.draft import RefusedError
 from schemas.contact import LIVE_STATUSES, Lead
 from schemas.decisions import Answer
+from schemas.records import Schedule
 from schemas.requests import CallerActed
 
 
 def act(person: Person, request: CallerActed) -> None:
-    """Carry out the action and answer with the lead, also an ended one. Raises `RefusedError` for no lead or no live one."""
+    """Carry out the action and answer with the lead, also an ended one. Raises `RefusedError` for no lead or no live one.
+
+    An opt-out of a person without a lead of the token is stored all the same.
+    """
     leads = _matching_leads(person, request)
+    if not leads:
+        _answer_without_lead(person, request)
+        return
     match request.action:
         case "opt_out":
             _opt_out(person, leads)
@@ -36,10 +43,25 @@ def _matching_leads(person: Person, request: CallerActed) -> list[Lead]:
     """Return the newest live lead of the token, else the newest; or all of them, if requested."""
     found = matching(person, request)
     if not found:
-        raise RefusedError("not_found", "There is no lead of this token and number.")
+        return []
     if request.update_all_matching_leads:
         return list(bounded_batch(person.whole(found)))
     return list(person.whole([next((outline for outline in found if outline.status in LIVE_STATUSES), found[0])]))
+
+
+def _answer_without_lead(person: Person, request: CallerActed) -> None:
+    """Answer where no lead matches; an opt-out is stored. Raises `RefusedError` where nothing was asked that holds."""
+    detail = "There is no lead of this token and number."
+    if request.action != "opt_out":
+        raise RefusedError("not_found", detail)
+    opt_out(person, "caller_opt_out", offer_id=offer_of_token(person, request))
+    person.draft.answer = Answer(status=404, code="not_found", detail=f"{detail} The opt-out is stored all the same.")
+
+
+def offer_of_token(person: Person, request: CallerActed) -> int | None:
+    """Return the offer that a lead token speaks of: its own, or that of its schedule."""
+    schedule = person.rules.body(Schedule, "schedule", request.schedule_id)
+    return request.offer_id if schedule is None else schedule.offer_id
 
 
 def _opt_out(person: Person, leads: list[Lead]) -> None:

@@ -16,6 +16,7 @@ from engine.contact.facts.ledger import compact, row_of
 from engine.contact.facts.person import Person
 from engine.contact.lifecycle.removal import delete
 from engine.contact.lifecycle.stop import block, opt_out
+from engine.contact.requests.caller import offer_of_token
 from engine.contact.requests.contact_changes import change_block, change_suppression, unsubscribe
 from engine.contact.requests.dispositions import apply_group_stops, apply_stops
 from engine.contact.requests.replies import decide_review, receive
@@ -78,7 +79,8 @@ def _of_caller(person: Person, request: CallerActed) -> bool:
         return False
     leads = matching(person, request)
     if not leads:
-        return False
+        opt_out(person, "caller_opt_out", offer_id=offer_of_token(person, request))
+        return True
     if not request.update_all_matching_leads:
         leads = [next((lead for lead in leads if lead.status in LIVE_STATUSES), leads[0])]
     for offer_id in dict.fromkeys(lead.offer_id for lead in leads):
@@ -104,7 +106,9 @@ def _of_update(person: Person, request: LeadUpdateRequested) -> bool:
 def _of_submission(person: Person, request: LeadSubmitted) -> bool:
     if request.blocked:
         block(person, "submission")
-    return bool(request.blocked)
+    if request.opt_out:
+        opt_out(person, "submission", offer_id=request.offer_id)
+    return bool(request.blocked) or request.opt_out
 
 
 def _of_move(person: Person, request: LeadMoved) -> bool:

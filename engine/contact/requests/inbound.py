@@ -16,6 +16,7 @@ from engine.contact.facts.call_record import (
     tier_of,
 )
 from engine.contact.facts.clock_skew import skew_mark
+from engine.contact.facts.kept_submissions import hand_to_call
 from engine.contact.facts.person import Outline, Person
 from engine.contact.facts.references import check_references
 from engine.contact.facts.result import COMPLETED
@@ -86,6 +87,8 @@ def _begin(person: Person, request: CallReceived) -> Call:
     if is_blocked:
         call.status, call.sub_status, call.outcome = BLOCKED_STATUS, "contact_blocked", "declined"
         call.hung_up_by, call.hangup_cause, call.ended_at = "us", "contact_blocked", at
+    if lead is not None:
+        hand_to_call(person, call)
     add_call(person, call)
     if is_blocked:
         person.draft.fact("call.refused", call_id=call.id, reason=BLOCKED_STATUS)

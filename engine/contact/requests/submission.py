@@ -5,14 +5,15 @@ from typing import Any, NoReturn
 
 from msgspec import Struct
 
-from engine.contact.commands.numbers import dialing_number, texting_number
+from engine.contact.commands.numbers import dialing_number, public_number, texting_number
 from engine.contact.facts.call_record import copy_data_to_calls
 from engine.contact.facts.person import Outline, Person, bounded_batch
+from engine.contact.facts.public_contacts import mark_public
 from engine.contact.lifecycle import callbacks
 from engine.contact.lifecycle.ending import begin_end, end
 from engine.contact.lifecycle.enrolment import enrol, expiry, new_lead, schedule_of
 from engine.contact.lifecycle.removal import delete
-from engine.contact.lifecycle.stop import block, end_reason, mark, unblock
+from engine.contact.lifecycle.stop import block, end_reason, mark, opt_out, stop, unblock
 from engine.contact.lifecycle.walk import advance, plan_inputs, replan_lead
 from engine.partition.draft import RefusedError
 from engine.tokens import FEW_TOKENS, LEAD_BYTES_MAX, check_tokens
@@ -38,11 +39,11 @@ class ExistingLeads(Struct, frozen=True):
 
 
 def submit(person: Person, request: LeadSubmitted) -> None:
-    """Decide a submission and answer it. Raises `RefusedError`."""
+    """Decide a submission that came with a key and answer it. Raises `RefusedError`."""
     if request.next_action_at is not None or request.schedule_callback_at is not None:
         check_ahead("next_action_at", request.next_action_at, person.now)
         check_callback(request.schedule_callback_at, request.caller_id, person.now)
-    target = _target(person, request)
+    target = target_of(person, request)
     if request.unblock_contact:
         unblock(person)
     if request.blocked is False and person.head.blocked_at is not None:
@@ -57,15 +58,33 @@ def submit(person: Person, request: LeadSubmitted) -> None:
     meant = _additional_leads(request, found, live) if request.update_all_matching_leads else []
     if request.delete_existing or request.expire_existing:
         action = _clear(person, found, request)
-        _create(person, request, target, action, others=() if request.delete_existing else meant)
+        create(person, request, target, action, others=() if request.delete_existing else meant)
     elif not found:
-        _create(person, request, target, "created")
+        create(person, request, target, "created")
     elif (again := _schedule_to_restart(person, request, target, candidates)) is not None:
         _restart(person, request, again, _chosen(person, request, candidates), others=meant)
     elif not live:
-        _create(person, request, target, "created", others=meant)
+        create(person, request, target, "created", others=meant)
     else:
         _decide_duplicate(person, request, target, ExistingLeads(meant, live))
+
+
+def opt_out_live(person: Person, request: LeadSubmitted) -> bool:
+    """Opt the person out; return whether a live lead of the token ended by it, which has the data then."""
+    live = [lead for lead in matching(person, request) if lead.status in LIVE_STATUSES]
+    opt_out(person, "submission", offer_id=request.offer_id)
+    if not live:
+        return False
+    leads = list(
+        bounded_batch(person.whole(live if request.update_all_matching_leads else live[:1]), growth=_growth(request))
+    )
+    for lead in leads:
+        if lead.status != "opt_out":
+            stop(person, lead, "opt_out")
+        mark(person, lead, "opt_out")
+        _update(person, request, lead)
+    _answer(person, leads, 200, "updated")
+    return True
 
 
 def _refuse_unblocking() -> NoReturn:
@@ -118,7 +137,7 @@ Target = tuple[Record, Schedule] | tuple[None, None]
 """The schedule of a lead token; none where it is an offer's."""
 
 
-def _target(person: Person, request: LeadSubmitted) -> Target:
+def target_of(person: Person, request: LeadSubmitted) -> Target:
     """Return the schedule of the token. Raises `RefusedError` where its schedule or offer was deleted."""
     if request.schedule_id is not None:
         found = schedule_of(person, request.schedule_id)
@@ -139,12 +158,12 @@ def _find_existing(person: Person, request: LeadSubmitted, target: Target) -> tu
     found = matching(person, request)
     live = [lead for lead in found if lead.status in LIVE_STATUSES]
     if not live and request.create_or_update and not request.delete_existing and not request.expire_existing:
-        elsewhere = _live_on_the_offer(person, target)
+        elsewhere = live_on_the_offer(person, target)
         return elsewhere or found, elsewhere
     return found, live
 
 
-def _live_on_the_offer(person: Person, target: Target) -> list[Outline]:
+def live_on_the_offer(person: Person, target: Target) -> list[Outline]:
     """Return the live leads of the schedule's offer, newest first, captured ones last."""
     _, schedule = target
     if schedule is None or schedule.offer_id is None:
@@ -203,7 +222,7 @@ def _decide_duplicate(person: Person, request: LeadSubmitted, target: Target, le
             detail = "A live lead of this token and number exists; its schedule refuses duplicates."
             raise RefusedError("duplicate_lead", detail)
         case "create":
-            _create(person, request, target, "created")
+            create(person, request, target, "created")
         case "restart" if record is not None:
             _restart(person, request, record, _chosen(person, request, leads.live))
         case _ if record is not None and _outline_of_chosen(request, leads.live).schedule_id is None:
@@ -237,8 +256,11 @@ def _growth(request: LeadSubmitted) -> int:
     return len(to_json(request.data)) if request.data else 0
 
 
-def _create(person: Person, request: LeadSubmitted, target: Target, action: str, *, others: Sequence[Outline] = ()) -> None:
+def create(person: Person, request: LeadSubmitted, target: Target, action: str, *, others: Sequence[Outline] = ()) -> None:
+    """Create the lead of a submission and answer with it; the other leads get its data as well."""
     lead = _new_lead(person, request, target)
+    if not request.with_key:
+        mark_public(person, lead)
     person.add(lead)
     person.draft.fact("lead.submitted", lead_id=lead.id, dedupe_action=action)
     person.draft.fact("lead.created", lead_id=lead.id, offer_id=lead.offer_id, schedule_id=lead.schedule_id)
@@ -329,7 +351,7 @@ def _update(person: Person, request: LeadSubmitted, lead: Lead) -> None:
 
 
 def _merge(person: Person, request: LeadSubmitted, lead: Lead) -> None:
-    """Merge the submission into a lead, shallowly; fields that it does not contain stay."""
+    """Merge a submission with a key into a lead, shallowly; fields that it does not contain stay."""
     merge_fields(lead, request.columns, request.data)
     if request.apply_to == "calls":
         copy_data_to_calls(person, lead, request.data)
@@ -358,7 +380,12 @@ def _merge_moments(person: Person, request: LeadSubmitted, lead: Lead) -> None:
 
 
 def merge_fields(lead: Lead, columns: dict[str, Any], data: dict[str, Any]) -> None:
-    """Merge columns and tokens into a lead, shallowly; None deletes. Raises `RefusedError` where the tokens are too many."""
+    """Merge columns and tokens into a lead, shallowly; None deletes. Raises `RefusedError` where the tokens are too many.
+
+    What a stranger sent under these names is replaced, so it is withheld from messages no longer.
+    """
+    if lead.withheld:
+        lead.withheld = tuple([name for name in lead.withheld if name not in columns and name not in data])
     for values, given in ((lead.columns, columns), (lead.data, data)):
         values.update(given)
         for name in [name for name, value in given.items() if value is None]:
@@ -368,6 +395,10 @@ def merge_fields(lead: Lead, columns: dict[str, Any], data: dict[str, Any]) -> N
 
 
 def _assign_numbers(person: Person, request: LeadSubmitted, lead: Lead) -> None:
+    if not request.with_key:  # those that the answer names, which knows no lead
+        offered = [public_number(person.rules, request, kind) for kind in ("voice", "sms")]
+        lead.svc_number, lead.sms_number = offered[0], offered[1]
+        return
     if request.assign_svc_number:
         dialing_number(person, lead)
     if request.assign_sms_number:

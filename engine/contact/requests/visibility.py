@@ -17,6 +17,7 @@ from schemas.requests import (
     CallKeysRequested,
     CallUpdateRequested,
     ContactRequest,
+    KeptSubmissionDecided,
     LeadDeleteRequested,
     LeadUpdateRequested,
 )
@@ -28,6 +29,7 @@ CHANGES_OF_RECORDS = frozenset(
         CallUpdateRequested,
         CallDeleteRequested,
         CallKeysRequested,
+        KeptSubmissionDecided,
     }
 )
 """The requests that are about a lead or call which teams may not see."""
@@ -42,7 +44,7 @@ def refuse_invisible(person: Person, request: ContactRequest) -> None:
         return
     found: Lead | Call | None = None
     match request:
-        case LeadUpdateRequested() | LeadDeleteRequested():
+        case LeadUpdateRequested() | LeadDeleteRequested() | KeptSubmissionDecided():
             found, what = person.lead(request.lead_id), "lead"
         case CallUpdateRequested() | CallDeleteRequested() | CallKeysRequested():
             found, what = person.call(request.call_id), "call"

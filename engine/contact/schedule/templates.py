@@ -1,10 +1,12 @@
 """How is a template rendered for one lead? `{{token}}` is looked up; a missing one renders empty and is reported.
 
+What came without a key and holds a link or a telephone number renders empty, unless the template says `{{token|link}}`.
+
 Rendering stops as soon as the text exceeds its limit: one large token named many times would exhaust memory.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import lru_cache
 from typing import Any
 
@@ -12,7 +14,9 @@ from engine.limits import RENDERED_BYTES_MAX, SMS_SEGMENTS_MAX, SPEECH_LENGTH_MA
 from schemas.errors import SenderError
 from schemas.wire import to_json
 
-TOKEN = re.compile(r"\{\{\s*([\w.-]{1,100})\s*\}\}")
+TOKEN = re.compile(r"\{\{\s*([\w.-]{1,100}(?:\s*\|\s*link)?)\s*\}\}")
+TAKES_LINK = "|link"
+"""Behind the name of a token: its value may hold a link or a telephone number of somebody without a key."""
 
 Lookup = Callable[[str], Any]
 
@@ -31,8 +35,8 @@ class TextTooLongError(SenderError):
         super().__init__(f"the text would have more than {most} {unit}")
 
 
-def render(template: str, lookup: Lookup, *, length_max: int) -> tuple[str, tuple[str, ...]]:
-    """Return the text, and the tokens that had no value, each once, in order.
+def render(template: str, lookup: Lookup, *, length_max: int, withheld: Collection[str] = ()) -> tuple[str, tuple[str, ...]]:
+    """Return the text, and the tokens that had no value, each once, in order. Tokens that are `withheld` render empty.
 
     Raises `TextTooLongError` where the text has more than `length_max` characters; it never holds more than that in memory.
     """
@@ -40,9 +44,10 @@ def render(template: str, lookup: Lookup, *, length_max: int) -> tuple[str, tupl
     missing: dict[str, None] = {}
     length = len(parts[0])
     for place in range(1, len(parts), 2):
-        value = lookup(parts[place])
+        name, _, takes_link = parts[place].partition("|")
+        value = "" if name in withheld and not takes_link else lookup(name)
         if value is None:
-            missing[parts[place]] = None
+            missing[name] = None
         text = parts[place] = _as_text(value)
         length += len(text) + len(parts[place + 1])
         if length > length_max:
@@ -52,20 +57,22 @@ def render(template: str, lookup: Lookup, *, length_max: int) -> tuple[str, tupl
     return "".join(parts), tuple(missing)
 
 
-def render_sms(template: str, lookup: Lookup) -> tuple[str, tuple[str, ...]]:
+def render_sms(template: str, lookup: Lookup, withheld: Collection[str] = ()) -> tuple[str, tuple[str, ...]]:
     """Render a text message. Raises `TextTooLongError` where carriers would not join its segments."""
-    text, missing = render(template, lookup, length_max=SMS_SEGMENTS_MAX * GSM_PART)
+    text, missing = render(template, lookup, length_max=SMS_SEGMENTS_MAX * GSM_PART, withheld=withheld)
     if segments(text) > SMS_SEGMENTS_MAX:
         raise TextTooLongError(SMS_SEGMENTS_MAX, "segments")
     return text, missing
 
 
-def render_body(template: str, lookup: Lookup, *, is_recorded: bool) -> tuple[str, tuple[str, ...]]:
+def render_body(
+    template: str, lookup: Lookup, *, is_recorded: bool, withheld: Collection[str] = ()
+) -> tuple[str, tuple[str, ...]]:
     """Render the body of an e-mail or webhook. Raises `TextTooLongError`.
 
     One that is recorded is measured as JSON holds it: a control character takes six bytes there.
     """
-    text, missing = render(template, lookup, length_max=RENDERED_BYTES_MAX)
+    text, missing = render(template, lookup, length_max=RENDERED_BYTES_MAX, withheld=withheld)
     if len(text) * JSON_BYTES_PER_CHARACTER > RENDERED_BYTES_MAX:
         size = len(to_json(text)) - len('""') if is_recorded else len(text.encode(errors="replace"))
         if size > RENDERED_BYTES_MAX:
@@ -81,9 +88,10 @@ def render_speech(template: str, lookup: Lookup) -> tuple[str, tuple[str, ...]]:
     parts = list(_parts(template))
     missing: dict[str, None] = {}
     for place in range(1, len(parts), 2):
-        value = lookup(parts[place])
+        name = parts[place].partition("|")[0]
+        value = lookup(name)
         if value is None:
-            missing[parts[place]] = None
+            missing[name] = None
         parts[place] = _as_text(value)[:SPEECH_LENGTH_MAX]
     text = "".join(character if character.isprintable() else " " for character in "".join(parts))
     return " ".join(text.split())[:SPEECH_LENGTH_MAX], tuple(missing)
@@ -94,10 +102,17 @@ def literal_text(template: str) -> str:
     return "".join(_parts(template)[::2])
 
 
+def withheld_from(template: str, withheld: Collection[str]) -> tuple[str, ...]:
+    """Return the tokens that a template names whose values are withheld from it."""
+    return tuple(dict.fromkeys(name for name in _parts(template)[1::2] if name in withheld))
+
+
 @lru_cache(maxsize=TEMPLATES_MAX)
 def _parts(template: str) -> tuple[str, ...]:
-    """Return literal texts and token names in turn; a text comes first and last."""
-    return tuple(TOKEN.split(template))
+    """Return literal texts and token names in turn, these as `name` or `name|link`; a text comes first and last."""
+    parts = TOKEN.split(template)
+    parts[1::2] = [name.partition("|")[0].rstrip() + TAKES_LINK if "|" in name else name for name in parts[1::2]]
+    return tuple(parts)
 
 
 def _as_text(value: Any) -> str:

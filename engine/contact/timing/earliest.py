@@ -9,6 +9,7 @@ from msgspec import Struct
 from engine.calendar import Opening
 from engine.contact.facts import ledger
 from engine.contact.facts.person import Person
+from engine.contact.facts.public_contacts import cap_ends_at
 from engine.contact.schedule.cadence import CONTACTS, Cadence, channel_of
 from engine.contact.timing.contact_hours import (
     CALLBACK_PURPOSE,
@@ -37,6 +38,8 @@ OPTOUT_REVIEW = "optout_review"
 """Pauses after a reply, an inbound call, a missed inbound call, or a doubtful opt-out text."""
 
 MIN_SPACING = "min_spacing"
+PUBLIC_CAP = "public_cap"
+"""The cap of a day's further leads without a key, which all of a person share."""
 NEVER_OPEN = "window_never_open"
 
 CAP_CHECKS_MAX = 50
@@ -122,7 +125,7 @@ def earliest_callback(person: Person, lead: Lead, cadence: Cadence, base: Instan
     """Return the first instant >= base for a callback: the law applies, preferred hours do not."""
     if is_zone_unknown(lead, cadence, "call"):
         return ZONE_UNKNOWN
-    start, held = _past_guard(person, "call", base)
+    start, held = _past_guard(person, lead, "call", base)
     find = partial(legal_opening, person.law, lead, cadence, "call")
     return _first_open_under_caps(person, lead, "call", CALLBACK_PURPOSE, start, held, find)
 
@@ -211,8 +214,8 @@ def _with_constraint(held: tuple[MovedBy, ...], constraint: MovedBy) -> tuple[Mo
     return (*(rule for rule in held if rule.code != constraint.code), constraint)
 
 
-def _past_guard(person: Person, kind: str, base: Instant) -> tuple[Instant, tuple[MovedBy, ...]]:
-    """Return the first instant >= base after review, missed call and duplicate guard, whatever the schedule."""
+def _past_guard(person: Person, lead: Lead, kind: str, base: Instant) -> tuple[Instant, tuple[MovedBy, ...]]:
+    """Return the first instant >= base after review, missed call, guards and public cap, whatever the schedule."""
     head = person.head
     start: Instant = base
     held: tuple[MovedBy, ...] = ()
@@ -227,6 +230,9 @@ def _past_guard(person: Person, kind: str, base: Instant) -> tuple[Instant, tupl
     until = ledger.guard_ends_at(head, kind)
     if until is not None and until > start:
         start, held = until, (*held, MovedBy(MIN_SPACING, until))
+    until = cap_ends_at(person.rules, head, start) if lead.is_capped else None
+    if until is not None:
+        start, held = until, (*held, MovedBy(PUBLIC_CAP, until))
     return start, held
 
 
@@ -258,7 +264,7 @@ def _past_limits(
 ) -> tuple[Instant, tuple[MovedBy, ...]]:
     """Return the first instant >= base at which the person may be disturbed, by what the schedule says of it too."""
     kind = channel_of(step)
-    start, held = _past_guard(person, kind, base)
+    start, held = _past_guard(person, lead, kind, base)
     if lead.pause is not None and lead.pause.until > start and isinstance(step, CONTACTS):
         start, held = lead.pause.until, (*held, MovedBy(lead.pause.code, lead.pause.until))
     if cadence.spacing and not _is_explicit_retry(lead, step):

@@ -89,7 +89,12 @@ class Deployment:
         schedule = self.rules.rules.records("schedule", 1)[0]
         about: dict[str, Any] = {"company_id": 1, "contact_key": KEY, "schedule_id": schedule.id}
         submitted = LeadSubmitted(
-            **about, caller_id=KEY[2:], zones=("America/New_York",), received_at=self.clock.time, data={"first_name": "Ada"}
+            **about,
+            caller_id=KEY[2:],
+            zones=("America/New_York",),
+            received_at=self.clock.time,
+            data={"first_name": "Ada"},
+            with_key=True,
         )
         await self._ask("new-1", submitted)
         for hour in range(24):

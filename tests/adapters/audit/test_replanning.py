@@ -48,6 +48,7 @@ class Quarter(RecordedRun):
                 caller_id=caller_id,
                 zones=("America/New_York",),
                 received_at=AT,
+                with_key=True,
             )
             await self.ask("contacts.requests", lead.contact_key, lead)
         await self.contacts.cycle()
@@ -148,6 +149,7 @@ class Sorted(RecordedRun):
                 lead_priority=float(count - number),
                 zones=("America/New_York",),
                 received_at=AT,
+                with_key=True,
             )
             await self.ask("contacts.requests", lead.contact_key, lead)
         await self.contacts.cycle()

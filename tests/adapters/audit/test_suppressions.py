@@ -39,6 +39,7 @@ class ListedPeople(RecordedRun):
                 caller_id=key.partition("|")[2],
                 zones=("America/New_York",),
                 received_at=AT,
+                with_key=True,
             )
             await self.ask("contacts.requests", key, lead)
         taken_off = SuppressionChangeRequested(company_id=1, contact_key=GOES, list_id=7, listed=False)

@@ -39,6 +39,7 @@ class BlockedPeople(RecordedRun):
                 zones=("America/New_York",),
                 received_at=AT,
                 blocked=True,
+                with_key=True,
             )
             await self.ask("contacts.requests", lead.contact_key, lead)
         await self.contacts.cycle()

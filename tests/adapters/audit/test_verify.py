@@ -69,7 +69,13 @@ class RecordedRun:
         schedule_id = (await self.records())["schedule"]
         zones = ("America/New_York",)
         submitted = LeadSubmitted(
-            company_id=1, contact_key=KEY, schedule_id=schedule_id, caller_id=KEY[2:], zones=zones, received_at=AT
+            company_id=1,
+            contact_key=KEY,
+            schedule_id=schedule_id,
+            caller_id=KEY[2:],
+            zones=zones,
+            received_at=AT,
+            with_key=True,
         )
         await self.ask("contacts.requests", KEY, submitted)
         await self.contacts.cycle()

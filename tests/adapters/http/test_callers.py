@@ -34,39 +34,70 @@ async def test_each_method_of_an_action_does_it_and_looking_does_not(town: Any, 
         assert {(answer.status_code, answer.content) for answer in looks} == {(204, b"")}
         assert (await company.send("GET", f"/api/v1/leads/{lead['id']}")).json()["lead"]["is_live"] is True
         answer = await town.client.request(method, path, params=query)
-        assert answer.status_code == 200, answer.text
+        assert (answer.status_code, answer.json()) == (200, {"status": "accepted"}), answer.text
         assert answer.headers["cache-control"] == "no-store"
-        assert answer.json()["lead"]["status"] == status
-        again = await town.client.request(method, path, params=query)
+        assert (await company.send("GET", f"/api/v1/leads/{lead['id']}")).json()["lead"]["status"] == status
+        again = await company.send(method, path, params=query)
         expected = 409 if action == "caller_move_to_end_of_schedule" else 200
         assert again.status_code == expected, again.text
+        assert (await town.client.request(method, path, params=query)).content == answer.content
+
+
+@pytest.mark.parametrize("action", ACTIONS)
+async def test_who_is_a_lead_is_not_shown_without_a_key(town: Any, company: Any, action: str) -> None:
+    """Each answer is the same in status, body and headers: for a live lead, an ended one, one of another token, nobody."""
+    schedule, elsewhere = await company.schedule(), await company.schedule(name="Other")
+    query = {"lead_token": schedule["lead_token"]}
+    for place, token in enumerate((schedule["lead_token"], elsewhere["lead_token"])):
+        await company.send("POST", "/api/v1/leads", json={"lead_token": token, "caller_id": f"+1305555013{place}"})
+    method = ACTIONS[action][0][0]
+    answers = [
+        await town.client.request(method, f"/api/v1/leads/{number}/{action}", params=query)
+        for number in ("+13055550130", "+13055550130", "+13055550131", "+13055550132")
+    ]
+    shown = {
+        (answer.status_code, answer.content, tuple(name for name in answer.headers if name != "x-request-id"))
+        for answer in answers
+    }
+    assert len(shown) == 1, shown
+
+
+async def test_an_opt_out_of_somebody_without_a_lead_is_stored_and_a_key_hears_so(town: Any, company: Any) -> None:
+    token = (await company.schedule())["lead_token"]
+    keyed = await company.send("PUT", f"/api/v1/leads/{NUMBER}/caller_opt_out", params={"lead_token": token})
+    assert (keyed.status_code, keyed.json()["code"]) == (404, "not_found"), keyed.text
+    assert "stored all the same" in keyed.json()["detail"]
+    await town.client.put("/api/v1/leads/+13055550143/caller_opt_out", params={"lead_token": token})
+    for number in (NUMBER, "+13055550143"):
+        shown = (await company.send("GET", f"/api/v1/contacts/{number}")).json()["contact"]
+        assert shown["opted_out_at"] is not None, shown
 
 
 SPELLINGS = ("+13055550142", "%2B13055550142", "13055550142", "3055550142", "%2013055550142", "(305)%20555-0142")
 
 
-async def test_a_number_is_understood_in_every_usual_spelling(town: Any, company: Any) -> None:
+async def test_a_number_is_understood_in_every_usual_spelling(company: Any) -> None:
     schedule = await company.schedule()
     await company.send("POST", "/api/v1/leads", json={"lead_token": schedule["lead_token"], "caller_id": NUMBER})
     for spelling in SPELLINGS:
         found = await company.send("GET", f"/api/v1/leads/{schedule['lead_token']}/{spelling}/by_caller_number")
         assert found.status_code == 200, found.text
-        answer = await town.client.get(f"/api/v1/leads/{spelling}/caller_opt_out?lead_token={schedule['lead_token']}")
+        answer = await company.send("GET", f"/api/v1/leads/{spelling}/caller_opt_out?lead_token={schedule['lead_token']}")
         assert answer.status_code == 200, answer.text
         assert answer.json()["lead"]["id"] == found.json()["lead"]["id"]
 
 
-async def test_an_email_address_finds_a_lead_with_and_without_a_number(town: Any, company: Any) -> None:
+async def test_an_email_address_finds_a_lead_with_and_without_a_number(company: Any) -> None:
     schedule = await company.schedule()
     for fields in ({"email": "ann@example.com"}, {"email": "bob@example.com", "caller_id": NUMBER}):
         made = await company.send("POST", "/api/v1/leads", json={"lead_token": schedule["lead_token"], **fields})
         path = f"/api/v1/leads/{fields['email']}/caller_opt_out"
-        answer = await town.client.put(path, params={"lead_token": schedule["lead_token"]})
+        answer = await company.send("PUT", path, params={"lead_token": schedule["lead_token"]})
         assert answer.status_code == 200, answer.text
         assert answer.json()["lead"]["id"] == made.json()["lead"]["id"]
 
 
-async def test_an_email_address_finds_the_live_lead_first_whatever_it_is_kept_under(town: Any, company: Any) -> None:
+async def test_an_email_address_finds_the_live_lead_first_whatever_it_is_kept_under(company: Any) -> None:
     schedule = await company.schedule()
     query = {"lead_token": schedule["lead_token"]}
     fields = {**query, "email": "eve@example.com"}
@@ -74,21 +105,21 @@ async def test_an_email_address_finds_the_live_lead_first_whatever_it_is_kept_un
     ended = (await company.send("POST", "/api/v1/leads", json=fields)).json()["lead"]  # newer, and of the address alone
     await company.send("PUT", f"/api/v1/leads/{ended['id']}", json={"schedule_stop": True})
     for lead_id in (live["id"], ended["id"]):
-        answer = await town.client.put("/api/v1/leads/eve@example.com/caller_opt_out", params=query)
+        answer = await company.send("PUT", "/api/v1/leads/eve@example.com/caller_opt_out", params=query)
         assert (answer.status_code, answer.json()["lead"]["id"]) == (200, lead_id), answer.text
 
 
-async def test_an_offer_token_finds_the_lead_on_a_schedule_of_the_offer(town: Any, company: Any) -> None:
+async def test_an_offer_token_finds_the_lead_on_a_schedule_of_the_offer(company: Any) -> None:
     offer = await company.record("offers", {"name": "Solar"})
     schedule = await company.schedule(offer_id=offer["id"])
     made = await company.send("POST", "/api/v1/leads", json={"lead_token": schedule["lead_token"], "caller_id": NUMBER})
     found = await company.send("GET", f"/api/v1/leads/{offer['lead_token']}/{NUMBER}/by_caller_number")
     assert found.json()["lead"]["id"] == made.json()["lead"]["id"]
-    answer = await town.client.post(f"/api/v1/leads/{NUMBER}/caller_remove", data={"lead_token": offer["lead_token"]})
+    answer = await company.send("POST", f"/api/v1/leads/{NUMBER}/caller_remove", data={"lead_token": offer["lead_token"]})
     assert answer.json()["lead"]["id"] == made.json()["lead"]["id"]
 
 
-async def test_what_cannot_be_found_is_not_found(town: Any, company: Any) -> None:
+async def test_what_cannot_be_found_is_not_found(company: Any) -> None:
     schedule = await company.schedule()
     token = schedule["lead_token"]
     for path, query, status, code in [
@@ -98,7 +129,7 @@ async def test_what_cannot_be_found_is_not_found(town: Any, company: Any) -> Non
         ("12/caller_opt_out", {"lead_token": token}, 422, "validation_failed"),
         ("me@/caller_opt_out", {"lead_token": token}, 422, "validation_failed"),
     ]:
-        answer = await town.client.put(f"/api/v1/leads/{path}", params=query)
+        answer = await company.send("PUT", f"/api/v1/leads/{path}", params=query)
         assert (answer.status_code, answer.json()["code"]) == (status, code), answer.text
         assert answer.headers["cache-control"] == "no-store"
 

@@ -344,7 +344,8 @@ async def test_a_deleted_call_is_gone_and_says_so(company: Any) -> None:
 async def test_an_inbound_call_is_reported_to_its_end_and_its_lead_is_picked_up(town: Any, company: Any) -> None:
     offer = await _offer(company)
     fields = {"lead_token": offer["lead_token"], "caller_id": "+13055550123", "data": {"roof": "flat"}}
-    waiting = (await town.client.post("/api/v1/leads", json=fields)).json()["lead"]
+    assert (await town.client.post("/api/v1/leads", json=fields)).status_code == 201
+    (waiting,) = (await company.send("GET", "/api/v1/leads")).json()["leads"]
     call = await received(company, **{"from": "(305) 555-0123"})
     assert (call["lead_id"], call["offer_id"], call["token_values"]) == (waiting["id"], offer["id"], {"roof": "flat"})
     await received(company, state="connected", provider="our pbx", provider_sid="x1")

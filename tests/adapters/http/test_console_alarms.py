@@ -28,7 +28,7 @@ ALARM = re.compile(r'<div class="says (bad|warn)"><p class="any">(.*?)</p></div>
 NOW = Instant(1_781_715_600_000)
 QUESTIONS = (
     "late", "acted", "submitted", "schedules", "buyers", "own_company", "reviews", "recent", "statuses", "lags", "gateways",
-    "flood",
+    "flood", "kept",
 )  # fmt: skip
 
 

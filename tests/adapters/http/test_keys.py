@@ -78,11 +78,12 @@ SCOPES: dict[str, str] = {
     "lead:create": "submit_lead create_or_update_lead",
     "lead:read": "list_leads new_lead show_lead buyer_is_available show_lead_by_caller_number report_leads why_lead"
     " forecast_leads forecast_schedule_change list_lead_events report_channels report_outcomes report_steps"
-    " list_scheduled_callbacks show_scheduled_callback",
+    " list_scheduled_callbacks show_scheduled_callback list_kept_submissions",
     "lead_bulk_job:cancel": "cancel_lead_bulk_job",
     "lead_import:cancel": "cancel_lead_import",
     "lead:update": "update_lead caller_opt_out caller_remove caller_move_to_end_of_schedule"
-    " create_scheduled_callback move_scheduled_callback delete_scheduled_callback",
+    " create_scheduled_callback move_scheduled_callback delete_scheduled_callback"
+    " accept_kept_submission discard_kept_submission",
     "lead:delete": "delete_lead",
     "call:read": "list_calls list_live_calls list_calls_by_caller_number show_call list_call_events report_calls"
     " stats_of_calls play_recording show_recording_link show_transcription",

@@ -117,12 +117,17 @@ async def test_every_bad_field_of_a_lead_is_named_at_once(town: Any, company: An
     assert (await company.send("GET", "/api/v1/leads")).json()["leads"] == []
 
 
-async def test_unblocking_needs_a_key_and_nothing_of_the_rest_is_applied(town: Any, company: Any) -> None:
+async def test_unblocking_needs_a_key_and_the_lead_of_a_sender_without_one_is_stored(town: Any, company: Any) -> None:
     schedule = await company.schedule()
     fields = {"lead_token": schedule["lead_token"], "caller_id": NUMBER, "unblock_contact": True}
-    assert _is_problem(await town.client.post("/api/v1/leads", json=fields))["code"] == "forbidden"
-    assert (await company.send("GET", "/api/v1/leads")).json()["leads"] == []
-    assert (await company.send("POST", "/api/v1/leads", json=fields)).status_code == 201
+    assert (await company.send("POST", f"/api/v1/contacts/{NUMBER}/caller_block")).status_code == 200
+    stranger = await town.client.post("/api/v1/leads", json=fields)
+    assert (stranger.status_code, stranger.json()["status"]) == (201, "accepted"), stranger.text
+    assert "unblock_contact" in stranger.json()["warnings"][0]
+    (lead,) = (await company.send("GET", "/api/v1/leads")).json()["leads"]
+    assert lead["status"] == "blocked"
+    keyed = await company.send("POST", "/api/v1/leads", json=fields)
+    assert (keyed.status_code, keyed.json()["lead"]["status"]) == (201, "scheduled"), keyed.text
 
 
 async def test_a_token_of_another_company_is_as_unknown_as_one_that_nobody_has(company: Any, other: Any) -> None:

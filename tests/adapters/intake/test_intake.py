@@ -14,6 +14,7 @@ from adapters.embedded.log import EmbeddedLog
 from adapters.intake import intake
 from adapters.intake.backpressure import WINDOW_START, Backpressure, InboxPartition
 from adapters.intake.intake import BODY_BYTES_MAX, IntakePartition
+from adapters.intake.rights import InboxRights
 from adapters.partitions.checkpoint import Checkpoint
 from adapters.partitions.feed import RulesTopic
 from adapters.partitions.routing import partition_of
@@ -108,6 +109,7 @@ class IntakeWorld:
             checkpoints=self.group,
             backpressure=Backpressure(decided, self.clock),
             observe=self._observe,
+            rights=InboxRights("", trusts_inboxes=True),
         )
         await made.open()
         return made

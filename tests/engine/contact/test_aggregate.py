@@ -74,7 +74,9 @@ def test_a_timer_of_something_that_is_gone_does_nothing() -> None:
 
 
 def _records() -> list[LogRecord]:
-    submitted = LeadSubmitted(company_id=1, contact_key=KEY, caller_id=NUMBER, schedule_id=1, zones=(NEW_YORK,))
+    submitted = LeadSubmitted(
+        company_id=1, contact_key=KEY, caller_id=NUMBER, schedule_id=1, zones=(NEW_YORK,), with_key=True
+    )
     left = CallerActed(company_id=1, contact_key=KEY, action="opt_out", schedule_id=1)
     requests: list[tuple[str, ContactRequest]] = [
         ("lead.submitted", submitted),

@@ -93,7 +93,7 @@ def test_e16_two_submissions_of_one_second_are_one_lead_and_one_first_call() -> 
 def test_e17_what_is_asked_again_under_its_name_changes_nothing() -> None:
     world = World()
     world.schedule(REST, CALL)
-    asked = LeadSubmitted(company_id=1, contact_key=KEY, caller_id=NUMBER, schedule_id=1, zones=(NEW_YORK,))
+    asked = LeadSubmitted(company_id=1, contact_key=KEY, caller_id=NUMBER, schedule_id=1, zones=(NEW_YORK,), with_key=True)
     world.ask(asked, id="key-1")
     before = world.lead()
     with pytest.raises(RepeatedError):
@@ -228,7 +228,7 @@ def test_e26_an_outcome_that_never_comes_is_unknown_and_a_known_one_takes_its_pl
 def test_e27_an_input_that_is_decided_again_orders_under_the_same_name() -> None:
     world = World()
     world.schedule(CALL)
-    asked = LeadSubmitted(company_id=1, contact_key=KEY, caller_id=NUMBER, schedule_id=1, zones=(NEW_YORK,))
+    asked = LeadSubmitted(company_id=1, contact_key=KEY, caller_id=NUMBER, schedule_id=1, zones=(NEW_YORK,), with_key=True)
     commands = []
     for _ in range(2):
         draft = world._draft()
@@ -315,14 +315,16 @@ def test_e35_an_explicit_time_at_night_is_kept_as_asked_and_planned_for_the_morn
     assert (lead.requested_next_action_at, lead.next_action_at) == (at("2026-07-15 22:00"), at("2026-07-16 08:00"))
 
 
-def test_e36_the_token_of_another_offer_opts_nobody_out() -> None:
+def test_e36_an_opt_out_by_the_token_of_another_offer_finds_no_lead_and_is_stored_all_the_same() -> None:
     world = World()
     world.add("offer", 2, Offer(name="Roofs", lead_token="roofs", time_zone=NEW_YORK))
     world.schedule(REST, CALL)
     world.submit()
-    with pytest.raises(RefusedError) as refused:
-        world.ask(CallerActed(company_id=1, contact_key=KEY, action="opt_out", offer_id=2))
-    assert (refused.value.code, world.lead().status) == ("not_found", "scheduled")
+    world.ask(CallerActed(company_id=1, contact_key=KEY, action="opt_out", offer_id=2))
+    assert world.answer is not None
+    assert (world.answer.status, world.answer.code) == (404, "not_found")
+    assert "stored all the same" in (world.answer.detail or "")
+    assert (world.head().opted_out_at, world.lead().status) == (NOON, "opt_out")
 
 
 def test_e37_a_hard_bounce_closes_the_mailbox_and_the_telephone_goes_on() -> None:

@@ -200,7 +200,7 @@ WAYS: dict[str, ContactRequest] = {
     "update with tokens": LeadUpdateRequested(**ABOUT, lead_id=LEAD_ID, opt_out=True, data=MORE, apply_to="calls"),
     "update that moves": LeadUpdateRequested(**ABOUT, lead_id=LEAD_ID, opt_out=True, caller_id="+13055550177"),
     "block": LeadUpdateRequested(**ABOUT, lead_id=LEAD_ID, blocked=True),
-    "blocked submission": LeadSubmitted(**ABOUT, schedule_id=1, caller_id=NUMBER, blocked=True, data=MORE),
+    "blocked submission": LeadSubmitted(**ABOUT, schedule_id=1, caller_id=NUMBER, blocked=True, data=MORE, with_key=True),
     "text": SmsReceived(**ABOUT, body="STOP", received_at=NOON),
     "outcome": OutcomeRecorded(**ABOUT, lead_id=LEAD_ID, command_id="c0", kind="sms", outcome="opted_out", occurred_at=NOON),
     "disposition": CallUpdateRequested(**ABOUT, call_id=CALL_ID, call_disposition_id=5, data=MORE),
@@ -307,7 +307,7 @@ def test_a_submission_reads_the_data_of_no_lead_that_it_does_not_change(
     partition.world.schedule(REST, duplicate_policy="create", version=2)
     for number in range(4):
         data, named = {f"t{place}": "x" * 4_000 for place in range(10)}, {"external_record_id": f"crm-{number}"}
-        partition.ask(LeadSubmitted(**ABOUT, schedule_id=1, caller_id=NUMBER, data=data, columns=named))
+        partition.ask(LeadSubmitted(**ABOUT, schedule_id=1, caller_id=NUMBER, data=data, columns=named, with_key=True))
     assert len([key for key, _ in partition.state.items() if key.startswith("part/")]) >= 4
     partition.world.schedule(REST, duplicate_policy=policy, version=3)
     read: list[str] = []
@@ -317,7 +317,7 @@ def test_a_submission_reads_the_data_of_no_lead_that_it_does_not_change(
         parts.join(key, *others)
 
     monkeypatch.setattr("engine.partition.draft.join", join)
-    partition.ask(LeadSubmitted(**ABOUT, schedule_id=1, caller_id=NUMBER, **fields))
+    partition.ask(LeadSubmitted(**ABOUT, schedule_id=1, caller_id=NUMBER, **fields, with_key=True))
 
     assert len(read) == count
 

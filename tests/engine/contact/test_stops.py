@@ -189,7 +189,7 @@ def test_moving_to_the_end_waits_for_the_call_that_is_on_its_way(world: World) -
     assert world.steps() == ["call", "hook"]
 
 
-@pytest.mark.parametrize("action", ["opt_out", "remove", "move_to_end"])
+@pytest.mark.parametrize("action", ["remove", "move_to_end"])
 def test_an_action_for_nobody_finds_nobody(world: World, action: str) -> None:
     world.submit()
     with pytest.raises(RefusedError) as refused:

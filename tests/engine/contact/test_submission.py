@@ -27,7 +27,14 @@ def world() -> World:
 
 
 def asked(**fields: Any) -> LeadSubmitted:
-    given = {"company_id": 1, "contact_key": KEY, "caller_id": NUMBER, "zones": (NEW_YORK,), "schedule_id": 1}
+    given = {
+        "company_id": 1,
+        "contact_key": KEY,
+        "caller_id": NUMBER,
+        "zones": (NEW_YORK,),
+        "schedule_id": 1,
+        "with_key": True,
+    }
     return LeadSubmitted(**{**given, **fields})
 
 

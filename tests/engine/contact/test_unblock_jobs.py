@@ -35,7 +35,13 @@ def blocked_world(*moments: Instant) -> World:
 
 def submit(world: World, place: int, **fields: bool) -> None:
     caller_id = number(place)
-    given = {"company_id": 1, "contact_key": f"1|{caller_id}", "caller_id": caller_id, "zones": (NEW_YORK,)}
+    given = {
+        "company_id": 1,
+        "contact_key": f"1|{caller_id}",
+        "caller_id": caller_id,
+        "zones": (NEW_YORK,),
+        "with_key": True,
+    }
     world.ask(from_builtins({**given, "schedule_id": 1, **fields}, LeadSubmitted))
 
 

@@ -139,7 +139,15 @@ class World:
     def submit(self, **fields: Any) -> Lead:
         """Submit a lead to schedule 1, or to what is said; return the lead that the answer names."""
         target = {} if {"offer_id", "schedule_id"} & fields.keys() else {"schedule_id": 1}
-        given = {"company_id": 1, "contact_key": KEY, "caller_id": NUMBER, "zones": (NEW_YORK,), **target, **fields}
+        given = {
+            "company_id": 1,
+            "contact_key": KEY,
+            "caller_id": NUMBER,
+            "zones": (NEW_YORK,),
+            "with_key": True,
+            **target,
+            **fields,
+        }
         self.ask(LeadSubmitted(**given))
         assert self.answer is not None
         assert self.answer.record_id is not None

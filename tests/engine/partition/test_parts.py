@@ -62,7 +62,9 @@ class PartsPartition:
         return sealed
 
     def submit(self, **data: Any) -> int:
-        request = LeadSubmitted(company_id=1, contact_key=KEY, schedule_id=1, caller_id=NUMBER, zones=(NEW_YORK,), data=data)
+        request = LeadSubmitted(
+            company_id=1, contact_key=KEY, schedule_id=1, caller_id=NUMBER, zones=(NEW_YORK,), data=data, with_key=True
+        )
         answer = self.ask(request).decision.answer
         assert answer is not None
         return answer.record_id or 0

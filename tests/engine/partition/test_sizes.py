@@ -95,7 +95,14 @@ class SizedPartition:
 
 
 def submission(**fields: Any) -> LeadSubmitted:
-    given = {"company_id": 1, "contact_key": KEY, "schedule_id": 1, "caller_id": NUMBER, "zones": (NEW_YORK,)}
+    given = {
+        "company_id": 1,
+        "contact_key": KEY,
+        "schedule_id": 1,
+        "caller_id": NUMBER,
+        "zones": (NEW_YORK,),
+        "with_key": True,
+    }
     return LeadSubmitted(received_at=NOON, **{**given, **fields})
 
 

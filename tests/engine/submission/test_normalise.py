@@ -44,6 +44,7 @@ def test_a_schedule_token_names_the_schedule_and_its_offer(submit: Submit) -> No
         zone_source="number",
         states=("FL",),
         received_at=RECEIVED_AT,
+        with_key=True,
     )
     assert warnings == ()
 

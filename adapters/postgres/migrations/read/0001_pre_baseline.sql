@@ -378,6 +378,24 @@ CREATE TABLE {read}.suppressions (
 );
 CREATE INDEX suppressions_id ON {read}.suppressions (company_id, list_id, contact_id);
 
+-- What did senders without a key bring for stored leads, which nobody has accepted or discarded yet?
+CREATE TABLE {read}.kept_submissions (
+    company_id            bigint       NOT NULL,
+    id                    bigint       NOT NULL,
+    lead_id               bigint       NOT NULL,
+    contact_key           text         NOT NULL,
+    version               bigint       NOT NULL,
+    partition             integer      NOT NULL,
+    sequence              bigint       NOT NULL,
+    created_at            timestamptz  NOT NULL,
+    email                 text,
+    columns               jsonb        NOT NULL,
+    data                  jsonb        NOT NULL,
+    schedule_callback_at  timestamptz,
+    PRIMARY KEY (company_id, id)
+);
+CREATE INDEX kept_submissions_lead ON {read}.kept_submissions (company_id, lead_id);
+
 -- How far has each partition of contacts come with an unblock contact job? A partition adds its row when it adopts the job.
 CREATE TABLE {read}.unblock_sweeps (
     company_id         bigint   NOT NULL,
@@ -1071,6 +1089,20 @@ CREATE TYPE {read}.suppression_row AS (
     updated_at   bigint,
     source       text,
     expires_at   bigint
+);
+CREATE TYPE {read}.kept_submission_row AS (
+    company_id            bigint,
+    id                    bigint,
+    lead_id               bigint,
+    contact_key           text,
+    version               bigint,
+    partition             integer,
+    sequence              bigint,
+    created_at            bigint,
+    email                 text,
+    columns               text,
+    data                  text,
+    schedule_callback_at  bigint
 );
 CREATE TYPE {read}.unblock_sweep_row AS (
     company_id         bigint,
