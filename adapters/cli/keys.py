@@ -129,7 +129,7 @@ async def _create(  # noqa: PLR0917 - each one named at the call
     settings: Settings, company_id: int, company_name: str, name: str, public_key: str, private_key: str
 ) -> None:
     async with open_checked(settings) as context:
-        appender = await context.log.appender()
+        appender = await context.appender()
         try:
             await context.rules.refresh()
             records = RecordClient(context.log, context.names, context.rules, appender, context.clock, company_id=company_id)

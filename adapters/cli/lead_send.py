@@ -85,7 +85,7 @@ def describe(sent: InboxSubmission) -> str:
 async def _send(settings: Settings, inbox: Topic, body: bytes, seconds: float) -> InboxSubmission:
     async with open_checked(settings) as context:
         decided, refused = await _reader(context, CONTACTS_DECISIONS), await _reader(context, DEADLETTER)
-        appender = await context.log.appender()
+        appender = await context.appender()
         try:
             sent, request_id = await _append(context, inbox, appender, body)
             return await _outcome(sent, request_id, decided, refused, seconds)

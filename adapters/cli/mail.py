@@ -84,7 +84,7 @@ def _leave(why: str, status: int) -> NoReturn:
 async def _record(settings: Settings, report: MailReport) -> None:
     """Append the outcome, and return once it is durable. Raises `DependencyError`."""
     async with open_checked(settings) as context:
-        appender = await context.log.appender()
+        appender = await context.appender()
         requests = LogRequests(
             context.log, names=context.names, appender=appender, rules=context.rules, now=context.clock.now, wait=_no_result
         )

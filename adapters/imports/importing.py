@@ -122,7 +122,7 @@ async def import_file(
         acknowledged = progress.line
     else:
         acknowledged = await find_last_line(context, topic, partition, progress)
-    appender = await context.log.appender()
+    appender = await context.appender()
     try:
         todo = (row for row in rows(plan.file) if row.line > progress.line)
         for some in _in_batches(todo):

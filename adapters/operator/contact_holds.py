@@ -116,7 +116,7 @@ class HoldRequests:
 
 @asynccontextmanager
 async def _appender(context: Context) -> AsyncIterator[Any]:
-    appender = await context.log.appender()
+    appender = await context.appender()
     try:
         yield appender
     finally:

@@ -83,7 +83,7 @@ class ApiRole:
         reads = PostgresReads(pool)
         results = ResultWaiter(pool, reads)
         results.start()
-        appender = await context.log.appender()
+        appender = await context.appender()
         requests = LogRequests(
             context.log,
             names=context.names,
@@ -94,7 +94,7 @@ class ApiRole:
             traces=context.traces,
         )
         # With a producer of their own: a flood of impressions fills its buffers, not those of requests.
-        impression_appender = await context.log.appender()
+        impression_appender = await context.appender()
         impressions = LogImpressions(context.log, names=context.names, appender=impression_appender)
         vendors = provider_http(context)
         jobs = self._jobs = ApiJobs(context, job_pool, requests)

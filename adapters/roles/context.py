@@ -28,11 +28,12 @@ from adapters.observability.skipped import SkippedRecords
 from adapters.observability.traces import Traces
 from adapters.partitions.checkpoint import Checkpoint
 from adapters.partitions.feed import RulesTopic
+from adapters.partitions.guarded_appender import GuardedAppender
 from adapters.roles.broker import connection_of, describe, describing_log_errors, log_of
 from adapters.settings import PREFIX, Settings
 from engine.calendar.zones import TZDATA_VERSION
 from engine.law.pack import default_pack
-from engine.partition.ports import Log, LogError
+from engine.partition.ports import Appender, Log, LogError
 from engine.partition.runner import TopicNames
 from schemas.deployment import Deployment
 from schemas.instant import DAY
@@ -187,6 +188,10 @@ class Context:
     def deployment_id(self) -> str:
         """Return the id of the deployment that the topics name, empty until it was read."""
         return "" if self.rules.deployment is None else self.rules.deployment.id
+
+    async def appender(self) -> Appender:
+        """Return a new appender, which refuses topics that are not those that were made. Raises `LogError`."""
+        return GuardedAppender(await self.log.appender(), self.log, self.settings.topic_prefix, self.made_topics)
 
     def made_topics(self) -> Mapping[str, str]:
         """Return the ids of the topics that were made, by name without the prefix; none until the identity was read."""

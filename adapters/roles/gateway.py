@@ -300,7 +300,7 @@ class GatewayRole:
         if not kinds:
             yield
             return
-        appender = await context.log.appender()
+        appender = await context.appender()
         requests = LogRequests(
             context.log, names=context.names, appender=appender, rules=context.rules, now=context.clock.now, wait=_no_result
         )

@@ -63,7 +63,7 @@ class GroupRole:
         await self._context.rules.refresh()
         # A member that subscribes to a missing topic gets no partition, and no error.
         await self._context.log.partition_count(self._context.names.of(self._topic.name))
-        appender = await self._context.log.appender()
+        appender = await self._context.appender()
         assignment = await self._context.assignment(self.name, self._topic)
         try:
             await assignment.start()

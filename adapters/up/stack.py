@@ -455,7 +455,7 @@ async def _demo_sign_in(dsn: str, keys: Keys) -> DemoSignIn:
 
 
 async def _demo(context: Context, keys: Keys) -> Keys:
-    appender = await context.log.appender()
+    appender = await context.appender()
     try:
         records = RecordClient(context.log, context.names, context.rules, appender, context.clock, company_id=COMPANY_ID)
         await context.rules.refresh()

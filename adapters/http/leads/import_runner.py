@@ -106,7 +106,7 @@ class LeadImportRunner:
 
     async def _send_all(self, upload: UploadedImport, opened: OpenedImport) -> str | None:
         context, begun_at = self._context, upload.position.line
-        appender = await context.log.appender()
+        appender = await context.appender()
         try:
             for some in _in_batches(rows(opened.plan.file)):
                 await asyncio.sleep(0)  # others are answered between two batches
