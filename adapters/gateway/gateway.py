@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import uuid
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any
 
@@ -33,6 +33,7 @@ from adapters.observability.metrics import Metrics
 from adapters.observability.traces import Traces
 from adapters.partitions.dead_letters import append_dead_letters
 from engine.fair_share import Shares
+from engine.partition.continuity import check_id
 from engine.partition.deadletters import ORIGIN, dead_letter
 from engine.partition.ports import Appender, Clock, Log, LogError, LogRecord, Outgoing, Reader
 from engine.partition.runner import TopicNames
@@ -108,8 +109,11 @@ class Gateway:
         traces: Traces | None = None,
         holds: ContactHolds | None = None,
         reached: ReachedOffsets | None = None,
+        made_topics: Callable[[], Mapping[str, str]] = dict,
     ) -> None:
+        """`made_topics` returns the ids of the topics that were made for the deployment, by name without the prefix."""
         self.channel = channel
+        self._made_topics = made_topics
         self._reached = reached or NoReports()
         self._holds = holds
         self._traces = traces
@@ -233,6 +237,7 @@ class Gateway:
 
     async def _assign_partitions(self) -> None:
         topic_id = await self._log.topic_id(self._topic)
+        check_id(self._topic, self._made_topics().get(COMMAND_TOPICS[self.channel.kind].name, topic_id), topic_id)
         is_recreated = topic_id != self._topic_id  # its offsets start again
         self._leave(self._partitions if is_recreated else set(self._partitions) - self._wanted)
         for partition in self._wanted - set(self._partitions):

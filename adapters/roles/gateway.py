@@ -241,6 +241,7 @@ class GatewayRole:
             traces=context.traces,
             holds=holds,
             reached=membership,
+            made_topics=context.made_topics,
         )
         return gateway, membership
 

@@ -97,7 +97,7 @@ def check_ids(of: NameOf, known: Mapping[str, str], found: Mapping[str, str]) ->
 def check_id(topic: str, known: str, found: str) -> None:
     """Raise `ContinuityError` where a topic has another id than the one that was read so far."""
     if known != found:
-        raise ContinuityError(topic, f"was deleted and made again: its id is {found}, and {known} was read so far")
+        raise ContinuityError(topic, f"was deleted and made again: its id is {found}, not {known}")
 
 
 async def check_decisions(log: Log, of: NameOf, aggregate: Aggregate, partition: int, position: Position) -> None:

@@ -847,6 +847,23 @@ async def test_an_outage_is_described_in_the_words_of_the_process() -> None:
     assert problems["database"] == "described: the database is away"
 
 
+async def test_commands_of_a_topic_that_was_made_again_are_given_to_nobody_until_that_is_settled() -> None:
+    voice, made = Voice(), {"commands.call": "the id of the lost one"}
+
+    async with (
+        town("call") as place,
+        running(place, call_channel(voice), MemoryDeliveries(), made_topics=lambda: made) as gateway,
+    ):
+        await place.append(command_of("call"))
+        problems = await until(gateway.problems, lambda found: "made again" in " ".join(found.values()))
+        given_meanwhile = len(voice.asked)
+        made["commands.call"] = await place.log.topic_id(place.topic)
+        await place.outcome()
+
+    assert "leadclock recover" in " ".join(problems.values())
+    assert given_meanwhile == 0
+
+
 async def test_each_partition_whose_orders_wait_for_the_database_is_named() -> None:
     voice, deliveries = Voice(), AbsentDeliveries(MemoryDeliveries())
     deliveries.away = False
