@@ -13,12 +13,16 @@ from adapters.cli.failures import report_errors
 from adapters.postgres.operators import PostgresOperators, typed_change
 from adapters.postgres.recovery import PostgresReadMarks
 from adapters.recovery.losses import PartitionLosses, find_losses
+from adapters.recovery.older_copy import Touched, block_touched, find_touched
 from adapters.recovery.readers import ReaderLoss, find_reader_losses, settle_readers
 from adapters.recovery.settling import Settled, settle
 from adapters.recovery.topics import find_missing, record_replaced, restore_topics
 from adapters.roles.context import open_context
 from adapters.roles.identity import check
 from adapters.settings import Settings, require
+
+OLDER_COPY = "the log is an older copy: what was decided after it is not known"
+"""The loss that each partition records where an operator says so."""
 
 TYPED = "settle"
 """What is typed to change a deployment."""
@@ -36,6 +40,7 @@ class Recovered(Struct, frozen=True, kw_only=True):
     """What was settled; `replaced` are the topics that were made again, with their new ids."""
 
     replaced: dict[str, str]
+    blocked: list[Touched] = []
     partitions: list[Settled]
     readers: list[ReaderLoss]
 
@@ -43,9 +48,14 @@ class Recovered(Struct, frozen=True, kw_only=True):
 @click.command()
 @click.option("--settle", "typed", metavar=TYPED, help=f"Type '{TYPED}' to make good what was lost and go on.")
 @click.option("--reason", help="With --settle: what happened. It is recorded in the decisions for ever.")
+@click.option(
+    "--from-copy",
+    is_flag=True,
+    help="With --settle: an older copy of the log was laid back. Block whom the database knows decisions of since.",
+)
 @option
 @report_errors
-def recover(typed: str | None, reason: str | None, data_dir: Path, as_json: bool) -> None:
+def recover(typed: str | None, reason: str | None, from_copy: bool, data_dir: Path, as_json: bool) -> None:
     """Say which topics lost records, were made again, or are not those that were read so far; settle it.
 
     A partition whose topic is another one stays stopped, and contacts nobody, until this is settled. The state is made again
@@ -56,6 +66,8 @@ def recover(typed: str | None, reason: str | None, data_dir: Path, as_json: bool
     """
     settings = resolve_settings(data_dir)
     require(settings, "postgres_dsn")
+    if typed is None and from_copy:
+        raise click.UsageError(f"--from-copy changes the deployment: type --settle {TYPED} with it")
     if typed is None:
         found = run(_look(settings))
         _show_found(found, as_json=as_json)
@@ -66,7 +78,7 @@ def recover(typed: str | None, reason: str | None, data_dir: Path, as_json: bool
         raise click.UsageError(f"type --settle {TYPED}")
     if reason is None or not reason.strip():
         raise click.UsageError("type --reason: auditors read what happened")
-    _show_settled(run(_settle(settings, reason.strip())), as_json=as_json)
+    _show_settled(run(_settle(settings, reason.strip(), from_copy=from_copy)), as_json=as_json)
 
 
 async def _look(settings: Settings) -> Found:
@@ -80,15 +92,20 @@ async def _look(settings: Settings) -> Found:
         )
 
 
-async def _settle(settings: Settings, reason: str) -> Recovered:
+async def _settle(settings: Settings, reason: str, *, from_copy: bool) -> Recovered:
     async with open_context(settings) as context, open_database(settings) as pool:
         change = typed_change("topics.recovered", settings.topic_prefix, reason)
         async with PostgresOperators(pool).audited(change):
             await restore_topics(context)
             await check(context, with_database=True)
-            settled = await settle(context, by=change.actor, reason=reason, done=_say)
-            readers = await settle_readers(context, PostgresReadMarks(pool))
-            return Recovered(replaced=await record_replaced(context), partitions=settled, readers=readers)
+            marks = PostgresReadMarks(pool)
+            people = await find_touched(context, marks) if from_copy else []
+            await block_touched(context, people, change.actor)
+            losses = (OLDER_COPY,) if from_copy else ()
+            settled = await settle(context, by=change.actor, reason=reason, done=_say, losses=losses)
+            readers = await settle_readers(context, marks)
+            replaced = await record_replaced(context)
+            return Recovered(replaced=replaced, blocked=people, partitions=settled, readers=readers)
 
 
 def _say(one: Settled) -> None:
@@ -115,6 +132,8 @@ def _show_settled(done: Recovered, *, as_json: bool) -> None:
         for loss in one.losses:
             click.echo(f"{one.topic}[{one.partition}]: {loss}")
         click.echo(f"{one.topic}[{one.partition}]: {_what(one)}")
+    for person in done.blocked:
+        click.echo(f"{person.contact_key} is blocked until somebody has looked: the database knows decisions after the copy")
     for reader in done.readers:
         click.echo(f"{reader.reader} {reader.topic}[{reader.partition}] goes on: it {reader.loss}")
     for topic, topic_id in done.replaced.items():

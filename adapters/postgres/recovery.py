@@ -1,5 +1,6 @@
 """What do the readers of topics remember in the database, and how do they go on after a topic was lost?"""
 
+from collections.abc import Mapping
 from typing import Literal
 
 from adapters.postgres.database_errors import run_statement
@@ -29,6 +30,17 @@ class PostgresReadMarks:
             )
             for row in rows
         }
+
+    async def newest_projected(self, topic: str) -> dict[int, int]:
+        """Return the number of the newest decision of each partition that the projection has."""
+        rows = await run_statement(self._pool.fetch(self._sql["newest_projected"], topic))
+        return {row["partition"]: row["sequence"] for row in rows}
+
+    async def touched(self, topic: str, held: Mapping[int, int], limit: int) -> list[tuple[int, str]]:
+        """Return company and contact of at most so many decisions behind those that the log holds, by partition."""
+        given = topic, list(held), list(held.values()), limit
+        rows = await run_statement(self._pool.fetch(self._sql["touched"], *given))
+        return [(row["company_id"], row["contact_key"]) for row in rows]
 
     async def go_on(self, reader: ReaderKind, topic: str, partition: int, topic_id: str, offset: int) -> None:
         """Let a reader go on at an offset of the topic that is there now."""

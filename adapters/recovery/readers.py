@@ -76,8 +76,8 @@ async def _offset_after_loss(context: Context, one: ReaderLoss) -> int:
     if offset is None:
         raise NotRecoverableError(
             f"the database knows decisions of {deployed}[{one.partition}] that the log does not hold ({one.loss}), and the "
-            "log lost nothing by itself: it is an older copy. Stop all contacting (`leadclock hold --all`) before anything "
-            "is started, and restore a copy of the log that is as new as the database"
+            "log lost nothing by itself: it is an older copy. Start nothing; add --from-copy, which blocks everybody whom "
+            "the database knows decisions of since, or restore a copy that is as new as the database"
         )
     return offset
 

@@ -55,13 +55,15 @@ class _Whole(Struct):
     is_folded: bool
 
 
-async def settle(context: Context, *, by: str, reason: str, done: Callable[[Settled], None]) -> list[Settled]:
-    """Settle every loss of accounts and contacts; `done` receives each partition.
+async def settle(
+    context: Context, *, by: str, reason: str, done: Callable[[Settled], None], losses: Sequence[str] = ()
+) -> list[Settled]:
+    """Settle every loss of accounts and contacts; `done` receives each partition. `losses` are further ones of each.
 
     Raises `LogError`, `NotRecoverableError`.
     """
     wholes = {
-        (aggregate.requests_topic.name, partition): await _examine(context, aggregate, partition)
+        (aggregate.requests_topic.name, partition): await _examine(context, aggregate, partition, losses)
         for aggregate in aggregates()
         for partition in range(await context.log.partition_count(context.names.of(aggregate.requests_topic.name)))
     }
@@ -76,12 +78,12 @@ async def settle(context: Context, *, by: str, reason: str, done: Callable[[Sett
     return settled
 
 
-async def _examine(context: Context, aggregate: Aggregate, partition: int) -> _Whole:
+async def _examine(context: Context, aggregate: Aggregate, partition: int, further: Sequence[str]) -> _Whole:
     """Return what a partition lost, and how far each stream of messages to it was decided."""
     found = await losses_of(context, aggregate, partition)
     stored, folded = await _read(context, aggregate, partition)
     values, position, is_folded = _whole(context, aggregate, partition, stored, folded)
-    losses = found.losses
+    losses = (*found.losses, *further)
     if aggregate.requests_topic == ACCOUNTS_REQUESTS:
         losses += published_losses(context, partition, _state_of(values))
     marks = {key: from_pack(packed, Stream).number for key, packed in values.items() if key.startswith(stream_key(""))}

@@ -9,6 +9,20 @@ SELECT topic, partition, topic_id, next_offset, last_offset, last_digest FROM {w
 -- carried_out --
 SELECT topic, partition, topic_id, next_offset, -1 AS last_offset, '' AS last_digest FROM {work}.delivery_progress;
 
+-- touched --
+-- Who was the subject of a decision that the database knows and the log does not? The topic's newest decisions by partition
+-- are $2 and $3.
+SELECT DISTINCT h.company_id, h.contact_key
+  FROM {read}.history AS h
+  JOIN unnest($2::integer[], $3::bigint[]) AS held (partition, sequence) USING (partition)
+ WHERE h.topic = $1 AND h.sequence > held.sequence AND h.company_id IS NOT NULL AND h.contact_key IS NOT NULL
+ ORDER BY 1, 2
+ LIMIT $4;
+
+-- newest_projected --
+-- The newest decision of each partition that the database knows.
+SELECT partition, sequence FROM {read}.positions WHERE topic = $1;
+
 -- go_on_projected --
 -- The epoch fences a projector that stands before the loss.
 UPDATE {read}.positions SET topic_id = $3, next_offset = $4, last_digest = '', epoch = epoch + 1
