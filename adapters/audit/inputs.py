@@ -29,9 +29,12 @@ class Inputs:
         return self._ahead[0] if self._ahead[0].offset == offset else None
 
     async def rewind(self, offset: int) -> None:
-        """Read on from an earlier offset: a recovery has set the input back. Raises `LogError`."""
+        """Read on from another offset: a recovery has set the input there. Raises `LogError`.
+
+        The offset may be one of a topic that was lost later, and lie behind the end of this one.
+        """
         self._ahead.clear()
-        await self._reader.seek(self._partition, max(offset, await self._reader.start(self._partition)))
+        await self._reader.seek(self._partition, min(offset, await self._reader.end(self._partition)))
 
     async def is_deleted(self, offset: int) -> bool:
         """Return whether retention has deleted the record at an offset."""

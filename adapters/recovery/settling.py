@@ -106,7 +106,7 @@ def _whole(
         of = context.names.of
         raise NotRecoverableError(
             f"{of(aggregate.state_topic.name)}[{partition}] cannot be made again from {of(aggregate.decisions_topic.name)}: "
-            f"retention has deleted the decisions before {folded.begins_at}. Restore both topics from a copy"
+            f"the decisions before {folded.begins_at} are gone. Restore both topics from a copy"
         )
     return folded.values, folded.position, True
 

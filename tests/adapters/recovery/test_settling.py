@@ -7,6 +7,7 @@ import pytest
 from adapters.embedded.log import EmbeddedLog
 from adapters.partitions.feed import RulesTopic
 from adapters.partitions.outbox import OutboxSender
+from adapters.recovery.folding import NotRecoverableError
 from adapters.recovery.losses import aggregates, find_losses
 from adapters.recovery.settling import Settled, settle
 from adapters.recovery.stored import StoredPartition, read_stored
@@ -139,6 +140,26 @@ async def test_a_lost_topic_is_found_settled_and_the_state_is_what_it_was(operat
     assert await operator.look() == []
     await operator.open_all()
     assert await operator.settle() == []
+
+
+async def test_topics_that_are_lost_one_after_the_other_leave_a_history_that_verifies(operator: Operator) -> None:
+    for topic in sorted(TOPICS, key=lambda name: name.endswith("decisions")):
+        await make_again(operator.log, topic)
+        await operator.settle()
+        await operator.deployment.go_on()
+        assert [one.difference for one in await operator.deployment.verified()] == [None] * len(aggregates()) * PARTITIONS
+
+
+async def test_a_state_that_no_decision_is_left_of_is_refused_and_nothing_changes(operator: Operator) -> None:
+    await make_again(operator.log, "contacts.decisions")
+    await operator.settle()
+    await make_again(operator.log, "contacts.state")
+    before = await operator.stored()
+
+    with pytest.raises(NotRecoverableError, match=r"^contacts\.state\[0\] cannot be made again from contacts\.decisions"):
+        await operator.settle()
+
+    assert await operator.stored() == before
 
 
 async def test_lost_rules_are_published_again_whole(operator: Operator) -> None:
