@@ -1,6 +1,6 @@
 """Does a record of an inbox count as one with a key? Where inboxes are trusted, all do; else those that an import signed.
 
-Whoever may write to an inbox has a login at the broker, so an inbox is trusted by default. An import was started by somebody
+Who may write to an inbox has a login at the broker, so an inbox is trusted by default. An import was started by somebody
 with a right to it: its records are signed under the deployment's secret, over their id and their bytes.
 """
 

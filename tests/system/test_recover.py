@@ -92,9 +92,9 @@ async def test_after_an_older_copy_of_the_log_nobody_is_contacted_whom_the_datab
     for arguments, said in ((), "ends at"), (("--settle", "settle", "--reason", "a disk was lost"), "add --from-copy"):
         status, output = await town.group.command("recover", *arguments)
         assert (status, said in output) == (1, True), output
-    told = await town.command("recover", "--settle", "settle", "--from-copy", "--reason", "a disk was lost")
+    printed = await town.command("recover", "--settle", "settle", "--from-copy", "--reason", "a disk was lost")
 
-    assert "is blocked until somebody has looked" in told
+    assert "is blocked until somebody has looked" in printed
     assert "every topic is the one" in await town.command("recover")
     await town.start()
     await town.work()

@@ -24,7 +24,7 @@ SELECT DISTINCT h.company_id, h.contact_key
 SELECT partition, sequence FROM {read}.positions WHERE topic = $1;
 
 -- go_on_projected --
--- The epoch fences a projector that stands before the loss.
+-- The epoch fences a projector that still reads the former topic.
 UPDATE {read}.positions SET topic_id = $3, next_offset = $4, last_digest = '', epoch = epoch + 1
  WHERE topic = $1 AND partition = $2;
 
