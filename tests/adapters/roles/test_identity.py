@@ -271,7 +271,7 @@ def test_the_place_of_a_database_is_shown_without_its_password() -> None:
     assert "hunter2" not in database_location("host=db password=hunter2")
 
 
-async def test_an_embedded_log_that_lost_its_files_is_not_begun_anew_beside_its_database(context: Context) -> None:
+async def test_an_embedded_log_that_lost_its_files_is_not_begun_again_beside_its_database(context: Context) -> None:
     await migrate(context.settings.postgres_dsn)
     made = await establish(context)
     await establish_database(context, made)
