@@ -9,14 +9,13 @@ from adapters.doctor.certificates import check_certificate_end, check_client_cer
 from adapters.doctor.findings import Finding, failure, is_on_this_machine, ok, warning
 from adapters.kafka.access_tokens import TokenError, TokenFile
 from adapters.kafka.cluster_metadata import ClusterMetadata, TopicDescription
-from adapters.kafka.topics import CREATE_TOPICS, HIDDEN_FIX, Drift
+from adapters.kafka.topics import CREATE_TOPICS, HIDDEN_FIX, PAGE, Drift
 from adapters.partitions.newest import newest_append
 from adapters.roles.broker import connection_of
 from adapters.roles.context import Context, compare, specs
 from adapters.roles.identity import USED
 from adapters.roles.kafka_security import find_security_faults, tls_of, tokens_of
 from adapters.roles.made_topics import (
-    PAGE,
     PresentTopics,
     describe_losses,
     find_other_prefixes,

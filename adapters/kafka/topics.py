@@ -34,7 +34,11 @@ HIDDEN_FIX = "leadclock topics acls --apply operator=User:…  # as a user who m
 CREATE_TOPICS = "leadclock topics create"
 """The cure of a topic that a release adds; it refuses to make one that is lost."""
 
-TOO_MANY_PARTITIONS = "see deploy/docs/backup.md, What was lost: Kafka takes no partition away"
+PAGE = "deploy/docs/backup.md, What was lost"
+"""Where the way back of each topic is written."""
+
+LOST = f"see {PAGE}: it was made once, and is not made again"
+TOO_MANY_PARTITIONS = f"see {PAGE}: Kafka takes no partition away"
 
 PARTITIONS = "partitions"
 """The name of this setting in a `Drift`, and in `TopicSpec.at_least` where a topic may have more of them."""
@@ -49,7 +53,7 @@ class TopicSpec(Struct, frozen=True):
     """One topic as it is needed: full name, partition count, and Kafka's own configuration keys and values.
 
     An operator may set more than is needed of the keys in `at_least`; -1 is without a bound. `is_fixed`: the topic is of a
-    deployment whose partition count is recorded.
+    deployment whose partition count is recorded. `was_made`: if it is missing, it is lost.
     """
 
     name: str
@@ -57,6 +61,7 @@ class TopicSpec(Struct, frozen=True):
     configs: dict[str, str] = {}
     at_least: frozenset[str] = frozenset()
     is_fixed: bool = False
+    was_made: bool = False
 
 
 class Drift(Struct, frozen=True):
@@ -208,7 +213,7 @@ def _partition_drift(connection: KafkaConnection, spec: TopicSpec, count: int) -
     if count == spec.partitions or (count > spec.partitions and PARTITIONS in spec.at_least):
         return []
     if not count:
-        fix = CREATE_TOPICS
+        fix = LOST if spec.was_made else CREATE_TOPICS
     elif spec.is_fixed:
         fix = TOO_MANY_PARTITIONS
     elif count > spec.partitions:

@@ -285,6 +285,7 @@ def specs(settings: Settings, identity: Deployment | None = None) -> list[TopicS
             _configs(topic),
             AT_LEAST if topic.aligned else AT_LEAST | {PARTITIONS},
             is_fixed=identity is not None,
+            was_made=identity is not None and topic.name in identity.topics,
         )
         for topic in TOPICS
     ]

@@ -19,12 +19,11 @@ from msgspec import Struct
 
 from adapters.clock import wall_now
 from adapters.data_digest import data_digest
-from adapters.kafka.topics import PARTITIONS, Drift
+from adapters.kafka.topics import PAGE, PARTITIONS, Drift
 from adapters.retry import Backoff, retry, retry_until_stopped
 from adapters.roles.broker import describe
 from adapters.roles.context import Context, prepare, smaller_topics, topics_of
 from adapters.roles.made_topics import (
-    PAGE,
     PresentTopics,
     describe_losses,
     find_other_prefixes,

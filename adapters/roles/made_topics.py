@@ -11,14 +11,12 @@ from msgspec import Struct
 from adapters.embedded.log import EmbeddedLog
 from adapters.embedded.remote import RemoteLog
 from adapters.kafka.cluster_metadata import ClusterMetadata
+from adapters.kafka.topics import PAGE
 from adapters.roles.broker import connection_of
 from adapters.roles.context import Context, topics_of
 from adapters.settings import PREFIX
 from engine.partition.ports import LogError
 from schemas.topics import TOPICS, Topic
-
-PAGE = "deploy/docs/backup.md, What was lost"
-"""Where the way back of each topic is written."""
 
 PREFIXES_SHOWN = 5
 TOPICS_OF_A_DEPLOYMENT = len(TOPICS) // 2

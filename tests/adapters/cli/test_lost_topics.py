@@ -79,6 +79,10 @@ async def test_a_lost_topic_is_named_by_every_command_and_made_by_none(
             assert "-> leadclock topics create" not in output
             for gone in lost:
                 assert f"{topic_prefix}{gone} is lost: it was made with the id {made.topics[gone]}" in output, line
+        if name != "accounts.rules":  # without it `topics check` does not know what was made
+            output = (await ran("topics check", 1)).output
+            assert output.count(f"see {PAGE}: it was made once") == len(lost)
+            assert "leadclock topics create" not in output
         assert await present(topic_prefix) == left
     monkeypatch.delenv("LEADCLOCK_POSTGRES_DSN")
     await append(f"{topic_prefix}contacts.decisions")
@@ -148,6 +152,27 @@ async def test_a_first_run_that_broke_off_goes_on_and_what_it_prints_about_parti
     assert made.partitions == 2
     assert made.topics.keys() == {topic.name for topic in TOPICS}
     assert "fixed for good" in (await ran("topics create --partitions 3", 1)).output
+
+
+async def test_a_topic_with_more_partitions_than_are_set_before_the_first_run_leads_to_a_deployment_with_as_many(
+    world: KafkaWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await world.create("contacts.state", partitions=2)
+    output = (await ran("topics create", 1)).output
+    [printed] = [line.strip() for line in output.splitlines() if "topics create --partitions" in line]
+    line, _, remark = printed.partition("  # ")
+    assert "LEADCLOCK_PARTITIONS" in remark
+    output = (await ran(line.removeprefix("leadclock "), 1)).output
+    for fix in (found.strip() for found in output.splitlines() if "kafka-topics.sh" in found):
+        await alter(world, fix)
+    configured = [found.strip() for found in output.splitlines() if "kafka-configs.sh" in found]
+    assert configured, "the topic was made without our settings"
+    monkeypatch.setenv("LEADCLOCK_PARTITIONS", "2")
+    await ran("topics create", 1)
+    made = await identity()
+    assert made.partitions == 2
+    assert made.topics.keys() == {topic.name for topic in TOPICS}
+    assert "partitions is" not in (await ran("topics check", 1)).output
 
 
 async def alter(world: KafkaWorld, line: str) -> None:

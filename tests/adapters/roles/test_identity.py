@@ -17,11 +17,15 @@ from adapters.roles.context import Context, open_context, prepare
 from adapters.roles.identity import (
     IdentifiedRole,
     IdentityError,
+    LostTopicsError,
     NotPreparedError,
     check,
+    check_before_creating,
     establish,
     establish_database,
+    make_topics,
 )
+from adapters.roles.made_topics import find_present
 from adapters.settings import Settings, database_location
 from engine.partition.ports import LogError, Outgoing
 from schemas.instant import EPOCH
@@ -265,3 +269,25 @@ async def alone(dsn: str) -> list[str]:
 def test_the_place_of_a_database_is_shown_without_its_password() -> None:
     assert database_location("postgresql://leadclock:hunter2@db:5432/leads?sslmode=require") == "db:5432/leads"
     assert "hunter2" not in database_location("host=db password=hunter2")
+
+
+async def test_an_embedded_log_that_lost_its_files_is_not_begun_again_beside_its_database(context: Context) -> None:
+    await migrate(context.settings.postgres_dsn)
+    made = await establish(context)
+    await establish_database(context, made)
+    empty = EmbeddedLog(None, now=lambda: EPOCH)
+    async with open_context(context.settings, empty) as again:
+        with pytest.raises(LostTopicsError, match=rf"have no identity, and the database .* is of deployment {made.id}"):
+            await check_before_creating(again, with_database=True)
+        assert (await find_present(again)).ids == {}
+    await empty.close()
+
+
+async def test_a_topic_that_an_embedded_log_lost_is_named_and_not_made_again(context: Context, log: EmbeddedLog) -> None:
+    made = await establish(context)
+    await log.delete_topic("contacts.state")
+    with pytest.raises(
+        LostTopicsError, match=rf"contacts\.state is lost: it was made with the id {made.topics['contacts.state']}"
+    ):
+        await make_topics(context, await check_before_creating(context, with_database=False))
+    assert "contacts.state" not in (await find_present(context)).ids
