@@ -4,4 +4,4 @@ Until then a changed decision does not raise the version: the history is recorde
 command writes its digest here. Data of a tree with another digest is refused (`adapters/data_digest.py`).
 """
 
-RECORDED_HISTORY_SHA256 = "5e891867551c9d5c9984e83510ed9c1ad1fc32ce157a0f0357e162954adc8d5e"
+RECORDED_HISTORY_SHA256 = "42418f911da263c0862a9c6df849af36d921d4d8ca043195b6fdb4501abc4696"

@@ -12,7 +12,7 @@ from adapters.gateway.ports import Kind
 from adapters.partitions.routing import partition_of
 from adapters.postgres.tables import CALLS, KEPT_SUBMISSIONS, LEADS
 from schemas.commands import Command
-from schemas.instant import DAY, HOUR, MINUTE
+from schemas.instant import DAY, HOUR, MINUTE, Instant
 from schemas.outcomes import HELD
 from schemas.records import EVERY_COMPANY
 from schemas.requests import (
@@ -38,6 +38,9 @@ from tests.simulation.virtual import Era
 COMPANY = 1
 SPEED = 60.0
 """A minute of the deployment a second."""
+
+HOUR_SECONDS = 60.0
+"""An hour of the deployment."""
 
 ADDRESS = "scene@example.com"
 
@@ -77,7 +80,9 @@ async def play(traffic: Traffic, era: Era, schedulers: Sequence[SimulatedMachine
     await scenes.call_in()
     await scenes.call_twice()
     await scenes.meet_strangers()
+    await scenes.pick_up()
     await scenes.call_in_doubt(schedulers)
+    await asyncio.sleep(HOUR_SECONDS)  # caps are reset: who waits for one is looked at again
 
 
 class Scenes:
@@ -268,6 +273,16 @@ class Scenes:
         schedule_id = await self._schedule([text, rest])
         await self._submit(schedule_id, data={"first_name": "example.com"}, with_key=False)
 
+    async def pick_up(self) -> None:
+        """Let somebody call whose data an offer keeps for that, by a gateway whose clock is an hour ahead."""
+        number = self._number()
+        key = f"{COMPANY}|{number}"
+        offer_id = self._traffic._ids(COMPANY, "offer")[0]
+        about: dict[str, Any] = {"company_id": COMPANY, "contact_key": key, "caller_id": number, "offer_id": offer_id}
+        await self._ask(LeadSubmitted(**about, zones=("America/New_York",), received_at=self._era.now(), with_key=True))
+        await self._row(LEADS.name, key)
+        await self._call(key, "ringing", occurred_at=self._era.now() + HOUR)
+
     async def call_twice(self) -> None:
         """Ask for a call of somebody who is being called."""
         lead_id, key = await self._shown(await self._submit(self._waiting))
@@ -301,7 +316,7 @@ class Scenes:
         )
         await self._ask(report)
 
-    async def _call(self, key: str, state: Any, *, wants_route: bool = False) -> None:
+    async def _call(self, key: str, state: Any, *, wants_route: bool = False, occurred_at: Instant | None = None) -> None:
         number = key.split("|")[1]
         report = CallReceived(
             company_id=COMPANY,
@@ -310,7 +325,7 @@ class Scenes:
             state=state,
             from_number=number,
             number_called="+13055550199",
-            occurred_at=self._era.now(),
+            occurred_at=self._era.now() if occurred_at is None else occurred_at,
             wants_route=wants_route,
         )
         await self._ask(report)
