@@ -28,7 +28,7 @@ TYPED = "settle"
 """What is typed to change a deployment."""
 
 
-class Found(Struct, frozen=True, kw_only=True):
+class FoundLosses(Struct, frozen=True, kw_only=True):
     """What was lost, by partition and by reader. While topics are `missing`, nothing else can be compared."""
 
     missing: list[str] = []
@@ -81,13 +81,13 @@ def recover(typed: str | None, reason: str | None, from_copy: bool, data_dir: Pa
     _show_settled(run(_settle(settings, reason.strip(), from_copy=from_copy)), as_json=as_json)
 
 
-async def _look(settings: Settings) -> Found:
+async def _look(settings: Settings) -> FoundLosses:
     async with open_context(settings) as context, open_database(settings) as pool:
         missing = await find_missing(context)
         if missing:
-            return Found(missing=missing, partitions=[], readers=[])
+            return FoundLosses(missing=missing, partitions=[], readers=[])
         await check(context, with_database=True)
-        return Found(
+        return FoundLosses(
             partitions=await find_losses(context), readers=await find_reader_losses(context, PostgresReadMarks(pool))
         )
 
@@ -112,7 +112,7 @@ def _say(one: Settled) -> None:
     click.echo(f"{one.topic}[{one.partition}] goes on", err=True)
 
 
-def _show_found(found: Found, *, as_json: bool) -> None:
+def _show_found(found: FoundLosses, *, as_json: bool) -> None:
     if as_json:
         click.echo(msgspec.json.encode(found))
         return

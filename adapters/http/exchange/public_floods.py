@@ -25,7 +25,7 @@ NAMED_MAX = 5
 logger = structlog.get_logger(__name__)
 
 
-class Window(Struct):
+class FloodWindow(Struct):
     """What came by one token since a moment of the monotonic clock."""
 
     begun_at: float
@@ -39,7 +39,7 @@ class PublicFloods:
     """The requests without a key of one process, by token."""
 
     def __init__(self) -> None:
-        self._windows: OrderedDict[tuple[int, str], Window] = OrderedDict()
+        self._windows: OrderedDict[tuple[int, str], FloodWindow] = OrderedDict()
 
     def record(self, company_id: int, target: str, contact_key: str, *, address: str, form: str, at: float) -> None:
         """Record a request about a person at a moment of the monotonic clock; log where it makes a flood.
@@ -49,7 +49,7 @@ class PublicFloods:
         name = (company_id, target)
         window = self._windows.pop(name, None)
         if window is None or at - window.begun_at > WINDOW_SECONDS:
-            window = Window(begun_at=at)
+            window = FloodWindow(begun_at=at)
         self._windows[name] = window
         if len(self._windows) > TARGETS_MAX:
             self._windows.popitem(last=False)
@@ -64,7 +64,7 @@ class PublicFloods:
             _say(company_id, target, window, at)
 
 
-def _say(company_id: int, target: str, window: Window, at: float) -> None:
+def _say(company_id: int, target: str, window: FloodWindow, at: float) -> None:
     logger.warning(
         "public_requests.flood",
         company_id=company_id,
