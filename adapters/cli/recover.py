@@ -12,17 +12,21 @@ from adapters.cli.deployment import option, resolve_settings, run
 from adapters.cli.failures import report_errors
 from adapters.postgres.operators import PostgresOperators, typed_change
 from adapters.postgres.recovery import PostgresReadMarks
+from adapters.recovery.folding import NotRecoverableError
 from adapters.recovery.losses import PartitionLosses, find_losses
 from adapters.recovery.older_copy import Touched, block_touched, find_touched
 from adapters.recovery.readers import ReaderLoss, find_reader_losses, settle_readers
 from adapters.recovery.settling import Settled, settle
 from adapters.recovery.topics import find_missing, record_replaced, restore_topics
-from adapters.roles.context import open_context
+from adapters.roles.context import Context, open_context
 from adapters.roles.identity import check
 from adapters.settings import Settings, require
 
 OLDER_COPY = "the log is an older copy: what was decided after it is not known"
 """The loss that each partition records where an operator says so."""
+
+ROLES = ("scheduler", "accounts", "projector")
+"""Roles that a recovery takes partitions or positions from."""
 
 TYPED = "settle"
 """What is typed to change a deployment."""
@@ -94,6 +98,7 @@ async def _look(settings: Settings) -> FoundLosses:
 
 async def _settle(settings: Settings, reason: str, *, from_copy: bool) -> Recovered:
     async with open_context(settings) as context, open_database(settings) as pool:
+        await _refuse_running(context)
         change = typed_change("topics.recovered", settings.topic_prefix, reason)
         async with PostgresOperators(pool).audited(change):
             await restore_topics(context)
@@ -106,6 +111,14 @@ async def _settle(settings: Settings, reason: str, *, from_copy: bool) -> Recove
             readers = await settle_readers(context, marks)
             replaced = await record_replaced(context)
             return Recovered(replaced=replaced, blocked=people, partitions=settled, readers=readers)
+
+
+async def _refuse_running(context: Context) -> None:
+    """Raise `NotRecoverableError` while roles run: each would take its partitions back from the recovery."""
+    running = await context.members(ROLES)
+    if running:
+        named = ", ".join(f"{count} of `leadclock {role}`" for role, count in sorted(running.items()))
+        raise NotRecoverableError(f"{named} run: stop every process first")
 
 
 def _say(one: Settled) -> None:

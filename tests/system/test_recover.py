@@ -62,6 +62,8 @@ async def test_each_topic_that_is_lost_is_settled_and_nobody_is_contacted_twice(
 
         assert "every topic is the one" in await town.command("recover")
         await town.start()
+        status, output = await town.group.command("recover", "--settle", "settle", "--reason", "too early")
+        assert (status, "stop every process first" in output) == (1, True), output
         await town.work()
         town.stop()
         after = await given(town, open_folder)
