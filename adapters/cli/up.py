@@ -121,6 +121,7 @@ Ctrl-C stops everything that was started here.
         "time_zone": zone_at_daytime(),
     }
     body = json.dumps(submission)
+    key = f"{stack.keys.public_key}:{stack.keys.private_key}"
     folder = stack.folder
     command = _program()
     where = _where(stack)
@@ -138,8 +139,7 @@ leadclock is up at {stack.api_url} ({stack.seconds:.0f} s).{speed}
 
 Send a first lead (a text, a call and an e-mail follow within two minutes):
 
-  curl -s -u {stack.keys.public_key}:{stack.keys.private_key} {stack.api_url}/api/v1/leads \
-    -H 'Content-Type: application/json' -d {shlex.quote(body)}
+  curl -s {stack.api_url}/api/v1/leads -u {key} -H 'Content-Type: application/json' -d {shlex.quote(body)}
 
 The same straight to Kafka:
 
@@ -149,7 +149,7 @@ See what comes of it:
 
   {command} leads tail{where}
   {command} mail{where}
-  curl -s -u {stack.keys.public_key}:{stack.keys.private_key} {stack.api_url}/api/v1/leads
+  curl -s -u {key} {stack.api_url}/api/v1/leads
 
 A schedule of five days, with opening hours, retries and a branch, has the lead token {stack.keys.five_day_lead_token}
 (to see it end in minutes: {command} up --ephemeral --speed 600). Ctrl-C stops everything.

@@ -108,7 +108,8 @@ async def test_every_operation_that_writes_is_understood_by_curl_and_by_fetch(to
             ask = fetch if client == "fetch" else curl
             answered = await ask(f"{address}{path}", method, form, {**example.query, **body}, headers)
             assert answered["status"] in {200, 201}, (operation.name, method, client, form, answered["text"])
-            assert answered["body"]["status"] == answered["status"], (operation.name, client, form)
+            shown = "accepted" if operation.access == "token" else answered["status"]
+            assert answered["body"]["status"] == shown, (operation.name, client, form)
 
 
 async def test_records_that_one_company_exported_another_imports_as_they_are(company: Any, other: Any) -> None:

@@ -90,13 +90,13 @@ async def test_every_snippet_of_the_producers_page_works_as_it_stands(town: Any,
         constants = "\n".join(f'const {name} = "{value}";' for name, value in names.items())
         (script,) = blocks("js")
         output = await _ran(found("node"), "--input-type=module", "-e", f"{constants}\n{script}", folder=tmp_path)
-        assert output.strip() == "scheduled"
+        assert output.strip() == "accepted"
         constants = "\n".join(f"{name} = {value!r}" for name, value in names.items())
         (script,) = blocks("python")
         assert (await _ran(sys.executable, "-c", f"{constants}\n{script}", folder=tmp_path)).strip() == "scheduled"
     listed = await company.send("GET", "/api/v1/leads", params={"schedule_id": str(schedule["id"]), "columns": "caller_id"})
     output_of = {lead["caller_id"] for lead in listed.json()["leads"]}
-    assert output_of == {f"+1212555010{last}" for last in range(6)}
+    assert output_of == {f"+1212555010{last}" for last in range(7)}
     assert (tmp_path / "leads.csv").read_text().startswith("id,")
 
 
