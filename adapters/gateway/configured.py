@@ -11,8 +11,8 @@ import structlog
 
 from adapters.errors import StoreError
 from adapters.gateway.circuit import CircuitReport, Endpoint, Endpoints
-from adapters.gateway.leases import check_lease
-from adapters.gateway.ports import CallProgress, DeliveryResult, NotPlacedError, Report, RulesReader
+from adapters.gateway.leases import check_lease, current_claim_id
+from adapters.gateway.ports import CallProgress, DeliveryResult, LeaseLostError, NotPlacedError, Report, RulesReader
 from adapters.providers.callback_tokens import NamedConfiguration
 from adapters.providers.connections import Connections, Opened, look_up
 from adapters.providers.orders import Orders, StoredOrder
@@ -147,12 +147,17 @@ class ConfiguredProviders:
         return self._endpoints.report()
 
     async def _ask(self, opened: Opened, command: OrderCommand, ask: Ask) -> Placed | DeliveryResult:
-        """Write the order down, then give it to a provider. Raises `UnwrittenOrderError` where the database is away."""
+        """Write the order down, then give it to a provider.
+
+        Raises `UnwrittenOrderError` where the database is away, `LeaseLostError` where another gateway has the command.
+        """
         check_lease()
         try:
-            await self._orders.begin(command, self._channel, opened.id)
+            is_ours = await self._orders.begin(command, self._channel, opened.id, claim_id=current_claim_id())
         except StoreError as error:
             raise UnwrittenOrderError(f"the order could not be written down: {error}") from error
+        if not is_ours:
+            raise LeaseLostError(f"{command.command_id} was taken over before its order was written down")
         check_lease()
         return await ask(opened.connection)
 

@@ -1,9 +1,10 @@
 """How is one command carried out at most once? Claim it, check fences and time, call the provider, record, post.
 
 Nothing is awaited between the last check of the lease and the provider. A crash leaves a claim without a record. The gateway
-that takes it over does not know whether the provider was called: it reports a call or text as `unknown` and does not repeat
-it; it sends an e-mail or webhook again with the same id. Where the claims themselves are lost or old, no e-mail is repeated
-either: that would be all of them, not the few that one gateway had in hand. Receivers of webhooks know their ids.
+that takes it over asks whether the provider was called: a call or text of which nobody knows is `unknown` and not repeated;
+an e-mail or webhook goes again with the same id. Where it may not go again, it is `unknown` as well: it may have gone. Where
+the claims themselves are lost or old, no e-mail is repeated either: that would be all of them, not the few that one gateway
+had in hand. Receivers of webhooks know their ids.
 """
 
 import asyncio
@@ -45,6 +46,9 @@ NOTHING_TO_POST = b""
 
 OUT_OF_ORDER = "decided again by a state that was lost or is old: it may have been carried out before"
 """Of a command whose decision is lower than that of one before it: `unknown`, so that the step is not planned again."""
+
+NOT_GIVEN = GATE_OUTCOMES | {"not_placed"}
+"""Outcomes that say that nobody was reached: what they end is planned again, under another id."""
 
 ASK_SECONDS = 60.0
 """How long a provider may take to say what became of a command whose answer has failed: it is asked a few times."""
@@ -171,7 +175,7 @@ class CommandDelivery:
         skipped = None if skip_reason is None else DeliveryResult(outcome="failed", rang=False, detail=skip_reason)
         refusal = claim_and_check.refusal or skipped or self._held(taken.command)
         if refusal is not None:
-            return FinishedCommand(claim=claim, lease=lease, result=refusal)
+            return FinishedCommand(claim=claim, lease=lease, result=self._doubt(claim, refusal))
         try:
             self._check_clock()
             lease.check()
@@ -180,7 +184,8 @@ class CommandDelivery:
             self._give_up(taken, lease, error)
             return None
         try:
-            return FinishedCommand(claim=claim, lease=lease, result=await self._carry_out(taken, lease))
+            result = self._doubt(claim, await self._carry_out(taken, lease))
+            return FinishedCommand(claim=claim, lease=lease, result=result)
         except LeaseLostError as error:  # the provider may have been called before: do not report that it was not
             logger.warning("lease.lost", kind=self._channel.kind, command_id=taken.command.command_id, reason=str(error))
             self.leases.end(lease)
@@ -286,6 +291,18 @@ class CommandDelivery:
         if hold is None:
             return None
         return DeliveryResult(outcome=HELD, rang=False, detail=hold.reason, hold=hold.place)
+
+    def _doubt(self, claim: CommandClaim, result: DeliveryResult | None) -> DeliveryResult | None:
+        """Return `unknown` for a command that this gateway did not give to a provider, and an earlier one may have given.
+
+        Where a channel can say whether it was given, an order that is not written down by the take-over never is.
+        """
+        if claim.state != "taken_over" or self._channel.was_given is not None:
+            return result
+        if result is None or result.outcome not in NOT_GIVEN:
+            return result
+        detail = f"an earlier gateway may have given it to its provider; this one did not: {result.detail}"
+        return DeliveryResult(outcome="unknown", rang=False, detail=detail)
 
     async def _was_given(self, command: Command, claim: CommandClaim) -> bool:
         """Return whether an earlier gateway may have given a command to a provider that can say what became of it."""

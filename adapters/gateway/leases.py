@@ -86,6 +86,12 @@ def under(lease: Lease) -> Iterator[None]:
         _current.reset(token)
 
 
+def current_claim_id() -> str | None:
+    """Return the claim under which an order is given; None outside of a delivery."""
+    lease = _current.get()
+    return None if lease is None else lease.claim_id
+
+
 def check_lease() -> None:
     """Raise `LeaseLostError` where another gateway may have taken the command over by now.
 

@@ -258,8 +258,11 @@ class VoiceProvider(Protocol):
 class SandboxOrders(Protocol):
     """What was given to the sandbox, and when: it outlives the gateway that gave it. Each raises `StoreError`."""
 
-    async def begin(self, command_id: str, given_at: Instant) -> None:
-        """Note that an order is given; one that is noted again keeps its instant."""
+    async def begin(self, command_id: str, given_at: Instant, claim_id: str | None) -> bool:
+        """Note that an order is given; one that is noted again keeps its instant.
+
+        False, with nothing noted, where the command is no longer claimed under `claim_id`; None asks for no claim.
+        """
         ...
 
     async def find(self, command_id: str) -> Instant | None:

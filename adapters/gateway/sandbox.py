@@ -16,10 +16,11 @@ from msgspec import Struct, structs
 from adapters.errors import StoreError
 from adapters.gateway.domain_sleep import sleep_until
 from adapters.gateway.fictional_numbers import is_fictional
-from adapters.gateway.leases import check_lease
+from adapters.gateway.leases import check_lease, current_claim_id
 from adapters.gateway.ports import (
     CallProgress,
     DeliveryResult,
+    LeaseLostError,
     NotPlacedError,
     PersonCallsBack,
     Report,
@@ -139,9 +140,10 @@ class MemoryOrders:
     def __init__(self) -> None:
         self._given: dict[str, Instant] = {}
 
-    async def begin(self, command_id: str, given_at: Instant) -> None:
+    async def begin(self, command_id: str, given_at: Instant, claim_id: str | None) -> bool:  # noqa: ARG002
         """Note an order; one that is noted again keeps its instant."""
         self._given.setdefault(command_id, given_at)
+        return True
 
     async def find(self, command_id: str) -> Instant | None:
         """Return when an order was given."""
@@ -162,15 +164,17 @@ class _SandboxProvider:
         return await self._orders.find(command.command_id) is not None
 
     async def _take(self, command: PlaceCall | SendSms) -> Instant:
-        """Take an order and return when it was given. Raises `NotPlacedError`."""
+        """Take an order and return when it was given. Raises `NotPlacedError` and `LeaseLostError`."""
         if ending_of(command.to) == REFUSED:
             raise NotPlacedError("the sandbox takes no orders for this number")
         check_lease()
         given_at = self._clock.now()
         try:
-            await self._orders.begin(command.command_id, given_at)
+            is_ours = await self._orders.begin(command.command_id, given_at, current_claim_id())
         except StoreError as error:
             raise NotPlacedError(f"the order could not be written down: {error}") from error
+        if not is_ours:
+            raise LeaseLostError(f"{command.command_id} was taken over before its order was written down")
         check_lease()
         return given_at
 

@@ -40,10 +40,13 @@ class PostgresOrders:
         self._pool = pool
         self._sql = queries("provider_orders", schemas)
 
-    async def begin(self, command: OrderCommand, channel: ProviderChannel, configuration_id: int) -> None:
-        """Store that a configuration is about to be asked."""
+    async def begin(
+        self, command: OrderCommand, channel: ProviderChannel, configuration_id: int, *, claim_id: str | None = None
+    ) -> bool:
+        """Store that a configuration is about to be asked, while the command is claimed so; return whether it is."""
         values = command.command_id, command.company_id, configuration_id, channel, to_json(command)
-        await run_statement(self._pool.execute(self._sql["begin"], *values, FIRST_CHECK_SECONDS[channel]))
+        asked = self._pool.fetchval(self._sql["begin"], *values, FIRST_CHECK_SECONDS[channel], claim_id)
+        return bool(await run_statement(asked))
 
     async def placed(self, command_id: str, configuration_id: int, provider_ref: str, parts: Sequence[str] = ()) -> None:
         """Store the vendor's reference of an order, and those of its parts."""

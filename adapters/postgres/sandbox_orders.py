@@ -16,9 +16,9 @@ class PostgresSandboxOrders:
         self._pool = pool
         self._sql = queries("sandbox_orders", schemas)
 
-    async def begin(self, command_id: str, given_at: Instant) -> None:
-        """Note an order; one that is noted again keeps its instant."""
-        await run_statement(self._pool.execute(self._sql["begin"], command_id, given_at))
+    async def begin(self, command_id: str, given_at: Instant, claim_id: str | None) -> bool:
+        """Note an order while the command is claimed under `claim_id`; return whether it is."""
+        return bool(await run_statement(self._pool.fetchval(self._sql["begin"], command_id, given_at, claim_id)))
 
     async def find(self, command_id: str) -> Instant | None:
         """Return when an order was given."""

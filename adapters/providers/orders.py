@@ -42,8 +42,13 @@ class Orders(Protocol):
     tests/adapters/providers/test_orders.py.
     """
 
-    async def begin(self, command: OrderCommand, channel: ProviderChannel, configuration_id: int) -> None:
-        """Store that a configuration is about to be asked; what another one said before is dropped."""
+    async def begin(
+        self, command: OrderCommand, channel: ProviderChannel, configuration_id: int, *, claim_id: str | None = None
+    ) -> bool:
+        """Store that a configuration is about to be asked; what another one said before is dropped.
+
+        False, with nothing stored, where the command is no longer claimed under `claim_id`; None asks for no claim.
+        """
         ...
 
     async def placed(self, command_id: str, configuration_id: int, provider_ref: str, parts: Sequence[str] = ()) -> None:

@@ -1,20 +1,29 @@
 -- begin --
 -- Write down that a provider configuration is about to be asked. Another configuration than before starts without facts; for
--- the same one the row stays: a suspended gateway must not erase what another one has learnt since.
-INSERT INTO {work}.provider_orders AS known
-       (command_id, company_id, provider_configuration_id, channel, command, check_at)
-VALUES ($1, $2, $3, $4, $5, clock_timestamp() + $6 * interval '1 second')
-    ON CONFLICT (command_id) DO UPDATE
-   SET provider_configuration_id = excluded.provider_configuration_id,
-       provider_ref = NULL,
-       facts = '{}',
-       asked_at = clock_timestamp(),
-       check_at = excluded.check_at,
-       checks = 0,
-       outcome = NULL,
-       ended_at = NULL
- WHERE known.company_id = excluded.company_id
-   AND known.provider_configuration_id <> excluded.provider_configuration_id;
+-- the same one the row stays: a suspended gateway must not erase what another one has learnt since. Only while the claim $7
+-- has the command (null: outside of a delivery); return whether it does. The lock makes a take-over wait for this
+-- statement, or this statement end without an order: a gateway that took a command over and finds none knows that none will come.
+  WITH claimed AS (
+      SELECT 1 FROM {work}.deliveries WHERE command_id = $1 AND claim_id = $7 AND state = 'claimed' FOR SHARE
+  ), allowed AS (
+      SELECT $7::text IS NULL OR EXISTS (SELECT FROM claimed) AS is_allowed
+  ), noted AS (
+      INSERT INTO {work}.provider_orders AS known
+             (command_id, company_id, provider_configuration_id, channel, command, check_at)
+      SELECT $1, $2, $3, $4, $5, clock_timestamp() + $6 * interval '1 second' FROM allowed WHERE is_allowed
+          ON CONFLICT (command_id) DO UPDATE
+         SET provider_configuration_id = excluded.provider_configuration_id,
+             provider_ref = NULL,
+             facts = '{}',
+             asked_at = clock_timestamp(),
+             check_at = excluded.check_at,
+             checks = 0,
+             outcome = NULL,
+             ended_at = NULL
+       WHERE known.company_id = excluded.company_id
+         AND known.provider_configuration_id <> excluded.provider_configuration_id
+  )
+SELECT is_allowed FROM allowed;
 
 -- placed --
 UPDATE {work}.provider_orders SET provider_ref = $3

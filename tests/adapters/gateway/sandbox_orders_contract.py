@@ -8,8 +8,8 @@ class SandboxOrdersContract:
     """Run by the test class of every store, with its fixture `orders`."""
 
     async def test_an_order_is_found_as_it_was_given_first(self, orders: SandboxOrders) -> None:
-        await orders.begin("command-1", EPOCH + DAY)
-        await orders.begin("command-1", EPOCH + 2 * DAY)
+        await orders.begin("command-1", EPOCH + DAY, None)
+        await orders.begin("command-1", EPOCH + 2 * DAY, None)
 
         assert await orders.find("command-1") == EPOCH + DAY
 

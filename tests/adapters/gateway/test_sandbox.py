@@ -397,8 +397,8 @@ async def test_a_text_can_be_asked_about_once_its_gateway_has_ended(ending: str)
 
 async def test_an_order_that_cannot_be_written_down_is_not_taken() -> None:
     class Away(MemoryOrders):
-        async def begin(self, command_id: str, given_at: Instant) -> None:
-            raise StoreError(f"{command_id} at {given_at}")
+        async def begin(self, command_id: str, given_at: Instant, claim_id: str | None) -> bool:
+            raise StoreError(f"{command_id} at {given_at} under {claim_id}")
 
     with pytest.raises(NotPlacedError, match="could not be written down"):
         await SandboxSms(LeapingClock(), Away()).send(command_of("sms", to="+13055550123"))

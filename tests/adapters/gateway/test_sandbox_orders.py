@@ -26,8 +26,8 @@ class TestPostgresSandboxOrders(SandboxOrdersContract):
 
 async def test_orders_of_before_an_instant_are_forgotten(pool: Any) -> None:
     orders = PostgresSandboxOrders(pool)
-    await orders.begin("old", EPOCH + DAY)
-    await orders.begin("new", EPOCH + 9 * DAY)
+    await orders.begin("old", EPOCH + DAY, None)
+    await orders.begin("new", EPOCH + 9 * DAY, None)
 
     assert await orders.forget(EPOCH + 9 * DAY) == 1
     assert [await orders.find(name) for name in ("old", "new")] == [None, EPOCH + 9 * DAY]

@@ -9,7 +9,8 @@ from msgspec import structs
 
 from adapters.errors import StoreError
 from adapters.gateway.configured import ConfiguredProviders
-from adapters.gateway.ports import DeliveryResult, NotPlacedError
+from adapters.gateway.leases import Lease, under
+from adapters.gateway.ports import DeliveryResult, LeaseLostError, NotPlacedError
 from adapters.providers.checks import OrderChecks
 from adapters.providers.reports import ProviderReports
 from schemas.commands import HangUp
@@ -160,10 +161,10 @@ async def test_an_outage_of_our_database_counts_as_no_failure_of_an_account(carr
     command, providers = await both(carrier, second), carrier.providers("call")
     begin = providers._orders.begin
 
-    async def fail(*_: Any) -> None:
+    async def fail(*_: Any, **__: Any) -> bool:
         raise StoreError("the database is away")
 
-    providers._orders.begin = fail  # type: ignore[method-assign,assignment]
+    providers._orders.begin = fail  # type: ignore[method-assign]
     for place in range(8):
         with pytest.raises(NotPlacedError, match="could not be written down"):
             await providers.place(structs.replace(command, command_id=f"{command.command_id}/{place}"), carrier.report)
@@ -171,6 +172,18 @@ async def test_an_outage_of_our_database_counts_as_no_failure_of_an_account(carr
 
     assert await providers.place(command, carrier.report) is None
     assert (len(carrier.twilio.calls), len(second.twilio.requests)) == (1, 0)
+
+
+async def test_an_order_that_another_gateway_has_taken_over_is_given_to_no_configuration(carrier: Carrier) -> None:
+    await carrier.configure()
+    command, providers = await carrier.command("call"), carrier.providers("call")
+    lease = Lease(command.command_id, "an earlier claim", carrier.town.context.clock)
+    lease.ends_at = float("inf")
+
+    with under(lease), pytest.raises(LeaseLostError, match="was taken over"):
+        await providers.place(command, carrier.report)
+
+    assert (carrier.twilio.calls, await providers.was_given(command)) == ({}, False)
 
 
 class Crash(Exception):  # noqa: N818 - the process ends
