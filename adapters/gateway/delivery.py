@@ -175,7 +175,7 @@ class CommandDelivery:
         skipped = None if skip_reason is None else DeliveryResult(outcome="failed", rang=False, detail=skip_reason)
         refusal = claim_and_check.refusal or skipped or self._held(taken.command)
         if refusal is not None:
-            return FinishedCommand(claim=claim, lease=lease, result=self._doubt(claim, refusal))
+            return FinishedCommand(claim=claim, lease=lease, result=self._or_unknown(claim, refusal))
         try:
             self._check_clock()
             lease.check()
@@ -184,7 +184,7 @@ class CommandDelivery:
             self._give_up(taken, lease, error)
             return None
         try:
-            result = self._doubt(claim, await self._carry_out(taken, lease))
+            result = self._or_unknown(claim, await self._carry_out(taken, lease))
             return FinishedCommand(claim=claim, lease=lease, result=result)
         except LeaseLostError as error:  # the provider may have been called before: do not report that it was not
             logger.warning("lease.lost", kind=self._channel.kind, command_id=taken.command.command_id, reason=str(error))
@@ -292,7 +292,7 @@ class CommandDelivery:
             return None
         return DeliveryResult(outcome=HELD, rang=False, detail=hold.reason, hold=hold.place)
 
-    def _doubt(self, claim: CommandClaim, result: DeliveryResult | None) -> DeliveryResult | None:
+    def _or_unknown(self, claim: CommandClaim, result: DeliveryResult | None) -> DeliveryResult | None:
         """Return `unknown` for a command that this gateway did not give to a provider, and an earlier one may have given.
 
         Where a channel can say whether it was given, an order that is not written down by the take-over never is.
