@@ -115,7 +115,7 @@ def settle_reservation(slots: Slots, number: int, ended: Ended, *, is_connected:
             if not tally.open[metric]:
                 del tally.open[metric]
             if metric in CONFIRMED[ended]:
-                tally.used[metric] = tally.used.get(metric, 0) + 1
+                tally.used[metric] = tally.used.get(metric, 0.0) + 1
 
 
 def correct_use(slots: Slots, number: int, ended: Ended, *, is_connected: bool) -> None:
@@ -125,7 +125,7 @@ def correct_use(slots: Slots, number: int, ended: Ended, *, is_connected: bool) 
             continue
         for metric in RESERVED if is_connected else (ATTEMPT,):
             if metric not in CONFIRMED[ended]:
-                tally.used[metric] = max(0, tally.used.get(metric, 0) - 1)
+                tally.used[metric] = max(0.0, tally.used.get(metric, 0.0) - 1)
 
 
 def add_amounts(slots: Slots, at: Instant, amounts: Mapping[str, float]) -> None:
@@ -134,8 +134,8 @@ def add_amounts(slots: Slots, at: Instant, amounts: Mapping[str, float]) -> None
         if not tally.began_at <= at or (tally.ends_at is not None and tally.ends_at <= at):
             continue
         for metric, amount in amounts.items():
-            total = round(tally.used.get(metric, 0) + amount, AMOUNT_DIGITS)
-            tally.used[metric] = max(0, total) if metric in COUNTS else total
+            total = round(tally.used.get(metric, 0.0) + amount, AMOUNT_DIGITS)
+            tally.used[metric] = max(0.0, total) if metric in COUNTS else total
 
 
 def used_now(tallies: Tallies, body: Capped, now: Instant) -> dict[str, float]:

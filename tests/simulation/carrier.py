@@ -221,7 +221,7 @@ class Carrier(Providers):
         _, outcome = self.carried_out[order.command_id]
         if chance.random() < NEVER_SHARE:
             return None
-        first, *later = self._reports(kind, outcome)
+        first, *later = self._reports(order, kind, outcome)
         if chance.random() < BY_ANOTHER_WAY_SHARE:
             self._tell_later(kind, order, [first, *later])
             return None

@@ -29,6 +29,9 @@ AGAIN_SHARE = 0.2
 UNKNOWN_SHARE = 0.15
 """Of outcomes that are reported as `unknown` too, before or after: as by a gateway that waited for its provider in vain."""
 
+UNKNOWN_CALLS_SHARE = 0.5
+"""Of calls with a buyer, or one to choose: few have a slot that a cap counts, and what it used must be corrected."""
+
 LATE_SECONDS = (0, 100, 100, 1_000, 20_000)
 """Of domain time, at most, between two reports of a command: so late that what the first one planned is over."""
 
@@ -74,10 +77,11 @@ class Providers:
     def _drawn(self, kind: Kind) -> str:
         return COMMON[kind] if self._chance.random() < COMMON_SHARE else self._chance.choice(list(OUTCOMES[kind]))
 
-    def _reports(self, kind: Kind, outcome: str) -> list[str]:
+    def _reports(self, order: Command, kind: Kind, outcome: str) -> list[str]:
         """Return what is reported of a command, in order: what came of it, at times late, again, or contradicted."""
         reports = [outcome]
-        if self._chance.random() < UNKNOWN_SHARE:
+        has_buyer = isinstance(order, PlaceCall) and (order.buyer_id is not None or bool(order.buyer_legs))
+        if self._chance.random() < (UNKNOWN_CALLS_SHARE if has_buyer else UNKNOWN_SHARE):
             reports.insert(self._chance.choice([0, 0, 1]), "unknown")
         while self._chance.random() < AGAIN_SHARE:
             reports.append(outcome if self._chance.random() < 0.5 else self._drawn(kind))

@@ -57,7 +57,7 @@ class StandIn(Providers):
         if kind == "call" and chance.random() < PROGRESS_SHARE:
             await self._post(order, self._progress(order))
         await self._wait(chance.choice([1, 30, 600, 20_000] if chance.random() < 0.2 else [1, 30, 200]))
-        for one in self._reports(kind, outcome):
+        for one in self._reports(order, kind, outcome):
             await self._post(order, self._outcome(kind, order, one, hold=hold if one == HELD else None))
             await self._wait(chance.choice(LATE_SECONDS))
 

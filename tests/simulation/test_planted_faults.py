@@ -292,7 +292,7 @@ def progress_passes_open_orders(patch: Patch) -> None:
 
 
 FAULTS = [
-    (the_position_is_committed_apart_from_what_was_decided, "but the position says"),
+    (the_position_is_committed_apart_from_what_was_decided, "not every partition is open"),
     (a_former_owner_may_commit, "decided too often"),
     (a_commit_in_doubt_is_taken_for_failed, "decided too often"),
     (what_was_not_committed_stays_in_memory, "is not verified"),

@@ -75,10 +75,19 @@ FILTERS: tuple[list[str], ...] = ([], [], ["first_name:Ada"], ["first_name:Bob"]
 CAPS = {"attempt_hourly_limit": 1, "connection_daily_limit": 1, "attempt_total_limit": 2}
 """Of a buyer group: a run asks for two slots or so, and some must meet each of them."""
 
+BUYER_CAPS = {"connection_monthly_limit": 1_000}
+"""Of a buyer: no run meets it, so that each slot is counted and none waits, also after the repair."""
+
 NUMBER_CAPS = {"attempt_hourly_limit": 2}
 """Of the number of every other company: its calls take a slot for that alone."""
 
 HELD_CHANNELS: tuple[list[str], ...] = ([], [], ["call"], ["sms", "email"], ["email", "webhook"])
+
+HOLDING_SHARE = 0.4
+"""Of runs in which somebody holds: a hold silences what the other runs try, such as caps and calls that end late."""
+
+RELEASING_SHARE = 0.8
+"""Of changes of holds where there is one: what is on hold until the end of a run contacts nobody before its repair."""
 
 ROUTED_WITHIN = 0.5
 """Seconds of wall time between the reports of a call that is routed: most slots are granted before its end is reported."""
@@ -98,6 +107,7 @@ class Traffic:
         self._partitions = partitions
         self._number = 0
         self._holds = 0
+        self._is_held_at_times = chance.random() < HOLDING_SHARE
         self._streamed: list[tuple[int, Outgoing]] = []
         self._later: set[asyncio.Task[None]] = set()
         self._companies = list(range(1, chance.choice([2, 2, 3])))
@@ -173,7 +183,8 @@ class Traffic:
     def _buyer(self, number: int) -> dict[str, Any]:
         cap = self._chance.choice([None, 1, 2])
         filters = self._chance.choice(FILTERS)
-        return {"name": f"b{number}", "number": f"+1305555777{number}", "concurrency_cap_limit": cap, "filters": filters}
+        about = {"name": f"b{number}", "number": f"+1305555777{number}"}
+        return {**about, "concurrency_cap_limit": cap, "filters": filters, **BUYER_CAPS}
 
     def _schedule(self, company_id: int, number: int) -> dict[str, Any]:
         return {
@@ -210,7 +221,7 @@ class Traffic:
                 await self._handle_call(company_id)
             elif draw < 0.83:
                 await self._change_record(company_id)
-            elif draw < 0.88:
+            elif draw < 0.88 and self._is_held_at_times:
                 await self._hold_or_release(company_id)
             elif draw < 0.94:
                 await self._replay()
@@ -389,7 +400,7 @@ class Traffic:
         chance = self._chance
         await self.rules.refresh()
         made = [(holder, hold_id) for holder in (EVERY_COMPANY, company_id) for hold_id in self._ids(holder, "contact_hold")]
-        if made and chance.random() < 0.5:
+        if made and chance.random() < RELEASING_SHARE:
             holder, hold_id = chance.choice(made)
             await self._change(holder, "contact_hold", "delete", hold_id, {})
             return
