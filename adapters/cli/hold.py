@@ -23,7 +23,7 @@ from adapters.operator.contact_holds import (
     holds_in_force,
     to_stop_by_hand,
 )
-from adapters.postgres.gateways import count_held
+from adapters.postgres.gateways import count_held, running_gateways
 from adapters.roles.broker import LogUnavailableError
 from adapters.settings import Settings, require
 from engine.account.contact_holds import CHANNELS
@@ -105,18 +105,18 @@ def release(hold_id: int, dry_run: bool, data_dir: Path, as_json: bool) -> None:
 async def _hold(settings: Settings, company_id: int, fields: dict[str, Any]) -> tuple[Record, Confirmation]:
     try:
         async with open_checked(settings, with_database=True) as context, open_database(settings) as pool:
-            requests = HoldRequests(context)
+            requests, known = HoldRequests(context), await running_gateways(pool)
             made = await requests.create(company_id, fields)
-            return made, await confirm(pool, context, requests.place_of(made))
+            return made, await confirm(pool, context, requests.place_of(made), known)
     except (LogUnavailableError, HoldNotDecidedError) as error:
         raise type(error)(f"{error}. Stop these gateways by hand: {await _to_stop(settings)}") from error
 
 
 async def _release(settings: Settings, hold_id: int) -> tuple[Record, Confirmation]:
     async with open_checked(settings, with_database=True) as context, open_database(settings) as pool:
-        requests = HoldRequests(context)
+        requests, known = HoldRequests(context), await running_gateways(pool)
         released = await requests.release(_found(await holds_in_force(context), hold_id))
-        return released, await confirm(pool, context, requests.place_of(released))
+        return released, await confirm(pool, context, requests.place_of(released), known)
 
 
 async def _list(settings: Settings) -> list[Record]:

@@ -167,15 +167,16 @@ async def holds_in_force(context: Context) -> list[Record]:
     return sorted(context.rules.rules.of_type(TYPE), key=lambda record: record.created_at)
 
 
-async def confirm(pool: Pool, context: Context, place: RulesPlace) -> Confirmation:
+async def confirm(pool: Pool, context: Context, place: RulesPlace, known: Sequence[RunningGateway] = ()) -> Confirmation:
     """Wait until every running gateway obeys the rules up to a place, at most `CONFIRMED_WITHIN_SECONDS`.
 
+    `known` ran when the decision was asked for: one that hangs since is silent however long that took.
     Raises `ReadsUnavailableError`.
     """
     clock = context.clock
     ends_at = clock.monotonic() + CONFIRMED_WITHIN_SECONDS
     while True:
-        running = await running_gateways(pool)
+        running = await running_gateways(pool, [gateway.process for gateway in known])
         silent = tuple(gateway for gateway in running if not gateway.obeys(place))
         if not silent or clock.monotonic() > ends_at:
             return Confirmation(tuple(gateway for gateway in running if gateway not in silent), silent)

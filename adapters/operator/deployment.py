@@ -1,8 +1,9 @@
 """What does the API answer to an operator? One question at a time, as each reads the log, and within a bounded time."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -23,6 +24,7 @@ from adapters.operator.dead_letters import DeadLetters, RedriveError, encode_val
 from adapters.operator.partitions import NO_GROUPS, RESTORE, list_work, sum_lags
 from adapters.operator.unshown import UnshownDecisions
 from adapters.postgres.database_errors import DatabaseAwayError
+from adapters.postgres.gateways import running_gateways
 from adapters.postgres.migrate import MigrationError
 from adapters.postgres.operators import PostgresOperators
 from adapters.postgres.pool import Pool
@@ -130,25 +132,26 @@ class LogDeployment:
     async def hold(self, company_id: int | None, fields: Mapping[str, Any], *, actor: str) -> HoldAnswer:
         """Hold contacting. It waits for no question about the log: those may take a minute."""
         requests = self._holds(actor)
-        return await self._decided(requests, requests.create(company_id or EVERY_COMPANY, dict(fields)))
+        return await self._decided(requests, partial(requests.create, company_id or EVERY_COMPANY, dict(fields)))
 
     async def release(self, hold_id: int, *, actor: str) -> HoldAnswer | None:
         """Release a hold."""
         found = find_hold(await holds_in_force(self._context), hold_id)
         requests = self._holds(actor)
-        return None if found is None else await self._decided(requests, requests.release(found))
+        return None if found is None else await self._decided(requests, partial(requests.release, found))
 
     def _holds(self, actor: str) -> HoldRequests:
         return HoldRequests(self._context, source="/api/v1/operator", actor=actor)
 
-    async def _decided(self, requests: HoldRequests, decision: Awaitable[Record]) -> HoldAnswer:
+    async def _decided(self, requests: HoldRequests, decide: Callable[[], Awaitable[Record]]) -> HoldAnswer:
         """Wait until a hold or release is decided and gateways obey it, each within its bound."""
+        known = await running_gateways(self._pool)
         try:
-            record = await decision
+            record = await decide()
         except HoldNotDecidedError as error:
             detail = f"{error}. Stop these gateways by hand: {await to_stop_by_hand(self._pool)}"
             return HoldAnswer(hold=None, detail=detail)
-        said = await confirm(self._pool, self._context, requests.place_of(record))
+        said = await confirm(self._pool, self._context, requests.place_of(record), known)
         return HoldAnswer(
             hold=hold_row(record),
             obeying=tuple(gateway_name(one) for one in said.obeying),

@@ -78,10 +78,17 @@ class RunningGateway(Struct, frozen=True):
         return self.rules_read.get(str(place.partition), 0) >= place.sequence
 
 
-async def running_gateways(pool: Pool, schemas: Schemas = Schemas()) -> list[RunningGateway]:  # noqa: B008 - frozen
-    """Return the gateways that count as running. Raises `ReadsUnavailableError`."""
+async def running_gateways(
+    pool: Pool,
+    known: Sequence[str] = (),
+    schemas: Schemas = Schemas(),  # noqa: B008 - frozen
+) -> list[RunningGateway]:
+    """Return the gateways that count as running, and those processes of `known` that have not stopped in order.
+
+    Raises `ReadsUnavailableError`.
+    """
     async with convert_read_errors():
-        rows = await pool.fetch(queries("gateways", schemas)["running"], LIVE_SECONDS)
+        rows = await pool.fetch(queries("gateways", schemas)["running"], LIVE_SECONDS, list(known))
     return [RunningGateway(row["process"], tuple(row["channels"]), row["rules_read"] or {}) for row in rows]
 
 

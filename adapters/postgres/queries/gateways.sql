@@ -14,7 +14,7 @@ SELECT clock_timestamp();
 -- running --
 SELECT process, array_agg(channel ORDER BY channel) AS channels, (array_agg(rules_read ORDER BY channel))[1] AS rules_read
   FROM {work}.gateways
- WHERE stopped_at IS NULL AND renewed_at > clock_timestamp() - $1 * interval '1 second'
+ WHERE stopped_at IS NULL AND (renewed_at > clock_timestamp() - $1 * interval '1 second' OR process = ANY ($2::text[]))
  GROUP BY process
  ORDER BY process;
 
