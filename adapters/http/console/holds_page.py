@@ -33,7 +33,7 @@ async def hold(visit: Visit) -> Reply:
     reason, channel = str(visit.form.get("reason", "")).strip(), str(visit.form.get("channel", ""))
     typed = {"reason": reason, "channel": channel}
     if visit.form.get("confirm") != STOP:
-        return await _page(visit, {"problem": _unconfirmed(STOP), "typed": typed}, status=UNPROCESSABLE)
+        return await _page(visit, {"problem": unconfirmed(STOP), "typed": typed}, status=UNPROCESSABLE)
     fields = {"reason": reason, "hang_up": bool(visit.form.get("hang_up")), **({"channels": [channel]} if channel else {})}
     answer = await visit.call("create_contact_hold", fields)
     if answer.is_refused:
@@ -44,12 +44,13 @@ async def hold(visit: Visit) -> Reply:
 async def release(visit: Visit) -> Reply:
     """Release a hold."""
     if visit.form.get("confirm") != GO_ON:
-        return await _page(visit, {"problem": _unconfirmed(GO_ON)}, status=UNPROCESSABLE)
+        return await _page(visit, {"problem": unconfirmed(GO_ON)}, status=UNPROCESSABLE)
     await visit.fetch("delete_contact_hold", path={"id": visit.request.path_params["record"]})
     return visit.go_to(f"{PATH}?done=released")
 
 
-def _unconfirmed(word: str) -> dict[str, Any]:
+def unconfirmed(word: str) -> dict[str, Any]:
+    """Return the problem of a form whose word was not typed."""
     return {
         "code": "validation_failed",
         "title": "Nothing was changed",
@@ -66,6 +67,9 @@ async def _page(visit: Visit, more: Mapping[str, Any], *, status: int = 200) -> 
         status=status,
         **{
             "title": "Hold",
+            "path": PATH,
+            "whose": "this company",
+            "of_all": False,
             "rows": [filled(row, record_columns("contact_hold")) for row in rows_of(found)],
             "channels": CHANNELS,
             "reason_length": REASON_LENGTH_MAX,

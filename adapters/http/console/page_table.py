@@ -2,6 +2,7 @@
 
 from adapters.http.console import (
     agent_page,
+    all_holds_page,
     bulk_pages,
     buyers_page,
     compliance_page,
@@ -45,6 +46,7 @@ PAGES: tuple[ConsolePage, ...] = (
     *deliveries_page.PAGES,
     *dialling_page.PAGES,
     *operations_page.PAGES,
+    *all_holds_page.PAGES,
     *sign_in_pages.PAGES,
     *issuer_pages.PAGES,
 )
