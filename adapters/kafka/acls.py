@@ -56,14 +56,14 @@ class RoleAccess(Struct, frozen=True, kw_only=True):
     """What one kind of process does on the cluster.
 
     `writes` includes topics that messages are sent to after a commit. `group` is the role whose consumer group it joins,
-    `groups` those of each channel, `asks` the group whose progress it reads, `owns` the topic whose partitions it owns.
+    `groups` those of each channel, `asks` the group whose progress it reads, `owns` the topics whose partitions it owns.
     """
 
     reads: tuple[Topic, ...] = ()
     writes: tuple[Topic, ...] = ()
     groups: tuple[str, ...] = ()
     asks: tuple[str, ...] = ()
-    owns: Topic | None = None
+    owns: tuple[Topic, ...] = ()
     creates: bool = False
 
 
@@ -86,16 +86,16 @@ ACCESS: Mapping[str, RoleAccess] = {
         asks=("scheduler",),
     ),
     "scheduler": RoleAccess(
-        reads=(CONTACTS_REQUESTS, CONTACTS_STATE, ACCOUNTS_RULES),
+        reads=(CONTACTS_REQUESTS, CONTACTS_DECISIONS, CONTACTS_STATE, ACCOUNTS_RULES),
         writes=(*WRITTEN_WITH[CONTACTS_REQUESTS.name], CONTACTS_REQUESTS, ACCOUNTS_REQUESTS),
         groups=("scheduler",),
-        owns=CONTACTS_REQUESTS,
+        owns=(CONTACTS_REQUESTS,),
     ),
     "accounts": RoleAccess(
-        reads=(ACCOUNTS_REQUESTS, ACCOUNTS_STATE, ACCOUNTS_RULES),
+        reads=(ACCOUNTS_REQUESTS, ACCOUNTS_DECISIONS, ACCOUNTS_STATE, ACCOUNTS_RULES),
         writes=(*WRITTEN_WITH[ACCOUNTS_REQUESTS.name], CONTACTS_REQUESTS),
         groups=("accounts",),
-        owns=ACCOUNTS_REQUESTS,
+        owns=(ACCOUNTS_REQUESTS,),
     ),
     "projector": RoleAccess(
         reads=(CONTACTS_DECISIONS, ACCOUNTS_DECISIONS, IMPRESSIONS, ACCOUNTS_RULES), groups=("projector",)
@@ -111,8 +111,9 @@ ACCESS: Mapping[str, RoleAccess] = {
     "auditor": RoleAccess(reads=tuple(topic for topic in TOPICS if topic not in {*INBOXES, DEADLETTER, IMPRESSIONS})),
     "operator": RoleAccess(
         reads=TOPICS,
-        writes=(*INBOXES, CONTACTS_REQUESTS, ACCOUNTS_REQUESTS, ACCOUNTS_RULES, *COMMANDS),
+        writes=tuple(topic for topic in TOPICS if topic not in {DEADLETTER, IMPRESSIONS}),
         groups=("intake", "intake.bulk"),
+        owns=(CONTACTS_REQUESTS, ACCOUNTS_REQUESTS),
         creates=True,
     ),
 }
@@ -120,8 +121,8 @@ ACCESS: Mapping[str, RoleAccess] = {
 
 `api` reads what an operator asks about, and sends dead letters again; `auditor` verifies and
 explains; `operator` runs every command of `leadclock`, which writes the identity of the deployment
-to `accounts.rules` once, sends dead letters again and restores offsets of intake; `producer` puts leads into
-`leads.inbox`, `bulk-producer` imports into the other inbox."""
+to `accounts.rules` once, sends dead letters again, restores offsets of intake and recovers partitions;
+`producer` puts leads into `leads.inbox`, `bulk-producer` imports into the other inbox."""
 
 
 class Acl(Struct, frozen=True, order=True):
@@ -151,8 +152,8 @@ def acls(kind: str, principal: str, *, app: str, prefix: str) -> list[Acl]:
         allow("Read", "group", f"{app}.{prefix}{group}")
     for group in access.asks:
         allow("Describe", "group", f"{app}.{prefix}{group}")
-    if access.owns is not None:
-        allow("Write", "transactional-id", f"{app}.{names.of(access.owns.name)}.", "prefixed")
+    for topic in access.owns:
+        allow("Write", "transactional-id", f"{app}.{names.of(topic.name)}.", "prefixed")
     if access.creates:
         for topic in TOPICS:
             allow("Create", "topic", names.of(topic.name))
