@@ -111,18 +111,28 @@ ACCESS: Mapping[str, RoleAccess] = {
     "auditor": RoleAccess(reads=tuple(topic for topic in TOPICS if topic not in {*INBOXES, DEADLETTER, IMPRESSIONS})),
     "operator": RoleAccess(
         reads=TOPICS,
-        writes=tuple(topic for topic in TOPICS if topic not in {DEADLETTER, IMPRESSIONS}),
+        writes=(*INBOXES, CONTACTS_REQUESTS, ACCOUNTS_REQUESTS, ACCOUNTS_RULES, *COMMANDS),
         groups=("intake", "intake.bulk"),
+        creates=True,
+    ),
+    "recovery": RoleAccess(
+        reads=TOPICS,
+        writes=(
+            *(CONTACTS_REQUESTS, CONTACTS_DECISIONS, CONTACTS_STATE),
+            *(ACCOUNTS_DECISIONS, ACCOUNTS_STATE, ACCOUNTS_RULES),
+        ),
         owns=(CONTACTS_REQUESTS, ACCOUNTS_REQUESTS),
+        asks=("scheduler", "accounts", "projector"),
         creates=True,
     ),
 }
 """`gateway` asks the accounts for a hold where this is not the recorded site.
 
 `api` reads what an operator asks about, and sends dead letters again; `auditor` verifies and
-explains; `operator` runs every command of `leadclock`, which writes the identity of the deployment
-to `accounts.rules` once, sends dead letters again, restores offsets of intake and recovers partitions;
-`producer` puts leads into `leads.inbox`, `bulk-producer` imports into the other inbox."""
+explains; `operator` runs every command of `leadclock` but `recover --settle`, which writes the identity of the
+deployment to `accounts.rules` once, sends dead letters again and restores offsets of intake; `recovery` runs
+`recover --settle`, whose decisions stand beside those of schedulers; `producer` puts leads into `leads.inbox`,
+`bulk-producer` imports into the other inbox."""
 
 
 class Acl(Struct, frozen=True, order=True):
