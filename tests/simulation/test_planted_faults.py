@@ -45,7 +45,7 @@ from tests.simulation.run import try_out
 
 Patch = pytest.MonkeyPatch
 
-SEEDS_MAX = 200
+SEEDS_MAX = 400
 """In which a planted fault must show; most show in the first few."""
 
 
