@@ -55,7 +55,7 @@ LIST_FIELDS = frozenset(
         "remove_user_buyer_ids", "buyer_group_ids", "buyer_fleet_ids", "filters", "fire_outgoing_webhook_ids",
         "users_emails", "agent_ids", "call_center_ids", "events", "number_ids", "origins",
         "team_users_emails", "team_offer_ids", "suppression_list_ids", "schedule_ids",
-        "public_parameters", "public_updates", "dial_countries",
+        "public_parameters", "public_updates", "dial_countries", "channels",
     }
 )  # fmt: skip
 """Fields that take a list of plain values: most clients send a list as `ids=1&ids=2`."""
