@@ -69,7 +69,7 @@ _LISTS = frozenset(
         "buyer_fleet_ids", "filters", "scopes", "ip_allow_list", "users_emails",
         "agent_ids", "call_center_ids", "events", "number_ids", "origins",
         "team_users_emails", "team_offer_ids", "suppression_list_ids", "schedule_ids",
-        "public_parameters", "public_updates", "dial_countries",
+        "public_parameters", "public_updates", "dial_countries", "channels",
     }
 )  # fmt: skip
 """Lists. In a form or query: comma-separated, or JSON as in an export."""
