@@ -259,7 +259,7 @@ async def test_a_person_is_another_one_at_every_company(town: Any, company: Any,
             if operation.name == "list_calls_by_caller_number":
                 assert answer.json()["calls"] == [], context
             elif operation.name in BLOCKING or (operation.name == "show_contact" and answer.status_code == 200):
-                # The company knows the number by what it asked of it here: an opt-out is stored, whoever the number is of.
+                # The company knows the number by what it asked of it here: an opt-out is stored for any number.
                 assert (answer.status_code, answer.json()["contact"]["lead_ids"]) == (200, []), context
             else:
                 assert (answer.status_code, answer.json()["code"]) == (404, "not_found"), context
