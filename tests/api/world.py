@@ -211,7 +211,7 @@ async def _promised(town: Town, company: Company) -> str:
 
 
 async def _kept(town: Town, company: Company) -> str:
-    """Let a stranger send more for a lead of its own; return the id of what is kept beside it."""
+    """Submit data for a stored lead without a key; return the id of the kept submission."""
     town.numbers += 1
     number = f"+1646555{town.numbers % 10_000:04d}"
     token = (await _submitted(company, number))[SCHEDULE_TOKEN]

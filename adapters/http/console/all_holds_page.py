@@ -3,11 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
-from adapters.http.console.holds_page import DONE, GO_ON, STOP, UNPROCESSABLE, unconfirmed
+from adapters.http.console.holds_page import DONE, GO_ON, STOP, UNPROCESSABLE, holds_page, read_hold, unconfirmed
 from adapters.http.console.visits import ConsolePage, Visit
 from adapters.http.exchange.exchange import Reply
 from adapters.http.operator.contact_holds import CONFIRM_HOLD, CONFIRM_RELEASE
-from engine.account.contact_holds import CHANNELS, REASON_LENGTH_MAX
 
 PATH = "/console/operations/holds"
 RELEASE = f"{PATH}/{{record:str}}/release"
@@ -20,17 +19,10 @@ async def show(visit: Visit) -> Reply:
 
 async def hold(visit: Visit) -> Reply:
     """Put the contacting of every company on hold."""
-    reason, channel = str(visit.form.get("reason", "")).strip(), str(visit.form.get("channel", ""))
-    typed = {"reason": reason, "channel": channel}
+    typed, fields = read_hold(visit)
     if visit.form.get("confirm") != STOP:
         return await _page(visit, {"problem": unconfirmed(STOP), "typed": typed}, status=UNPROCESSABLE)
-    fields = {
-        "reason": reason,
-        "hang_up": bool(visit.form.get("hang_up")),
-        "confirm": CONFIRM_HOLD,
-        **({"channels": [channel]} if channel else {}),
-    }
-    answer = await visit.call("operator_contact_hold", fields)
+    answer = await visit.call("operator_contact_hold", {**fields, "confirm": CONFIRM_HOLD})
     if answer.is_refused:
         return await _page(visit, {"problem": answer.content, "typed": typed}, status=answer.status)
     return await _said(visit, answer.content, DONE["held"])
@@ -56,26 +48,16 @@ async def _said(visit: Visit, content: Mapping[str, Any], done: str) -> Reply:
 
 async def _page(visit: Visit, more: Mapping[str, Any], *, status: int = 200) -> Reply:
     found = await visit.fetch("operator_contact_holds")
-    return visit.page(
-        "holds.html",
-        status=status,
-        **{
-            "title": "Hold everything",
-            "path": PATH,
-            "whose": "every company",
-            "of_all": True,
-            "rows": found["contact_holds"],
-            "channels": CHANNELS,
-            "reason_length": REASON_LENGTH_MAX,
-            "stop": STOP,
-            "go_on": GO_ON,
-            "done": None,
-            "typed": {"reason": "", "channel": ""},
-            "problem": None,
-            "is_away": False,
-            **more,
-        },
-    )
+    shown = {
+        "title": "Hold everything",
+        "path": PATH,
+        "whose": "every company",
+        "of_all": True,
+        "rows": found["contact_holds"],
+        "done": None,
+        **more,
+    }
+    return holds_page(visit, shown, status=status)
 
 
 _NEEDS = ("operator_contact_holds",)

@@ -30,11 +30,9 @@ async def show(visit: Visit) -> Reply:
 
 async def hold(visit: Visit) -> Reply:
     """Put contacting on hold."""
-    reason, channel = str(visit.form.get("reason", "")).strip(), str(visit.form.get("channel", ""))
-    typed = {"reason": reason, "channel": channel}
+    typed, fields = read_hold(visit)
     if visit.form.get("confirm") != STOP:
         return await _page(visit, {"problem": unconfirmed(STOP), "typed": typed}, status=UNPROCESSABLE)
-    fields = {"reason": reason, "hang_up": bool(visit.form.get("hang_up")), **({"channels": [channel]} if channel else {})}
     answer = await visit.call("create_contact_hold", fields)
     if answer.is_refused:
         return await _page(visit, {"problem": answer.content, "typed": typed}, status=answer.status)
@@ -47,6 +45,13 @@ async def release(visit: Visit) -> Reply:
         return await _page(visit, {"problem": unconfirmed(GO_ON)}, status=UNPROCESSABLE)
     await visit.fetch("delete_contact_hold", path={"id": visit.request.path_params["record"]})
     return visit.go_to(f"{PATH}?done=released")
+
+
+def read_hold(visit: Visit) -> tuple[dict[str, str], dict[str, Any]]:
+    """Return what the form shows again where it is refused, and the fields of the hold that it asks for."""
+    typed = {"reason": str(visit.form.get("reason", "")).strip(), "channel": str(visit.form.get("channel", ""))}
+    channels = {"channels": [typed["channel"]]} if typed["channel"] else {}
+    return typed, {"reason": typed["reason"], "hang_up": bool(visit.form.get("hang_up")), **channels}
 
 
 def unconfirmed(word: str) -> dict[str, Any]:
@@ -62,24 +67,32 @@ def unconfirmed(word: str) -> dict[str, Any]:
 
 async def _page(visit: Visit, more: Mapping[str, Any], *, status: int = 200) -> Reply:
     found = await visit.fetch("list_contact_holds", {"per_page": SHOWN, "order": "id"})
+    shown = {
+        "title": "Hold",
+        "path": PATH,
+        "whose": "this company",
+        "of_all": False,
+        "rows": [filled(row, record_columns("contact_hold")) for row in rows_of(found)],
+        "done": DONE.get(str(visit.query.get("done", ""))),
+        **more,
+    }
+    return holds_page(visit, shown, status=status)
+
+
+def holds_page(visit: Visit, shown: Mapping[str, Any], *, status: int) -> Reply:
+    """Return the page of holds: those in force, and the forms that make and release one."""
     return visit.page(
         "holds.html",
         status=status,
         **{
-            "title": "Hold",
-            "path": PATH,
-            "whose": "this company",
-            "of_all": False,
-            "rows": [filled(row, record_columns("contact_hold")) for row in rows_of(found)],
             "channels": CHANNELS,
             "reason_length": REASON_LENGTH_MAX,
             "stop": STOP,
             "go_on": GO_ON,
-            "done": DONE.get(str(visit.query.get("done", ""))),
             "typed": {"reason": "", "channel": ""},
             "problem": None,
             "is_away": False,
-            **more,
+            **shown,
         },
     )
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from adapters.http.exchange.binding import FIELDS_SHOWN_MAX, PATH_LENGTH_MAX
+from adapters.http.exchange.binding import FIELDS_SHOWN_MAX, LIST_FIELDS, PATH_LENGTH_MAX
 from adapters.http.exchange.exchange import Exchange
 from adapters.http.exchange.passwords import BODY_ONLY, HASH_OF_NO_PASSWORD, parse_password
 from adapters.http.exchange.people import country_of
@@ -63,16 +63,8 @@ ACTIONS: Mapping[str, tuple[str, ...]] = {
 }
 """Booleans that request a new token or secret, or that one is removed."""
 
-_LISTS = frozenset(
-    {
-        "buyer_ids", "buyer_group_ids", "add_buyer_ids", "remove_buyer_ids", "add_user_buyer_ids", "remove_user_buyer_ids",
-        "buyer_fleet_ids", "filters", "scopes", "ip_allow_list", "users_emails",
-        "agent_ids", "call_center_ids", "events", "number_ids", "origins",
-        "team_users_emails", "team_offer_ids", "suppression_list_ids", "schedule_ids",
-        "public_parameters", "public_updates", "dial_countries", "channels",
-    }
-)  # fmt: skip
-"""Lists. In a form or query: comma-separated, or JSON as in an export."""
+_LISTS = LIST_FIELDS - {"columns", "fire_outgoing_webhook_ids", "ids", "states"}
+"""Lists of records. In a form or query: comma-separated, or JSON as in an export."""
 
 _STRUCTURES = frozenset(
     {

@@ -69,7 +69,7 @@ def drop(person: Person, submission_id: int) -> None:
 
 
 def drop_of_lead(person: Person, lead_id: int) -> None:
-    """Drop what is kept beside a lead that is deleted."""
+    """Drop the kept submissions of a lead that is deleted."""
     for kept in kept_of(person) if person.head.kept_ids else ():
         if kept.lead_id == lead_id:
             drop(person, kept.id)
