@@ -12,6 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from adapters.audit.inputs import Inputs
+from adapters.audit.settlements import Settlement
 from engine import decision_rules
 from engine.partition.aggregate import Aggregate
 from engine.partition.deadletters import digest_of
@@ -61,14 +62,6 @@ INPUT_LOST = Folded(reason="input_lost", decision_rules=decision_rules.VERSION, 
 NO_ANCHOR = Folded(reason="no_anchor", decision_rules=UNKNOWN_RULES, decided_by="")
 
 
-class Settlement(Struct, frozen=True):
-    """A decision that settled a loss: its number, the topics from there on, and the first request that it decides."""
-
-    sequence: int
-    topics: Mapping[str, str]
-    input_offset: int
-
-
 class _Recorded(Struct, frozen=True):
     """The fields that deciding again needs; the rest is compared as bytes, not decoded."""
 
@@ -80,18 +73,6 @@ class _Recorded(Struct, frozen=True):
 
 _RECORDED = msgspec.json.Decoder(_Recorded)
 _DECISION = msgspec.json.Decoder(Decision)
-
-
-def settlement_of(value: bytes) -> Settlement | None:
-    """Return the settlement that a decision is, or None."""
-    if b'"recovery"' not in value:
-        return None
-    try:
-        recorded = _RECORDED.decode(value)
-    except UNREADABLE:
-        return None
-    recovery = recorded.cause.recovery
-    return None if recovery is None else Settlement(recorded.sequence, recorded.cause.topics, recovery.input_offset)
 
 
 class Replay:

@@ -10,7 +10,8 @@ from msgspec import Struct
 
 from adapters.audit.inputs import Inputs
 from adapters.audit.recorded import batches, committed_position
-from adapters.audit.replay import Folded, Mismatch, Replay, Settlement, settlement_of
+from adapters.audit.replay import Folded, Mismatch, Replay
+from adapters.audit.settlements import Settlement, read_settlements
 from engine.partition.aggregate import Aggregate
 from engine.partition.ports import Log, LogError, Reader
 from engine.partition.runner import TopicNames
@@ -110,13 +111,8 @@ async def _settlements(recorded: Reader, partition: int, committed: Position | N
     """Return the decisions that settled a loss: each begins an epoch."""
     if committed is None or committed.epoch == 1:
         return []
-    found = []
-    start = await recorded.start(partition)
-    if recorded.position(partition) != start:
-        await recorded.seek(partition, start)
-    async for batch in batches(recorded, partition):
-        found += [one for record in batch if (one := settlement_of(record.value or b"")) is not None]
-    await recorded.seek(partition, start)
+    found = [one async for one in read_settlements(recorded, partition)]
+    await recorded.seek(partition, await recorded.start(partition))
     return found
 
 

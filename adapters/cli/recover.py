@@ -130,8 +130,8 @@ def _show_found(found: FoundLosses, *, as_json: bool) -> None:
         click.echo(msgspec.json.encode(found))
         return
     lines = [f"{one} does not exist, or holds no identity" for one in found.missing]
-    lines += [f"{one.topic}[{one.partition}]: {loss}" for one in found.partitions for loss in one.losses]
-    lines += [f"{one.reader} {one.topic}[{one.partition}]: {one.loss}" for one in found.readers]
+    lines += [words for one in found.partitions for words in one.sentences]
+    lines += [one.sentence for one in found.readers]
     click.echo("\n".join(lines) or "every topic is the one that was read so far")
     if lines:
         click.echo(f"Settle it: leadclock recover --settle {TYPED} --reason '…'")

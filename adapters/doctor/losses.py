@@ -20,7 +20,7 @@ async def check_losses(context: Context, *, with_database: bool) -> list[Finding
 
     Raises `LogError`, `StoreError`.
     """
-    found = [f"{one.topic}[{one.partition}]: {loss}" for one in await find_losses(context) for loss in one.losses]
+    found = [words for one in await find_losses(context) for words in one.sentences]
     if with_database:
         found += await _reader_losses(context)
     if not found:
@@ -34,7 +34,7 @@ async def _reader_losses(context: Context) -> list[str]:
         losses = await find_reader_losses(context, PostgresReadMarks(pool))
     finally:
         await pool.close()
-    return [f"{one.reader} {one.topic}[{one.partition}]: {one.loss}" for one in losses]
+    return [one.sentence for one in losses]
 
 
 def _shown(found: Sequence[str]) -> list[str]:

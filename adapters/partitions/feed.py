@@ -12,7 +12,7 @@ import msgspec
 
 from adapters.observability.skipped import SkippedRecords
 from adapters.partitions.routing import partition_of
-from engine.partition.continuity import ContinuityError, check_id, request_digest
+from engine.partition.continuity import ContinuityError, check_id, check_read, request_digest
 from engine.partition.ports import Log, LogError, LogRecord, Reader
 from engine.partition.runner import TopicNames
 from engine.rules import ForeignRuleError, Rules, read_rule
@@ -138,8 +138,9 @@ class RulesTopic:
             self._partitions = list(range(await self._log.partition_count(self._topic)))
             reader = await self._log.reader(self._topic, self._partitions)
             try:
-                await self._check_last(reader)
-                for partition, offset in self._published.items():
+                for partition, last in self._last.items():
+                    await check_read(reader, self._topic, partition, offset=last[0] + 1, last=last, is_compacted=True)
+                for partition, offset in self._published.items():  # to compare one has moved the others on
                     await reader.seek(partition, offset)
             except BaseException:
                 await reader.close()
@@ -155,24 +156,6 @@ class RulesTopic:
         check_id(self._topic, self._topic_id or found, found)
         self._topic_id = found
         self._identified_at = asyncio.get_running_loop().time()
-
-    async def _check_last(self, reader: Reader) -> None:
-        """Raise `ContinuityError` where a published record is another one now; compaction may have taken it."""
-        for partition, (offset, digest) in self._last.items():
-            end = await reader.end(partition)
-            if end <= offset:
-                raise ContinuityError(f"{self._topic}[{partition}]", f"ends at {end}, and {offset} was read from it")
-            await reader.seek(partition, offset)
-            found: list[LogRecord] = []
-            for _ in range(STALLS_MAX):
-                if reader.position(partition) > offset:
-                    break
-                found += await reader.poll(limit=READ_LIMIT, timeout_seconds=FOLLOW_SECONDS)
-            same_place = [one for one in found if (one.partition, one.offset) == (partition, offset)]
-            if same_place and request_digest(same_place[0]) != digest:
-                raise ContinuityError(
-                    f"{self._topic}[{partition}]", f"holds another record at {offset} than was read from it"
-                )
 
     async def _reopen(self) -> None:
         async with self._turn:

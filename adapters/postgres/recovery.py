@@ -31,11 +31,6 @@ class PostgresReadMarks:
             for row in rows
         }
 
-    async def newest_projected(self, topic: str) -> dict[int, int]:
-        """Return the number of the newest decision of each partition that the projection has."""
-        rows = await run_statement(self._pool.fetch(self._sql["newest_projected"], topic))
-        return {row["partition"]: row["sequence"] for row in rows}
-
     async def touched(self, topic: str, held: Mapping[int, int], limit: int) -> list[tuple[int, str]]:
         """Return company and contact of at most so many decisions behind those that the log holds, by partition."""
         given = topic, list(held), list(held.values()), limit

@@ -3,14 +3,12 @@
 Every decision records each change of state, so the changelog can be made again from them, from the first one on.
 """
 
-from collections.abc import AsyncIterator
-
 import msgspec
 from msgspec import Struct
 
 from adapters.audit.recorded import batches
 from engine.partition.decider import advanced
-from engine.partition.ports import Log, Reader
+from engine.partition.ports import Log, LogRecord
 from schemas.decisions import REMOVED, Change, Decision, OutboxEntry, Position
 from schemas.errors import DependencyError
 from schemas.records import Record
@@ -70,32 +68,30 @@ async def fold_decisions(log: Log, topic: str, partition: int) -> FoldedPartitio
     folded = FoldedPartition(values={}, messages={}, records=[], requests=[])
     reader = await log.reader(topic, [partition])
     try:
-        async for offset, value in _decisions(reader, partition):
-            try:
-                decision = _DECISION.decode(value)
-                if _begins_behind_a_gap(folded.position.sequence, decision):
-                    folded.begins_at = decision.sequence
-                    folded.position = Position(sequence=decision.sequence - 1, chain=decision.prev)
-                folded.take(decision, value)
-            except (*UNREADABLE, ValueError, KeyError) as error:
-                raise NotRecoverableError(
-                    f"{topic}[{partition}] cannot be folded at offset {offset} ({error}): `leadclock audit verify` shows it"
-                ) from error
+        async for batch in batches(reader, partition):
+            for record in batch:
+                _fold(folded, record)
     finally:
         await reader.close()
     return folded
+
+
+def _fold(folded: FoldedPartition, record: LogRecord) -> None:
+    value = record.value or b""
+    try:
+        decision = _DECISION.decode(value)
+        if _begins_behind_a_gap(folded.position.sequence, decision):
+            folded.begins_at = decision.sequence
+            folded.position = Position(sequence=decision.sequence - 1, chain=decision.prev)
+        folded.take(decision, value)
+    except (*UNREADABLE, ValueError, KeyError) as error:
+        place = f"{record.topic}[{record.partition}]"
+        raise NotRecoverableError(
+            f"{place} cannot be folded at offset {record.offset} ({error}): `leadclock audit verify` shows it"
+        ) from error
 
 
 def _begins_behind_a_gap(sequence: int, decision: Decision) -> bool:
     """Return whether the decisions before this one are gone: retention took them, or a recovery has settled their loss."""
     is_first = sequence == 0 and decision.sequence > 1
     return is_first or (decision.cause.recovery is not None and decision.sequence > sequence + 1)
-
-
-async def _decisions(reader: Reader, partition: int) -> AsyncIterator[tuple[int, bytes]]:
-    start = await reader.start(partition)
-    if reader.position(partition) != start:
-        await reader.seek(partition, start)
-    async for batch in batches(reader, partition):
-        for record in batch:
-            yield record.offset, record.value or b""

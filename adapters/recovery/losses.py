@@ -34,6 +34,11 @@ class PartitionLosses(Struct, frozen=True, kw_only=True):
     sequence: int
     losses: tuple[str, ...]
 
+    @property
+    def sentences(self) -> list[str]:
+        """The losses for a person, each with its place."""
+        return [f"{self.topic}[{self.partition}]: {loss}" for loss in self.losses]
+
 
 def aggregates() -> tuple[Aggregate, ...]:
     """Return what is recovered, in order: contacts rest on the rules of the accounts."""
@@ -55,7 +60,7 @@ async def losses_of(context: Context, aggregate: Aggregate, partition: int) -> P
     position = await committed_position(log, names.of(aggregate.state_topic.name), partition) or Position()
     found = [
         *await _losses([_ids(context, aggregate, position), check_decisions(log, names.of, aggregate, partition, position)]),
-        *await _losses([_inputs(context, aggregate, partition, position), _rules(context, aggregate, position)]),
+        *await _losses([_inputs(context, aggregate, partition, position), _rules(context, position)]),
     ]
     return PartitionLosses(
         topic=aggregate.requests_topic.name,
@@ -102,10 +107,5 @@ async def _inputs(context: Context, aggregate: Aggregate, partition: int, positi
         await reader.close()
 
 
-async def _rules(context: Context, aggregate: Aggregate, position: Position) -> None:
-    if position.rules:
-        newest: dict[int, int] = {}
-        for partition, record in context.rules.entries:
-            newest[partition] = max(newest.get(partition, 0), record.sequence)
-        check_rules(context.names.of(ACCOUNTS_RULES.name), position.rules, newest)
-    del aggregate
+async def _rules(context: Context, position: Position) -> None:
+    check_rules(context.names.of(ACCOUNTS_RULES.name), position.rules, context.rules.rules.positions)

@@ -2,13 +2,11 @@
 
 from msgspec import Struct
 
-from adapters.audit.recorded import batches
-from adapters.audit.replay import settlement_of
+from adapters.audit.settlements import read_settlements
 from adapters.postgres.recovery import READERS, PostgresReadMarks, ReaderKind
 from adapters.recovery.folding import NotRecoverableError
 from adapters.roles.context import Context
 from engine.partition.continuity import ContinuityError, ReadMark, check_mark
-from engine.partition.ports import Reader
 from schemas.topics import ACCOUNTS_DECISIONS, COMMAND_TOPICS, CONTACTS_DECISIONS
 
 DECISIONS = (CONTACTS_DECISIONS.name, ACCOUNTS_DECISIONS.name)
@@ -21,6 +19,11 @@ class ReaderLoss(Struct, frozen=True, kw_only=True):
     topic: str
     partition: int
     loss: str
+
+    @property
+    def sentence(self) -> str:
+        """The loss for a person, with its place."""
+        return f"{self.reader} {self.topic}[{self.partition}]: {self.loss}"
 
 
 async def find_reader_losses(context: Context, marks: PostgresReadMarks) -> list[ReaderLoss]:
@@ -70,26 +73,13 @@ async def _offset_after_loss(context: Context, one: ReaderLoss) -> int:
     try:
         if one.topic not in DECISIONS:
             return await reader.start(one.partition)
-        offset = await _last_recovery(reader, one.partition)
+        settled = [settlement.offset async for settlement in read_settlements(reader, one.partition)]
     finally:
         await reader.close()
-    if offset is None:
+    if not settled:
         raise NotRecoverableError(
             f"the database knows decisions of {deployed}[{one.partition}] that the log does not hold ({one.loss}), and the "
             "log lost nothing by itself: it is an older copy. Start nothing; add --from-copy, which blocks everybody whom "
             "the database knows decisions of since, or restore a copy that is as new as the database"
         )
-    return offset
-
-
-async def _last_recovery(reader: Reader, partition: int) -> int | None:
-    """Return the offset of the last decision that settled a loss, or None."""
-    found = None
-    start = await reader.start(partition)
-    if reader.position(partition) != start:
-        await reader.seek(partition, start)
-    async for batch in batches(reader, partition):
-        for record in batch:
-            if settlement_of(record.value or b"") is not None:
-                found = record.offset
-    return found
+    return settled[-1]

@@ -47,9 +47,6 @@ async def read_stored(log: Log, topic: str, partition: int) -> StoredPartition:
     stored = StoredPartition(values={}, entries={})
     reader = await log.reader(topic, [partition])
     try:
-        start = await reader.start(partition)
-        if reader.position(partition) != start:
-            await reader.seek(partition, start)
         async for batch in batches(reader, partition):
             for record in batch:
                 stored.take(record)

@@ -611,9 +611,10 @@ class Runner:
     async def _restore_rules(self, feed: RulesFeed) -> None:
         """Fold the rules again, up to the position that the partition has adopted."""
         adopted = self._position.rules
-        if any(sequence > _newest_sequence(feed, int(partition)) for partition, sequence in adopted.items()):
+        newest = _newest_sequences(feed)
+        if any(sequence > newest.get(int(partition), 0) for partition, sequence in adopted.items()):
             await feed.refresh()
-        newest = {int(partition): _newest_sequence(feed, int(partition)) for partition in adopted}
+            newest = _newest_sequences(feed)
         check_rules(self._names.of(ACCOUNTS_RULES.name), adopted, newest)
         self._rules = Rules()
         self._unadopted = []
@@ -929,5 +930,9 @@ def _can_follow(known: Position, position: Position) -> bool:
     return position.sequence > known.sequence or (position.sequence, position.chain) == (known.sequence, known.chain)
 
 
-def _newest_sequence(feed: RulesFeed, partition: int) -> int:
-    return max((record.sequence for part, record in feed.entries if part == partition), default=0)
+def _newest_sequences(feed: RulesFeed) -> dict[int, int]:
+    """Return the number of the newest change of each accounts partition."""
+    newest: dict[int, int] = {}
+    for partition, record in feed.entries:
+        newest[partition] = max(newest.get(partition, 0), record.sequence)
+    return newest

@@ -19,10 +19,6 @@ SELECT DISTINCT h.company_id, h.contact_key
  ORDER BY 1, 2
  LIMIT $4;
 
--- newest_projected --
--- The newest decision of each partition that the database knows.
-SELECT partition, sequence FROM {read}.positions WHERE topic = $1;
-
 -- go_on_projected --
 -- The epoch fences a projector that still reads the former topic.
 UPDATE {read}.positions SET topic_id = $3, next_offset = $4, last_digest = '', epoch = epoch + 1
