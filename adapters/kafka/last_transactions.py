@@ -9,7 +9,9 @@ from typing import Any, ClassVar
 from aiokafka import errors
 from aiokafka.client import CoordinationType
 from aiokafka.protocol.api import Request, RequestStruct, Response
+from aiokafka.protocol.transaction import EndTxnRequest
 from aiokafka.protocol.types import CompactArray, CompactString, Int16, Int32, Int64, Schema, TaggedFields
+from msgspec import Struct
 
 from adapters.kafka.connection import DEADLINE_SECONDS, KafkaConnection
 from adapters.kafka.coordinators import Coordinators
@@ -67,6 +69,27 @@ class _DescribeTransactionsRequest(Request[_DescribeTransactionsRequestV0]):  # 
         return request_struct_class([self._transactional_id], {})
 
 
+class ProducerEpoch(Struct, frozen=True):
+    """Which start of which producer a transaction belongs to."""
+
+    producer_id: int
+    epoch: int
+
+
+class LastTransaction(Struct, frozen=True):
+    """What the coordinator says of the last transaction: its word for the state, and whose it is."""
+
+    state: str
+    owner: ProducerEpoch
+
+
+class Unsettled(Struct, frozen=True):
+    """How a transaction ended, as long as something of it may hang; `settler` is the producer that settles it now."""
+
+    is_abort: bool
+    settler: ProducerEpoch | None = None
+
+
 class LastTransactions:
     """Asks coordinators how transactions end, and keeps each answer until its partition is settled.
 
@@ -76,16 +99,33 @@ class LastTransactions:
 
     def __init__(self, connection: KafkaConnection, *, deadline_seconds: float = DEADLINE_SECONDS) -> None:
         self._coordinators = Coordinators(connection, CoordinationType.TRANSACTION, deadline_seconds=deadline_seconds)
-        self._unsettled: dict[str, bool] = {}
+        self._unsettled: dict[str, Unsettled] = {}
 
     async def look_up_abort(self, transactional_id: str) -> bool:
-        """Return and keep whether the last transaction is aborted, or will be when a producer starts. Raises `LogError`."""
+        """Return and keep whether the last transaction is aborted, or will be when a producer starts. Raises `LogError`.
+
+        The empty transaction of an attempt of this process that broke off says nothing about it: the answer from before
+        stays, and an empty one that was to commit is committed here. The next producer would abort it, and with it what
+        hangs.
+        """
         doing = f"asking how the last transaction of {transactional_id} ended"
         request = _DescribeTransactionsRequest(transactional_id)
-        state = await self._coordinators.ask(transactional_id, doing, request, _state)
-        if state in _ENDS_BY_ABORT or state in _ENDS_BY_COMMIT:
-            self._unsettled[transactional_id] = state in _ENDS_BY_ABORT
-        return self._unsettled.get(transactional_id, False)
+        last = await self._coordinators.ask(transactional_id, doing, request, _last_transaction)
+        kept = self._unsettled.get(transactional_id)
+        if last is None:
+            return kept is not None and kept.is_abort
+        if kept is not None and last.owner == kept.settler:
+            if last.state == "Ongoing" and not kept.is_abort:
+                await self._commit(transactional_id, last.owner)
+            return kept.is_abort
+        if last.state in _ENDS_BY_ABORT or last.state in _ENDS_BY_COMMIT:
+            kept = self._unsettled[transactional_id] = Unsettled(last.state in _ENDS_BY_ABORT)
+        return kept is not None and kept.is_abort
+
+    def begin_settling(self, transactional_id: str, settler: ProducerEpoch) -> None:
+        """Note whose empty transaction settles the partition from now on."""
+        kept = self._unsettled.get(transactional_id)
+        self._unsettled[transactional_id] = Unsettled(kept is not None and kept.is_abort, settler)
 
     def forget(self, transactional_id: str) -> None:
         """Forget the answer: a marker of the new owner stands in everything that the last transaction wrote."""
@@ -95,12 +135,22 @@ class LastTransactions:
         """Close the connection. Never raises."""
         await self._coordinators.close()
 
+    async def _commit(self, transactional_id: str, owner: ProducerEpoch) -> None:
+        doing = f"committing the empty transaction of {transactional_id} that broke off"
+        request = EndTxnRequest(transactional_id, owner.producer_id, owner.epoch, transaction_result=True)
+        await self._coordinators.ask(transactional_id, doing, request, _check_end)
 
-def _state(answer: Any) -> str | None:
-    """Return the coordinator's word for the state, None where it knows no such id."""
-    error_code, transactional_id, state, *_rest = answer.states[0]
+
+def _last_transaction(answer: Any) -> LastTransaction | None:
+    """Return what the coordinator knows, None where it knows no such id."""
+    error_code, transactional_id, state, _timeout_ms, _started_ms, producer_id, epoch, *_rest = answer.states[0]
     if error_code == _ID_NOT_FOUND:
         return None
     if error_code:
         raise errors.for_code(error_code)(transactional_id)
-    return str(state)
+    return LastTransaction(str(state), ProducerEpoch(int(producer_id), int(epoch)))
+
+
+def _check_end(answer: Any) -> None:
+    if answer.error_code:
+        raise errors.for_code(answer.error_code)

@@ -43,6 +43,7 @@ class KafkaLog:
         self._metadata = ClusterMetadata(self._connection, deadline_seconds=deadline_seconds)
         self._last_transactions = LastTransactions(self._connection, deadline_seconds=deadline_seconds)
         self._offsets = OffsetLookup(self._connection, deadline_seconds=deadline_seconds)
+        self._written = OffsetLookup(self._connection, deadline_seconds=deadline_seconds, isolation="read_uncommitted")
 
     async def own(self, input_topic: str, partition: int, *, writes: Sequence[str] = ()) -> Ownership:
         """Fence every earlier owner of this partition and return the new ownership. Raises `LogError`."""
@@ -50,6 +51,7 @@ class KafkaLog:
             self._connection,
             self._metadata,
             self._last_transactions,
+            (self._offsets, self._written),
             app=self._app,
             topic=input_topic,
             partition=partition,
@@ -86,3 +88,4 @@ class KafkaLog:
         await self._metadata.close()
         await self._last_transactions.close()
         await self._offsets.close()
+        await self._written.close()

@@ -12,13 +12,17 @@ from aiokafka.structs import RecordMetadata
 
 from adapters.kafka.cluster_metadata import ClusterMetadata
 from adapters.kafka.connection import CLIENT_ERRORS, KafkaConnection, to_log_error
-from adapters.kafka.last_transactions import LastTransactions
+from adapters.kafka.last_transactions import LastTransactions, ProducerEpoch
 from adapters.kafka.lifecycle import finish, starting
+from adapters.kafka.offset_lookup import OffsetLookup, until_stable
 from adapters.kafka.producers import discard, new_producer, send, settle, split_into_batches
 from engine.partition.ports import LogError, Outgoing, RecordRefusedError
 
 Round = list[tuple[str, list[Outgoing]]]
 """At most one batch per topic: what goes to the broker in one request."""
+
+Ends = tuple[OffsetLookup, OffsetLookup]
+"""How far committed readers see, and how far a partition is written."""
 
 
 class KafkaOwnership:
@@ -114,6 +118,7 @@ async def take_ownership(
     connection: KafkaConnection,
     metadata: ClusterMetadata,
     last_transactions: LastTransactions,
+    ends: Ends,
     *,
     app: str,
     topic: str,
@@ -124,12 +129,14 @@ async def take_ownership(
 ) -> KafkaOwnership:
     """Start a producer under the partition's id: this aborts and fences every earlier owner. Raises `LogError`.
 
-    What earlier owners wrote to `writes` is settled before it returns, as their last transaction ended.
+    What earlier owners wrote to `writes` is settled before it returns, as their last transaction ended. Markers can be left
+    out of that too, and the next transaction, if it is aborted, would undo what hangs: readers must see it first.
     """
     doing = f"taking {topic}[{partition}]"
     transactional_id = f"{app}.{topic}.{partition}"
     if not 0 <= partition < (await metadata.describe(topic)).partition_count:
         raise LogError(f"{doing}: there is no such partition", retryable=False)
+    places = [TopicPartition(name, partition) for name in writes]
     abort = await last_transactions.look_up_abort(transactional_id)  # the coordinator forgets it when a producer starts
     producer = new_producer(
         connection,
@@ -141,7 +148,9 @@ async def take_ownership(
         async with asyncio.timeout(deadline_seconds):
             with starting():
                 await producer.start()
-            await settle(producer, [TopicPartition(name, partition) for name in writes], abort=abort)
+            last_transactions.begin_settling(transactional_id, producer_epoch(producer))
+            await settle(producer, places, abort=abort)
+        await until_stable(*ends, places, deadline_seconds=deadline_seconds)
     except BaseException as error:
         await finish(discard(producer, is_broken=True))
         if isinstance(error, CLIENT_ERRORS):
@@ -149,3 +158,9 @@ async def take_ownership(
         raise
     last_transactions.forget(transactional_id)
     return KafkaOwnership(producer, metadata, topic, partition, deadline_seconds)
+
+
+def producer_epoch(producer: AIOKafkaProducer) -> ProducerEpoch:
+    """Return which start of which producer id this is."""
+    transactions = producer._txn_manager  # noqa: SLF001  # there is no public way to ask for it
+    return ProducerEpoch(transactions.producer_id, transactions.producer_epoch)

@@ -6,19 +6,21 @@ no marker there: the broker is set to take such records.
 """
 
 import asyncio
+import re
 from collections.abc import AsyncIterator
 
 import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
+from aiokafka.errors import NotEnoughReplicasError
 
 from adapters.kafka.cluster_metadata import ClusterMetadata
 from adapters.kafka.connection import KafkaConnection
 from adapters.kafka.last_transactions import LastTransactions
 from adapters.kafka.log import KafkaLog
 from adapters.kafka.topics import TopicSpec, prepare_topics
-from engine.partition.ports import Outgoing
+from engine.partition.ports import LogError, Outgoing
 from tests.pace import bound
 
 WAIT_SECONDS = bound(60.0)
@@ -64,6 +66,54 @@ async def test_what_hangs_ends_as_its_transaction_did(
     )
     await owner.close()
     await former.stop()
+
+
+@pytest.mark.parametrize("attempts", [1, 2])
+@pytest.mark.parametrize("ended", ["commit", "abort", "never"])
+@pytest.mark.usefixtures("trusting_broker")
+async def test_a_take_over_that_broke_off_while_it_settled_changes_no_outcome(
+    log: KafkaLog, kafka_bootstrap: str, topic_prefix: str, ended: str, attempts: int
+) -> None:
+    requests, state, decisions = (topic_prefix + name for name in ("requests", "state", "decisions"))
+    shown = [b"hung", b"next"] if ended == "commit" else [b"next"]
+    former = await hang(kafka_bootstrap, f"{topic_prefix}.{requests}.1", known=state, hidden=decisions, ended=ended)
+    with pytest.MonkeyPatch.context() as broken:
+        for name in ("commit_transaction", "abort_transaction"):
+            broken.setattr(AIOKafkaProducer, name, break_off)
+        for _ in range(attempts):
+            with pytest.raises(LogError, match="broke off"):
+                await log.own(requests, 1, writes=[state, decisions])
+
+    owner = await log.own(requests, 1, writes=[state, decisions])
+    await owner.commit([Outgoing(topic, None, b"next") for topic in (state, decisions)])
+
+    for topic in (state, decisions):
+        assert await committed(kafka_bootstrap, TopicPartition(topic, 1)) == shown, topic
+    await owner.close()
+    await former.stop()
+
+
+@pytest.mark.usefixtures("trusting_broker")
+async def test_a_partition_is_not_taken_while_anything_hangs_in_it(kafka_bootstrap: str, topic_prefix: str) -> None:
+    log = KafkaLog(kafka_bootstrap, app=topic_prefix, deadline_seconds=2.0)
+    requests, state, decisions = (topic_prefix + name for name in ("requests", "state", "decisions"))
+    await prepare_topics(KafkaConnection(kafka_bootstrap), [TopicSpec(name, 2) for name in (requests, state, decisions)])
+    stranger = await hang(kafka_bootstrap, f"{topic_prefix}.another", known=state, hidden=decisions, ended="never")
+
+    with pytest.raises(LogError, match=rf"hang without the marker .*{re.escape(decisions)}\[1\] from 0 to 2"):
+        await log.own(requests, 1, writes=[state, decisions])
+
+    await stranger.abort_transaction()
+    await stranger.stop()
+    await log.close()
+
+
+async def break_off(producer: AIOKafkaProducer) -> None:
+    """Fail where the coordinator knows all partitions of the transaction, and not yet how it ends."""
+    transactions = producer._txn_manager
+    while transactions._pending_txn_partitions:
+        await asyncio.sleep(0.01)
+    raise NotEnoughReplicasError("broke off")
 
 
 async def test_the_answer_is_kept_until_the_partition_is_settled(

@@ -86,14 +86,15 @@ async def test_what_a_killed_broker_acknowledged_shows_once_the_partition_is_own
             first.process.check()
 
     async with managed_kafka(data_dir) as second:
-        owner = await owned_again(second.bootstrap)
+        log = KafkaLog(second.bootstrap, app=APP)
+        owner = await owned_again(log)
         assert await greetings(second.bootstrap) == [b"hello"]
         await owner.close()
+        await log.close()
 
 
-async def owned_again(bootstrap: str) -> Ownership:
+async def owned_again(log: KafkaLog) -> Ownership:
     """Own the partition; a broker that was killed answers before it serves its partitions."""
-    log = KafkaLog(bootstrap, app=APP)
     deadline = time.monotonic() + SERVED_SECONDS
     while True:
         try:
