@@ -69,6 +69,13 @@ class CallbackOwner(Struct, frozen=True, omit_defaults=True):
     grace_minutes: int = GRACE_MINUTES
 
 
+class SentText(Struct, array_like=True, frozen=True):
+    """A text of ours, as far as a quotation of it is known again: its first letters, and a digest of all of them."""
+
+    beginning: str
+    digest: str
+
+
 class Head(Entity, kw_only=True):
     """What holds for the number or address itself, across all its leads.
 
@@ -88,7 +95,8 @@ class Head(Entity, kw_only=True):
     `suppressed_by` are the suppression lists that the person is on (`Suppression`).
     `kept_ids` are the submissions that are kept beside their leads (`KeptSubmission`), oldest first; `kept_dropped` counts
     those that made room. `public_lead_at` is when the first lead of a day was made without a key, `public_contacts` are the
-    newest contacts of the further ones: deleting and restarting leads change neither.
+    newest contacts of the further ones: deleting and restarting leads change neither. `sent_texts` are the newest texts of
+    ours, which people quote. `helped_at` is when they last got the answer to HELP.
     """
 
     company_id: int
@@ -120,6 +128,8 @@ class Head(Entity, kw_only=True):
     kept_dropped: int = 0
     public_lead_at: Instant | None = None
     public_contacts: tuple[Instant, ...] = ()
+    sent_texts: tuple[SentText, ...] = ()
+    helped_at: Instant | None = None
 
 
 class Flight(Struct, frozen=True, kw_only=True, omit_defaults=True):

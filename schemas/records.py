@@ -78,7 +78,9 @@ class Company(Body, frozen=True, kw_only=True):
     """A tenant: every other record, lead and call belongs to exactly one.
 
     `optout_confirmation` is the one text that answers an opt-out by text. 47 CFR 64.1200(a)(12) presumes consent to it
-    for five minutes and requires none. Where it is None, nothing is sent after an opt-out.
+    for five minutes and requires none. Where it is None, nothing is sent after an opt-out. `help_answer` answers the word
+    HELP;
+    where it is None, the answer has the name and the number of the company.
 
     `optout_scope` is what an opt-out reaches: the whole company, the offer that it was said about, or the channel that it
     was said on. Where offer or channel are not known, it reaches the company.
@@ -108,6 +110,7 @@ class Company(Body, frozen=True, kw_only=True):
     country: str = "US"
     paused: bool = False
     optout_confirmation: str | None = None
+    help_answer: str | None = None
     optout_scope: OptOutScope = "company"
     allow_auth_token: bool = True
     unknown_parameters: Literal["refuse", "ignore"] = "refuse"

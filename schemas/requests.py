@@ -370,10 +370,14 @@ class CallReceived(ContactRequest, frozen=True, kw_only=True):
     rings_several: bool = False
 
 
+CarrierMeaning = Literal["opt_out", "opt_in", "help"]
+
+
 class SmsReceived(ContactRequest, frozen=True, kw_only=True):
     """The person sent a text: `contact_key` is that of the number it came from, `to_number` ours that it was sent to.
 
-    `provider_ref` is the provider's own name of the text, under which a repeat is known for 24 h.
+    `provider_ref` is the provider's own name of the text, under which a repeat is known for 24 h. `carrier_meaning` is what
+    the carrier took the text for, whatever its words; the carrier has acted on it and answered.
     """
 
     body: str
@@ -381,6 +385,7 @@ class SmsReceived(ContactRequest, frozen=True, kw_only=True):
     to_number: str | None = None
     provider: str | None = None
     provider_ref: str | None = None
+    carrier_meaning: CarrierMeaning | None = None
 
 
 class ReachRequested(ContactRequest, frozen=True, kw_only=True):

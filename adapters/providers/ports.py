@@ -27,6 +27,7 @@ from schemas.commands import BuyerLeg, PlaceCall, SendEmail, SendSms
 from schemas.errors import DependencyError, SenderError
 from schemas.instant import Instant
 from schemas.records import ProviderChannel
+from schemas.requests import CarrierMeaning
 
 OrderCommand = PlaceCall | SendSms | SendEmail
 
@@ -190,13 +191,22 @@ class ReceiptReport(Struct, frozen=True):
         return {f"{part}.{self.state}": self.error}
 
 
+CARRIER_WORDS: Mapping[str, CarrierMeaning] = {
+    **dict.fromkeys(("STOP", "OPT_OUT"), "opt_out"),
+    **dict.fromkeys(("START", "OPT_IN"), "opt_in"),
+    "HELP": "help",
+}
+"""What carriers that act on a text by themselves took it for: `OptOutType` of Twilio, `autoresponse_type` of Telnyx."""
+
+
 class TextReport(Struct, frozen=True, kw_only=True):
-    """A text of a person to one of the company's numbers."""
+    """A text of a person to one of the company's numbers; `carrier_meaning`: the carrier has acted on it and answered."""
 
     event_id: str
     from_number: str
     to_number: str
     body: str
+    carrier_meaning: CarrierMeaning | None = None
 
 
 class InboundCallReport(Struct, frozen=True, kw_only=True):

@@ -100,6 +100,7 @@ class ProviderReports:
             to_number=report.to_number,
             provider=opened.provider.name,
             provider_ref=report.event_id,
+            carrier_meaning=report.carrier_meaning,
         )
         await self._submit(message, f"{opened.id}/{report.event_id}", "sms")
 

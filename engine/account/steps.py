@@ -9,7 +9,8 @@ from engine.calendar.waits import parse_duration
 from engine.calendar.wall import CalendarError, parse_date, parse_wall_time
 from engine.calendar.zones import is_zone
 from engine.contact.schedule.filters import FilterError, parse_filter
-from engine.contact.schedule.templates import TOKEN, literal_text, segments
+from engine.contact.schedule.sms_parts import segments
+from engine.contact.schedule.templates import TOKEN, literal_text
 from engine.limits import SMS_SEGMENTS_MAX
 from engine.submission.columns import RESERVED
 from engine.submission.fields import FieldError, check_token, parse_email, parse_text, sound_text

@@ -484,6 +484,7 @@ PARSERS: dict[str, Parser] = {
     "no_buyer_message": optional(partial(parse_text, most=NO_BUYER_MESSAGE_LENGTH_MAX)),
     "optout_scope": choice("company", "offer", "channel"),
     "optout_confirmation": optional(partial(parse_text, most=CONFIRMATION_LENGTH_MAX)),
+    "help_answer": optional(partial(parse_text, most=CONFIRMATION_LENGTH_MAX)),
     "close_margin_seconds": _seconds_of_margin,
     "purpose": choice(*PURPOSES),
     "min_spacing": spacing,

@@ -1,6 +1,7 @@
 """How does an inbound text arrive over HTTP? A gateway reports it, as it does inbound calls."""
 
 from functools import partial
+from typing import cast
 
 from adapters.http.calls.call_reports import REFERENCE_LENGTH_MAX, read_occurred
 from adapters.http.exchange.answers import reply_with_record
@@ -14,12 +15,12 @@ from adapters.http.schema.shapes import nullable, one_of
 from adapters.reads.ports import Result
 from engine.identity import contact_key
 from engine.submission.fields import parse_text
-from schemas.requests import SmsReceived
+from schemas.requests import CarrierMeaning, SmsReceived
 
 BODY_LENGTH_MAX = 10_000
 """Longest text in characters: more than carriers join from its parts."""
 
-MEANINGS = ("opt_out", "opt_in", "unclear", "reply")
+MEANINGS = ("opt_out", "opt_in", "help", "unclear", "reply")
 
 PARAMETERS = {
     "from": "number of the person who texts",
@@ -28,7 +29,10 @@ PARAMETERS = {
     "text_ref": "the gateway's own id of the text: a repeat within 24 h changes nothing",
     "received_at": "when it arrived; default: now",
     "provider": "name of the gateway's provider",
+    "carrier_meaning": "what the carrier took the text for, and has answered itself: it goes before the words",
 }
+
+CARRIER_MEANINGS = ("opt_out", "opt_in", "help")
 
 
 async def receive(exchange: Exchange) -> Reply:
@@ -40,6 +44,7 @@ async def receive(exchange: Exchange) -> Reply:
     body = _body(parameters)
     received_at = read_occurred(exchange, parameters, "received_at")
     provider = parameters.text("provider")
+    carrier_meaning = parameters.choice("carrier_meaning", CARRIER_MEANINGS)
     parameters.finish()
     e164 = "" if person is None else person.e164
     message = SmsReceived(
@@ -50,6 +55,7 @@ async def receive(exchange: Exchange) -> Reply:
         to_number=None if texted is None else texted.e164,
         provider=provider,
         provider_ref=reference,
+        carrier_meaning=cast("CarrierMeaning | None", carrier_meaning),
     )
     return await submit_change(exchange, message, render)
 
@@ -103,6 +109,7 @@ OPERATIONS: tuple[Operation, ...] = (
             "received_at": MOMENT,
             "text_ref": text(REFERENCE_LENGTH_MAX, least=1),
             "provider": TEXT,
+            "carrier_meaning": {"type": "string", "enum": list(CARRIER_MEANINGS)},
         },
         required=("from", "to", "body", "text_ref"),
         answer=one_of("text", _SHOWN),

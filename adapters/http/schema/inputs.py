@@ -405,6 +405,7 @@ _RECORD_INPUTS: Mapping[str, Schema] = {
         {"anyOf": [{"type": "string", "format": "ipv4"}, {"type": "string", "format": "ipv6"}], "examples": ["192.0.2.7"]}
     ),
     "optout_confirmation": _or_null(text(values.CONFIRMATION_LENGTH_MAX)),
+    "help_answer": _or_null(text(values.CONFIRMATION_LENGTH_MAX)),
     "no_buyer_message": _or_null(text(values.NO_BUYER_MESSAGE_LENGTH_MAX)),
     "business_hours": _BUSINESS_HOURS,
     "hours_to_expire": _or_null(whole(1, HOURS_TO_EXPIRE_MAX)),

@@ -81,6 +81,7 @@ _OF_TYPE: Mapping[str, Mapping[str, str]] = {
         "country": "where national numbers are read as being of, unless an offer says another",
         "paused": "true: nothing is done for any lead; they wait as company_paused",
         "optout_confirmation": "the one text that answers an opt-out by text; null: none",
+        "help_answer": "the text that answers HELP; null: one with the company's name and the number that was texted",
         "optout_scope": "how far an opt-out reaches: everything of the company, the offer, or the channel that it came on",
         "allow_auth_token": "false: keys are taken in the Authorization header only, not as the field auth_token",
         "recording_retention_days": "how many days after a recording was made it is deleted",

@@ -37,6 +37,9 @@ CERTIFICATES_MAX = 4
 NO_ADDRESS = frozenset({"General", "NoEmail", "Suppressed", "OnAccountSuppressionList"})
 """Subtypes of a permanent bounce that say that there is no such mailbox, as far as SES knows."""
 
+GONE_FOR_GOOD = frozenset({"5.1.1", "5.1.2", "5.1.3", "5.1.6", "5.1.10"})
+"""No such mailbox or domain (RFC 3463, 7505), also where SES calls a bounce `Transient` because it came later."""
+
 NOT_SPAM = "not-spam"
 """The feedback of a person who took an e-mail out of the spam folder."""
 
@@ -146,14 +149,16 @@ def read_notification(notification: dict[str, Any]) -> tuple[str | None, Sequenc
     return None, (kind,)
 
 
-def _bounce(bounced: dict[str, Any]) -> tuple[str, Sequence[Any]]:
+def _bounce(bounced: dict[str, Any]) -> tuple[str | None, Sequence[Any]]:
     """Return the outcome of a bounce of one recipient: our e-mails have one each."""
     recipients = bounced.get("bouncedRecipients")
     recipient = recipients[0] if isinstance(recipients, list) and recipients and isinstance(recipients[0], dict) else {}
     kind, subtype = bounced.get("bounceType"), bounced.get("bounceSubType")
     status, says = str(recipient.get("status") or ""), str(recipient.get("diagnosticCode") or "").partition(";")[2].strip()
     words = (f"{kind} {subtype}", status, says)
-    if kind != "Permanent":
+    if kind == "Transient" and subtype == "General" and not (status or says or recipient.get("action")):
+        return None, words  # the answer of a person on holiday: SES counts it among the bounces
+    if kind != "Permanent" and status not in GONE_FOR_GOOD:
         return "bounced_soft", words
     if not status.startswith("5"):
         return ("bounced_hard" if subtype in NO_ADDRESS else "failed"), words

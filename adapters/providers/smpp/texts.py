@@ -10,14 +10,7 @@ from hashlib import blake2b
 
 from msgspec import Struct
 
-from engine.contact.schedule.templates import (
-    GSM_ALPHABET,
-    GSM_ESCAPED,
-    GSM_PART,
-    GSM_SEGMENT,
-    WIDE_PART,
-    WIDE_SEGMENT,
-)
+from engine.contact.schedule.sms_parts import GSM_ALPHABET, GSM_ESCAPED, is_gsm, sms_parts
 
 GSM, LATIN_1, UCS_2 = 0, 3, 8
 """`data_coding` (SMPP 3.4, section 5.2.19); 1 is ASCII, which Latin-1 holds."""
@@ -44,23 +37,25 @@ class EncodedText(Struct, frozen=True):
 
 def encoded(text: str) -> EncodedText:
     """Return a text in one piece."""
-    characters, data_coding = _characters(text)
-    return EncodedText(b"".join(characters), data_coding)
+    data_coding = _coding(text)
+    return EncodedText(_octets(text, data_coding), data_coding)
 
 
 def in_parts(text: str, name: str) -> Sequence[EncodedText]:
     """Return a text as what fits into messages. `name` gives their reference. Raises `ValueError` for too long a one."""
-    characters, data_coding = _characters(text)
-    segment, part = (GSM_SEGMENT, GSM_PART) if data_coding == GSM else (2 * WIDE_SEGMENT, 2 * WIDE_PART)
-    if sum(map(len, characters)) <= segment:
-        return [EncodedText(b"".join(characters), data_coding)]
-    parts = _split(characters, part)
+    parts, data_coding = sms_parts(text), _coding(text)
+    if len(parts) == 1:
+        return [encoded(text)]
     if len(parts) > PARTS_MAX:
         raise ValueError(f"the text has {len(parts)} parts; {PARTS_MAX} at most can be joined again")
     reference = blake2b(name.encode(), digest_size=1).digest()
     return [
-        EncodedText(b"\x05\x00\x03" + reference + bytes([len(parts), number]) + octets, data_coding, has_header=True)
-        for number, octets in enumerate(parts, start=1)
+        EncodedText(
+            b"\x05\x00\x03" + reference + bytes([len(parts), number]) + _octets(part, data_coding),
+            data_coding,
+            has_header=True,
+        )
+        for number, part in enumerate(parts, start=1)
     ]
 
 
@@ -87,22 +82,15 @@ def decoded(octets: bytes, data_coding: int, *, has_header: bool) -> str | None:
     return text.replace("\x00", "")
 
 
-def _characters(text: str) -> tuple[Sequence[bytes], int]:
-    """Return the octets of each character, which belong together, and their data coding."""
-    if all(character in _CODES for character in text):
-        return [_CODES[character] for character in text], GSM
-    return [character.encode("utf-16-be", "replace") for character in text], UCS_2
+def _coding(text: str) -> int:
+    return GSM if is_gsm(text) else UCS_2
 
 
-def _split(characters: Sequence[bytes], most: int) -> list[bytes]:
-    parts, length = [bytearray()], 0
-    for octets in characters:
-        if length + len(octets) > most:
-            parts.append(bytearray())
-            length = 0
-        parts[-1] += octets
-        length += len(octets)
-    return [bytes(part) for part in parts]
+def _octets(text: str, data_coding: int) -> bytes:
+    """Return the octets of a text: all its parts are written as the whole needs."""
+    if data_coding == GSM:
+        return b"".join(map(_CODES.__getitem__, text))
+    return text.encode("utf-16-be", "replace")
 
 
 def _from_gsm(octets: bytes) -> str:

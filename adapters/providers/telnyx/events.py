@@ -16,6 +16,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from msgspec import Struct
 
 from adapters.providers.ports import (
+    CARRIER_WORDS,
     Callback,
     CallState,
     ForgedCallbackError,
@@ -266,7 +267,11 @@ def _text(event: TelnyxEvent) -> OrderReport | TextReport | None:
     if event.name == "message.received":
         from_number, to_number = _number(payload.get("from")), _number(payload.get("to"))
         return TextReport(
-            event_id=reference, from_number=from_number, to_number=to_number, body=str(payload.get("text") or "")
+            event_id=reference,
+            from_number=from_number,
+            to_number=to_number,
+            body=str(payload.get("text") or ""),
+            carrier_meaning=CARRIER_WORDS.get(str(payload.get("autoresponse_type")).upper()),
         )
     command_id = parse_qs(urlsplit(str(payload.get("webhook_url") or "")).query).get(COMMAND_ID, [""])[0]
     if event.name not in {"message.sent", "message.finalized"} or not command_id:

@@ -6,6 +6,7 @@ from typing import Any
 
 from adapters.clock import wall_now
 from adapters.providers.ports import (
+    CARRIER_WORDS,
     Callback,
     CallState,
     ForgedCallbackError,
@@ -179,7 +180,11 @@ def _receipt(form: Mapping[str, str], about: Mapping[str, Any]) -> OrderReport |
 
 def _text(form: Mapping[str, str]) -> TextReport:
     return TextReport(
-        event_id=form["MessageSid"], from_number=form.get("From", ""), to_number=form.get("To", ""), body=form["Body"]
+        event_id=form["MessageSid"],
+        from_number=form.get("From", ""),
+        to_number=form.get("To", ""),
+        body=form["Body"],
+        carrier_meaning=CARRIER_WORDS.get(form.get("OptOutType", "").upper()),
     )
 
 

@@ -5,12 +5,14 @@ from typing import Any, TypedDict
 import msgspec
 
 from engine.contact.commands.numbers import dialing_number, texting_number
+from engine.contact.consent.sent_texts import remember_text
 from engine.contact.facts import ledger
 from engine.contact.facts.call_record import add_call, new_outbound_call, tier_of
 from engine.contact.facts.person import Person
 from engine.contact.facts.public_contacts import count_contact
 from engine.contact.facts.result import earned
 from engine.contact.schedule.cadence import Cadence, duration
+from engine.contact.schedule.sms_parts import segments
 from engine.contact.schedule.templates import (
     Lookup,
     TextTooLongError,
@@ -18,7 +20,6 @@ from engine.contact.schedule.templates import (
     render_body,
     render_sms,
     render_speech,
-    segments,
     withheld_from,
 )
 from engine.contact.timing.contact_hours import CALLBACK_PURPOSE, closing, countries_of, purpose_of
@@ -423,6 +424,7 @@ def _dispatch(person: Person, lead: Lead, command: Command, flight: Flight, sour
         count_contact(person, lead)
     if command.contact_key == person.key:
         if flight.counted:
+            remember_text(person, command)
             ledger.reserve(person, flight.kind, command.command_id)
         person.draft.emit(command)
         person.draft.fact("command.emitted", lead_id=lead.id, call_id=flight.call_id, **about)

@@ -2,34 +2,32 @@
 
 A carrier's filter knows single words only; people write `STOP PLEASE`, `ya no me llamen`, `take me off your
 list`. A sentence that only holds such a word (`Stop by tomorrow?`), or ends some contact and not all of it (`don't call
-before 5`), is unclear: neither an opt-out nor ignored. Each clause is read by itself, in English and in Spanish; one
-clause that is a plain opt-out decides.
+before 5`), is unclear: neither an opt-out nor ignored. Each clause is read by itself, in English and in Spanish, which
+people mix, and in French, Portuguese, German and Italian; one clause that is a plain opt-out decides. What a text quotes of
+ours is not the person's (`quotations`).
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from types import ModuleType
 from typing import Literal
 
-from engine.contact.consent import opt_out_english, opt_out_spanish
+from engine.contact.consent import (
+    opt_out_english,
+    opt_out_french,
+    opt_out_german,
+    opt_out_italian,
+    opt_out_portuguese,
+    opt_out_spanish,
+)
+from engine.contact.consent.quotations import own_words, reaction_of
 from engine.contact.consent.text_normalisation import Clause, clauses_of
+from schemas.contact import SentText
 
-Meaning = Literal["opt_out", "opt_in", "unclear", "reply"]
+Meaning = Literal["opt_out", "opt_in", "help", "unclear", "reply"]
 
 TEXT_READ_MAX = 1_600
 """Characters that are read: ten segments, the most that carriers join."""
-
-_LANGUAGES = (opt_out_english, opt_out_spanish)
-_ENDS = tuple(language.ENDS for language in _LANGUAGES)
-_LIMITS = tuple((language.LIMITS, language.IMMEDIATELY) for language in _LANGUAGES)
-_DENIES = tuple(language.DENIES for language in _LANGUAGES)
-_ASKS_FOR_IT = tuple(language.ASKS_FOR_IT for language in _LANGUAGES)
-_INVITES = tuple(language.INVITES for language in _LANGUAGES)
-_HARMLESS = tuple(language.HARMLESS for language in _LANGUAGES)
-_SUSPECT = tuple(language.SUSPECT for language in _LANGUAGES)
-
-_WORDS = opt_out_english.WORDS | opt_out_spanish.WORDS
-_POLITE = opt_out_english.POLITE | opt_out_spanish.POLITE
-_OBJECTS = opt_out_english.OBJECTS | opt_out_spanish.OBJECTS
 
 _AROUND = re.compile(
     r"^(?:(?:please|pls|plz|hi|hello|hey|ok|okay|sorry|por favor|porfavor|hola|gracias) )+"
@@ -47,54 +45,116 @@ _BANS = re.compile(r"\b(?:do not|dont|dnt|not|no)\b")
 
 _OPT_IN = frozenset({"start", "unstop", "optin", "opt in", "subscribe", "resubscribe"})
 
+_OPT_IN_ABROAD = frozenset(
+    {
+        "empezar",
+        "comenzar",
+        "iniciar",
+        "inicio",
+        "commencer",
+        "debut",
+        "reprendre",
+        "comecar",
+        "starten",
+        "anfang",
+        "inizia",
+        "iniziare",
+    }
+)
+"""Words for START in other languages count as the whole text alone: each is a word of everyday sentences."""
 
-def meaning_of(text: str) -> Meaning:
-    """Return what a text means for consent: `opt_out`, `opt_in` (a word that carriers take for one), `unclear`, `reply`."""
-    clauses = clauses_of(text[:TEXT_READ_MAX])
-    if " ".join(word for clause in clauses for word in clause.words.split() if word not in _POLITE) in _OPT_IN:
+_HELP = re.compile(
+    r"(?:please |pls |por favor |svp |bitte )?(?:help|info|ayuda|aide|ajuda|hilfe|aiuto)"
+    r"(?: please| pls| me| por favor| svp| bitte)?"
+)
+"""Carriers demand an answer to HELP and INFO (CTIA Messaging Principles, 5.1.3), in Canada to AIDE."""
+
+
+class _Reading:
+    """Reads clauses by the words and patterns of languages that people mix in one sentence."""
+
+    def __init__(self, *languages: ModuleType) -> None:
+        self._ends = [one.ENDS for one in languages]
+        self._limits = [(one.LIMITS, one.IMMEDIATELY) for one in languages]
+        self._denies = [one.DENIES for one in languages]
+        self._asks_for_it = [one.ASKS_FOR_IT for one in languages]
+        self._invites = [one.INVITES for one in languages]
+        self._harmless = [one.HARMLESS for one in languages]
+        self._suspect = [one.SUSPECT for one in languages]
+        self._words = frozenset().union(*(one.WORDS for one in languages))
+        self._objects = frozenset().union(*(one.OBJECTS for one in languages))
+        self.polite = frozenset().union(*(one.POLITE for one in languages))
+
+    def meaning_of(self, clauses: Sequence[Clause]) -> Meaning:
+        """Return `opt_out`, `unclear` or `reply`."""
+        read = [self._read(clause) for clause in clauses]
+        if "opt_out" not in read:
+            return "unclear" if "unclear" in read else "reply"
+        invites = any(
+            _finds(self._invites, clause.words)
+            for clause, meaning in zip(clauses, read, strict=True)
+            if meaning != "opt_out"
+        )
+        limited = any(_is_limit_alone(clause) for clause in clauses)
+        taken_back = any(_finds(self._denies, clause.words) for clause in clauses)
+        return "unclear" if invites or limited or taken_back else "opt_out"
+
+    def _read(self, clause: Clause) -> Meaning:
+        """Return what one clause means by itself."""
+        words = clause.words
+        for harmless in self._harmless:
+            words = harmless.sub(_TAKEN_OUT, words)
+        whole = " ".join(words.split())
+        words = _AROUND.sub("", whole)
+        if self._is_only_words(words) or _finds(self._ends, words):
+            is_asked = clause.asks and not _finds(self._asks_for_it, whole)
+            is_unclear = is_asked or _finds(self._denies, whole) or self._is_limited(whole)
+            return "unclear" if is_unclear else "opt_out"
+        return "unclear" if _finds(self._suspect, words) else "reply"
+
+    def _is_only_words(self, words: str) -> bool:
+        """Return whether only revoking words and their objects are left: `stop stop`, `cancel texts please`."""
+        core = [word for word in words.split() if word not in self.polite or word in self._words]
+        return any(word in self._words for word in core) and all(
+            word in self._words or word in self._objects for word in core
+        )
+
+    def _is_limited(self, words: str) -> bool:
+        """Return whether a clause is about some time, place or way only: `don't call right now`, not `stop right now`."""
+        bans = _BANS.search(words)
+        return any(limits.search(words if bans else immediately.sub(" ", words)) for limits, immediately in self._limits)
+
+
+_MIXED = _Reading(opt_out_english, opt_out_spanish)
+_READINGS = (
+    _MIXED,
+    *(_Reading(one) for one in (opt_out_french, opt_out_portuguese, opt_out_german, opt_out_italian)),
+)
+"""One language's limits are words of another (`so`, `mas`), so only those that people mix are read together."""
+
+
+def meaning_of(text: str, sent: Sequence[SentText] = ()) -> Meaning:
+    """Return what a text means for consent; `sent` are texts of ours that it may quote.
+
+    `opt_in` and `help` are words that carriers take for that, alone; every doubt about an opt-out is `opt_out` or `unclear`.
+    """
+    reaction = reaction_of(text[:TEXT_READ_MAX])
+    if reaction is not None:
+        return reaction
+    clauses = clauses_of(own_words(text[:TEXT_READ_MAX], sent))
+    whole = " ".join(clause.words for clause in clauses)
+    core = " ".join(word for word in whole.split() if word not in _MIXED.polite)
+    if core in _OPT_IN or whole in _OPT_IN_ABROAD:
         return "opt_in"
-    read = [_read(clause) for clause in clauses]
-    if "opt_out" not in read:
-        return "unclear" if "unclear" in read else "reply"
-    invites = any(
-        _finds(_INVITES, clause.words) for clause, meaning in zip(clauses, read, strict=True) if meaning != "opt_out"
-    )
-    limited = any(_is_limit_alone(clause) for clause in clauses)
-    return "unclear" if invites or limited or _is_taken_back(clauses) else "opt_out"
-
-
-def _read(clause: Clause) -> Meaning:
-    """Return what one clause means by itself."""
-    words = clause.words
-    for harmless in _HARMLESS:
-        words = harmless.sub(_TAKEN_OUT, words)
-    whole = " ".join(words.split())
-    words = _AROUND.sub("", whole)
-    if _is_only_words(words) or _finds(_ENDS, words):
-        is_asked = clause.asks and not _finds(_ASKS_FOR_IT, whole)
-        return "unclear" if is_asked or _finds(_DENIES, whole) or _is_limited(whole) else "opt_out"
-    return "unclear" if _finds(_SUSPECT, words) else "reply"
-
-
-def _is_only_words(words: str) -> bool:
-    """Return whether only revoking words and their objects are left: `stop stop`, `cancel texts please`."""
-    core = [word for word in words.split() if word not in _POLITE or word in _WORDS]
-    return any(word in _WORDS for word in core) and all(word in _WORDS or word in _OBJECTS for word in core)
-
-
-def _is_limited(words: str) -> bool:
-    """Return whether a clause is about some time, place or way only: `don't call right now`, not `stop right now`."""
-    bans = _BANS.search(words)
-    return any(limits.search(words if bans else immediately.sub(" ", words)) for limits, immediately in _LIMITS)
+    if _HELP.fullmatch(whole):
+        return "help"
+    read = {reading.meaning_of(clauses) for reading in _READINGS}
+    return next((meaning for meaning in ("opt_out", "unclear") if meaning in read), "reply")
 
 
 def _is_limit_alone(clause: Clause) -> bool:
     """Return whether a clause is nothing but the limit of another one: `Stop, until Monday`."""
     return _LIMIT_ALONE.match(clause.words) is not None
-
-
-def _is_taken_back(clauses: list[Clause]) -> bool:
-    return any(_finds(_DENIES, clause.words) for clause in clauses)
 
 
 def _finds(patterns: Iterable[re.Pattern[str]], words: str) -> bool:

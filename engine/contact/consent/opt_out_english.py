@@ -80,7 +80,8 @@ ENDS = re.compile(
     r"|messages) (?:really )?(?:need|needs|have|has|got|must|better)) (?:to )?stop$"
     r"|^stop (?=(?:i|im|ive|you|u|we|its|or|not|asap|ya)\b)"
     r"|^(?:can|could|will|would|wont) (?:you|u|ya|yall|someone) (?:please |pls |just )*stop$"
-    rf"|get off my (?:phone|line)|^remove from (?:your |ur |the |this )?{_LIST}|^i optout$|refrain from {_CONTACT}"
+    r"|\b(?:but|so) (?:(?:please|pls|just) )*stop(?: it| now| please)?$|get off my (?:phone|line)"
+    rf"|^remove from (?:your |ur |the |this )?{_LIST}|^i optout$|refrain from {_CONTACT}"
     r"|^(?:knock it off|cut it out|give it a rest)$"
     # do not call me again
     r"|(?<!\b(?:and|but|who) )(?:^|(?<=please )|(?<=just )|(?<=so )|(?<=to )|(?<=interested )|(?<=you )"

@@ -155,7 +155,8 @@ SUSPECT = re.compile(
     r"|no vive|fallecio|murio|basta por|(?:no mas|ya no) por|no mas (?:llamadas|mensajes|textos)|cancel(?:ar|e"
     r"|en) (?:mi|la|el) (?!seguro|poliza|plan|contrato))\b"
     r"|^(?:yo )?no soy (?!due|propiet|casad|ciudad|resid|fumad|mayor|client)\w+$"
-    r"|^(?:quiero |deseo |necesito )?cancelar$|^(?:es |esto es )?spam$|^(?:alto|parar|pare|paren|basta(?! con))\b"
+    r"|^(?:quiero |deseo |necesito )?cancelar$|^(?:es |esto es )?spam$|^(?:alto|parar|pare|paren|basta(?! con| che"
+    r"| que))\b"
     r"|^cancel(?:ar|e|en) (?:cita|orden|reserva\w*)|\bno soy la persona|\bno (?:llamadas|mensajes|textos)\b"
 )
 """What a person has to review."""

@@ -2,6 +2,7 @@
 
 import msgspec
 
+from engine.contact.consent.sent_texts import remember_text
 from engine.contact.facts import ledger
 from engine.contact.facts.person import Person
 from engine.contact.lifecycle.stop import end_reason, fence, is_opted_out_of
@@ -130,6 +131,7 @@ def _stop_code(person: Person, command: RelayedCommand, request: ReachRequested)
 
 def _emit(person: Person, command: RelayedCommand, request: ReachRequested) -> None:
     if request.kind != "email":
+        remember_text(person, command)
         ledger.reserve(person, request.kind, command.command_id)
     relay = Relay(
         command_id=command.command_id,

@@ -10,7 +10,6 @@ from typing import Any
 
 from msgspec import UNSET, structs
 
-from engine.contact.consent.opt_out import meaning_of
 from engine.contact.facts.call_record import CALLS_LISTED_MAX
 from engine.contact.facts.ledger import compact, row_of
 from engine.contact.facts.person import Person
@@ -19,7 +18,7 @@ from engine.contact.lifecycle.stop import block, opt_out
 from engine.contact.requests.caller import offer_of_token
 from engine.contact.requests.contact_changes import change_block, change_suppression, unsubscribe
 from engine.contact.requests.dispositions import apply_group_stops, apply_stops
-from engine.contact.requests.replies import decide_review, receive
+from engine.contact.requests.replies import decide_review, read_text, receive
 from engine.contact.requests.submission import matching
 from engine.limits import RECORD_BYTES_MAX
 from schemas.contact import LIVE_STATUSES
@@ -120,7 +119,7 @@ def _of_move(person: Person, request: LeadMoved) -> bool:
 
 
 def _of_text(person: Person, request: SmsReceived) -> bool:
-    if meaning_of(request.body) != "opt_out":
+    if read_text(person, request) != "opt_out":
         return False
     receive(person, request)
     return True

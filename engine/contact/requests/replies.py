@@ -2,7 +2,8 @@
 
 from engine.contact.commands.numbers import texting_number
 from engine.contact.consent.opt_in import CONSENT_MISSING
-from engine.contact.consent.opt_out import meaning_of
+from engine.contact.consent.opt_out import Meaning, meaning_of
+from engine.contact.consent.sent_texts import remember_text
 from engine.contact.facts.clock_skew import skew_mark
 from engine.contact.facts.ledger import reserve
 from engine.contact.facts.person import Person, bounded_batch, has_no_flight, is_on_schedule
@@ -14,6 +15,7 @@ from engine.contact.lifecycle.stop import is_opted_out_of, opt_in_by_text, opt_o
 from engine.contact.lifecycle.walk import advance
 from engine.contact.requests.reactions import cancel_pending, is_waiting_for, remember_event
 from engine.contact.schedule.cadence import cadence_for, duration
+from engine.contact.schedule.sms_parts import segments
 from engine.contact.timing.contact_hours import after
 from engine.contact.timing.earliest import OPTOUT_REVIEW, REPLY_PAUSE
 from engine.identity import command_id, contact_id
@@ -21,7 +23,7 @@ from engine.partition.draft import RefusedError, RepeatedError
 from schemas.commands import SendSms
 from schemas.contact import ContactPause, Lead
 from schemas.decisions import Answer
-from schemas.instant import DAY, MINUTE
+from schemas.instant import DAY, MINUTE, Instant
 from schemas.records import Company, Number
 from schemas.requests import OptOutReviewed, SmsReceived
 
@@ -37,8 +39,12 @@ REVIEW_FOR = DAY
 CONFIRMED_WITHIN = 5 * MINUTE
 """A later confirmation of an opt-out is not sent: consent to it is presumed for five minutes (47 CFR 64.1200(a)(12))."""
 
+ANSWERED_WITHIN = 10 * MINUTE
+"""A later answer to HELP is not sent: the person no longer waits for it."""
+
 CONFIRMATION = "(optout-confirmation)"
-"""The step id of a confirmation, which belongs to no step."""
+HELP_ANSWER = "(help-answer)"
+"""The step ids of texts that belong to no step."""
 
 BODY_LENGTH_MAX = 1_600
 """Characters of a text that are stored: ten segments, the most that carriers join."""
@@ -50,7 +56,7 @@ def receive(person: Person, request: SmsReceived) -> None:
         person.draft.answer = _answer_to_sender(request, None, None)
         return
     lead = person.newest_lead()
-    meaning = meaning_of(request.body)
+    meaning = read_text(person, request)
     person.draft.fact(
         "sms.received",
         lead_id=None if lead is None else lead.id,
@@ -67,10 +73,17 @@ def receive(person: Person, request: SmsReceived) -> None:
             _stop(person, request, lead)
         case "opt_in":
             _opt_in(person, lead)
+        case "help":
+            _help(person, request, lead)
         case "unclear":
             _review(person, lead)
         case _:
             _react_to_reply(person)
+
+
+def read_text(person: Person, request: SmsReceived) -> Meaning:
+    """Return what a text means: what the carrier took it for goes before its words."""
+    return request.carrier_meaning or meaning_of(request.body, person.head.sent_texts)
 
 
 def _answer_to_sender(request: SmsReceived, lead: Lead | None, meaning: str | None) -> Answer:
@@ -112,27 +125,61 @@ def _offer_of(person: Person, request: SmsReceived, lead: Lead | None) -> int | 
 
 def _confirm(person: Person, lead: Lead, text: str, from_number: str | None) -> None:
     """Emit the one text that the law allows after an opt-out; no lead awaits its outcome."""
-    command = SendSms(
-        command_id=command_id(lead.uuid, lead.enrolment, person.head.version, CONFIRMATION, 1),
+    command = _text_back(person, lead, text, from_number, CONFIRMATION, until=person.now + CONFIRMED_WITHIN)
+    reserve(person, "sms", command.command_id)
+    person.draft.emit(command)
+    person.draft.fact("command.emitted", lead_id=lead.id, command_id=command.command_id, kind="sms", step_id=CONFIRMATION)
+
+
+def _help(person: Person, request: SmsReceived, lead: Lead | None) -> None:
+    """Answer HELP once a day, at any hour and to everybody, as carriers demand. It is no contact: no cap counts it.
+
+    Where the carrier says that the text was HELP, it has answered it. Nobody can be answered of whom there is no lead.
+    """
+    helped_at = person.head.helped_at
+    if request.carrier_meaning is not None or lead is None or not lead.caller_id:
+        return
+    if person.ends_leads_later or (helped_at is not None and person.now < helped_at + DAY):
+        return
+    from_number = request.to_number or texting_number(person, lead)
+    text = _help_text(person, from_number)
+    command = _text_back(person, lead, text, from_number, HELP_ANSWER, until=person.now + ANSWERED_WITHIN)
+    person.head.helped_at = person.now
+    remember_text(person, command)
+    person.save_head()
+    person.draft.emit(command)
+    person.draft.fact("command.emitted", lead_id=lead.id, command_id=command.command_id, kind="sms", step_id=HELP_ANSWER)
+
+
+def _help_text(person: Person, from_number: str | None) -> str:
+    company = person.rules.body(Company, "company", person.company_id)
+    if company is not None and company.help_answer:
+        return company.help_answer
+    name = "" if company is None else f"{company.name}: "
+    called = "" if from_number is None else f" Call or text {from_number} to reach us."
+    return f"{name}we contact you about your request.{called} Reply STOP to end."
+
+
+def _text_back(person: Person, lead: Lead, text: str, from_number: str | None, step_id: str, *, until: Instant) -> SendSms:
+    return SendSms(
+        command_id=command_id(lead.uuid, lead.enrolment, person.head.version, step_id, 1),
         company_id=lead.company_id,
         contact_key=person.key,
         lead_id=lead.id,
         lead_uuid=lead.uuid,
-        step_id=CONFIRMATION,
+        step_id=step_id,
         enrolment=lead.enrolment,
         attempt=1,
         decided_at=person.now,
         not_before=person.now,
-        not_after=person.now + CONFIRMED_WITHIN,
+        not_after=until,
         urgency_class=lead.urgency_class,
         priority=lead.lead_priority,
         to=lead.caller_id or "",
         from_number=from_number or texting_number(person, lead),
         body=text,
+        segments=segments(text),
     )
-    reserve(person, "sms", command.command_id)
-    person.draft.emit(command)
-    person.draft.fact("command.emitted", lead_id=lead.id, command_id=command.command_id, kind="sms", step_id=CONFIRMATION)
 
 
 def _opt_in(person: Person, lead: Lead | None) -> None:

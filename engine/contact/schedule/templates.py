@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection
 from functools import lru_cache
 from typing import Any
 
+from engine.contact.schedule.sms_parts import GSM_PART, segments
 from engine.limits import RENDERED_BYTES_MAX, SMS_SEGMENTS_MAX, SPEECH_LENGTH_MAX
 from schemas.errors import SenderError
 from schemas.wire import to_json
@@ -125,29 +126,3 @@ def _as_text(value: Any) -> str:
             return str(int(value))
         case _:
             return to_json(value).decode()
-
-
-GSM_ALPHABET = (
-    "@£$¥èéùìòÇ\nØø\rÅåΔ_ΦΓΛΩΠΨΣΘΞÆæßÉ !\"#¤%&'()*+,-./0123456789:;<=>?¡ABCDEFGHIJKLMNOPQRSTUVWXYZÄÖÑÜ§¿"
-    "abcdefghijklmnopqrstuvwxyzäöñüà"
-)
-GSM_ESCAPED = "^{}\\[~]|€\f"
-"""Characters of 3GPP TS 23.038: a text of these takes seven bits each (the second kind counts twice), any other sixteen."""
-
-_IS_GSM = re.compile(f"[{re.escape(GSM_ALPHABET + GSM_ESCAPED)}]*")
-_ESCAPED = re.compile(f"[{re.escape(GSM_ESCAPED)}]")
-
-GSM_SEGMENT, GSM_PART = 160, 153
-WIDE_SEGMENT, WIDE_PART = 70, 67
-"""Characters of a single message, and of each part of a longer one, which has a concatenation header."""
-
-
-def segments(text: str) -> int:
-    """Return the number of SMS segments of a text: what carriers charge for."""
-    if _IS_GSM.fullmatch(text):
-        length = len(text) + len(_ESCAPED.findall(text))
-        most, part = GSM_SEGMENT, GSM_PART
-    else:
-        length = len(text.encode("utf-16-le")) // 2
-        most, part = WIDE_SEGMENT, WIDE_PART
-    return 1 if length <= most else -(-length // part)

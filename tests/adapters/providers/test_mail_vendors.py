@@ -180,11 +180,18 @@ async def test_an_e_mail_carries_what_the_vendor_returns(name: str, header: str 
         ({"status": "5.2.2"}, "bounced_soft"),
         ({"status": "5.7.1"}, "failed"),
         ({"kind": "Transient", "subtype": "MailboxFull", "status": "4.2.2"}, "bounced_soft"),
+        *(
+            ({"kind": "Transient", "subtype": "General", "status": status}, "bounced_hard")
+            for status in ("5.1.1", "5.1.2", "5.1.3", "5.1.6", "5.1.10")
+        ),
+        ({"kind": "Transient", "subtype": "General", "status": "5.2.2"}, "bounced_soft"),
+        ({"kind": "Transient", "subtype": "General", "status": ""}, None),
+        ({"kind": "Transient", "subtype": "General", "status": "4.4.7"}, "bounced_soft"),
         ({"kind": "Undetermined", "subtype": "Undetermined", "status": ""}, "bounced_soft"),
     ],
 )
 @pytest.mark.parametrize("version", ["1", "2"])
-async def test_each_bounce_of_ses_is_what_it_says(fields: dict[str, str], outcome: str, version: str) -> None:
+async def test_each_bounce_of_ses_is_what_it_says(fields: dict[str, str], outcome: str | None, version: str) -> None:
     assert await ses_said(ses_bounce(TOKEN, **fields), version=version) == [outcome]
 
 

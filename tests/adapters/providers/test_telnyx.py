@@ -281,6 +281,19 @@ def test_a_text_of_a_person_is_read(connection: Connection) -> None:
 
 
 @pytest.mark.parametrize(
+    ("word", "meaning"),
+    [("STOP", "opt_out"), ("OPT_OUT", "opt_out"), ("START", "opt_in"), ("HELP", "help"), (None, None), ("NEW", None)],
+)
+def test_what_telnyx_took_a_text_for_is_read(connection: Connection, word: str | None, meaning: str | None) -> None:
+    payload = {"id": "m1", "direction": "inbound", "text": "x", "autoresponse_type": word}
+
+    report = connection.read_callback(webhook(event_of("message.received", payload)))
+
+    assert isinstance(report, TextReport)
+    assert report.carrier_meaning == meaning
+
+
+@pytest.mark.parametrize(
     ("cause", "sip", "outcome", "rang"),
     [
         ("user_busy", "486", "busy", True),

@@ -83,6 +83,74 @@ def test_a_company_may_confirm_an_opt_out_once_and_within_five_minutes() -> None
     assert (len(world.commands), len(world.head().ledger), world.lead().status) == (1, 1, "opt_out")
 
 
+@pytest.mark.parametrize("word", ["HELP", "info", "Help please", "AYUDA", "aide", "Ajuda", "HILFE!"])
+def test_help_is_answered_at_any_hour_and_the_plan_goes_on(word: str) -> None:
+    world = World()
+    world.schedule(TEXT, REST, CALL)
+    world.submit()
+    world.outcome("delivered")
+    planned_at = world.lead().next_action_at
+    world.now = at("2026-07-15 23:30")
+    text(world, word, to_number="+13055550100")
+    answer = world.commands[-1]
+    assert isinstance(answer, SendSms)
+    assert (answer.step_id, answer.from_number, answer.not_after) == (
+        "(help-answer)",
+        "+13055550100",
+        world.now + 10 * MINUTE,
+    )
+    assert "+13055550100" in answer.body
+    assert "STOP" in answer.body
+    assert (world.lead().next_action_at, len(world.head().ledger)) == (planned_at, 1), "it is no contact, and no reply"
+
+
+def test_help_is_answered_once_a_day_also_after_an_opt_out_with_the_words_of_the_company() -> None:
+    world = World()
+    world.add(
+        "company", 1, Company(name="Sunny", time_zone=NEW_YORK, help_answer="Sunny Roofs: call 305-555-0100."), version=2
+    )
+    world.schedule(REST, CALL)
+    world.submit()
+    text(world, "STOP")
+    text(world, "HELP")
+    text(world, "HELP")
+    assert [order.body for order in world.commands if isinstance(order, SendSms)] == ["Sunny Roofs: call 305-555-0100."]
+    world.outcome("delivered")
+    assert world.lead().status == "opt_out"
+    world.now += DAY
+    text(world, "HELP")
+    assert len(world.commands) == 2
+
+
+@pytest.mark.parametrize(
+    ("body", "carrier", "meaning"),
+    [
+        ("Arrete ca", "opt_out", "opt_out"),
+        ("JOIN", "opt_in", "opt_in"),
+        ("What is this?", "help", "help"),
+        ("Liked \u201cReply STOP\u201d", "opt_out", "opt_out"),
+    ],
+)
+def test_what_the_carrier_took_a_text_for_goes_before_its_words(body: str, carrier: str, meaning: str) -> None:
+    world = World()
+    world.schedule(REST, CALL)
+    world.submit()
+    assert text(world, body, carrier_meaning=carrier).extra["meaning"] == meaning
+    assert world.commands == [], "the carrier has answered by itself"
+    assert (world.lead().status == "opt_out") == (carrier == "opt_out")
+
+
+def test_a_reaction_to_our_text_is_a_reply_and_what_quotes_it_keeps_the_persons_words() -> None:
+    world = World()
+    world.schedule({"id": "text", "kind": "sms", "template": "Hi Ada, the quote is ready. Reply STOP to end"}, REST, CALL)
+    world.submit()
+    world.outcome("delivered")
+    sent = "Hi Ada, the quote is ready. Reply STOP to end"
+    assert text(world, f"Loved \u201c{sent}\u201d").extra["meaning"] == "reply"
+    assert text(world, f"> {sent}\ncall me").extra["meaning"] == "reply"
+    assert text(world, f"> {sent}\nSTOP").extra["meaning"] == "opt_out"
+
+
 def test_the_same_text_reported_twice_is_one() -> None:
     world = World()
     world.schedule(REST, CALL)

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from engine.contact.schedule.templates import segments
+from engine.contact.schedule.sms_parts import segments, sms_parts
 from schemas.commands import SendSms
 from schemas.instant import MINUTE
 from schemas.records import Number
@@ -155,10 +155,20 @@ def test_a_late_message_that_lacks_a_token_is_passed_over_as_one_in_time_is() ->
         ("ж" * 71, 2),
         ("👍" * 35, 1),
         ("👍" * 36, 2),
+        ("]" * 80, 1),
+        ("]" * 152, 2),
+        ("]" * 153, 3),  # a part holds 76 of them: 153 septets are an odd number
+        ("€" * 153, 3),
+        ("a" * 152 + "]" * 76, 2),
+        ("a" + "]" * 152, 2),
+        ("😀" * 66, 2),
+        ("😀" * 67, 3),  # a part holds 33 of them
+        ("a" * 66 + "😀" * 34, 3),
     ],
 )
 def test_a_text_is_counted_as_carriers_count(text: str, count: int) -> None:
     assert segments(text) == count
+    assert "".join(sms_parts(text)) == text
 
 
 def test_the_number_that_calls_come_from_is_shown_whatever_a_sender_wrote_under_its_name() -> None:
