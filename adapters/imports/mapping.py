@@ -13,6 +13,7 @@ from adapters.imports.rows import ImportFileError
 from engine.account.did_you_mean import did_you_mean
 from engine.submission.columns import RESERVED
 from engine.submission.fields import is_blank
+from engine.submission.near_names import field_of
 from engine.submission.normalise import NAMED_FIELDS
 from engine.views.lead_columns import LEAD_COLUMNS
 
@@ -53,7 +54,7 @@ class FileMapping:
         _refuse_unknown(columns, typed)
         self.uses = [self.use_of(column) for column in columns]
         _refuse_double(self.uses)
-        if not {use.field for use in self.uses} & {*REACHED_BY, DATA}:
+        if not {_meant(use) for use in self.uses} & {*REACHED_BY, DATA}:
             named = ", ".join(repr(column) for column in columns)
             raise ImportFileError(
                 f"no column is a telephone number or an e-mail address: type --map COLUMN=caller_id or "
@@ -98,6 +99,13 @@ class FileMapping:
         if self._is_export and "name" in found and found["name"] in [found.get(one) for one in ("full_name", *REACHED_BY)]:
             del found["name"]  # an export shows a name for leads that have none
         return {**found, DATA: tokens} if tokens else found
+
+
+def _meant(use: ColumnUse) -> str | None:
+    """Return the field that a column fills: one that becomes a token may be taken for a field by its name."""
+    if use.use != "token" or use.field is None:
+        return use.field
+    return field_of(use.field) or use.field
 
 
 def read_typed(pairs: Iterable[str]) -> dict[str, str]:

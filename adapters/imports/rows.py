@@ -3,10 +3,11 @@
 import codecs
 import csv
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import zip_longest
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice, zip_longest
 from pathlib import Path
-from typing import Any, Literal, NoReturn
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, TextIO
 
 import msgspec
 from msgspec import Struct
@@ -15,6 +16,9 @@ from adapters.csv_cells import parse_csv_cell
 from adapters.imports.sheets import SheetError, sheet_rows
 from adapters.intake.intake import BODY_BYTES_MAX
 from schemas.errors import SenderError
+
+if TYPE_CHECKING:
+    from _csv import Reader as CsvReader
 
 Format = Literal["csv", "xlsx", "ndjson"]
 
@@ -31,6 +35,8 @@ COLUMNS_MAX = 500
 """A lead takes 200 tokens; a file with more columns than this was separated at the wrong character."""
 
 DELIMITERS = ",;\t|"
+_TEXT_FORMULA = re.compile(r'="([^"]*)"')
+_NAMED_DELIMITER = re.compile(r'"?sep=(.)"?\s*', re.IGNORECASE)
 CHUNK_BYTES = 1 << 20
 
 
@@ -103,7 +109,7 @@ def _digest(file: ImportFile) -> str:
         with file.path.open("rb") as source:
             return hashlib.file_digest(source, "sha256").hexdigest()
     sha256, lines = hashlib.sha256(), 0
-    decoder = codecs.getincrementaldecoder(file.encoding)()
+    decoder = codecs.getincrementaldecoder(_encoding(file) if file.format == "csv" else file.encoding)()
     with file.path.open("rb") as source:
         while chunk := source.read(CHUNK_BYTES):
             try:
@@ -136,7 +142,7 @@ def header(file: ImportFile) -> tuple[str, ...]:
     """Return the columns: of NDJSON the names in its first object, else its first line. Raises `ImportFileError`."""
     if file.format == "csv":
         with file.path.open(encoding=_encoding(file), newline="") as source:
-            return _header(file, csv.reader(source, strict=True, delimiter=_delimiter(file)))
+            return _header(file, _reader(file, source))
     if file.format == "xlsx":
         return _header(file, (cells for _, cells in _sheet(file)))
     first = next((row for row in _json_rows(file) if row.problem is None), None)
@@ -146,21 +152,38 @@ def header(file: ImportFile) -> tuple[str, ...]:
 
 
 def _encoding(file: ImportFile) -> str:
-    """Return the codec; that of UTF-8 takes a byte order mark."""
-    return "utf-8-sig" if codecs.lookup(file.encoding).name == "utf-8" else file.encoding
+    """Return the codec: what a byte order mark says goes before the default; that of UTF-8 takes one."""
+    if codecs.lookup(file.encoding).name != "utf-8":
+        return file.encoding
+    with file.path.open("rb") as source:
+        first = source.read(len(codecs.BOM_UTF16_LE))
+    return "utf-16" if first in {codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE} else "utf-8-sig"
 
 
-def _delimiter(file: ImportFile) -> str:
-    if file.delimiter is not None:
-        return file.delimiter
+def _reader(file: ImportFile, source: TextIO) -> "CsvReader":
+    """Return the rows of a file behind the line `sep=;`, by which a spreadsheet names the delimiter."""
+    delimiter, is_named = _delimiter(file)
+    reader = csv.reader(source, strict=True, delimiter=delimiter)
+    if is_named:
+        next(reader)
+    return reader
+
+
+def _delimiter(file: ImportFile) -> tuple[str, bool]:
+    """Return the delimiter, and whether a first line of its own names it."""
     with file.path.open(encoding=_encoding(file)) as source:
         first = source.readline(BODY_BYTES_MAX)
-    return max(DELIMITERS, key=first.count)
+    named = _NAMED_DELIMITER.fullmatch(first)
+    if file.delimiter is not None:
+        return file.delimiter, named is not None
+    if named is not None:
+        return named[1], True
+    return max(DELIMITERS, key=first.count), False
 
 
 def _csv_rows(file: ImportFile) -> Iterator[FileRow]:
     with file.path.open(encoding=_encoding(file), newline="") as source:
-        reader = csv.reader(source, strict=True, delimiter=_delimiter(file))
+        reader = _reader(file, source)
         columns = _header(file, reader)
         while True:
             line = reader.line_num + 1
@@ -173,12 +196,23 @@ def _csv_rows(file: ImportFile) -> Iterator[FileRow]:
                 ) from None
             if cells is None:
                 return
-            if not cells:  # a blank line
+            if not any(cells):  # a blank line
                 continue
-            if len(cells) != len(columns):
+            if any(cells[len(columns) :]):
                 yield FileRow(line, problem=f"has {len(cells)} cells, and the first line has {len(columns)}")
                 continue
-            yield FileRow(line, dict(zip(columns, map(parse_csv_cell, cells), strict=True)))
+            yield FileRow(line, _cells(columns, map(_cell, cells)))
+
+
+def _cell(text: str) -> str:
+    """Return a cell of CSV; `="0123"` is how a spreadsheet keeps text from becoming a number."""
+    formula = _TEXT_FORMULA.fullmatch(text)
+    return parse_csv_cell(text) if formula is None else formula[1]
+
+
+def _cells(columns: Sequence[str], texts: Iterable[str]) -> Mapping[str, str]:
+    """Return cells by column: spreadsheets leave blank cells at the end of a row out, or add some."""
+    return dict(islice(zip_longest(columns, texts, fillvalue=""), len(columns)))
 
 
 def _sheet_rows(file: ImportFile) -> Iterator[FileRow]:
@@ -188,7 +222,7 @@ def _sheet_rows(file: ImportFile) -> Iterator[FileRow]:
         if len(cells) > len(columns):
             yield FileRow(line, problem=f"has {len(cells)} cells, and the first line has {len(columns)}")
         else:
-            yield FileRow(line, dict(zip_longest(columns, cells, fillvalue="")))
+            yield FileRow(line, _cells(columns, cells))
 
 
 def _sheet(file: ImportFile) -> Iterator[tuple[int, tuple[str, ...]]]:

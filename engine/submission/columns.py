@@ -9,6 +9,7 @@ from typing import Any
 from engine.submission.fields import FieldError, parse_address, parse_id, parse_text, parse_zone
 from engine.submission.numbers import REGIONS
 from engine.submission.place import state_code
+from engine.submission.spreadsheet import read_cell
 
 ZIP_LENGTH_MAX = 32
 """Longer than any postal code of the Universal Postal Union, blanks included."""
@@ -29,7 +30,7 @@ def _state(value: Any) -> str:
 
 
 def _zip_code(value: Any) -> str:
-    return parse_text(value, most=ZIP_LENGTH_MAX)
+    return parse_text(read_cell(value) if isinstance(value, str) else value, most=ZIP_LENGTH_MAX)
 
 
 COLUMNS: dict[str, Callable[[Any], Any]] = {

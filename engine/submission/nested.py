@@ -1,42 +1,19 @@
 """Where in a non-standard post are the contact's fields? `auto_format_nested_fields` finds them by their usual names."""
 
-import re
 from collections import deque
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from engine.submission.fields import DEPTH_MAX, is_blank
+from engine.submission.near_names import field_of
 
 VALUES_MAX = 2_000
 """Values that are looked at: more than any contact has; the body itself is bounded by the edge."""
-
-_NAMES = """
-caller_id: callerid caller_number phone phone_number phone1 phone_home phone_mobile primary_phone home_phone mobile
-    mobile_phone mobile_number cell cell_phone cellphone telephone telephone_number tel
-email: email_address e_mail emailaddress primary_email mail
-full_name: fullname contact_name
-first_name: firstname fname given_name
-last_name: lastname lname surname family_name
-address: address1 address_1 street street_address
-city: town
-state_province: state province region
-zip_postal_code: zip zip_code zipcode postal_code postcode postalcode
-country: country_code
-time_zone: timezone
-remote_ip: ip ip_address ipaddress
-sub_id: subid
-"""
-
-_FIELDS: dict[str, str] = {}
-for _line in _NAMES.replace("\n    ", " ").strip().splitlines():
-    _field, _others = _line.split(":")
-    _FIELDS |= dict.fromkeys([_field, *_others.split()], _field)
 
 _HOLDERS = ("value", "values", "string_value")
 _TITLES = ("column_id", "name", "key", "field")
 """How forms say a field as an object: `{"name": "phone", "value": ...}` in a list, or `"phone": {"value": ...}`."""
 
-_BETWEEN_WORDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[^A-Za-z0-9]+")
 _REACHED_BY = frozenset({"caller_id", "email"})
 _TOP_LEVEL_ALIASES = {"state_province": "state", "zip_postal_code": "zip"}
 
@@ -48,7 +25,7 @@ def lifted(raw: Mapping[str, Any]) -> dict[str, Any]:
     """
     found = dict(raw)
     for name, value in _leaves(raw):
-        field = _FIELDS.get(_BETWEEN_WORDS.sub("_", name).strip("_").lower())
+        field = field_of(name)
         if field is None or is_blank(value):
             continue
         if is_blank(found.get(field)) and is_blank(found.get(_TOP_LEVEL_ALIASES.get(field, field))):

@@ -12,7 +12,7 @@ import msgspec
 from engine.identity import contact_key
 from engine.partition.draft import RefusedError
 from engine.rules import LeadTokenTarget, Rules
-from engine.submission.columns import ALIASES, COLUMNS
+from engine.submission.columns import ALIASES, COLUMNS, RESERVED
 from engine.submission.fields import (
     FieldError,
     is_blank,
@@ -191,6 +191,7 @@ def _request(
     reading.take_data()
     reading.take_columns()
     reading.take_tokens(NAMED_FIELDS)
+    reading.take_near_names(NAMED_FIELDS)
     reading.check_traffic_source(rules, target.company_id, is_sender=True)
     country = reading.columns.get("country") or _country(rules, target, body)
     number = reading.number(country)
@@ -273,7 +274,8 @@ def _country(rules: Rules, target: LeadTokenTarget, body: Offer | Schedule) -> s
 
 def _contact_key(reading: Reading, company_id: int, number: ParsedNumber | None, email: str | None) -> str:
     if number is None and email is None and not ({"caller_id", "email"} & reading.errors.keys()):
-        reading.fault("caller_id", "must be given, or an email")
+        for name, sentence in reading.misread.items() or (("caller_id", "must be given, or an email"),):
+            reading.fault(name, sentence)
     return contact_key(company_id, None if number is None else number.e164, email) or ""
 
 
@@ -325,6 +327,8 @@ def _warn(reading: Reading, request: LeadSubmitted) -> None:
         reading.warnings.append(
             "No zone follows from time_zone, zip, state or number: calls wait for an hour that is allowed in every zone."
         )
+    for name in sorted(RESERVED & request.data.keys()):
+        reading.warnings.append(f"{name} is set by leadclock: what was sent is the token token.{name} alone.")
     if request.expire_existing and request.delete_existing:
         reading.warnings.append("delete_existing was followed; expire_existing has no effect beside it.")
     if request.create_or_update and request.update_only:

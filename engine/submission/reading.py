@@ -8,9 +8,11 @@ import msgspec
 from engine.partition.draft import RefusedError
 from engine.rules import Rules
 from engine.submission.columns import ALIASES, COLUMNS, RESERVED
-from engine.submission.fields import FieldError, check_token, is_blank, parse_moment, sound_text
+from engine.submission.fields import FieldError, check_token, is_blank, parse_email, parse_moment, sound_text
+from engine.submission.near_names import NESTED_ONLY, TOKENS, field_of
 from engine.submission.numbers import ParsedNumber, read_number
 from engine.submission.place import Location, locate
+from engine.submission.spreadsheet import DIGITS_LOST, has_lost_digits, read_cell
 from engine.tokens import LEAD_BYTES_MAX, check_tokens
 from schemas.instant import DAY, SECOND, Instant
 from schemas.records import TrafficSource
@@ -43,6 +45,10 @@ class Reading:
         self.data: dict[str, Any] = {}
         self.errors: dict[str, list[str]] = {}
         self.warnings: list[str] = []
+        self.number_name: str | None = None
+        """The near name that `caller_id` was taken from."""
+        self.misread: dict[str, str] = {}
+        """Fields that another name was taken for and whose value cannot be read: name -> why."""
 
     def fault(self, field: str, sentence: str) -> None:
         """Add one fault."""
@@ -124,17 +130,71 @@ class Reading:
         if len(self.data) > TOKENS_MAX:
             self.fault("data", f"must have at most {TOKENS_MAX} tokens, those of the top level included")
 
+    def take_near_names(self, known: frozenset[str]) -> None:
+        """Fill fields that were not sent from what was sent under a near name; the token stays as well.
+
+        A value that cannot be read leaves the field unknown: a sender who used another name has promised nothing.
+        """
+        taken: dict[str, str] = {}
+        for name in [name for name in self.data if name not in known]:
+            field = field_of(name)
+            if field is None or field == name or field in NESTED_ONLY or is_blank(self.data[name]):
+                continue
+            if field in taken:
+                self.warnings.append(f"{name} was not taken as {field}: {taken[field]} was.")
+            elif self._is_open(field) and self._take_near(field, name, self.data[name]):
+                taken[field] = name
+        if taken:
+            pairs = ", ".join(f"{name} as {field}" for field, name in taken.items())
+            self.warnings.append(f"Other names were taken: {pairs}.")
+
+    def _is_open(self, field: str) -> bool:
+        if field in TOKENS:
+            return is_blank(self.data.get(field))
+        return field not in self.columns and is_blank(self.raw.get(field)) and field not in self.errors
+
+    def _take_near(self, field: str, name: str, value: Any) -> bool:
+        try:
+            if field in TOKENS:
+                self.data[field] = value
+            elif field in COLUMNS:
+                self.columns[field] = COLUMNS[field](value)
+            elif field == "email":
+                self.raw = {**self.raw, field: parse_email(value)}
+            else:
+                self.raw = {**self.raw, field: value}
+                self.number_name = name
+        except FieldError as error:
+            self.misread[name] = str(error)
+            self.warnings.append(f"{name} was not taken as {field}: it {error}.")
+            return False
+        return True
+
     def number(self, country: str) -> ParsedNumber | None:
         """Read `caller_id`, national numbers being of `country`."""
         value = self.raw.get("caller_id")
+        if isinstance(value, float) and value.is_integer():
+            value = int(value)
         if is_blank(value) or isinstance(value, bool) or not isinstance(value, str | int):
             if not is_blank(value):
                 self.fault("caller_id", "must be text")
             return None
-        number = read_number(str(value), country)
+        text = read_cell(str(value))
+        number = read_number(text, country)
         if number is None:
-            self.fault("caller_id", f"is not a valid telephone number of {country}; write it as +13055550123")
+            self._refuse_number(
+                DIGITS_LOST
+                if has_lost_digits(text)
+                else f"is not a valid telephone number of {country}; write it as +13055550123"
+            )
         return number
+
+    def _refuse_number(self, sentence: str) -> None:
+        """Add a fault; of a number under a near name only where nothing else reaches the person."""
+        if self.number_name is None or is_blank(self.raw.get("email")):
+            self.fault(self.number_name or "caller_id", sentence)
+        else:
+            self.warnings.append(f"{self.number_name} was not taken as caller_id: it {sentence}.")
 
     def check_dialled(self, number: ParsedNumber, dialled: frozenset[str]) -> None:
         """Check a number that came without a key: the offer must dial its country, and a person must have such numbers."""

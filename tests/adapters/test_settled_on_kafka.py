@@ -88,7 +88,9 @@ async def test_a_take_over_that_broke_off_while_it_settled_changes_no_outcome(
     await owner.commit([Outgoing(topic, None, b"next") for topic in (state, decisions)])
 
     for topic in (state, decisions):
-        assert await committed(kafka_bootstrap, TopicPartition(topic, 1)) == shown, topic
+        assert await committed(kafka_bootstrap, TopicPartition(topic, 1)) == shown, (
+            f"{topic} does not end as its transaction did"
+        )
     await owner.close()
     await former.stop()
 

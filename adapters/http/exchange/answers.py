@@ -41,7 +41,7 @@ PAGING_PARAMETERS: Mapping[str, str] = {
     "root": "false: the bare list, with paging in the headers X-Total-Count, X-Next-Cursor and Link",
     "ids": "internal ids to return",
     "created_at_from": "created at or after, YYYY-MM-DD HH:MM:SS +ZZZZ or RFC 3339",
-    "created_at_to": "created before",
+    "created_at_to": "created before; a date without a time includes its day",
     "fulltext": "text to search for",
     "time_zone": "time zone of days, and of dates without an offset; default the company's",
 }

@@ -1,15 +1,19 @@
 """Does each parameter have the right type? Parses the fields of a request and reports all bad ones together.
 
 - Booleans: 1, true, yes, on, 0, false, no, off.
-- Dates: `YYYY-MM-DD HH:MM:SS +ZZZZ` or RFC 3339; without an offset, in `time_zone`.
+- Dates: `YYYY-MM-DD HH:MM:SS +ZZZZ` or RFC 3339; without an offset, in `time_zone`. An upper bound without a time includes
+  its day.
 - Lists: repeated `name[]`, JSON arrays, or text with commas.
 - A blank field counts as not sent.
 """
 
+import contextlib
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from datetime import datetime
+from datetime import date, datetime, timedelta
 from typing import Any, TypeVar
+
+import msgspec
 
 from adapters.http.exchange.binding import FIELDS_SHOWN_MAX, PATH_LENGTH_MAX
 from adapters.http.exchange.problems import ProblemError
@@ -37,6 +41,10 @@ LIST_LENGTH_MAX = 1_000
 """As many ids as the longest page has rows."""
 
 _UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+_DAY = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
+UPPER_BOUND = "_to"
+"""Parameters whose names end so exclude their instant."""
+
 _LOCAL = re.compile(r"\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2})?)?", re.ASCII)
 
 
@@ -59,6 +67,18 @@ def parse_local_moment(value: Any, zone_name: str) -> Instant:
     except (ValueError, OverflowError, CalendarError):
         raise FieldError("must be a date and time that exists") from None
     return instant
+
+
+def parse_upper_bound(value: Any, zone_name: str) -> Instant:
+    """Return the instant before which something is: a date without a time includes its day. Raises `FieldError`."""
+    text = value.strip() if isinstance(value, str) else ""
+    if _DAY.fullmatch(text) is None:
+        return parse_local_moment(value, zone_name)
+    parse_local_moment(text, zone_name)
+    try:
+        return parse_local_moment((date.fromisoformat(text) + timedelta(days=1)).isoformat(), zone_name)
+    except OverflowError:
+        raise FieldError("must be a date and time that exists") from None
 
 
 class Parameters:
@@ -123,8 +143,9 @@ class Parameters:
         return self.read(name, lambda value: _reference(value, what))
 
     def instant(self, name: str, zone_name: str) -> Instant | None:
-        """Return an instant; a date without an offset is read in the time zone."""
-        return self.read(name, lambda value: parse_local_moment(value, zone_name), code="bad_date")
+        """Return an instant; a date without an offset is read in the time zone, and as an upper bound includes its day."""
+        parse = parse_upper_bound if name.endswith(UPPER_BOUND) else parse_local_moment
+        return self.read(name, lambda value: parse(value, zone_name), code="bad_date")
 
     def zone(self, name: str, default: str) -> str:
         """Return the IANA name of a time zone, or the default if none is given."""
@@ -197,7 +218,15 @@ def _one_of(value: Any, options: Collection[str]) -> str:
 
 
 def _words(value: Any) -> tuple[str, ...]:
-    items = value.split(",") if isinstance(value, str) else value if isinstance(value, list) else [value]
+    items = _listed(value) if isinstance(value, str) else value if isinstance(value, list) else [value]
     if len(items) > LIST_LENGTH_MAX:
         raise FieldError(f"must be a list of at most {LIST_LENGTH_MAX} values")
     return tuple(text for text in (parse_text(item) for item in items) if text)
+
+
+def _listed(text: str) -> list[Any]:
+    """Return the values of a list in a query: `1,2`, or as JSON, `[1,2]`."""
+    if text.startswith("[") and text.endswith("]"):
+        with contextlib.suppress(msgspec.DecodeError):
+            return msgspec.json.decode(text, type=list[Any])
+    return text.split(",")

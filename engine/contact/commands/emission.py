@@ -12,6 +12,7 @@ from engine.contact.facts.person import Person
 from engine.contact.facts.public_contacts import count_contact
 from engine.contact.facts.result import earned
 from engine.contact.schedule.cadence import Cadence, duration
+from engine.contact.schedule.filters import OF_TOKENS
 from engine.contact.schedule.sms_parts import segments
 from engine.contact.schedule.templates import (
     Lookup,
@@ -529,19 +530,32 @@ def _not_after(
     return min(moment for moment in (close, expiry, until) if moment is not None)
 
 
+SYSTEM_TOKENS = frozenset(
+    {
+        *("sms_number", "caller_id", "email", "id", "uuid", "offer_id", "schedule_id"),
+        *("created_at", "first_action_at", "last_action_at", "last_call_at", "expires_at"),
+    }
+)
+"""Tokens of a template that leadclock fills."""
+
+
 def token_lookup(person: Person, lead: Lead) -> Lookup:
     """Return the lookup of tokens for a lead: its data, its columns, then system tokens.
 
-    `svc_number` is always the number that calls come from, even if the sender submitted a token of this name.
+    What only leadclock knows goes before a token that the sender submitted under its name; `token.x` is the sender's.
     """
 
     def value_of(token: str) -> Any:
+        if token.startswith(OF_TOKENS):
+            return lead.data.get(token.removeprefix(OF_TOKENS))
         if token == "svc_number":  # noqa: S105 - of a template
             return dialing_number(person, lead)
+        if token in SYSTEM_TOKENS:
+            return _system_token(person, lead, token)
         for values in (lead.data, lead.columns):
             if values.get(token) is not None:
                 return values[token]
-        return _system_token(person, lead, token)
+        return None
 
     return value_of
 

@@ -1,4 +1,7 @@
-"""Does a filter hold for a lead? `key:value`, `key:!=x`, `key:>=10`: tokens first, then columns, then fields of the lead.
+"""Does a filter hold for a lead? `key:value`, `key:!=x`, `key:>=10`.
+
+What only leadclock knows goes before a token of that name: anybody with the lead token of a form could claim it. A column
+that a submission may set comes from a token first. `token.key` is the token alone.
 
 All filters of a list must hold; `|` inside a value means either. A missing value equals nothing and compares as false.
 `fleet:vip` holds where the buyer that the lead is or was connected to belongs to the buyer fleet `vip`; a lead without a
@@ -16,6 +19,7 @@ from engine.calendar import local_datetime
 from engine.contact.facts.ledger import attempts_of
 from engine.contact.facts.person import Person
 from engine.contact.schedule.cadence import Cadence, home_zone
+from engine.submission.columns import ALIASES, COLUMNS, RESERVED
 from schemas.contact import Lead
 from schemas.errors import SenderError
 from schemas.instant import DAY, Instant, Millis
@@ -25,6 +29,13 @@ FILTERS_CACHED = 4_096
 """Parsed filters in the cache: those of the schedules in use."""
 
 KNOWN_OF_A_LEAD = (
+    "id",
+    "uuid",
+    "status",
+    "offer_id",
+    "schedule_id",
+    "revenue",
+    "payout",
     "caller_id",
     "email",
     "attempts",
@@ -55,6 +66,16 @@ COUNTERS = {"enrolment_attempts": "attempts", "lifetime_calls": "outbound_calls_
 NOT_OF_THE_LEAD_ALONE: frozenset[str] = frozenset({FLEET, *CONTACT_COUNT_SPANS, "weekday", "time", "outcome", "disposition"})
 """Filter keys that ask for more than a lead's own data: for the clock, the buyer, or what happened. A buyer's filters must
 not change while nothing about the lead does, so that the API can say which buyers take its call."""
+
+ZONES, STATES = ("zone", "time_zone"), ("state", "state_province")
+
+OF_TOKENS = "token."
+"""In front of a key: the token of that name, and nothing else."""
+
+NOT_OF_TOKENS: frozenset[str] = frozenset(
+    {*KNOWN_OF_A_LEAD, *COUNTERS, *NOT_OF_THE_LEAD_ALONE, "zone", *(RESERVED - COLUMNS.keys() - ALIASES.keys())} - {FLEET}
+)
+"""Filter keys that no token answers: counters, what happened, and columns that no submission sets."""
 
 Lookup = Callable[[str], Any]
 
@@ -104,7 +125,7 @@ def all_hold(filters: Iterable[str], lookup: Lookup) -> bool:
 
 
 def lookup_for(person: Person, lead: Lead, cadence: Cadence) -> Lookup:
-    """Return the lookup of filter keys: tokens, columns, fields of the lead, the ledger of its number, its local time."""
+    """Return the lookup of filter keys: of the lead, of the ledger of its number, of its local time."""
     now = person.now
     of_lead = lookup_of_lead(partial(getattr, lead))
 
@@ -122,23 +143,30 @@ def lookup_for(person: Person, lead: Lead, cadence: Cadence) -> Lookup:
 
 
 def lookup_of_lead(field: Callable[[str], Any]) -> Lookup:
-    """Return the lookup of what a lead alone tells: tokens, columns, then fields; `field` gives a field of it by name."""
+    """Return the lookup of what a lead alone tells; `field` gives a field of it by name."""
 
     def value_of(key: str) -> Any:
+        if key in NOT_OF_TOKENS:
+            return _known(field, key)
+        if key.startswith(OF_TOKENS):
+            return field("data").get(key.removeprefix(OF_TOKENS))
         for values in (field("data"), field("columns")):
             if values.get(key) is not None:
                 return values[key]
-        match key:
-            case "state" | "state_province":
-                return field("states")
-            case "zone" | "time_zone":
-                return field("zones")
-            case _ if key in COUNTERS:
-                return field(COUNTERS[key])
-            case _:
-                return field(key) if key in KNOWN_OF_A_LEAD else None
+        return _known(field, key)
 
     return value_of
+
+
+def _known(field: Callable[[str], Any], key: str) -> Any:
+    """Return what leadclock itself knows of a lead by this key."""
+    if key in STATES:
+        return field("states")
+    if key in ZONES:
+        return field("zones")
+    if key in COUNTERS:
+        return field(COUNTERS[key])
+    return field(key) if key in KNOWN_OF_A_LEAD else None
 
 
 def _happened(lead: Lead, cadence: Cadence, now: Instant, key: str) -> Any:

@@ -74,7 +74,7 @@ async def test_good_lines_are_sent_and_bad_ones_are_listed_with_what_to_correct(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "leads.csv"
-    file.write_text("phone,State,roof\n+12125550101,NY,flat\n12,NY,flat\n+12125550102,,'=1\n+12125550103\n")
+    file.write_text("phone,State,roof\n+12125550101,NY,flat\n12,NY,flat\n+12125550102,,'=1\n+12125550103,NY,flat,new\n")
     lines = [["3", "caller_id"], ["5", ""]]
 
     assert await ran(*imported(file, "--map", "phone=caller_id", "--dry-run")) == 1

@@ -90,7 +90,7 @@ def numbers(count: int) -> list[str]:
 
 async def test_good_lines_are_sent_and_bad_ones_are_listed_with_what_to_correct(town: Town, company: Company) -> None:
     schedule = await company.schedule()
-    content = f"{HEAD}+12125550101,Ada,flat\n12,Bob,flat\n+12125550102,,steep\n+12125550103\n"
+    content = f"{HEAD}+12125550101,Ada,flat\n12,Bob,flat\n+12125550102,,steep\n+12125550103,Eve,flat,new\n"
     fields = {"lead_token": schedule["lead_token"], "content": content, "mapping": {"phone": "caller_id", "roof": None}}
 
     checked = await upload(company, **fields, dry_run=True)

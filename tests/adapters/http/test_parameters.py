@@ -53,12 +53,51 @@ def test_a_blank_field_is_as_good_as_left_out(blank: Any) -> None:
 
 @pytest.mark.parametrize(
     ("value", "found"),
-    [("3,5", (3, 5)), (" 3 , ,5,", (3, 5)), (["3", 5], (3, 5)), (7, (7,)), (",", ()), ("1," * 999 + "1", (1,) * 1_000)],
+    [
+        ("3,5", (3, 5)),
+        (" 3 , ,5,", (3, 5)),
+        ("[3,5]", (3, 5)),
+        ('["3", 5]', (3, 5)),
+        ("[]", ()),
+        (["3", 5], (3, 5)),
+        (7, (7,)),
+        (",", ()),
+        ("1," * 999 + "1", (1,) * 1_000),
+    ],
 )
 def test_a_list_comes_with_commas_or_as_an_array(value: Any, found: tuple[int, ...]) -> None:
     parameters = Parameters({"ids": value})
     assert parameters.ids("ids") == found
     parameters.finish()
+
+
+@pytest.mark.parametrize(
+    ("value", "zone", "instant"),
+    [
+        ("2026-11-29", "UTC", "2026-11-30T00:00:00Z"),
+        ("2026-11-29", "America/New_York", "2026-11-30T05:00:00Z"),
+        ("2026-11-01", "America/New_York", "2026-11-02T05:00:00Z"),  # a day of 25 hours
+        ("2026-03-08", "America/New_York", "2026-03-09T04:00:00Z"),  # a day of 23 hours
+        ("2026-02-28", "UTC", "2026-03-01T00:00:00Z"),
+        ("2026-12-31", "UTC", "2027-01-01T00:00:00Z"),
+        ("2026-11-29 00:00", "UTC", "2026-11-29T00:00:00Z"),
+        ("2026-11-29 00:00:00 +0000", "UTC", "2026-11-29T00:00:00Z"),
+    ],
+)
+def test_a_date_without_a_time_as_an_upper_bound_includes_its_day(value: str, zone: str, instant: str) -> None:
+    parameters = Parameters({"created_at_to": value, "created_at_from": value})
+    last, first = parameters.instant("created_at_to", zone), parameters.instant("created_at_from", zone)
+    assert last is not None
+    assert first is not None
+    assert to_rfc3339(last) == instant
+    assert first <= last
+
+
+@pytest.mark.parametrize("value", ["2026-02-30", "9999-12-31", "2026-13-01"])
+def test_an_upper_bound_that_does_not_exist_is_refused(value: str) -> None:
+    parameters = Parameters({"created_at_to": value})
+    assert parameters.instant("created_at_to", "UTC") is None
+    assert refused(parameters) == ("bad_date", {"created_at_to"})
 
 
 @pytest.mark.parametrize("value", ["1," * LIST_LENGTH_MAX + "1", ["1"] * (LIST_LENGTH_MAX + 1), "0", "1,x", [[1]]])
@@ -87,7 +126,7 @@ def test_a_label_and_both_bounds_mean_what_they_have_in_common(query: dict[str, 
 
 
 def test_a_date_without_an_offset_is_of_the_zone() -> None:
-    query = {"created_at_from": "2026-03-07 12:00:00", "created_at_to": "2026-03-08"}
+    query = {"created_at_from": "2026-03-07 12:00:00", "created_at_to": "2026-03-07"}
     since, until = read_span(Parameters(query), NOW, "Pacific/Honolulu")
     assert [to_rfc3339(at or EPOCH) for at in (since, until)] == ["2026-03-07T22:00:00Z", "2026-03-08T10:00:00Z"]
 

@@ -76,7 +76,7 @@ def test_an_exported_row_leaves_out_where_the_lead_stood() -> None:
 @pytest.mark.parametrize(
     ("columns", "pairs", "sentence"),
     [
-        (("phone", "name"), (), r"type --map COLUMN=caller_id .* the columns are 'phone', 'name'"),
+        (("fon", "name"), (), r"type --map COLUMN=caller_id .* the columns are 'fon', 'name'"),
         (("phone",), ("phon=caller_id",), r"names the column phon, .*did you mean phone\?"),
         (("phone",), ("phone",), r"--map phone must be COLUMN=FIELD"),
         (("phone",), ("phone=caller_id", "phone=email"), r"names the column phone twice"),

@@ -67,6 +67,29 @@ def test_a_filter_is_of_tokens_first_then_columns_then_what_is_known(world: Worl
     assert (world.steps() == ["text"]) == holds
 
 
+FORGED = {
+    **dict.fromkeys(("attempts", "outbound_calls_count", "sms_count", "emails_count", "lifetime_calls"), "99"),
+    **dict.fromkeys(("enrolment_attempts", "lifetime_sms", "enrolment", "contact_24h", "contact_7d"), "99"),
+    **dict.fromkeys(("connected", "buyer_converted", "offer_converted"), "true"),
+    **dict.fromkeys(("id", "uuid", "status", "offer_id", "schedule_id", "buyer_id", "revenue", "payout"), "99"),
+    **dict.fromkeys(("weekday", "time", "outcome", "disposition", "zone", "lead_import_id", "dial_tier"), "forged"),
+}
+
+
+@pytest.mark.parametrize(("key", "value"), FORGED.items())
+def test_no_token_claims_what_only_leadclock_knows(world: World, key: str, value: str) -> None:
+    world.schedule(branch(f"{key}:{value}"), {"id": "else", "kind": "exit"}, TEXT)
+    world.submit(data={key: value})
+    assert world.steps() == [], "a token claimed it"
+
+
+@pytest.mark.parametrize(("key", "value"), [*FORGED.items(), ("plan", "gold")])
+def test_the_token_of_any_name_can_be_asked_for(world: World, key: str, value: str) -> None:
+    world.schedule(branch(f"token.{key}:{value}"), {"id": "else", "kind": "exit"}, TEXT)
+    world.submit(data={key: value})
+    assert world.steps() == ["text"]
+
+
 @pytest.mark.parametrize("text", ["plan", ":x", "a b:x", "n:>=", "n:>=1|", "n:>1|<0", "n:" + "x" * 500])
 def test_what_is_no_filter_is_refused(text: str) -> None:
     with pytest.raises(FilterError):

@@ -70,7 +70,7 @@ def test_a_reaction_against_a_text_is_read_by_somebody(body: str) -> None:
     ],
 )
 def test_what_a_text_quotes_of_ours_is_not_the_persons(body: str, meaning: str) -> None:
-    assert meaning_of(body, SENT) == meaning
+    assert meaning_of(body, SENT) == meaning, "our own words were read as the person's"
 
 
 @pytest.mark.parametrize(

@@ -171,6 +171,15 @@ def test_a_text_is_counted_as_carriers_count(text: str, count: int) -> None:
     assert "".join(sms_parts(text)) == text
 
 
+def test_a_template_says_what_leadclock_knows_and_the_token_where_it_asks_for_that() -> None:
+    world = World()
+    world.schedule({**TEXT, "template": "{{id}} {{token.id}} {{caller_id}} {{token.plan}} {{plan}}"})
+    lead = world.submit(data={"id": "forged", "caller_id": "+19005550000", "plan": "gold"})
+    command = world.commands[-1]
+    assert isinstance(command, SendSms)
+    assert command.body == f"{lead.id} forged {lead.caller_id} gold gold"
+
+
 def test_the_number_that_calls_come_from_is_shown_whatever_a_sender_wrote_under_its_name() -> None:
     world = World()
     world.add("number", 1, Number(number="+12125550101"))
