@@ -39,6 +39,7 @@ class CapRow(LawRow, frozen=True, kw_only=True):
 class RuleRow(LawRow, frozen=True, kw_only=True):
     """One rule; `effective_from` and `effective_to` are its first and last date, None: always.
 
+    `conflict` says where sources disagree (the stricter reading is kept), `unverified` what could not be read.
     `override` is for rows of a company: the row takes the place of the shipped one with its id, for the written `reason`.
     """
 
@@ -58,17 +59,56 @@ class RuleRow(LawRow, frozen=True, kw_only=True):
     effective_to: date | None = None
     note: str = ""
     conflict: str = ""
+    unverified: str = ""
     override: bool = False
     reason: str = ""
 
 
+class HolidayChange(LawRow, frozen=True, kw_only=True):
+    """A day that a statute adds to the public holidays of a set, or that is none by the statute.
+
+    `on` is `MM-DD`, a weekday from a date on (`tue from 11-02`), or days from Easter Sunday (`easter-2`). `years` are those
+    in which it is a holiday. `saturday` and `sunday` say on which day it is kept too where it falls on one.
+    """
+
+    name: str
+    on: str
+    source_url: str
+    years: Literal["all", "even", "odd"] = "all"
+    saturday: Literal["", "friday", "monday"] = ""
+    sunday: Literal["", "monday"] = ""
+    note: str = ""
+
+
 class HolidaySet(LawRow, frozen=True, kw_only=True):
-    """A named set of dates: the public holidays of a country or state, and those listed."""
+    """A named set of dates: the public holidays of a country or state, and those listed.
+
+    `in_any_part` takes the holidays of every part of the country, as the part where a person lives is not known. `eves`
+    takes the day before each holiday too. `adds` and `removes` correct what the library of holidays says.
+    """
 
     id: str
     country: str | None = None
     state: str | None = None
     dates: tuple[date, ...] = ()
+    in_any_part: bool = False
+    eves: bool = False
+    adds: tuple[HolidayChange, ...] = ()
+    removes: tuple[HolidayChange, ...] = ()
+
+
+class LawReview(LawRow, frozen=True, kw_only=True):
+    """That the law of a state was read, and no row is needed: the hours of its country hold.
+
+    `unverified` says what could not be read.
+    """
+
+    country: str
+    state: str
+    source_url: str
+    reviewed_at: date
+    note: str = ""
+    unverified: str = ""
 
 
 class OptOutRow(LawRow, frozen=True, kw_only=True):
@@ -90,3 +130,4 @@ class PackRows(LawRow, frozen=True, kw_only=True):
     opt_out: OptOutRow
     rules: tuple[RuleRow, ...]
     holiday_sets: tuple[HolidaySet, ...] = ()
+    reviews: tuple[LawReview, ...] = ()

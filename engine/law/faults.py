@@ -11,11 +11,11 @@ import msgspec
 
 from engine.calendar import CalendarError, parse_duration, window_errors
 from engine.law.caps import CAP_COUNT_MAX, CAP_PERIOD_MAX
-from engine.law.public_holidays import has_holidays
+from engine.law.public_holidays import has_holidays, is_change_day
 from engine.submission.place import STATES
 from schemas.errors import SenderError
 from schemas.instant import DAY, HOUR
-from schemas.law import CHANNELS, EVERYWHERE, PURPOSES, HolidaySet, OptOutRow, PackRows, RuleRow
+from schemas.law import CHANNELS, EVERYWHERE, PURPOSES, HolidaySet, LawReview, OptOutRow, PackRows, RuleRow
 
 STATE_COUNTRIES = frozenset({"US", "CA"})
 """Countries whose states leads are known to be in (engine/submission/place.py); a rule for another would never hold."""
@@ -51,19 +51,22 @@ def raise_faults(faults: Iterable[Fault]) -> None:
 
 def shape_faults(document: dict[str, Any]) -> Iterator[Fault]:
     """Yield the rows that have a field too many, too few, or of the wrong kind, by their id."""
-    for part, kind in (("rules", RuleRow), ("holiday_sets", HolidaySet)):
+    for part, kind in (("rules", RuleRow), ("holiday_sets", HolidaySet), ("reviews", LawReview)):
         rows = document.get(part, [])
         if not isinstance(rows, list):
             yield part, f"must be rows; write each under [[{part}]]"
             continue
         for number, row in enumerate(rows, 1):
             yield from _misfit(row, kind, _name_of(row, f"{part} row {number}"))
-    rest = {**document, "rules": [], "holiday_sets": []}
+    rest = {**document, "rules": [], "holiday_sets": [], "reviews": []}
     yield from _misfit(rest, PackRows, "pack")
 
 
-def pack_faults(pack: PackRows) -> Iterator[Fault]:
-    """Yield what is wrong with rows that have the right shape."""
+def pack_faults(pack: PackRows, *, asks_for_holidays: bool = True) -> Iterator[Fault]:
+    """Yield what is wrong with rows that have the right shape.
+
+    Asking whether the package of holidays knows a country loads it, which takes longer than a start may.
+    """
     if len(pack.rules) > RULES_MAX:
         yield "rules", f"has more than {RULES_MAX} rows; leave out what no longer holds"
     if not pack.version.strip():
@@ -72,9 +75,11 @@ def pack_faults(pack: PackRows) -> Iterator[Fault]:
     yield from _repeated([named.id for named in pack.holiday_sets])
     sets = {named.id for named in pack.holiday_sets}
     for named in pack.holiday_sets:
-        yield from _set_faults(named)
+        yield from _set_faults(named, asks_for_holidays=asks_for_holidays)
     for row in pack.rules:
         yield from ((f"{row.id}.{field}", sentence) for field, sentence in _rule_faults(row, sets))
+    for review in pack.reviews:
+        yield from ((f"reviews {review.state}.{field}", sentence) for field, sentence in _review_faults(review))
     yield from _gaps(pack.rules)
     yield from _opt_out_faults(pack.opt_out)
 
@@ -99,16 +104,33 @@ def _repeated(ids: list[str]) -> Iterator[Fault]:
             yield "id", "is empty; give every row an id, such as us-fl"
 
 
-def _set_faults(named: HolidaySet) -> Iterator[Fault]:
+def _set_faults(named: HolidaySet, *, asks_for_holidays: bool) -> Iterator[Fault]:
     if named.country is None:
         if named.state is not None:
             yield f"{named.id}.country", "is missing beside a state; write the country of the state"
-        elif not named.dates:
+        elif not (named.dates or named.adds):
             yield f"{named.id}.dates", "is empty, and no country is named; list dates or name a country"
     elif named.country in STATE_COUNTRIES:
         yield from ((f"{named.id}.state", sentence) for sentence in _unknown_state(named.state))
-    elif not has_holidays(named.country, named.state):
+    elif asks_for_holidays and not has_holidays(named.country, named.state):
         yield f"{named.id}.country", f"has no known holidays ({named.country} {named.state or ''}); list them as dates"
+    if named.in_any_part and (named.country is None or named.state is not None):
+        yield f"{named.id}.in_any_part", "is for a country without a state; remove it"
+    for change in (*named.adds, *named.removes):
+        if not is_change_day(change.on):
+            yield f"{named.id}.{change.name}", "must be on a day such as 06-14, tue from 11-02 or easter-2"
+        yield from ((f"{named.id}.{change.name}", sentence) for sentence in _unread_source(change.source_url))
+
+
+def _review_faults(review: LawReview) -> Iterator[Fault]:
+    if review.country not in STATE_COUNTRIES or review.state not in STATES:
+        yield "state", "must be a state of the US or CA, as two capital letters"
+    yield from (("source_url", sentence) for sentence in _unread_source(review.source_url))
+
+
+def _unread_source(source_url: str) -> Iterator[str]:
+    if not source_url.startswith(("https://", "http://")):
+        yield "must be the address of the text or page that says so, beginning with https://"
 
 
 def _rule_faults(row: RuleRow, sets: set[str]) -> Iterator[Fault]:
@@ -155,8 +177,7 @@ def _unknown_state(state: str | None) -> Iterator[str]:
 
 
 def _source_faults(row: RuleRow) -> Iterator[Fault]:
-    if not row.source_url.startswith(("https://", "http://")):
-        yield "source_url", "must be the address of the text or page that says so, beginning with https://"
+    yield from (("source_url", sentence) for sentence in _unread_source(row.source_url))
     if row.reviewed_at < date(2000, 1, 1):
         yield "reviewed_at", "must be the date on which somebody last read the source"
 

@@ -23,7 +23,7 @@ from engine.law.faults import RulePackError, pack_faults, raise_faults, shape_fa
 from engine.law.public_holidays import dates_of
 from engine.submission.place import STATE_ZONES
 from schemas.instant import HOUR, Instant, from_datetime, to_datetime
-from schemas.law import CHANNELS, EVERYWHERE, PURPOSES, HolidaySet, OptOutRow, PackRows, Purpose, RuleRow
+from schemas.law import CHANNELS, EVERYWHERE, PURPOSES, HolidaySet, LawReview, OptOutRow, PackRows, Purpose, RuleRow
 
 QUIET_HOURS_FEDERAL = "quiet_hours_federal"
 QUIET_HOURS_STATE = "quiet_hours_state"
@@ -110,6 +110,8 @@ class CompiledRulePack:
         self.digest = sha256(msgspec.json.encode(rows, order="sorted")).hexdigest()[:_DIGEST_LETTERS]
         self.opt_out: OptOutRow = rows.opt_out
         self.rules: dict[str, RuleRow] = {row.id: row for row in rows.rules}
+        self.reviews: tuple[LawReview, ...] = rows.reviews
+        self.holiday_sets: tuple[HolidaySet, ...] = rows.holiday_sets
         self._sets: dict[str, HolidaySet] = {named.id: named for named in rows.holiday_sets}
         self._rules = tuple(_compiled(row) for row in rows.rules)
         years = (from_datetime(datetime(year, 1, 1, tzinfo=UTC)) for year in YEARS)
@@ -188,11 +190,11 @@ def default_pack() -> CompiledRulePack:
 
 @cache
 def shipped_rows() -> PackRows:
-    """Return the shipped rows, validated."""
-    return read_rows(files(engine.law).joinpath(_SHIPPED).read_bytes())
+    """Return the shipped rows, validated, but for what needs the package of holidays: a test asks that."""
+    return read_rows(files(engine.law).joinpath(_SHIPPED).read_bytes(), asks_for_holidays=False)
 
 
-def read_rows(data: bytes) -> PackRows:
+def read_rows(data: bytes, *, asks_for_holidays: bool = True) -> PackRows:
     """Read the rows of a pack (TOML, UTF-8). Raises `RulePackError` that names every wrong row and the cure."""
     try:
         document = tomllib.loads(data.decode())
@@ -200,7 +202,7 @@ def read_rows(data: bytes) -> PackRows:
         raise RulePackError({"pack": [f"is no TOML in UTF-8 ({error}); correct it there"]}) from error
     raise_faults(shape_faults(document))
     rows = msgspec.convert(document, PackRows)
-    raise_faults(pack_faults(rows))
+    raise_faults(pack_faults(rows, asks_for_holidays=asks_for_holidays))
     return rows
 
 

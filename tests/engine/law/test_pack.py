@@ -13,6 +13,7 @@ from engine.law.caps import CAP_PERIOD_MAX
 from engine.law.faults import RulePackError
 from engine.law.floor import TELEPHONE_FLOOR
 from engine.law.pack import QUIET_HOURS_FEDERAL, CompiledRulePack, default_pack, read_rows
+from engine.law.state_hours import MAPPED
 from schemas.instant import EPOCH, HOUR
 from schemas.law import PURPOSES, RuleRow
 
@@ -33,11 +34,11 @@ TABLE: dict[str, tuple[Any, ...]] = {
     "us-reg-f-calls": (None, {"collections"}, ("call",), [], (7, 7 * 24, ("call",)), (), None),
     "us-fl": ("FL", SALES, PHONE, [(ALL_DAYS, "08:00", "20:00")], (3, 24, PHONE), (), date(2021, 7, 1)),
     "us-ok": ("OK", SALES, PHONE, [(ALL_DAYS, "08:00", "20:00")], (3, 24, PHONE), (), None),
-    "us-md": ("MD", SALES, PHONE, [(ALL_DAYS, "08:00", "20:00")], (3, 24, PHONE), (), None),
-    "us-me": ("ME", SALES, ("call",), [], (1, 8, ("call",)), (), None),
+    "us-md": ("MD", SALES, PHONE, [(ALL_DAYS, "08:00", "20:00")], (3, 24, PHONE), (), date(2024, 1, 1)),
+    "us-me": ("ME", SALES, ("call",), [(WEEKDAYS, "09:00", "17:00")], (1, 8, ("call",)), (), None),
     "us-al": ("AL", SALES, PHONE, [(NO_SUNDAY, "08:00", "20:00")], None, ("us-al",), None),
     "us-la": ("LA", SALES, PHONE, [(NO_SUNDAY, "08:00", "20:00")], None, ("us-la",), None),
-    "us-ms": ("MS", SALES, PHONE, [(NO_SUNDAY, "08:00", "20:00")], None, (), None),
+    "us-ms": ("MS", SALES, PHONE, [(NO_SUNDAY, "08:00", "20:00")], None, ("us-ms",), None),
     "us-ma": ("MA", SALES, PHONE, [(ALL_DAYS, "08:00", "20:00")], None, (), None),
     "us-ct": ("CT", SALES, PHONE, [(ALL_DAYS, "09:00", "20:00")], None, (), None),
     "us-ky": ("KY", SALES, PHONE, [(ALL_DAYS, "10:00", "21:00")], None, (), None),
@@ -61,7 +62,53 @@ TABLE: dict[str, tuple[Any, ...]] = {
         None,
     ),
     "us-va": ("VA", SALES, ("sms",), [], None, (), date(2026, 1, 1)),
+    "us-or": ("OR", SALES, PHONE, [(ALL_DAYS, "08:00", "20:00")], (3, 24, PHONE), (), date(2026, 1, 1)),
+    "us-wa": ("WA", SALES, PHONE, [(ALL_DAYS, "08:00", "20:00")], None, (), None),
+    "us-wy": ("WY", SALES, PHONE, [(ALL_DAYS, "08:00", "20:00")], None, (), None),
+    "us-nv": ("NV", SALES, PHONE, [(ALL_DAYS, "09:00", "20:00")], None, (), None),
+    "us-nm": ("NM", SALES, PHONE, [(ALL_DAYS, "09:00", "21:00")], None, (), None),
+    "us-mn": ("MN", SALES, PHONE, [(ALL_DAYS, "09:00", "21:00")], None, (), None),
+    "us-mi": ("MI", SALES, PHONE, [(ALL_DAYS, "09:00", "21:00")], None, (), None),
+    "us-il": ("IL", SALES, ("call",), [(ALL_DAYS, "09:00", "21:00")], None, (), None),
+    "us-ut": ("UT", SALES, PHONE, [(NO_SUNDAY, "08:00", "21:00")], None, ("us-ut",), None),
+    "us-sd": ("SD", SALES, ("call",), [(WEEKDAYS, "09:00", "21:00")], None, (), None),
+    "us-pa": (
+        "PA",
+        SALES,
+        PHONE,
+        [((*WEEKDAYS, "sun"), "08:00", "21:00"), (("sat",), "08:00", "12:00")],
+        None,
+        ("us-pa",),
+        date(2019, 12, 3),
+    ),
+    "us-pa-2026": ("PA", SALES, PHONE, [(NO_SUNDAY, "09:00", "19:00")], None, (), date(2026, 10, 18)),
 }
+
+MONTH = 30 * 24
+# Other countries by their sources: windows, cap (count, hours, kinds), whether holidays are closed, from.
+COUNTRIES: dict[str, tuple[Any, ...]] = {
+    "ca": ([(WEEKDAYS, "09:00", "21:30"), (("sat", "sun"), "10:00", "18:00")], None, True, None),
+    "gb": ([(WEEKDAYS, "08:00", "21:00"), (("sat", "sun"), "09:00", "21:00")], None, False, None),
+    "ie": ([(NO_SUNDAY, "09:00", "20:00")], None, True, None),
+    "fr": ([(WEEKDAYS, "10:00", "13:00"), (WEEKDAYS, "14:00", "20:00")], (4, MONTH, PHONE), True, date(2023, 3, 1)),
+    "de": ([(WEEKDAYS, "08:00", "20:00"), (("sat",), "09:00", "18:00")], (3, 24, ("call",)), True, None),
+    "at": ([(WEEKDAYS, "08:00", "20:00"), (("sat",), "09:00", "18:00")], None, True, None),
+    "ch": ([(WEEKDAYS, "08:00", "20:00"), (("sat",), "09:00", "18:00")], None, True, None),
+    "es": ([(WEEKDAYS, "09:00", "21:00")], None, True, None),
+    "it": ([(WEEKDAYS, "09:00", "20:00"), (("sat",), "10:00", "19:00")], None, True, date(2024, 9, 28)),
+    "nl": ([(WEEKDAYS, "09:00", "20:00"), (("sat",), "10:00", "16:00")], None, True, None),
+    "be": ([(NO_SUNDAY, "09:00", "20:00")], None, True, None),
+    "pt": ([(WEEKDAYS, "09:00", "22:00")], None, True, None),
+    "au": ([(WEEKDAYS, "09:00", "20:00"), (("sat",), "09:00", "17:00")], None, True, None),
+    "nz": ([(NO_SUNDAY, "08:00", "21:00")], None, True, None),
+    "br": ([(WEEKDAYS, "09:00", "20:00"), (("sat",), "10:00", "16:00")], None, True, None),
+    "mx": ([(NO_SUNDAY, "09:00", "20:00")], None, True, None),
+    "in": ([(ALL_DAYS, "10:00", "21:00")], None, False, None),
+    "sg": ([(NO_SUNDAY, "09:00", "20:00")], None, True, None),
+    "za": ([(WEEKDAYS, "08:00", "20:00"), (("sat",), "09:00", "13:00")], None, True, None),
+}
+
+PROVINCES = ("AB", "BC", "MB", "NB", "NL", "NS", "NT", "NU", "ON", "PE", "QC", "SK", "YT")
 
 
 @pytest.mark.parametrize("rule_id", TABLE)
@@ -78,8 +125,20 @@ def test_a_row_says_what_the_research_says(rule_id: str) -> None:
     assert row.gives_way is (rule_id == "telephone-floor")
 
 
+@pytest.mark.parametrize("rule_id", COUNTRIES)
+def test_a_row_of_another_country_says_what_the_research_says(rule_id: str) -> None:
+    hours, cap, has_holidays, begins = COUNTRIES[rule_id]
+    row = default_pack().rules[rule_id]
+
+    assert (row.country, row.state, row.purposes, row.channels) == (rule_id.upper(), None, ("telemarketing",), PHONE)
+    assert [(window.days, window.open, window.close) for window in row.windows] == hours
+    assert (row.cap and (row.cap.count, int(row.cap.period.removesuffix("h")), row.cap.counts)) == cap
+    assert (row.holidays, row.effective_from) == ((rule_id,) if has_holidays else (), begins)
+
+
 def test_the_pack_holds_these_rows_and_no_other() -> None:
-    assert set(default_pack().rules) == set(TABLE)
+    provinces = {f"ca-{state.lower()}" for state in PROVINCES}
+    assert set(default_pack().rules) == set(TABLE) | set(COUNTRIES) | provinces
 
 
 @pytest.mark.parametrize("row", default_pack().rules.values(), ids=lambda row: row.id)
@@ -88,15 +147,33 @@ def test_every_row_names_its_source_and_when_it_was_read(row: RuleRow) -> None:
     assert row.reviewed_at >= date(2026, 1, 1)
 
 
+STATES_REVIEWED = {"PR", *MAPPED}
+
+
+@pytest.mark.parametrize("state", sorted(STATES_REVIEWED))
+def test_every_state_has_hours_of_its_own_or_a_review_that_the_federal_ones_hold(state: str) -> None:
+    pack = default_pack()
+    with_hours = {row.state for row in pack.rules.values() if row.country == "US" and row.windows}
+    reviews = [review for review in pack.reviews if review.state == state]
+
+    assert len(STATES_REVIEWED) == 52
+    assert (state in with_hours) is not bool(reviews), "a row or a reason, and not both"
+    assert all(review.country == "US" and review.reviewed_at >= date(2026, 1, 1) for review in reviews)
+    assert all(review.source_url.startswith("https://") for review in reviews)
+
+
+def test_every_change_of_a_holiday_set_names_its_source() -> None:
+    document = tomllib.loads(SHIPPED.decode())
+    changes = [change for named in document["holiday_sets"] for change in named.get("adds", []) + named.get("removes", [])]
+
+    assert len(changes) > 20
+    assert all(change["source_url"].startswith("http") for change in changes)
+
+
 def test_rows_on_which_sources_disagree_say_so() -> None:
     assert {row.id for row in default_pack().rules.values() if row.conflict} == {
-        "us-ct",
-        "us-la",
-        "us-me",
-        "us-ms",
-        "us-ri",
-        "us-tx",
-        "us-tx-texts",
+        *("us-al", "us-ct", "us-il", "us-la", "us-me", "us-ms", "us-nv", "us-pa", "us-pa-2026", "us-ri", "us-sd"),
+        *("us-tx", "us-tx-texts", "br", "ca", "ch", "de", "es", "in", "pt"),
     }
 
 
@@ -192,6 +269,8 @@ def test_a_pack_of_ones_own_is_taken() -> None:
     assert set(pack_with().rules) == {"floor", "us-xx"}
 
 
+ADDED = {"name": "Day", "on": "06-14", "source_url": "https://example.org"}
+REVIEW = {"country": "US", "state": "AK", "source_url": "https://example.org", "reviewed_at": "2026-11-21"}
 CAP = {"count": 3, "period": "24h", "unit": "number", "counts": ["call"]}
 
 
@@ -251,6 +330,13 @@ def test_a_wrong_row_is_refused_by_its_id_with_the_cure(changes: dict[str, Any],
         ({"holiday_sets": [{"id": "there", "country": "ZZ"}]}, "there.country", "list them as dates"),
         ({"holiday_sets": [{"id": "a", "dates": ["2026-13-01"]}]}, "pack", "correct it there"),
         ({"holiday_sets": {"company": []}}, "holiday_sets", "write each under [[holiday_sets]]"),
+        ({"holiday_sets": [{"id": "a", "adds": [{**ADDED, "on": "13-01"}]}]}, "a.Day", "a day such as 06-14"),
+        ({"holiday_sets": [{"id": "a", "adds": [{**ADDED, "on": "tue"}]}]}, "a.Day", "tue from 11-02"),
+        ({"holiday_sets": [{"id": "a", "adds": [{**ADDED, "source_url": "-"}]}]}, "a.Day", "beginning with https://"),
+        ({"holiday_sets": [{"id": "a", "adds": [{"name": "Day"}]}]}, "a", "missing required field `on`"),
+        ({"holiday_sets": [{"id": "a", "country": "US", "state": "AL", "in_any_part": True}]}, "a.in_any_part", "remove it"),
+        ({"reviews": [{**REVIEW, "state": "XX"}]}, "reviews XX.state", "a state of the US or CA"),
+        ({"reviews": [{**REVIEW, "source_url": "-"}]}, "reviews AK.source_url", "beginning with https://"),
         ({"rules": []}, "rules", "leave call for telemarketing without hours"),
         ({"rules": [{**MINIMAL["rules"][0], "channels": ["call"]}]}, "rules", "leave sms for informational without hours"),
         ({"rules": [{**MINIMAL["rules"][0], "effective_to": "2027-01-01"}]}, "rules", "without effective dates"),

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from holidays import country_holidays
+
 from engine.calendar import zone
 
 TICK = timedelta(seconds=30)
@@ -39,7 +41,10 @@ STATE_HOURS: dict[str, dict[str, tuple[str, str]]] = {
     "CT": dict.fromkeys(DAYS, ("09:00", "20:00")),
     "KY": dict.fromkeys(DAYS, ("10:00", "21:00")),
     "TX": dict.fromkeys(DAYS[:6], ("09:00", "21:00")) | {"sun": ("12:00", "21:00")},
+    "GB": dict.fromkeys(DAYS[:5], ("08:00", "21:00")) | dict.fromkeys(DAYS[5:], ("09:00", "21:00")),
 }
+CALL_HOURS: dict[str, dict[str, tuple[str, str]]] = {"ME": dict.fromkeys(DAYS[:5], ("09:00", "17:00"))}
+HOLIDAYS = {"MS": country_holidays("US", subdiv="MS")}
 CAPS = {
     "FL": (3, timedelta(hours=24), {"call", "sms"}),
     "OK": (3, timedelta(hours=24), {"call", "sms"}),
@@ -146,5 +151,10 @@ class Oracle:
             day in row["days"] and row["open"] <= clock and close < row["close"] for row in rows
         ):
             return False
-        laws = [] if kind == "email" else [EVERY_DAY, *(STATE_HOURS[state] for state in self.states if state in STATE_HOURS)]
+        if kind == "email":
+            return True
+        if any(local.date() in HOLIDAYS[state] for state in self.states if state in HOLIDAYS):
+            return False
+        own = {**STATE_HOURS, **(CALL_HOURS if kind == "call" else {})}
+        laws = [EVERY_DAY, *(own[state] for state in self.states if state in own)]
         return all(day in law and law[day][0] <= clock and close < law[day][1] for law in laws)

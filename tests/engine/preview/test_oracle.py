@@ -22,7 +22,7 @@ PLACES = [
     ({"caller_id": "+17135550100", "zip_postal_code": "33101"}, ("America/New_York", "America/Chicago"), ("TX", "FL")),
     ({"caller_id": "+15025550100", "time_zone": "America/Phoenix"}, ("America/Phoenix",), ("KY",)),
     ({"caller_id": "+13055550100", "time_zone": "Australia/Lord_Howe"}, ("Australia/Lord_Howe",), ("FL",)),
-    ({"caller_id": "+442071838750"}, ("Europe/London",), ()),
+    ({"caller_id": "+442071838750"}, ("Europe/London",), ("GB",)),
     ({"caller_id": "+97714412345"}, ("Asia/Kathmandu",), ()),
 ]
 DURATIONS = st.sampled_from(["30s", "10m", "90m", "5h", "26h", "1d", "3d", "1w"])
