@@ -15,7 +15,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))  # a checkout that is not 
 from engine.law.pack import CompiledRulePack, default_pack  # noqa: E402 - the path is set above
 from engine.law.state_hours import MAPPED  # noqa: E402
 from engine.law.wording import dates_text, limits_text, remarks_text, scope_text, set_text  # noqa: E402
-from engine.submission.place import STATES  # noqa: E402
+from engine.submission.states import STATES  # noqa: E402
 from schemas.law import LawReview, RuleRow  # noqa: E402
 
 INTRODUCTION = """# Legal hours by state and country

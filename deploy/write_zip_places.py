@@ -15,7 +15,7 @@ import zipcodes
 sys.path.insert(0, str(Path(__file__).parent.parent))  # a checkout that is not installed has them too
 
 from engine.calendar.zones import is_zone
-from engine.submission.place import STATES
+from engine.submission.states import STATES
 from engine.submission.zip_places import ZIP_CODES, Pair, packed
 
 TARGET = Path(__file__).parent.parent / "engine" / "submission" / "zip_places.bin"

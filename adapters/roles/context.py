@@ -35,6 +35,7 @@ from engine.calendar.zones import TZDATA_VERSION
 from engine.law.pack import default_pack
 from engine.partition.ports import Appender, Log, LogError
 from engine.partition.runner import TopicNames
+from engine.submission.place import places_version
 from schemas.deployment import Deployment
 from schemas.instant import DAY
 from schemas.topics import TOMBSTONE_RETENTION_MS, TOPICS, Topic
@@ -234,6 +235,7 @@ def versions() -> dict[str, str]:
         "phonenumbers": phonenumbers.__version__,
         "law": default_pack().stamp,
         "holidays": version("holidays"),
+        "places": places_version(),
     }
 
 

@@ -12,13 +12,13 @@ import msgspec
 from engine.calendar import CalendarError, parse_duration, window_errors
 from engine.law.caps import CAP_COUNT_MAX, CAP_PERIOD_MAX
 from engine.law.public_holidays import has_holidays, is_change_day
-from engine.submission.place import STATES
+from engine.submission.states import STATES
 from schemas.errors import SenderError
 from schemas.instant import DAY, HOUR
 from schemas.law import CHANNELS, EVERYWHERE, PURPOSES, HolidaySet, LawReview, OptOutRow, PackRows, RuleRow
 
 STATE_COUNTRIES = frozenset({"US", "CA"})
-"""Countries whose states leads are known to be in (engine/submission/place.py); a rule for another would never hold."""
+"""Countries whose states leads are known to be in (engine/submission/states.py); a rule for another would never hold."""
 
 RULES_MAX = 2_000
 """Some forty rows per state; each new combination of states scans them all."""

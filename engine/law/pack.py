@@ -21,7 +21,7 @@ from engine.calendar import Constraint, WindowSet, constraint, day_start, parse_
 from engine.law.caps import Cap, strictest
 from engine.law.faults import RulePackError, pack_faults, raise_faults, shape_faults
 from engine.law.public_holidays import dates_of
-from engine.submission.place import STATE_ZONES
+from engine.submission.states import STATE_ZONES, country_of_state
 from schemas.instant import HOUR, Instant, from_datetime, to_datetime
 from schemas.law import CHANNELS, EVERYWHERE, PURPOSES, HolidaySet, LawReview, OptOutRow, PackRows, Purpose, RuleRow
 
@@ -145,9 +145,9 @@ class CompiledRulePack:
     ) -> LegalLimits:
         """Return what holds at an instant for somebody who may be in any of these places.
 
-        A state's rules hold whatever the countries are. A rule holds from the first moment of its first date in any zone
-        of its state (a country's: anywhere on earth) until its last date is over in all. Raises `ValueError` for an
-        unknown channel or purpose.
+        A state's rules hold whatever the countries are, and bring those of its country. A rule holds from the first moment
+        of its first date in any zone of its state (a country's: anywhere on earth) until its last date is over in all.
+        Raises `ValueError` for an unknown channel or purpose.
         """
         return self._kept(bisect_right(self._edges, at), states, countries, channel, purpose)
 
@@ -163,6 +163,7 @@ class CompiledRulePack:
         if channel not in CHANNELS or purpose not in PURPOSES:
             raise ValueError(f"no law is kept for {channel!r} and {purpose!r}; known are {CHANNELS} and {PURPOSES}")
         since = self._edges[era - 1] if era else self._edges[0] - 1
+        countries = tuple(dict.fromkeys((*countries, *map(country_of_state, states))))
         asked = [rule for rule in self._rules if channel in rule.row.channels and purpose in rule.row.purposes]
         placed = [rule for rule in asked if _is_placed(rule.row, states, countries)]
         holding = list(_without_giving_way([rule for rule in placed if rule.holds(since)], countries))

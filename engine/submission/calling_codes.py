@@ -6,6 +6,7 @@ whose hours are the stricter reading.
 """
 
 from engine.submission.area_codes import AREA_CODE_STATES
+from engine.submission.states import PROVINCES
 
 _CODES = """
 AC:247 AD:376 AE:971 AF:93 AL:355 AM:374 AO:244 AR:54 AT:43 AU:61 AW:297 AZ:994 BA:387 BD:880 BE:32 BF:226 BG:359
@@ -23,8 +24,7 @@ TR:90 TV:688 TW:886 TZ:255 UA:380 UG:256 UY:598 UZ:998 VE:58 VN:84 VU:678 WF:681
 ZW:263
 """
 
-_PROVINCES = {"AB", "BC", "MB", "NB", "NL", "NS", "NT", "NU", "ON", "PE", "QC", "SK", "YT"}
-_CANADIAN = frozenset(code for code, states in AREA_CODE_STATES.items() if _PROVINCES.intersection(states))
+_CANADIAN = frozenset(code for code, states in AREA_CODE_STATES.items() if PROVINCES.intersection(states))
 _UNITED_STATES, _CANADA = ("US",), ("CA",)
 _NOWHERE: tuple[str, ...] = ()
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from engine.submission.fields import FieldError, parse_address, parse_id, parse_text, parse_zone
 from engine.submission.numbers import REGIONS
-from engine.submission.place import state_code
 from engine.submission.spreadsheet import read_cell
+from engine.submission.states import state_code
 
 ZIP_LENGTH_MAX = 32
 """Longer than any postal code of the Universal Postal Union, blanks included."""

@@ -15,8 +15,8 @@ from engine.identity import impression_uuid
 from engine.rules import Rules
 from engine.submission.columns import parse_country
 from engine.submission.fields import FieldError, check_token, is_blank, parse_id, parse_text, sound_text
-from engine.submission.place import state_code
 from engine.submission.reading import FIELDS_SHOWN_MAX, TOKEN_NAME_LENGTH_MAX, json_object
+from engine.submission.states import state_code
 from engine.tokens import fits
 from schemas.impressions import Impression
 from schemas.instant import Instant

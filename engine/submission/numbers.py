@@ -13,6 +13,7 @@ from phonenumbers import NumberParseException, PhoneNumberType, timezone
 
 from engine.calendar.zones import is_zone
 from engine.submission.area_codes import AREA_CODE_STATES
+from engine.submission.states import PROVINCES, zones_of_states
 
 NUMBER_LENGTH_MAX = 64
 """E.164 has 15 digits; the rest is room for brackets, blanks and an extension."""
@@ -142,12 +143,17 @@ def _described(text: str, country: str | None) -> ParsedNumber | None:
     is_ordinary = known is not None and kind in _ORDINARY
     if kind in _PLACELESS:
         return ParsedNumber(e164, known, is_ordinary=is_ordinary)
-    return ParsedNumber(e164, known, _zones(number), _states(e164, region), is_ordinary)
+    states = _states(e164, region)
+    return ParsedNumber(e164, known, _zones(number, states), states, is_ordinary)
 
 
-def _zones(number: phonenumbers.PhoneNumber) -> tuple[str, ...]:
+def _zones(number: phonenumbers.PhoneNumber, states: tuple[str, ...]) -> tuple[str, ...]:
     # Of a mobile number whose digits name no place, every zone of its country.
     zones = tuple(zone for zone in timezone.time_zones_for_number(number) if is_zone(zone))
+    if PROVINCES.intersection(states):
+        # The metadata lends places the clock of a bigger one, which may change its clocks by another law.
+        own = zones_of_states(states)
+        return zones if len(states) == 1 and zones and set(zones).issubset(own) else own
     return zones if len(zones) <= ZONES_MAX else ()
 
 

@@ -5,58 +5,29 @@ stranger states is one candidate more. States are always united: a Florida
 area code brings Florida's rules, whatever address the person gives (Fla. Stat. 501.059(8)(d) presumes it).
 """
 
+from collections.abc import Mapping
+from functools import cache
+from hashlib import sha256
+from importlib.resources import files
+from typing import Any
+
 from msgspec import Struct
 
+import engine.submission
 from engine.calendar import country_zones
 from engine.law.floor import UNKNOWN_US_ZONES
-from engine.submission.numbers import ParsedNumber
+from engine.submission.numbers import ParsedNumber, read_number
+from engine.submission.states import STATE_ZONES, state_code
 from engine.submission.zip_places import ZIP_DIGITS, zip_place
-
-_STATE_NAMES = """
-AL Alabama|AK Alaska|AZ Arizona|AR Arkansas|CA California|CO Colorado|CT Connecticut|DE Delaware|DC District of Columbia
-FL Florida|GA Georgia|HI Hawaii|ID Idaho|IL Illinois|IN Indiana|IA Iowa|KS Kansas|KY Kentucky|LA Louisiana|ME Maine
-MD Maryland|MA Massachusetts|MI Michigan|MN Minnesota|MS Mississippi|MO Missouri|MT Montana|NE Nebraska|NV Nevada
-NH New Hampshire|NJ New Jersey|NM New Mexico|NY New York|NC North Carolina|ND North Dakota|OH Ohio|OK Oklahoma|OR Oregon
-PA Pennsylvania|RI Rhode Island|SC South Carolina|SD South Dakota|TN Tennessee|TX Texas|UT Utah|VT Vermont|VA Virginia
-WA Washington|WV West Virginia|WI Wisconsin|WY Wyoming
-AS American Samoa|GU Guam|MP Northern Mariana Islands|PR Puerto Rico|VI Virgin Islands
-AB Alberta|BC British Columbia|MB Manitoba|NB New Brunswick|NL Newfoundland and Labrador|NS Nova Scotia
-NT Northwest Territories|NU Nunavut|ON Ontario|PE Prince Edward Island|QC Quebec|SK Saskatchewan|YT Yukon
-"""
-
-# One zone for every way in which clocks run in the state; a test holds it against the zone of every zip code.
-_STATE_ZONES = """
-America/New_York: CT DC DE FL GA IN KY MA MD ME MI NC NH NJ NY OH PA RI SC TN VA VT WV ON QC NU
-America/Chicago: AL AR FL IA IL IN KS KY LA MI MN MO MS ND NE OK SD TN TX WI MB NU ON
-America/Denver: AZ CO ID KS MT ND NE NM OR SD TX UT WY AB BC NT NU
-America/Phoenix: AZ BC YT
-America/Los_Angeles: CA ID NV OR WA BC
-America/Anchorage: AK
-America/Adak: AK
-Pacific/Honolulu: HI
-America/Halifax: NB NS PE NL QC
-America/St_Johns: NL
-America/Regina: SK
-America/Puerto_Rico: PR VI QC
-Pacific/Guam: GU MP
-Pacific/Pago_Pago: AS
-"""
-
-STATES: dict[str, str] = {row[:2]: row[3:] for line in _STATE_NAMES.strip().splitlines() for row in line.split("|")}
-"""Code -> name, of the United States with their territories, and of Canada."""
-
-STATE_ZONES: dict[str, tuple[str, ...]] = {
-    state: tuple(
-        zone for zone, states in (line.split(":") for line in _STATE_ZONES.strip().splitlines()) if state in states.split()
-    )
-    for state in STATES
-}
-"""Code -> every zone that is in use there."""
 
 _ZIP_COUNTRIES = frozenset({"US", "AS", "GU", "MP", "PR", "VI"})
 _STATE_COUNTRIES = _ZIP_COUNTRIES | {"CA"}
 
-_CODES_BY_NAME = {name.casefold(): code for code, name in STATES.items()}
+
+_FOUND_AGAIN = frozenset({"zip", "state", "number", "default"})
+"""Sources of which the tables here decide; a stated zone stays as it was sent."""
+
+_TABLES = ("area_codes.py", "states.py", "zip_places.bin")
 
 
 class Location(Struct, frozen=True):
@@ -65,12 +36,6 @@ class Location(Struct, frozen=True):
     zones: tuple[str, ...] = ()
     source: str = "default"
     states: tuple[str, ...] = ()
-
-
-def state_code(text: str) -> str | None:
-    """Return the code of a state or province given as code or name in any case, or None where it is not known."""
-    code = text.strip().upper()
-    return code if code in STATES else _CODES_BY_NAME.get(text.strip().casefold())
 
 
 def locate(
@@ -108,3 +73,31 @@ def _zones_of_country(country: str) -> tuple[str, ...]:
 def _zip(text: str) -> tuple[str | None, str | None]:
     # Sent as a number, 02108 has lost its zero.
     return zip_place(text[:ZIP_DIGITS].zfill(ZIP_DIGITS))
+
+
+def located_again(columns: Mapping[str, Any], caller_id: str | None, known: Location) -> Location:
+    """Return the candidates of a stored person by the tables of this release.
+
+    A zone that was trusted alone stays, and so does what is known of a person of whom no country is.
+    """
+    number = read_number(caller_id, "US") if caller_id else None
+    country = columns.get("country") or (number.country if number else None)
+    if known.source not in _FOUND_AGAIN or country is None:
+        return known
+    found = locate(
+        country=country,
+        stated_zone=columns.get("time_zone"),
+        zip_code=columns.get("zip_postal_code"),
+        state=columns.get("state_province"),
+        number=number,
+        trusts_stated=False,
+    )
+    states = tuple(dict.fromkeys((*found.states, *known.states)))
+    return Location(found.zones or known.zones, found.source if found.zones else known.source, states)
+
+
+@cache
+def places_version() -> str:
+    """Return the digest of the tables that say where a person may be; a plan rests on them."""
+    folder = files(engine.submission)
+    return sha256(b"".join(folder.joinpath(name).read_bytes() for name in _TABLES)).hexdigest()[:16]

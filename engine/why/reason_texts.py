@@ -6,7 +6,7 @@ from datetime import datetime
 from msgspec import Struct
 
 from engine.calendar import local_datetime
-from engine.submission.place import STATES
+from engine.submission.states import STATES
 from schemas.instant import Instant
 from schemas.law import CapRow, RuleRow
 from schemas.schedule import Day, Window

@@ -41,8 +41,8 @@ BANNED = {
 
 
 def words_of(text: str) -> str:
-    """Return a text in small letters, with names split into words."""
-    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|_", " ", text).lower()
+    """Return a text in small letters, with names split into words; the address of a source is no word of ours."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|_", " ", re.sub(r"https?://[^\s)\"]+", "", text)).lower()
 
 
 def find_banned() -> dict[str, set[str]]:

@@ -31,7 +31,7 @@ from engine.submission.fields import (
     parse_text,
     parse_zone,
 )
-from engine.submission.place import state_code
+from engine.submission.states import state_code
 from engine.views.periods import LABELS, span_of
 from schemas.instant import Instant, to_datetime
 

@@ -20,6 +20,7 @@ from engine.contact.timing.holding import CAPS_USED_UP
 from engine.decision_rules import VERSION_NAME
 from engine.partition.aggregate import Adoption, RuleChange
 from engine.partition.draft import Draft
+from engine.submission.place import Location, located_again
 from schemas.contact import LIVE_STATUSES, Lead, Replan
 from schemas.instant import Instant
 from schemas.records import CAPPED_TYPES, EVERY_COMPANY, Company, ContactHold, Offer, Record, Schedule, body_of
@@ -35,8 +36,10 @@ HOURS_OF_TYPE: Mapping[str, tuple[str, ...]] = {
 }
 """Type of a record that closes hours -> the fields that say which."""
 
-PLANNED_BY = (VERSION_NAME, "leadclock", "tzdata", "law", "holidays")
-"""Versions that every plan depends on."""
+PLANNED_BY = (VERSION_NAME, "leadclock", "tzdata", "law", "holidays", "phonenumbers", "places")
+"""Versions that every plan depends on; the last two say where a person may be."""
+
+_VERSIONS = replan_key("versions")
 
 
 def adopt(draft: Draft, adoption: Adoption) -> None:
@@ -49,7 +52,7 @@ def adopt(draft: Draft, adoption: Adoption) -> None:
     changed = [name for name in PLANNED_BY if before and before.get(name) != after.get(name)]
     if changed:
         changes = ", ".join(f"{name} {before.get(name)} -> {after.get(name)}" for name in changed)
-        draft.put(replan_key("versions"), Replan(cause=f"versions {changes}", due_at=draft.now))
+        draft.put(_VERSIONS, Replan(cause=f"versions {changes}", due_at=draft.now))
 
 
 def sweep(draft: Draft, key: str, replan: Replan) -> None:
@@ -176,6 +179,8 @@ def _replan_lead(draft: Draft, key: str, lead: Lead, replan: Replan) -> bool:
     person.sweep_key = key
     before, fact_count = to_pack(lead), len(draft.facts)
     _migrate(person, lead, replan.version)
+    if key == _VERSIONS:
+        _locate(person, lead)
     if ON_HOLD in replan.waits and lead.status_wait == ON_HOLD:
         lead.planned_at = None  # what waited for a hold is not late for that
     if not _is_due_already(person, lead):
@@ -185,6 +190,15 @@ def _replan_lead(draft: Draft, key: str, lead: Lead, replan: Replan) -> bool:
     draft.fact("lead.replanned", lead_id=lead.id, cause=replan.cause, law=person.law.stamp)
     person.put()
     return True
+
+
+def _locate(person: Person, lead: Lead) -> None:
+    """Find again where a person may be: newer tables may know a place, or the clock that it keeps, better."""
+    known = Location(lead.zones, lead.zone_source, lead.states)
+    found = located_again(lead.columns, lead.caller_id, known)
+    if found != known:
+        lead.zones, lead.zone_source, lead.states = found.zones, found.source, found.states
+        person.save(lead)
 
 
 def _is_due_already(person: Person, lead: Lead) -> bool:

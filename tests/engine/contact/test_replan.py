@@ -269,6 +269,42 @@ def test_a_newer_version_of_the_decision_rules_plans_every_lead_again() -> None:
     assert fact.data["cause"] == "versions decision_rules 1 -> 2"
 
 
+@pytest.mark.parametrize("name", ["phonenumbers", "places"])
+def test_newer_tables_of_places_find_again_where_a_waiting_lead_is(name: str) -> None:
+    world = World(now=at("2026-12-01 11:00", "UTC"))
+    world.schedule(CALL)
+    # As a former release had it: Alberta with the clock of Denver, an hour behind.
+    lead = world.submit(
+        caller_id="+14035550123",
+        contact_key="1|+14035550123",
+        columns={"country": "CA", "state_province": "AB"},
+        zones=("America/Denver",),
+        zone_source="state",
+        states=("AB",),
+    )
+    assert lead.next_action_at == at("2026-12-01 16:00", "UTC"), "9:00 in Denver"
+
+    world.adopt(Adoption(versions_before={name: "1"}, versions={name: "2"}))
+    world.wait(1)
+
+    found = world.lead(lead.id)
+    assert (found.zones, found.zone_source, found.states) == (("America/Edmonton",), "state", ("AB",))
+    assert found.next_action_at == at("2026-12-01 15:00", "UTC"), "9:00 in Edmonton"
+    (fact,) = [fact for fact in world.facts if fact.type == "lead.replanned"]
+    assert fact.data["cause"] == f"versions {name} 1 -> 2"
+
+
+def test_a_zone_that_was_trusted_alone_stays_whatever_the_tables_say() -> None:
+    world = World(now=EVENING)
+    world.schedule(CALL)
+    lead = world.submit(zones=("America/Denver",), zone_source="stated", states=("FL",))
+
+    world.adopt(Adoption(versions_before={"places": "1"}, versions={"places": "2"}))
+    world.wait(1)
+
+    assert world.lead(lead.id).zones == ("America/Denver",)
+
+
 def test_the_first_versions_of_a_partition_replan_no_lead() -> None:
     world = World()
     world.adopt(Adoption(versions={"tzdata": "2026b"}))
@@ -330,7 +366,7 @@ def test_a_lead_that_is_due_already_keeps_its_place_in_a_sweep() -> None:
     """It is planned by the newest rules when its turn comes; a sweep must not call it before one of higher priority."""
     world = World()
     world.schedule(CALL)
-    lead = world.submit(next_action_at=NOON + HOUR)
+    lead = world.submit(next_action_at=NOON + HOUR, zone_source="stated")
     world.now = NOON + HOUR
 
     world.adopt(Adoption(versions_before={"tzdata": "2026a"}, versions={"tzdata": "2026b"}))

@@ -9,7 +9,7 @@ import pytest
 from engine.law.pack import default_pack
 from engine.law.state_hours import MAPPED
 from engine.law.wording import change_text, dates_text, hours_text, limits_text, scope_text, set_text
-from engine.submission.place import STATES
+from engine.submission.states import STATES
 from schemas.law import HolidayChange, HolidaySet, RuleRow
 from schemas.schedule import Window
 

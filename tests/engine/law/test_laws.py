@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from engine.calendar import is_open
 from engine.law.caps import last_release
 from engine.law.pack import default_pack
-from engine.submission.place import STATES
+from engine.submission.states import STATES
 from schemas.contact import Attempt
 from schemas.instant import DAY, HOUR, MINUTE, Instant
 from schemas.law import PURPOSES

@@ -4,11 +4,10 @@ from datetime import date, datetime, timedelta
 
 import pytest
 
-from engine.calendar import country_zones, is_open
+from engine.calendar import country_zones, is_open, resolve_local
 from engine.law.pack import default_pack
 from engine.law.public_holidays import change_dates, dates_of
-from engine.submission.place import STATE_ZONES
-from schemas.instant import from_datetime
+from engine.submission.states import STATE_ZONES
 from schemas.law import HolidayChange, HolidaySet, Purpose
 
 # The source of each line is that of the row (engine/law/pack.toml), which a test of the pack holds.
@@ -76,9 +75,7 @@ def is_allowed(
     states: tuple[str, ...], countries: tuple[str, ...], zones: tuple[str, ...], local: str, purpose: str
 ) -> bool:
     """Return whether a call is allowed at a time on the clock of the first zone."""
-    from zoneinfo import ZoneInfo  # noqa: PLC0415 - the clock of the table, and not that of the engine
-
-    at = from_datetime(datetime.fromisoformat(local).replace(tzinfo=ZoneInfo(zones[0])))
+    at = resolve_local(datetime.fromisoformat(local), zones[0])
     limits = default_pack().limits(states, countries, "call", purpose, at)  # type: ignore[arg-type]
     return is_open(at, limits.constraints(zones[:1]))
 

@@ -10,7 +10,7 @@ from engine.calendar import Opening, constraint, first_open, is_open
 from engine.law.floor import UNKNOWN_US_HOURS, UNKNOWN_US_ZONES
 from engine.law.opening import first_allowed
 from engine.law.pack import LIMITS_MAX, LegalLimits, default_pack
-from engine.submission.place import STATES
+from engine.submission.states import STATES
 from schemas.instant import DAY, Instant, from_datetime
 from schemas.law import PURPOSES, Purpose
 

@@ -7,7 +7,7 @@ from datetime import date
 import pytest
 
 from engine.law.public_holidays import HOLIDAY_YEARS_MAX, dates_of, has_holidays, public_holidays
-from engine.submission.place import STATES
+from engine.submission.states import STATES
 from schemas.law import HolidaySet
 
 CANADA = {"AB", "BC", "MB", "NB", "NL", "NS", "NT", "NU", "ON", "PE", "QC", "SK", "YT"}

@@ -8,7 +8,7 @@ from engine.calendar import day_start, is_open, local_datetime
 from engine.law.company import merged
 from engine.law.pack import CompiledRulePack, default_pack
 from engine.law.state_hours import COUNTRY, MAPPED, StateHours, state_hours
-from engine.submission.place import STATE_ZONES
+from engine.submission.states import STATE_ZONES
 from schemas.instant import HOUR, MINUTE, Instant
 from schemas.law import RuleRow
 from schemas.records import RulePack

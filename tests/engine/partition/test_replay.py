@@ -52,8 +52,9 @@ def decided() -> list[Sealed]:
     state = State()
     decider = Decider(ContactAggregate(), 0, state, Rules(), Position())
     lead = LeadSubmitted(
-        company_id=1, contact_key=KEY, schedule_id=1, caller_id=NUMBER, zones=(NEW_YORK,), received_at=NOON, with_key=True
-    )
+        company_id=1, contact_key=KEY, schedule_id=1, caller_id=NUMBER, zones=(NEW_YORK,), received_at=NOON, with_key=True,
+        zone_source="stated",
+    )  # fmt: skip
     found = [decider.adoption([(0, one) for one in RECORDS], {"tzdata": "2026a"}, NOON)]
     found.append(decider.request(_asked(0, "lead.submitted", lead), NOON))
     command_id = found[-1].decision.commands[0].id

@@ -10,7 +10,7 @@ from phonenumbers.geocoder import description_for_number
 from engine.submission.area_codes import AREA_CODE_STATES
 from engine.submission.calling_codes import countries_of_number
 from engine.submission.numbers import country_of_number, read_number
-from engine.submission.place import STATES
+from engine.submission.states import STATES
 
 
 @pytest.mark.parametrize(
