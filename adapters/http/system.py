@@ -15,6 +15,7 @@ from adapters.http.records import company, records
 from adapters.http.schema.shapes import ANY_RECORD, TIME_ZONES
 from adapters.reads.ports import Result
 from engine.calendar.rails_names import RAILS_NAMES
+from engine.calendar.zone_words import WINDOWS_NAMES, place_names
 from engine.calendar.zones import zone_names
 
 
@@ -62,8 +63,9 @@ RENDERERS: Mapping[str, Render] = {
 
 async def list_time_zones(exchange: Exchange) -> Reply:
     """Answer with every time zone name that is accepted, and the IANA name that is shown for it."""
-    rows = [{"name": name, "iana": name} for name in sorted(zone_names())]
-    rows += [{"name": name, "iana": iana} for name, iana in sorted(RAILS_NAMES.items()) if name not in zone_names()]
+    named = {**WINDOWS_NAMES, **RAILS_NAMES}
+    rows = [{"name": name, "iana": name} for name in place_names()]
+    rows += [{"name": name, "iana": iana} for name, iana in sorted(named.items()) if name not in zone_names()]
     cached = {"Cache-Control": "public, max-age=86400"}
     is_bare = wants_bare(exchange)
     if wants_csv(exchange):

@@ -236,6 +236,7 @@ def versions() -> dict[str, str]:
         "law": default_pack().stamp,
         "holidays": version("holidays"),
         "places": places_version(),
+        "cldr": version("tzlocal"),
     }
 
 

@@ -7,6 +7,7 @@ from engine.account.did_you_mean import did_you_mean
 from engine.account.values import BODY_TEMPLATE_LENGTH_MAX, JITTER_SECONDS_MAX, WEIGHT_MAX, number, optional, stream_url
 from engine.calendar.waits import parse_duration
 from engine.calendar.wall import CalendarError, parse_date, parse_wall_time
+from engine.calendar.zone_words import is_ambiguous
 from engine.calendar.zones import is_zone
 from engine.contact.schedule.filters import FilterError, parse_filter
 from engine.contact.schedule.sms_parts import segments
@@ -380,7 +381,7 @@ def _until_faults(until: Until, field: str = "until") -> Iterator[Fault]:
     yield from _calendar(f"{field}.time", parse_wall_time, until.time)
     if until.date is not None:
         yield from _calendar(f"{field}.date", parse_date, until.date)
-    if until.zone not in {"lead", "schedule"} and not is_zone(until.zone):
+    if until.zone not in {"lead", "schedule"} and (not is_zone(until.zone) or is_ambiguous(until.zone)):
         yield f"{field}.zone", "must be lead, schedule, or a time zone such as America/New_York"
 
 

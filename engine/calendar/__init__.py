@@ -15,10 +15,10 @@ from engine.calendar.openings import (
 from engine.calendar.waits import Duration, after_duration, next_local_time, parse_duration
 from engine.calendar.wall import CalendarError
 from engine.calendar.windows import WindowError, WindowSet, window_errors, window_set
+from engine.calendar.zone_words import canonical_zone, zones_of_people
 from engine.calendar.zones import (
     TZDATA_VERSION,
     UnknownZoneError,
-    canonical_zone,
     country_zones,
     day_start,
     is_zone,
@@ -58,4 +58,5 @@ __all__ = [
     "window_set",
     "zone",
     "zone_names",
+    "zones_of_people",
 ]

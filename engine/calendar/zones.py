@@ -11,7 +11,6 @@ from zoneinfo import ZoneInfo
 
 import tzdata  # type: ignore[import-untyped]  # a package of data with two constants
 
-from engine.calendar.rails_names import RAILS_NAMES
 from engine.calendar.wall import CalendarError, WallTime
 from schemas.instant import DAY, EPOCH, MINUTE, SECOND, Instant, from_datetime, to_datetime
 
@@ -63,6 +62,12 @@ def country_zones(country: str) -> tuple[str, ...]:
     return _zones_by_country().get(country, ())
 
 
+@cache
+def all_country_zones() -> tuple[str, ...]:
+    """Return every zone in which people live, by name."""
+    return tuple(sorted({name for names in _zones_by_country().values() for name in names}))
+
+
 def is_zone(name: str) -> bool:
     """Return whether this is an IANA name, in its exact spelling."""
     return name in zone_names()
@@ -76,17 +81,6 @@ def zone(name: str) -> ZoneInfo:
         raise UnknownZoneError(name)
     with files(tzdata).joinpath("zoneinfo", *name.split("/")).open("rb") as rules:
         return ZoneInfo.from_file(rules, key=name)
-
-
-@cache
-def _names_by_fold() -> dict[str, str]:
-    folded = {name.casefold(): iana for name, iana in RAILS_NAMES.items()}
-    return folded | {name.casefold(): name for name in sorted(zone_names())}
-
-
-def canonical_zone(name: str) -> str | None:
-    """Return the IANA name of an IANA or Rails-style name, whatever its case, or None where there is none."""
-    return _names_by_fold().get(name.strip().casefold())
 
 
 def local_datetime(instant: Instant, zone_name: str) -> datetime:

@@ -6,7 +6,7 @@ The settable ones may be at top level or inside `data`; the top level wins.
 from collections.abc import Callable
 from typing import Any
 
-from engine.submission.fields import FieldError, parse_address, parse_id, parse_text, parse_zone
+from engine.submission.fields import FieldError, parse_address, parse_id, parse_person_zone, parse_text
 from engine.submission.numbers import REGIONS
 from engine.submission.spreadsheet import read_cell
 from engine.submission.states import state_code
@@ -34,7 +34,7 @@ def _zip_code(value: Any) -> str:
 
 
 COLUMNS: dict[str, Callable[[Any], Any]] = {
-    "time_zone": parse_zone,
+    "time_zone": parse_person_zone,
     "country": parse_country,
     "state_province": _state,
     "zip_postal_code": _zip_code,

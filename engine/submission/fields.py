@@ -10,7 +10,7 @@ from ipaddress import ip_address
 from math import isfinite
 from typing import Any
 
-from engine.calendar.zones import canonical_zone
+from engine.calendar.zone_words import UNIVERSAL_TIME, ambiguous_sentence, canonical_zone
 from schemas.errors import SenderError
 from schemas.instant import Instant, from_datetime
 from schemas.wire import to_json
@@ -158,10 +158,22 @@ def parse_email(value: Any) -> str:
 
 
 def parse_zone(value: Any) -> str:
-    """Return the IANA name of a zone, given that or its Rails name. Raises `FieldError`."""
-    zone = canonical_zone(parse_text(value))
+    """Return the IANA name of a zone, given that, its Rails or its Windows name. Raises `FieldError`."""
+    text = parse_text(value)
+    zone = canonical_zone(text)
     if zone is None:
-        raise FieldError("must be a time zone such as America/New_York; GET /api/v1/collections/time_zone lists them")
+        raise FieldError(
+            ambiguous_sentence(text)
+            or "must be a time zone such as America/New_York; GET /api/v1/collections/time_zone lists them"
+        )
+    return zone
+
+
+def parse_person_zone(value: Any) -> str:
+    """Return the IANA name of the zone of a person, which universal time is not. Raises `FieldError`."""
+    zone = parse_zone(value)
+    if zone in UNIVERSAL_TIME:
+        raise FieldError(ambiguous_sentence(zone) or "must be the time zone of a place")
     return zone
 
 

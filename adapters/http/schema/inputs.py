@@ -19,7 +19,7 @@ from engine.account.ring_pools import GRACE_SECONDS_MAX, HOLD_SECONDS
 from engine.account.steps import GRACE_MINUTES_MAX
 from engine.calendar.rails_names import RAILS_NAMES
 from engine.calendar.windows import WINDOW_ROWS_MAX
-from engine.calendar.zones import zone_names
+from engine.calendar.zone_words import WINDOWS_NAMES, place_names
 from engine.contact.schedule.filters import FILTER_LENGTH_MAX
 from engine.submission.columns import ZIP_LENGTH_MAX
 from engine.submission.fields import EMAIL_LENGTH_MAX, INTEGER_MAX, TEXT_LENGTH_MAX
@@ -150,9 +150,9 @@ INPUTS: Mapping[str, Schema] = {
     },
     "CountryInput": {"description": "a country as two letters", "type": "string", "enum": sorted(REGIONS)},
     "ZoneInput": {
-        "description": "an IANA name or a Rails name of `/api/v1/collections/time_zone`, in any case",
+        "description": "an IANA, Rails or Windows name of `/api/v1/collections/time_zone`, in any case",
         "type": "string",
-        "enum": [*sorted(zone_names()), *sorted(RAILS_NAMES)],
+        "enum": list(dict.fromkeys((*place_names(), *sorted(RAILS_NAMES), *sorted(WINDOWS_NAMES)))),
         "examples": ["America/New_York", "Eastern Time (US & Canada)"],
     },
     "AddressInput": {

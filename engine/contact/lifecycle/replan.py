@@ -36,8 +36,8 @@ HOURS_OF_TYPE: Mapping[str, tuple[str, ...]] = {
 }
 """Type of a record that closes hours -> the fields that say which."""
 
-PLANNED_BY = (VERSION_NAME, "leadclock", "tzdata", "law", "holidays", "phonenumbers", "places")
-"""Versions that every plan depends on; the last two say where a person may be."""
+PLANNED_BY = (VERSION_NAME, "leadclock", "tzdata", "law", "holidays", "phonenumbers", "places", "cldr")
+"""Versions that every plan depends on; the last three say where a person may be."""
 
 _VERSIONS = replan_key("versions")
 

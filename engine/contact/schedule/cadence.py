@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from datetime import date
 from functools import lru_cache
 
-from engine.calendar import Duration, WindowSet, parse_duration, window_set
+from engine.calendar import Duration, WindowSet, parse_duration, window_set, zones_of_people
 from engine.calendar.wall import dates_from
 from engine.contact.facts.person import Person
 from engine.contact.schedule.step_graph import reachable
@@ -120,4 +120,4 @@ def cadence_for(person: Person, lead: Lead) -> Cadence:
 
 def home_zone(lead: Lead, cadence: Cadence) -> str:
     """Return the zone in which waits are read: the stated or first candidate, else the schedule's."""
-    return lead.zones[0] if lead.zones else cadence.schedule.time_zone
+    return zones_of_people(lead.zones)[0] if lead.zones else cadence.schedule.time_zone

@@ -15,6 +15,7 @@ from engine.calendar import (
     first_open,
     next_local_time,
     same_until,
+    zones_of_people,
 )
 from engine.calendar.waits import Mode
 from engine.contact.schedule.cadence import Cadence, home_zone
@@ -122,7 +123,7 @@ def constraints_at(
     holidays = law.company_holidays(lead.schedule_id) if is_contact else _NO_DATES
     if windows is None and not held.hours and not paused and not holidays:
         return (), held.changes_at
-    zones, is_anywhere = lead.zones, False
+    zones, is_anywhere = zones_of_people(lead.zones), False
     if not zones and channel in TELEPHONE and schedule.unknown_zone != "default_zone":
         countries = countries_of(lead)
         is_anywhere = countries == ("US",)

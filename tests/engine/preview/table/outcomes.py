@@ -55,7 +55,7 @@ ROWS = [
     row("a wrong number: the address is left", [call(), wait("1h"), call("d"), email()], {"call": "invalid_number"}, day("10:00"), day("11:00", "m"), "= completed"),
     row("a wrong number and nothing left", [call(), wait("1h"), call("d")], {"call": "invalid_number"}, day("10:00"), "= failure"),
     row("a wrong number on the last step", [call()], {"call": "invalid_number"}, day("10:00"), "= failure"),
-    row("no number to call", [call(), email()], {}, "m 2026-07-15 10:00 +0000", "= completed", lead={"caller_id": None, "time_zone": "UTC"}, at="2026-07-15 10:00 +0000"),
+    row("no number to call", [call(), email()], {}, "m 2026-07-15 10:00 +0000", "= completed", lead={"caller_id": None, "time_zone": "Atlantic/Reykjavik"}, at="2026-07-15 10:00 +0000"),
     row("an opt-out ends it", [call(), wait("1h"), call("d")], {"call": "opted_out"}, day("10:00"), "= opt_out"),
     row("a STOP to a text ends it", [sms(), email()], {"sms": "opted_out"}, day("10:00", "s"), "= opt_out"),
     row("an unsubscription ends it", [email(), call()], {"email": "unsubscribed"}, day("10:00", "m"), "= opt_out"),
