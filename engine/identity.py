@@ -6,6 +6,9 @@ from operator import itemgetter
 PARTITIONS_MAX = 1024
 """Ids carry their partition in the low digits; 2**53 / 1024 leaves 8.8e12 ids to each partition."""
 
+CONTACT_ID_SECRET_BYTES = 32
+"""Of the secret of contact ids: 256 bits, which nobody tries out."""
+
 
 def numbered(counter: int, partition: int) -> int:
     """Return the internal id of the n-th thing of a partition: positive, below 2**53, unique over all partitions."""
@@ -29,13 +32,25 @@ def contact_key(company_id: int, caller_id: str | None, email: str | None) -> st
     return None if email is None else f"{company_id}|email:{email.lower()}"
 
 
-def contact_id(contact_key: str) -> int:
-    """Return the number by which a person at a company is known outside: positive, below 2**53, for ever the same.
+class ContactIds:
+    """The numbers by which a deployment knows people outside: positive, below 2**53, for ever the same.
 
-    A hash of the key, so that no partition has to give it out. Two of a million people of one company share a number with
-    a chance of 1 in 18,000; nothing is decided by it, it only narrows lists, which are of one company each.
+    Each is a hash of the contact's key, so that no partition has to give it out, under a secret of the deployment: a
+    telephone number has so few digits that anyone could find it by trying them all on a hash without one.
+    Two of a million people of one company share a number with a chance of 1 in 18,000; nothing is decided by it, it only
+    narrows lists, which are of one company each.
     """
-    return (int.from_bytes(blake2b(f"contact/{contact_key}".encode(), digest_size=8).digest()) >> 11) or 1
+
+    def __init__(self, secret: bytes) -> None:
+        if len(secret) != CONTACT_ID_SECRET_BYTES:
+            msg = f"the secret of contact ids has {len(secret)} bytes; {CONTACT_ID_SECRET_BYTES} are needed"
+            raise ValueError(msg)
+        self._secret = secret
+
+    def id_of(self, contact_key: str) -> int:
+        """Return the id of a contact."""
+        digest = blake2b(f"contact/{contact_key}".encode(), digest_size=8, key=self._secret).digest()
+        return (int.from_bytes(digest) >> 11) or 1
 
 
 def contact_uuid(known_as: int) -> str:

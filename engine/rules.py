@@ -9,7 +9,8 @@ from typing import Literal, TypeVar
 import msgspec
 from msgspec import Struct
 
-from schemas.errors import DependencyError
+from engine.identity import ContactIds
+from schemas.errors import DependencyError, InternalError
 from schemas.instant import Instant
 from schemas.records import (
     EVERY_COMPANY,
@@ -55,7 +56,9 @@ class LeadTokenTarget(Struct, frozen=True):
 class Rules:
     """Every record in its newest version, and every version of the schedules, which leads are pinned to."""
 
-    def __init__(self) -> None:
+    def __init__(self, contact_ids: ContactIds | None = None) -> None:
+        """`contact_ids` are those of the deployment; rules of a preview, and of accounts, have none."""
+        self.contact_ids = contact_ids
         self.positions: dict[int, int] = {}
         self._records: dict[tuple[str, int], Record] = {}
         self._listed: dict[tuple[str, int], dict[int, Record]] = {}
@@ -106,6 +109,12 @@ class Rules:
             packs = tuple(self._live_bodies(RulePack, "rule_pack", record.company_id))
             holidays = tuple(self._live_bodies(Holiday, "holiday", record.company_id))
             self._own_law[record.company_id] = packs, holidays
+
+    def contact_id(self, contact_key: str) -> int:
+        """Return the number by which a person is known outside. Raises `InternalError` where the rules have no secret."""
+        if self.contact_ids is None:
+            raise InternalError("the rules were read without the identity of the deployment, which holds the contact ids")
+        return self.contact_ids.id_of(contact_key)
 
     def record(self, record_type: str, record_id: int) -> Record | None:
         """Return the newest version of a record, deleted ones included, or None."""

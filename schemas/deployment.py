@@ -30,11 +30,13 @@ class Deployment(Message, frozen=True, kw_only=True):
     `partitions` is the count of each topic, fixed for good. `topics` are those that were made, without the prefix, each with
     its id: one that is missing later, or has another id, is lost.
     `cluster_id` is Kafka's, and `site` a word of the operator: elsewhere nobody is contacted.
+    `contact_id_secret` is drawn once and never changes: contact ids are hashes under it, and outlive every other secret.
     """
 
     id: str
     topic_prefix: str
     app: str
+    contact_id_secret: bytes
     clock_wall_at: Instant = EPOCH
     clock_domain_at: Instant = EPOCH
     clock_speed: float = 1.0

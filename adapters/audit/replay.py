@@ -14,6 +14,7 @@ from msgspec import Struct
 from adapters.audit.inputs import Inputs
 from adapters.audit.settlements import Settlement
 from engine import decision_rules
+from engine.identity import ContactIds
 from engine.partition.aggregate import Aggregate
 from engine.partition.deadletters import digest_of
 from engine.partition.decider import Decider
@@ -91,6 +92,7 @@ class Replay:
         *,
         versions: Mapping[str, str],
         committed: Position | None,
+        contact_ids: ContactIds | None = None,
         settlements: Sequence[Settlement] = (),
     ) -> None:
         self.state = State()
@@ -101,7 +103,7 @@ class Replay:
         self.decided_again = 0
         self.inputs_gone = 0
         self.begins_at = 1
-        self._decider = Decider(aggregate, partition, self.state, Rules(), Position())
+        self._decider = Decider(aggregate, partition, self.state, Rules(contact_ids), Position())
         self._rules = list(rules)
         self._inputs = inputs
         self._versions = versions

@@ -3,7 +3,7 @@
 Verification reads every decision that the log holds (`replay`) and ends at the first difference.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from msgspec import Struct
@@ -13,10 +13,9 @@ from adapters.audit.recorded import batches, committed_position
 from adapters.audit.replay import Folded, Mismatch, Replay
 from adapters.audit.settlements import Settlement, read_settlements
 from engine.partition.aggregate import Aggregate
-from engine.partition.ports import Log, LogError, Reader
+from engine.partition.ports import Log, LogError, Reader, RulesFeed
 from engine.partition.runner import TopicNames
 from schemas.decisions import Position
-from schemas.records import Record as RuleRecord
 
 
 class Difference(Struct, frozen=True, kw_only=True):
@@ -63,7 +62,7 @@ async def verify(
     names: TopicNames,
     aggregate: Aggregate,
     partition: int,
-    rules: Sequence[tuple[int, RuleRecord]],
+    rules: RulesFeed | None,
     *,
     versions: Mapping[str, str] = {},
     progress: Callable[[int], None] = lambda _: None,
@@ -81,10 +80,11 @@ async def verify(
         replay = Replay(
             aggregate,
             partition,
-            rules,
+            () if rules is None else rules.entries,
             Inputs(inputs, partition),
             versions=versions,
             committed=committed,
+            contact_ids=None if rules is None else rules.contact_ids,
             settlements=await _settlements(recorded, partition, committed),
         )
         found = await _first_mismatch(replay, recorded, partition, progress)

@@ -81,7 +81,7 @@ async def _partitions_of(context: Context, aggregate: Aggregate) -> range:
 
 async def _partition(context: Context, aggregate: Aggregate, partition: int, progress: Progress) -> Verified:
     task = progress.add_task(f"{aggregate.decisions_topic.name}[{partition}]", total=None)
-    rules = context.rules.entries if isinstance(aggregate, ContactAggregate) else ()
+    rules = context.rules if isinstance(aggregate, ContactAggregate) else None
     return await verify_partition(
         context.log,
         context.names,

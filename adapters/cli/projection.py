@@ -126,6 +126,7 @@ async def _work(settings: Settings, do: Callable[[Rebuild], Any], *, afresh: boo
                     pool,
                     context.clock,
                     settings.postgres_dsn,
+                    contact_ids=context.contact_ids(),
                     names=context.names,
                     progress=progress,
                     afresh=afresh,

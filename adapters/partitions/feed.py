@@ -12,6 +12,7 @@ import msgspec
 
 from adapters.observability.skipped import SkippedRecords
 from adapters.partitions.routing import partition_of
+from engine.identity import ContactIds
 from engine.partition.continuity import ContinuityError, check_id, check_read, request_digest
 from engine.partition.ports import Log, LogError, LogRecord, Reader
 from engine.partition.runner import TopicNames
@@ -80,6 +81,11 @@ class RulesTopic:
     def entries(self) -> Sequence[tuple[int, Record]]:
         """Every record version read so far, oldest first."""
         return self._entries
+
+    @property
+    def contact_ids(self) -> ContactIds | None:
+        """The contact ids of the deployment; None until its identity was read."""
+        return self.rules.contact_ids
 
     def seen(self, company_id: int) -> tuple[int, int]:
         """Return the accounts partition of a company and the sequence up to which its rules were read here."""
@@ -225,9 +231,19 @@ class RulesTopic:
             elif _is_added(record, b"site"):
                 self._accept_site(record, msgspec.json.decode(record.value or b"", type=AcceptedSite))
             else:
-                self.deployment = self.deployment or msgspec.json.decode(record.value or b"", type=Deployment)
+                self._take_first(msgspec.json.decode(record.value or b"", type=Deployment))
         except UNREADABLE as error:
             raise ForeignRuleError(f"not the identity of a deployment: {error}") from error
+
+    def _take_first(self, found: Deployment) -> None:
+        """Take over an identity, unless another one came first. Raises `ForeignRuleError`."""
+        if self.deployment is not None:
+            return
+        try:
+            self.rules.contact_ids = ContactIds(found.contact_id_secret)
+        except ValueError as error:
+            raise ForeignRuleError(f"not the identity of a deployment: {error}") from error
+        self.deployment = found
 
     def _add_topics(self, record: LogRecord, added: AddedTopics) -> None:
         """Take over the topics that a release added. Raises `ForeignRuleError` where they are of another deployment."""

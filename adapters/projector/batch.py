@@ -4,14 +4,14 @@ Collapsing costs the database one row per id and batch, however often a lead cha
 applied again, leaves the same tables (tests/adapters/projector/test_projection_laws.py).
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
 import msgspec
 from msgspec import Struct
 
 from adapters.postgres.jsonb_numbers import encode_for_jsonb
-from adapters.projector.rows import PART, PARTS, SHAPES, Row, Shape, without_nul
+from adapters.projector.rows import PART, PARTS, PROJECTED, Row, Shape, without_nul
 from engine.partition.ports import LogRecord
 from schemas.decisions import REMOVED
 from schemas.instant import Instant
@@ -170,18 +170,26 @@ class ProjectionBatch(Struct):
         )
 
 
-def build_batch(records: Sequence[LogRecord], offset_range: OffsetRange, sequence: int, *, topic: str) -> ProjectionBatch:
+def build_batch(
+    records: Sequence[LogRecord],
+    offset_range: OffsetRange,
+    sequence: int,
+    *,
+    topic: str,
+    shapes: Mapping[str, Shape],
+) -> ProjectionBatch:
     """Collapse committed decisions, in order, into a batch.
 
-    `sequence` is that of the last decision before; `topic` is the name stored with facts, without a prefix. A decision,
-    or a value in one, that cannot be read becomes a fault: the partition continues without it.
+    `sequence` is that of the last decision before; `topic` is the name stored with facts, without a prefix; `shapes` are
+    those of the deployment. A decision, or a value in one, that cannot be read becomes a fault: the partition continues
+    without it.
     """
     batch = ProjectionBatch(offset_range=offset_range, sequence=sequence)
     newest: dict[str, _Value] = {}
     removals: dict[str, tuple[str, Removal]] = {}
     for record in records:
         try:
-            part = _DecisionRows(record, topic)
+            part = _DecisionRows(record, topic, shapes)
         except UNREADABLE as error:
             batch.faults.append(fault_row(record, None, error, topic))
             continue
@@ -212,7 +220,7 @@ class _Value(Struct, frozen=True, gc=False):
 class _DecisionRows:
     """What one decision adds to a batch; built completely first, so that no decision is added by half."""
 
-    def __init__(self, record: LogRecord, topic: str) -> None:
+    def __init__(self, record: LogRecord, topic: str, shapes: Mapping[str, Shape]) -> None:
         decision = DECISIONS.decode(without_nul(record.value or b""))
         self.decision = decision
         self.values: list[tuple[str, _Value]] = []
@@ -224,7 +232,7 @@ class _DecisionRows:
         parts: list[ReadChange] = []
         for change in decision.changes:
             kind = change.key.partition("/")[0]
-            shape = SHAPES.get(kind)
+            shape = shapes.get(kind)
             if shape is None:
                 if kind == PART:
                     parts.append(change)
@@ -307,7 +315,7 @@ def find_subject(decision: ReadDecision) -> tuple[int | None, str | None]:
         if company.isascii() and company.isdigit():
             return int(company), contact_key if bar else None
     for change in decision.changes:
-        if change.value != REMOVED and change.key.partition("/")[0] in SHAPES:
+        if change.value != REMOVED and change.key.partition("/")[0] in PROJECTED:
             owner = OWNERS.decode(change.value)
             return owner.company_id, owner.contact_key
     return None, None

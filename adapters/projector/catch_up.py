@@ -14,6 +14,7 @@ from adapters.projector.batch import ProjectionBatch
 from adapters.projector.partition_writer import PartitionWriter
 from adapters.projector.rebuild_schema import RebuildError
 from adapters.projector.store import OwnershipLostError, PositionMovedError, ProjectionStore, TopicChangedError
+from engine.identity import ContactIds
 from engine.partition.continuity import check_read
 from engine.partition.ports import Log, LogError, Reader
 from engine.partition.runner import TopicNames
@@ -60,6 +61,8 @@ class BoundedProjector:
         self,
         log: Log,
         store: ProjectionStore,
+        *,
+        contact_ids: ContactIds,
         names: TopicNames,
         limits: RebuildLimits,
         progress: Callable[[int, int], None],
@@ -69,6 +72,7 @@ class BoundedProjector:
         self._names = names
         self._limits = limits
         self._progress = progress
+        self._contact_ids = contact_ids
         self._partition_writers: dict[TopicPartition, PartitionWriter] = {}
         self._writers = asyncio.Semaphore(limits.writers_max)
         self._turn = asyncio.Lock()
@@ -140,7 +144,8 @@ class BoundedProjector:
     async def _take(self, place: TopicPartition) -> PartitionWriter:
         topic, number = place
         topic_id = await self._log.topic_id(self._names.of(topic))
-        return PartitionWriter(topic, number, await self._store.take(topic, topic_id, number), self._written)
+        owned = await self._store.take(topic, topic_id, number)
+        return PartitionWriter(topic, number, owned, self._contact_ids, self._written)
 
     def _written(self, batch: ProjectionBatch, decisions: int) -> None:
         self.decisions += decisions

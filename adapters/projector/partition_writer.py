@@ -1,10 +1,13 @@
 """How are the records of one partition written? In order from its position, without those that do not fit."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from adapters.projector.batch import OffsetRange, ProjectionBatch, build_batch, fault_row
 from adapters.projector.impressions import build_impression_batch
+from adapters.projector.rows import shapes_of
 from adapters.projector.store import OwnedPartition, ProjectionStore, RowsRefusedError
+from engine.identity import ContactIds
 from engine.partition.continuity import request_digest
 from engine.partition.ports import LogRecord
 from schemas.topics import IMPRESSIONS
@@ -17,7 +20,12 @@ class PartitionWriter:
     """
 
     def __init__(
-        self, topic: str, number: int, owned: OwnedPartition, written: Callable[[ProjectionBatch, int], None]
+        self,
+        topic: str,
+        number: int,
+        owned: OwnedPartition,
+        contact_ids: ContactIds,
+        written: Callable[[ProjectionBatch, int], None],
     ) -> None:
         self.topic = topic
         self.number = number
@@ -26,7 +34,9 @@ class PartitionWriter:
         self.sequence = owned.sequence
         self.last_digest = owned.last_digest
         self._on_written = written
-        self._build = build_impression_batch if topic == IMPRESSIONS.name else build_batch
+        self._build = build_impression_batch
+        if topic != IMPRESSIONS.name:
+            self._build = partial(build_batch, shapes=shapes_of(contact_ids))
 
     async def write(self, store: ProjectionStore, records: Sequence[LogRecord]) -> None:
         """Write the next decisions; records before `offset` are skipped.

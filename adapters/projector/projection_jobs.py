@@ -25,6 +25,7 @@ from adapters.projector.catch_up import RebuildLimits
 from adapters.projector.rebuild import Rebuild, RebuildResult, rebuild, verify
 from adapters.projector.rebuild_schema import RebuildError, RebuildRightsError, RebuildSchema
 from adapters.reads.ports import ReadsUnavailableError
+from engine.identity import ContactIds
 from engine.partition.ports import Clock, Log, LogError
 from engine.partition.runner import TopicNames
 from schemas.errors import DependencyError
@@ -85,6 +86,7 @@ class ProjectionJobRunner:
         dsn: str,
         jobs: PostgresProjectionJobs,
         *,
+        contact_ids: ContactIds,
         names: TopicNames = TopicNames(),  # noqa: B008 - frozen
         limits: JobLimits = JobLimits(),  # noqa: B008 - frozen
         paced: RebuildLimits = PACED,
@@ -95,6 +97,7 @@ class ProjectionJobRunner:
         self._clock = clock
         self._dsn = dsn
         self._jobs = jobs
+        self._contact_ids = contact_ids
         self._names = names
         self._limits = limits
         self._paced = paced
@@ -232,6 +235,7 @@ class ProjectionJobRunner:
                 pool,
                 self._clock,
                 self._dsn,
+                contact_ids=self._contact_ids,
                 names=self._names,
                 limits=self._paced,
                 progress=self._note_progress,

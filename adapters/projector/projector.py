@@ -24,6 +24,7 @@ from adapters.projector.store import (
     ProjectionStore,
     TopicChangedError,
 )
+from engine.identity import ContactIds
 from engine.partition.continuity import check_read
 from engine.partition.ports import Clock, Log, LogError, LogRecord, Reader
 from engine.partition.runner import TopicNames
@@ -63,9 +64,14 @@ class _AssignedPartition(PartitionWriter):
     """An assigned partition: `pending` holds records that are read and not written, `end` the end offset read last."""
 
     def __init__(
-        self, topic: str, number: int, owned: OwnedPartition, written: Callable[[ProjectionBatch, int], None]
+        self,
+        topic: str,
+        number: int,
+        owned: OwnedPartition,
+        contact_ids: ContactIds,
+        written: Callable[[ProjectionBatch, int], None],
     ) -> None:
-        super().__init__(topic, number, owned, written)
+        super().__init__(topic, number, owned, contact_ids, written)
         self.end = self.offset
         self.pending: deque[LogRecord] = deque()
         self.writing: asyncio.Task[None] | None = None
@@ -111,6 +117,7 @@ class Projector:
         store: ProjectionStore,
         clock: Clock,
         *,
+        contact_ids: ContactIds,
         topics: Sequence[str] = DECISION_TOPICS,
         names: TopicNames = TopicNames(),  # noqa: B008 - frozen
         limits: ProjectorLimits = ProjectorLimits(),  # noqa: B008 - frozen
@@ -122,6 +129,7 @@ class Projector:
         self._log = log
         self._store = store
         self._clock = clock
+        self._contact_ids = contact_ids
         self._limits = limits
         self._jitter = jitter
         self._skip = skip
@@ -227,7 +235,7 @@ class Projector:
             owned = await self._store.take(feed.name, topic_id, number)
             last = owned.next_offset - 1, owned.last_digest
             await check_read(feed.reader, feed.deployed, number, offset=owned.next_offset, last=last)
-            feed.partitions[number] = _AssignedPartition(feed.name, number, owned, self._written)
+            feed.partitions[number] = _AssignedPartition(feed.name, number, owned, self._contact_ids, self._written)
         for number, partition in feed.partitions.items():  # to compare one has moved the others on
             await feed.reader.seek(number, partition.offset)
 

@@ -37,6 +37,7 @@ from adapters.projector.log_start import LogStart, carry_over_statements, find_l
 from adapters.projector.postgres import PostgresStore
 from adapters.projector.rebuild_schema import DROP_ATTEMPTS, RebuildError, RebuildRightsError, RebuildSchema
 from adapters.reads.ports import RESULT_RETENTION, ReadsUnavailableError
+from engine.identity import ContactIds
 from engine.partition.ports import Clock, Log
 from engine.partition.runner import TopicNames
 from schemas.instant import Instant
@@ -103,6 +104,7 @@ class Rebuild:
         clock: Clock,
         dsn: str,
         *,
+        contact_ids: ContactIds,
         names: TopicNames = TopicNames(),  # noqa: B008 - frozen
         schemas: Schemas = Schemas(),  # noqa: B008 - frozen
         limits: RebuildLimits = RebuildLimits(),  # noqa: B008 - frozen
@@ -124,7 +126,14 @@ class Rebuild:
         self._shown = PostgresStore(pool, schemas=schemas)
         self._clock = clock
         self._store = _RebuildStore(pool, self._target.schemas, clock.now())
-        self.projector = BoundedProjector(log, self._store, names, limits, partial(progress, "projecting"))
+        self.projector = BoundedProjector(
+            log,
+            self._store,
+            contact_ids=contact_ids,
+            names=names,
+            limits=limits,
+            progress=partial(progress, "projecting"),
+        )
         self._topic_ids: dict[str, str] = {}
         self._places: list[TopicPartition] = []
         self.begins: list[LogStart] = []

@@ -4,7 +4,8 @@ A row is a tuple in the order of the columns of its table (`adapters.postgres.ta
 jsonb is JSON text, lists of codes and zones are joined by commas (none contains one); SQL converts them to column types.
 """
 
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
+from functools import partial
 from operator import attrgetter
 from typing import Any
 
@@ -29,7 +30,7 @@ from adapters.postgres.tables import (
     Table,
 )
 from engine.contact.facts.ledger import attempts_of
-from engine.identity import contact_id
+from engine.identity import ContactIds
 from engine.views.call import (
     call_country,
     caller_number,
@@ -162,12 +163,12 @@ def lead_row(lead: RawLead, partition: int, sequence: int) -> Row:
     )
 
 
-def call_row(call: RawCall, partition: int, sequence: int) -> Row:
+def call_row(contact_ids: ContactIds, call: RawCall, partition: int, sequence: int) -> Row:
     """Return the row of a call, with derived columns (`engine.views.call`)."""
     is_callback = call.origin == "callback"
     return (
         *(call.company_id, call.id, call.uuid, call.contact_key, call.version, partition, sequence),
-        *(call.created_at, call.updated_at, call.user_updated_at, call.lead_id, contact_id(call.contact_key)),
+        *(call.created_at, call.updated_at, call.user_updated_at, call.lead_id, contact_ids.id_of(call.contact_key)),
         *(call.offer_id, call.schedule_id, call.schedule_action_id, call.traffic_source_id, call.buyer_id),
         *(call.buyer_group_id, call.number_id, call.command_id, call.provider, call.provider_ref, call.direction),
         *(call.origin, call.status, call.sub_status, call.outcome, call.answered_by, caller_number(call)),
@@ -185,11 +186,11 @@ def call_row(call: RawCall, partition: int, sequence: int) -> Row:
     )
 
 
-def contact_row(head: RawHead, partition: int, sequence: int) -> Row:
+def contact_row(contact_ids: ContactIds, head: RawHead, partition: int, sequence: int) -> Row:
     """Return the row of a contact's head."""
     attempts = attempts_of(head)
     return (
-        *(head.contact_key, head.company_id, contact_id(head.contact_key), head.version, partition, sequence),
+        *(head.contact_key, head.company_id, contact_ids.id_of(head.contact_key), head.version, partition, sequence),
         _raw(head.lead_ids),
         *(head.opted_out_at, head.blocked_at, len(attempts), attempts[-1].at if attempts else None),
         *(head.last_call_at, _raw(head.disabled_until), _raw(head.moved), _rest_of_head(head)),
@@ -215,20 +216,20 @@ def slots_row(slots: CountedSlots, partition: int, sequence: int) -> Row:
     )
 
 
-def unblock_sweep_row(sweep: UnblockSweep, partition: int, sequence: int) -> Row:
+def unblock_sweep_row(contact_ids: ContactIds, sweep: UnblockSweep, partition: int, sequence: int) -> Row:
     """Return the row of a partition's sweep for an unblock contact job; its partition is part of the key."""
     last = sweep.last_contact_key
     return (
         *(sweep.company_id, sweep.job_id, partition, sweep.version, partition, sequence),
-        *(sweep.unblock_count, sweep.failed_count, None if last is None else contact_id(last)),
+        *(sweep.unblock_count, sweep.failed_count, None if last is None else contact_ids.id_of(last)),
         *(sweep.last_unblocked_at, sweep.ended_at, sweep.canceled_at),
     )
 
 
-def suppression_row(entry: Suppression, partition: int, sequence: int) -> Row:
+def suppression_row(contact_ids: ContactIds, entry: Suppression, partition: int, sequence: int) -> Row:
     """Return the row of a contact on a suppression list."""
     return (
-        *(entry.company_id, entry.list_id, entry.contact_key, contact_id(entry.contact_key)),
+        *(entry.company_id, entry.list_id, entry.contact_key, contact_ids.id_of(entry.contact_key)),
         *(entry.version, partition, sequence),
         *(entry.created_at, entry.updated_at, entry.source, entry.expires_at),
     )
@@ -294,18 +295,23 @@ def _shape(table: Table, kind: type[Struct], row: Callable[[Any, int, int], Row]
     return Shape(table, msgspec.json.Decoder(kind), row, parts_count)
 
 
-SHAPES: dict[str, Shape] = {
-    "lead": _shape(LEADS, RawLead, lead_row, "data_parts"),
-    "call": _shape(CALLS, RawCall, call_row, "token_parts"),
-    "head": _shape(CONTACTS, RawHead, contact_row),
-    "record": _shape(RECORDS, RawRecord, record_row),
-    "slots": _shape(SLOTS, CountedSlots, slots_row),
-    "unblock": _shape(UNBLOCK_SWEEPS, UnblockSweep, unblock_sweep_row),
-    "suppression": _shape(SUPPRESSIONS, Suppression, suppression_row),
-    "kept": _shape(KEPT_SUBMISSIONS, RawKept, kept_submission_row),
-    "ring_pool": _shape(RING_POOLS, CountedRingPool, ring_pool_row),
-}
-"""First part of a state key -> shape; other keys (relays, tokens, streams) are not projected."""
+def shapes_of(contact_ids: ContactIds) -> Mapping[str, Shape]:
+    """Return the shapes of a deployment's rows: first part of a state key -> shape."""
+    return {
+        "lead": _shape(LEADS, RawLead, lead_row, "data_parts"),
+        "call": _shape(CALLS, RawCall, partial(call_row, contact_ids), "token_parts"),
+        "head": _shape(CONTACTS, RawHead, partial(contact_row, contact_ids)),
+        "record": _shape(RECORDS, RawRecord, record_row),
+        "slots": _shape(SLOTS, CountedSlots, slots_row),
+        "unblock": _shape(UNBLOCK_SWEEPS, UnblockSweep, partial(unblock_sweep_row, contact_ids)),
+        "suppression": _shape(SUPPRESSIONS, Suppression, partial(suppression_row, contact_ids)),
+        "kept": _shape(KEPT_SUBMISSIONS, RawKept, kept_submission_row),
+        "ring_pool": _shape(RING_POOLS, CountedRingPool, ring_pool_row),
+    }
+
+
+PROJECTED = frozenset({"lead", "call", "head", "record", "slots", "unblock", "suppression", "kept", "ring_pool"})
+"""First parts of the state keys that have a shape; other keys (relays, tokens, streams) are not projected."""
 
 
 def without_nul(raw: bytes) -> bytes:

@@ -32,6 +32,7 @@ from adapters.partitions.guarded_appender import GuardedAppender
 from adapters.roles.broker import connection_of, describe, describing_log_errors, log_of
 from adapters.settings import PREFIX, Settings
 from engine.calendar.zones import TZDATA_VERSION
+from engine.identity import ContactIds
 from engine.law.pack import default_pack
 from engine.partition.ports import Appender, Log, LogError
 from engine.partition.runner import TopicNames
@@ -189,6 +190,13 @@ class Context:
     def deployment_id(self) -> str:
         """Return the id of the deployment that the topics name, empty until it was read."""
         return "" if self.rules.deployment is None else self.rules.deployment.id
+
+    def contact_ids(self) -> ContactIds:
+        """Return the contact ids of the deployment, once its identity was read. Raises `LogError`."""
+        found = self.rules.contact_ids
+        if found is None:
+            raise LogError(f"{topics_of(self.settings)} have no identity that was read: it holds the secret of contact ids")
+        return found
 
     async def appender(self) -> Appender:
         """Return a new appender, which refuses topics that are not those that were made. Raises `LogError`."""

@@ -7,6 +7,7 @@ only by `leadclock topics adopt`: otherwise a process with a wrong setting would
 """
 
 import asyncio
+import secrets
 import uuid
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
@@ -36,6 +37,7 @@ from adapters.roles.role import Role
 from adapters.roles.table import NEEDS_SECRET
 from adapters.secret_fingerprint import secret_fingerprint
 from adapters.settings import PREFIX, Settings, database_location
+from engine.identity import CONTACT_ID_SECRET_BYTES
 from engine.partition.ports import LogError, Outgoing
 from schemas.deployment import (
     DIGEST_HEADER,
@@ -321,6 +323,7 @@ def _new(settings: Settings, topics: dict[str, str], cluster_id: str, *, is_demo
         id=str(uuid.uuid4()),
         topic_prefix=settings.topic_prefix,
         app=settings.app,
+        contact_id_secret=secrets.token_bytes(CONTACT_ID_SECRET_BYTES),
         clock_wall_at=wall_at,
         clock_domain_at=domain_at,
         clock_speed=speed,

@@ -52,6 +52,7 @@ class ProjectorRole:
             context.clock,
             context.settings.postgres_dsn,
             PostgresProjectionJobs(pool),
+            contact_ids=context.contact_ids(),
             names=context.names,
             describe=partial(describe_failure, context.settings),
         )
@@ -80,6 +81,7 @@ class ProjectorRole:
             context.log,
             store,
             context.clock,
+            contact_ids=context.contact_ids(),
             topics=topics,
             names=context.names,
             limits=limits,

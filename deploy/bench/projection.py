@@ -14,6 +14,7 @@ from adapters.postgres.upserts import upserts
 from adapters.projector.batch import OffsetRange, ProjectionBatch, build_batch
 from adapters.projector.postgres import PostgresStore
 from adapters.projector.projector import Projector, ProjectorLimits
+from adapters.projector.rows import shapes_of
 from adapters.roles.context import Context
 from deploy.bench.decisions import read_all, running, until_decided
 from deploy.bench.row import Row as BenchRow
@@ -47,7 +48,9 @@ async def measure(stage: Stage, say: Callable[[str], None]) -> list[BenchRow]:
 async def _project(stage: Stage, context: Context) -> float:
     """Return the seconds in which the projector wrote every decision."""
     pool = await _database(stage)
-    projector = Projector(context.log, PostgresStore(pool), context.clock, names=context.names)
+    projector = Projector(
+        context.log, PostgresStore(pool), context.clock, contact_ids=context.contact_ids(), names=context.names
+    )
     projector.assign(range(PARTITIONS))
     stop = asyncio.Event()
     task = None
@@ -98,8 +101,10 @@ async def _batches(context: Context, partition: int) -> list[ProjectionBatch]:
     records = await read_all(context.log, context.names.of(topic), partition)
     size = ProjectorLimits().records_max
     offset_range = OffsetRange(topic, partition, 1, 0, 0)
+    shapes = shapes_of(context.contact_ids())
     return [
-        build_batch(records[start : start + size], offset_range, 0, topic=topic) for start in range(0, len(records), size)
+        build_batch(records[start : start + size], offset_range, 0, topic=topic, shapes=shapes)
+        for start in range(0, len(records), size)
     ]
 
 

@@ -63,7 +63,9 @@ async def _leads(context: Context, pool: Pool) -> list[int]:
     await append_all(context, CONTACTS_REQUESTS.name, submitted)
     async with running(context) as runners:
         await asyncio.gather(*(until_decided(runner, len(submitted[n])) for n, runner in runners.items()))
-    projector = Projector(context.log, PostgresStore(pool), context.clock, names=context.names)
+    projector = Projector(
+        context.log, PostgresStore(pool), context.clock, contact_ids=context.contact_ids(), names=context.names
+    )
     projector.assign(range(PARTITIONS))
     while projector.decisions_written < LEADS:
         await projector.run_once(timeout_seconds=0.1)

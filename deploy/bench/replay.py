@@ -50,7 +50,7 @@ async def measure(stage: Stage, say: Callable[[str], None]) -> list[Row]:
         for number in range(RUNS):
             say(f"replay: run {number + 1} of {RUNS}")
             with timed() as watch:
-                found = await verify(context.log, context.names, ContactAggregate(), 0, context.rules.entries)
+                found = await verify(context.log, context.names, ContactAggregate(), 0, context.rules)
             if found.difference is not None:
                 raise BenchError(f"what was decided cannot be decided again: {found.difference}")
             runs.ours.append(len(submitted) / watch.seconds)

@@ -19,6 +19,7 @@ from adapters.partitions.routing import partition_of
 from adapters.postgres.migrate import migrate
 from adapters.roles.context import Context, open_context, prepare
 from adapters.roles.garbage_collection import configure_garbage_collection
+from adapters.roles.identity import establish
 from adapters.settings import Settings
 from deploy.bench.large import LEADS_DEFAULT
 from deploy.bench.submissions import NOON, rule_records
@@ -77,6 +78,7 @@ async def deployment(stage: Stage, dsn: str | None = None) -> AsyncIterator[Cont
     )
     async with open_context(settings) as context:
         await prepare(context)
+        await establish(context)
         await write_rules(context, rule_records())
         yield context
 

@@ -11,6 +11,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
+from engine.identity import ContactIds
 from schemas.decisions import OutboxEntry
 from schemas.errors import DependencyError
 from schemas.instant import Instant
@@ -241,6 +242,11 @@ class RulesFeed(Protocol):
     @property
     def entries(self) -> Sequence[tuple[int, SchemaRecord]]:
         """Every record version read so far with its accounts partition, oldest first; only ever appended to."""
+        ...
+
+    @property
+    def contact_ids(self) -> ContactIds | None:
+        """The contact ids of the deployment, a rule that never changes; None until its identity was read."""
         ...
 
     async def refresh(self) -> None:

@@ -612,11 +612,12 @@ class Runner:
         """Fold the rules again, up to the position that the partition has adopted."""
         adopted = self._position.rules
         newest = _newest_sequences(feed)
-        if any(sequence > newest.get(int(partition), 0) for partition, sequence in adopted.items()):
+        is_read = all(sequence <= newest.get(int(partition), 0) for partition, sequence in adopted.items())
+        if feed.contact_ids is None or not is_read:
             await feed.refresh()
             newest = _newest_sequences(feed)
         check_rules(self._names.of(ACCOUNTS_RULES.name), adopted, newest)
-        self._rules = Rules()
+        self._rules = Rules(feed.contact_ids)
         self._unadopted = []
         self._feed_index = len(feed.entries)
         for partition, record in feed.entries:

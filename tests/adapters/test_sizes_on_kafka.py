@@ -1,6 +1,6 @@
 """Does one company's giant record stop another's opt-out? On a real broker, with real compression and real limits."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable
 from random import Random
 from string import ascii_letters
 from typing import Any
@@ -163,8 +163,7 @@ class Deployment:
         return [dict(one.headers) for one in await self.records(DEADLETTER.name)]
 
     async def differs(self) -> object:
-        entries: Sequence[tuple[int, RuleRecord]] = self.rules.entries
-        return (await verify(self.log, self.names, ContactAggregate(), 0, entries)).difference
+        return (await verify(self.log, self.names, ContactAggregate(), 0, self.rules)).difference
 
     async def close(self) -> None:
         await self.runner.close()

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from engine.identity import contact_id
 from schemas.instant import DAY, HOUR, MINUTE, Instant, to_datetime
 from tests.adapters.http.conftest import Company, Town
 from tests.adapters.postgres.projected_rows import Shown, call, lead
+from tests.contact_ids import CONTACT_IDS
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -138,7 +138,7 @@ async def test_every_filter_of_leads_narrows_reports_as_it_does_the_list(company
         ({"schedule_id": "12"}, 3),
         ({"traffic_source_id": "31"}, 8),
         ({"buyer_id": "13"}, 4),
-        ({"contact_id": str(contact_id(f"{company.id}|+1305555{first:04}"))}, 0),  # there is no row of the contact
+        ({"contact_id": str(CONTACT_IDS.id_of(f"{company.id}|+1305555{first:04}"))}, 0),  # there is no row of the contact
         ({"status": "expired"}, 2),
         ({"status": "completed_with_many_calls"}, 0),
         ({"status": "completed_with_one_call"}, 1),
@@ -215,7 +215,7 @@ async def _calls(company: Any, shown: Shown) -> list[dict[str, str]]:
         await shown.decide(call(first + place, company=company.id, **{**ordinary, **given}))
         moment = {"long ago": _said(now - 200 * DAY), "to come": _said(now + MINUTE), "this one": str(first + place)}
         moment["a month ago"] = _said(now - 20 * DAY)
-        moment["this person"] = str(contact_id(f"{company.id}|+1305555{first + place:04}"))
+        moment["this person"] = str(CONTACT_IDS.id_of(f"{company.id}|+1305555{first + place:04}"))
         queries.append({name: moment.get(value, value) for name, value in query.items()})
     return queries
 

@@ -27,6 +27,7 @@ from engine.partition.ports import LogError, Snapshot, Snapshots
 from engine.partition.runner import CycleLimits, CycleReport, Runner, TopicNames
 from schemas.instant import Instant
 from tests.adapters.projector.memory import MemoryStore
+from tests.contact_ids import CONTACT_IDS
 from tests.simulation.carrier import KINDS, Carrier, GatewayClock
 from tests.simulation.network import ClaimsLine, LogLine, NetworkLink, StoreLine, Weather
 from tests.simulation.virtual import PROCESS, Era, Process, VirtualClock, VirtualLoop
@@ -398,6 +399,7 @@ async def run_projector(machine: SimulatedMachine) -> None:
         LogLine(cluster.log, line),
         StoreLine(cluster.store, line),
         machine.clock,
+        contact_ids=CONTACT_IDS,
         limits=projecting.ProjectorLimits(records_max=cluster.chance.choice([2_000, 7]), poll_seconds=1.0),
         jitter=cluster.chance.random,
     )

@@ -10,7 +10,6 @@ from adapters.audit.verify import verify
 from adapters.partitions.feed import RulesTopic
 from adapters.postgres.tables import TABLES
 from adapters.projector.batch import OffsetRange, build_batch
-from adapters.projector.rows import SHAPES
 from engine import limits
 from engine.account.aggregate import AccountAggregate
 from engine.contact.aggregate import ContactAggregate
@@ -26,6 +25,7 @@ from schemas.topics import CONTACTS_REQUESTS, DEADLETTER, LEADS_INBOX, TOPICS
 from schemas.wire import digest, from_json, from_pack, to_json, to_pack
 from tests.adapters.projector.memory import MemoryStore
 from tests.adapters.projector.tables import of_memory
+from tests.contact_ids import SHAPES
 from tests.simulation.caps import caps_in
 from tests.simulation.decided import Decided, all_records_of, decided_in, envelope_of, records_of
 from tests.simulation.ends import ends_in, flights_in, leases_in
@@ -306,7 +306,7 @@ async def _audit(world: "World", decided: Decided) -> list[str]:
     """Deciding everything again gives the same bytes, along an unbroken chain."""
     rules = RulesTopic(world.log, TopicNames())
     await rules.refresh()
-    feed = rules.entries if decided.aggregate.requests_topic is CONTACTS_REQUESTS else ()
+    feed = rules if decided.aggregate.requests_topic is CONTACTS_REQUESTS else None
     verified = await verify(world.log, TopicNames(), decided.aggregate, decided.partition, feed)
     await rules.close()
     difference = verified.difference
@@ -329,7 +329,7 @@ async def _projection(world: "World", everything: list[Decided]) -> list[str]:
         owned = await whole.take(topic, "id", decided.partition)
         if decided.records:
             offset_range = OffsetRange(topic, decided.partition, owned.epoch, 0, decided.records[-1].offset + 1)
-            await whole.write(build_batch(decided.records, offset_range, 0, topic=topic))
+            await whole.write(build_batch(decided.records, offset_range, 0, topic=topic, shapes=SHAPES))
     found, wanted = of_memory(world.cluster.store), of_memory(whole)
     for table, rows in wanted.items():
         differing = [key for key in {*rows, *found[table]} if rows.get(key) != found[table].get(key)]

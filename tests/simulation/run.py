@@ -20,6 +20,7 @@ from schemas.decisions import Decision
 from schemas.instant import DAY, MINUTE
 from schemas.topics import ACCOUNTS_REQUESTS, CONTACTS_REQUESTS, IMPRESSIONS, LEADS_INBOX_BULK, TOPICS
 from schemas.wire import from_json, from_pack
+from tests.contact_ids import identity_record
 from tests.simulation.carrier import Carrier
 from tests.simulation.cluster import SimulatedCluster, SimulatedMachine
 from tests.simulation.invariants import Findings, check
@@ -112,6 +113,10 @@ class World:
         later = (LEADS_INBOX_BULK, IMPRESSIONS)  # last, in this order: the others keep their ids
         for topic in sorted(TOPICS, key=lambda topic: later.index(topic) + 1 if topic in later else 0):
             await self.log.create_topic(topic.name, self.partitions)
+        partition, identity = identity_record(BEGUN_AT)
+        appender = await self.log.appender()
+        await appender.append(partition, [identity])
+        await appender.close()
         provided = self.log, Random(chance.random()), self.era, self.partitions
         carrier = Carrier(*provided) if self._has_gateways else None
         self.providers: Providers = carrier or StandIn(*provided)

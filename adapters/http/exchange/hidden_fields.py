@@ -40,6 +40,11 @@ _MODELS: Mapping[str, tuple[str, ...]] = {
 }
 """Operation -> models of what it shows, where that is not the model of its scope alone."""
 
+_FILTER_READS: Mapping[str, tuple[str, ...]] = {
+    "contact_id": ("caller_id", "email", "caller_number", "number_called"),
+}
+"""Filter -> fields without which it may not be used: it finds all of one person, whom the sender may not know."""
+
 _OF_THE_LEAD = frozenset({"tag", "lead_import_id"})
 """Filters and categories of calls that read the lead of a call."""
 
@@ -229,7 +234,7 @@ def _named(exchange: Exchange) -> dict[str, tuple[str, ...]]:
 
 def _words_of(name: str, value: Any) -> tuple[str, ...]:
     """Return the words for fields that a parameter names: its own name, or its values."""
-    return _words(value) if name in NAMING else (name,)
+    return _words(value) if name in NAMING else (name, *_FILTER_READS.get(name, ()))
 
 
 def _words(value: Any) -> tuple[str, ...]:

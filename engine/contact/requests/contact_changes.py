@@ -4,7 +4,6 @@ from engine.contact.commands.hanging_up import hang_up_all
 from engine.contact.facts.person import Person
 from engine.contact.lifecycle.stop import block, company_scope, opt_out, unblock
 from engine.contact.lifecycle.suppressing import add, remove
-from engine.identity import contact_id
 from engine.partition.draft import RefusedError
 from schemas.decisions import Answer
 from schemas.requests import ContactBlockRequested, SuppressionChangeRequested, UnsubscribeRequested
@@ -62,4 +61,4 @@ def is_unknown(person: Person) -> bool:
 
 def answer_with_contact(person: Person) -> None:
     """Answer a request with the contact itself."""
-    person.draft.answer = Answer(status=200, record_type="contact", record_id=contact_id(person.key))
+    person.draft.answer = Answer(status=200, record_type="contact", record_id=person.draft.rules.contact_id(person.key))

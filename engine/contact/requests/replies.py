@@ -18,7 +18,7 @@ from engine.contact.schedule.cadence import cadence_for, duration
 from engine.contact.schedule.sms_parts import segments
 from engine.contact.timing.contact_hours import after
 from engine.contact.timing.earliest import OPTOUT_REVIEW, REPLY_PAUSE
-from engine.identity import command_id, contact_id
+from engine.identity import command_id
 from engine.partition.draft import RefusedError, RepeatedError
 from schemas.commands import SendSms
 from schemas.contact import ContactPause, Lead
@@ -53,7 +53,7 @@ BODY_LENGTH_MAX = 1_600
 def receive(person: Person, request: SmsReceived) -> None:
     """Decide a text, and answer with its meaning; a repeated one changes nothing, and the answer says so."""
     if request.provider_ref is not None and not _remember(person, request.provider, request.provider_ref):
-        person.draft.answer = _answer_to_sender(request, None, None)
+        person.draft.answer = _answer_to_sender(person, request, None, None)
         return
     lead = person.newest_lead()
     meaning = read_text(person, request)
@@ -67,7 +67,7 @@ def receive(person: Person, request: SmsReceived) -> None:
         received_at=min(request.received_at, person.now),
         **skew_mark(person.now, request.received_at),
     )
-    person.draft.answer = _answer_to_sender(request, lead, meaning)
+    person.draft.answer = _answer_to_sender(person, request, lead, meaning)
     match meaning:
         case "opt_out":
             _stop(person, request, lead)
@@ -86,9 +86,10 @@ def read_text(person: Person, request: SmsReceived) -> Meaning:
     return request.carrier_meaning or meaning_of(request.body, person.head.sent_texts)
 
 
-def _answer_to_sender(request: SmsReceived, lead: Lead | None, meaning: str | None) -> Answer:
+def _answer_to_sender(person: Person, request: SmsReceived, lead: Lead | None, meaning: str | None) -> Answer:
     """Return the answer to the sender of the report; without a meaning it is a repeat."""
-    extra = {"contact_id": contact_id(request.contact_key), "meaning": meaning, "repeated": meaning is None}
+    known_as = person.draft.rules.contact_id(request.contact_key)
+    extra = {"contact_id": known_as, "meaning": meaning, "repeated": meaning is None}
     return Answer(status=200, record_type="text", record_id=None if lead is None else lead.id, extra=extra)
 
 
@@ -220,7 +221,7 @@ def decide_review(person: Person, request: OptOutReviewed) -> None:
     person.head.review_until = None
     person.save_head()
     person.draft.fact("contact.optout_reviewed", lead_id=None if lead is None else lead.id, opted_out=request.opt_out)
-    person.draft.answer = Answer(status=200, record_type="contact", record_id=contact_id(person.key))
+    person.draft.answer = Answer(status=200, record_type="contact", record_id=person.draft.rules.contact_id(person.key))
     if request.opt_out:
         opt_out(person, REVIEWED, offer_id=None if lead is None else lead.offer_id, channel="sms")
         return

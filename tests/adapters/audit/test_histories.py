@@ -115,13 +115,20 @@ class Deployment:
 
     async def verified(self) -> list[Verified]:
         return [
-            await verify(self.log, TopicNames(), aggregate, number, self._feed(aggregate), versions=self.versions)
+            await verify(
+                self.log,
+                TopicNames(),
+                aggregate,
+                number,
+                self._feed(aggregate),
+                versions=self.versions,
+            )
             for aggregate in AGGREGATES
             for number in range(PARTITIONS)
         ]
 
     def _feed(self, aggregate: Aggregate) -> Any:
-        return self.rules.entries if isinstance(aggregate, ContactAggregate) else ()
+        return self.rules if isinstance(aggregate, ContactAggregate) else None
 
     async def close(self) -> None:
         await self.rules.close()

@@ -95,7 +95,7 @@ async def test_a_rule_that_comes_is_planned_for_across_restarts_and_verified(qua
     replanned = quarter.replanned()
     assert len(replanned) == len(set(replanned)) == LEADS
     assert {lead.next_action_at for lead in quarter.leads()} == {FIVE_O_CLOCK}
-    verified = await verify(quarter.log, TopicNames(), ContactAggregate(), 0, quarter.rules.entries)
+    verified = await verify(quarter.log, TopicNames(), ContactAggregate(), 0, quarter.rules)
     assert verified.difference is None
 
 
@@ -189,7 +189,7 @@ async def test_leads_of_a_lifted_pause_go_by_priority_though_the_sweep_goes_by_i
 
     assert queue.priorities() == sorted(queue.priorities())
     assert len(queue.priorities()) == LEADS
-    verified = await verify(queue.log, TopicNames(), ContactAggregate(), 0, queue.rules.entries)
+    verified = await verify(queue.log, TopicNames(), ContactAggregate(), 0, queue.rules)
     assert verified.difference is None
 
 

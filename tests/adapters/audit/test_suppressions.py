@@ -18,6 +18,7 @@ from schemas.requests import LeadSubmitted, SuppressionChangeRequested
 from schemas.state import head_key
 from tests.adapters.audit.test_verify import AT, RecordedRun
 from tests.adapters.projector.memory import MemoryStore
+from tests.contact_ids import SHAPES
 
 TOPIC = "contacts.decisions"
 STAYS, EXPIRES, GOES = (f"1|+1305556000{number}" for number in range(3))
@@ -76,7 +77,7 @@ async def test_an_entry_expires_after_a_restart_and_the_history_is_verified(peop
     kinds = [fact.type for decision in decided for fact in decision.facts if "suppression" in fact.type]
     assert kinds.count("contact.suppression_added") == 3
     assert kinds.count("contact.suppression_removed") == kinds.count("contact.suppression_expired") == 1
-    verified = await verify(people.log, TopicNames(), ContactAggregate(), 0, people.rules.entries)
+    verified = await verify(people.log, TopicNames(), ContactAggregate(), 0, people.rules)
     assert verified.difference is None
 
 
@@ -89,7 +90,7 @@ async def test_the_projection_has_the_entries_that_are_left_however_the_decision
     for start, end in itertools.pairwise([0, *cuts, len(records)]):
         owned = await store.take(TOPIC, "id", 0)
         offset_range = OffsetRange(TOPIC, 0, owned.epoch, owned.next_offset, records[end - 1].offset + 1)
-        await store.write(build_batch(records[start:end], offset_range, owned.sequence, topic=TOPIC))
+        await store.write(build_batch(records[start:end], offset_range, owned.sequence, topic=TOPIC, shapes=SHAPES))
     assert not store.faults
     (row,) = store.tables[SUPPRESSIONS.name].values()
     shown = dict(zip(SUPPRESSIONS.columns, row, strict=True))

@@ -10,13 +10,13 @@ from adapters.audit.verify import verify
 from adapters.postgres.tables import UNBLOCK_SWEEPS
 from adapters.projector.batch import OffsetRange, build_batch
 from engine.contact.aggregate import ContactAggregate
-from engine.identity import contact_id
 from engine.partition.runner import TopicNames
 from schemas.contact import Head
 from schemas.decisions import Decision, Fact
 from schemas.requests import LeadSubmitted, RecordChangeRequested
 from tests.adapters.audit.test_verify import AT, RecordedRun
 from tests.adapters.projector.memory import MemoryStore
+from tests.contact_ids import CONTACT_IDS, SHAPES
 
 CONTACTS = 230
 """More than two ticks of a hundred heads and leads."""
@@ -85,7 +85,7 @@ async def test_every_contact_is_unblocked_once_across_restarts_and_verified(peop
     unblocked = [fact.data["contact_key"] for fact in people.facts("contact.unblocked")]
     assert unblocked == sorted(f"1|+1305556{number:04d}" for number in range(CONTACTS))
     assert people.blocked() == 0
-    verified = await verify(people.log, TopicNames(), ContactAggregate(), 0, people.rules.entries)
+    verified = await verify(people.log, TopicNames(), ContactAggregate(), 0, people.rules)
     assert verified.difference is None
 
 
@@ -104,7 +104,7 @@ async def test_a_deleted_job_stops_where_it_is_across_restarts(people: BlockedPe
 
     assert 0 < left < CONTACTS
     assert (people.blocked(), len(people.facts("unblock_sweep.canceled"))) == (left, 1)
-    verified = await verify(people.log, TopicNames(), ContactAggregate(), 0, people.rules.entries)
+    verified = await verify(people.log, TopicNames(), ContactAggregate(), 0, people.rules)
     assert verified.difference is None
 
 
@@ -123,13 +123,13 @@ async def test_the_projection_is_the_same_however_the_decisions_are_split(
         owned = await store.take(TOPIC, "id", 0)
         after = records[end - 1].offset + 1
         offset_range = OffsetRange(TOPIC, 0, owned.epoch, owned.next_offset, after)
-        await store.write(build_batch(records[start:end], offset_range, owned.sequence, topic=TOPIC))
+        await store.write(build_batch(records[start:end], offset_range, owned.sequence, topic=TOPIC, shapes=SHAPES))
 
     assert not store.faults
     (row,) = store.tables[UNBLOCK_SWEEPS.name].values()
     shown = dict(zip(UNBLOCK_SWEEPS.columns, row, strict=True))
-    last = f"1|+1305556{CONTACTS - 1:04d}"
-    assert (shown["unblock_count"], shown["failed_count"], shown["last_contact_id"]) == (CONTACTS, 0, contact_id(last))
+    last = CONTACT_IDS.id_of(f"1|+1305556{CONTACTS - 1:04d}")
+    assert (shown["unblock_count"], shown["failed_count"], shown["last_contact_id"]) == (CONTACTS, 0, last)
     assert shown["ended_at"] is not None
     history = [row for row in store.history.values() if row[5] == "contact.unblocked"]
     assert [(row[6], row[7]) for row in history] == [(1, f"1|+1305556{number:04d}") for number in range(CONTACTS)]

@@ -21,6 +21,7 @@ from schemas.instant import HOUR, Instant
 from schemas.requests import REQUEST_TYPES, CallerActed, LeadSubmitted, RecordChangeRequested
 from schemas.topics import TOPICS
 from schemas.wire import Message, to_json
+from tests.contact_ids import identity_record
 from tests.engine.partition.runner_world import HandClock
 
 KEY = "1|+13055550100"
@@ -41,6 +42,8 @@ class RecordedRun:
         for topic in TOPICS:
             await self.log.create_topic(topic.name, 1)
         self.appender = await self.log.appender()
+        partition, identity = identity_record(AT)
+        await self.appender.append(partition, [identity])
         self.rules = RulesTopic(self.log, TopicNames())
         self.accounts, self.contacts = self.runner(AccountAggregate()), self.runner(ContactAggregate(), self.rules)
         await self.accounts.open()
@@ -101,7 +104,7 @@ class RecordedRun:
         await self.appender.append(0, [Outgoing(topic, key.encode(), to_json(request), to_headers(envelope))])
 
     async def verified(self, aggregate: Aggregate) -> Verified:
-        feed = self.rules.entries if isinstance(aggregate, ContactAggregate) else ()
+        feed = self.rules if isinstance(aggregate, ContactAggregate) else None
         return await verify(self.log, TopicNames(), aggregate, 0, feed)
 
     def decisions(self) -> Partition:
@@ -311,6 +314,6 @@ async def test_an_adoption_without_a_version_of_the_rules_is_found(
 
 async def test_progress_is_reported(run: RecordedRun) -> None:
     reported: list[int] = []
-    await verify(run.log, TopicNames(), ContactAggregate(), 0, run.rules.entries, progress=reported.append)
+    await verify(run.log, TopicNames(), ContactAggregate(), 0, run.rules, progress=reported.append)
 
     assert sum(reported) == len(run.decisions().records)

@@ -19,6 +19,7 @@ from engine.partition.runner import TopicNames
 from tests.adapters.kafka_world import KafkaWorld
 from tests.adapters.projector.histories import PARTITIONS, TOPIC, World, world_of
 from tests.adapters.projector.tables import of_postgres
+from tests.contact_ids import CONTACT_IDS, SECRET
 
 STEPS = [("put", 1), ("put", 2), ("call", 1), ("move", 1), ("put", 1), ("slots", 3), ("remove", 2)] * 10
 
@@ -43,7 +44,7 @@ class Deployment:
 
     async def project(self) -> None:
         pool = await open_pool(self.dsn, size=4)
-        projector = Projector(self.log, PostgresStore(pool), SystemClock(), names=self.names)
+        projector = Projector(self.log, PostgresStore(pool), SystemClock(), contact_ids=CONTACT_IDS, names=self.names)
         projector.assign(range(PARTITIONS))
         total = sum(map(len, self.world.records.values()))
         async with asyncio.timeout(60):
@@ -74,6 +75,9 @@ async def deployment(
     }
     for name, value in environment.items():
         monkeypatch.setenv(f"LEADCLOCK_{name}", value)
+    monkeypatch.setattr(
+        "adapters.roles.identity.secrets.token_bytes", lambda _: SECRET
+    )  # the rows of the world are made under it
     assert await asyncio.to_thread(main, ["topics", "create", "--json"]) == 0
     assert await asyncio.to_thread(main, ["db", "migrate", "--json"]) == 0
     capsys.readouterr()

@@ -151,6 +151,9 @@ class Company:
         found: dict[str, Any] = answer.json()[root]
         return found
 
+    def contact_id(self, number: str) -> int:
+        return self.town.context.contact_ids().id_of(f"{self.id}|{number}")
+
     async def schedule(self, **more: Any) -> dict[str, Any]:
         return await self.record("schedules", {"name": "Solar", "steps": STEPS, **more})
 

@@ -1,10 +1,11 @@
 """How are contacts listed, shown, blocked and unblocked over HTTP? By any name that they have, within one company."""
 
+from hashlib import blake2b
 from typing import Any
 
 import pytest
 
-from engine.identity import contact_id, contact_of_uuid, contact_uuid
+from engine.identity import ContactIds, contact_of_uuid, contact_uuid
 from engine.submission.fields import parse_moment
 from engine.views.contact import CONTACT_COLUMNS
 from tests.adapters.http.conftest import Company, Town, basic
@@ -43,7 +44,7 @@ async def test_a_contact_is_shown_by_every_name_that_it_has(town: Town, company:
     lead = await lead_of(town, company, email=f"ada{town.numbers}@example.com", time_zone="America/Denver")
     number = lead["caller_id"]
     shown = await contact(company, number)
-    known_as = contact_id(f"{company.id}|{number}")
+    known_as = company.contact_id(number)
     assert (shown["id"], shown["caller_id"], shown["email"]) == (known_as, number, None)
     assert (shown["lead_ids"], shown["time_zones"]) == ([lead["id"]], ["America/Denver"])
     assert (shown["opted_out"], shown["blocked"], shown["history"]) == (False, False, [])
@@ -186,3 +187,14 @@ async def test_the_uuid_of_a_contact_says_its_id_and_no_other_does() -> None:
     for known_as in (1, 2**53 - 1):
         assert contact_of_uuid(contact_uuid(known_as)) == known_as
     assert contact_of_uuid("01934b1e-0000-8000-8000-00000000000a") is None
+
+
+async def test_the_id_of_a_contact_is_no_hash_that_a_list_of_numbers_can_be_tried_on(town: Town, company: Company) -> None:
+    """A member who may see ids and no numbers tries all numbers of an area: without the secret none of them fits."""
+    lead = await lead_of(town, company)
+    known_as = (await contact(company, lead["caller_id"]))["id"]
+    keys = [f"contact/{company.id}|{lead['caller_id'][:-4]}{last:04}".encode() for last in range(10_000)]
+    tried = {int.from_bytes(blake2b(key, digest_size=8).digest()) >> 11 for key in keys}
+    assert known_as not in tried
+    assert known_as == company.contact_id(lead["caller_id"])
+    assert known_as != ContactIds(bytes(32)).id_of(f"{company.id}|{lead['caller_id']}")

@@ -94,12 +94,10 @@ async def test_each_serializer_shows_its_own_columns(company: Any) -> None:
 
 
 async def test_a_person_is_found_by_the_number_that_calls_show_for_them(company: Any) -> None:
-    from engine.identity import contact_id, contact_key  # noqa: PLC0415
-
     schedule = await company.schedule()
     lead = await _submit(company, schedule, "+13055550101")
     await _submit(company, schedule, "+13055550102")
-    person = contact_id(contact_key(company.id, "+13055550101", None) or "")
+    person = company.contact_id("+13055550101")
     assert [found["id"] for found in await _list(company, contact_id=person)] == [lead["id"]]
     assert await _list(company, contact_id=person + 1) == []
 

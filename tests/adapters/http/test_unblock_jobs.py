@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from engine.identity import contact_id
 from engine.submission.fields import parse_moment
 from tests.adapters.http.conftest import WAIT_SECONDS, Company, Town
 
@@ -59,7 +58,7 @@ async def test_a_job_lifts_every_block_of_its_company_and_says_when_it_is_done(
     assert [lead["blocked"] for lead in leads] == [False] * 4
     assert [lead["status"] for lead in leads] == ["opt_out", "blocked", "blocked", "blocked"]  # nothing resumes
     assert leads[0]["opt_out"]
-    assert done["last_contact_id"] in {str(contact_id(f"{company.id}|{lead['caller_id']}")) for lead in leads}
+    assert done["last_contact_id"] in {str(company.contact_id(lead["caller_id"])) for lead in leads}
     assert await is_blocked(other, theirs[0])
 
 

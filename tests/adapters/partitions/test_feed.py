@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from typing import Any
 
 import msgspec
 import pytest
@@ -11,6 +12,7 @@ from adapters.observability.metrics import Metrics
 from adapters.partitions import feed as feeds
 from adapters.partitions.feed import RulesTopic
 from adapters.partitions.routing import partition_of
+from engine.identity import ContactIds
 from engine.partition.continuity import ContinuityError
 from engine.partition.ports import LogError, Outgoing, Reader
 from engine.partition.runner import TopicNames
@@ -39,6 +41,11 @@ def company(company_id: int, sequence: int, *, version: int = 1, name: str = "Su
 
 def written(*records: Record) -> list[Outgoing]:
     return [Outgoing(TOPIC, rules_key(record).encode(), to_json(record)) for record in records]
+
+
+def deployment(**fields: Any) -> Deployment:
+    given: dict[str, Any] = {"app": "leadclock", "created_at": Instant(1), "contact_id_secret": bytes(32)}
+    return Deployment(topic_prefix="", **(given | fields))
 
 
 @pytest.fixture
@@ -177,20 +184,23 @@ async def test_it_says_what_was_seen_of_a_company(log: EmbeddedLog) -> None:
 
 async def test_the_identity_of_the_deployment_is_read_beside_the_rules_and_the_first_one_counts(log: EmbeddedLog) -> None:
     owner = await log.own("accounts.requests", 0)
-    made = [Deployment(id=name, topic_prefix="", app="leadclock", created_at=Instant(1)) for name in ("first", "second")]
+    made = [deployment(id=name, contact_id_secret=name[:1].encode() * 32) for name in ("first", "second")]
+    short = deployment(id="short", contact_id_secret=b"short")
     await owner.commit([Outgoing(TOPIC, b"deployment/none", b"{bad"), *written(company(2, 1))])
+    await owner.commit([Outgoing(TOPIC, deployment_key(short), to_json(short))])
     await owner.commit([Outgoing(TOPIC, deployment_key(one), to_json(one)) for one in made])
     rules = RulesTopic(log, TopicNames())
     await rules.refresh()
 
     assert rules.deployment == made[0]
+    assert rules.rules.contact_id("2|+13055550100") == ContactIds(b"f" * 32).id_of("2|+13055550100")
     assert [record.id for _, record in rules.entries] == [2]
     assert rules.rules.positions == {0: 1}
     await rules.close()
 
 
 async def test_topics_that_a_release_adds_to_this_deployment_are_added_to_its_identity(log: EmbeddedLog) -> None:
-    own = Deployment(id="own", topic_prefix="", app="leadclock", created_at=Instant(1), topics={"leads.inbox": "1"})
+    own = deployment(id="own", topics={"leads.inbox": "1"})
     added = AddedTopics(topics={"impressions": "2", "leads.inbox": "later"})
     owner = await log.own("accounts.requests", 0)
     await owner.commit([Outgoing(TOPIC, deployment_key(own), to_json(own))])

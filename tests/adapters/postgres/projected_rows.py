@@ -15,6 +15,7 @@ from schemas.instant import Instant
 from schemas.records import Record
 from schemas.state import call_key, head_key, lead_key, record_key
 from schemas.wire import Entity, to_json
+from tests.contact_ids import SHAPES
 
 TOPIC = "contacts.decisions"
 START = Instant(1_790_000_000_000)
@@ -60,7 +61,7 @@ class Shown:
         owned = await self.store.take(self.topic, "id", self.partition)
         record = LogRecord(self.topic, self.partition, self.sequence, None, to_json(decision), (), at)
         offset_range = OffsetRange(self.topic, self.partition, owned.epoch, owned.next_offset, self.sequence + 1)
-        await self.store.write(build_batch([record], offset_range, owned.sequence, topic=self.topic))
+        await self.store.write(build_batch([record], offset_range, owned.sequence, topic=self.topic, shapes=SHAPES))
         if announce:
             await self.store.announce()
 

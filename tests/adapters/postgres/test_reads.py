@@ -12,13 +12,14 @@ from adapters.postgres.pool import open_pool
 from adapters.postgres.reads import PostgresReads
 from adapters.postgres.tables import LEADS
 from adapters.reads.ports import CallFilter, LeadFilter, Page, Paging, ReadsUnavailableError, RecordFilter
-from engine.identity import contact_id, uuid_of
+from engine.identity import uuid_of
 from engine.views.lead import lead_view
 from schemas.contact import Attempt, Call, Head
 from schemas.decisions import Fact
 from schemas.instant import DAY, EPOCH, from_datetime
 from schemas.records import LeadFilters, TokenFilter
 from tests.adapters.postgres.projected_rows import START, Shown, call, lead, record
+from tests.contact_ids import CONTACT_IDS
 
 
 @pytest.fixture
@@ -112,7 +113,7 @@ FILTERED: list[tuple[LeadFilter, list[int]]] = [
     (LeadFilter(opt_out=True), [6]),
     (LeadFilter(completed_calls=1), [11]),
     (LeadFilter(completed_calls=2), [12]),
-    (LeadFilter(contact_id=contact_id("1|+13055550002")), [2]),
+    (LeadFilter(contact_id=CONTACT_IDS.id_of("1|+13055550002")), [2]),
     (LeadFilter(contact_id=77), []),
     (LeadFilter(fulltext="EXAMPLE.org"), [9]),
     (LeadFilter(fulltext="ann"), [9, 4]),
@@ -202,7 +203,7 @@ FILTERED_CALLS: list[tuple[CallFilter, list[int]]] = [
     (CallFilter(ring_pool_id=1), []),
     (CallFilter(agent_id=1), []),
     (CallFilter(provider_configuration_id=1), []),
-    (CallFilter(contact_id=contact_id("1|+13055550002")), [2]),
+    (CallFilter(contact_id=CONTACT_IDS.id_of("1|+13055550002")), [2]),
     (CallFilter(caller_number="+13055550002"), [2]),
     (CallFilter(caller_number="+12125550100"), [9]),
     (CallFilter(status="busy"), [5]),

@@ -10,10 +10,10 @@ from adapters.postgres.reads import PostgresReads
 from adapters.projector.batch import OffsetRange, ProjectionBatch
 from adapters.projector.postgres import PostgresStore
 from adapters.projector.rows import unblock_sweep_row
-from engine.identity import contact_id
 from schemas.contact import UnblockSweep
 from schemas.instant import EPOCH, Instant
 from schemas.topics import CONTACTS_DECISIONS
+from tests.contact_ids import CONTACT_IDS
 
 COMPANY, JOB = 7, 70
 TOPIC = CONTACTS_DECISIONS.name
@@ -34,7 +34,7 @@ async def write(pool: Any, partition: int, sweeps: Sequence[UnblockSweep]) -> No
     sequence = owned.sequence + 1
     batch = ProjectionBatch(OffsetRange(TOPIC, partition, owned.epoch, owned.next_offset, owned.next_offset + 1), sequence)
     for sweep in sweeps:
-        row = unblock_sweep_row(sweep, partition, sequence)
+        row = unblock_sweep_row(CONTACT_IDS, sweep, partition, sequence)
         batch.rows.setdefault("unblock_sweeps", {})[row[:3]] = row
     if sweeps:
         await store.write(batch)
@@ -55,7 +55,7 @@ async def test_a_job_is_over_when_the_last_partition_has_ended(pool: Any) -> Non
     await write(pool, 2, [sweep(3, failed_count=1, last_contact_key="7|+2", last_unblocked_at=ENDED - 3)])
     found = (await reads.unblock_progress(COMPANY, [JOB]))[JOB]
     assert (found.partitions_begun, found.unblock_count, found.failed_count, found.ended_at) == (2, 5, 1, None)
-    assert found.last_contact_id == contact_id("7|+2")
+    assert found.last_contact_id == CONTACT_IDS.id_of("7|+2")
 
     await write(pool, 2, [sweep(4, ended_at=ENDED + 9, version=2)])
     assert (await reads.unblock_progress(COMPANY, [JOB]))[JOB].ended_at is None

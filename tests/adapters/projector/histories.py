@@ -20,6 +20,7 @@ from schemas.instant import Instant
 from schemas.requests import LeadMoved
 from schemas.wire import Entity, to_json
 from tests.adapters.projector.tables import HISTORY, Tables, named
+from tests.contact_ids import CONTACT_IDS
 
 TOPIC = "contacts.decisions"
 PARTITIONS = 2
@@ -153,11 +154,11 @@ def _row(entity: Entity, partition: int, sequence: int) -> tuple[Table, tuple[An
     if isinstance(entity, Lead):
         return LEADS, lead_row(msgspec.json.decode(to_json(entity), type=RawLead), partition, sequence)
     if isinstance(entity, Call):
-        return CALLS, call_row(msgspec.json.decode(to_json(entity), type=RawCall), partition, sequence)
+        return CALLS, call_row(CONTACT_IDS, msgspec.json.decode(to_json(entity), type=RawCall), partition, sequence)
     if isinstance(entity, Slots):
         return SLOTS, slots_row(CountedSlots(entity.company_id, entity.resource, entity.version), partition, sequence)
     assert isinstance(entity, Head)
-    return CONTACTS, contact_row(msgspec.json.decode(to_json(entity), type=RawHead), partition, sequence)
+    return CONTACTS, contact_row(CONTACT_IDS, msgspec.json.decode(to_json(entity), type=RawHead), partition, sequence)
 
 
 def _lead(number: int, step: int, version: int) -> Lead:

@@ -10,6 +10,7 @@ from adapters.postgres.projection_jobs import PostgresProjectionJobs
 from adapters.projector.catch_up import RebuildLimits
 from adapters.projector.projection_jobs import JobLimits, ProjectionJobRunner
 from engine.partition.runner import TopicNames
+from tests.contact_ids import CONTACT_IDS
 
 SLOW = RebuildLimits(records_max=1, poll_seconds=0.1, rest_share=20.0)
 QUICK_JOBS = JobLimits(look_seconds=0.1, lease_seconds=1.5, retry_seconds=0.2)
@@ -19,7 +20,9 @@ async def main(bootstrap: str, prefix: str, dsn: str) -> None:
     pool = await open_pool(dsn, size=2)
     log = KafkaLog(bootstrap, app=prefix.rstrip("."))
     jobs = PostgresProjectionJobs(pool)
-    runner = ProjectionJobRunner(log, SystemClock(), dsn, jobs, names=TopicNames(prefix), limits=QUICK_JOBS, paced=SLOW)
+    runner = ProjectionJobRunner(
+        log, SystemClock(), dsn, jobs, contact_ids=CONTACT_IDS, names=TopicNames(prefix), limits=QUICK_JOBS, paced=SLOW
+    )
     await runner.run(asyncio.Event())
 
 

@@ -32,6 +32,7 @@ from tests.adapters.kafka_world import KafkaWorld
 from tests.adapters.postgres.projected_rows import START
 from tests.adapters.projector.memory import MemoryStore
 from tests.adapters.projector.tables import Tables, named, of_memory, of_postgres, rewind
+from tests.contact_ids import CONTACT_IDS
 
 TOPIC = "impressions"
 TOPICS = (TOPIC, "contacts.decisions", "accounts.decisions")
@@ -194,7 +195,9 @@ async def append(log: Log, names: TopicNames, values: Sequence[bytes], partition
 
 async def projected(log: Log, pool: Any, names: TopicNames = TopicNames(), wanted: int | None = None) -> None:  # noqa: B008
     """Project everything, as the role does, in small batches."""
-    projector = Projector(log, PostgresStore(pool), SystemClock(), topics=(TOPIC,), names=names, limits=SMALL)
+    projector = Projector(
+        log, PostgresStore(pool), SystemClock(), contact_ids=CONTACT_IDS, topics=(TOPIC,), names=names, limits=SMALL
+    )
     projector.assign(range(PARTITIONS))
     async with asyncio.timeout(60):
         while await projector.run_once(0.1) or (wanted is not None and projector.decisions_written < wanted):
@@ -250,7 +253,7 @@ def _rebuild(dsn: str, log: Log, pool: Any, now: Instant = START + 60_000) -> Re
         def now(self) -> Instant:
             return now
 
-    return Rebuild(log=log, pool=pool, clock=At(), dsn=dsn, limits=QUICK)
+    return Rebuild(log=log, pool=pool, clock=At(), dsn=dsn, contact_ids=CONTACT_IDS, limits=QUICK)
 
 
 async def test_a_rebuild_has_the_same_impressions_and_finds_one_that_differs(migrated_database: str, pool: Any) -> None:
@@ -309,7 +312,9 @@ async def test_a_flood_of_impressions_takes_one_connection_and_bounded_batches(p
             await super().write(batch)
             writing -= 1
 
-    projector = Projector(log, Counting(pool), SystemClock(), topics=(TOPIC,), limits=IMPRESSION_LIMITS)
+    projector = Projector(
+        log, Counting(pool), SystemClock(), contact_ids=CONTACT_IDS, topics=(TOPIC,), limits=IMPRESSION_LIMITS
+    )
     projector.assign(range(PARTITIONS))
     stop = asyncio.Event()
     running = asyncio.create_task(projector.run(stop))
@@ -327,7 +332,7 @@ async def test_a_flood_of_impressions_takes_one_connection_and_bounded_batches(p
 async def test_a_topic_that_is_not_there_yet_is_named_and_is_followed_once_it_is(pool: Any) -> None:
     """As in an upgrade, until `leadclock topics create` has run."""
     log = EmbeddedLog(None, now=lambda: EPOCH)
-    projector = Projector(log, PostgresStore(pool), SystemClock(), topics=(TOPIC,), limits=SMALL)
+    projector = Projector(log, PostgresStore(pool), SystemClock(), contact_ids=CONTACT_IDS, topics=(TOPIC,), limits=SMALL)
     projector.assign(range(PARTITIONS))
     stop = asyncio.Event()
     running = asyncio.create_task(projector.run(stop))

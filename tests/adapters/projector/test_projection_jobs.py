@@ -31,6 +31,7 @@ from engine.partition.runner import TopicNames
 from tests.adapters.projector.histories import PARTITIONS, TOPIC, World, world_of
 from tests.adapters.projector.job_process import QUICK_JOBS, SLOW
 from tests.adapters.projector.tables import of_postgres
+from tests.contact_ids import CONTACT_IDS
 from tests.pace import bound
 
 ROOT = Path(__file__).parents[3]
@@ -56,7 +57,9 @@ class Deployment:
     def runner(self, **options: Any) -> ProjectionJobRunner:
         log, dsn = options.pop("log", self.log), options.pop("dsn", self.dsn)
         given = {"names": self.names, "limits": QUICK_JOBS, "paced": FAST} | options
-        return ProjectionJobRunner(log, SystemClock(), dsn, PostgresProjectionJobs(self.pool), **given)
+        return ProjectionJobRunner(
+            log, SystemClock(), dsn, PostgresProjectionJobs(self.pool), contact_ids=CONTACT_IDS, **given
+        )
 
     async def ask(self, kind: str = "verify", *, accept: bool = False, by: str = "Ada") -> Row:
         return await self.jobs.create(NewProjectionJob(kind=kind, accept=accept, key_id=1, asked_by=by))
@@ -127,7 +130,7 @@ async def deployment(
     deployment = Deployment(log, TopicNames(topic_prefix), migrated_database, kafka_bootstrap, pool)
     await _decide(deployment)
     projector_pool = await open_pool(migrated_database, size=4)
-    projector = Projector(log, PostgresStore(projector_pool), SystemClock(), names=deployment.names)
+    projector = Projector(log, PostgresStore(projector_pool), SystemClock(), contact_ids=CONTACT_IDS, names=deployment.names)
     projector.assign(range(PARTITIONS))
     stop = asyncio.Event()
     projecting = asyncio.create_task(projector.run(stop))

@@ -13,6 +13,7 @@ from adapters.projector.postgres import PostgresStore
 from tests.adapters.projector.histories import PARTITIONS, TOPIC, World, world_of
 from tests.adapters.projector.memory import MemoryStore
 from tests.adapters.projector.tables import of_memory, of_postgres, rewind
+from tests.contact_ids import SHAPES
 
 STEPS = st.lists(
     st.tuples(
@@ -51,7 +52,7 @@ async def _write(world: World, store: Store, partition: int, count: int) -> None
     records = [record for record in world.records[partition] if record.offset >= owned.next_offset][:count]
     if records:
         offset_range = OffsetRange(TOPIC, partition, owned.epoch, owned.next_offset, records[-1].offset + 1)
-        await store.write(build_batch(records, offset_range, owned.sequence, topic=TOPIC))
+        await store.write(build_batch(records, offset_range, owned.sequence, topic=TOPIC, shapes=SHAPES))
 
 
 @given(steps=STEPS, cuts=CUTS)

@@ -17,6 +17,7 @@ from schemas.instant import EPOCH
 from tests.adapters.projector.histories import PARTITIONS, TOPIC, World, world_of
 from tests.adapters.projector.memory import MemoryStore
 from tests.adapters.projector.tables import of_memory
+from tests.contact_ids import CONTACT_IDS
 
 ACCOUNTS = "accounts.decisions"
 REQUESTS = "contacts.requests"
@@ -65,7 +66,7 @@ async def write(log: EmbeddedLog, world: World, *, after: World | None = None, s
 
 
 def projector(log: EmbeddedLog, store: MemoryStore) -> Projector:
-    made = Projector(log, store, SystemClock(), limits=QUICK, jitter=lambda: 0.0)
+    made = Projector(log, store, SystemClock(), contact_ids=CONTACT_IDS, limits=QUICK, jitter=lambda: 0.0)
     made.assign(range(PARTITIONS))
     return made
 
@@ -182,7 +183,9 @@ async def test_a_former_owner_stops_and_says_so(log: EmbeddedLog) -> None:
 
 async def test_a_partition_that_was_lost_is_not_left_to_nobody(log: EmbeddedLog) -> None:
     world, store = world_of(STEPS), MemoryStore()
-    first = Projector(log, store, SystemClock(), limits=msgspec.structs.replace(QUICK, retake_after_seconds=0.05))
+    first = Projector(
+        log, store, SystemClock(), contact_ids=CONTACT_IDS, limits=msgspec.structs.replace(QUICK, retake_after_seconds=0.05)
+    )
     first.assign(range(PARTITIONS))
     await first.run_once()
     zombie = projector(log, store)

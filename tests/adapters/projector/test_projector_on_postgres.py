@@ -17,6 +17,7 @@ from engine.partition.ports import Outgoing
 from schemas.instant import EPOCH
 from tests.adapters.projector.histories import PARTITIONS, TOPIC, World, world_of
 from tests.adapters.projector.tables import of_postgres
+from tests.contact_ids import CONTACT_IDS
 
 TOPICS = (TOPIC, "accounts.decisions", "contacts.requests")
 STEPS = [("put", 1), ("put", 2), ("call", 1), ("move", 1), ("result", 2), ("put", 1), ("put", 3), ("slots", 3)] * 15
@@ -45,7 +46,7 @@ async def log_of(world: World) -> EmbeddedLog:
 async def test_every_connection_may_be_cut_at_any_time(pool: Any, migrated_database: str) -> None:
     world = world_of(STEPS)
     log, store = await log_of(world), PostgresStore(pool)
-    projector = Projector(log, store, SystemClock(), limits=SMALL)
+    projector = Projector(log, store, SystemClock(), contact_ids=CONTACT_IDS, limits=SMALL)
     projector.assign(range(PARTITIONS))
     stop = asyncio.Event()
     running = asyncio.create_task(projector.run(stop))
@@ -69,7 +70,7 @@ async def test_a_value_that_the_database_refuses_costs_only_its_own_decision(poo
     bad = (records[2].value or b"").replace(b'"n":3', b'"n":1e300000')
     records[2] = records[2].__class__(*(TOPIC, 1, records[2].offset, None, bad, (), EPOCH))
     log, store = await log_of(world), PostgresStore(pool)
-    projector = Projector(log, store, SystemClock())
+    projector = Projector(log, store, SystemClock(), contact_ids=CONTACT_IDS)
     projector.assign(range(PARTITIONS))
     while await projector.run_once():
         pass
@@ -83,7 +84,7 @@ async def test_a_value_that_the_database_refuses_costs_only_its_own_decision(poo
 async def test_a_schema_that_is_built_again_is_followed_again(pool: Any, migrated_database: str) -> None:
     world = world_of(STEPS)
     log, store = await log_of(world), PostgresStore(pool)
-    projector = Projector(log, store, SystemClock(), limits=SMALL)
+    projector = Projector(log, store, SystemClock(), contact_ids=CONTACT_IDS, limits=SMALL)
     projector.assign(range(PARTITIONS))
     stop = asyncio.Event()
     running = asyncio.create_task(projector.run(stop))

@@ -26,6 +26,7 @@ from engine.partition.ports import LogError, Outgoing
 from schemas.instant import EPOCH, Instant
 from tests.adapters.projector.histories import PARTITIONS, START, TOPIC, World, world_of
 from tests.adapters.projector.tables import of_postgres
+from tests.contact_ids import CONTACT_IDS, SHAPES
 
 TOPICS = (TOPIC, "accounts.decisions", "impressions", "contacts.requests")
 STEPS = [("put", 1), ("put", 2), ("call", 1), ("move", 1), ("result", 2), ("put", 1), ("put", 3), ("slots", 3)] * 15
@@ -56,9 +57,8 @@ class Place:
         self._appended = [0] * PARTITIONS
 
     def rebuild(self, **options: Any) -> Rebuild:
-        return Rebuild(
-            **({"log": self.log, "pool": self.pool, "clock": Clock(), "dsn": self.dsn, "limits": QUICK} | options)
-        )
+        given = {"log": self.log, "pool": self.pool, "clock": Clock(), "dsn": self.dsn, "limits": QUICK}
+        return Rebuild(**({"contact_ids": CONTACT_IDS} | given | options))
 
     async def decide(self, world: World) -> None:
         """Append what the world has decided since."""
@@ -71,7 +71,7 @@ class Place:
             await ownership.close()
 
     def projector(self) -> Projector:
-        projector = Projector(self.log, PostgresStore(self.pool), SystemClock(), limits=SMALL)
+        projector = Projector(self.log, PostgresStore(self.pool), SystemClock(), contact_ids=CONTACT_IDS, limits=SMALL)
         projector.assign(range(PARTITIONS))
         return projector
 
@@ -274,7 +274,7 @@ async def test_a_rebuild_that_lost_its_right_writes_nothing_more(place: Place) -
         records = place.world.records[0][:3]
         offset_range = OffsetRange(TOPIC, 0, owned.epoch, owned.next_offset, records[-1].offset + 1)
         with pytest.raises(OwnershipLostError):
-            await store.write(build_batch(records, offset_range, owned.sequence, topic=TOPIC))
+            await store.write(build_batch(records, offset_range, owned.sequence, topic=TOPIC, shapes=SHAPES))
         await second.catch_up()
         assert await second.compare() == []
     await store.close()

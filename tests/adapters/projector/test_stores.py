@@ -21,6 +21,7 @@ from schemas.instant import EPOCH
 from tests.adapters.projector.histories import COMPANY, TOPIC, World, world_of
 from tests.adapters.projector.memory import MemoryStore
 from tests.adapters.projector.tables import rewind, tables_of
+from tests.contact_ids import SHAPES
 from tests.databases import migrated
 
 Store = MemoryStore | PostgresStore
@@ -41,7 +42,9 @@ async def store(request: pytest.FixtureRequest, postgres_dsn: str) -> AsyncItera
 
 def batch(world: World, epoch: int, *, start: int = 0, stop: int | None = None, offset: int = 0) -> ProjectionBatch:
     records = world.records[1][start:stop]
-    return build_batch(records, OffsetRange(TOPIC, 1, epoch, offset, records[-1].offset + 1), start, topic=TOPIC)
+    return build_batch(
+        records, OffsetRange(TOPIC, 1, epoch, offset, records[-1].offset + 1), start, topic=TOPIC, shapes=SHAPES
+    )
 
 
 async def test_a_new_partition_is_read_from_its_start(store: ProjectionStore) -> None:
@@ -101,7 +104,9 @@ async def test_a_decision_that_cannot_be_read_is_a_fault_and_the_partition_goes_
     bad = LogRecord(TOPIC, 1, 0, None, b"{", (), EPOCH)
     await store.take(TOPIC, "id", 1)
     records = [bad, *world.records[1]]
-    await store.write(build_batch(records, OffsetRange(TOPIC, 1, 1, 0, records[-1].offset + 1), 0, topic=TOPIC))
+    await store.write(
+        build_batch(records, OffsetRange(TOPIC, 1, 1, 0, records[-1].offset + 1), 0, topic=TOPIC, shapes=SHAPES)
+    )
     tables = await tables_of(store)
     assert tables["leads"] == world.tables["leads"]
     assert "truncated" in tables["faults"][TOPIC, 1, 0]["error"]
@@ -113,7 +118,9 @@ async def test_a_value_that_cannot_be_read_costs_its_row_and_not_the_history(sto
     value = (record.value or b"").replace(b'"uuid":', b'"uid":')
     await store.take(TOPIC, "id", 1)
     await store.write(
-        build_batch([LogRecord(TOPIC, 1, 3, None, value, (), EPOCH)], OffsetRange(TOPIC, 1, 1, 0, 4), 0, topic=TOPIC)
+        build_batch(
+            [LogRecord(TOPIC, 1, 3, None, value, (), EPOCH)], OffsetRange(TOPIC, 1, 1, 0, 4), 0, topic=TOPIC, shapes=SHAPES
+        )
     )
     tables = await tables_of(store)
     record_digest = blake2b(value, digest_size=16).digest()
@@ -128,7 +135,9 @@ async def test_text_that_postgresql_cannot_hold_is_shown_all_the_same(store: Sto
     value = (record.value or b"").replace(b'"Ann"', rb'"A\u0000n"')
     await store.take(TOPIC, "id", 1)
     await store.write(
-        build_batch([LogRecord(TOPIC, 1, 3, None, value, (), EPOCH)], OffsetRange(TOPIC, 1, 1, 0, 4), 0, topic=TOPIC),
+        build_batch(
+            [LogRecord(TOPIC, 1, 3, None, value, (), EPOCH)], OffsetRange(TOPIC, 1, 1, 0, 4), 0, topic=TOPIC, shapes=SHAPES
+        ),
     )
     assert (await tables_of(store))["leads"][COMPANY, 1]["data"]["first_name"] == "A\ufffdn"
 

@@ -20,6 +20,7 @@ from schemas.requests import LeadDeleteRequested, LeadMoved, LeadUpdateRequested
 from schemas.wire import from_json
 from tests.adapters.projector.memory import MemoryStore
 from tests.adapters.projector.tables import rewind, tables_of
+from tests.contact_ids import SHAPES
 from tests.databases import migrated
 from tests.engine.contact.world import KEY, NOON
 from tests.engine.partition.test_parts import CALL, OTHER, PartsPartition
@@ -65,7 +66,7 @@ async def project(store: Store, records: list[LogRecord], cuts: list[int], *, ag
         part = records[start:stop]
         if part:
             offset_range = OffsetRange(TOPIC, part[0].partition, owned.epoch, offset, part[-1].offset + 1)
-            batch = build_batch(part, offset_range, sequence, topic=TOPIC)
+            batch = build_batch(part, offset_range, sequence, topic=TOPIC, shapes=SHAPES)
             await store.write(batch)
             offset, sequence = offset_range.offset_after, batch.sequence
     if again:

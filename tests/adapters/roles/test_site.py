@@ -22,9 +22,12 @@ from schemas.deployment import Deployment
 from schemas.instant import DAY, EPOCH
 from schemas.records import EVERY_COMPANY, Record
 from tests.adapters.gateway.world import Town, command_of, until
+from tests.contact_ids import SECRET
 from tests.pace import bound
 
-DEPLOYMENT = Deployment(id="d", topic_prefix="", app="a", created_at=EPOCH, cluster_id="north", site="prod")
+DEPLOYMENT = Deployment(
+    id="d", topic_prefix="", app="a", contact_id_secret=SECRET, created_at=EPOCH, cluster_id="north", site="prod"
+)
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,7 @@ from schemas.requests import (
     OutcomeRecorded,
 )
 from schemas.wire import to_json
+from tests.contact_ids import CONTACT_IDS
 from tests.engine.contact.world import KEY, NOON, NUMBER, World
 
 CALL: dict[str, Any] = {"id": "call", "kind": "call"}
@@ -68,7 +69,9 @@ def _progress(world: World, state: Any, after: int = 0) -> None:
 
 
 def _row(call: Call) -> dict[str, Any]:
-    return dict(zip(CALLS.columns, call_row(msgspec.json.decode(to_json(call), type=RawCall), 0, 1), strict=True))
+    return dict(
+        zip(CALLS.columns, call_row(CONTACT_IDS, msgspec.json.decode(to_json(call), type=RawCall), 0, 1), strict=True)
+    )
 
 
 # -- the record --------------------------------------------------------------------------------------------------------

@@ -30,6 +30,7 @@ from schemas.requests import (
 )
 from schemas.state import call_key, head_key, kind_of, lead_key
 from schemas.wire import Entity, to_json, to_pack
+from tests.contact_ids import CONTACT_IDS
 
 NUMBER = "+13055550123"
 KEY = f"1|{NUMBER}"
@@ -54,7 +55,7 @@ class World:
     deliver: bool = True
     company_id: int = 1
     """Whose the records are that are added."""
-    rules: Rules = field(default_factory=Rules)
+    rules: Rules = field(default_factory=lambda: Rules(CONTACT_IDS))
     state: State = field(default_factory=State)
     commands: list[Command] = field(default_factory=list)
     fences: list[Fence] = field(default_factory=list)
