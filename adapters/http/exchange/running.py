@@ -6,12 +6,14 @@ from adapters.http.exchange.exchange import Exchange, Reply
 from adapters.http.exchange.failures import problem_from_exception
 from adapters.http.exchange.hidden_fields import hide, refuse_restricted
 from adapters.http.exchange.report_slots import COOLDOWN_SHARE, hold_with_cooldown
+from adapters.http.exchange.sent_data import refuse_unseen
 
 
 async def run_operation(exchange: Exchange) -> Reply:
     """Return the answer to a request, also where it is refused or fails."""
     try:
         await exchange.read()
+        refuse_unseen(exchange)
         refuse_restricted(exchange)
         return hide(exchange, await _run_handler(exchange))
     except Exception as error:  # noqa: BLE001 - the sender gets an answer to any error, the log gets the trace

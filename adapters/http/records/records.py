@@ -31,6 +31,7 @@ from adapters.http.exchange.identity import hash_private_key, new_lead_token, ne
 from adapters.http.exchange.parameters import Parameters, read_id
 from adapters.http.exchange.problems import ProblemError, not_found, require_row
 from adapters.http.exchange.references import is_known
+from adapters.http.exchange.sent_data import refuse_unseen_steps
 from adapters.http.exchange.writes import read_if_match, submit_change
 from adapters.http.records.counted_columns import GROUP, Counted, read_in_order
 from adapters.http.records.provider_fields import (
@@ -218,6 +219,7 @@ async def create(exchange: Exchange, *, kind: Kind) -> Reply:
     """Create a record."""
     fields = read_record_fields(exchange, kind.type, await _copied(exchange, kind), None)
     await refuse_unserved(exchange, kind.type, fields)
+    refuse_unseen_steps(exchange, fields, NO_FIELDS)
     _check_target(exchange, kind, fields)
     if kind.type == PROVIDER_CONFIGURATION:
         fields = read_provider_fields(exchange, fields, None)
@@ -263,6 +265,7 @@ async def update(exchange: Exchange, *, kind: Kind) -> Reply:
     body = msgspec.convert(row["body"], RECORD_BODIES[kind.type])
     fields = read_record_fields(exchange, kind.type, await _sent_back(exchange, kind, row), body)
     await refuse_unserved(exchange, kind.type, fields, row)
+    refuse_unseen_steps(exchange, fields, row["body"])
     _check_target(exchange, kind, fields)
     if isinstance(body, ProviderConfiguration):
         fields = read_provider_fields(exchange, fields, body)

@@ -227,7 +227,7 @@ async def test_an_explanation_says_nothing_that_is_hidden(town: Any, company: An
 
 
 async def test_nobody_who_sees_less_of_leads_says_where_they_are_posted(town: Any, company: Any) -> None:
-    models = {"lead": hidden("email"), "subscription": {}, "outgoing_webhook": {}}
+    models = {"lead": hidden("email"), "call": {}, "contact": {}, "subscription": {}, "outgoing_webhook": {}}
     ada = await hiding(town, company, models)
     body = {"name": "CRM", "url": "https://crm.example.com/hook"}
     for path, more in (("/api/v1/outgoing_webhooks", {}), ("/api/v1/subscriptions", {"events": ["lead_ended"]})):

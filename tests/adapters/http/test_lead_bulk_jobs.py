@@ -228,7 +228,7 @@ async def test_a_canceled_job_sends_nothing_more_and_keeps_what_it_changed(
 async def test_a_job_runs_by_what_its_maker_may_do_now(town: Town, company: Company) -> None:
     schedule = await company.schedule()
     ids = await leads_of(town, company, 2, schedule)
-    key = await company.record("keys", {"name": "bulk", "scopes": ["lead_bulk_job:create"]})
+    key = await company.record("keys", {"name": "bulk", "scopes": ["lead_bulk_job:create", "lead:read"]})
     headers = basic(key["public_key"], key["private_key"])
     given = {"action": "stop", "filter": {"schedule_id": schedule["id"]}, "leads_max": 2}
     begun = (await town.client.post(PATH, headers=headers, json=given)).json()["lead_bulk_job"]

@@ -317,7 +317,7 @@ async def test_another_companys_token_import_and_errors_are_those_of_nobody(
 
 async def test_a_person_who_sees_some_leads_sees_their_own_imports(town: Town, company: Company) -> None:
     schedule = await company.schedule()
-    actions = {"lead_import": {"actions": ["read", "create", "cancel"]}}
+    actions = {"lead": {"actions": ["read"]}, "lead_import": {"actions": ["read", "create", "cancel"]}}
     await team(company, permissions=actions, lead_filters={"schedule_ids": [schedule["id"]]})
     ada = await person(town, company)
     theirs = (await upload(company, lead_token=schedule["lead_token"], content=GOOD))["lead_import"]

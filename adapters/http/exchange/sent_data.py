@@ -1,0 +1,89 @@
+"""Which rights does a request need beside its own scope? Those to all that it has sent to another system, or reads of that.
+
+Who says where leads are posted could read them there. So what a person or key may not read, it has sent nowhere: a scope
+that is lacking, a team that shows some leads only, and a hidden field (`hidden_fields.py`) each refuse the whole.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from msgspec import Struct
+
+from adapters.http.exchange.access import Access
+from adapters.http.exchange.exchange import Exchange
+from adapters.http.exchange.problems import ProblemError
+
+
+class Sent(Struct, frozen=True):
+    """What an operation shows or sends: the models that must be readable; all leads, or those that the person sees."""
+
+    models: tuple[str, ...]
+    all_leads: bool = True
+
+
+_POSTED = Sent(("lead", "call"))
+_EVENTS = Sent(("lead", "call", "contact"))
+_OWN_LEADS = Sent(("lead",), all_leads=False)
+
+SENT: Mapping[str, Sent] = {
+    **dict.fromkeys(("create_subscription", "update_subscription", "enable_subscription", "replay_subscription"), _EVENTS),
+    **dict.fromkeys(("list_subscription_deliveries", "show_subscription_delivery"), _EVENTS),
+    **dict.fromkeys(("create_outgoing_webhook", "update_outgoing_webhook", "create_webhook_manual_fire"), _POSTED),
+    **dict.fromkeys(("list_webhook_logs", "show_webhook_log"), _POSTED),
+    **dict.fromkeys(("create_provider_configuration", "update_provider_configuration"), _POSTED),
+    **dict.fromkeys(("create_lead_bulk_job", "list_lead_bulk_results", "list_lead_import_errors"), _OWN_LEADS),
+}
+"""Operation -> what it shows or sends. A provider's account gets the numbers, addresses and texts of all leads."""
+
+OF_EVENT: Mapping[str, str] = {
+    "agent_status_changed": "agent_status",
+    "cap_reached": "buyer",
+    "unblock_job_finished": "unblock_contact_job",
+}
+"""Event -> the model it is about, if no lead, call or contact; events of records hold none of their values."""
+
+TARGETS = ("outgoing_webhook_id", "action_group_id")
+"""Where a schedule has leads posted: its steps name the webhook, or a group of steps that may hold such."""
+
+FIRED = "fire_outgoing_webhook_ids"
+"""A field of changes of calls: they are posted to these webhooks, with their leads."""
+
+
+def refuse_unseen(exchange: Exchange) -> None:
+    """Raise `ProblemError` forbidden where an operation shows or sends what its sender may not read."""
+    sent = _POSTED if exchange.fields.get(FIRED) else SENT.get(exchange.operation.name)
+    if sent is None or exchange.access is None:
+        return
+    events = exchange.fields.get("events")
+    named = events if isinstance(events, list) else str(events or "").split(",")
+    _require(exchange.access, [*sent.models, *(OF_EVENT[name] for name in named if name in OF_EVENT)], sent)
+
+
+def refuse_unseen_steps(exchange: Exchange, fields: Mapping[str, Any], before: Mapping[str, Any]) -> None:
+    """Raise `ProblemError` forbidden where a schedule would post leads by a step that it had not, for one who reads none."""
+    if exchange.access is not None and not set(_targets(fields)) <= set(_targets(before)):
+        _require(exchange.access, _POSTED.models, _POSTED)
+
+
+def _require(access: Access, models: Iterable[str], sent: Sent) -> None:
+    scopes = [f"{model}:read" for model in models]
+    lacking = [scope for scope in scopes if not access.has_scope(scope)]
+    if lacking:
+        detail = f"What is sent holds what takes {', '.join(lacking)} to read, which this key or person has not got."
+        raise ProblemError("forbidden", detail)
+    if sent.all_leads and any(access.visibility(scope).leads is not None for scope in scopes):
+        detail = f"The teams of {access.user_email} show some leads; what is sent would hold the others too."
+        raise ProblemError("forbidden", detail)
+
+
+def _targets(value: Any) -> Iterator[tuple[str, str]]:
+    """Yield each part of a record that says where leads are posted, by its id and what it names, at any depth."""
+    if isinstance(value, Mapping):
+        for name in TARGETS:
+            if value.get(name) is not None:
+                yield str(value.get("id", "")), f"{name} {value[name]}"
+        for one in value.values():
+            yield from _targets(one)
+    elif isinstance(value, list | tuple):
+        for one in value:
+            yield from _targets(one)
