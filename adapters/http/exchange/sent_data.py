@@ -14,18 +14,18 @@ from adapters.http.exchange.exchange import Exchange
 from adapters.http.exchange.problems import ProblemError
 
 
-class Sent(Struct, frozen=True):
+class SentData(Struct, frozen=True):
     """What an operation shows or sends: the models that must be readable; all leads, or those that the person sees."""
 
     models: tuple[str, ...]
     all_leads: bool = True
 
 
-_POSTED = Sent(("lead", "call"))
-_EVENTS = Sent(("lead", "call", "contact"))
-_OWN_LEADS = Sent(("lead",), all_leads=False)
+_POSTED = SentData(("lead", "call"))
+_EVENTS = SentData(("lead", "call", "contact"))
+_OWN_LEADS = SentData(("lead",), all_leads=False)
 
-SENT: Mapping[str, Sent] = {
+SENT: Mapping[str, SentData] = {
     **dict.fromkeys(("create_subscription", "update_subscription", "enable_subscription", "replay_subscription"), _EVENTS),
     **dict.fromkeys(("list_subscription_deliveries", "show_subscription_delivery"), _EVENTS),
     **dict.fromkeys(("create_outgoing_webhook", "update_outgoing_webhook", "create_webhook_manual_fire"), _POSTED),
@@ -65,7 +65,7 @@ def refuse_unseen_steps(exchange: Exchange, fields: Mapping[str, Any], before: M
         _require(exchange.access, _POSTED.models, _POSTED)
 
 
-def _require(access: Access, models: Iterable[str], sent: Sent) -> None:
+def _require(access: Access, models: Iterable[str], sent: SentData) -> None:
     scopes = [f"{model}:read" for model in models]
     lacking = [scope for scope in scopes if not access.has_scope(scope)]
     if lacking:
