@@ -11,7 +11,7 @@ from engine.calendar.zone_words import is_ambiguous
 from engine.calendar.zones import is_zone
 from engine.contact.schedule.filters import FilterError, parse_filter
 from engine.contact.schedule.sms_parts import segments
-from engine.contact.schedule.templates import TOKEN, literal_text
+from engine.contact.schedule.templates import TOKEN, literal_text, template_faults
 from engine.limits import SMS_SEGMENTS_MAX
 from engine.submission.columns import RESERVED
 from engine.submission.fields import FieldError, check_token, parse_email, parse_text, sound_text
@@ -418,3 +418,5 @@ def _template(field: str, text: str, most: int) -> Iterator[Fault]:
     between = TOKEN.sub("", text)
     if "{{" in between or "}}" in between:
         yield field, "has braces that do not pair around one token name, as {{first_name}} does"
+    for fault in template_faults(text):
+        yield field, fault

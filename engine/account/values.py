@@ -14,6 +14,7 @@ from engine.calendar.waits import parse_duration
 from engine.calendar.wall import CalendarError, parse_date
 from engine.calendar.windows import WINDOW_ROWS_MAX, window_errors
 from engine.contact.schedule.filters import NOT_OF_THE_LEAD_ALONE, FilterError, parse_filter
+from engine.contact.schedule.templates import template_faults
 from engine.submission.columns import parse_country
 from engine.submission.fields import (
     FieldError,
@@ -333,6 +334,8 @@ def body_template(value: Any) -> str:
         raise FieldError("must be text")
     if len(value) > BODY_TEMPLATE_LENGTH_MAX:
         raise FieldError(f"must have at most {BODY_TEMPLATE_LENGTH_MAX} characters")
+    for fault in template_faults(value):
+        raise FieldError(fault)
     return sound_text(value)
 
 

@@ -1,6 +1,7 @@
 """How is a template rendered for one lead? `{{token}}` is looked up; a missing one renders empty and is reported.
 
-What came without a key and holds a link or a telephone number renders empty, unless the template says `{{token|link}}`.
+Filters behind a token change its value (`template_filters`). What came without a key and holds a link or a telephone number
+renders empty, unless the template says `{{token|link}}`.
 
 Rendering stops as soon as the text exceeds its limit: one large token named many times would exhaust memory.
 """
@@ -10,14 +11,15 @@ from collections.abc import Callable, Collection
 from functools import lru_cache
 from typing import Any
 
+from msgspec import Struct
+
 from engine.contact.schedule.sms_parts import GSM_PART, segments
+from engine.contact.schedule.template_filters import DEFAULT, FILTERS, LINK, ValueFilter, read_filters
 from engine.limits import RENDERED_BYTES_MAX, SMS_SEGMENTS_MAX, SPEECH_LENGTH_MAX
 from schemas.errors import SenderError
 from schemas.wire import to_json
 
-TOKEN = re.compile(r"\{\{\s*([\w.-]{1,100}(?:\s*\|\s*link)?)\s*\}\}")
-TAKES_LINK = "|link"
-"""Behind the name of a token: its value may hold a link or a telephone number of somebody without a key."""
+TOKEN = re.compile(rf"\{{\{{\s*([\w.-]{{1,100}})\s*({FILTERS})\}}\}}")
 
 Lookup = Callable[[str], Any]
 
@@ -36,26 +38,49 @@ class TextTooLongError(SenderError):
         super().__init__(f"the text would have more than {most} {unit}")
 
 
+class Placeholder(Struct, frozen=True):
+    """A token of a template, and the filters behind it."""
+
+    name: str
+    filters: tuple[ValueFilter, ...] = ()
+
+    @property
+    def has_default(self) -> bool:
+        """Whether it renders to something where there is no value."""
+        return any(one.name == DEFAULT for one in self.filters)
+
+    def is_withheld(self, withheld: Collection[str]) -> bool:
+        """Return whether the value may not be shown here."""
+        return self.name in withheld and all(one.name != LINK for one in self.filters)
+
+    def text(self, value: Any) -> str:
+        """Return a value as the template wants it."""
+        text = _as_text(value)
+        for one in self.filters:
+            text = one.apply(text)
+        return text
+
+
 def render(template: str, lookup: Lookup, *, length_max: int, withheld: Collection[str] = ()) -> tuple[str, tuple[str, ...]]:
     """Return the text, and the tokens that had no value, each once, in order. Tokens that are `withheld` render empty.
 
     Raises `TextTooLongError` where the text has more than `length_max` characters; it never holds more than that in memory.
     """
-    parts = list(_parts(template))
-    missing: dict[str, None] = {}
-    length = len(parts[0])
-    for place in range(1, len(parts), 2):
-        name, _, takes_link = parts[place].partition("|")
-        value = "" if name in withheld and not takes_link else lookup(name)
-        if value is None:
-            missing[name] = None
-        text = parts[place] = _as_text(value)
-        length += len(text) + len(parts[place + 1])
+    texts, placeholders = _parts(template)
+    found, missing = [texts[0]], dict[str, None]()
+    length = len(texts[0])
+    for placeholder, literal in zip(placeholders, texts[1:], strict=True):
+        value = "" if placeholder.is_withheld(withheld) else lookup(placeholder.name)
+        if value is None and not placeholder.has_default:
+            missing[placeholder.name] = None
+        text = placeholder.text(value)
+        found += (text, literal)
+        length += len(text) + len(literal)
         if length > length_max:
-            break
+            raise TextTooLongError(length_max, "characters")
     if length > length_max:
         raise TextTooLongError(length_max, "characters")
-    return "".join(parts), tuple(missing)
+    return "".join(found), tuple(missing)
 
 
 def render_sms(template: str, lookup: Lookup, withheld: Collection[str] = ()) -> tuple[str, tuple[str, ...]]:
@@ -86,34 +111,51 @@ def render_speech(template: str, lookup: Lookup) -> tuple[str, tuple[str, ...]]:
 
     What is longer than `SPEECH_LENGTH_MAX` is cut: a person waits meanwhile, and one long token must not cost the call.
     """
-    parts = list(_parts(template))
-    missing: dict[str, None] = {}
-    for place in range(1, len(parts), 2):
-        name = parts[place].partition("|")[0]
-        value = lookup(name)
-        if value is None:
-            missing[name] = None
-        parts[place] = _as_text(value)[:SPEECH_LENGTH_MAX]
-    text = "".join(character if character.isprintable() else " " for character in "".join(parts))
+    texts, placeholders = _parts(template)
+    found, missing = [texts[0]], dict[str, None]()
+    for placeholder, literal in zip(placeholders, texts[1:], strict=True):
+        value = lookup(placeholder.name)
+        if value is None and not placeholder.has_default:
+            missing[placeholder.name] = None
+        found += (placeholder.text(value)[:SPEECH_LENGTH_MAX], literal)
+    text = "".join(character if character.isprintable() else " " for character in "".join(found))
     return " ".join(text.split())[:SPEECH_LENGTH_MAX], tuple(missing)
 
 
 def literal_text(template: str) -> str:
     """Return the text of a template without its tokens."""
-    return "".join(_parts(template)[::2])
+    return "".join(_parts(template)[0])
 
 
 def withheld_from(template: str, withheld: Collection[str]) -> tuple[str, ...]:
     """Return the tokens that a template names whose values are withheld from it."""
-    return tuple(dict.fromkeys(name for name in _parts(template)[1::2] if name in withheld))
+    return tuple(dict.fromkeys(one.name for one in _parts(template)[1] if one.is_withheld(withheld)))
+
+
+def template_faults(template: str) -> list[str]:
+    """Return what is wrong with the filters of a template, as sentences without a subject."""
+    faults = []
+    for match in TOKEN.finditer(template):
+        try:
+            read_filters(match[2])
+        except ValueError as error:
+            faults.append(str(error))
+    return faults
 
 
 @lru_cache(maxsize=TEMPLATES_MAX)
-def _parts(template: str) -> tuple[str, ...]:
-    """Return literal texts and token names in turn, these as `name` or `name|link`; a text comes first and last."""
-    parts = TOKEN.split(template)
-    parts[1::2] = [name.partition("|")[0].rstrip() + TAKES_LINK if "|" in name else name for name in parts[1::2]]
-    return tuple(parts)
+def _parts(template: str) -> tuple[tuple[str, ...], tuple[Placeholder, ...]]:
+    """Return the literal texts of a template, and the tokens between them. What has no known filter stays as it is."""
+    texts, placeholders, end = [], list[Placeholder](), 0
+    for match in TOKEN.finditer(template):
+        try:
+            placeholder = Placeholder(match[1], read_filters(match[2]))
+        except ValueError:
+            continue
+        texts.append(template[end : match.start()])
+        placeholders.append(placeholder)
+        end = match.end()
+    return (*texts, template[end:]), tuple(placeholders)
 
 
 def _as_text(value: Any) -> str:
