@@ -4,4 +4,4 @@ Until then a changed decision does not raise the version: the history is recorde
 command writes its digest here. Data of a tree with another digest is refused (`adapters/data_digest.py`).
 """
 
-RECORDED_HISTORY_SHA256 = "5dda60681addd969e9df08b745c5eba32826239fd31d3bf283211b2364a3cbd4"
+RECORDED_HISTORY_SHA256 = "e5ec664699cef8644ff9ba0cc363cd6b4a1aac08782d6ddd481e8accb0324ff9"

@@ -103,6 +103,10 @@ class Company(Body, frozen=True, kw_only=True):
 
     A day's first lead of a person that comes without a key follows its schedule; all further ones of the day have
     `public_contacts` calls, texts and e-mails together.
+
+    `dial_countries` are the countries whose numbers are dialled, where an offer names none (none: every one; a new company
+    has its own). `unreviewed_countries` says what is done about telemarketing where the rule pack has no rows: `floor` keeps
+    its hours of every country, `hold` waits.
     """
 
     name: str
@@ -124,6 +128,8 @@ class Company(Body, frozen=True, kw_only=True):
     sign_in_email_domain: str | None = None
     sign_in_required: bool = False
     public_contacts: int = PUBLIC_CONTACTS_DEFAULT
+    dial_countries: tuple[str, ...] = ()
+    unreviewed_countries: Literal["floor", "hold"] = "floor"
 
 
 class Offer(Body, frozen=True, kw_only=True):
@@ -135,7 +141,7 @@ class Offer(Body, frozen=True, kw_only=True):
 
     Of submissions without a key: `public_parameters` are steering fields that act on the lead that they make,
     `public_updates` are fields that they may fill where a stored lead has them blank, `dial_countries` are the countries
-    whose numbers they may bring (none: the offer's own, for one of +1 all of +1).
+    whose numbers are dialled for it (none: the company's; without a key the offer's own too, for one of +1 all of +1).
     """
 
     name: str

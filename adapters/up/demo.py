@@ -118,7 +118,7 @@ async def make_demo(records: RecordClient, keys: Keys) -> Keys:
     Another data folder may have created them with its own tokens. Raises `RecordNotCreatedError`, `LogError`.
     """
     make = records.ensure
-    await make("company", "name", {"name": "Demo Solar", "country": "US"})
+    await make("company", "name", {"name": "Demo Solar", "country": "US", "unreviewed_countries": "floor"})
     buyer_ids = [await make("buyer", "name", buyer) for buyer in BUYERS]
     group = {"name": "Closers", "buyer_ids": buyer_ids, "concurrency_cap_limit": 3}
     group_id = await make("buyer_group", "name", group)

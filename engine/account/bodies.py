@@ -137,7 +137,8 @@ _PARSERS: dict[tuple[str, str], Any] = {
     **dict.fromkeys((("offer", name) for name in AGENT_FIELDS), ids),
     ("offer", "public_parameters"): public_parameters,
     ("offer", "public_updates"): public_updates,
-    ("offer", "dial_countries"): dial_countries,
+    **dict.fromkeys((("offer", "dial_countries"), ("company", "dial_countries")), dial_countries),
+    ("company", "unreviewed_countries"): choice("floor", "hold"),
     ("company", "public_contacts"): partial(parse_integer, least=0, most=PUBLIC_CONTACTS_MAX),
     ("agent", "number"): optional(number_or_sip),
     ("contact_field_type", "script"): optional(partial(parse_text, most=SCRIPT_LENGTH_MAX)),
@@ -233,7 +234,7 @@ def read_body(
     if kind in _OWN_READERS:
         _OWN_READERS[kind](given, values, errors)
     if current is None:
-        _check_new(kind, values, errors, now=now)
+        _check_new(kind, given, values, errors, now=now)
     _check_required(kind, values, errors)
     facts: tuple[str, ...] = ()
     if kind is BuyerGroup:
@@ -300,8 +301,11 @@ def _listed(known: Mapping[str, Any]) -> str:
     return f"those are {', '.join(known)}"
 
 
-def _check_new(kind: type[Body], values: Mapping[str, Any], errors: Errors, *, now: Instant) -> None:
-    """Check what holds only for a record that is created."""
+def _check_new(kind: type[Body], given: Mapping[str, Any], values: dict[str, Any], errors: Errors, *, now: Instant) -> None:
+    """Check and fill what holds only for a record that is created."""
+    if kind is Company:
+        careful = {"dial_countries": (values.get("country", Company(name="").country),), "unreviewed_countries": "hold"}
+        values |= {name: value for name, value in careful.items() if name not in given}
     if kind is UnblockContactJob:
         check_bounds(values, errors, now=now)
     if kind is AgentMessage and values.get("content") == "":

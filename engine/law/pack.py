@@ -110,6 +110,7 @@ class CompiledRulePack:
         self.digest = sha256(msgspec.json.encode(rows, order="sorted")).hexdigest()[:_DIGEST_LETTERS]
         self.opt_out: OptOutRow = rows.opt_out
         self.rules: dict[str, RuleRow] = {row.id: row for row in rows.rules}
+        self.reviewed_countries = frozenset(row.country for row in rows.rules if row.windows and row.country != EVERYWHERE)
         self.reviews: tuple[LawReview, ...] = rows.reviews
         self.holiday_sets: tuple[HolidaySet, ...] = rows.holiday_sets
         self._sets: dict[str, HolidaySet] = {named.id: named for named in rows.holiday_sets}

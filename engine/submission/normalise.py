@@ -10,9 +10,12 @@ from typing import Any, NamedTuple
 import msgspec
 
 from engine.identity import contact_key
+from engine.law.company import law_of
 from engine.partition.draft import RefusedError
 from engine.rules import LeadTokenTarget, Rules
+from engine.submission.calling_codes import countries_of_number
 from engine.submission.columns import ALIASES, COLUMNS, RESERVED
+from engine.submission.dialling import listed_countries
 from engine.submission.fields import (
     FieldError,
     is_blank,
@@ -128,6 +131,7 @@ def normalise(
         reading, rules, target, create_or_update=create_or_update, idempotency_key=idempotency_key, with_key=with_key
     )
     reading.close()
+    _warn_of_country(reading, rules, request)
     if not with_key:
         request = _without_steering(reading, request, _offer(rules, target))
     if request.unblock_contact and not may_update:
@@ -196,8 +200,8 @@ def _request(
     country = reading.columns.get("country") or _country(rules, target, body)
     number = reading.number(country)
     email = reading.optional("email", parse_email)
-    if number is not None and not with_key:
-        reading.check_dialled(number, _dialled(rules, target, body))
+    if number is not None and not (reading.raw.get("opt_out") and reading.flag("opt_out", parse_boolean)):
+        _check_dialling(reading, number, rules, target, with_key=with_key)
     place = reading.place(country, number, trusts_stated=with_key)
     if number is None:
         reading.refuse_callback()
@@ -254,14 +258,15 @@ def _offer(rules: Rules, target: LeadTokenTarget) -> Offer | None:
     return body if isinstance(body, Offer) else rules.body(Offer, "offer", body.offer_id)
 
 
-def _dialled(rules: Rules, target: LeadTokenTarget, body: Offer | Schedule) -> frozenset[str]:
-    """Return the countries whose numbers a stranger may bring to an offer or schedule."""
-    offer = _offer(rules, target)
-    return (
-        frozenset(offer.dial_countries)
-        if offer is not None and offer.dial_countries
-        else dialled_countries(_country(rules, target, body))
-    )
+def _check_dialling(
+    reading: Reading, number: ParsedNumber, rules: Rules, target: LeadTokenTarget, *, with_key: bool
+) -> None:
+    """Check that a number may be dialled; a stranger's list is the offer's own country where neither record names any."""
+    listed = listed_countries(_offer(rules, target), rules.body(Company, "company", target.company_id))
+    if with_key:
+        reading.check_dialling(number, listed)
+    else:
+        reading.check_dialled(number, listed, dialled_countries(_country(rules, target, _body(rules, target))))
 
 
 def _country(rules: Rules, target: LeadTokenTarget, body: Offer | Schedule) -> str:
@@ -320,6 +325,20 @@ _OPTIONAL: dict[str, Callable[[Any], Any]] = {
     "apply_to": _apply_to,
     "lead_import_id": parse_id,
 }
+
+
+def _warn_of_country(reading: Reading, rules: Rules, request: LeadSubmitted) -> None:
+    """Warn of telemarketing to a country whose law no row of the pack holds."""
+    schedule = None if request.schedule_id is None else rules.body(Schedule, "schedule", request.schedule_id)
+    if request.caller_id is None or request.opt_out or (schedule is not None and schedule.purpose != "telemarketing"):
+        return
+    country = request.columns.get("country")
+    countries = (country,) if country else countries_of_number(request.caller_id)
+    company = rules.body(Company, "company", request.company_id)
+    is_held = company is not None and company.unreviewed_countries == "hold"
+    for unknown in sorted(set(countries) - law_of(rules, request.company_id).reviewed_countries):
+        what = "telemarketing there waits (unreviewed_countries: hold)" if is_held else "it has 08:00-21:00 there"
+        reading.warnings.append(f"No law of {unknown} is kept: {what}. Add rows of your own with a rule pack.")
 
 
 def _warn(reading: Reading, request: LeadSubmitted) -> None:

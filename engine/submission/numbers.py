@@ -13,7 +13,7 @@ from phonenumbers import NumberParseException, PhoneNumberType, timezone
 
 from engine.calendar.zones import is_zone
 from engine.submission.area_codes import AREA_CODE_STATES
-from engine.submission.states import PROVINCES, zones_of_states
+from engine.submission.states import PROVINCES, TERRITORIES, zones_of_states
 
 NUMBER_LENGTH_MAX = 64
 """E.164 has 15 digits; the rest is room for brackets, blanks and an extension."""
@@ -32,8 +32,6 @@ REGIONS: frozenset[str] = frozenset(phonenumbers.SUPPORTED_REGIONS)
 
 _NANP_REGIONS = frozenset(phonenumbers.COUNTRY_CODE_TO_REGION_CODE[1])
 _NANP = re.compile(r"\s*(?:\+?1)?[ .-]{0,2}\(?([2-9][0-9]{2})\)?[ .-]{0,2}([2-9][0-9]{2})[ .-]?([0-9]{4})\s*", re.ASCII)
-# Territories of the United States that have a region of their own in the number plan.
-_TERRITORIES = frozenset({"AS", "GU", "MP", "PR", "VI"})
 _PLACELESS = frozenset(
     {
         PhoneNumberType.TOLL_FREE,
@@ -47,6 +45,9 @@ _PLACELESS = frozenset(
     }
 )
 
+
+_COSTLY = frozenset({PhoneNumberType.PREMIUM_RATE, PhoneNumberType.SHARED_COST, PhoneNumberType.PERSONAL_NUMBER})
+"""Dialled for nobody, with a key or without."""
 
 _ORDINARY = frozenset(
     {
@@ -63,7 +64,8 @@ caller, or the person, up to several dollars a minute."""
 class ParsedNumber(Struct, frozen=True):
     """A valid number: E.164, its country, and the zones and states it may be in (empty where it does not say).
 
-    `is_ordinary`: of a type that a person has; a number of no country never is.
+    `is_ordinary`: of a type that a person has; a number of no country never is. `is_costly`: premium, shared-cost, personal,
+    or of no country, as satellites are.
     """
 
     e164: str
@@ -71,6 +73,7 @@ class ParsedNumber(Struct, frozen=True):
     zones: tuple[str, ...] = ()
     states: tuple[str, ...] = ()
     is_ordinary: bool = True
+    is_costly: bool = False
 
 
 class _Exchange(Struct, frozen=True):
@@ -141,10 +144,11 @@ def _described(text: str, country: str | None) -> ParsedNumber | None:
     known = region if region in REGIONS else None
     kind = phonenumbers.number_type(number)
     is_ordinary = known is not None and kind in _ORDINARY
+    is_costly = kind in _COSTLY or (known is None and kind != PhoneNumberType.TOLL_FREE)
     if kind in _PLACELESS:
-        return ParsedNumber(e164, known, is_ordinary=is_ordinary)
+        return ParsedNumber(e164, known, is_ordinary=is_ordinary, is_costly=is_costly)
     states = _states(e164, region)
-    return ParsedNumber(e164, known, _zones(number, states), states, is_ordinary)
+    return ParsedNumber(e164, known, _zones(number, states), states, is_ordinary, is_costly)
 
 
 def _zones(number: phonenumbers.PhoneNumber, states: tuple[str, ...]) -> tuple[str, ...]:
@@ -158,6 +162,6 @@ def _zones(number: phonenumbers.PhoneNumber, states: tuple[str, ...]) -> tuple[s
 
 
 def _states(e164: str, region: str) -> tuple[str, ...]:
-    if region in _TERRITORIES:
+    if region in TERRITORIES:
         return (region,)
     return AREA_CODE_STATES.get(e164[2:5], ()) if e164.startswith("+1") else ()

@@ -8,6 +8,7 @@ import msgspec
 from engine.partition.draft import RefusedError
 from engine.rules import Rules
 from engine.submission.columns import ALIASES, COLUMNS, RESERVED
+from engine.submission.dialling import undialled_sentence, why_undialled
 from engine.submission.fields import FieldError, check_token, is_blank, parse_email, parse_moment, sound_text
 from engine.submission.near_names import NESTED_ONLY, TOKENS, field_of
 from engine.submission.numbers import ParsedNumber, read_number
@@ -196,20 +197,31 @@ class Reading:
         else:
             self.warnings.append(f"{self.number_name} was not taken as caller_id: it {sentence}.")
 
-    def check_dialled(self, number: ParsedNumber, dialled: frozenset[str]) -> None:
-        """Check a number that came without a key: the offer must dial its country, and a person must have such numbers."""
+    def check_dialled(self, number: ParsedNumber, listed: tuple[str, ...], own: frozenset[str]) -> None:
+        """Check a number that came without a key, which must be of a type that a person has.
+
+        Its country must be listed, or where nothing is listed be the offer's `own`.
+        """
         if not number.is_ordinary:
             self.fault(
                 "caller_id",
                 "is no ordinary fixed or mobile number; those of premium, shared-cost, toll-free, satellite, international "
                 "and personal services are taken only with a key",
             )
-        elif number.country not in dialled:
+        elif listed:
+            self.check_dialling(number, listed)
+        elif number.country not in own:
             self.fault(
                 "caller_id",
                 f"is a number of {number.country}, which this offer does not dial; add {number.country} to dial_countries "
                 "of the offer, or send a key",
             )
+
+    def check_dialling(self, number: ParsedNumber, listed: tuple[str, ...]) -> None:
+        """Check a number that came with a key: one that is never dialled or of a country that is not listed is a fault."""
+        code = why_undialled(number, listed)
+        if code is not None:
+            self.fault("caller_id", undialled_sentence(code, number, listed))
 
     def place(self, country: str, number: ParsedNumber | None, *, trusts_stated: bool = True) -> Location:
         """Return the zones and states that the columns and the number speak for."""

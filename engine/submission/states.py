@@ -75,6 +75,9 @@ STATE_ZONES: dict[str, tuple[str, ...]] = {
 PROVINCES = frozenset({"AB", "BC", "MB", "NB", "NL", "NS", "NT", "NU", "ON", "PE", "QC", "SK", "YT"})
 """The provinces and territories of Canada."""
 
+TERRITORIES = frozenset({"AS", "GU", "MP", "PR", "VI"})
+"""Territories of the United States that have a region of their own in the number plan."""
+
 _CODES_BY_NAME = {name.casefold(): code for code, name in STATES.items()}
 
 

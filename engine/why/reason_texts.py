@@ -199,6 +199,21 @@ REASON_TEXTS: dict[str, ReasonText] = {
         "Nothing tells in which time zone this lead is; give it a time zone or a zip code",
         "Nothing said in which time zone this lead was",
     ),
+    "number_not_dialled": ReasonText(
+        "its number is of a premium, shared-cost, personal or satellite service, which is never dialled",
+        "The number is of a premium, shared-cost, personal or satellite service, which is never dialled",
+        "The number was of a premium, shared-cost, personal or satellite service, and never dialled",
+    ),
+    "country_not_dialled": ReasonText(
+        "its number is of a country that is not in dial_countries of the offer or company",
+        "The number is of a country that is not in dial_countries of the offer or company",
+        "The number was of a country that was not in dial_countries of the offer or company",
+    ),
+    "unreviewed_country": ReasonText(
+        "no law of its country is kept, and the company holds telemarketing there",
+        "No law of the country is kept here, and the company holds telemarketing there (unreviewed_countries)",
+        "No law of the country was kept here, and the company held telemarketing there (unreviewed_countries)",
+    ),
     "consent_missing": ReasonText(
         "there is no consent",
         "There is no consent to contact this person",

@@ -16,8 +16,10 @@ from adapters.http.exchange.writes import submit_change
 from adapters.http.schema.inputs import REFERENCE, TEXT
 from adapters.reads.ports import Row
 from engine.identity import contact_key
+from engine.submission.dialling import listed_countries, undialled_sentence, why_undialled
 from engine.submission.fields import is_blank, parse_text
 from engine.submission.numbers import ParsedNumber
+from schemas.records import Company, Offer
 from schemas.requests import CallStartRequested
 
 FORCE_SCOPE = "call:override_window"
@@ -87,6 +89,7 @@ async def _start(
     force = bool(parameters.flag("force"))
     reason = parameters.read("override_reason", partial(parse_text, most=REASON_LENGTH_MAX))
     _check_lead(parameters, row, called, schedule_id, offer_id)
+    _check_dialling(exchange, parameters, called, offer_id)
     parameters.finish()
     if force:
         exchange.key.require(FORCE_SCOPE)
@@ -105,6 +108,16 @@ async def _start(
         **_whom(exchange, row, called),
     )
     return await submit_change(exchange, message, partial(render, columns=columns))
+
+
+def _check_dialling(exchange: Exchange, parameters: Parameters, called: ParsedNumber | None, offer_id: int | None) -> None:
+    """Refuse a number that is never dialled, or of a country that neither offer nor company dials."""
+    rules = exchange.services.source.rules
+    offer = None if offer_id is None else rules.body(Offer, "offer", offer_id)
+    listed = listed_countries(offer, rules.body(Company, "company", exchange.company_id))
+    code = None if called is None else why_undialled(called, listed)
+    if called is not None and code is not None:
+        parameters.refuse("to", undialled_sentence(code, called, listed), code="invalid_number")
 
 
 def _whom(exchange: Exchange, row: Row | None, called: ParsedNumber | None) -> dict[str, Any]:

@@ -15,7 +15,17 @@ HELD_BY: Mapping[str, tuple[str, ...]] = {
     "provider": ("provider_backoff", "commands_open", "rate_limited"),
     "checks": ("veto_asked", "veto_unanswered", "veto_denied", "suppression_lookup_failed", "rnd_pending", "optout_review"),
     "hours": ("preferred_window", "company_holiday", "window_never_open"),
-    "law": ("quiet_hours_federal", "quiet_hours_state", "holiday", "frequency_cap", "consent_missing", "timezone_unknown"),
+    "law": (
+        "quiet_hours_federal",
+        "quiet_hours_state",
+        "holiday",
+        "frequency_cap",
+        "consent_missing",
+        "timezone_unknown",
+        "unreviewed_country",
+        "country_not_dialled",
+        "number_not_dialled",
+    ),
     "leads": ("manual_hold", "move_loop_guard", "decision_failed", "reply_pause", "inbound_pause", "min_spacing"),
 }
 """Link -> the codes of leads that wait for it."""

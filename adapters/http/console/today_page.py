@@ -17,6 +17,8 @@ from adapters.http.console.opt_out_flood import NEWEST_OPT_OUTS, find_flood
 from adapters.http.console.rendering import instant_of, show_span
 from adapters.http.console.visits import RECORDS_READ, ConsolePage, Visit, company_changes, count_of, rows_of
 from adapters.http.exchange.exchange import Reply
+from engine.contact.timing.places import UNREVIEWED_COUNTRY
+from engine.law.pack import default_pack
 from engine.partition.broker_clock import clocks_disagree
 from engine.views.channels import COUNTED_MAX, LATE
 from schemas.instant import DAY, HOUR, MINUTE, SECOND, Instant, Millis, to_rfc3339
@@ -98,6 +100,7 @@ async def _found(visit: Visit) -> dict[str, Any]:
         "groups": ("list_buyer_groups", {"per_page": RECORDS_READ}),
         "schedules": ("list_schedules", {"per_page": RECORDS_READ, "columns": "id,name,paused"}),
         "own_company": ("show_company", {}),
+        "unreviewed": ("list_leads", {**one, "status_wait": UNREVIEWED_COUNTRY}),
         "changes": ("list_audit_logs", {"created_at_from": hour_ago, "per_page": CHANGES_SHOWN}),
         "reviews": ("list_opt_out_reviews", {**one}),
         "kept": ("list_kept_submissions", {**one}),
@@ -186,6 +189,8 @@ def find_alarms(found: Mapping[str, Any], caps: list[CapBar], now: Instant, *, i
     company = found["own_company"]
     if company is not None and company["company"].get("paused"):
         yield Alarm("bad", "The company is paused: no lead of it is called, texted or mailed.")
+    if company is not None:
+        yield from _of_countries(company["company"], found["unreviewed"])
     sentence = "" if is_old else explain_late(found["late"], found["acted"], found["lags"], now)
     if sentence:
         yield Alarm("bad", sentence)
@@ -212,6 +217,24 @@ def find_alarms(found: Mapping[str, Any], caps: list[CapBar], now: Instant, *, i
             "See them",
         )
     yield from _of_processes(found, is_old=is_old)
+
+
+def _of_countries(company: Mapping[str, Any], held: Mapping[str, Any] | None) -> Iterator[Alarm]:
+    """Yield whether the company dials every country, or leads are held where no law is kept, or none is kept at all."""
+    listed = company.get("dial_countries")
+    if listed == []:
+        yield Alarm(
+            "warn", "The company dials every country: a lead token lets anybody have any of them called. Set dial_countries."
+        )
+    unreviewed = sorted(set(listed or ()) - default_pack().reviewed_countries)
+    if unreviewed and company.get("unreviewed_countries") == "floor":
+        yield Alarm(
+            "warn",
+            f"No law of {', '.join(unreviewed[:NAMES_SHOWN])} is kept: telemarketing there has 08:00-21:00. "
+            "Add a rule pack, or set unreviewed_countries to hold.",
+        )
+    if waiting := count_of(held):
+        yield Alarm("warn", f"{waiting:,} leads wait in countries whose law is not kept: add a rule pack for them.")
 
 
 def _of_clocks(found: Mapping[str, Any], now: Instant) -> Iterator[Alarm]:

@@ -94,6 +94,8 @@ _OF_TYPE: Mapping[str, Mapping[str, str]] = {
         "sign_in_email_domain": "e-mail domain that the issuer must vouch for; null: any",
         "sign_in_required": "true: superusers alone sign in with passwords",
         "public_contacts": "calls, texts and e-mails a day for a person's leads that come without a key after the first",
+        "dial_countries": "countries that are dialled where an offer names none; none: every one. A new company has its own",
+        "unreviewed_countries": "hold: telemarketing waits where no law of a country is kept; floor: 08:00 to 21:00 there",
         "unknown_parameters": "ignore: a parameter that an operation does not know is ignored; refuse: it is answered 422",
     },
     "offer": {
@@ -112,7 +114,7 @@ _OF_TYPE: Mapping[str, Mapping[str, str]] = {
         "rotate_lead_token": "true: give a new lead token; the old one is unknown from then on",
         "public_parameters": "steering fields that a submission without a key may set for the lead that it makes",
         "public_updates": "tokens and names that a submission without a key may fill where a stored lead has them blank",
-        "dial_countries": "countries whose numbers are taken without a key; none: the offer's own, of one of +1 all of +1",
+        "dial_countries": "countries that are dialled; none: the company's; without a key its own, of one of +1 all of +1",
     },
     "schedule": {
         "suppression_list_ids": "lists of people who are not contacted by it; a new list of ids replaces the old one",

@@ -101,7 +101,7 @@ def _replans_of(change: RuleChange, now: Instant) -> Iterator[Replan]:  # noqa: 
         if isinstance(body, Schedule) and body.migrate == "by_step_id" and after.deleted_at is None:
             replan.version = after.version
             yield replan
-        elif _may_end_leads(before, after):
+        elif _may_end_leads(before, after) or _dialled(before) != _dialled(after):
             yield replan
         elif _is_paused(before) and not _is_paused(after):
             replan.waits = (f"{after.type}_paused",)
@@ -128,6 +128,11 @@ def _may_end_leads(before: Record, after: Record) -> bool:
     """Return whether leads may have to end: their schedule was deleted, or other suppression lists hold for them."""
     is_gone = after.type == "schedule" and after.deleted_at is not None
     return is_gone or before.body.get("suppression_list_ids") != after.body.get("suppression_list_ids")
+
+
+def _dialled(record: Record) -> object:
+    """Return what a company or offer says about the countries that it dials."""
+    return [record.body.get(name) for name in ("dial_countries", "unreviewed_countries")]
 
 
 def _buyers(offer: Record) -> object:

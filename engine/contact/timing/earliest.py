@@ -24,6 +24,7 @@ from engine.contact.timing.contact_hours import (
     opening,
     same_time_opening,
 )
+from engine.contact.timing.places import why_not_contacted
 from engine.identity import command_id, share_of
 from engine.law.caps import FREQUENCY_CAP_CODE, Cap, last_release
 from schemas.contact import Lead
@@ -80,6 +81,11 @@ class Earliest(Struct, frozen=True):
     rule: str | None = None
 
 
+def _never(code: str) -> Earliest:
+    """Return the answer for a telephone that is not contacted at all while a code holds."""
+    return Earliest(None, (code,), code, None, (MovedBy(code),))
+
+
 ZONE_UNKNOWN = Earliest(None, (UNKNOWN_ZONE_CODE,), UNKNOWN_ZONE_CODE, None, (MovedBy(UNKNOWN_ZONE_CODE),))
 """The answer for a telephone of unknown time zone, on a schedule that holds these."""
 
@@ -113,6 +119,9 @@ def first_allowed(
     channel = channel_of(step)
     if not lead.zones and is_zone_unknown(lead, cadence, channel):
         return ZONE_UNKNOWN
+    code = why_not_contacted(person, lead, channel, cadence.schedule.purpose)
+    if code is not None:
+        return _never(code)
     head = person.head
     start, held = _past_limits(person, lead, cadence, step, base) if head.version or lead.pause else (base, ())
     if not held and not head.ledger and not keeps_time:
@@ -125,6 +134,9 @@ def earliest_callback(person: Person, lead: Lead, cadence: Cadence, base: Instan
     """Return the first instant >= base for a callback: the law applies, preferred hours do not."""
     if is_zone_unknown(lead, cadence, "call"):
         return ZONE_UNKNOWN
+    code = why_not_contacted(person, lead, "call", CALLBACK_PURPOSE)
+    if code is not None:
+        return _never(code)
     start, held = _past_guard(person, lead, "call", base)
     find = partial(legal_opening, person.law, lead, cadence, "call")
     return _first_open_under_caps(person, lead, "call", CALLBACK_PURPOSE, start, held, find)
@@ -137,7 +149,7 @@ def misses_window(person: Person, lead: Lead, cadence: Cadence, step: Step) -> b
     channel = channel_of(step)
     if (step.window_miss or cadence.schedule.window_miss) != "skip_step":
         return False
-    if is_zone_unknown(lead, cadence, channel):
+    if is_zone_unknown(lead, cadence, channel) or why_not_contacted(person, lead, channel, cadence.schedule.purpose):
         return False
     start, held = _past_limits(person, lead, cadence, step, base_of(person, lead))
     start, _ = _past_caps(person, lead, channel, cadence.schedule.purpose, start, held)

@@ -27,9 +27,23 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 ALARM = re.compile(r'<div class="says (bad|warn)"><p class="any">(.*?)</p></div>', re.DOTALL)
 NOW = Instant(1_781_715_600_000)
 QUESTIONS = (
-    "late", "acted", "submitted", "schedules", "buyers", "own_company", "reviews", "recent", "statuses", "lags", "gateways",
-    "flood", "kept",
-)  # fmt: skip
+    "late",
+    "acted",
+    "submitted",
+    "schedules",
+    "buyers",
+    "own_company",
+    "reviews",
+    "recent",
+    "statuses",
+    "lags",
+    "gateways",
+    "flood",
+    "kept",
+    "unreviewed",
+)
+ANYWHERE = "The company dials every country: a lead token lets anybody have any of them called. Set dial_countries."
+"""What is said of the companies of these tests, which dial every country, and tried by itself."""
 
 
 async def alarms(town: Any, company: Any) -> list[str]:
@@ -38,7 +52,9 @@ async def alarms(town: Any, company: Any) -> list[str]:
     page = await browser.get("/console")
     assert page.status_code == 200, page.text
     assert page.text.index("says ") < page.text.index('class="tiles"'), "before everything else"
-    return [unescape(re.sub(r"<[^>]+>", "", sentence)) for _, sentence in ALARM.findall(page.text)]
+    found = [unescape(re.sub(r"<[^>]+>", "", sentence)) for _, sentence in ALARM.findall(page.text)]
+    assert ANYWHERE in found
+    return [sentence for sentence in found if sentence != ANYWHERE]
 
 
 def said(**answers: Any) -> list[str]:
@@ -58,6 +74,24 @@ async def test_nothing_is_said_of_a_company_where_all_is_well(town: Any, company
     await company.record("buyers", {"name": "Bright Roofs", "number": "+12125550160"})
     await submit(company, await company.schedule(), "+12125550177")
     assert await alarms(town, company) == []
+
+
+async def test_the_countries_of_a_company_are_said_where_they_are_too_many(town: Any, company: Any) -> None:
+    await company.send("PUT", "/api/v1/company", json={"dial_countries": ["US"]})
+    page = await (await visitor(town, company)).get("/console")
+    assert not ALARM.findall(page.text)
+
+    def of(**fields: Any) -> list[str]:
+        return said(own_company={"company": {"dial_countries": ["US"], "unreviewed_countries": "floor", **fields}})
+
+    assert of() == of(dial_countries=["US", "GB"]) == of(dial_countries=["JP"], unreviewed_countries="hold") == []
+    assert of(dial_countries=[]) == [ANYWHERE]
+    assert of(dial_countries=["US", "SE", "JP"])[0].startswith(
+        "No law of JP, SE is kept: telemarketing there has 08:00-21:00."
+    )
+    assert said(unreviewed=rows("leads", {"id": 1})) == []
+    held = said(own_company={"company": {"dial_countries": ["US"]}}, unreviewed=rows("leads", {"id": 1}))
+    assert held == ["1 leads wait in countries whose law is not kept: add a rule pack for them."]
 
 
 async def test_all_buyers_are_full(town: Any, company: Any) -> None:

@@ -117,7 +117,6 @@ ROWS = [
     PreviewRow("a Spanish mobile may be on the Canaries", "2026-07-15 08:00 +0200", [call()], [f"c 2026-07-15 09:00 +0100 {FEDERAL}", DONE], None, {"caller_id": "+34612345678"}),
     PreviewRow("a Canadian toll-free number may be anywhere in Canada", "2026-07-15 10:00 -0400", [call()], [f"c 2026-07-15 09:00 -0700 {FEDERAL}", DONE], None, {"caller_id": "+18005550100", "country": "CA"}),
     PreviewRow("an unknown place abroad waits where the schedule says so", "2026-07-15 12:00 +1000", [call()], ["= waiting timezone_unknown"], None, {"caller_id": "+61412345678"}, {"unknown_zone": "hold"}),
-    PreviewRow("a satellite is in no country: the schedule's clock", "2026-07-15 07:00 -0400", [call()], [f"c 2026-07-15 08:00 -0400 {FEDERAL}", DONE], None, {"caller_id": "+88216123456"}, {"time_zone": "America/New_York"}),
     PreviewRow("E10: hours that never meet", "2026-07-15 12:00 -0400", [call()], ["= waiting window_never_open"], None, {"zip_postal_code": "90210"}, hours("call", "09:00", "10:00")),
     PreviewRow("E10: and it still expires", "2026-07-15 12:00 -0400", [call()], ["= expired"], None, {"zip_postal_code": "90210"}, {**hours("call", "09:00", "10:00"), "hours_to_expire": 2}),
     PreviewRow("preferred hours in both places of a lead", "2026-07-15 06:00 -0400", [call()], [f"c 2026-07-15 09:00 -0600 {FEDERAL} preferred_window", DONE], None, {"zip_postal_code": "80202"}, hours("call", "09:00", "17:00")),
