@@ -195,6 +195,13 @@ class _Making:
             self._names[f"number/{number_id}"] = f"number of {name}"
         token = f"lt_caps_{name}_0123456789abcdef"
         first = STEP | ({"connect": connect} if connect else {})
-        schedule = {"name": name, "offer_id": offer_id, "lead_token": token, "steps": [first, *REST]}
+        # The floor of 08:00-21:00 leaves more hours than the law of telemarketing in Australia: time is not what is tried.
+        schedule = {
+            "name": name,
+            "offer_id": offer_id,
+            "lead_token": token,
+            "steps": [first, *REST],
+            "purpose": "informational",
+        }
         await self._records.ensure("schedule", "name", schedule)
         return Way(token=token, traffic_source_id=source)
