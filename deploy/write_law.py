@@ -25,7 +25,7 @@ INTRODUCTION = """# Legal hours by state and country
 This is what leadclock keeps, not legal advice: have your counsel read it. Rows of one place hold together, and with those
 of its country: inside the hours of all, outside the holidays of each, under every cap. Hours are on the clock of the called
 person. **Conflict** says where sources disagree; the stricter reading is kept. **Unverified** says what could not be read.
-[Legal hours](producers.md#legal-hours) says how they are applied.
+[Legal hours](producers.md#legal-hours) says how they are applied; `leadclock law` shows which rows hold for one person.
 
 """
 

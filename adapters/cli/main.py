@@ -35,6 +35,7 @@ COMMANDS: Table = {
     "mail": ("adapters.cli.mail", "Read the e-mails that the local mail server kept, or take a bounce."),
     "explain": ("adapters.cli.explain", "Say why a lead is contacted when it is, and not sooner."),
     "preview": ("adapters.cli.preview", "Simulate a schedule: what it does to a lead, when, and why then."),
+    "law": ("adapters.cli.law", "Show which rows of law hold for a person at an instant, or check their dates."),
     "audit": ("adapters.cli.audit", "Prove what was decided."),
     "projection": ("adapters.cli.projection", "Look at the read schema, verify it, or build it again."),
     "deadletter": ("adapters.cli.deadletter", "Look at refused records, or send them again."),

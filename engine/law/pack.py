@@ -164,16 +164,29 @@ class CompiledRulePack:
         if channel not in CHANNELS or purpose not in PURPOSES:
             raise ValueError(f"no law is kept for {channel!r} and {purpose!r}; known are {CHANNELS} and {PURPOSES}")
         since = self._edges[era - 1] if era else self._edges[0] - 1
-        countries = tuple(dict.fromkeys((*countries, *map(country_of_state, states))))
-        asked = [rule for rule in self._rules if channel in rule.row.channels and purpose in rule.row.purposes]
-        placed = [rule for rule in asked if _is_placed(rule.row, states, countries)]
-        holding = list(_without_giving_way([rule for rule in placed if rule.holds(since)], countries))
+        placed, holding = self._placed(since, states, countries, channel, purpose)
         year = min(max(to_datetime(since).year, YEARS.start), YEARS.stop - 1)
         return LegalLimits(
             hours=_joined([*_federal_first(holding), *self._holidays(holding, year)]),
             caps=strictest(rule.cap for rule in holding if rule.cap is not None),
             changes_at=min((edge for edge in _changes(placed) if edge > since), default=None),
         )
+
+    def _placed(
+        self, at: Instant, states: tuple[str, ...], countries: tuple[str, ...], channel: str, purpose: Purpose
+    ) -> tuple[list[_Rule], list[_Rule]]:
+        """Return the rules of the places, whenever they hold, and those of them that hold at an instant."""
+        countries = tuple(dict.fromkeys((*countries, *map(country_of_state, states))))
+        asked = [rule for rule in self._rules if channel in rule.row.channels and purpose in rule.row.purposes]
+        placed = [rule for rule in asked if _is_placed(rule.row, states, countries)]
+        return placed, list(_without_giving_way([rule for rule in placed if rule.holds(at)], countries))
+
+    def rows_at(
+        self, at: Instant, states: tuple[str, ...], countries: tuple[str, ...], channel: str, purpose: Purpose
+    ) -> list[tuple[RuleRow, Instant | None]]:
+        """Return the rows that hold at an instant, each with the instant at which it ends (None: never), as `limits`."""
+        _, holding = self._placed(at, states, countries, channel, purpose)
+        return [(rule.row, rule.ends) for rule in holding]
 
     def _holidays(self, rules: Iterable[_Rule], year: int) -> Iterator[LegalHours]:
         """Yield the closed dates, those of the year before (local dates lag) and beyond the calendar's 400 days included."""

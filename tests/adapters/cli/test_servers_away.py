@@ -84,6 +84,7 @@ NEEDS_NEITHER = {
     **dict.fromkeys(("company export", "company diff", "company apply"), "it speaks with the API"),
     "leads call-in": "it speaks with the API of an `up`",
     "leads text-in": "it speaks with the API of an `up`",
+    "law check": "it reads the rows of this release",
     "doctor": "it reports a server that is away as one of its findings",
     "config show": "it reads settings only",
     "completion": "it prints a script",
