@@ -40,6 +40,7 @@ from adapters.http.exchange.event_streams import Announcements, EventStreams
 from adapters.http.exchange.exchange import PLACEHOLDER, Exchange, HttpRequest, Operation, Reply, Services
 from adapters.http.exchange.export_slots import ExportSlots
 from adapters.http.exchange.failures import problem_from_exception, problem_from_framework
+from adapters.http.exchange.file_work import FileWork
 from adapters.http.exchange.identity import RequestIds
 from adapters.http.exchange.issuers import Issuers
 from adapters.http.exchange.operator_access import OperatorAuthenticator
@@ -188,6 +189,7 @@ def build_app(
         engine=EngineThread(short_requests.are_expected),
         short_requests=short_requests,
         public_floods=PublicFloods(),
+        files=FileWork(),
         now=now,
         monotonic=time.monotonic,
         ready=ready,

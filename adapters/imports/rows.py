@@ -39,6 +39,9 @@ _TEXT_FORMULA = re.compile(r'="([^"]*)"')
 _NAMED_DELIMITER = re.compile(r'"?sep=(.)"?\s*', re.IGNORECASE)
 CHUNK_BYTES = 1 << 20
 
+UNPACKED = msgspec.json.Decoder(tuple[int, tuple[str, ...]])
+"""A row of a sheet: its number and its cells."""
+
 
 class ImportFileError(SenderError):
     """The file as a whole cannot be read; `str(error)` says what to do."""
@@ -60,12 +63,16 @@ class FileRow(Struct, frozen=True):
 
 
 class ImportFile(Struct, frozen=True):
-    """A file and how it is read; `delimiter` None: the one that its first line has most."""
+    """A file and how it is read; `delimiter` None: the one that its first line has most.
+
+    `unpacked`: the rows of a sheet as lines of JSON, where they were unpacked before (`adapters/imports/unpacking.py`).
+    """
 
     path: Path
     format: Format
     encoding: str = "utf-8"
     delimiter: str | None = None
+    unpacked: Path | None = None
 
 
 def format_of(path: Path) -> Format:
@@ -142,7 +149,7 @@ def header(file: ImportFile) -> tuple[str, ...]:
     """Return the columns: of NDJSON the names in its first object, else its first line. Raises `ImportFileError`."""
     if file.format == "csv":
         with file.path.open(encoding=_encoding(file), newline="") as source:
-            return _header(file, _reader(file, source))
+            return _header(file, _reader(file, _BoundedLines(file, source)))
     if file.format == "xlsx":
         return _header(file, (cells for _, cells in _sheet(file)))
     first = next((row for row in _json_rows(file) if row.problem is None), None)
@@ -160,10 +167,10 @@ def _encoding(file: ImportFile) -> str:
     return "utf-16" if first in {codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE} else "utf-8-sig"
 
 
-def _reader(file: ImportFile, source: TextIO) -> "CsvReader":
+def _reader(file: ImportFile, lines: "_BoundedLines") -> "CsvReader":
     """Return the rows of a file behind the line `sep=;`, by which a spreadsheet names the delimiter."""
     delimiter, is_named = _delimiter(file)
-    reader = csv.reader(source, strict=True, delimiter=delimiter)
+    reader = csv.reader(lines, strict=True, delimiter=delimiter)
     if is_named:
         next(reader)
     return reader
@@ -181,12 +188,41 @@ def _delimiter(file: ImportFile) -> tuple[str, bool]:
     return max(DELIMITERS, key=first.count), False
 
 
+class _BoundedLines:
+    """The lines of a CSV file. A record may go over several, and all of them may have as many characters as a lead."""
+
+    def __init__(self, file: ImportFile, source: TextIO) -> None:
+        self._file = file
+        self._source = source
+        self._left = BODY_BYTES_MAX
+
+    def begin_record(self) -> None:
+        """Count again from here on."""
+        self._left = BODY_BYTES_MAX
+
+    def __iter__(self) -> Iterator[str]:
+        """Return the lines."""
+        return self
+
+    def __next__(self) -> str:
+        """Return the next line. Raises `ImportFileError` where its record is too long."""
+        line = self._source.readline(self._left + 1)
+        self._left -= len(line)
+        if self._left < 0:
+            raise ImportFileError(f"{self._file.path.name} has a line of more than {BODY_BYTES_MAX} characters: correct it")
+        if not line:
+            raise StopIteration
+        return line
+
+
 def _csv_rows(file: ImportFile) -> Iterator[FileRow]:
     with file.path.open(encoding=_encoding(file), newline="") as source:
-        reader = _reader(file, source)
+        lines = _BoundedLines(file, source)
+        reader = _reader(file, lines)
         columns = _header(file, reader)
         while True:
             line = reader.line_num + 1
+            lines.begin_record()
             try:
                 cells = next(reader, None)
             except csv.Error as error:
@@ -226,6 +262,10 @@ def _sheet_rows(file: ImportFile) -> Iterator[FileRow]:
 
 
 def _sheet(file: ImportFile) -> Iterator[tuple[int, tuple[str, ...]]]:
+    if file.unpacked is not None:
+        with file.unpacked.open("rb") as lines:
+            yield from map(UNPACKED.decode, lines)
+        return
     try:
         yield from sheet_rows(file.path)
     except SheetError as error:

@@ -117,8 +117,10 @@ class ApiCalls:
             "state": {"request_id": self._request_id, "held": outer["state"].setdefault("held", AsyncExitStack())},
         }
 
-        async def receive() -> dict[str, Any]:
-            return {"type": "http.request", "body": body, "more_body": False}
+        parts = [{"type": "http.request", "body": body, "more_body": False}]
+
+        async def receive() -> Any:
+            return parts.pop() if parts else await self._request.receive()
 
         return Request(cast("HTTPScope", scope), cast("Receive", receive))
 

@@ -4,7 +4,6 @@ A bad line is reported with its number and keeps no other line out. A repeat of 
 put there again on the same terms.
 """
 
-import asyncio
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -70,7 +69,7 @@ async def import_file(exchange: Exchange) -> Reply:
     if not isinstance(content, str) or is_blank(content):
         parameters.refuse("content", "must be the text of a CSV file")
     parameters.finish()
-    found = await _lines(parameters, str(content))
+    found = await _lines(exchange, parameters, str(content))
     entries, errors = _entries(exchange, found)
     results: list[Result | None] = []
     if not is_dry:
@@ -100,10 +99,11 @@ async def _put_on(
     return results
 
 
-async def _lines(parameters: Parameters, content: str) -> list[FileRow]:
+async def _lines(exchange: Exchange, parameters: Parameters, content: str) -> list[FileRow]:
     """Return the lines of a file. Raises `ProblemError` where it cannot be read as a whole."""
     try:
-        return await asyncio.to_thread(_read, content)
+        files = exchange.services.files
+        return await files.run(exchange.company_id, exchange.request.receive, files.call(_read, content))
     except ImportFileError as error:
         parameters.refuse("content", f"cannot be imported: {error}")
     parameters.finish()

@@ -41,6 +41,7 @@ from adapters.http.exchange.binding import (
 )
 from adapters.http.exchange.event_streams import EventStreams
 from adapters.http.exchange.export_slots import ExportSlots
+from adapters.http.exchange.file_work import FileWork
 from adapters.http.exchange.hosts import company_of_host, refuse_host_of_company
 from adapters.http.exchange.identity import RequestIds
 from adapters.http.exchange.issuers import Issuers
@@ -160,6 +161,7 @@ class Services(Struct, frozen=True, kw_only=True):
     engine: EngineThread
     short_requests: ShortRequests
     public_floods: PublicFloods
+    files: FileWork
     now: Callable[[], Instant]
     monotonic: Callable[[], float]
     ready: Callable[[], Awaitable[Mapping[str, str]]]

@@ -3,7 +3,6 @@
 The same file with the same mapping and lead token is the same import: nothing is sent a second time.
 """
 
-import asyncio
 import hashlib
 import tempfile
 from base64 import b64decode
@@ -24,9 +23,10 @@ from adapters.http.exchange.answers import (
     reply_with_record,
 )
 from adapters.http.exchange.exchange import Exchange, Operation, Reply
+from adapters.http.exchange.file_work import FileWork
 from adapters.http.exchange.parameters import Parameters, read_id
 from adapters.http.exchange.problems import not_found
-from adapters.http.leads.import_runner import FILE_NAME, IMPORT, LINES_MAX, in_words_of_http, open_upload
+from adapters.http.leads.import_runner import FILE_NAME, IMPORT, LINES_MAX, in_words_of_http, open_upload, write_upload
 from adapters.http.leads.job_requests import BARE, LIST_PARAMETERS, own_jobs_of, too_many_open
 from adapters.http.schema.inputs import BOOLEAN, choice, text
 from adapters.http.schema.shapes import many_of, one_of
@@ -120,7 +120,7 @@ async def create(exchange: Exchange) -> Reply:
     parameters.finish()
     target = await exchange.target(exchange.fields["lead_token"])
     upload = _upload(exchange, target, file, (form, encoding, mapping), is_dry=is_dry)
-    plan = await _opened(upload, parameters)
+    plan = await _opened(exchange, upload, parameters)
     newest = None if is_dry else await exchange.services.imports.newest_of(exchange.company_id, upload.digest)
     if newest is not None and not again:
         return _shown(exchange, newest, first_lead=plan[1])
@@ -212,10 +212,13 @@ def _upload(
     )
 
 
-async def _opened(upload: NewLeadImport, parameters: Parameters) -> tuple[dict[str, str | None], dict[str, Any]]:
+async def _opened(
+    exchange: Exchange, upload: NewLeadImport, parameters: Parameters
+) -> tuple[dict[str, str | None], dict[str, Any]]:
     """Return what each column becomes, and the first lead. Raises `ProblemError` where the file cannot be imported."""
     try:
-        return await asyncio.to_thread(_preview, upload)
+        files = exchange.services.files
+        return await files.run(exchange.company_id, exchange.request.receive, _preview(files, upload))
     except ImportFileError as error:
         parameters.refuse("content", f"cannot be imported: {in_words_of_http(error)}")
     except (LookupError, UnicodeError):
@@ -224,10 +227,10 @@ async def _opened(upload: NewLeadImport, parameters: Parameters) -> tuple[dict[s
     raise AssertionError  # finish has raised
 
 
-def _preview(upload: NewLeadImport) -> tuple[dict[str, str | None], dict[str, Any]]:
+async def _preview(files: FileWork, upload: NewLeadImport) -> tuple[dict[str, str | None], dict[str, Any]]:
     with tempfile.TemporaryDirectory() as folder:
-        plan = open_upload(Path(folder), upload)
-        found = sample(plan)
+        plan = await files.call(open_upload, await write_upload(Path(folder), upload), upload)
+        found = await files.call(sample, plan)
         columns = {use.column: f"data.{use.field}" if use.use == "token" else use.field for use in plan.mapping.uses}
         return columns, {name: value for name, value in found.items() if name != "lead_token"}
 

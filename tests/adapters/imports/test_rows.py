@@ -3,12 +3,13 @@
 import codecs
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 from openpyxl import Workbook
 
-from adapters.imports import sheets
 from adapters.imports.rows import COLUMNS_MAX, FileRow, ImportFile, ImportFileError, examine, format_of, header, rows
+from adapters.imports.sheets import SheetError, SheetLimits, sheet_rows
 
 
 @pytest.fixture
@@ -16,7 +17,7 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "leads.csv"
 
 
-def csv_of(path: Path, content: bytes, **how: str) -> ImportFile:
+def csv_of(path: Path, content: bytes, **how: Any) -> ImportFile:
     path.write_bytes(content)
     return ImportFile(path, "csv", **how)
 
@@ -180,13 +181,11 @@ def test_a_damaged_sheet_is_refused_as_a_whole(tmp_path: Path, size: int) -> Non
         examine(ImportFile(path, "xlsx"))
 
 
-def test_a_sheet_that_unpacks_to_too_much_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_sheet_that_unpacks_to_too_much_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "leads.xlsx"
     Workbook().save(path)
-    monkeypatch.setattr(sheets, "UNPACKED_BYTES_MAX", 1_000)
-
-    with pytest.raises(ImportFileError, match=r"unpacks to [0-9]+ bytes; 1000 is the most: save it as CSV"):
-        examine(ImportFile(path, "xlsx"))
+    with pytest.raises(SheetError, match=r"unpacks to [0-9]+ bytes; 1000 is the most: save it as CSV"):
+        list(sheet_rows(path, SheetLimits(unpacked_bytes=1_000)))
 
 
 def test_the_digest_changes_with_every_byte(path: Path) -> None:
@@ -200,3 +199,11 @@ def test_the_end_of_the_name_says_the_format() -> None:
     assert [format_of(Path(name)) for name in ("a.CSV", "a.tsv", "a.jsonl")] == ["csv", "csv", "ndjson"]
     with pytest.raises(ImportFileError, match=r"leads.ods has no known ending \(.csv, .*type --format"):
         format_of(Path("leads.ods"))
+
+
+@pytest.mark.parametrize("content", [b"a," * 3_000_000, b"phone\n" + b"1," * 3_000_000, b'phone\n"' + b'\n","' * 3_000_000])
+def test_a_record_that_is_larger_than_any_lead_is_refused_before_it_is_split(path: Path, content: bytes) -> None:
+    file = csv_of(path, content)
+
+    with pytest.raises(ImportFileError, match="has a line of more than"):
+        [*header(file), *rows(file)]
