@@ -107,6 +107,8 @@ class Company(Body, frozen=True, kw_only=True):
     `dial_countries` are the countries whose numbers are dialled, where an offer names none (none: every one; a new company
     has its own). `unreviewed_countries` says what is done about telemarketing where the rule pack has no rows: `floor` keeps
     its hours of every country, `hold` waits.
+
+    `on_invalid`: `warn` stores a submission without an optional field that is wrong, `refuse` refuses the submission.
     """
 
     name: str
@@ -130,6 +132,7 @@ class Company(Body, frozen=True, kw_only=True):
     public_contacts: int = PUBLIC_CONTACTS_DEFAULT
     dial_countries: tuple[str, ...] = ()
     unreviewed_countries: Literal["floor", "hold"] = "floor"
+    on_invalid: Literal["refuse", "warn"] = "refuse"
 
 
 class Offer(Body, frozen=True, kw_only=True):

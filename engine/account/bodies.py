@@ -139,6 +139,7 @@ _PARSERS: dict[tuple[str, str], Any] = {
     ("offer", "public_updates"): public_updates,
     **dict.fromkeys((("offer", "dial_countries"), ("company", "dial_countries")), dial_countries),
     ("company", "unreviewed_countries"): choice("floor", "hold"),
+    ("company", "on_invalid"): choice("refuse", "warn"),
     ("company", "public_contacts"): partial(parse_integer, least=0, most=PUBLIC_CONTACTS_MAX),
     ("agent", "number"): optional(number_or_sip),
     ("contact_field_type", "script"): optional(partial(parse_text, most=SCRIPT_LENGTH_MAX)),

@@ -28,8 +28,9 @@ from engine.submission.fields import (
 )
 from engine.submission.nested import lifted
 from engine.submission.numbers import ParsedNumber, dialled_countries
+from engine.submission.place import Location
 from engine.submission.public_rights import CONSENTS, STEERING, steering_warning
-from engine.submission.reading import AHEAD_MAX, Reading
+from engine.submission.reading import AHEAD_MAX, INVALID_FIELDS, Reading
 from schemas.instant import SECOND, Instant
 from schemas.records import Company, Offer, Schedule
 from schemas.requests import LeadSubmitted
@@ -127,9 +128,13 @@ def normalise(
     if reading.flag("auto_format_nested_fields", parse_boolean):
         reading.raw = lifted(raw)
     with_key = is_trusted or api_company_id is not None
+    company = rules.body(Company, "company", target.company_id)
+    reading.is_lenient = company is not None and company.on_invalid == "warn"
     request = _request(
         reading, rules, target, create_or_update=create_or_update, idempotency_key=idempotency_key, with_key=with_key
     )
+    if reading.dropped:
+        request = msgspec.structs.replace(request, data=request.data | {INVALID_FIELDS: reading.dropped})
     reading.close()
     _warn_of_country(reading, rules, request)
     if not with_key:
@@ -203,6 +208,8 @@ def _request(
     if number is not None and not (reading.raw.get("opt_out") and reading.flag("opt_out", parse_boolean)):
         _check_dialling(reading, number, rules, target, with_key=with_key)
     place = reading.place(country, number, trusts_stated=with_key)
+    if reading.dropped.keys() & {"time_zone", "data.time_zone"}:  # unknown, and not as if none had been sent
+        place = Location((), "default", place.states)
     if number is None:
         reading.refuse_callback()
     return LeadSubmitted(

@@ -13,6 +13,7 @@ from engine.submission.fields import FieldError, check_token, is_blank, parse_em
 from engine.submission.near_names import NESTED_ONLY, TOKENS, field_of
 from engine.submission.numbers import ParsedNumber, read_number
 from engine.submission.place import Location, locate
+from engine.submission.public_rights import CONSENTS
 from engine.submission.spreadsheet import DIGITS_LOST, has_lost_digits, read_cell
 from engine.tokens import LEAD_BYTES_MAX, check_tokens
 from schemas.instant import DAY, SECOND, Instant
@@ -36,6 +37,22 @@ AHEAD_MAX = 366 * DAY
 """How far ahead a contact may be planned: a leap year."""
 
 
+INVALID_FIELDS = "invalid_fields"
+"""The token that holds what was dropped, so that people find these leads and correct them."""
+
+DROPPED_LENGTH_MAX = 200
+"""Characters of a dropped value that is no plain one."""
+
+_DROPPABLE = frozenset(
+    {*COLUMNS, *ALIASES, "email", "contact_field_type", "lead_priority", "hours_to_expire", "max_contact_attempts"}
+)
+"""Fields that a lead can do without. What says whom to contact, when, or whether is none of them."""
+
+
+_NEVER_DROPPED = frozenset({"", *RESERVED, "lead_token", "consent", *CONSENTS})
+"""Names of tokens whose loss would change what may be done with the person."""
+
+
 class Reading:
     """What was found in one body so far: columns, tokens, faults and warnings."""
 
@@ -46,6 +63,10 @@ class Reading:
         self.data: dict[str, Any] = {}
         self.errors: dict[str, list[str]] = {}
         self.warnings: list[str] = []
+        self.is_lenient = False
+        """Whether a wrong value of a field that a lead can do without is dropped with a warning."""
+        self.dropped: dict[str, Any] = {}
+        """Such values by their fields."""
         self.number_name: str | None = None
         """The near name that `caller_id` was taken from."""
         self.misread: dict[str, str] = {}
@@ -60,8 +81,16 @@ class Reading:
         try:
             return parse(value)
         except FieldError as error:
-            self.fault(field, str(error))
+            self._refuse(field, str(error), value, may_drop=field.removeprefix("data.") in _DROPPABLE)
             return None
+
+    def _refuse(self, field: str, sentence: str, value: Any, *, may_drop: bool) -> None:
+        """Add a fault, or where the company takes leads without such a field, drop it with a warning."""
+        if not (self.is_lenient and may_drop):
+            self.fault(field, sentence)
+            return
+        self.warnings.append(f"{field} {sentence}; the lead was stored without it.")
+        self.dropped[field] = value if isinstance(value, str | int | float | bool) else str(value)[:DROPPED_LENGTH_MAX]
 
     def optional(self, field: str, parse: Callable[[Any], T]) -> T | None:
         """Return a named field, or None where it was left out, blank, or faulty."""
@@ -89,7 +118,7 @@ class Reading:
             sound_text(name)
             self.data[name] = check_token(value)
         except FieldError as error:
-            self.fault(field, str(error))
+            self._refuse(field, str(error), value, may_drop=name not in _NEVER_DROPPED)
 
     def take_data(self) -> None:
         """Take `data` apart: columns, then tokens. The top level is read later, and wins."""
