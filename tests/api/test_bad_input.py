@@ -178,7 +178,8 @@ BODIES: list[tuple[str, bytes, int]] = [
     ("application/x-www-form-urlencoded", b"name=%00", 422),
     ("multipart/form-data; boundary=xx", b"nonsense", 400),
     ("multipart/form-data", b"x", 400),
-    ("text/xml", b"<lead/>", 415),
+    ("text/xml", b"<lead>", 400),
+    ("text/csv", b"caller_id", 415),
     ("", b"lead_token=1", 415),
 ]
 

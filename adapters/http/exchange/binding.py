@@ -1,4 +1,4 @@
-"""Which fields did the client send? Those of the query, then of the JSON, form or multipart body, in one raw mapping.
+"""Which fields did the client send? Those of the query, then of the JSON, form, multipart or XML body, in one raw mapping.
 
 Nothing is interpreted here: text stays text, and the reader of a field parses it. `data[first_name]=Ann` and
 `ids[]=1&ids[]=2` nest as in Rails. If a name is sent several times, the last value counts; a list takes all values. What
@@ -19,6 +19,7 @@ from litestar.exceptions import HTTPException
 from multipart import MultipartError, MultipartParser, parse_options_header  # type: ignore[import-untyped]
 
 from adapters.http.exchange.problems import ProblemError
+from adapters.http.exchange.xml_body import XmlBodyError, read_xml
 
 BODY_BYTES_MAX = 256 * 1024
 """As much as the tokens of one lead may take (`engine.tokens.LEAD_BYTES_MAX`). An operation may take more."""
@@ -47,6 +48,14 @@ only sees a closed connection."""
 
 INTEGER_BITS_MAX = 63
 """PostgreSQL's bigint has a sign and 63 bits."""
+
+FORM, MULTIPART = "application/x-www-form-urlencoded", "multipart/form-data"
+FORM_KINDS = frozenset({FORM, MULTIPART})
+XML_KINDS = frozenset({"application/xml", "text/xml"})
+
+LATIN = "cp1252"
+LATIN_CHARSETS = frozenset({"iso-8859-1", "iso8859-1", "latin-1", "latin1", "windows-1252", "cp1252"})
+"""Old forms are in one of these, which browsers read as the last (WHATWG Encoding Standard, 4.2)."""
 
 LIST_FIELDS = frozenset(
     {
@@ -142,19 +151,24 @@ def read_fields(body: bytes, content_type: str) -> Fields:
     if not body:
         return {}
     kind, options = parse_options_header(content_type)
-    if options.get("charset", "utf-8").lower() not in {"utf-8", "utf8", "us-ascii"}:
+    charset = options.get("charset", "utf-8").lower()
+    if kind in XML_KINDS:
+        return _xml(body)
+    if charset in LATIN_CHARSETS and kind in FORM_KINDS:
+        return _nest(_parts(body, options.get("boundary", ""), LATIN) if kind == MULTIPART else _pairs(body, LATIN))
+    if charset not in {"utf-8", "utf8", "us-ascii"}:
         raise ProblemError("unsupported_media_type", "Send the body as UTF-8.")
     if kind == "application/json" or (kind.startswith("application/") and kind.endswith("+json")):
         return _json(body)
-    if kind == "application/x-www-form-urlencoded":
+    if kind == FORM:
         if body.startswith(b"{") and body.rstrip().endswith(b"}"):
             raise ProblemError("malformed_body", "The body is JSON, but Content-Type says a form: send application/json.")
         return _nest(_pairs(body))
-    if kind == "multipart/form-data":
+    if kind == MULTIPART:
         return _nest(_parts(body, options.get("boundary", "")))
     raise ProblemError(
         "unsupported_media_type",
-        "Set Content-Type to application/json, application/x-www-form-urlencoded or multipart/form-data.",
+        "Set Content-Type to application/json, application/x-www-form-urlencoded, multipart/form-data or application/xml.",
     )
 
 
@@ -178,21 +192,29 @@ def _json(body: bytes) -> Fields:
     return value
 
 
-def _pairs(text: bytes) -> list[tuple[str, str]]:
+def _xml(body: bytes) -> Fields:
+    try:
+        return read_xml(body)
+    except XmlBodyError as error:
+        raise ProblemError("malformed_body", str(error)) from None
+
+
+def _pairs(text: bytes, encoding: str = "utf-8") -> list[tuple[str, str]]:
     try:
         return parse_qsl(
-            text.decode("ascii") if text.isascii() else text.decode(),
+            text.decode("ascii") if text.isascii() else text.decode(encoding),
             keep_blank_values=True,
+            encoding=encoding,
             errors="strict",
             max_num_fields=FIELDS_MAX,
         )
     except UnicodeDecodeError:
-        raise ProblemError("malformed_body", "The query or form has bytes that are not UTF-8.") from None
+        raise ProblemError("malformed_body", f"The query or form has bytes that are not {encoding.upper()}.") from None
     except ValueError:
         raise ProblemError("malformed_body", f"The query or form has more than {FIELDS_MAX} fields.") from None
 
 
-def _parts(body: bytes, boundary: str) -> list[tuple[str, str]]:
+def _parts(body: bytes, boundary: str, encoding: str = "utf-8") -> list[tuple[str, str]]:
     if not boundary:
         raise ProblemError("malformed_body", "Name the boundary of the multipart body in Content-Type.")
     try:
@@ -208,7 +230,7 @@ def _parts(body: bytes, boundary: str) -> list[tuple[str, str]]:
                 "malformed_body",
                 f"{file.name[:PATH_LENGTH_MAX]} is a file. Send its text as a field: in curl, -F 'name=<FILE', not @FILE.",
             )
-        return [(part.name, part.raw.decode()) for part in parts]
+        return [(part.name, part.raw.decode(encoding)) for part in parts]
     except (MultipartError, UnicodeDecodeError, ValueError) as error:
         raise ProblemError("malformed_body", f"The multipart body cannot be read: {error}.") from None
 

@@ -25,6 +25,8 @@ TYPES = st.sampled_from(
         "multipart/form-data; boundary=xx",
         "multipart/form-data; boundary=",
         "text/plain",
+        "application/xml",
+        "application/x-www-form-urlencoded; charset=latin1",
         "",
         ";;;=",
     ]
