@@ -1,5 +1,6 @@
 """How are ids made? All are derived, so that deciding again gives the same ones."""
 
+import re
 from hashlib import blake2b
 from operator import itemgetter
 
@@ -8,6 +9,14 @@ PARTITIONS_MAX = 1024
 
 CONTACT_ID_SECRET_BYTES = 32
 """Of the secret of contact ids: 256 bits, which nobody tries out."""
+
+
+_FORMS = (
+    (re.compile(r"\+521([2-9][0-9]{9})"), "+52{}"),  # IFT, Plan Técnico Fundamental de Numeración, since 2019-08-03
+    (re.compile(r"\+55([1-9]{2})([6-9][0-9]{7})"), "+55{}9{}"),  # Anatel, resolution 553 of 2010: nine digits in 2016
+    (re.compile(r"\+549([1-9][0-9]{9})"), "+54{}"),  # ITU, national numbering plan of Argentina
+)
+"""Form of a number -> the one that stands for its person. Each with the plan that says so."""
 
 
 def numbered(counter: int, partition: int) -> int:
@@ -25,10 +34,23 @@ def impression_uuid(request_id: str, index: int) -> str:
     return _uuid(f"impression/{request_id}/{index}")
 
 
+def identity_number(e164: str) -> str:
+    """Return the form by which a number is one person's, however it was sent.
+
+    The 1 behind Mexico's 52 and Brazilian mobiles of eight digits are abolished; Argentina has a 9 before mobiles that are
+    called from abroad.
+    """
+    for form, current in _FORMS:
+        found = form.fullmatch(e164)
+        if found is not None:
+            return current.format(*found.groups())
+    return e164
+
+
 def contact_key(company_id: int, caller_id: str | None, email: str | None) -> str | None:
     """Return the key of a person at a company: by E.164 number, else by e-mail address, else None."""
     if caller_id is not None:
-        return f"{company_id}|{caller_id}"
+        return f"{company_id}|{identity_number(caller_id)}"
     return None if email is None else f"{company_id}|email:{email.lower()}"
 
 

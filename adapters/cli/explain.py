@@ -25,7 +25,7 @@ from adapters.settings import Settings, require
 from adapters.why.lead_history import read_lead_history
 from adapters.why.proof import NoProofError, prove
 from engine.submission.fields import FieldError
-from engine.submission.numbers import read_number
+from engine.submission.numbers import find_number
 from engine.why.answer import explain as answer_of
 from engine.why.answer import out_of_range
 from engine.why.model import shown
@@ -125,7 +125,7 @@ async def _find(context: Context, reads: PostgresReads, company_id: int, lead: s
     row = None if reference is None else await reads.lead(company_id, reference)
     if row is not None:
         return row
-    number = read_number(lead, country_of(context.rules.rules, company_id))
+    number = find_number(lead, country_of(context.rules.rules, company_id))
     if number is not None:
         page = await reads.leads(company_id, LeadFilter(caller_id=number.e164), Paging(per_page=CANDIDATES, counted=False))
         newest = next((one for one in page.rows if one["status"] in LIVE_STATUSES), page.rows[0] if page.rows else None)

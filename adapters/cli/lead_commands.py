@@ -27,7 +27,7 @@ from adapters.roles.context import open_context
 from adapters.settings import Settings, require
 from adapters.why.outlook import outlook_of
 from engine.calendar import is_zone
-from engine.submission.numbers import read_number
+from engine.submission.numbers import find_number
 from engine.views.lead import CSS_STATUSES
 from engine.why.outlook import HOURS_MAX
 from engine.why.reason_texts import describe_wait
@@ -221,7 +221,7 @@ async def _listed(settings: Settings, company_id: int, wanted: LeadFilter, pagin
 
 
 def _e164(number: str) -> str:
-    found = read_number(number, "US")
+    found = find_number(number, "US")
     if found is None:
         raise click.BadParameter("is not a telephone number such as +13055550123", param_hint="--number")
     return found.e164

@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator, Awaitable, Callable
 from functools import partial
 
+from adapters.clock import wall_now
 from adapters.data_digest import OtherDataError
 from adapters.doctor.broker import (
     check_broker_clock,
@@ -28,14 +29,14 @@ from adapters.doctor.deployment import (
 )
 from adapters.doctor.findings import Finding, failure, warning
 from adapters.doctor.losses import check_losses
-from adapters.doctor.machine import check_disk, check_secret, check_versions
+from adapters.doctor.machine import check_disk, check_secret, check_telephone_metadata, check_versions
 from adapters.doctor.mail import check_mail
 from adapters.doctor.recordings import check_recordings
 from adapters.errors import StoreError
 from adapters.postgres.database_errors import DatabaseAwayError
 from adapters.reads.ports import ReadsUnavailableError, Serving
 from adapters.roles.broker import describe
-from adapters.roles.context import Context, open_context
+from adapters.roles.context import Context, open_context, versions
 from adapters.roles.identity import find_identity, read_database_identity
 from adapters.settings import Settings
 from engine.partition.ports import LogError
@@ -46,7 +47,8 @@ Work = Callable[[], Awaitable[list[Finding]]]
 
 async def examine(settings: Settings) -> AsyncIterator[Finding]:
     """Yield a finding for everything that is looked at, as it is found."""
-    for finding in (*check_versions(), *check_secret(settings), *check_disk(settings)):
+    metadata = check_telephone_metadata(versions()["phonenumbers"], wall_now())
+    for finding in (*check_versions(), *metadata, *check_secret(settings), *check_disk(settings)):
         yield finding
     serving = Serving()
     has_database = False

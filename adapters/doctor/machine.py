@@ -3,21 +3,40 @@
 import os
 import platform
 import shutil
+from datetime import date, timedelta
 from pathlib import Path
 
 from adapters.doctor.findings import Finding, failure, ok, warning
 from adapters.roles.context import versions
 from adapters.settings import SECRET_KEY_LENGTH_MIN, Settings
+from schemas.instant import Instant, to_datetime
 
 FREE_SHARE_MIN = 0.1
 FREE_BYTES_MIN = 1_000_000_000
 """A snapshot is written beside the former one; a gigabyte is more than one of a large partition takes."""
 
 
+TELEPHONE_METADATA = ("9.0.43", date(2026, 11, 6))
+"""The release of phonenumbers that the lock file pins, and when it came out (pypi.org/project/phonenumbers)."""
+
+TELEPHONE_METADATA_AGE_MAX = timedelta(days=120)
+"""A release comes out every two weeks; after four months area codes are in service that it lacks."""
+
+
 def check_versions() -> list[Finding]:
     """Report the versions: processes of one deployment should have the same."""
     names = ", ".join(f"{name} {version}" for name, version in versions().items())
     return [ok("versions", f"{names}, Python {platform.python_version()}")]
+
+
+def check_telephone_metadata(installed: str, now: Instant) -> list[Finding]:
+    """Look at how old the telephone metadata is; of another release than the pinned one that is not known."""
+    version, released = TELEPHONE_METADATA
+    age = to_datetime(now).date() - released
+    if installed != version or age <= TELEPHONE_METADATA_AGE_MAX:
+        return []
+    found = f"phonenumbers {version} is of {released}, {age.days} days old: it lacks area codes that are in service"
+    return [warning("telephone metadata", found, "install a newer release of leadclock")]
 
 
 def check_secret(settings: Settings) -> list[Finding]:

@@ -11,16 +11,13 @@ from msgspec import Struct
 from engine.calendar import closed_spans
 from engine.calendar.windows import merge
 from engine.law.pack import CompiledRulePack, LegalLimits
-from engine.submission.states import PROVINCES, STATE_ZONES, STATES
+from engine.submission.states import ANY_STATE, STATE_ZONES, STATES
 from schemas.instant import Instant
 from schemas.law import Purpose
 
 COUNTRY = "US"
 
-ELSEWHERE = PROVINCES | {"AS", "GU", "MP", "PR", "VI"}
-"""Territories, whose telephone numbers have a country of their own, and the provinces of Canada."""
-
-MAPPED: tuple[str, ...] = tuple(sorted(STATES.keys() - ELSEWHERE))
+MAPPED = ANY_STATE
 """The fifty states and the District of Columbia."""
 
 Span = tuple[Instant, Instant]

@@ -29,7 +29,8 @@ def why_undialled(number: ParsedNumber, listed: tuple[str, ...]) -> str | None:
     """Return the code for which a number is not dialled, None where it is."""
     if number.is_costly:
         return NUMBER_NOT_DIALLED
-    return None if is_listed(number.country, listed) else COUNTRY_NOT_DIALLED
+    is_either = number.is_unplaced and "CA" in listed  # a new area code is of the United States or Canada
+    return None if is_either or is_listed(number.country, listed) else COUNTRY_NOT_DIALLED
 
 
 def why_stored_undialled(e164: str, listed: tuple[str, ...]) -> str | None:

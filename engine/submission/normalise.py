@@ -203,9 +203,10 @@ def _request(
     reading.take_near_names(NAMED_FIELDS)
     reading.check_traffic_source(rules, target.company_id, is_sender=True)
     country = reading.columns.get("country") or _country(rules, target, body)
-    number = reading.number(country)
+    opts_out = bool(reading.raw.get("opt_out")) and reading.flag("opt_out", parse_boolean)
+    number = reading.number(country, is_dialled=not opts_out)
     email = reading.optional("email", parse_email)
-    if number is not None and not (reading.raw.get("opt_out") and reading.flag("opt_out", parse_boolean)):
+    if number is not None and not opts_out:
         _check_dialling(reading, number, rules, target, with_key=with_key)
     place = reading.place(country, number, trusts_stated=with_key)
     if reading.dropped.keys() & {"time_zone", "data.time_zone"}:  # unknown, and not as if none had been sent

@@ -1,17 +1,20 @@
 """Which telephone number is it (E.164 normalisation), and where may its owner be?
 
 Validity, zones and formats come from libphonenumber. North American numbers of a cached exchange skip it: all answers here
-depend on their first six digits.
+depend on their first six digits. Digits without a plus are of the country that is named, and never abroad: ten of them are
+another country's number as often as one in eighteen. What is a mask (`212-555-XXXX`) or a slip is no number.
 """
 
 import re
-from functools import lru_cache
+from collections.abc import Iterator
+from functools import cache, lru_cache
 
 import phonenumbers
-from msgspec import Struct
+from msgspec import Struct, structs
 from phonenumbers import NumberParseException, PhoneNumberType, timezone
 
 from engine.calendar.zones import is_zone
+from engine.identity import identity_number
 from engine.submission.area_codes import AREA_CODE_STATES
 from engine.submission.states import PROVINCES, TERRITORIES, zones_of_states
 
@@ -30,6 +33,27 @@ ZONES_MAX = 6
 REGIONS: frozenset[str] = frozenset(phonenumbers.SUPPORTED_REGIONS)
 """The countries whose numbers are known, as two capital letters."""
 
+_DIGITS_LEAST = 7
+"""Of a number: fewer are an extension or a part of one."""
+
+_BETWEEN = re.compile(r"[;,|]|/{2,}| / | or | and ", re.IGNORECASE)
+_EXTENSION = re.compile(r"[\s,;]*(?:ext(?:ension)?\b\.?:?|;ext=|(?<=[0-9\s])x\.?|#)\s*([0-9]{1,7})\s*$", re.IGNORECASE)
+_NUMERIC = re.compile(r"[\s+\uff0b]*[\d\s()\[\].\-/\u2010-\u2015\u2212\u00a0\u00ad\u2060\u3000\uff08\uff09\uff0d\uff0e]+")
+_VANITY = re.compile(r"\s*(?:\+?1)?[ .-]{0,2}\(?8(?:00|33|44|55|66|77|88)\)?[ .-]{0,2}[A-Za-z]{7}\s*", re.ASCII)
+"""Of letters a whole word of seven behind a toll-free code is a number: others are masks, slips and letters for zeros."""
+
+_MEXICAN_TRUNK = re.compile(r"(?:044|045|01|1)([2-9][0-9]{9})")
+_ITALIAN = re.compile(r"\+39([1-24-79][0-9]{5,9})")
+"""Landlines of Italy begin with a zero, which many leave out behind +39; mobiles begin with 3, services with 8."""
+
+_ISLANDS = tuple(
+    re.compile(meta.leading_digits)
+    for meta in map(phonenumbers.PhoneMetadata.metadata_for_region, phonenumbers.COUNTRY_CODE_TO_REGION_CODE[1])
+    if meta is not None and meta.leading_digits
+)
+"""What the numbers of the countries of +1 but the United States and Canada begin with."""
+
+_NEW_AREA_CODE = re.compile(r"(?!37|96|.9|.11)[2-9][0-9]{2}(?!.11)[2-9][0-9]{6}", re.ASCII)
 _NANP_REGIONS = frozenset(phonenumbers.COUNTRY_CODE_TO_REGION_CODE[1])
 _NANP = re.compile(r"\s*(?:\+?1)?[ .-]{0,2}\(?([2-9][0-9]{2})\)?[ .-]{0,2}([2-9][0-9]{2})[ .-]?([0-9]{4})\s*", re.ASCII)
 _PLACELESS = frozenset(
@@ -65,7 +89,7 @@ class ParsedNumber(Struct, frozen=True):
     """A valid number: E.164, its country, and the zones and states it may be in (empty where it does not say).
 
     `is_ordinary`: of a type that a person has; a number of no country never is. `is_costly`: premium, shared-cost, personal,
-    or of no country, as satellites are.
+    or of no country, as satellites are. `is_unplaced`: of an area code that is newer than the metadata, so in any state.
     """
 
     e164: str
@@ -74,6 +98,8 @@ class ParsedNumber(Struct, frozen=True):
     states: tuple[str, ...] = ()
     is_ordinary: bool = True
     is_costly: bool = False
+    extension: str | None = None
+    is_unplaced: bool = False
 
 
 class _Exchange(Struct, frozen=True):
@@ -90,7 +116,7 @@ def dialled_countries(country: str) -> frozenset[str]:
 def read_number(text: str, country: str) -> ParsedNumber | None:
     """Return the number that was written, national numbers being of `country`; None where it is no valid number.
 
-    A leading blank is a plus sign that was not escaped; digits that are no number of the country may carry a country code.
+    A leading blank is a plus sign that was not escaped; `00`, and in North America `011`, stand for one.
     """
     if len(text) > NUMBER_LENGTH_MAX:
         return None
@@ -102,6 +128,23 @@ def read_number(text: str, country: str) -> ParsedNumber | None:
             return None
         return ParsedNumber("+1" + match[1] + match[2] + match[3], found.country, found.zones, found.states)
     return _read_any(text, country)
+
+
+def find_number(text: str, country: str) -> ParsedNumber | None:
+    """Return the number of somebody who is looked up or opts out: as `read_number`, and of digits with a country code too.
+
+    It dials nobody, so what may be meant is enough.
+    """
+    found = read_number(text, country)
+    if found is None and text.strip().isdigit() and len(text) <= NUMBER_LENGTH_MAX:
+        return _described("+" + text.strip(), None)
+    return found
+
+
+def holds_two(text: str) -> bool:
+    """Return whether a text holds two numbers: which one is meant, nothing says."""
+    parts = [part for part in _BETWEEN.split(text) if sum(map(str.isdigit, part)) >= _DIGITS_LEAST]
+    return len(parts) > 1
 
 
 def country_of_number(e164: str) -> str | None:
@@ -122,14 +165,63 @@ def _exchange(area_code: str, exchange: str) -> _Exchange | None:
 
 @lru_cache(maxsize=NUMBERS_MAX)
 def _read_any(text: str, country: str) -> ParsedNumber | None:
-    if text.startswith(" ") and text[1:2].isdigit():
-        found = _described("+" + text[1:], None)
+    whole, extension = _without_extension(text)
+    if whole is None:
+        return None
+    if whole.startswith(" ") and whole[1:2].isdigit():
+        found = _described("+" + whole[1:], None)
         if found is not None:
-            return found
-    found = _described(text, country)
-    if found is None and text.strip().isdigit():
-        return _described("+" + text.strip(), None)
-    return found
+            return _extended(found, extension)
+    for spelling, region in _spellings(whole.strip(), country):
+        found = _described(spelling, region)
+        if found is not None:
+            return _extended(found, extension)
+    return None
+
+
+def _without_extension(text: str) -> tuple[str | None, str | None]:
+    """Return a text without its extension, and that; None where a letter or sign in it is no part of a number."""
+    plain = text.removeprefix("tel:")
+    extension = _EXTENSION.search(plain)
+    if extension is not None:
+        plain = plain[: extension.start()]
+    if _VANITY.fullmatch(plain) is None and not _NUMERIC.fullmatch(plain):
+        return None, None
+    return plain, None if extension is None else extension[1]
+
+
+def _extended(found: ParsedNumber, extension: str | None) -> ParsedNumber:
+    return found if extension is None else structs.replace(found, extension=extension)
+
+
+def _spellings(text: str, country: str) -> Iterator[tuple[str, str | None]]:
+    """Yield what a text may mean, the likeliest first: as it is written, then by a way that many write in one country."""
+    yield text, country
+    digits = "".join(filter(str.isdigit, text))
+    if text.startswith("+"):
+        digits = "+" + digits
+    elif text.startswith("00"):
+        digits = "+" + digits[2:]
+        yield digits, None
+    elif text.startswith("011") and country in _NANP_REGIONS:
+        digits = "+" + digits[3:]
+    else:
+        calling_code = phonenumbers.country_code_for_region(country)
+        trunk = _MEXICAN_TRUNK.fullmatch(digits) if country == "MX" else None
+        digits = f"+{calling_code}{digits if trunk is None else trunk[1]}"
+        if trunk is not None:
+            yield digits, None
+    yield from ((spelling, None) for spelling in _of_plans(digits))
+
+
+def _of_plans(e164: str) -> Iterator[str]:
+    """Yield the number that a plan has now for a form that it has abolished, or that a person leaves a digit out of."""
+    current = identity_number(e164)
+    if current != e164 and not e164.startswith("+549"):
+        yield current
+    landline = _ITALIAN.fullmatch(e164)
+    if landline is not None:
+        yield f"+390{landline[1]}"
 
 
 def _described(text: str, country: str | None) -> ParsedNumber | None:
@@ -139,7 +231,7 @@ def _described(text: str, country: str | None) -> ParsedNumber | None:
         return None
     region = phonenumbers.region_code_for_number(number)
     if region is None or not phonenumbers.is_valid_number_for_region(number, region):
-        return None
+        return _of_new_area_code(number)
     e164 = phonenumbers.format_number(number, phonenumbers.PhoneNumberFormat.E164)
     known = region if region in REGIONS else None
     kind = phonenumbers.number_type(number)
@@ -149,6 +241,26 @@ def _described(text: str, country: str | None) -> ParsedNumber | None:
         return ParsedNumber(e164, known, is_ordinary=is_ordinary, is_costly=is_costly)
     states = _states(e164, region)
     return ParsedNumber(e164, known, _zones(number, states), states, is_ordinary, is_costly)
+
+
+@cache
+def _is_known(area_code: str) -> bool:
+    """Return whether the metadata knows numbers of an area code: then one that it calls invalid is."""
+    if any(found.match(area_code) for found in _ISLANDS):
+        return True
+    tried = (phonenumbers.parse(f"+1{area_code}{exchange}0123") for exchange in range(200, 1_000, 10))
+    return any(map(phonenumbers.is_valid_number, tried))
+
+
+def _of_new_area_code(number: phonenumbers.PhoneNumber) -> ParsedNumber | None:
+    """Return a well-formed North American number whose area code the metadata does not know: new ones come each month.
+
+    It may be anywhere in the United States. N9X, 37X, 96X and N11 are kept for other uses (ATIS-0300055).
+    """
+    digits = str(number.national_number)
+    if number.country_code != 1 or _NEW_AREA_CODE.fullmatch(digits) is None or _is_known(digits[:3]):
+        return None
+    return ParsedNumber(f"+1{digits}", "US", is_unplaced=True)
 
 
 def _zones(number: phonenumbers.PhoneNumber, states: tuple[str, ...]) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ import engine.submission
 from engine.calendar import country_zones
 from engine.law.floor import UNKNOWN_US_ZONES
 from engine.submission.numbers import ParsedNumber, read_number
-from engine.submission.states import STATE_ZONES, state_code
+from engine.submission.states import ANY_STATE, STATE_ZONES, state_code
 from engine.submission.zip_places import ZIP_DIGITS, zip_place
 
 _ZIP_COUNTRIES = frozenset({"US", "AS", "GU", "MP", "PR", "VI"})
@@ -51,6 +51,8 @@ def locate(
     zip_zone, zip_state = _zip(zip_code) if zip_code and country in _ZIP_COUNTRIES else (None, None)
     code = state_code(state) if state and country in _STATE_COUNTRIES else None
     states = tuple(dict.fromkeys(found for found in (code, zip_state, *(number.states if number else ())) if found))
+    if not states and number is not None and number.is_unplaced:
+        states = ANY_STATE  # the area code is new, and may be in any of them: the strictest of all
     if stated_zone is not None and trusts_stated:
         return Location((stated_zone,), "stated", states)
     found = (

@@ -11,7 +11,7 @@ from engine.submission.columns import ALIASES, COLUMNS, RESERVED
 from engine.submission.dialling import undialled_sentence, why_undialled
 from engine.submission.fields import FieldError, check_token, is_blank, parse_email, parse_moment, sound_text
 from engine.submission.near_names import NESTED_ONLY, TOKENS, field_of
-from engine.submission.numbers import ParsedNumber, read_number
+from engine.submission.numbers import ParsedNumber, find_number, holds_two, read_number
 from engine.submission.place import Location, locate
 from engine.submission.public_rights import CONSENTS
 from engine.submission.spreadsheet import DIGITS_LOST, has_lost_digits, read_cell
@@ -200,8 +200,8 @@ class Reading:
             return False
         return True
 
-    def number(self, country: str) -> ParsedNumber | None:
-        """Read `caller_id`, national numbers being of `country`."""
+    def number(self, country: str, *, is_dialled: bool = True) -> ParsedNumber | None:
+        """Read `caller_id`, national numbers being of `country`; one that opts out is dialled by nobody."""
         value = self.raw.get("caller_id")
         if isinstance(value, float) and value.is_integer():
             value = int(value)
@@ -209,13 +209,22 @@ class Reading:
             if not is_blank(value):
                 self.fault("caller_id", "must be text")
             return None
-        text = read_cell(str(value))
-        number = read_number(text, country)
-        if number is None:
+        text = _number_text(value)
+        number = read_number(text, country) if is_dialled else find_number(text, country)
+        if holds_two(text):
+            self._refuse_number("holds two numbers; send one, and others as phone2 or alternate_numbers")
+        elif number is None:
             self._refuse_number(
                 DIGITS_LOST
                 if has_lost_digits(text)
                 else f"is not a valid telephone number of {country}; write it as +13055550123"
+            )
+        elif number.extension is not None:
+            self.data.setdefault("extension", number.extension)
+        if number is not None and number.is_unplaced:
+            self.warnings.append(
+                f"The area code {number.e164[2:5]} is newer than the telephone metadata of this release: calls keep to "
+                "every zone and state, unless a zone, zip or state is sent."
             )
         return number
 
@@ -313,3 +322,9 @@ def json_object(text: str) -> Any:
         return msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError):
         raise FieldError("must be an object, or the JSON of one") from None
+
+
+def _number_text(value: str | int) -> str:
+    """Return the text of a number as it was meant; a blank before digits stays, as it may have been a plus sign."""
+    text = str(value)
+    return text if text.startswith(" ") and text[1:2].isdigit() else read_cell(text)

@@ -78,6 +78,9 @@ PROVINCES = frozenset({"AB", "BC", "MB", "NB", "NL", "NS", "NT", "NU", "ON", "PE
 TERRITORIES = frozenset({"AS", "GU", "MP", "PR", "VI"})
 """Territories of the United States that have a region of their own in the number plan."""
 
+ANY_STATE: tuple[str, ...] = tuple(sorted(STATES.keys() - PROVINCES - TERRITORIES))
+"""The fifty states and the District of Columbia."""
+
 _CODES_BY_NAME = {name.casefold(): code for code, name in STATES.items()}
 
 

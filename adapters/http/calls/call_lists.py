@@ -19,7 +19,7 @@ from adapters.http.schema.inputs import choice, whole
 from adapters.http.schema.shapes import many_of
 from adapters.reads.ports import CallFilter, Paging
 from engine.submission.fields import INTEGER_MAX
-from engine.submission.numbers import read_number
+from engine.submission.numbers import find_number
 from engine.views.call import CALL_COLUMNS, SORTABLE_COLUMNS, call_view
 from engine.views.periods import LABELS
 
@@ -118,7 +118,7 @@ async def of_caller(exchange: Exchange) -> Reply:
     parameters = Parameters(exchange.query)
     columns = read_columns_of_serializer(parameters, SERIALIZERS)
     paging = _read_newest(parameters, PER_PAGE_DEFAULT)
-    number = read_number(exchange.path["caller_number"], country_of(exchange.services.source.rules, exchange.company_id))
+    number = find_number(exchange.path["caller_number"], country_of(exchange.services.source.rules, exchange.company_id))
     if number is None:
         parameters.refuse("caller_number", "must be a telephone number such as +13055550123")
     parameters.finish()

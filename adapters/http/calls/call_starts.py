@@ -84,7 +84,7 @@ async def _start(
         if found is not None and not await is_known(exchange, record_type, found):
             parameters.refuse(field, f"names no {record_type}: {found}")
     row = await _lead(exchange, parameters)
-    called = read_number_field(exchange, parameters, "to")
+    called = read_number_field(exchange, parameters, "to", is_dialled=True)
     caller = read_number_field(exchange, parameters, "from")
     force = bool(parameters.flag("force"))
     reason = parameters.read("override_reason", partial(parse_text, most=REASON_LENGTH_MAX))

@@ -23,7 +23,7 @@ from adapters.http.schema.shapes import many_of, one_of
 from adapters.reads.ports import ContactFilter, LeadFilter, Paging, Result, Row
 from engine.identity import contact_key, contact_of_uuid
 from engine.submission.fields import FieldError, parse_email
-from engine.submission.numbers import read_number
+from engine.submission.numbers import find_number
 from engine.views.contact import CONTACT_COLUMNS, REVIEW_COLUMNS, contact_view, history_view, review_view
 from schemas.contact import LIVE_STATUSES
 from schemas.requests import ContactBlockRequested, OptOutReviewed
@@ -61,7 +61,7 @@ def keys_of_number(exchange: Exchange, parameters: Parameters) -> tuple[str, ...
     text = parameters.text("number")
     if text is None:
         return None
-    number = read_number(text, country_of(exchange.services.source.rules, exchange.company_id))
+    number = find_number(text, country_of(exchange.services.source.rules, exchange.company_id))
     return () if number is None else (contact_key(exchange.company_id, number.e164, None) or "",)
 
 
@@ -121,7 +121,7 @@ async def find_key(exchange: Exchange) -> str:
     reference = read_id(text)
     number = None
     if not isinstance(reference, str):  # the letters of a uuid could be read as those of a telephone's keys
-        number = read_number(text, country_of(exchange.services.source.rules, company_id))
+        number = find_number(text, country_of(exchange.services.source.rules, company_id))
     if number is not None:
         return contact_key(company_id, number.e164, None) or ""
     known_as = contact_of_uuid(reference) if isinstance(reference, str) else reference

@@ -31,7 +31,7 @@ from adapters.reads.ports import ReadsUnavailableError, Result, SuppressionFilte
 from engine.account.did_you_mean import did_you_mean
 from engine.identity import contact_key
 from engine.submission.fields import FieldError, is_blank, parse_email, parse_text
-from engine.submission.numbers import read_number
+from engine.submission.numbers import find_number
 from engine.views.contact import SUPPRESSION_COLUMNS, suppression_view
 from schemas.instant import Instant
 from schemas.requests import SuppressionChangeRequested
@@ -210,7 +210,7 @@ def read_entry(
 
 
 def _number(value: Any, country: str) -> str:
-    found = read_number(parse_text(value), country)
+    found = find_number(parse_text(value), country)
     if found is None:
         raise FieldError("must be a valid telephone number such as +13055550123")
     return found.e164

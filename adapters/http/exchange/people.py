@@ -10,7 +10,7 @@ from adapters.reads.ports import LeadFilter, Paging
 from engine.identity import contact_key
 from engine.rules import Rules
 from engine.submission.fields import FieldError, is_blank, parse_email
-from engine.submission.numbers import ParsedNumber, read_number
+from engine.submission.numbers import ParsedNumber, find_number, read_number
 from engine.submission.reading import Reading
 from schemas.contact import LIVE_STATUSES
 from schemas.records import Company, Offer, Schedule
@@ -29,14 +29,20 @@ def country_of(rules: Rules, company_id: int, target: TokenTarget | None = None)
     return "US" if owner is None else owner.country
 
 
-def read_number_field(exchange: Exchange, parameters: Parameters, field: str) -> ParsedNumber | None:
-    """Read a telephone number from a field; a national number is of the company's country."""
+def read_number_field(
+    exchange: Exchange, parameters: Parameters, field: str, *, is_dialled: bool = False
+) -> ParsedNumber | None:
+    """Read a telephone number from a field; a national number is of the company's country.
+
+    One that is dialled is never abroad without a plus.
+    """
     value = exchange.fields.get(field)
     if is_blank(value):
         return None
     country = country_of(exchange.services.source.rules, exchange.company_id)
     is_text = isinstance(value, str | int) and not isinstance(value, bool)
-    found = read_number(str(value), country) if is_text else None
+    read = read_number if is_dialled else find_number
+    found = read(str(value), country) if is_text else None
     if found is None:
         parameters.refuse(field, "must be a valid telephone number such as +13055550123", code="invalid_number")
     return found
@@ -58,7 +64,7 @@ async def find_contact_key(exchange: Exchange, text: str, target: TokenTarget) -
     """Return the contact key for a number or e-mail address in a path. Raises `ProblemError` for anything else."""
     if "@" in text:
         return await _by_email(exchange, text, target)
-    number = read_number(text, country_of(exchange.services.source.rules, target.company_id, target))
+    number = find_number(text, country_of(exchange.services.source.rules, target.company_id, target))
     if number is None:
         sentence = "must be a telephone number such as +13055550123 or an e-mail address"
         raise ProblemError("validation_failed", "This is not a telephone number.", {"caller_id": [sentence]})

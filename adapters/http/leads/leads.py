@@ -20,7 +20,7 @@ from adapters.http.schema.inputs import choice
 from adapters.http.schema.shapes import many_of, one_of
 from adapters.reads.ports import LeadFilter, Row
 from engine.law.company import law_of
-from engine.submission.numbers import read_number
+from engine.submission.numbers import find_number
 from engine.views.buyers import Capacity, availability, resources, ways
 from engine.views.lead import SERIALIZERS, SORTABLE_COLUMNS, lead_view
 from engine.views.lead_columns import COLUMNS, LEAD_COLUMNS
@@ -204,7 +204,7 @@ def _number(exchange: Exchange, parameters: Parameters) -> str | None:
     text = parameters.text("number")
     if text is None:
         return None
-    number = read_number(text, country_of(exchange.services.source.rules, exchange.company_id))
+    number = find_number(text, country_of(exchange.services.source.rules, exchange.company_id))
     return text if number is None else number.e164
 
 

@@ -36,7 +36,7 @@ from adapters.providers.ports import (
     Reading,
     TextReport,
 )
-from engine.submission.numbers import read_number
+from engine.submission.numbers import find_number
 from engine.views.call_route import route_of
 from schemas.commands import BuyerLeg
 
@@ -148,7 +148,7 @@ async def _take_text(exchange: Exchange, opened: Opened, report: TextReport) -> 
 async def _take_call(exchange: Exchange, opened: Opened, callback: Callback, report: InboundCallReport) -> Reply:
     """Report an inbound call; where the vendor asks what to do with it, say so, or let it ask again in a second."""
     company_id = opened.configuration.record.company_id
-    person = read_number(report.from_number, "US")
+    person = find_number(report.from_number, "US")
     is_known = report.state == "connected" or _is_ours(exchange, opened, report.to_number)
     if person is None or not is_known:
         return _reply(await opened.connection.reply_with_route(callback, report, InboundRoute(action="reject")))
@@ -204,7 +204,7 @@ def _is_ours(exchange: Exchange, opened: Opened, number: str) -> bool:
 
 
 def _is_number(text: str) -> bool:
-    return read_number(text, "US") is not None
+    return find_number(text, "US") is not None
 
 
 async def _configuration(exchange: Exchange, name: str, token: str) -> NamedConfiguration:

@@ -20,7 +20,7 @@ from engine.account.groups import CAP_FIELDS, CAP_INPUTS_OF, GROUP_INPUTS
 from engine.account.publishing import PUBLISH_INPUTS, WRITTEN_BY_PUBLISHING
 from engine.partition.draft import RefusedError
 from engine.submission.fields import INTEGER_MAX, FieldError, is_blank, parse_integer, parse_moment, parse_text
-from engine.submission.numbers import read_number
+from engine.submission.numbers import find_number
 from engine.views.record import RECORD_INSTANTS, counted_columns
 from schemas.records import RECORD_BODIES, ActionGroup, Body, called
 
@@ -244,7 +244,7 @@ def _as_json(name: str, value: Any, country: str) -> Any:
     if name in _LISTS:
         return [int(item) if _is_whole(item) else item for item in _items(value)]
     if name == "number" and not value.lower().startswith("sip"):
-        number = read_number(value, country)
+        number = find_number(value, country)
         return value if number is None else number.e164
     return value
 

@@ -1,8 +1,10 @@
 """Does `leadclock doctor` see each fault, and nothing where there is none? On a real Kafka, PostgreSQL and mail server."""
 
 import asyncio
+import importlib.metadata
 import ssl
 from collections.abc import AsyncIterator, Callable, Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -35,7 +37,7 @@ from adapters.settings import Settings, load
 from engine.partition.ports import Outgoing
 from engine.rules import Rules
 from schemas.deployment import deployment_key
-from schemas.instant import EPOCH, SECOND
+from schemas.instant import DAY, EPOCH, SECOND, from_datetime
 from schemas.records import EVERY_COMPANY, Body, ContactHold, Number, Record, Schedule, plain
 from schemas.schedule import CallStep, SmsStep
 from schemas.wire import to_json
@@ -533,3 +535,14 @@ async def test_each_hold_in_force_is_named_with_its_reason_and_the_command_that_
     assert [finding.found.partition(" is on hold since ")[0] for finding in found] == ["every company", "company 3"]
     assert [finding.found.rpartition(": ")[2] for finding in found] == ["wrong prices", "no lines"]
     assert [finding.cure.rpartition("leadclock release ")[2] for finding in found] == ["5`", "6`"]
+
+
+def test_telephone_metadata_that_is_too_old_is_warned_of() -> None:
+    version, released = machine.TELEPHONE_METADATA
+    born = from_datetime(datetime(released.year, released.month, released.day, 12, tzinfo=UTC))
+
+    assert version == importlib.metadata.version("phonenumbers"), "write the new release and its date into machine.py"
+    assert machine.check_telephone_metadata(version, born + 120 * DAY) == []
+    (finding,) = machine.check_telephone_metadata(version, born + 121 * DAY)
+    assert (finding.level, "121 days old" in finding.found) == ("warning", True)
+    assert machine.check_telephone_metadata("9.9.99", born + 999 * DAY) == []
