@@ -5,7 +5,6 @@ last row on the inbox. A contact also remembers the ids of a day, so that a row 
 (`engine/contact/facts/person.py`).
 """
 
-import csv
 import io
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
@@ -17,7 +16,7 @@ import msgspec
 from msgspec import Struct
 
 from adapters.audit.recorded import batches
-from adapters.csv_cells import format_csv_cell
+from adapters.csv_cells import csv_writer, format_csv_cell
 from adapters.imports.mapping import FileMapping
 from adapters.imports.progress import ImportProgress, ProgressFile
 from adapters.imports.rows import FileRow, ImportFile, rows
@@ -189,7 +188,7 @@ def write_errors(path: Path, errors: Iterable[RowProblem], size: int) -> int:
     if size == 0:
         path.unlink(missing_ok=True)
     text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\r\n")
+    writer = csv_writer(text)
     writer.writerows(tuple(map(format_csv_cell, msgspec.structs.astuple(error))) for error in errors)
     if not text.getvalue():
         return size

@@ -132,7 +132,7 @@ async def test_lists_are_read_by_curl_and_by_fetch_in_both_formats(company: Any,
     listed = f"{address}/api/v1/leads?columns=caller_id,status&auth_token={company.public_key}.{company.private_key}"
     assert json.loads(await run("curl", "-sS", listed))["leads"] == [{"caller_id": "+12125550123", "status": "scheduled"}]
     basic = ("-u", f"{company.public_key}:{company.private_key}", f"{address}/api/v1/leads.csv?columns=caller_id,status")
-    assert await run("curl", "-sS", *basic) == b"caller_id,status\r\n+12125550123,scheduled\r\n"
+    assert await run("curl", "-sS", *basic) == b'"caller_id","status"\r\n"+12125550123","scheduled"\r\n'
     script = "const a = await fetch(process.argv[1]); console.log(JSON.stringify((await a.json()).metadata));"
     answered = json.loads(await run("node", "--input-type=module", "-e", script, "--", listed))
     assert (answered["total_count"], answered["root"]) == (1, "leads")

@@ -3,7 +3,6 @@
 `leadclock leads import` takes an exported list of leads (`adapters/imports`).
 """
 
-import csv
 import io
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
@@ -13,7 +12,7 @@ from typing import Any
 import structlog
 from msgspec import Struct, structs
 
-from adapters.csv_cells import format_csv_cell
+from adapters.csv_cells import csv_writer, format_csv_cell
 from adapters.http.exchange.exchange import Exchange, Reply
 from adapters.http.exchange.report_slots import in_slices
 from adapters.reads.ports import Page, Paging, Row
@@ -41,7 +40,7 @@ def wants_csv(exchange: Exchange) -> bool:
 def write_csv(columns: Sequence[str], rows: Iterable[Mapping[str, Any]], *, headed: bool = True) -> bytes:
     """Return rows as CSV (RFC 4180); with `headed`, the first line has the names of the columns."""
     text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\r\n")
+    writer = csv_writer(text)
     if headed:
         writer.writerow([format_csv_cell(name) for name in columns])  # columns of a pivot have names that a sender wrote
     writer.writerows([format_csv_cell(row[name]) for name in columns] for row in rows)

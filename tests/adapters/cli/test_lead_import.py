@@ -1,6 +1,7 @@
 """Is every line of a file sent once, however often the import is killed? On a real Kafka, read back from the inbox."""
 
 import asyncio
+import csv
 import signal
 import subprocess
 import sys
@@ -99,7 +100,7 @@ def errors_of(file: Path) -> list[list[str]]:
     """Return line and field of each row of the file of errors."""
     head, *rest = file.with_name(f"{file.name}.errors.csv").read_text().splitlines()
     assert head == "line,field,problem"
-    return [row.split(",", maxsplit=2)[:2] for row in rest]
+    return [row[:2] for row in csv.reader(rest)]
 
 
 @pytest.mark.usefixtures("deployment")
