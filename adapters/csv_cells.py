@@ -35,7 +35,10 @@ _NUMBER = re.compile(r"[+-]?[0-9]+(?:\.[0-9]+)?", re.ASCII)
 
 
 class CsvWriter(Protocol):
-    """What `csv.writer` returns, as far as it is used."""
+    """What `csv.writer` returns, as far as it is used.
+
+    No contract suite: the standard library implements it, and does not name it.
+    """
 
     def writerow(self, row: Any, /) -> Any:
         """Write a row."""

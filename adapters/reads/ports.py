@@ -989,8 +989,9 @@ SIGN_IN_LIMITS: Mapping[str, SignInLimit] = {
     "user": SignInLimit(free=5, wait_seconds_max=900.0, forget_seconds=86_400.0),
     "address": SignInLimit(free=50, wait_seconds_max=900.0, forget_seconds=3_600.0),
 }
-"""Who tries to sign in -> how often. Five are typing errors; then a guesser has about a hundred a day. An office shares one
-address: fifty of its people may err. A longer wait than 15 minutes would let a stranger shut a user out for long."""
+"""Who tries to sign in -> how often: a user from one address, and an address for all users. Five are typing errors; then a
+guesser has about a hundred a day. An office shares one address: fifty of its people may err, and then a guesser has a
+hundred a day for all users together. Who errs from another address keeps nobody waiting."""
 
 
 class SignIns(Protocol):

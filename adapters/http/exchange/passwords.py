@@ -6,13 +6,14 @@ takes neither the memory nor the cores of this process.
 
 import asyncio
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
 from argon2 import PasswordHasher
 from argon2.exceptions import Argon2Error, InvalidHashError
 
+from adapters.http.exchange.frequent_passwords import fault_of
 from adapters.http.exchange.problems import ProblemError
 from engine.submission.fields import FieldError
 
@@ -45,8 +46,14 @@ class Passwords:
         self._threads = ThreadPoolExecutor(HASHES_AT_ONCE, thread_name_prefix="passwords")
         self._under_way = 0
 
-    async def hash(self, password: str) -> str:
-        """Return the hash of a password. Raises `ProblemError` rate_limited."""
+    async def hash(self, password: str, known: Iterable[str] = ()) -> str:
+        """Return the hash of a new password; `known` are the address of its user and the name of the company.
+
+        Raises `ProblemError`: rate_limited, or validation_failed for one that is made of what is known.
+        """
+        fault = fault_of(password, known)
+        if fault is not None:
+            raise ProblemError("validation_failed", "Correct password and resend.", {"password": [fault]})
         return await self._run(lambda: self._hasher.hash(_normal(password)))
 
     async def is_right(self, password: str, known: str | None) -> bool:
@@ -72,11 +79,14 @@ class Passwords:
 
 
 def parse_password(value: Any) -> str:
-    """Return a new password. Raises `FieldError` for one that is too short or too long."""
+    """Return a new password. Raises `FieldError` for one that is too short, too long, or among the most frequent."""
     if not isinstance(value, str):
         raise FieldError("must be text")
     if not PASSWORD_LENGTH_MIN <= len(value) <= PASSWORD_LENGTH_MAX:
         raise FieldError(f"must have {PASSWORD_LENGTH_MIN} to {PASSWORD_LENGTH_MAX} characters")
+    fault = fault_of(value)
+    if fault is not None:
+        raise FieldError(fault)
     return value
 
 

@@ -272,6 +272,7 @@ async def update(exchange: Exchange, *, kind: Kind) -> Reply:
     if kind.type == TEAM:
         _check_columns(fields)
     if kind.type == "api_key":
+        _refuse_stronger(exchange, row["body"])
         _check_scopes(exchange, fields)
         _check_person(exchange, fields)
     await _hash_password(exchange, fields, body)
@@ -311,7 +312,10 @@ async def _hash_password(exchange: Exchange, fields: dict[str, Any], body: Body 
     password = fields.pop("password", None)
     if is_blank(password):
         return
-    fields["password_hash"] = await exchange.services.passwords.hash(password)
+    email = fields.get("email") or (body.email if isinstance(body, User) else "")
+    company = exchange.services.source.rules.body(Company, "company", exchange.company_id)
+    known = str(email), "" if company is None else company.name
+    fields["password_hash"] = await exchange.services.passwords.hash(password, known)
     if body is None or (isinstance(body, User) and body.state == "invited"):
         fields.setdefault("state", "active")
 
@@ -354,6 +358,8 @@ async def _sent_back(exchange: Exchange, kind: Kind, row: Row) -> Mapping[str, A
 async def delete(exchange: Exchange, *, kind: Kind) -> Reply:
     """Delete a record."""
     row = await live_row(exchange, kind)
+    if kind.type == "api_key":
+        _refuse_stronger(exchange, row["body"])
     message = RecordChangeRequested(
         company_id=exchange.company_id, type=kind.type, operation="delete", id=row["id"], if_versions=read_if_match(exchange)
     )
@@ -467,6 +473,14 @@ def _check_scopes(exchange: Exchange, fields: Mapping[str, Any]) -> None:
         return  # not a list of scopes: the account refuses it, with any other fault
     if not all(exchange.key.has_scope(scope) for scope in wanted):
         raise ProblemError("forbidden", "A key can only give scopes that it has itself.", {"scopes": ["are too wide"]})
+
+
+def _refuse_stronger(exchange: Exchange, body: Mapping[str, Any]) -> None:
+    """Refuse to change or delete a key that the caller could not make: who may do less must not shut out who may do more."""
+    _check_scopes(exchange, {"scopes": body.get("scopes", ["*"])})
+    access = exchange.key
+    if not access.is_superuser and body.get("user_email") != access.user_email:
+        raise ProblemError("forbidden", "A person can change and delete keys for that person alone.")
 
 
 def _check_person(exchange: Exchange, fields: Mapping[str, Any]) -> None:

@@ -28,7 +28,7 @@ from adapters.http.schema.inputs import EMAIL, PASSWORD, TEXT, whole
 from adapters.http.schema.shapes import ID_SHOWN, MOMENT_SHOWN, nullable, one_of, record_answer
 from adapters.http.sign_in.id_tokens import Identity
 from adapters.http.sign_in.invitation_page import PAGE_PATH
-from adapters.http.sign_in.sessions import count_attempt, needs_issuer, refuse_in_query
+from adapters.http.sign_in.sessions import count_attempt, known_of, needs_issuer, refuse_in_query
 from adapters.reads.ports import Result
 from engine.account.teams import user_email
 from engine.submission.fields import parse_text
@@ -154,7 +154,7 @@ async def accept(exchange: Exchange) -> Reply:
     )
     if needs_issuer(exchange.services, record.company_id, user):
         raise ProblemError("forbidden", NO_PASSWORDS)
-    hashed = await exchange.services.passwords.hash(password or "")
+    hashed = await exchange.services.passwords.hash(password or "", known_of(exchange.services, record, user))
     exchange.access = _acting(record, user)
     return await submit_change(exchange, _use_up(record, {"password_hash": hashed}), render)
 

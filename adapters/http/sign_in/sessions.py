@@ -95,7 +95,7 @@ async def change_password(exchange: Exchange) -> Reply:
     parameters.require("current_password", "password")
     parameters.finish()
     await _require_password(exchange, record, user, given or "")
-    hashed = await exchange.services.passwords.hash(password or "")
+    hashed = await exchange.services.passwords.hash(password or "", known_of(exchange.services, record, user))
     return await _change_own(exchange, record, {"password_hash": hashed})
 
 
@@ -146,6 +146,12 @@ async def current(exchange: Exchange) -> tuple[StoredSession, Record, User]:
     return stored, *found
 
 
+def known_of(services: Services, record: Record, user: User) -> tuple[str, str]:
+    """Return what anybody may know of a user: the address and the name of the company. No password is made of them."""
+    company = services.source.rules.body(Company, "company", record.company_id)
+    return user.email, "" if company is None else company.name
+
+
 def refuse_in_query(exchange: Exchange, parameters: Parameters, *names: str) -> None:
     """Refuse secrets in the address of a request."""
     for name in names:
@@ -154,8 +160,12 @@ def refuse_in_query(exchange: Exchange, parameters: Parameters, *names: str) -> 
 
 
 async def _count_attempts(exchange: Exchange, company_id: int, email: str) -> dict[str, str]:
-    """Count an attempt of a user and an address; return what each is counted under. Raises `ProblemError` rate_limited."""
-    named = {"user": f"user/{company_id}/{email}", "address": f"address/{client_of(exchange.address)}"}
+    """Count an attempt of a user from an address; return what it is counted under. Raises `ProblemError` rate_limited.
+
+    A user is counted apart for each address: else a stranger who errs on purpose would keep the user out.
+    """
+    address = client_of(exchange.address)
+    named = {"user": f"user/{company_id}/{email}/{address}", "address": f"address/{address}"}
     return {kind: await count_attempt(exchange.services, kind, text) for kind, text in named.items()}
 
 
