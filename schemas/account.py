@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from schemas.instant import EPOCH, Instant
+from schemas.instant import EPOCH, HOUR, Instant
 from schemas.schedule import RouteBy
 from schemas.wire import Entity
 
@@ -78,7 +78,7 @@ class Claim(Entity, kw_only=True):
     `call_id` is the inbound call that it was requested for. While several buyers are rung at once, `buyer_ids` are they, and
     `buyer_id` is None until one of them answers. With `is_by_epc`, the call counts in what its buyer earns by each call.
     `number_id` is the number with caps that the call is placed from. A slot that was released as `unknown` is kept until
-    `wake_at`: a known end may still correct what it has used.
+    `wake_at`: a known end may still correct what it has used. `queued_as` is its key in the queue while it waits.
     """
 
     company_id: int
@@ -97,28 +97,39 @@ class Claim(Entity, kw_only=True):
     is_by_epc: bool = False
     number_id: int | None = None
     wake_at: Instant | None = None
+    queued_as: str | None = None
 
 
-class QueuedClaim(Struct, array_like=True, frozen=True, order=True):
-    """A claim in the queue of a resource; sorted by its fields: class, priority, due, arrival."""
+class QueuedRequest(Entity, kw_only=True):
+    """A request in the queue of a resource. Its key holds the queue and the order in it (`engine.account.slot_queue`).
 
+    `aging` is by how much it gets more urgent with every hour that it is overdue.
+    """
+
+    company_id: int
+    request_id: str
     urgency_class: int
     priority: float
     due_at: Instant
     arrival: int
-    request_id: str
+    aging: float = 0.0
+
+    def rank(self, now: Instant) -> tuple[int, float, Instant, int]:
+        """Return how urgent it has become: less goes first."""
+        overdue = max(0, now - self.due_at) if self.aging else 0
+        return self.urgency_class, self.priority - self.aging * overdue / HOUR, self.due_at, self.arrival
 
 
 class Slots(Entity, kw_only=True):
-    """One resource: how many of its slots are held, and who waits, most urgent first.
+    """One resource: how many of its slots are held, and how many requests wait in its queue (`QueuedRequest`).
 
     `buyer_group/7`, `buyers/3+4` and what is named by both, by a traffic source or by a number are asked for; `buyer/3`,
     `traffic_source/5` and `number/9` only count what one record has in use through all of them. Each names in
     `wanted_by` the resources whose queue may go on when it is free; those name it in `wants` (a number is a buyer's id).
-    `aging` holds, by request, by how much one that waits gets more urgent with every hour that it is overdue. `tallies`
-    hold, by period, what is used of the record's caps, `grants` how many were counted there. At `wake_at` a cap is reset
-    that the queue waits for. Requests that exclude buyers or agents have a queue for each set of excluded ids, so that
-    none holds up another; those that are routed otherwise than by tier have one for each `route_by_type`.
+    `tallies` hold, by period, what is used of the record's caps, `grants` how many were counted there. At `wake_at` a cap
+    is reset that the queue waits for, or the next slice of it is answered. Requests that exclude buyers or agents have a
+    queue for each set of excluded ids, so that none holds up another; those that are routed otherwise than by tier have one
+    for each `route_by_type`.
     `last_granted_at` is kept for a record with a spacing, `earned_days` for a buyer that calls are routed to by EPC.
     """
 
@@ -127,12 +138,11 @@ class Slots(Entity, kw_only=True):
     version: int = 0
     in_use: int = 0
     arrivals: int = 0
-    waiting: tuple[QueuedClaim, ...] = ()
+    waiting: int = 0
     wanted_by: tuple[str, ...] = ()
     wants: tuple[int | str, ...] = ()
     buyer_group_id: int | None = None
     buyer_ids: tuple[int, ...] = ()
-    aging: dict[str, float] = {}
     buyer_group_ids: tuple[int, ...] = ()
     traffic_source_id: int | None = None
     grants: int = 0

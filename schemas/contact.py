@@ -209,26 +209,26 @@ class Lead(Entity, kw_only=True):
     timeout, callback. `reasons` are the codes that moved `next_action_at` later, in order; `zone_deciding` and
     `rule_deciding` are the zone and the row of the rule pack of the last of them. A due lead that is held (paused schedule,
     no buyer to connect to) is checked again at `recheck_at`, with a backoff since `held_at`. While `slot_id` is requested,
-    an answer is awaited until `slot_due_at`; `slot_waits` says that its company has the most open requests allowed, so that
-    the lead waits, due, for one of these to end. `first_offer_id` is the offer that it was sent to, where it has moved to
-    the schedule of another one since. `sweep_key` names the `Replan` that made it due: it waits until the sweep is done.
-    `restarts` counts the restarts by its own schedule; `moves` are the instants at which steps moved or restarted it, within
-    the last day; `fired` are the indices of the triggers that fired in this enrolment. After a call whose step says so, the
-    lead stays at the step until the call has a disposition or `disposition_due_at` has come; `disposition` is the code of
-    the last one. `judged` are, by step, the calls of this enrolment after which a disposition caused a retry. `heard` are
-    the events since the last action that a step may wait for; `pause` delays contacts after a reply. `stopped_before` is
-    the step at which an opt-out of the person ended the lead. `aging` is subtracted from its priority for every overdue
-    hour. `awaits_place` is the channel with the most open commands allowed: the lead waits, due, for one to end. `unheard`
-    are the last commands whose outcome is unknown: where one is known later, it counts as that says. `unknown` is the newest
-    contact of a step among them, until another one has been made. With
-    `data_parts` the data of the lead is stored in as many values of its own, and `data` is empty. Of a callback:
-    `callback_promised_at` is the promised instant, `callback_due_at` when it could first be made, `callback_tries` how often
-    nobody answered; `callback_asks` says that the open slot request is for it. `buyer_conversion` and `offer_conversion` are
-    those of the lead itself, without a call; `buyer_conversion_id` and `offer_conversion_id` name the conversions that it
-    has, which may be those of `call_buyer_conversion_id` and `call_offer_conversion_id`, its calls. `allowed_by` are the
-    subscriptions that have allowed the attempt of the step that is to come. `impression_uuid` is that of the impression to
-    which its latest attributed call is attributed. `is_capped`: made without a key, and not the first such lead of its
-    person that day. `withheld` are the columns and tokens that came without a key and hold a link or a telephone number.
+    an answer is awaited until `slot_due_at`. `slot_queue` names the queue (`OpenSlotRequests`) that it asks from or, without
+    a request, waits in, due, until one of the open requests ends. `first_offer_id` is the offer that it was sent to, where
+    it has moved to the schedule of another one since. `sweep_key` names the `Replan` that made it due: it waits until the
+    sweep is done. `restarts` counts the restarts by its own schedule; `moves` are the instants at which steps moved or
+    restarted it, within the last day; `fired` are the indices of the triggers that fired in this enrolment. After a call
+    whose step says so, the lead stays at the step until the call has a disposition or `disposition_due_at` has come;
+    `disposition` is the code of the last one. `judged` are, by step, the calls of this enrolment after which a disposition
+    caused a retry. `heard` are the events since the last action that a step may wait for; `pause` delays contacts after a
+    reply. `stopped_before` is the step at which an opt-out of the person ended the lead. `aging` is subtracted from its
+    priority for every overdue hour. `awaits_place` is the channel with the most open commands allowed: the lead waits, due,
+    for one to end. `unheard` are the last commands whose outcome is unknown: where one is known later, it counts as that
+    says. `unknown` is the newest contact of a step among them, until another one has been made. With `data_parts` the data
+    of the lead is stored in as many values of its own, and `data` is empty. Of a callback: `callback_promised_at` is the
+    promised instant, `callback_due_at` when it could first be made, `callback_tries` how often nobody answered;
+    `callback_asks` says that the open slot request is for it. `buyer_conversion` and `offer_conversion` are those of the
+    lead itself, without a call; `buyer_conversion_id` and `offer_conversion_id` name the conversions that it has, which may
+    be those of `call_buyer_conversion_id` and `call_offer_conversion_id`, its calls. `allowed_by` are the subscriptions
+    that have allowed the attempt of the step that is to come. `impression_uuid` is that of the impression to which its
+    latest attributed call is attributed. `is_capped`: made without a key, and not the first such lead of its person that
+    day. `withheld` are the columns and tokens that came without a key and hold a link or a telephone number.
     """
 
     id: int
@@ -322,7 +322,7 @@ class Lead(Entity, kw_only=True):
     stopped_before: str | None = None
     aging: float = 0.0
     last_email_at: Instant | None = None
-    slot_waits: bool = False
+    slot_queue: str | None = None
     data_parts: int = 0
     sweep_key: str | None = None
     unheard: tuple[Flight, ...] = ()
@@ -459,8 +459,13 @@ class Call(Entity, kw_only=True):
     attribution: Attribution | None = None
 
 
-OPEN_MAX = 200
-"""Requests for slots that one company has open from one partition; each decision about them carries them all (some 8 KB)."""
+PROMISED_CLASS = -1
+"""The class of a callback. It asks whatever is closed or full, and nobody pre-empts it: its request has one id for good, so
+that an answer to the first request would pass for one to the second."""
+
+HEADS_MAX = 50
+"""Requests for slots that one queue has open from one partition, however many lines it has: each decision about one carries
+them all (some 2 KB)."""
 
 
 class Part(Entity, kw_only=True):
@@ -485,22 +490,44 @@ class OpenSlotRequest(Struct, array_like=True, frozen=True, order=True):
 
 
 class OpenSlotRequests(Entity, kw_only=True):
-    """The open requests for slots of one company in one partition: at most `OPEN_MAX`; further leads wait, due.
+    """The open requests for slots of one queue in one partition: at most `heads_max`; further leads wait, due.
+
+    A queue is of leads that could be given the same slots (`engine.contact.commands.waiting_leads`). Callbacks ask beyond
+    that. While there is a `closed_reason`, no other lead asks; at `opens_at` one tries. `closed_at` is kept until a lead
+    gets a slot: so long one at a time tries.
 
     It is the gate of the waiting leads (`engine.partition.timers`).
     """
 
     company_id: int
+    queue: str = ""
+    heads_max: int = 1
     open: tuple[OpenSlotRequest, ...] = ()
+    closed_at: Instant | None = None
+    closed_reason: str | None = None
+    opens_at: Instant | None = None
 
     @property
     def room(self) -> int:
         """How many more requests may be opened."""
-        return max(0, OPEN_MAX - len(self.open))
+        if self.closed_reason is not None:
+            return 0
+        most = self.heads_max if self.closed_at is None else 1
+        return max(0, most - len(self._replaceable()))
 
     def least_urgent(self, now: Instant) -> list[OpenSlotRequest]:
-        """Return the open requests, the least urgent first."""
-        return sorted(self.open, key=lambda asked: asked.rank(now), reverse=True)
+        """Return the open requests that a more urgent lead may pre-empt, the least urgent first."""
+        if self.closed_reason is not None:
+            return []
+        return sorted(self._replaceable(), key=lambda asked: asked.rank(now), reverse=True)
+
+    def _replaceable(self) -> list[OpenSlotRequest]:
+        return [asked for asked in self.open if asked.urgency_class != PROMISED_CLASS]
+
+
+def waits_in_queue(lead: Lead) -> bool:
+    """Return whether a lead waits in a queue for slots without an open request."""
+    return lead.slot_queue is not None and lead.slot_id is None
 
 
 class Relay(Entity, kw_only=True):

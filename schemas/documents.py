@@ -43,7 +43,7 @@ MESSAGES_VERSION = "1.0.0"
 """Rises with the messages: a major version only adds fields."""
 
 _ORDERS: tuple[type[Message], ...] = (*COMMAND_KINDS, Fence)
-_ACCOUNT_ENTITIES = frozenset({"record", "slots", "claim", "taken", "referrers", "seen"})
+_ACCOUNT_ENTITIES = frozenset({"record", "slots", "claim", "queued", "taken", "referrers", "seen"})
 _SHARED_ENTITIES = frozenset({"stream"})
 
 Schema = dict[str, Any]

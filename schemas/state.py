@@ -1,6 +1,17 @@
 """Under which key is a value of state stored? The key names the type; keys with `__` belong to the runner."""
 
-from schemas.account import AgentState, Claim, NumberHold, Referrers, RingPoolState, Seen, Slots, Taken, UnblockTally
+from schemas.account import (
+    AgentState,
+    Claim,
+    NumberHold,
+    QueuedRequest,
+    Referrers,
+    RingPoolState,
+    Seen,
+    Slots,
+    Taken,
+    UnblockTally,
+)
 from schemas.contact import (
     Call,
     Head,
@@ -20,6 +31,8 @@ from schemas.wire import Entity
 OWN_PREFIX = "__"
 POSITION_KEY = "__position__"
 OUTBOX_PREFIX = "__outbox__/"
+QUEUED_PREFIX = "queued/"
+ASKING_PREFIX = "asking/"
 
 SEEN_PREFIX = 3
 """Hex digits: 4,096 buckets a company, so that one holds few of a day's requests."""
@@ -46,6 +59,7 @@ ENTITIES: dict[str, type[Entity]] = {
     "record": Record,
     "slots": Slots,
     "claim": Claim,
+    "queued": QueuedRequest,
     "taken": Taken,
     "referrers": Referrers,
     "seen": Seen,
@@ -104,9 +118,9 @@ def kept_key(submission_id: int) -> str:
     return f"kept/{submission_id}"
 
 
-def asking_key(company_id: int) -> str:
-    """Return the key of a company's open requests for slots."""
-    return f"asking/{company_id}"
+def asking_key(company_id: int, queue: str) -> str:
+    """Return the key of the open requests for slots of one queue of a company."""
+    return f"{ASKING_PREFIX}{company_id}/{queue}"
 
 
 def record_key(record_type: str, record_id: int) -> str:
@@ -122,6 +136,11 @@ def slots_key(company_id: int, resource: str) -> str:
 def claim_key(company_id: int, request_id: str) -> str:
     """Return the key of a contact's slot, or of its request for one."""
     return f"claim/{company_id}/{request_id}"
+
+
+def queued_key(company_id: int, queue: str, order: str) -> str:
+    """Return the key of a request in the queue of a resource; keys of one queue sort as `order` does."""
+    return f"{QUEUED_PREFIX}{company_id}/{queue}/{order}"
 
 
 def agent_key(agent_id: int) -> str:

@@ -102,7 +102,7 @@ class CountedSlots(Struct, frozen=True):
     resource: str
     version: int = 0
     in_use: int = 0
-    waiting: tuple[msgspec.Raw, ...] = ()
+    waiting: int = 0
     tallies: msgspec.Raw = msgspec.Raw(b"{}")
     last_granted_at: Instant | None = None
 
@@ -212,7 +212,7 @@ def slots_row(slots: CountedSlots, partition: int, sequence: int) -> Row:
     """Return the row of a limited resource."""
     return (
         *(slots.company_id, slots.resource, slots.version, partition, sequence),
-        *(slots.in_use, len(slots.waiting), _raw(slots.tallies), slots.last_granted_at),
+        *(slots.in_use, slots.waiting, _raw(slots.tallies), slots.last_granted_at),
     )
 
 

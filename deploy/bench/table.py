@@ -7,7 +7,7 @@ import msgspec
 from msgspec import Struct
 
 from adapters.local.process import LocalServerError
-from deploy.bench import console, deciding, decisions, latency, lists, pending, projection, reads, replay, timers
+from deploy.bench import console, deciding, decisions, latency, lists, pending, projection, reads, replay, timers, waiting
 from deploy.bench.row import BenchError, Row
 from deploy.bench.stage import Stage
 from engine.partition.ports import LogError
@@ -31,6 +31,7 @@ MEASURES: dict[str, Measure] = {
     "restore": pending.measure,
     "memory": pending.measure_memory,
     "replay": replay.measure,
+    "waiting": waiting.measure,
 }
 """Name -> what measures it. One may give several rows: `submit_to_command` two, `growth` and `restore` come together."""
 

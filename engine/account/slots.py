@@ -1,20 +1,18 @@
 """Which lead may use a limited resource now (a buyer's concurrency cap, a buyer group, a traffic source, a number)?
 
-Slots are granted most urgent first; only the contact releases one. A request waits in the queue of its resource until a
-slot is free: one is released, a limit is raised, a cap is reset, or a group or buyer is unpaused. A buyer's own limits
-count over every resource that names the buyer. Where a cap is used up, so that only its reset or a change of the record
-helps, the request is refused until then. A call that is placed already is only counted.
+Slots are granted most urgent first; only the contact releases one. A request waits in the queue of its resource
+(`slot_queue.py`) until a slot is free: one is released, a limit is raised, a cap is reset, or a group or buyer is
+unpaused. A buyer's own limits count over every resource that names the buyer. Where a cap is used up, so that only its
+reset or a change of the record helps, the request is refused until then. A call that is placed already is only counted.
 """
 
-from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping
-from functools import partial
 from hashlib import blake2b
 from typing import Any
 
-from msgspec import Struct, structs
+from msgspec import Struct
 
-from engine.account import agent_calls, caps, epc
+from engine.account import agent_calls, caps, epc, slot_queue
 from engine.account.caps import Capped
 from engine.account.choice import Candidate, best_value, choose_buyer, choose_several
 from engine.account.pausing import pauses_end_at
@@ -22,18 +20,18 @@ from engine.account.references import live_record
 from engine.account.spacing import next_call_at
 from engine.calendar.business import is_open_for_business, opens_for_business
 from engine.partition.draft import Draft
-from schemas.account import Claim, Hold, QueuedClaim, Slots
+from schemas.account import Claim, Hold, QueuedRequest, Slots
 from schemas.commands import BUYER_LEGS_MAX
 from schemas.decisions import Answer
-from schemas.instant import DAY, HOUR, Instant
+from schemas.instant import DAY, Instant
 from schemas.records import CAPPED_TYPES, Buyer, BuyerGroup, Number, Record, TrafficSource, body_of
 from schemas.requests import CallEarned, SlotAnswered, SlotReleased, SlotRequested
 from schemas.state import claim_key, slots_key
 from schemas.topics import CONTACTS_REQUESTS
 
-WAITING_MAX = 200
-"""In the queue of one resource: each decision about it carries the whole queue (some 18 KB). A less urgent request than
-all of them is refused as `rate_limited`, and its contact retries; a more urgent one replaces the last one."""
+ANSWERS_AT_ONCE_MAX = 200
+"""Grants and refusals of one decision, some 1 KB each. Where a raised limit or a deleted group answers more requests, the
+timer of the queue goes on with the next slice."""
 
 CORRECTED_WITHIN = 7 * DAY
 """How long an unknown end is corrected: as long as commands are retained, and their outcomes relayed."""
@@ -42,7 +40,6 @@ RESOURCE_LENGTH_MAX = 200
 """Of the name of a resource; a longer one is replaced by its hash."""
 
 NO_BUYER = "no_buyer_available"
-QUEUE_FULL = "rate_limited"
 BUSY_NOW = "concurrency_cap"
 BUYER_CAP = "buyer_cap"
 TRAFFIC_SOURCE_CAP = "traffic_source_cap"
@@ -103,12 +100,9 @@ def request_slot(draft: Draft, request: SlotRequested) -> None:
         _send_answer(draft, claim, granted=False, obstacle=obstacle)
     elif request.call_id is not None:
         _send_answer(draft, claim, granted=False, obstacle=SlotObstacle(BUSY_NOW, obstacle.until))
-    elif _is_less_urgent_than_full_queue(slots, request):
-        _send_answer(draft, claim, granted=False, obstacle=SlotObstacle(QUEUE_FULL))
     else:
-        draft.put(claim_key(claim.company_id, claim.request_id), claim)
         slots.wake_at = obstacle.until
-        _enqueue(draft, slots, request)
+        _enqueue(draft, slots, claim, request)
 
 
 def _count_placed(draft: Draft, request: SlotRequested, claim: Claim) -> None:
@@ -147,7 +141,7 @@ def release_slot(draft: Draft, request: SlotReleased) -> None:
         draft.remove(key)
     if claim.granted_at is None:
         slots = _slots_of(draft, claim.company_id, claim.resource)
-        slots.waiting = tuple(waiting for waiting in slots.waiting if waiting.request_id != claim.request_id)
+        slot_queue.remove(draft, slots, claim)
         _put_slots(draft, slots)
         _register_waits(draft, slots)
         return
@@ -286,10 +280,7 @@ def apply_record_change(draft: Draft, record: Record) -> None:
     caps.roll_periods(slots, caps.capped(body_of(record)), draft.now)
     if slots.tallies != before:
         _put_slots(draft, slots)
-    if record.type == "buyer_group" and record.deleted_at is not None:
-        _refuse_all(draft, slots, GONE)
-    else:
-        _grant_waiting(draft, record.company_id, [slots.resource, *slots.wanted_by])
+    _grant_waiting(draft, record.company_id, [slots.resource, *slots.wanted_by])
 
 
 def wake(draft: Draft, slots: Slots) -> None:
@@ -386,13 +377,10 @@ def _slots_of(draft: Draft, company_id: int, resource: str) -> Slots:
 
 
 def _put_slots(draft: Draft, slots: Slots) -> None:
-    """Store the slots of a resource as a new version; drop the aging of requests that left the queue.
+    """Store the slots of a resource as a new version.
 
     The queue of a set of excluded buyers or agents is removed once it is empty: there may be as many sets as leads.
     """
-    if slots.aging:
-        waiting = {place.request_id for place in slots.waiting}
-        slots.aging = {request_id: aging for request_id, aging in slots.aging.items() if request_id in waiting}
     if not slots.waiting:
         slots.wake_at = None
     slots.version += 1
@@ -583,10 +571,8 @@ def _obstacle(draft: Draft, slots: Slots) -> SlotObstacle:
         resets = [found.until for found in (*waits, shared) if found is not None and found.until is not None]
         return SlotObstacle(None, min(resets, default=None))
     used_up = [way.obstacle for way in ways if way.obstacle is not None and way.obstacle.reason == BUYER_CAP]
-    if not used_up:
-        return GONE
     opens = (*(found.until for found in used_up), *(_opens_at(draft, way) for way in ways if way.obstacle == GONE))
-    return SlotObstacle(BUYER_CAP, min((at for at in opens if at is not None), default=None))
+    return SlotObstacle(BUYER_CAP if used_up else NO_BUYER, min((at for at in opens if at is not None), default=None))
 
 
 def _opens_at(draft: Draft, way: _Route) -> Instant | None:
@@ -602,27 +588,11 @@ def _opens_at(draft: Draft, way: _Route) -> Instant | None:
 # -- the queue ---------------------------------------------------------------------------------------------------------
 
 
-def _is_less_urgent_than_full_queue(slots: Slots, request: SlotRequested) -> bool:
-    """Return whether the queue is full of requests at least as urgent: then nothing is written."""
-    if len(slots.waiting) < WAITING_MAX:
-        return False
-    last = slots.waiting[-1]
-    urgency = (request.urgency_class, request.priority, request.due_at)
-    return urgency >= (last.urgency_class, last.priority, last.due_at)
-
-
-def _enqueue(draft: Draft, slots: Slots, request: SlotRequested) -> None:
-    slots.arrivals += 1
-    place = QueuedClaim(request.urgency_class, request.priority, request.due_at, slots.arrivals, request.request_id)
-    if request.aging:
-        slots.aging[request.request_id] = request.aging
-    at = bisect_right(slots.waiting, place)
-    slots.waiting = (*slots.waiting[:at], place, *slots.waiting[at:])
+def _enqueue(draft: Draft, slots: Slots, claim: Claim, request: SlotRequested) -> None:
+    slot_queue.add(draft, slots, claim, request)
+    draft.put(claim_key(claim.company_id, claim.request_id), claim)
     _put_slots(draft, slots)
     _register_waits(draft, slots)
-    if len(slots.waiting) > WAITING_MAX:
-        last, slots.waiting = slots.waiting[-1], slots.waiting[:-1]
-        _refuse(draft, slots, last, SlotObstacle(QUEUE_FULL))
 
 
 def _grant_waiting(draft: Draft, company_id: int, resources: Iterable[str]) -> None:
@@ -632,24 +602,33 @@ def _grant_waiting(draft: Draft, company_id: int, resources: Iterable[str]) -> N
     """
     queues = [_slots_of(draft, company_id, resource) for resource in dict.fromkeys(resources)]
     queues = [slots for slots in queues if slots.waiting]
-    for slots in queues:
-        if slots.aging:
-            slots.waiting = tuple(sorted(slots.waiting, key=partial(_aged, slots, draft.now)))
-    while True:
-        heads = [head for slots in queues if slots.waiting for head in _next_grant(draft, slots)]
-        if not heads:
+    for _ in range(ANSWERS_AT_ONCE_MAX):
+        found = _next_grant(draft, queues)
+        if found is None:
             break
-        place, _, slots, choice = min(heads, key=lambda head: (_aged(head[2], draft.now, head[0]), head[1]))
-        slots.waiting = slots.waiting[1:]
-        _grant(draft, slots, _waiting_claim(draft, slots, place), choice)
+        slots, claim, choice = found
+        slot_queue.remove(draft, slots, claim)
+        _grant(draft, slots, claim, choice)
+    else:
+        _go_on_later(draft, queues)
+        return
     for slots in queues:
         _update_wait(draft, slots)
 
 
+def _go_on_later(draft: Draft, queues: Iterable[Slots]) -> None:
+    """Let the timers of queues go on with the next slice: a decision has as many answers as it may."""
+    for slots in queues:
+        if slots.waiting:
+            slots.wake_at = draft.now + 1  # a tick must leave a later timer: one at the same instant counts as stuck
+        _put_slots(draft, slots)
+        _register_waits(draft, slots)
+
+
 def _update_wait(draft: Draft, slots: Slots) -> None:
-    """Update what a queue waits for; refuse all of it where the caps are used up."""
+    """Update what a queue waits for; refuse all of it where the caps are used up, or its group is deleted."""
     obstacle = _obstacle(draft, slots) if slots.waiting else BUSY
-    if obstacle.reason in USED_UP:
+    if obstacle.reason in USED_UP or (slots.waiting and _is_group_deleted(draft, slots)):
         _refuse_all(draft, slots, obstacle)
         return
     if slots.waiting and slots.wake_at != obstacle.until:
@@ -658,20 +637,19 @@ def _update_wait(draft: Draft, slots: Slots) -> None:
     _register_waits(draft, slots)
 
 
-def _aged(slots: Slots, now: Instant, place: QueuedClaim) -> QueuedClaim:
-    """Return a queue entry with its priority aged until now."""
-    aging = slots.aging.get(place.request_id)
-    if aging is None:
-        return place
-    overdue = max(0, now - place.due_at)
-    return structs.replace(place, priority=place.priority - aging * overdue / HOUR)
+def _is_group_deleted(draft: Draft, slots: Slots) -> bool:
+    group_id = slots.buyer_group_id
+    return group_id is not None and live_record(draft, slots.company_id, "buyer_group", group_id) is None
 
 
-def _next_grant(draft: Draft, slots: Slots) -> list[tuple[QueuedClaim, str, Slots, Choice]]:
-    """Return the most urgent entry of a queue with its group and buyer, or nothing where it must wait."""
-    head = slots.waiting[0]
-    choice = _choose(draft, slots, head.request_id)
-    return [] if choice is None else [(head, slots.resource, slots, choice)]
+def _next_grant(draft: Draft, queues: Iterable[Slots]) -> tuple[Slots, Claim, Choice] | None:
+    """Return the most urgent request that can be granted now, with its queue, group and buyer; None where all must wait."""
+    heads = [(head, slots) for slots in queues if (head := slot_queue.first(draft, slots)) is not None]
+    for head, slots in sorted(heads, key=lambda found: (found[0].rank(draft.now), found[1].resource)):
+        choice = _choose(draft, slots, head.request_id)
+        if choice is not None:
+            return slots, _waiting_claim(draft, slots, head), choice
+    return None
 
 
 def _grant(draft: Draft, slots: Slots, claim: Claim, choice: Choice) -> None:
@@ -709,7 +687,7 @@ def _holds_before_caps(claim: Claim) -> list[Hold]:
     return [Hold(claim.resource), *buyers]
 
 
-def _waiting_claim(draft: Draft, slots: Slots, place: QueuedClaim) -> Claim:
+def _waiting_claim(draft: Draft, slots: Slots, place: QueuedRequest) -> Claim:
     claim = draft.get(claim_key(slots.company_id, place.request_id), Claim)
     assert claim is not None  # noqa: S101 - every waiting request has a claim
     return claim
@@ -741,17 +719,16 @@ def _waited_resources(draft: Draft, slots: Slots) -> Iterator[str]:
 
 
 def _refuse_all(draft: Draft, slots: Slots, obstacle: SlotObstacle) -> None:
-    waiting, slots.waiting = slots.waiting, ()
-    _put_slots(draft, slots)
-    _register_waits(draft, slots)
-    for place in waiting:
-        _refuse(draft, slots, place, obstacle)
-
-
-def _refuse(draft: Draft, slots: Slots, place: QueuedClaim, obstacle: SlotObstacle) -> None:
-    claim = _waiting_claim(draft, slots, place)
-    draft.remove(claim_key(claim.company_id, claim.request_id))
-    _send_answer(draft, claim, granted=False, obstacle=obstacle)
+    """Refuse a queue, or the most urgent of it: its timer goes on with the next slice."""
+    for _ in range(ANSWERS_AT_ONCE_MAX):
+        head = slot_queue.first(draft, slots)
+        if head is None:
+            break
+        claim = _waiting_claim(draft, slots, head)
+        slot_queue.remove(draft, slots, claim)
+        draft.remove(claim_key(claim.company_id, claim.request_id))
+        _send_answer(draft, claim, granted=False, obstacle=obstacle)
+    _go_on_later(draft, [slots])
 
 
 def _send_answer(draft: Draft, claim: Claim, *, granted: bool, obstacle: SlotObstacle = BUSY) -> None:

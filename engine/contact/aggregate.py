@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
-from engine.contact.commands import buyers, slots
+from engine.contact.commands import buyers, slots, waiting_leads
 from engine.contact.facts.person import Person
 from engine.contact.lifecycle import failed_timers, replan, stop, suppressing, unblocking
 from engine.contact.lifecycle.moving import forward, move_in
@@ -32,7 +32,18 @@ from engine.contact.timing.plan import hold
 from engine.partition.aggregate import Adoption, Timer
 from engine.partition.draft import Draft, RefusedError
 from engine.partition.places import PlaceClaim, gate_key
-from schemas.contact import LIVE_STATUSES, Call, Head, Lead, Relay, Replan, Suppression, UnblockSweep
+from schemas.contact import (
+    LIVE_STATUSES,
+    Call,
+    Head,
+    Lead,
+    OpenSlotRequests,
+    Relay,
+    Replan,
+    Suppression,
+    UnblockSweep,
+    waits_in_queue,
+)
 from schemas.envelope import Envelope
 from schemas.instant import EPOCH, Instant
 from schemas.requests import (
@@ -114,7 +125,7 @@ class ContactAggregate:
         "stream": None,
         "seen": None,
         "part": None,
-        "asking": None,
+        "asking": "opens_at",
     }
 
     claim_fields: Mapping[str, Sequence[str]] = {"lead": ("flight", "awaits_place")}
@@ -175,6 +186,8 @@ class ContactAggregate:
                 person = Person(draft, entity.company_id, entity.contact_key)
                 suppressing.expire(person, entity)
                 person.put()
+            case OpenSlotRequests():
+                waiting_leads.open_for_one(draft, entity)
             case Replan():
                 replan.sweep(draft, key, entity)
             case UnblockSweep():
@@ -234,6 +247,11 @@ def _suppression_timer(key: str, entry: Suppression) -> Timer | None:
     return None if due_at is None else Timer(due_at, UPKEEP_CLASS, 0.0, entry.list_id, key, company_id=entry.company_id)
 
 
+def _queue_timer(key: str, asking: OpenSlotRequests) -> Timer | None:
+    due_at = asking.opens_at
+    return None if due_at is None else Timer(due_at, STOP_CLASS, 0.0, 0, key, company_id=asking.company_id)
+
+
 def _unblock_timer(key: str, job: UnblockSweep) -> Timer | None:
     due_at = job.due_at
     return None if due_at is None else Timer(due_at, REPLAN_CLASS, 0.0, job.job_id, key, company_id=job.company_id)
@@ -247,12 +265,13 @@ _TIMERS: Mapping[type[Entity], Callable[[str, Any], Timer | None]] = {
     Replan: _replan_timer,
     Suppression: _suppression_timer,
     UnblockSweep: _unblock_timer,
+    OpenSlotRequests: _queue_timer,
 }
 
 
 def _waits_at_gate(lead: Lead) -> bool:
     """Return whether a due lead waits at a gate."""
-    return bool(lead.slot_waits) or lead.sweep_key is not None or lead.awaits_place is not None
+    return waits_in_queue(lead) or lead.sweep_key is not None or lead.awaits_place is not None
 
 
 def _gate_of(lead: Lead) -> tuple[str, Instant]:
@@ -260,7 +279,8 @@ def _gate_of(lead: Lead) -> tuple[str, Instant]:
     if lead.awaits_place is not None:
         gate = gate_key(lead.awaits_place, lead.company_id)
     else:
-        gate = asking_key(lead.company_id) if lead.slot_waits else lead.sweep_key or ""
+        in_queue = waits_in_queue(lead)
+        gate = asking_key(lead.company_id, lead.slot_queue or "") if in_queue else lead.sweep_key or ""
     return gate, EPOCH if lead.ending else lead.expires_at or EPOCH
 
 
@@ -296,7 +316,7 @@ def _take_slot_answer(person: Person, answer: SlotAnswered) -> None:
     about: dict[str, Any] = {} if answer.until is None else {"until": answer.until}
     person.draft.fact("slot.answered", lead_id=lead.id, request_id=answer.request_id, granted=answer.granted, **about)
     if not answer.granted:
-        _hold_without_slot(person, lead, answer.reason or "no_buyer_available", answer.until)
+        _hold_without_slot(person, lead, answer.reason or slots.NO_BUYER, answer.until)
         return
     advance(person, lead, grant=answer)
     if not slots.is_used(lead, answer.request_id):

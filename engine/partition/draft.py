@@ -138,6 +138,23 @@ class Draft:
         """Drop the sorted index of a company's contacts; the sweep is done."""
         self._state.drop_sorted_keys(head_key(f"{company_id}|"))
 
+    def key_after(self, index: str, last: str, prefix: str) -> str | None:
+        """Return the first key after `last` that begins with a prefix, as this draft knows it.
+
+        `index` is a shorter prefix of few different ones: the state keeps the keys of each sorted.
+        """
+        added = [key for key, entity in self.changed.items() if entity is not None and last < key and key.startswith(prefix)]
+        while (key := self._state.key_after(index, last)) is not None and key.startswith(prefix):
+            if self.changed.get(key, self) is not None:
+                added.append(key)
+                break
+            last = key
+        return min(added, default=None)
+
+    def end_key_walk(self, index: str) -> None:
+        """Drop the sorted keys of an index: `key_after` is not asked for a while."""
+        self._state.drop_sorted_keys(index)
+
     def run_isolated(self, rule: Callable[[], bool]) -> bool | str:
         """Run a part of a decision as a savepoint: its error must not fail the rest.
 

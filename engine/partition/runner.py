@@ -11,7 +11,8 @@ decided again in a transaction of its own. One that is refused alone is decided 
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
-from typing import Literal, cast
+from functools import partial
+from typing import Literal
 
 import msgspec
 from msgspec import Struct
@@ -29,7 +30,7 @@ from engine.partition.continuity import (
     topic_ids,
 )
 from engine.partition.decider import REFUSALS_MAX, Decider, Sealed
-from engine.partition.places import GATE_PREFIX
+from engine.partition.gates import gate_of
 from engine.partition.ports import (
     Clock,
     Log,
@@ -45,7 +46,7 @@ from engine.partition.ports import (
     Snapshots,
 )
 from engine.partition.state import State, unpack_any
-from engine.partition.timers import PROMOTE_BATCH, TimerGate, TimerQueue
+from engine.partition.timers import PROMOTE_BATCH, TimerQueue
 from engine.rules import Rules
 from schemas.decisions import Cause, OutboxEntry, Position, Refusal
 from schemas.envelope import rules_seen
@@ -204,7 +205,7 @@ class Runner:
         self._rules = Rules()
         self._feed_index = 0
         self._unadopted: list[tuple[int, RuleRecord]] = []
-        self._timers = TimerQueue(self._timer_of, self._gate_of)
+        self._timers = TimerQueue(self._timer_of, partial(gate_of, self.state))
         self._timer_cache: dict[str, tuple[bytes, Timer]] = {}
         self._outbox: Outbox | None = None
         self._entries: dict[int, OutboxEntry] = {}
@@ -868,12 +869,6 @@ class Runner:
                 self._timer_cache.clear()  # also drops entries whose entity has changed since: those are never read again
             self._timer_cache[key] = packed, timer
         return timer
-
-    def _gate_of(self, key: str) -> TimerGate | None:
-        if key.startswith(GATE_PREFIX):
-            return self.state.places.gate(key)
-        packed = self.state.packed(key)
-        return None if packed is None else cast("TimerGate", unpack_any(key, packed))
 
     def _all_timers(self) -> Iterator[Timer]:
         """Yield the timer of every value that has one, and note its claim. Most have none: their bytes show it."""

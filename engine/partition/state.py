@@ -60,6 +60,7 @@ class State:
         for key, packed in self._pending.items():
             if packed is None:
                 self._committed.pop(key, None)
+                self._drop_key(key)
             else:
                 self._committed[key] = packed  # `set` has noted its number
         self._pending.clear()
@@ -86,6 +87,7 @@ class State:
         """Apply one record of the changelog."""
         if packed is None:
             self._committed.pop(key, None)
+            self._drop_key(key)
         else:
             self._committed[key] = packed
             if self._sorted_ids:
@@ -131,10 +133,7 @@ class State:
 
         Keeps the sorted list (8 bytes a key) until `drop_sorted_keys`.
         """
-        keys = self._sorted_keys.get(prefix)
-        if keys is None:
-            known = (key for layer in (self._committed, self._pending) for key in layer if key.startswith(prefix))
-            keys = self._sorted_keys[prefix] = sorted(set(known))
+        keys = self._sorted(prefix)
         found: list[str] = []
         for place in range(bisect_right(keys, last), len(keys)):
             if len(found) == limit:
@@ -143,17 +142,40 @@ class State:
                 found.append(keys[place])
         return found
 
+    def key_after(self, prefix: str, last: str) -> str | None:
+        """Return the first key after `last` that begins with a prefix, from the list of `sorted_keys_after`."""
+        keys = self._sorted(prefix)
+        for place in range(bisect_right(keys, last), len(keys)):
+            if self.packed(keys[place]) is not None:
+                return keys[place]
+        return None
+
+    def _sorted(self, prefix: str) -> list[str]:
+        keys = self._sorted_keys.get(prefix)
+        if keys is None:
+            known = (key for layer in (self._committed, self._pending) for key in layer if key.startswith(prefix))
+            keys = self._sorted_keys[prefix] = sorted(set(known))
+        return keys
+
     def drop_sorted_keys(self, prefix: str) -> None:
         """Drop the sorted list of `sorted_keys_after`."""
         self._sorted_keys.pop(prefix, None)
 
     def _insert_key(self, key: str) -> None:
-        """Insert a key into the sorted list of its prefix. Removed keys stay; readers skip them."""
+        """Insert a key into the sorted list of its prefix. One that a rollback takes back stays; readers skip it."""
         for prefix, keys in self._sorted_keys.items():
             if key.startswith(prefix):
                 place = bisect_left(keys, key)
                 if place == len(keys) or keys[place] != key:
                     keys.insert(place, key)
+
+    def _drop_key(self, key: str) -> None:
+        """Drop a removed key from the sorted list of its prefix."""
+        for prefix, keys in self._sorted_keys.items():
+            if key.startswith(prefix):
+                place = bisect_left(keys, key)
+                if place < len(keys) and keys[place] == key:
+                    del keys[place]
 
     def items(self) -> Iterator[tuple[str, bytes]]:
         """Iterate over the committed values, in order of first appearance."""

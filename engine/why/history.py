@@ -95,7 +95,7 @@ def _apply(found: LeadState, fact: LeadFact) -> None:  # noqa: C901 - one line p
     elif kind == "lead.waiting":
         found.kind, found.reason = "held", data.get("reason")
     elif kind in _HELD_BY:
-        found.kind, found.reason = "held", _HELD_BY[kind]
+        found.kind, found.reason = "held", data.get("reason") or _HELD_BY[kind]
     elif is_action(fact):
         found.kind, found.plan, found.flight, found.reason, found.denied = "running", None, fact, None, None
     elif kind in _RETURNED and not data.get("late"):

@@ -152,14 +152,14 @@ def _simulated_fact(fact: Fact, decision: Decision) -> LeadFact:
 
 def lacks_room(lead: Lead) -> bool:
     """Return whether a lead waits for a slot or a place, which a simulation of one lead assumes to be there."""
-    return lead.slot_id is not None or lead.slot_waits or lead.awaits_place is not None
+    return lead.slot_id is not None or lead.slot_queue is not None or lead.awaits_place is not None
 
 
 def _with_place_granted(lead: Lead, now: Instant) -> Lead:
     """Return a lead that is due now, where it waits for a slot or a place that the simulation cannot grant."""
     if not lacks_room(lead):
         return lead
-    free = msgspec.structs.replace(lead, slot_id=None, slot_due_at=None, slot_waits=False, awaits_place=None, recheck_at=now)
+    free = msgspec.structs.replace(lead, slot_id=None, slot_due_at=None, slot_queue=None, awaits_place=None, recheck_at=now)
     free.wake_at = wake_at(free)
     return free
 

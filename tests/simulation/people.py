@@ -309,7 +309,7 @@ def slots_in(accounts: list[Decided]) -> Iterator[str]:
             if isinstance(entity, Claim) and entity.wake_at is None:  # else it was given back, and its end is unknown
                 yield f"{key} of lead {entity.lead_id} was never given back"
             if isinstance(entity, Slots) and (entity.in_use or entity.waiting):
-                yield f"{key}: {entity.in_use} in use and {len(entity.waiting)} waiting at the end"
+                yield f"{key}: {entity.in_use} in use and {entity.waiting} waiting at the end"
 
 
 def _grants(decided: Decided) -> Iterator[str]:

@@ -182,6 +182,30 @@ def is_limited(person: Person, lead: Lead, choice: BuyerChoice) -> bool:
     return any(_has_limit(buyer) for route in _routes(person, lead, choice) for _, buyer in route.buyers)
 
 
+def count_lines(person: Person, choice: BuyerChoice, most: int) -> int:
+    """Return how many calls of a choice there may be at once, at least 1 and at most `most`."""
+    if choice.is_for_agents:
+        return most if choice.call_center_ids else max(1, min(most, len(choice.agent_ids)))
+    lines = sum(_lines_of_buyer(person, buyer_id, most) for buyer_id in choice.buyer_ids)
+    for group_id in choice.buyer_group_ids:
+        group = _group(person, group_id)
+        members = 0 if group is None else sum(_lines_of_buyer(person, buyer_id, most) for buyer_id in group.buyer_ids)
+        lines += min(members, _limit_of(group, most))
+    source = person.rules.body(TrafficSource, "traffic_source", choice.traffic_source_id)
+    number = person.rules.body(Number, "number", choice.number_id)
+    shared = min(_limit_of(source, most), _limit_of(number, most))
+    return max(1, min(most if choice.is_anyone else lines, shared))
+
+
+def _lines_of_buyer(person: Person, buyer_id: int, most: int) -> int:
+    return _limit_of(_buyer(person, buyer_id), most)
+
+
+def _limit_of(body: Capped | None, most: int) -> int:
+    limit = None if body is None else body.concurrency_cap_limit
+    return most if limit is None else min(most, limit)
+
+
 def _has_limit(body: Capped) -> bool:
     has_spacing = isinstance(body, Buyer | BuyerGroup) and body.spacing_seconds > 0
     return body.concurrency_cap_limit is not None or bool(body.caps) or has_spacing

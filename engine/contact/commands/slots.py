@@ -1,40 +1,41 @@
 """How is a slot (the right to use a limited resource) requested and released? By message; only the contact ends a slot.
 
-A company has at most `OPEN_MAX` open requests from one partition, the most urgent ones: a more urgent lead pre-empts the
-least urgent, whose request is withdrawn. The others wait, due, and are requested as these end.
+Of each queue the most urgent leads ask, as many as there are lines (`waiting_leads.py`). The others wait, due, and ask as
+these end.
 """
 
 from typing import Any, Literal
 
 from msgspec import structs
 
+from engine.contact.commands import waiting_leads
 from engine.contact.commands.buyers import BuyerChoice, excluded_buyers, is_answered_by, limited_number
 from engine.contact.commands.emission import next_command_id, present_command_id
 from engine.contact.facts.person import Person
-from schemas.contact import LIVE_STATUSES, Call, Lead, OpenSlotRequest, OpenSlotRequests
-from schemas.instant import MINUTE, Instant
+from schemas.contact import LIVE_STATUSES, PROMISED_CLASS, Call, Lead, OpenSlotRequest
+from schemas.instant import HOUR, MINUTE, Instant
 from schemas.requests import SlotAnswered, SlotReleased, SlotRequested
 from schemas.schedule import CallStep
-from schemas.state import asking_key, lead_key
+from schemas.state import lead_key
 from schemas.topics import ACCOUNTS_REQUESTS
 
 ANSWER_TIMEOUT = 5 * MINUTE
-"""Without an answer for this long the same request is sent again: the account deduplicates it by its id."""
+ANSWER_TIMEOUT_MAX = HOUR
+"""Without an answer for this long the same request is sent again: the account deduplicates it by its id. A lead that has
+been due for longer waits as long as that, up to the second bound: with few lines a request is open for hours."""
 
 WAITS_FOR_SLOT = "concurrency_cap"
+NO_BUYER = "no_buyer_available"
 
 SlotUse = Literal["unused", "attempted", "connected", "unknown"]
 """How far a slot was used; `unknown` where the outcome of its call will not be reported: then it counts in full."""
 
-PROMISED_CLASS = -1
-"""The class of a callback. Its request has one id for good, so it is never pre-empted: an answer to the first request would
-pass for one to the second."""
-
 
 def request_slot(person: Person, lead: Lead, step_id: str, choice: BuyerChoice, request_id: str | None = None) -> None:
     """Request a slot, or wait for the turn to request one. The id of the request is that of the command."""
-    if not _open_request(person, lead, is_promised=request_id is not None):
-        _wait_for_turn(person, lead)
+    queue = waiting_leads.queue_of(person, lead, choice)
+    if not _open_request(person, lead, queue, choice, is_promised=request_id is not None):
+        _wait_for_turn(person, lead, queue)
         return
     lead.slot_id, lead.callback_asks = request_id or next_command_id(lead, step_id), request_id is not None
     lead.status, lead.status_wait = "waiting", WAITS_FOR_SLOT
@@ -45,7 +46,7 @@ def request_slot(person: Person, lead: Lead, step_id: str, choice: BuyerChoice, 
 def send_request(person: Person, lead: Lead, choice: BuyerChoice) -> None:
     """Send the open request, for the first time or because its answer timed out."""
     assert lead.slot_id is not None  # noqa: S101 - set by the caller
-    lead.slot_due_at = person.now + ANSWER_TIMEOUT
+    lead.slot_due_at = person.now + min(ANSWER_TIMEOUT_MAX, max(ANSWER_TIMEOUT, person.now - _due_at(person, lead)))
     request = SlotRequested(
         company_id=lead.company_id,
         contact_key=person.key,
@@ -132,20 +133,19 @@ def withdraw(person: Person, lead: Lead) -> None:
         _close(person, lead)
 
 
-def _open_request(person: Person, lead: Lead, *, is_promised: bool) -> bool:
-    """Add the lead to the open requests; return False where all are taken by more urgent leads."""
-    now, key = person.now, asking_key(lead.company_id)
-    asking = person.draft.get(key, OpenSlotRequests) or OpenSlotRequests(company_id=lead.company_id)
+def _open_request(person: Person, lead: Lead, queue: str, choice: BuyerChoice, *, is_promised: bool) -> bool:
+    """Add the lead to the open requests of its queue; return False where it is closed, or full of more urgent leads."""
     urgency_class = PROMISED_CLASS if is_promised else lead.urgency_class
     own = OpenSlotRequest(urgency_class, lead.lead_priority, _due_at(person, lead), lead.id, lead.aging)
-    if not asking.room:
-        least = asking.least_urgent(now)[0]
-        if least.urgency_class == PROMISED_CLASS or least.rank(now) <= own.rank(now):
+    asking = waiting_leads.load(person.draft, lead.company_id, queue)
+    if not is_promised and not asking.room:
+        least = next(iter(asking.least_urgent(person.now)), None)
+        if least is None or least.rank(person.now) <= own.rank(person.now):
             return False
-        _preempt(person, least)
-        asking = person.draft.get(key, OpenSlotRequests) or OpenSlotRequests(company_id=lead.company_id)
-    asking.open = (*asking.open, own)
-    person.draft.put(key, asking)
+        _preempt(person, queue, least)
+        asking = waiting_leads.load(person.draft, lead.company_id, queue)
+    lead.slot_queue = queue
+    waiting_leads.add(person, asking, choice, own)
     return True
 
 
@@ -154,45 +154,43 @@ def _due_at(person: Person, lead: Lead) -> Instant:
     return lead.planned_at or lead.next_action_at or person.now
 
 
-def _preempt(person: Person, asked: OpenSlotRequest) -> None:
+def _preempt(person: Person, queue: str, asked: OpenSlotRequest) -> None:
     """Withdraw the least urgent request: its lead waits for another turn."""
     known = person.lead(asked.lead_id) or person.draft.get(lead_key(asked.lead_id), Lead)
     if known is None or known.slot_id is None:
-        _remove(person, asked.lead_id)
+        waiting_leads.remove(person.draft, person.company_id, queue, asked.lead_id)
         return
     other = person if known.contact_key == person.key else Person(person.draft, known.company_id, known.contact_key)
     withdraw(other, known)
-    _wait_for_turn(other, known)
+    _wait_for_turn(other, known, queue)
     if other is not person:
         other.put()
 
 
-def _wait_for_turn(person: Person, lead: Lead) -> None:
-    """Let a due lead wait until a request of its company ends."""
-    if lead.status_wait != WAITS_FOR_SLOT:
-        person.draft.fact("slot.awaited", lead_id=lead.id)
-    lead.slot_waits = True
-    lead.status, lead.status_wait = "waiting", WAITS_FOR_SLOT
+def _wait_for_turn(person: Person, lead: Lead, queue: str) -> None:
+    """Let a due lead wait in its queue until a request of it ends, or until the queue opens."""
+    reason = waiting_leads.load(person.draft, lead.company_id, queue).closed_reason
+    if lead.status_wait != (reason or WAITS_FOR_SLOT):
+        about: dict[str, Any] = {} if reason is None else {"reason": reason}
+        person.draft.fact("slot.awaited", lead_id=lead.id, **about)
+    lead.slot_queue = queue
+    lead.status, lead.status_wait = "waiting", reason or WAITS_FOR_SLOT
     lead.recheck_at = _due_at(person, lead)
     person.save(lead)
 
 
+def move_to_queue(person: Person, lead: Lead, choice: BuyerChoice) -> None:
+    """Move a lead that waits for a slot to the queue that newer rules name."""
+    queue = waiting_leads.queue_of(person, lead, choice)
+    if queue != lead.slot_queue and not lead.callback_asks:
+        withdraw(person, lead)
+        _wait_for_turn(person, lead, queue)
+
+
 def _close(person: Person, lead: Lead) -> None:
-    lead.slot_id = lead.slot_due_at = None
+    queue, lead.slot_id, lead.slot_due_at, lead.slot_queue = lead.slot_queue, None, None, None
     person.save(lead)
-    _remove(person, lead.id)
-
-
-def _remove(person: Person, lead_id: int) -> None:
-    key = asking_key(person.company_id)
-    asking = person.draft.get(key, OpenSlotRequests)
-    if asking is None:
-        return
-    asking.open = tuple(asked for asked in asking.open if asked.lead_id != lead_id)
-    if asking.open:
-        person.draft.put(key, asking)
-    else:
-        person.draft.remove(key)
+    waiting_leads.remove(person.draft, person.company_id, queue, lead.id)
 
 
 def release(
@@ -233,12 +231,23 @@ def accept_answer(person: Person, answer: SlotAnswered) -> Lead | None:
     """Close the request of an answer and return its lead; None for an outdated answer, whose slot is released."""
     lead = person.lead(answer.lead_id)
     if lead is not None and lead.slot_id == answer.request_id and lead.status in LIVE_STATUSES:
+        queue = lead.slot_queue
         _close(person, lead)
+        if queue is not None and not lead.callback_asks:
+            _learn(person, queue, answer)
         return lead
     flown = lead is not None and lead.flight is not None and lead.flight.slot_id == answer.request_id
     if answer.granted and not flown:
         release(person, answer.lead_id, answer.request_id)
     return None
+
+
+def _learn(person: Person, queue: str, answer: SlotAnswered) -> None:
+    """Open the queue of a lead that got a slot; close that of a lead that is refused one."""
+    if answer.granted:
+        waiting_leads.open_wide(person.draft, person.company_id, queue)
+    else:
+        waiting_leads.close(person.draft, person.company_id, queue, answer.reason or NO_BUYER, answer.until)
 
 
 def grant_for(lead: Lead, step: CallStep, choice: BuyerChoice, grant: SlotAnswered | None) -> SlotAnswered | None:

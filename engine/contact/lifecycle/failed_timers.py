@@ -48,7 +48,7 @@ def _wait_for_retry(person: Person, lead: Lead) -> bool:
         lead.flight = structs.replace(lead.flight, due_at=again_at)
     else:
         slots.withdraw(person, lead)
-        lead.slot_waits, lead.awaits_place = False, None
+        lead.slot_queue = lead.awaits_place = None
         lead.next_action_at = lead.recheck_at = again_at
     lead.status, lead.status_wait, lead.held_at = "waiting", DECISION_FAILED, since
     if (wake_at(lead) or EPOCH) <= now:  # its expiry or a disposition is due, and deciding on that is what failed

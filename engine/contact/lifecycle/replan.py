@@ -12,11 +12,13 @@ from functools import partial
 
 from msgspec import structs
 
+from engine.contact.commands import slots, waiting_leads
+from engine.contact.commands.buyers import choice_for
 from engine.contact.commands.hanging_up import hang_up
 from engine.contact.facts.person import BYTES_AT_ONCE_MAX, LEADS_AT_ONCE_MAX, ON_HOLD, Person
 from engine.contact.lifecycle.walk import advance
-from engine.contact.schedule.cadence import cadence_of
-from engine.contact.timing.holding import CAPS_USED_UP
+from engine.contact.schedule.cadence import cadence_for, cadence_of
+from engine.contact.timing.holding import BUYER_CAP, CAPS_USED_UP
 from engine.decision_rules import VERSION_NAME
 from engine.partition.aggregate import Adoption, RuleChange
 from engine.partition.draft import Draft
@@ -24,6 +26,7 @@ from engine.submission.place import Location, located_again
 from schemas.contact import LIVE_STATUSES, Lead, Replan
 from schemas.instant import Instant
 from schemas.records import CAPPED_TYPES, EVERY_COMPANY, Company, ContactHold, Offer, Record, Schedule, body_of
+from schemas.schedule import CallStep
 from schemas.state import lead_key, replan_key
 from schemas.wire import to_json, to_pack
 
@@ -48,6 +51,9 @@ def adopt(draft: Draft, adoption: Adoption) -> None:
         for replan in _replans_of(change, draft.now):
             key = replan_key(f"{change.after.type}/{change.after.id}")
             draft.put(key, _merged(draft.get(key, Replan), replan))
+            if replan.company_id is not None and BUYER_CAP in replan.waits:
+                waiting_leads.wake_closed(draft, replan.company_id)
+    waiting_leads.end_walk(draft)
     before, after = adoption.versions_before, adoption.versions
     changed = [name for name in PLANNED_BY if before and before.get(name) != after.get(name)]
     if changed:
@@ -171,7 +177,8 @@ def _is_concerned(lead: Lead, replan: Replan) -> bool:
     if replan.schedule_id is not None:
         return lead.schedule_id == replan.schedule_id and (not replan.waits or lead.status_wait in replan.waits)
     # A held lead is due already: no rule of hours holds it, and its own timer checks it.
-    return lead.status_wait in replan.waits if replan.waits else lead.held_at is None
+    waits_for_slot = lead.slot_queue is not None and BUYER_CAP in replan.waits
+    return waits_for_slot or lead.status_wait in replan.waits if replan.waits else lead.held_at is None
 
 
 def _replan_lead(draft: Draft, key: str, lead: Lead, replan: Replan) -> bool:
@@ -190,6 +197,8 @@ def _replan_lead(draft: Draft, key: str, lead: Lead, replan: Replan) -> bool:
         lead.planned_at = None  # what waited for a hold is not late for that
     if not _is_due_already(person, lead):
         advance(person, lead)
+    if lead.slot_queue is not None and lead.status in LIVE_STATUSES:
+        _move_to_queue(person, lead)
     if to_pack(lead) == before and len(draft.facts) == fact_count:
         return False
     draft.fact("lead.replanned", lead_id=lead.id, cause=replan.cause, law=person.law.stamp)
@@ -204,6 +213,13 @@ def _locate(person: Person, lead: Lead) -> None:
     if found != known:
         lead.zones, lead.zone_source, lead.states = found.zones, found.source, found.states
         person.save(lead)
+
+
+def _move_to_queue(person: Person, lead: Lead) -> None:
+    """Let a lead that waits for a slot wait for the one that newer rules give it: its place there is by its urgency."""
+    step = cadence_for(person, lead).step(lead.step or "")
+    if isinstance(step, CallStep):
+        slots.move_to_queue(person, lead, choice_for(person, lead, step))
 
 
 def _is_due_already(person: Person, lead: Lead) -> bool:

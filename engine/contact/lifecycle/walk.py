@@ -54,7 +54,8 @@ DISPOSITION_AWAITED = "awaiting_disposition"
 def advance(person: Person, lead: Lead, *, grant: SlotAnswered | None = None) -> None:
     """Advance a lead as far as possible now. One that has ended or awaits an outcome or a slot does not move."""
     lead.recheck_at = None
-    lead.slot_waits = False
+    if lead.slot_id is None:
+        lead.slot_queue = None
     lead.sweep_key = lead.awaits_place = None
     person.save(lead)
     for _ in range(STEPS_AT_ONCE_MAX):

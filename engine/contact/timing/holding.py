@@ -10,7 +10,8 @@ from schemas.schedule import CallStep, Step
 
 SIBLING_CALLED = "awaiting_outcome"
 
-CAPS_USED_UP = ("buyer_cap", "traffic_source_cap", "number_cap")
+BUYER_CAP = "buyer_cap"
+CAPS_USED_UP = (BUYER_CAP, "traffic_source_cap", "number_cap")
 """Reasons for which the account refuses a slot until a cap resets or its record changes (`lifecycle/replan.py`)."""
 
 RECHECK_WITHOUT_RESET = 6 * HOUR

@@ -9,7 +9,7 @@ from engine.partition.decider import Decider, Sealed
 from engine.partition.ports import LogRecord
 from engine.partition.state import State
 from engine.rules import Rules
-from schemas.account import Slots
+from schemas.account import Claim, Slots
 from schemas.decisions import Answer, Fact, Position
 from schemas.envelope import Envelope, to_headers
 from schemas.instant import Instant
@@ -23,7 +23,7 @@ from schemas.requests import (
     SlotReleased,
     SlotRequested,
 )
-from schemas.state import record_key, slots_key
+from schemas.state import claim_key, record_key, slots_key
 from schemas.wire import from_json, to_json
 
 NOW = Instant(1_773_000_000_000)
@@ -42,15 +42,26 @@ class AccountWorld:
         self.create("company", company_id=1, name="Sunny")
 
     def ask(self, request: AccountRequest, *, request_id: str | None = None, actor: str | None = None) -> Sealed:
+        sealed = self._decide(request, request_id=request_id, actor=actor)
+        self.state.commit()
+        self.facts += sealed.decision.facts
+        return sealed
+
+    def _decide(self, request: AccountRequest, *, request_id: str | None = None, actor: str | None = None) -> Sealed:
         self.asked += 1
         name = request_id or f"request-{self.asked}"
         envelope = Envelope(id=name, type=REQUEST_TYPES[type(request)], source="/test", actor=actor)
         key = request.partition_key.encode()
         record = LogRecord("accounts.requests", 0, self.asked, key, to_json(request), to_headers(envelope), self.now)
-        sealed = self.decider.request(record, self.now)
-        self.state.commit()
-        self.facts += sealed.decision.facts
-        return sealed
+        return self.decider.request(record, self.now)
+
+    def restore(self) -> None:
+        """Go on from the committed values alone, as a new owner of the partition does."""
+        state = State()
+        for key, packed in self.state.items():
+            state.restore(key, packed)
+        self.state = state
+        self.decider = Decider(AccountAggregate(), 0, state, Rules(), self.decider.position)
 
     def change(
         self,
@@ -80,6 +91,10 @@ class AccountWorld:
     def update(self, record_type: str, record_id: int, **fields: Any) -> Answer:
         return self.change("update", record_type, record_id, **fields)
 
+    def deletion(self, record_type: str, record_id: int) -> Sealed:
+        """Delete a record and return the decision."""
+        return self.ask(RecordChangeRequested(company_id=1, type=record_type, operation="delete", id=record_id))
+
     def delete(self, record_type: str, record_id: int) -> Answer:
         return self.change("delete", record_type, record_id)
 
@@ -107,9 +122,24 @@ class AccountWorld:
         request = SlotRequested(company_id=1, contact_key=f"1|{request_id}", lead_id=7, request_id=request_id, **asked)
         return answers(self.ask(request))
 
+    def want_undone(self, request_id: str, **asked: Any) -> None:
+        """Ask for a slot in a transaction that fails."""
+        request = SlotRequested(company_id=1, contact_key=f"1|{request_id}", lead_id=7, request_id=request_id, **asked)
+        position = self.decider.position
+        self._decide(request)
+        self.state.rollback()
+        self.decider.position = position
+
+    def claim(self, request_id: str) -> Claim:
+        claim = self.state.get(claim_key(1, request_id), Claim)
+        assert claim is not None
+        return claim
+
+    def released(self, request_id: str, **fields: Any) -> SlotReleased:
+        return SlotReleased(company_id=1, contact_key=f"1|{request_id}", lead_id=7, request_id=request_id, **fields)
+
     def release(self, request_id: str, **fields: Any) -> list[SlotAnswered]:
-        request = SlotReleased(company_id=1, contact_key=f"1|{request_id}", lead_id=7, request_id=request_id, **fields)
-        return answers(self.ask(request))
+        return answers(self.ask(self.released(request_id, **fields)))
 
     def earned(self, at: Instant, **amounts: dict[str, float]) -> list[SlotAnswered]:
         """Tell what a call brought; `buyer_group_7` stands for the resource `buyer_group/7`."""

@@ -9,11 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.account.choice import Candidate, choose_buyer
-from engine.account.slots import WAITING_MAX
-from schemas.account import Claim
+from engine.account.slots import ANSWERS_AT_ONCE_MAX
+from schemas.account import Claim, Slots
 from schemas.instant import HOUR
 from schemas.requests import SlotAnswered
-from schemas.state import claim_key
+from schemas.state import claim_key, slots_key
+from schemas.wire import from_json
 from tests.engine.account.conftest import AccountWorld
 from tests.engine.contact.world import at
 
@@ -123,7 +124,7 @@ def test_asked_again_the_answer_is_the_same_and_nothing_is_counted_twice(account
     assert account.want("a", buyer_group_id=group_id) == first
     assert account.want("b", buyer_group_id=group_id) == account.want("b", buyer_group_id=group_id) == []
     slots = account.slots(f"buyer_group/{group_id}")
-    assert (slots.in_use, len(slots.waiting)) == (1, 1)
+    assert (slots.in_use, slots.waiting) == (1, 1)
 
 
 def test_a_release_is_harmless_twice_and_of_what_is_not_known(account: AccountWorld) -> None:
@@ -198,6 +199,19 @@ def test_a_new_buyer_of_the_group_grants_at_once(account: AccountWorld) -> None:
     assert (answer.request_id, answer.buyer_id) == ("b", fresh)
 
 
+def test_who_waits_when_the_buyer_closes_is_granted_when_it_opens(account: AccountWorld) -> None:
+    day = {"days": ["mon", "tue", "wed", "thu", "fri", "sat", "sun"], "open": "09:00", "close": "17:00"}
+    account.now = at("2026-07-15 16:59")
+    buyer_id = account.buyer(time_zone="America/New_York", business_hours=[day], concurrency_cap_limit=1)
+    account.want("a", buyer_ids=(buyer_id,))
+    assert account.want("b", buyer_ids=(buyer_id,)) == []
+    account.now = at("2026-07-15 17:01")
+    assert account.release("a") == []
+    assert account.slots(f"buyers/{buyer_id}").wake_at == at("2026-07-16 09:00")
+    account.now = at("2026-07-16 09:00")
+    assert answers(account.tick(slots_key(1, f"buyers/{buyer_id}"))) == [("b", True)]
+
+
 def test_a_deleted_group_refuses_who_waits(account: AccountWorld) -> None:
     group_id = account.group(account.buyer(), concurrency_cap_limit=1)
     for request_id in "ab":
@@ -243,29 +257,52 @@ class TestBuyers:
         assert min(counted[1], counted[2]) > 400
 
 
-class TestBound:
+class TestSlices:
+    """More answers than a decision may have: the timer of the queue goes on."""
+
+    WAITING = 2 * ANSWERS_AT_ONCE_MAX + 1
+
     def full(self, account: AccountWorld) -> int:
         group_id = account.group(account.buyer(), concurrency_cap_limit=1)
-        for number in range(WAITING_MAX + 1):
+        account.want("held", buyer_group_id=group_id)
+        for number in range(self.WAITING):
             account.want(f"r{number}", buyer_group_id=group_id, due_at=number)
-        assert len(account.slots(f"buyer_group/{group_id}").waiting) == WAITING_MAX
+        assert account.slots(f"buyer_group/{group_id}").waiting == self.WAITING
         return group_id
 
-    def test_a_full_queue_refuses_who_is_less_urgent_than_all(self, account: AccountWorld) -> None:
-        group_id = self.full(account)
-        (answer,) = account.want("late", buyer_group_id=group_id, due_at=10_000)
-        assert (answer.request_id, answer.granted, answer.reason) == ("late", False, "rate_limited")
+    def rest(self, account: AccountWorld, group_id: int) -> list[SlotAnswered]:
+        """Let the timer of the queue fire until it has none; return the answers."""
+        found: list[SlotAnswered] = []
+        key = slots_key(1, f"buyer_group/{group_id}")
+        while (slots := account.state.get(key, Slots)) is not None and slots.wake_at is not None:
+            assert slots.wake_at > account.now
+            account.now = slots.wake_at
+            sent = account.tick(key)
+            assert len(sent) <= ANSWERS_AT_ONCE_MAX
+            found += sent
+        return found
 
-    def test_the_more_urgent_takes_the_place_of_the_last(self, account: AccountWorld) -> None:
+    def test_a_raised_limit_grants_the_most_urgent_first_slice_by_slice(self, account: AccountWorld) -> None:
         group_id = self.full(account)
-        (answer,) = account.want("urgent", buyer_group_id=group_id, urgency_class=0)
-        assert (answer.request_id, answer.granted, answer.reason) == (f"r{WAITING_MAX}", False, "rate_limited")
-        assert answers(account.release("r0")) == [("urgent", True)]
+        sent = account.changed("buyer_group", group_id, concurrency_cap_limit=None)
+        assert len(sent) == ANSWERS_AT_ONCE_MAX
+        assert answers(sent + self.rest(account, group_id)) == [(f"r{number}", True) for number in range(self.WAITING)]
+        assert account.slots(f"buyer_group/{group_id}").waiting == 0
 
-    def test_a_full_queue_fits_into_its_decision(self, account: AccountWorld) -> None:
+    def test_a_deleted_group_refuses_all_slice_by_slice(self, account: AccountWorld) -> None:
         group_id = self.full(account)
-        decision = account.changed("buyer_group", group_id, concurrency_cap_limit=None)
-        assert len(decision) == WAITING_MAX
+        sent = [from_json(one.body, SlotAnswered) for one in account.deletion("buyer_group", group_id).entries]
+        assert len(sent) == ANSWERS_AT_ONCE_MAX
+        assert answers(sent + self.rest(account, group_id)) == [(f"r{number}", False) for number in range(self.WAITING)]
+
+    def test_a_cap_that_is_used_up_refuses_all_slice_by_slice(self, account: AccountWorld) -> None:
+        group_id = account.group(account.buyer(), attempt_daily_limit=1)
+        account.want("held", buyer_group_id=group_id)
+        for number in range(self.WAITING):
+            assert account.want(f"r{number}", buyer_group_id=group_id, due_at=number) == []
+        sent = account.release("held", ended="attempted")
+        found = sent + self.rest(account, group_id)
+        assert [(answer.granted, answer.reason) for answer in found] == [(False, "buyer_cap")] * self.WAITING
 
 
 operations = st.lists(
