@@ -17,7 +17,7 @@ FREE_BYTES_MIN = 1_000_000_000
 
 
 TELEPHONE_METADATA = ("9.0.43", date(2026, 11, 6))
-"""The release of phonenumbers that the lock file pins, and when it came out (pypi.org/project/phonenumbers)."""
+"""The release of phonenumbers that the lock file pins, and when it came out."""
 
 TELEPHONE_METADATA_AGE_MAX = timedelta(days=120)
 """A release comes out every two weeks; after four months area codes are in service that it lacks."""

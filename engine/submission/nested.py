@@ -33,19 +33,7 @@ _OF_OTHERS = frozenset(
     {
         *("agent", "dealer", "dealership", "vendor", "seller", "provider", "broker", "salesperson", "assignee", "store"),
         *("office", "referrer", "referral", "emergency_contact", "spouse", "co_applicant", "coapplicant", "coborrower"),
-        *(
-            "schema",
-            "metadata",
-            "meta",
-            "context",
-            "form",
-            "definition",
-            "page",
-            "tracking",
-            "device",
-            "headers",
-            "settings",
-        ),
+        *("schema", "metadata", "meta", "context", "definition", "page", "tracking", "device", "headers", "settings"),
     }
 )
 """Parts of a body that are about somebody else, or about the form."""

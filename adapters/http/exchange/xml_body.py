@@ -10,11 +10,13 @@ from xml.etree.ElementTree import Element, ParseError
 from defusedxml import DefusedXmlException
 from defusedxml.ElementTree import fromstring
 
+from schemas.errors import SenderError
+
 DEPTH_MAX = 16
 """Elements in each other: as in JSON."""
 
 
-class XmlBodyError(ValueError):
+class XmlBodyError(SenderError):
     """The body is no XML that can be read; the message is a sentence."""
 
 

@@ -78,7 +78,7 @@ assert list(shown)[-2:] == ["shade", "shaded_at"]
 assert (shown["shade"], shown["shaded_at"][:10]) == (7, "1970-01-01")
 assert {"shade", "shaded_at"} <= set(SHOWN_COLUMNS.replace(",", " ").split())
 header, row, _ = write_csv(SERIALIZERS["lead"], [shown]).decode().split("\\r\\n")
-assert header.endswith(",shade,shaded_at") and ",7,1970-01-01" in row
+assert header.endswith(',"shade","shaded_at"') and ',7,"1970-01-01' in row
 document = components()["Lead"]["properties"]
 assert document["shade"] == {"type": ["integer", "null"]}
 assert document["shaded_at"] == {"type": ["string", "null"], "format": "date-time"}
