@@ -1,6 +1,6 @@
 """How does the API change something? It appends a request to a topic and answers from the projection, or with 202.
 
-An Idempotency-Key names the request. A repeat with the same body changes nothing and gets the first answer.
+An Idempotency-Key names the request. A repeat with the same fields changes nothing and gets the first answer.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -148,7 +148,7 @@ def _name_of_claim(exchange: Exchange) -> str:
 
 
 async def claim_key(exchange: Exchange, company_id: int) -> IdempotencyClaim | None:
-    """Claim the Idempotency-Key; return the new claim, or an earlier one with the same body. None without a key."""
+    """Claim the Idempotency-Key; return the new claim, or an earlier one with the same fields. None without a key."""
     key = _idempotency_key(exchange)
     if not key:
         return None
@@ -163,8 +163,8 @@ async def claim_key(exchange: Exchange, company_id: int) -> IdempotencyClaim | N
         *((exchange.services.settings.secret_key.encode(),) if has_password else ()),
         exchange.request.method.encode(),
         exchange.request.scope["path"].encode(),
-        exchange.request.scope["query_string"],
-        exchange.body,
+        # What was said, not how: a client that sends a form again draws another boundary, or another order.
+        msgspec.json.encode(exchange.fields, order="deterministic"),
     )
     services = exchange.services
     claim = await services.claims.claim(company_id, name, sent_digest, exchange.request_id, now=exchange.now)

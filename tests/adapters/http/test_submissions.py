@@ -103,6 +103,23 @@ async def test_an_idempotency_key_gives_the_first_answer_again_and_refuses_anoth
     assert (await company.send("GET", "/api/v1/leads")).json()["metadata"]["total_count"] == 1
 
 
+async def test_an_idempotency_key_holds_what_was_said_not_how(company: Any) -> None:
+    schedule = await company.schedule(duplicate_policy="create")
+    fields = {"lead_token": schedule["lead_token"], "caller_id": NUMBER, "data[roof]": "flat"}
+    headers = {"Idempotency-Key": "form-1"}
+    form = {name: (None, value) for name, value in fields.items()}
+    answers = [
+        await company.send("POST", "/api/v1/leads", files=form, headers=headers),
+        await company.send("POST", "/api/v1/leads", files=form, headers=headers),  # another boundary
+        await company.send("POST", "/api/v1/leads", files=dict(reversed(form.items())), headers=headers),
+        await company.send("POST", "/api/v1/leads", data=fields, headers=headers),
+        await company.send("POST", "/api/v1/leads", json={**fields, "data": {"roof": "flat"}}, headers=headers),
+    ]
+    assert [answer.status_code for answer in answers[:4]] == [201] * 4
+    assert len({answer.content for answer in answers[:4]}) == 1
+    assert answers[4].status_code == 409, "a further field was said"
+
+
 async def test_an_idempotency_key_has_at_most_255_printable_characters(company: Any) -> None:
     schedule = await company.schedule()
     fields = {"lead_token": schedule["lead_token"], "caller_id": NUMBER}
