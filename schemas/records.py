@@ -109,6 +109,8 @@ class Company(Body, frozen=True, kw_only=True):
     its hours of every country, `hold` waits.
 
     `on_invalid`: `warn` stores a submission without an optional field that is wrong, `refuse` refuses the submission.
+
+    With `confirm_links` a browser that follows an opt-out link gets a page with a button, which opts the person out.
     """
 
     name: str
@@ -133,6 +135,7 @@ class Company(Body, frozen=True, kw_only=True):
     dial_countries: tuple[str, ...] = ()
     unreviewed_countries: Literal["floor", "hold"] = "floor"
     on_invalid: Literal["refuse", "warn"] = "refuse"
+    confirm_links: bool = False
 
 
 class Offer(Body, frozen=True, kw_only=True):

@@ -482,6 +482,7 @@ PARSERS: dict[str, Parser] = {
     "on_reply": on_reply,
     "on_inbound_connected": on_inbound_connected,
     "allow_auth_token": parse_boolean,
+    "confirm_links": parse_boolean,
     "unknown_parameters": choice("refuse", "ignore"),
     "no_buyer_action": choice("voicemail", "message", "callback", "hang_up"),
     "no_buyer_message": optional(partial(parse_text, most=NO_BUYER_MESSAGE_LENGTH_MAX)),

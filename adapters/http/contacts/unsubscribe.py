@@ -7,19 +7,15 @@ The contact of the address decides; so does that of the lead's number, where the
 opt-out reaches is the company's choice, but all e-mails at least.
 """
 
-import base64
 from contextlib import suppress
-from functools import cache
-from hashlib import sha256
 from html import escape
-from importlib.resources import files
-from string import Template
 
 import structlog
 
 from adapters.gateway.unsubscribe_links import ONE_CLICK, PATH, UnsubscribeTarget, read_token
 from adapters.http.exchange.exchange import Exchange, Operation, Reply
 from adapters.http.exchange.problems import ProblemError
+from adapters.http.exchange.public_page import PAGE_HEADERS, public_page
 from adapters.http.exchange.writes import raise_refusal, remaining_wait_seconds
 from adapters.reads.ports import ReadsUnavailableError
 from engine.identity import contact_key
@@ -30,21 +26,6 @@ from schemas.topics import CONTACTS_REQUESTS
 BODY_BYTES_MAX = 4_096
 """Of what is posted: 26 bytes as a form, some 200 as multipart."""
 
-_STYLE = (
-    ":root { color-scheme: light dark; font: 1rem/1.5 system-ui, sans-serif } "
-    "main { max-width: 26rem; margin: 4rem auto; padding: 0 1rem } button { font: inherit; padding: 0.5rem 1rem }"
-)
-
-_HEADERS = {
-    "Content-Security-Policy": (
-        f"default-src 'none'; style-src 'sha256-{base64.b64encode(sha256(_STYLE.encode()).digest()).decode()}'; "
-        "base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
-    ),
-    "Referrer-Policy": "no-referrer",
-    "Cache-Control": "no-store",
-}
-"""It runs no script, sends to this server alone, is in no frame, and passes its address on to nobody."""
-
 logger = structlog.get_logger(__name__)
 
 
@@ -52,7 +33,7 @@ async def show_page(exchange: Exchange) -> Reply:
     """Answer with a page that asks whether to unsubscribe; nothing is changed."""
     found = _target(exchange)
     name, _, value = ONE_CLICK.partition("=")
-    return _page(
+    return public_page(
         "Unsubscribe",
         f"<p>No more e-mails from {_sender(exchange, found)} to the address that got this link?</p>\n"
         f'<form method="post"><input type="hidden" name="{name}" value="{value}">'
@@ -78,13 +59,13 @@ async def unsubscribe(exchange: Exchange) -> Reply:
         raise_refusal(result)
     sender = _sender(exchange, found)
     if result is None:
-        return _page("Your request is stored", f"<p>E-mails from {sender} end as soon as it is carried out.</p>")
-    return _page("You are unsubscribed", f"<p>{sender} sends no more e-mails to your address.</p>")
+        return public_page("Your request is stored", f"<p>E-mails from {sender} end as soon as it is carried out.</p>")
+    return public_page("You are unsubscribed", f"<p>{sender} sends no more e-mails to your address.</p>")
 
 
 def _target(exchange: Exchange) -> UnsubscribeTarget:
     """Return what the link names. Raises `ProblemError`: not_found for a made-up one, rate_limited."""
-    exchange.headers.update(_HEADERS)  # a refusal is not stored either
+    exchange.headers.update(PAGE_HEADERS)  # a refusal is not stored either
     exchange.enforce_address_limit()
     found = read_token(exchange.services.settings.secret_key, exchange.path["token"])
     if found is None:
@@ -110,16 +91,6 @@ async def _contacts(exchange: Exchange, found: UnsubscribeTarget) -> tuple[str, 
 def _sender(exchange: Exchange, found: UnsubscribeTarget) -> str:
     company = exchange.services.source.rules.body(Company, "company", found.company_id)
     return escape("this sender" if company is None else company.name)
-
-
-def _page(title: str, content: str) -> Reply:
-    text = _template().substitute(title=title, style=_STYLE, content=content)
-    return Reply(content=text.encode(), media_type="text/html; charset=utf-8", headers=_HEADERS)
-
-
-@cache
-def _template() -> Template:
-    return Template(files("adapters.http.contacts").joinpath("unsubscribe.html").read_text())
 
 
 _ONE = f"{PATH}/{{token}}"

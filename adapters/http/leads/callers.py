@@ -1,19 +1,25 @@
 """How does a person opt out over HTTP? By lead token and number: opt out, remove the lead, or skip to the end steps.
 
 GET is allowed because links in messages use it; HEAD and prefetch change nothing. The contact decides. What a mail
-tracker appends to such a link (utm_source, fbclid), or a one-click unsubscribe posts, is ignored and logged.
+tracker appends to such a link (utm_source, fbclid), or a one-click unsubscribe posts, is ignored and logged. With
+`confirm_links` of the company a browser that follows such a link gets a page with one button: programs that scan messages
+follow every link, and press none.
 """
 
+from collections.abc import Mapping
 from functools import partial
+from html import escape
 from typing import Literal
 
 from adapters.http.exchange.exchange import Exchange, Operation, Reply
 from adapters.http.exchange.parameters import Parameters
 from adapters.http.exchange.people import find_contact_key
+from adapters.http.exchange.public_page import public_page
 from adapters.http.exchange.writes import submit_change
 from adapters.http.leads.submissions import accepted_by_token, render
 from adapters.http.schema.shapes import TOKEN_ANSWER
 from adapters.reads.ports import Result
+from schemas.records import Company
 from schemas.requests import CallerActed
 
 CALLER_PARAMETERS = {
@@ -25,11 +31,25 @@ CALLER_PARAMETERS = {
 MOVE_PARAMETERS = {**CALLER_PARAMETERS, "keep_callback": "true: a callback that was promised is still made"}
 
 
-async def act(exchange: Exchange, *, action: Literal["opt_out", "remove", "move_to_end"]) -> Reply:
+Action = Literal["opt_out", "remove", "move_to_end"]
+
+CONFIRMED = "confirmed"
+"""The field that the button of the page sends."""
+
+QUESTIONS: Mapping[Action, tuple[str, str]] = {
+    "opt_out": ("Opt out", "No more calls, texts and e-mails to you?"),
+    "remove": ("Remove me", "No more contact about this request?"),
+    "move_to_end": ("Skip ahead", "No more steps of this schedule but its last ones?"),
+}
+
+
+async def act(exchange: Exchange, *, action: Action) -> Reply:
     """Ask the contact to act on the newest live lead of a token and number, else on the newest one."""
     # A refusal is not stored either: the next request of the link may be the person's own.
     exchange.headers["Cache-Control"] = "no-store"
     target = await exchange.target(exchange.fields.get("lead_token"), is_opt_out=action == "opt_out")
+    if _must_confirm(exchange, target.company_id):
+        return _ask(exchange, action)
     parameters = Parameters(exchange.fields)
     matching = parameters.flag("update_all_matching_leads")
     keeps_callback = action == "move_to_end" and parameters.flag("keep_callback")
@@ -49,15 +69,38 @@ async def act(exchange: Exchange, *, action: Literal["opt_out", "remove", "move_
     return await submit_change(exchange, message, _render_accepted, hides_refusals=True)
 
 
+def _must_confirm(exchange: Exchange, company_id: int) -> bool:
+    """Return whether a page must ask first: a browser follows a link of a company that wants that."""
+    company = exchange.services.source.rules.body(Company, "company", company_id)
+    return (
+        exchange.access is None
+        and exchange.request.method == "GET"
+        and company is not None
+        and company.confirm_links
+        and "text/html" in exchange.request.headers.get("accept", "")
+        and CONFIRMED not in exchange.request.query_params
+    )
+
+
+def _ask(exchange: Exchange, action: Action) -> Reply:
+    """Answer with a page that asks whether to do it; nothing is changed."""
+    fields = {name: str(exchange.fields[name]) for name in (*CALLER_PARAMETERS, "keep_callback") if name in exchange.fields}
+    hidden = "".join(
+        f'<input type="hidden" name="{escape(name)}" value="{escape(value)}">'
+        for name, value in {**fields, CONFIRMED: "yes"}.items()
+    )
+    title, question = QUESTIONS[action]
+    button = f'<button type="submit">{title}</button>'
+    return public_page(title, f'<p>{question}</p>\n<form method="get">{hidden}{button}</form>')
+
+
 async def _render_accepted(exchange: Exchange, result: Result) -> Reply:
     """Answer a sender without a key: who is a lead is not theirs to learn."""
     del exchange, result
     return accepted_by_token(200)
 
 
-def _operation(
-    name: str, methods: tuple[str, ...], action: Literal["opt_out", "remove", "move_to_end"], summary: str
-) -> Operation:
+def _operation(name: str, methods: tuple[str, ...], action: Action, summary: str) -> Operation:
     return Operation(
         name=name,
         methods=methods,

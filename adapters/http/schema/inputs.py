@@ -337,6 +337,7 @@ _RECORD_INPUTS: Mapping[str, Schema] = {
         (
             *("paused", "require_auth", "voice", "sms", "end_steps_may_contact", "real_time_priority", "is_final"),
             *("counts_as_contact", "sets_opt_out", "sets_suppression", "requires_callback_time", "allow_auth_token"),
+            "confirm_links",
             *("confirm_all", "superuser", "sign_in_required"),
         ),
         BOOLEAN,

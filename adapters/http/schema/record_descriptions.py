@@ -95,6 +95,7 @@ _OF_TYPE: Mapping[str, Mapping[str, str]] = {
         "sign_in_required": "true: superusers alone sign in with passwords",
         "public_contacts": "calls, texts and e-mails a day for a person's leads that come without a key after the first",
         "dial_countries": "countries that are dialled where an offer names none; none: every one. A new company has its own",
+        "confirm_links": "true: a browser that follows an opt-out link gets a page with a button; false: the link acts",
         "on_invalid": "warn: a submission with a wrong optional field is stored without it; refuse: it is 422",
         "unreviewed_countries": "hold: telemarketing waits where no law of a country is kept; floor: 08:00 to 21:00 there",
         "unknown_parameters": "ignore: a parameter that an operation does not know is ignored; refuse: it is answered 422",

@@ -1,5 +1,6 @@
 """Can a person get out by number and token, in every method that links and forms use, and only by what was meant?"""
 
+import re
 from typing import Any
 
 import pytest
@@ -41,6 +42,38 @@ async def test_each_method_of_an_action_does_it_and_looking_does_not(town: Any, 
         expected = 409 if action == "caller_move_to_end_of_schedule" else 200
         assert again.status_code == expected, again.text
         assert (await town.client.request(method, path, params=query)).content == answer.content
+
+
+@pytest.mark.parametrize("action", ["caller_opt_out", "caller_remove"])
+async def test_a_company_may_have_a_browser_ask_before_a_link_acts(town: Any, company: Any, action: str) -> None:
+    schedule = await company.schedule()
+    await company.send("PUT", "/api/v1/company", json={"confirm_links": True})
+    browser, query = {"Accept": "text/html,*/*;q=0.8"}, {"lead_token": schedule["lead_token"], "utm_source": '"><script>'}
+    lead = (await company.send("POST", "/api/v1/leads", json={**query, "caller_id": NUMBER})).json()["lead"]
+    path = f"/api/v1/leads/{NUMBER}/{action}"
+
+    page = await town.client.get(path, params=query, headers=browser)
+    assert (page.status_code, page.headers["content-type"]) == (200, "text/html; charset=utf-8")
+    assert "<script" not in page.text
+    assert "default-src 'none'" in page.headers["content-security-policy"]
+    assert (await company.send("GET", f"/api/v1/leads/{lead['id']}")).json()["lead"]["is_live"] is True
+
+    hidden = dict(re.findall(r'name="([^"]+)" value="([^"]*)"', page.text))
+    pressed = await town.client.get(path, params=hidden, headers=browser)
+    assert (pressed.status_code, pressed.json()) == (200, {"status": "accepted"})
+    assert (await company.send("GET", f"/api/v1/leads/{lead['id']}")).json()["lead"]["status"] == ACTIONS[action][1]
+
+
+@pytest.mark.parametrize("action", ["caller_opt_out", "caller_remove"])
+async def test_programs_and_senders_with_a_key_act_as_ever(town: Any, company: Any, action: str) -> None:
+    schedule = await company.schedule()
+    await company.send("PUT", "/api/v1/company", json={"confirm_links": True})
+    query = {"lead_token": schedule["lead_token"]}
+    path = f"/api/v1/leads/{NUMBER}/{action}"
+    for headers, client in (({"Accept": "application/json"}, town.client.get), ({"Accept": "*/*"}, town.client.get)):
+        assert (await client(path, params=query, headers=headers)).json() == {"status": "accepted"}
+    keyed = await company.send("GET", path, params=query, headers={"Accept": "text/html"})
+    assert "json" in keyed.headers["content-type"]
 
 
 @pytest.mark.parametrize("action", ACTIONS)
