@@ -51,6 +51,10 @@ SHORT_CODE_TON, NAME_TON = 3, 5
 SHORT_CODE_DIGITS_MAX = 8
 
 Printable = Meta(pattern=r"^[!-~]+$", description="printable ASCII without blanks")
+OptOutCode = Annotated[str, Meta(pattern=r"^(0x[0-9A-Fa-f]{1,8}|[0-9A-Za-z]{1,8})$", description="0x45E, or 1104")]
+OPT_OUT_CODES_MAX = 20
+"""A carrier has one or two."""
+
 Sender = Annotated[
     str, Meta(pattern=r"^(\+[1-9][0-9]{6,14}|[0-9]{3,8}|[A-Za-z0-9][A-Za-z0-9 ]{0,10})$", description="a number or a name")
 ]
@@ -62,7 +66,8 @@ class SmppSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     """Settings of an account, as the carrier's letter has them. `security` `none` is for a private line or a tunnel.
 
     `window` is how many requests of one session may wait for an answer. `receipt_ids`: how receipts write the id of a text
-    that its answer wrote the other way round.
+    that its answer wrote the other way round. `opt_out_codes`: the carrier's own codes for a person who has opted out there,
+    `0x...` a status of its answer, any other an error of a receipt.
     """
 
     host: HostName
@@ -76,6 +81,7 @@ class SmppSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     window: Annotated[int, Meta(ge=1, le=100)] = 10
     long_messages: Literal["parts", "payload"] = "parts"
     receipt_ids: ReceiptIds = "same"
+    opt_out_codes: Annotated[tuple[OptOutCode, ...], Meta(max_length=OPT_OUT_CODES_MAX)] = ()
 
 
 class SmppProvider:
@@ -167,7 +173,7 @@ class SmppConnection(MessageConnection):
             if answer.status != pdus.OK:
                 if ids:
                     return _incomplete(ids, len(texts), answer.status)
-                return _refused(answer.status)
+                return self._refused(answer.status)
             ids.append(_message_id(answer))
         names = [name_of_answer(message_id, self._settings.receipt_ids) for message_id in ids]
         return Placed(provider_ref=" ".join(ids), parts=names)
@@ -266,7 +272,13 @@ class SmppConnection(MessageConnection):
 
     def conclude(self, order: Order) -> DeliveryResult | None:
         """Return the outcome that all receipts together say."""
-        return text_outcome(order, now=self._account.now())
+        return text_outcome(order, now=self._account.now(), opt_out_codes=frozenset(self._settings.opt_out_codes))
+
+    def _refused(self, status: int) -> DeliveryResult:
+        """Return what a refusal means: by the carrier's own codes first."""
+        if any(code.startswith("0x") and int(code, 16) == status for code in self._settings.opt_out_codes):
+            return DeliveryResult(outcome="opted_out", rang=False, detail=f"SMPP 0x{status:02X}: opted out at the carrier")
+        return _refused(status)
 
     async def test(self) -> str:
         """Log in beside the sessions of the gateways, ask whether the carrier is there, and take nothing."""

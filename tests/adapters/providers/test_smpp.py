@@ -198,6 +198,7 @@ class TestContract(ProviderContract):
         ("window", 101),
         ("long_messages", "never"),
         ("receipt_ids", "octal"),
+        ("opt_out_codes", ["no code"]),
         ("source_ton", 7),
         ("password", "in the clear"),
     ],
@@ -478,6 +479,36 @@ def test_a_long_text_is_delivered_once_each_part_is_and_lost_with_the_first_part
     assert lost is not None
     assert both is not None
     assert (lost.outcome, lost.detail, both.outcome) == ("undelivered", "SMPP: UNDELIV, error 034", "delivered")
+
+
+CODES = ["0x45E", "1104"]
+
+
+@pytest.mark.parametrize(
+    ("facts", "outcome"),
+    [
+        ({"1.UNDELIV": "1104"}, "opted_out"),
+        ({"1.REJECTD": "1104"}, "opted_out"),
+        ({"1.DELIVRD": "000", "2.UNDELIV": "1104"}, "opted_out"),
+        ({"1.UNDELIV": "034", "2.UNDELIV": "1104"}, "opted_out"),
+        ({"1.DELIVRD": "1104", "2.DELIVRD": "1104"}, "delivered"),
+        ({"1.UNDELIV": "110", "2.DELIVRD": "000"}, "undelivered"),
+    ],
+)
+def test_the_carriers_own_code_for_an_opt_out_is_one(facts: Mapping[str, str], outcome: str) -> None:
+    order = Order(command=sms_command(), asked_at=wall_now(), provider_ref="1A 1B", facts=facts)
+    result = account(2775, opt_out_codes=CODES).conclude(order)
+    assert result is not None
+    assert result.outcome == outcome
+
+
+async def test_a_refusal_by_the_carriers_own_code_is_an_opt_out(server: SmppServer) -> None:
+    async with listening(account(server.port, opt_out_codes=CODES)) as line:
+        server.statuses.extend([0x45E, 0x0B])
+        refused, invalid = await line.send(), await line.send()
+    assert isinstance(refused, DeliveryResult)
+    assert isinstance(invalid, DeliveryResult)
+    assert (refused.outcome, invalid.outcome) == ("opted_out", "invalid_number")
 
 
 def test_a_text_without_a_receipt_counts_as_sent_after_five_minutes() -> None:
