@@ -55,6 +55,7 @@ class RuleRow(LawRow, frozen=True, kw_only=True):
     cap: CapRow | None = None
     holidays: tuple[str, ...] = ()
     opt_out_years: int | None = None
+    requires_consent: bool = False
     effective_from: date | None = None
     effective_to: date | None = None
     note: str = ""

@@ -148,6 +148,7 @@ class Offer(Body, frozen=True, kw_only=True):
     Of submissions without a key: `public_parameters` are steering fields that act on the lead that they make,
     `public_updates` are fields that they may fill where a stored lead has them blank, `dial_countries` are the countries
     whose numbers are dialled for it (none: the company's; without a key the offer's own too, for one of +1 all of +1).
+    `consent_text` and `consent_url` are the words of its forms, or where they are: what each of its leads consented to.
     """
 
     name: str
@@ -170,6 +171,8 @@ class Offer(Body, frozen=True, kw_only=True):
     public_parameters: tuple[str, ...] = ()
     public_updates: tuple[str, ...] = ()
     dial_countries: tuple[str, ...] = ()
+    consent_text: str | None = None
+    consent_url: str | None = None
 
 
 class Schedule(Body, frozen=True, kw_only=True):

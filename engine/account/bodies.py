@@ -38,7 +38,7 @@ from engine.account.provider_configurations import (
     provider_name,
     provider_settings,
 )
-from engine.account.public_fields import dial_countries, public_parameters, public_updates
+from engine.account.public_fields import consent_url, dial_countries, public_parameters, public_updates
 from engine.account.publishing import PUBLISH_INPUTS, WRITTEN_BY_PUBLISHING
 from engine.account.ring_pools import GRACE_SECONDS_MAX, HOLD_SECONDS, NUMBERS_MAX, check_numbers
 from engine.account.subscriptions import check_triggers, events, hook_timeout, trigger_fields
@@ -59,6 +59,7 @@ from engine.account.values import (
     origins,
 )
 from engine.partition.draft import RefusedError
+from engine.submission.consents import TEXT_LENGTH_MAX as CONSENT_LENGTH_MAX
 from engine.submission.fields import FieldError, is_blank, parse_boolean, parse_id, parse_integer, parse_text, parse_zone
 from schemas.instant import EPOCH, Instant
 from schemas.records import (
@@ -138,6 +139,8 @@ _PARSERS: dict[tuple[str, str], Any] = {
     ("offer", "public_parameters"): public_parameters,
     ("offer", "public_updates"): public_updates,
     **dict.fromkeys((("offer", "dial_countries"), ("company", "dial_countries")), dial_countries),
+    ("offer", "consent_text"): optional(partial(parse_text, most=CONSENT_LENGTH_MAX)),
+    ("offer", "consent_url"): optional(consent_url),
     ("company", "unreviewed_countries"): choice("floor", "hold"),
     ("company", "on_invalid"): choice("refuse", "warn"),
     ("company", "public_contacts"): partial(parse_integer, least=0, most=PUBLIC_CONTACTS_MAX),

@@ -4,6 +4,7 @@ from typing import Any
 
 from engine.account.values import texts
 from engine.submission.columns import parse_country
+from engine.submission.consents import parse_consents
 from engine.submission.fields import FieldError
 from engine.submission.public_rights import PUBLIC_PARAMETERS, is_fillable
 
@@ -35,6 +36,11 @@ def public_updates(value: Any) -> tuple[str, ...]:
 def dial_countries(value: Any) -> tuple[str, ...]:
     """Return the countries whose numbers a submission without a key may bring. Raises `FieldError`."""
     return tuple(dict.fromkeys(parse_country(country) for country in _texts(value, DIAL_COUNTRIES_MAX)))
+
+
+def consent_url(value: Any) -> str:
+    """Return the address of the words that a form shows. Raises `FieldError`."""
+    return parse_consents([{"url": value}])[0]["url"]
 
 
 def _texts(value: Any, most: int) -> tuple[str, ...]:

@@ -136,10 +136,10 @@ def _unread_source(source_url: str) -> Iterator[str]:
 def _rule_faults(row: RuleRow, sets: set[str]) -> Iterator[Fault]:
     yield from _scope_faults(row)
     yield from _source_faults(row)
-    if not (row.windows or row.cap or row.holidays or row.opt_out_years or row.override):
+    if not (row.windows or row.cap or row.holidays or row.opt_out_years or row.requires_consent or row.override):
         yield (
             "windows",
-            "is empty, and so are cap, holidays and opt_out_years; fill one, or remove the row: it limits nothing",
+            "is empty, as are cap, holidays, opt_out_years and requires_consent; fill one, or remove the row",
         )
     if row.windows:
         yield from ((f"windows.{place}", found[0]) for place, found in window_errors(row.windows).items())

@@ -61,11 +61,13 @@ class LegalLimits(Struct, frozen=True, eq=False):
     """Everything that holds at once: hours in the order in which they are asked, and the strictest caps.
 
     Good for instants before `changes_at` (None: no rule begins or ends); closed dates reach beyond the calendar's horizon.
+    `consent_rules` are the rules that ask for consent first.
     """
 
     hours: tuple[LegalHours, ...]
     caps: tuple[Cap, ...]
     changes_at: Instant | None
+    consent_rules: tuple[str, ...] = ()
 
     def constraints(self, zones: tuple[str, ...], *, close_margin_seconds: int = 0) -> tuple[Constraint, ...]:
         """Return the hours as `engine.calendar` asks them, in every one of the zones."""
@@ -170,6 +172,7 @@ class CompiledRulePack:
             hours=_joined([*_federal_first(holding), *self._holidays(holding, year)]),
             caps=strictest(rule.cap for rule in holding if rule.cap is not None),
             changes_at=min((edge for edge in _changes(placed) if edge > since), default=None),
+            consent_rules=tuple(rule.row.id for rule in holding if rule.row.requires_consent),
         )
 
     def _placed(

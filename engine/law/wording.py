@@ -38,7 +38,8 @@ def limits_text(row: RuleRow) -> str:
     """Return everything that a row limits."""
     years = f"opt-outs kept {row.opt_out_years} years" if row.opt_out_years else ""
     holidays = f"no contact on holidays ({', '.join(row.holidays)})" if row.holidays else ""
-    return "; ".join(part for part in (hours_text(row.windows), cap_text(row), holidays, years) if part)
+    consent = "consent first" if row.requires_consent else ""
+    return "; ".join(part for part in (hours_text(row.windows), cap_text(row), holidays, years, consent) if part)
 
 
 def scope_text(row: RuleRow) -> str:

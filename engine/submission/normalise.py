@@ -15,6 +15,7 @@ from engine.partition.draft import RefusedError
 from engine.rules import LeadTokenTarget, Rules
 from engine.submission.calling_codes import countries_of_number
 from engine.submission.columns import ALIASES, COLUMNS, RESERVED
+from engine.submission.consents import CONSENT, has_consent, offer_consent
 from engine.submission.dialling import listed_countries
 from engine.submission.fields import (
     FieldError,
@@ -139,6 +140,7 @@ def normalise(
     _warn_of_country(reading, rules, request)
     if not with_key:
         request = _without_steering(reading, request, _offer(rules, target))
+    request = _with_consent(request, _offer(rules, target))
     if request.unblock_contact and not may_update:
         raise RefusedError("forbidden", "unblock_contact needs keys that may update leads; nothing was stored.")
     _warn(reading, request)
@@ -252,6 +254,14 @@ def _without_steering(reading: Reading, request: LeadSubmitted, offer: Offer | N
         if field.name in dropped and field.name in STEERING
     }
     return msgspec.structs.replace(request, columns=columns, data=data, **defaults)
+
+
+def _with_consent(request: LeadSubmitted, offer: Offer | None) -> LeadSubmitted:
+    """Return the request with the consent that its offer states for its forms, where it states none of its own."""
+    stated = [] if offer is None else offer_consent(offer.consent_text, offer.consent_url)
+    if not stated or has_consent(request.data.get(CONSENT)):
+        return request
+    return msgspec.structs.replace(request, data={**request.data, CONSENT: stated})
 
 
 def _is_meant(reading: Reading, request: LeadSubmitted, field: str) -> bool:

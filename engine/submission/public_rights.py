@@ -79,6 +79,7 @@ FIELDS: dict[str, Right] = {
     "remote_ip": _STEERS_A_NEW_LEAD,
     "lead_import_id": _STEERS_A_NEW_LEAD,
     "opt_in": _STEERS_A_NEW_LEAD,
+    "consent": _STEERS_A_NEW_LEAD,
     "update_only": _STEERS,
     "update_all_matching_leads": _STEERS,
     "expire_existing": _STEERS,
@@ -117,7 +118,7 @@ FIELD_ALIASES = {
 PUBLIC_PARAMETERS: tuple[str, ...] = tuple(name for name, right in FIELDS.items() if right.new is New.OFFER)
 """What an offer may allow without a key: what acts on nothing but the lead that the submission makes."""
 
-CONSENTS = frozenset({"opt_in"})
+CONSENTS = frozenset({"opt_in", "consent"})
 """Tokens that count as consent (`engine.contact.consent.opt_in`), also inside `data`."""
 
 STEERING: frozenset[str] = frozenset(name for name, right in FIELDS.items() if right.new in {New.OFFER, New.KEY})

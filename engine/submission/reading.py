@@ -8,6 +8,7 @@ import msgspec
 from engine.partition.draft import RefusedError
 from engine.rules import Rules
 from engine.submission.columns import ALIASES, COLUMNS, RESERVED
+from engine.submission.consents import CONSENT, parse_consents
 from engine.submission.dialling import undialled_sentence, why_undialled
 from engine.submission.fields import FieldError, check_token, is_blank, parse_email, parse_moment, sound_text
 from engine.submission.near_names import NESTED_ONLY, TOKENS, field_of
@@ -157,6 +158,8 @@ class Reading:
         for name, value in self.raw.items():
             if name not in known:
                 self.token(name, value, field=name[:TOKEN_NAME_LENGTH_MAX] if isinstance(name, str) else "")
+        if not is_blank(self.data.get(CONSENT)):
+            self.data[CONSENT] = self.parsed(CONSENT, parse_consents, self.data[CONSENT])
         if len(self.data) > TOKENS_MAX:
             self.fault("data", f"must have at most {TOKENS_MAX} tokens, those of the top level included")
 

@@ -22,6 +22,8 @@ from engine.calendar.windows import WINDOW_ROWS_MAX
 from engine.calendar.zone_words import WINDOWS_NAMES, place_names
 from engine.contact.schedule.filters import FILTER_LENGTH_MAX
 from engine.submission.columns import ZIP_LENGTH_MAX
+from engine.submission.consents import TEXT_LENGTH_MAX as CONSENT_LENGTH_MAX
+from engine.submission.consents import URL_LENGTH_MAX
 from engine.submission.fields import EMAIL_LENGTH_MAX, INTEGER_MAX, TEXT_LENGTH_MAX
 from engine.submission.normalise import CONTACT_ATTEMPTS_MAX, HOURS_TO_EXPIRE_MAX
 from engine.submission.numbers import NUMBER_LENGTH_MAX, REGIONS
@@ -538,6 +540,8 @@ _RECORD_INPUTS: Mapping[str, Schema] = {
         "maxItems": PUBLIC_UPDATES_MAX,
     },
     "dial_countries": {"type": "array", "items": COUNTRY, "maxItems": DIAL_COUNTRIES_MAX},
+    "consent_text": _or_null(text(CONSENT_LENGTH_MAX)),
+    "consent_url": _or_null({**text(URL_LENGTH_MAX), "pattern": "^https?://"}),
     "public_contacts": whole(0, PUBLIC_CONTACTS_MAX),
     "origins": {
         "type": "array",

@@ -112,6 +112,8 @@ _OF_TYPE: Mapping[str, Mapping[str, str]] = {
         "agent_ids": "agents that take those calls, in the place of buyers",
         "call_center_ids": "call centers whose agents take those calls",
         "no_buyer_action": "what a gateway does with an inbound call that nobody takes",
+        "consent_text": "the words of its forms: what each of its leads consented to; null: each lead says so itself",
+        "consent_url": "where the words of its forms are",
         "no_buyer_message": "what it says to the person then; null: its own words",
         "rotate_lead_token": "true: give a new lead token; the old one is unknown from then on",
         "public_parameters": "steering fields that a submission without a key may set for the lead that it makes",

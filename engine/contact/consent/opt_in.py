@@ -1,6 +1,7 @@
-"""Has the person consented to texts? By the lead's `opt_in` token or a text; a step may require it."""
+"""Has the person consented? By a fact of the lead, its `opt_in` token or a text; a step or the law may require it."""
 
 from engine.contact.facts.person import Person
+from engine.submission.consents import CONSENT, has_consent
 from schemas.contact import Lead
 
 CONSENT_MISSING = "consent_missing"
@@ -11,9 +12,14 @@ OPT_IN = "opt_in"
 YES = frozenset({"true", "1", "yes"})
 
 
+def is_consented(lead: Lead) -> bool:
+    """Return whether the sender of a lead states a consent: as a fact, or as the token `opt_in`."""
+    return has_consent(lead.data.get(CONSENT)) or str(lead.data.get(OPT_IN)).casefold() in YES
+
+
 def is_consent_missing(person: Person, lead: Lead) -> bool:
     """Return whether no consent to texts is known."""
-    return person.head.opted_in_at is None and str(lead.data.get(OPT_IN)).casefold() not in YES
+    return person.head.opted_in_at is None and not is_consented(lead)
 
 
 def wait_for_consent(person: Person, lead: Lead) -> None:

@@ -5,8 +5,9 @@ Asked at every plan, so also before a due step is carried out: lists of countrie
 
 from functools import lru_cache
 
+from engine.contact.consent.opt_in import CONSENT_MISSING, is_consented
 from engine.contact.facts.person import Person
-from engine.contact.timing.contact_hours import TELEPHONE, countries_of
+from engine.contact.timing.contact_hours import TELEPHONE, countries_of, limits
 from engine.submission.dialling import listed_countries, why_stored_undialled
 from schemas.contact import Lead
 from schemas.law import Purpose
@@ -28,6 +29,8 @@ def why_not_contacted(person: Person, lead: Lead, channel: str, purpose: Purpose
     company = person.rules.body(Company, "company", lead.company_id)
     offer = person.rules.body(Offer, "offer", lead.offer_id)
     code = _why_undialled(lead.caller_id, listed_countries(offer, company))
+    if code is None and limits(person.law, lead, channel, person.now, purpose).consent_rules and not is_consented(lead):
+        return CONSENT_MISSING
     if code is None and purpose == "telemarketing" and company is not None and company.unreviewed_countries == "hold":
         known = person.law.reviewed_countries
         return UNREVIEWED_COUNTRY if any(country not in known for country in countries_of(lead)) else None

@@ -69,3 +69,20 @@ async def test_telemarketing_to_a_country_without_law_is_taken_with_a_warning(co
     assert said.startswith("No law of JP is kept: it has 08:00-21:00 there.")
     assert any("telemarketing there waits" in warning for warning in held.json()["warnings"])
     assert held.json()["lead"]["status_wait"] == "unreviewed_country"
+
+
+async def test_a_consent_is_stored_shown_and_found_and_comes_from_the_offer_too(company: Any) -> None:
+    schedule = await company.schedule()
+    form = {"kind": "form", "url": "https://example.com/form", "at": "2026-11-30T12:00:00Z"}
+
+    made = await submit(company, schedule["lead_token"], "+12125550172", consent=form)
+    bad = await submit(company, schedule["lead_token"], "+12125550173", consent={"kind": "form"})
+    offer = await company.record("offers", {"name": "Forms", "consent_text": "I agree to be called."})
+    by_offer = await submit(company, offer["lead_token"], "+12125550174")
+    changed = await company.send("PUT", f"/api/v1/leads/{by_offer.json()['lead']['id']}", json={"consent": form})
+
+    assert made.json()["lead"]["data"]["consent"] == [form]
+    assert (bad.status_code, list(bad.json()["errors"])) == (422, ["consent"])
+    (stated,) = by_offer.json()["lead"]["data"]["consent"]
+    assert (stated["kind"], stated["text"]) == ("form of the offer", "I agree to be called.")
+    assert changed.json()["lead"]["data"]["consent"] == [form]

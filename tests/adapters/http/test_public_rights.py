@@ -46,6 +46,7 @@ SAMPLES: dict[str, Sample] = {
     "remote_ip": ("192.0.2.7", "remote_ip", "192.0.2.7"),
     "lead_import_id": (7, "lead_import_id", 7),
     "opt_in": (True, "", None),
+    "consent": ({"text": "I agree to be called."}, "", None),
     "update_only": (True, "", None),
     "update_all_matching_leads": (True, "", None),
     "expire_existing": (True, "", None),

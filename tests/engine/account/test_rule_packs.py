@@ -47,7 +47,7 @@ def test_a_pack_is_created_changed_and_deleted(account: AccountWorld) -> None:
     [
         ([{**ROW, "country": "Florida"}], "rules[0].country", "two capital letters"),
         ([ROW, {**ROW, "id": "b", "state": "ZZ"}], "rules[1].state", "no state"),
-        ([{**ROW, "windows": []}], "rules[0].windows", "limits nothing"),
+        ([{**ROW, "windows": []}], "rules[0].windows", "fill one, or remove the row"),
         ([{**ROW, "cap": {**CAP, "count": 0}}], "rules[0].cap.count", "1 to"),
         ([{**ROW, "holidays": ["nowhere"]}], "rules[0].holidays", "no holiday set"),
         ([{**ROW, "source_url": "a friend"}], "rules[0].source_url", "https://"),

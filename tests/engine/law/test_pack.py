@@ -1,7 +1,7 @@
 """Does the shipped pack say what the research says, and is a wrong pack refused with the row and the cure?"""
 
 import tomllib
-from datetime import date
+from datetime import date, datetime
 from importlib.resources import files
 from typing import Any
 
@@ -14,7 +14,7 @@ from engine.law.faults import RulePackError
 from engine.law.floor import TELEPHONE_FLOOR
 from engine.law.pack import QUIET_HOURS_FEDERAL, CompiledRulePack, default_pack, read_rows
 from engine.law.state_hours import MAPPED
-from schemas.instant import EPOCH, HOUR
+from schemas.instant import EPOCH, HOUR, from_datetime
 from schemas.law import PURPOSES, RuleRow
 
 SHIPPED = files(engine.law).joinpath("pack.toml").read_bytes()
@@ -138,7 +138,27 @@ def test_a_row_of_another_country_says_what_the_research_says(rule_id: str) -> N
 
 def test_the_pack_holds_these_rows_and_no_other() -> None:
     provinces = {f"ca-{state.lower()}" for state in PROVINCES}
-    assert set(default_pack().rules) == set(TABLE) | set(COUNTRIES) | provinces
+    assert set(default_pack().rules) == set(TABLE) | set(COUNTRIES) | provinces | set(CONSENT_FIRST) - set(COUNTRIES)
+
+
+# Rows that ask for consent first -> from when on.
+CONSENT_FIRST = {
+    "de": None,
+    "at": None,
+    "es-consent": date(2023, 6, 29),
+    "nl-consent": date(2021, 7, 1),
+    "fr-consent": date(2026, 8, 11),
+}
+
+
+def test_countries_that_ask_for_consent_first_say_so_from_their_date_on() -> None:
+    found = {row.id: row.effective_from for row in default_pack().rules.values() if row.requires_consent}
+
+    assert found == CONSENT_FIRST
+    for at, rules in (("2026-08-09T12:00:00Z", ()), ("2026-08-11T12:00:00Z", ("fr-consent",))):
+        instant = from_datetime(datetime.fromisoformat(at))
+        assert default_pack().limits((), ("FR",), "call", "telemarketing", instant).consent_rules == rules
+    assert default_pack().limits((), ("DE",), "call", "callback_requested", EPOCH).consent_rules == ()
 
 
 @pytest.mark.parametrize("row", default_pack().rules.values(), ids=lambda row: row.id)

@@ -114,7 +114,7 @@ ROWS = [
     PreviewRow("an Australian landline is where it is", "2026-07-16 09:00 +1000", [call()], ["c 2026-07-16 09:00 +1000", DONE], None, {"caller_id": "+61293744000"}),
     PreviewRow("a Russian mobile may be in Kaliningrad", "2026-07-15 08:00 +0300", [call()], [f"c 2026-07-15 08:00 +0200 {FEDERAL}", DONE], None, {"caller_id": "+79161234567"}),
     PreviewRow("or in Kamchatka", "2026-07-15 21:00 +1200", [call()], [f"c 2026-07-16 08:00 +0200 {FEDERAL}", DONE], None, {"caller_id": "+79161234567"}),
-    PreviewRow("a Spanish mobile may be on the Canaries", "2026-07-15 08:00 +0200", [call()], [f"c 2026-07-15 09:00 +0100 {FEDERAL}", DONE], None, {"caller_id": "+34612345678"}),
+    PreviewRow("a Spanish mobile may be on the Canaries", "2026-07-15 08:00 +0200", [call()], [f"c 2026-07-15 09:00 +0100 {FEDERAL}", DONE], None, {"caller_id": "+34612345678", "opt_in": "yes"}),
     PreviewRow("a Canadian toll-free number may be anywhere in Canada", "2026-07-15 10:00 -0400", [call()], [f"c 2026-07-15 09:00 -0700 {FEDERAL}", DONE], None, {"caller_id": "+18005550100", "country": "CA"}),
     PreviewRow("an unknown place abroad waits where the schedule says so", "2026-07-15 12:00 +1000", [call()], ["= waiting timezone_unknown"], None, {"caller_id": "+61412345678"}, {"unknown_zone": "hold"}),
     PreviewRow("E10: hours that never meet", "2026-07-15 12:00 -0400", [call()], ["= waiting window_never_open"], None, {"zip_postal_code": "90210"}, hours("call", "09:00", "10:00")),

@@ -82,8 +82,11 @@ ROWS = [
     at_place("PA keeps Christmas", "+12155550100", "2026-12-25 12:00 -0500", f"c 2026-12-26 09:00 -0500 {HOLIDAY} {FEDERAL} {STATE}"),
     at_place("RI keeps Election Day", RI, "2026-11-03 12:00 -0500", f"c 2026-11-04 09:00 -0500 {HOLIDAY} {FEDERAL} {STATE}"),
     at_place("UT has no Sundays", "+18015550100", "2026-12-06 12:00 -0700", f"c 2026-12-07 08:00 -0700 {STATE}"),
-    at_place("France rests at noon", "+33142685300", "2026-12-04 13:30 +0100", f"c 2026-12-04 14:00 +0100 {FEDERAL}"),
-    at_place("Germany rests on Sundays", "+49301234567", "2026-12-06 12:00 +0100", f"c 2026-12-07 08:00 +0100 {FEDERAL}"),
+    PreviewRow("France rests at noon", "2026-12-04 13:30 +0100", [call()], [f"c 2026-12-04 14:00 +0100 {FEDERAL}", DONE], None, {"caller_id": "+33142685300", "consent": {"kind": "form", "url": "https://example.com/form"}}),
+    PreviewRow("Germany rests on Sundays", "2026-12-06 12:00 +0100", [call()], [f"c 2026-12-07 08:00 +0100 {FEDERAL}", DONE], None, {"caller_id": "+49301234567", "opt_in": "yes"}),
+    PreviewRow("France asks for consent first", "2026-12-04 14:30 +0100", [call()], ["= waiting consent_missing"], None, {"caller_id": "+33142685300"}),
+    PreviewRow("and did not before August 2026", "2026-08-05 14:30 +0200", [call()], ["c 2026-08-05 14:30 +0200", DONE], None, {"caller_id": "+33142685300"}),
+    PreviewRow("other purposes need none", "2026-12-04 14:30 +0100", [call()], ["c 2026-12-04 14:30 +0100", DONE], None, {"caller_id": "+33142685300"}, {"purpose": "informational"}),
     at_place("NY has no Sundays off", "+12125550100", "2026-07-19 12:00 -0400", "c 2026-07-19 12:00 -0400"),
     PreviewRow("other purposes have federal hours alone", "2026-07-15 20:30 -0400", [call()], ["c 2026-07-15 20:30 -0400", DONE], None, {"caller_id": FL}, {"purpose": "informational"}),
     # States united: stated, zip, number
