@@ -22,9 +22,6 @@ if TYPE_CHECKING:
 INPUT_BYTES_MAX = 256 * 1024
 """As much as the HTTP interface takes in one body."""
 
-COUNTRY = "US"
-"""Of telephone numbers without a country, where the lead names none."""
-
 SVG_FILE = click.Path(path_type=Path, dir_okay=False)
 
 WIDTH_MIN = 100
@@ -72,7 +69,7 @@ def preview(file: Any, svg_file: Path | None, as_json: bool) -> None:
     try:
         question = with_hours(read_question(file), is_drawn=svg_file is not None)
         trial = read_trial(question, now=Instant(time.time_ns() // 1_000_000))
-        found = shown(foresee(trial, country=COUNTRY))
+        found = shown(foresee(trial))
     except RefusedError as refusal:
         raise RefusedPreview(refusal, as_json=as_json) from refusal
     if svg_file is not None:
@@ -125,6 +122,8 @@ def show_forecast(found: Mapping[str, Any]) -> None:
         console.print(table)
         console.print()
     console.print(_end(found))
+    for warning in found.get("warnings", ()):
+        console.print(f"Warning: {warning}")
 
 
 def _when(local_at: str) -> str:

@@ -19,15 +19,14 @@ from adapters.cli.failures import report_errors
 from adapters.cli.preview import SVG_FILE, RefusedPreview, read_question, show_forecast, with_hours, write_preview_picture
 from adapters.cli.records import find_record, missing, schedules, shown_record
 from adapters.http.exchange.parameters import read_id
-from adapters.http.exchange.people import country_of
 from adapters.problem_sentence import refusal_sentence
 from adapters.roles.context import open_context
 from adapters.settings import Settings
 from engine.partition.draft import RefusedError
-from engine.preview import Trial, read_trial, shown
+from engine.preview import US_COMPANY, Trial, read_trial, shown
 from engine.preview import preview as foresee
 from engine.rules import Rules
-from schemas.records import ActionGroup, Record, Schedule, body_of
+from schemas.records import ActionGroup, Company, Record, Schedule, body_of
 
 PATH = "/api/v1/schedules"
 
@@ -77,8 +76,8 @@ async def _foreseen(
             question = {**question, "schedule": _with_draft(record)}
         group_of = partial(_group, rules, company_id)
         trial = read_trial(question, now=context.clock.now(), published=published, group_of=group_of)
-        country, packs = country_of(rules, company_id), rules.own_law(company_id)[0]
-        return trial, shown(foresee(trial, country=country, rule_packs=packs))
+        company, packs = rules.body(Company, "company", company_id) or US_COMPANY, rules.own_law(company_id)[0]
+        return trial, shown(foresee(trial, company=company, rule_packs=packs))
 
 
 def _published(record: Record) -> tuple[int, Schedule]:

@@ -18,11 +18,11 @@ from engine.preview.reasons import ActionReason, PlanHistory
 from engine.preview.trial import CALLBACK as CALLBACK_KIND
 from engine.preview.trial import GOOD, Trial
 from engine.rules import Rules
-from engine.submission.normalise import normalise
+from engine.submission.normalise import Normalised, normalise
 from schemas.commands import COMMAND_KINDS, Command, PlaceCall
 from schemas.contact import LIVE_STATUSES, Lead
 from schemas.instant import DAY, SECOND, Instant, to_rfc3339
-from schemas.records import RulePack
+from schemas.records import Company, RulePack
 from schemas.requests import LeadSubmitted, OutcomeRecorded
 
 LIMIT = "limit"
@@ -44,6 +44,9 @@ IDS_BEFORE_MAX = 2**31
 NO_LEAD = 0
 """The leads of the history are unknown; the ledger does not need them."""
 
+US_COMPANY = Company(name="preview", country="US")
+"""The company of a preview that names none."""
+
 
 class Action(Struct, frozen=True, kw_only=True):
     """One action; `attempt` counts calls and texts of this run, None for other kinds."""
@@ -57,28 +60,33 @@ class Action(Struct, frozen=True, kw_only=True):
 
 
 class Forecast(Struct, frozen=True, kw_only=True):
-    """All actions and the end; without an end, `status_wait` says why it stopped. `hours` where they are asked for."""
+    """All actions and the end; without an end, `status_wait` says why it stopped. `hours` where they are asked for.
+
+    `warnings` are those of the submission.
+    """
 
     actions: tuple[Action, ...]
     end_status: str | None = None
     ended_at: Instant | None = None
     status_wait: str | None = None
     hours: tuple[PreviewedHours, ...] = ()
+    warnings: tuple[str, ...] = ()
 
 
-def preview(trial: Trial, *, country: str = "US", rule_packs: Sequence[RulePack] = ()) -> Forecast:
-    """Return what the schedule does to the lead; national numbers are those of `country`, `rule_packs` the company's own.
+def preview(trial: Trial, *, company: Company = US_COMPANY, rule_packs: Sequence[RulePack] = ()) -> Forecast:
+    """Return what the schedule does to the lead of a company; `rule_packs` are the company's own.
 
     Raises `RefusedError`: what a submission of this lead is refused for, its fields as `lead.caller_id`; or what the
     engine itself refuses.
     """
-    rules = preview_rules.rules_for(trial.schedule, trial.schedule_id, trial.lead, country=country, rule_packs=rule_packs)
-    request = _submission(trial, rules)
+    rules = preview_rules.rules_for(trial.schedule, trial.schedule_id, trial.lead, company=company, rule_packs=rule_packs)
+    submitted = _submission(trial, rules)
+    request = submitted.request
     ids = share_of(request.contact_key, IDS_BEFORE_MAX)
     run = _PreviewRun(trial, VirtualPartition(rules, trial.at, ids))
     run.replay_history(request)
     run.run(request)
-    found, lead = run.forecast(), run.last_seen
+    found, lead = structs.replace(run.forecast(), warnings=submitted.warnings), run.last_seen
     if not trial.closed_hours or lead is None:
         return found
     actions_at = [action.at for action in found.actions]
@@ -88,12 +96,14 @@ def preview(trial: Trial, *, country: str = "US", rule_packs: Sequence[RulePack]
 def shown(forecast: Forecast) -> dict[str, Any]:
     """Return a forecast as the API shows it: RFC 3339 in UTC, and with the offset of the action's zone."""
     ended_at = forecast.ended_at
-    found = {
+    found: dict[str, Any] = {
         "actions": [_shown(action) for action in forecast.actions],
         "end_status": forecast.end_status,
         "ended_at": None if ended_at is None else to_rfc3339(ended_at),
         "status_wait": forecast.status_wait,
     }
+    if forecast.warnings:
+        found["warnings"] = list(forecast.warnings)
     if forecast.hours:
         found["closed_hours"] = [
             {"channel": one.channel, "from": to_rfc3339(one.begins_at), "to": to_rfc3339(one.ends_at), "by": one.by}
@@ -115,15 +125,14 @@ def _shown(action: Action) -> dict[str, Any]:
     }
 
 
-def _submission(trial: Trial, rules: Rules) -> LeadSubmitted:
+def _submission(trial: Trial, rules: Rules) -> Normalised:
     """Return the lead as intake would pass it on to this schedule, whatever token it carries."""
     raw = {**trial.lead, "lead_token": preview_rules.LEAD_TOKEN}
     try:
-        found = normalise(raw, rules, received_at=trial.at, api_company_id=preview_rules.COMPANY_ID, may_update=True)
+        return normalise(raw, rules, received_at=trial.at, api_company_id=preview_rules.COMPANY_ID, may_update=True)
     except RefusedError as refusal:
         errors = {f"lead.{field}": sentences for field, sentences in refusal.errors.items()}
         raise RefusedError(refusal.code, refusal.detail, errors) from refusal
-    return found.request
 
 
 def good_outcome(command: Command) -> str:

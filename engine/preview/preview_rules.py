@@ -39,15 +39,24 @@ ELSEWHERE = WaitStep(id="elsewhere", duration="52w")
 
 
 def rules_for(
-    schedule: Schedule, schedule_id: int, lead: Mapping[str, Any], *, country: str, rule_packs: Sequence[RulePack] = ()
+    schedule: Schedule, schedule_id: int, lead: Mapping[str, Any], *, company: Company, rule_packs: Sequence[RulePack] = ()
 ) -> Rules:
-    """Return rules that hold the schedule, everything that it and the lead refer to, and the company's own rules."""
+    """Return rules that hold the schedule, everything that it and the lead refer to, and the company's own rules.
+
+    Of the company count its country and how it treats countries whose law is not kept.
+    """
     rules = Rules()
     offer_id = schedule.offer_id or 1
-    _adopt(rules, "company", COMPANY_ID, Company(name="preview", time_zone=schedule.time_zone, country=country))
-    _adopt(rules, "offer", offer_id, Offer(name="preview", lead_token=f"{LEAD_TOKEN}offer", country=country))
-    for record_type, record_id, made in _referred(schedule, lead):
-        _adopt(rules, record_type, record_id, made)
+    made = Company(
+        name="preview",
+        time_zone=schedule.time_zone,
+        country=company.country,
+        unreviewed_countries=company.unreviewed_countries,
+    )
+    _adopt(rules, "company", COMPANY_ID, made)
+    _adopt(rules, "offer", offer_id, Offer(name="preview", lead_token=f"{LEAD_TOKEN}offer", country=company.country))
+    for record_type, record_id, body in _referred(schedule, lead):
+        _adopt(rules, record_type, record_id, body)
     for number, pack in enumerate(rule_packs, 1):
         _adopt(rules, "rule_pack", number, pack)
     tried = structs.replace(schedule, lead_token=LEAD_TOKEN, unpublished=False)

@@ -46,8 +46,9 @@ def trial_request(typed: Mapping[str, str]) -> dict[str, Any]:
 
 
 def show_preview_picture(visit: Visit, found: Mapping[str, Any], at: str) -> Markup:
-    """Return the picture of an answer."""
-    return show_picture(partial(_week, found, _begins_at(visit, at, found)), "plan")
+    """Return the picture of an answer, below what it warns of."""
+    warnings = (Markup('<p class="says warn">{}</p>\n').format(warning) for warning in found.get("warnings", ()))
+    return Markup("").join((*warnings, show_picture(partial(_week, found, _begins_at(visit, at, found)), "plan")))
 
 
 def _week(found: Mapping[str, Any], begins_at: Instant, width: float, name: str) -> Picture:

@@ -8,14 +8,13 @@ import msgspec
 from adapters.http.exchange.answers import reply_with_record
 from adapters.http.exchange.exchange import Exchange, Operation, Reply
 from adapters.http.exchange.parameters import read_id
-from adapters.http.exchange.people import country_of
 from adapters.http.exchange.problems import ProblemError, require_row
 from adapters.http.records.record_fields import settable
 from adapters.http.schema.inputs import MOMENT, record_inputs, whole
 from adapters.http.schema.shapes import MOMENT_SHOWN, nullable, one_of
-from engine.preview import preview, read_trial, shown
+from engine.preview import US_COMPANY, preview, read_trial, shown
 from engine.preview.trial import FIELDS, LIMIT_MAX
-from schemas.records import ActionGroup, Schedule
+from schemas.records import ActionGroup, Company, Schedule
 from schemas.wire import from_builtins
 
 _OURS = frozenset({"auth_token", "root"})
@@ -35,11 +34,12 @@ async def preview_schedule(exchange: Exchange) -> Reply:
     schedule_id = exchange.fields.get(_SCHEDULE_ID)
     fields.pop(_SCHEDULE_ID, None)
     published = None if schedule_id is None else await _published(exchange, schedule_id)
-    country = country_of(exchange.services.source.rules, exchange.company_id)
     trial = read_trial(fields, now=exchange.now, published=published, group_of=partial(_group, exchange))
     # In the engine thread: a thousand actions take some tenths of a second, which would delay other requests.
-    packs, _ = exchange.services.source.rules.own_law(exchange.company_id)
-    make = partial(preview, country=country, rule_packs=packs)
+    rules = exchange.services.source.rules
+    company = rules.body(Company, "company", exchange.company_id) or US_COMPANY
+    packs, _ = rules.own_law(exchange.company_id)
+    make = partial(preview, company=company, rule_packs=packs)
     forecast = await exchange.services.engine.run(exchange.company_id, make, trial)
     return reply_with_record(exchange, "preview", shown(forecast))
 
@@ -134,6 +134,11 @@ _ANSWER = {
         "end_status": nullable("string"),
         "ended_at": MOMENT_SHOWN,
         "status_wait": nullable("string"),
+        "warnings": {
+            "type": "array",
+            "description": "what a submission of this lead would be warned of; left out where there is nothing",
+            "items": {"type": "string"},
+        },
         "closed_hours": {
             "type": "array",
             "description": "where it is asked for: spans around the plan, of two months at most",

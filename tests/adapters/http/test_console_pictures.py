@@ -186,6 +186,8 @@ async def test_a_schedule_is_drawn_with_its_live_leads_and_previewed(town: Any, 
     shown = await browser.get(f"{path}/preview", params={"caller_id": NUMBER, "email": "ada@example.com"})
     assert shown.status_code == 200, shown.text
     assert "E-mail · mail-1" in shown.text
+    warned = await browser.get(f"{path}/preview", params={"caller_id": "+3545551234"})
+    assert '<p class="says warn">No law of IS is kept' in warned.text
     refused = await browser.get(f"{path}/preview", params={"caller_id": "nobody"}, headers={"HX-Request": "true"})
     assert refused.status_code == 422
     assert "caller_id" in refused.text

@@ -42,6 +42,18 @@ async def test_a_published_schedule_is_tried_by_its_id_or_uuid_by_its_company_al
     assert (await company.send("POST", PATH, json={"schedule_id": schedule["id"], "lead": LEAD})).status_code == 410
 
 
+async def test_the_companys_choice_for_countries_without_kept_law_holds_in_previews(company: Any) -> None:
+    asked = {"schedule": {"steps": STEPS}, "lead": {"caller_id": "+3545551234"}, "at": AT}
+    found = (await company.send("POST", PATH, json=asked)).json()["preview"]
+    assert found["actions"]
+    assert found["warnings"][0].startswith("No law of IS is kept")
+    await company.send("PUT", "/api/v1/company", json={"unreviewed_countries": "hold"})
+
+    held = (await company.send("POST", PATH, json=asked)).json()["preview"]
+
+    assert (held["actions"], held["status_wait"]) == ([], "unreviewed_country")
+
+
 async def test_where_no_instant_is_named_the_lead_is_submitted_now(company: Any) -> None:
     before = company.town.context.clock.now()
     asked = {"schedule": {"steps": STEPS}, "lead": LEAD}

@@ -10,7 +10,7 @@ from engine.submission.normalise import normalise
 from schemas.commands import COMMAND_KINDS
 from schemas.contact import LIVE_STATUSES
 from schemas.instant import DAY, EPOCH, to_rfc3339
-from schemas.records import Buyer, BuyerGroup, OutgoingWebhook, RulePack
+from schemas.records import Buyer, BuyerGroup, Company, OutgoingWebhook, RulePack
 from schemas.wire import from_builtins
 from tests.engine.contact.world import NEW_YORK, World, at
 
@@ -430,6 +430,29 @@ def test_a_rule_of_a_country_holds_for_its_numbers_where_no_country_is_stated(
     (action,) = preview(read_trial(asked, now=EPOCH), rule_packs=packs).actions
 
     assert (action.at > at("2026-07-16 00:00")) == is_held
+
+
+@pytest.mark.parametrize(
+    ("number", "unreviewed", "acts", "says"),
+    [
+        ("+13055550123", "floor", True, None),
+        ("+442071838750", "hold", True, None),
+        ("+3545551234", "floor", True, "it has 08:00-21:00 there"),
+        ("+3545551234", "hold", False, "telemarketing there waits"),
+        ("+8225551234", "floor", True, "it has 08:00-21:00 there"),
+    ],
+)
+def test_a_preview_warns_of_a_country_whose_law_is_not_kept(
+    number: str, unreviewed: Any, acts: bool, says: str | None
+) -> None:
+    asked = {"schedule": {"steps": [CALL]}, "lead": {"caller_id": number}, "at": "2026-07-15 12:00:00 -0400"}
+
+    found = shown(preview(read_trial(asked, now=EPOCH), company=Company(name="Solar", unreviewed_countries=unreviewed)))
+
+    assert bool(found["actions"]) == acts
+    assert found["status_wait"] == (None if acts else "unreviewed_country")
+    assert [warning for warning in found.get("warnings", ()) if says and says in warning] == found.get("warnings", [])
+    assert ("warnings" in found) == (says is not None)
 
 
 # -- the closed hours ---------------------------------------------------------------------------------------------------
