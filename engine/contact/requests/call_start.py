@@ -9,6 +9,7 @@ import msgspec
 
 from engine.contact.commands import slots
 from engine.contact.commands.emission import CALL_NOW, MANUAL, BuyerConnection, place_call
+from engine.contact.consent.opt_in import CONSENT_MISSING
 from engine.contact.facts import ledger
 from engine.contact.facts.person import Person
 from engine.contact.facts.references import check_references
@@ -17,10 +18,12 @@ from engine.contact.lifecycle.stop import is_opted_out_of, stop_reason
 from engine.contact.schedule.cadence import Cadence, cadence_for
 from engine.contact.timing.contact_hours import is_zone_unknown, limits, opening
 from engine.contact.timing.earliest import OPTOUT_REVIEW
+from engine.contact.timing.places import UNREVIEWED_COUNTRY, why_not_contacted
 from engine.contact.timing.plan import pause_reason
 from engine.contact.timing.suppression import is_suppressed
 from engine.law.caps import last_release
 from engine.partition.draft import RefusedError
+from engine.submission.dialling import COUNTRY_NOT_DIALLED, NUMBER_NOT_DIALLED
 from schemas.contact import LIVE_STATUSES, Lead
 from schemas.decisions import Answer
 from schemas.instant import EPOCH, SECOND, Instant, to_rfc3339
@@ -45,6 +48,7 @@ def start(person: Person, request: CallStartRequested) -> None:
     _check_person(person, _offer_id(person, request) if lead is None else lead.offer_id, _schedule_id(request, lead))
     is_new = lead is None
     lead = lead or _create_lead(person, request, schedule)
+    _check_place(person, lead, is_overridden=request.override_reason is not None)
     if request.override_reason is None:
         _check_hours(person, lead, force=request.force)
     _check_recent(person)
@@ -160,6 +164,23 @@ def _check_person(person: Person, offer_id: int | None, schedule_id: int | None)
             "A text of this person may be an opt-out: read it, then opt them out, or lift the doubt with opt_out=false.",
             extra={"reason": OPTOUT_REVIEW, "next_allowed_at": to_rfc3339(review_until)},
         )
+
+
+def _check_place(person: Person, lead: Lead, *, is_overridden: bool) -> None:
+    """Refuse a number that is not dialled, and whom the law lets nobody call; an override passes over the law alone."""
+    code = why_not_contacted(person, lead, "call", cadence_for(person, lead).schedule.purpose)
+    if code in {NUMBER_NOT_DIALLED, COUNTRY_NOT_DIALLED}:
+        raise RefusedError("invalid_number", f"The number {_UNCALLED[code]}.", {"to": [_UNCALLED[code]]})
+    if code is not None and not is_overridden:
+        raise RefusedError("suppressed_contact", f"No call is placed: {_UNCALLED[code]}.", extra={"reason": code})
+
+
+_UNCALLED = {
+    NUMBER_NOT_DIALLED: "is of a premium, shared-cost, personal or satellite service, which is never dialled",
+    COUNTRY_NOT_DIALLED: "is of a country that neither the offer nor the company dials (dial_countries)",
+    CONSENT_MISSING: "the law where the person is asks for consent first, and the lead states none (consent)",
+    UNREVIEWED_COUNTRY: "no law of the country is kept, and the company holds telemarketing there (unreviewed_countries)",
+}
 
 
 def _check_hours(person: Person, lead: Lead, *, force: bool) -> None:

@@ -12,7 +12,7 @@ from engine.calendar.zones import local_datetime
 from engine.partition.draft import RefusedError
 from schemas.commands import PlaceCall
 from schemas.instant import HOUR, MINUTE, SECOND
-from schemas.records import Agent, Number, Offer
+from schemas.records import Agent, Company, Number, Offer
 from schemas.requests import CallReceived, CallStartRequested, SlotReleased, SlotRequested
 from tests.engine.contact.test_slots import to_account
 from tests.engine.contact.world import KEY, NEW_YORK, NOON, NUMBER, World, at
@@ -185,6 +185,35 @@ def test_a_person_who_must_not_be_contacted_is_not_called_by_hand_either(world: 
     world.update(**fields)
     assert _refusal(world, lead_id=lead.id, force=True).code == "suppressed_contact"
     assert _refusal(world, schedule_id=1).code == "suppressed_contact"
+
+
+@pytest.mark.parametrize(
+    ("number", "company", "data", "refusal"),
+    [
+        ("+19005550123", {}, {}, "invalid_number"),
+        ("+442071838750", {}, {}, ""),
+        ("+442071838750", {"dial_countries": ("US",)}, {}, "invalid_number"),
+        ("+3545551234", {"unreviewed_countries": "hold"}, {}, "suppressed_contact unreviewed_country"),
+        ("+3545551234", {"unreviewed_countries": "floor"}, {}, ""),
+        ("+4930123456", {}, {}, "suppressed_contact consent_missing"),
+        ("+4930123456", {}, {"consent": [{"text": "Call me."}]}, ""),
+    ],
+)
+def test_whom_the_plans_do_not_dial_nobody_calls_by_hand_either(
+    world: World, number: str, company: dict[str, Any], data: dict[str, Any], refusal: str
+) -> None:
+    lead = world.submit(caller_id=number, data=data, zones=("Europe/Berlin",))
+    world.add("company", 1, Company(name="Solar", **company), version=2)
+    asked = {"lead_id": lead.id, "caller_id": number}
+
+    if not refusal:
+        assert _start(world, **asked).to == number
+        return
+    refused = _refusal(world, **asked)
+
+    assert " ".join((refused.code, *refused.extra.values())) == refusal
+    if refused.code == "suppressed_contact":
+        assert _start(world, **asked, override_reason="She asked.", override_key_id=1).to == number
 
 
 def test_a_number_out_of_service_is_not_called_until_it_may_work_again(world: World) -> None:
