@@ -1,7 +1,7 @@
-"""Which URLs of webhooks are refused before a name is resolved (SSRF)? Private addresses, and our own ports.
+"""Which URLs and hosts are refused before a name is resolved (SSRF)? Private addresses, and our own ports.
 
-A webhook to a private address is refused when it is saved, so that its company learns of it then, not from failed commands.
-What a name resolves to is judged when it is connected to (`addresses`).
+A webhook, provider or issuer at a private address is refused when it is saved, so that its company learns of it then, not
+from failed commands. What a name resolves to is judged when it is connected to (`addresses`).
 """
 
 import socket
@@ -26,7 +26,7 @@ def check_own_port(address: Address, port: int, own_ports: Collection[int]) -> N
 
 
 def refusal_of(text: str, allowed: Sequence[Network], own_ports: Collection[int]) -> str | None:
-    """Return why a webhook with this URL must not be saved, or None where its host is public or a name.
+    """Return why a URL must not be saved, or None where its host is public or a name.
 
     Returns None for what is no URL: `schemas.records` refuses that.
     """
@@ -35,7 +35,12 @@ def refusal_of(text: str, allowed: Sequence[Network], own_ports: Collection[int]
         port = parts.port or DEFAULT_PORTS.get(parts.scheme, 0)
     except ValueError:
         return None
-    address = literal(parts.hostname or "")
+    return refusal_of_host(parts.hostname or "", port, allowed, own_ports)
+
+
+def refusal_of_host(host: str, port: int, allowed: Sequence[Network], own_ports: Collection[int]) -> str | None:
+    """Return why a host must not be saved, or None where it is public or a name."""
+    address = literal(host)
     if address is None:
         return None
     if not is_allowed(address, allowed):

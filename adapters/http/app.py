@@ -7,7 +7,7 @@ also of an error, has our format and a request id.
 import asyncio
 import re
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import Any, cast
 from urllib.parse import parse_qs
 
@@ -98,6 +98,8 @@ NOSNIFF = (b"x-content-type-options", b"nosniff")
 
 PROBES = frozenset({"/livez", "/readyz", "/startupz"})
 """Answered even if the address has too many requests in progress: a flood must not make a probe restart this process."""
+
+TWO_HOSTS = "The request has several Host lines; send one."
 
 TOO_MANY = "Too many requests of this network address are under way. Wait for the answers to some of them."
 
@@ -214,6 +216,11 @@ class Api(Litestar):
             on_shutdown=[watch.close],
         )
 
+    @property
+    def busy(self) -> Collection[tuple[str, int]]:
+        """The connections on which a request waits for its answer; what is returned changes with them."""
+        return self._in_flight.busy
+
     def end_streams(self) -> None:
         """End every stream: the server waits for open answers when it stops."""
         self._services.streams.close()
@@ -252,11 +259,14 @@ class Api(Litestar):
         if self._services.settings.is_traced:
             HTTP_PARENT.set(read_traceparent(dict(scope["headers"]).get(HEADER.encode())))
         try:
-            with self._in_flight.admit(self._address(scope)) as is_admitted:
-                if is_admitted or scope["path"] in PROBES:
+            with self._in_flight.admit(self._address(scope), _peer_of(scope)) as is_admitted:
+                if _hosts_named(scope) > 1:
+                    await _refuse(scope, receive, answer, request_id, ProblemError("unknown_host", TWO_HOSTS))
+                elif is_admitted or scope["path"] in PROBES:
                     await self._dispatch(scope, receive, answer, request_id)
                 else:
-                    await _refuse_one_more(scope, receive, answer, request_id)
+                    error = ProblemError("rate_limited", TOO_MANY, headers={"Retry-After": "1", **CLOSE_CONNECTION})
+                    await _refuse(scope, receive, answer, request_id, error)
         except Exception as error:
             # The answer has begun. The server closes the connection inside the body, so no client takes it for complete.
             logger.warning("response.aborted", request_id=request_id, exc_info=error)
@@ -308,9 +318,19 @@ class Api(Litestar):
         return build_response(problem_from_exception(error, request_id_of(request)), request)
 
 
-async def _refuse_one_more(scope: HTTPScope, receive: Receive, send: Send, request_id: str) -> None:
-    """Refuse a request of an address that has too many in progress, without reading its body."""
-    error = ProblemError("rate_limited", TOO_MANY, headers={"Retry-After": "1", **CLOSE_CONNECTION})
+def _peer_of(scope: HTTPScope) -> tuple[str, int] | None:
+    """Return the connection that a request came on."""
+    client = scope["client"]
+    return None if client is None else (str(client[0]), int(client[1]))
+
+
+def _hosts_named(scope: HTTPScope) -> int:
+    """Count the Host lines of a request: a proxy may go by another one than we do (RFC 9112, 3.2)."""
+    return sum(name == b"host" for name, _ in scope["headers"])
+
+
+async def _refuse(scope: HTTPScope, receive: Receive, send: Send, request_id: str, error: ProblemError) -> None:
+    """Refuse a request without reading its body."""
     reply = problem_from_exception(error, request_id)
     headers = {**reply.headers, "X-Request-Id": request_id}
     await EncodedResponse(reply, headers, is_head=scope["method"] == "HEAD")(scope, receive, send)

@@ -27,7 +27,7 @@ CONNECTIONS_MAX = 1_000
 FILES_BESIDE = 200
 """Open files that are not client connections: database, broker, health port, log."""
 
-HEADER_READ_MILLISECONDS = 10_000
+HEADER_READ_MILLISECONDS = 5_000
 """Longest time to send the headers, and longest idle time between two requests; then the connection is closed. No HTTP/2:
 to detect it the server waits for the first bytes without a timeout."""
 
@@ -50,7 +50,7 @@ async def serving(
 
     One client address holds at most `per_address_max` connections, unless it is in `trusted_proxies`.
     """
-    port = _checked_port(host, port)
+    port, connections_max = _checked_port(host, port), _connections_max()
     server = Server(
         app,
         address=host,
@@ -59,14 +59,20 @@ async def serving(
         http=HTTPModes.http1,
         websockets=False,
         backlog=BACKLOG,
-        backpressure=_connections_max(),
+        backpressure=connections_max,
         http1_settings=HTTP1Settings(header_read_timeout=HEADER_READ_MILLISECONDS),
         log_enabled=False,
     )
     task = asyncio.create_task(server.serve(), name=f"http {host}:{port}")
     try:
         await _answering(host, port, task)
-        watch = ConnectionLimiter(port, per_address_max=per_address_max, trusted_proxies=trusted_proxies)
+        watch = ConnectionLimiter(
+            port,
+            per_address_max=per_address_max,
+            trusted_proxies=trusted_proxies,
+            connections_max=connections_max,
+            busy=getattr(app, "busy", ()),
+        )
         watching = asyncio.create_task(watch.run(), name=f"connections {port}")
         try:
             yield port

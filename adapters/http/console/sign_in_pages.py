@@ -5,6 +5,7 @@ identity provider.
 """
 
 import re
+from urllib.parse import unquote
 
 from adapters.http.console.cookies import OPERATOR, SESSION, seal_operator, write_cookie
 from adapters.http.console.origins import check_encrypted, is_loopback
@@ -19,6 +20,9 @@ from adapters.http.sign_in.issuer_sign_in import company_with_issuer, issuer_nam
 HOME = "/console"
 SIGN_IN = f"{HOME}/sign-in"
 
+_PLAIN_PATH = re.compile(r"(?:/\w[\w.\- @+,:]*)+", re.ASCII)
+"""A path after decoding: no segment of dots, by which a browser would leave it, and no further sign of encoding."""
+
 _OWN_PATH = re.compile(r"/console(?:/[\w.%-]+)*(?:\?[\w.%&=+:,\[\]-]*)?", re.ASCII)
 """Where a sign-in may lead back to: nowhere but to our own pages."""
 
@@ -29,7 +33,9 @@ FIELDS = ("email", "company_id")
 
 def safe_path(text: str) -> str:
     """Return a path of the console, or the first page for anything else."""
-    return text if _OWN_PATH.fullmatch(text) and not text.startswith(SIGN_IN) else HOME
+    path = unquote(text.partition("?")[0])
+    is_own = _OWN_PATH.fullmatch(text) and _PLAIN_PATH.fullmatch(path)
+    return text if is_own and not path.startswith(SIGN_IN) else HOME
 
 
 async def show(visit: Visit) -> Reply:

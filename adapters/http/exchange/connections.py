@@ -2,7 +2,8 @@
 
 The server limits only the connections of all addresses together, and shows a connection to the application only when its
 headers are complete. So a task looks through the sockets of this process and shuts down the newest ones of an address
-that has too many. The server then closes them as if the client had hung up.
+that has too many. The server then closes them as if the client had hung up. Where the addresses of a crowd hold nearly all,
+those go first that have said nothing for the longest time: a server that is full accepts nobody.
 """
 
 import asyncio
@@ -10,7 +11,7 @@ import os
 import socket
 import stat
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
@@ -23,6 +24,9 @@ from adapters.http.exchange.addresses import client_of
 CHECK_INTERVAL_SECONDS = 0.25
 """Between two checks; an address can exceed its limit for so long. A check of 1,000 sockets takes about 10 ms."""
 
+KEPT_SHARE = 0.8
+"""Of the connections that the server takes: the others are for those who come within one interval."""
+
 OPEN_FILES = Path("/dev/fd")
 
 Peer = tuple[str, int]
@@ -32,30 +36,51 @@ logger = structlog.get_logger(__name__)
 
 
 class RequestsInFlight:
-    """Counts the requests without an answer by address; behind a trusted proxy, by the address that it forwards."""
+    """Counts the requests without an answer by address; behind a trusted proxy, by the address that it forwards.
+
+    `busy` are the connections that they came on.
+    """
 
     def __init__(self, per_address_max: int) -> None:
         self._per_address_max = per_address_max
         self._counts: defaultdict[str, int] = defaultdict(int)
+        self.busy: set[Peer] = set()
 
     @contextmanager
-    def admit(self, address: str) -> Iterator[bool]:
+    def admit(self, address: str, peer: Peer | None = None) -> Iterator[bool]:
         """Count a request while the block runs; yield False if its address has too many."""
         client = client_of(address)
         self._counts[client] += 1
+        if peer is not None:
+            self.busy.add(peer)
         try:
             yield self._counts[client] <= self._per_address_max
         finally:
             self._counts[client] -= 1
+            if peer is not None:
+                self.busy.discard(peer)
             if not self._counts[client]:
                 del self._counts[client]
 
 
 class ConnectionLimiter:
-    """Shuts down connections to a port of this process above the limit of an address; trusted proxies have no limit."""
+    """Shuts down connections to a port of this process above the limit of an address; trusted proxies have no limit.
 
-    def __init__(self, port: int, *, per_address_max: int, trusted_proxies: Networks = ()) -> None:
+    `connections_max` is how many the server takes; `busy` are those on which a request waits for its answer.
+    """
+
+    def __init__(
+        self,
+        port: int,
+        *,
+        per_address_max: int,
+        trusted_proxies: Networks = (),
+        connections_max: int = 0,
+        busy: Collection[Peer] = (),
+    ) -> None:
         self._port = port
+        self._kept_max = int(connections_max * KEPT_SHARE)
+        self._busy = busy
         self._per_address_max = per_address_max
         self._trusted_proxies = trusted_proxies
         self._ranks: dict[Peer, int] = {}
@@ -71,7 +96,7 @@ class ConnectionLimiter:
     def close_excess(self) -> int:
         """Shut down the connections above the limit, the newest first; return how many. Raises `OSError`."""
         files = [int(entry.name) for entry in OPEN_FILES.iterdir()]
-        if len(files) <= self._per_address_max:
+        if len(files) <= min(self._per_address_max, self._kept_max or self._per_address_max):
             self._ranks.clear()
             return 0
         found = {peer: file for file in files if (peer := self._peer_of(file)) is not None}
@@ -82,6 +107,16 @@ class ConnectionLimiter:
             closed += sum(self._shut_down(found[peer], peer) for peer in excess)
             if excess:
                 logger.warning("connections.closed", address=client, closed=len(excess))
+        return closed + self._close_silent(found)
+
+    def _close_silent(self, found: Mapping[Peer, int]) -> int:
+        """Shut down connections without a request where nearly all are taken, the oldest first."""
+        excess = len(found) - self._kept_max
+        if not self._kept_max or excess <= 0:
+            return 0
+        silent = [peer for peer in sorted(found, key=self._rank) if peer not in self._busy][:excess]
+        closed = sum(self._shut_down(found[peer], peer) for peer in silent)
+        logger.warning("connections.closed", address="all", closed=closed)
         return closed
 
     def _rank(self, peer: Peer) -> float:

@@ -5,11 +5,12 @@ from typing import Any
 
 import msgspec
 
+from adapters.gateway.targets import refusal_of
 from adapters.http.exchange.answers import PAGING_PARAMETERS, add_etag, read_columns, reply_with_record
 from adapters.http.exchange.client_secrets import seal_client_secret
 from adapters.http.exchange.exchange import Exchange, Operation, Reply
 from adapters.http.exchange.parameters import Parameters
-from adapters.http.exchange.problems import not_found
+from adapters.http.exchange.problems import ProblemError, not_found
 from adapters.http.exchange.writes import read_if_match, submit_change
 from adapters.http.records.record_fields import CLIENT_SECRET, read_record_fields, settable
 from adapters.http.schema.inputs import record_inputs
@@ -42,6 +43,7 @@ async def update(exchange: Exchange) -> Reply:
     row = await _row(exchange, company_id)
     fields = read_record_fields(exchange, "company", _view(row), msgspec.convert(row["body"], Company))
     _check_sign_in(exchange, fields, row)
+    _check_issuer(exchange, fields)
     _seal_client_secret(exchange, fields)
     message = RecordChangeRequested(
         company_id=company_id,
@@ -52,6 +54,14 @@ async def update(exchange: Exchange) -> Reply:
         if_versions=read_if_match(exchange),
     )
     return await submit_change(exchange, message, render)
+
+
+def _check_issuer(exchange: Exchange, fields: Mapping[str, Any]) -> None:
+    """Refuse an issuer at a private address: requests go there. Raises `ProblemError`."""
+    issuer, settings = fields.get("sign_in_issuer"), exchange.services.settings
+    fault = refusal_of(issuer, settings.webhook_networks, settings.own_ports) if isinstance(issuer, str) else None
+    if fault is not None:
+        raise ProblemError("validation_failed", "Correct sign_in_issuer and resend.", {"sign_in_issuer": [fault]})
 
 
 def _check_sign_in(exchange: Exchange, fields: Mapping[str, Any], row: Row) -> None:

@@ -6,6 +6,7 @@ A secret is in the request and nowhere else: what is appended holds it encrypted
 from collections.abc import Mapping
 from typing import Any
 
+from adapters.gateway.targets import refusal_of, refusal_of_host
 from adapters.http.exchange.exchange import Exchange
 from adapters.http.exchange.problems import ProblemError
 from adapters.http.records.record_fields import NAMED_MAX, Faults, other_faults
@@ -23,6 +24,10 @@ SECRET_LENGTH_MAX = 8_000
 """In characters: a private key with its certificates."""
 
 
+HOST = "host"
+"""The setting that names a server without a URL: of a mail server, and of a session of texts."""
+
+
 def read_provider_fields(exchange: Exchange, fields: dict[str, Any], body: ProviderConfiguration | None) -> dict[str, Any]:
     """Return the fields for the account, secrets encrypted. Raises `ProblemError` with every bad field."""
     found = dict(fields)
@@ -31,7 +36,7 @@ def read_provider_fields(exchange: Exchange, fields: dict[str, Any], body: Provi
     provider = _provider(found, body, faults)
     sent = _secrets(secrets, faults)
     if provider is not None:
-        _check(provider, found, body, sent, faults)
+        _check(exchange, provider, found, body, sent, faults)
     if faults:
         others = other_faults(exchange, PROVIDER_CONFIGURATION, found, body)
         detail = f"Correct {', '.join(list(faults)[:NAMED_MAX])} and resend; nothing was changed."
@@ -75,7 +80,27 @@ def _secrets(value: Any, faults: Faults) -> dict[str, str | None]:
     return found
 
 
-def _check(
+def _private_hosts(exchange: Exchange, settings: Mapping[str, Any]) -> Faults:
+    """Return what leads to a private address: any setting that is a URL, and a `host`."""
+    own = exchange.services.settings
+    faults: Faults = {}
+    for name, value in settings.items():
+        if not isinstance(value, str):
+            continue
+        if "://" in value:
+            fault = refusal_of(value, own.webhook_networks, own.own_ports)
+        elif name == HOST:
+            port = settings.get("port")
+            fault = refusal_of_host(value, port if isinstance(port, int) else 0, own.webhook_networks, own.own_ports)
+        else:
+            continue
+        if fault is not None:
+            faults[f"settings.{name}"] = [fault]
+    return faults
+
+
+def _check(  # noqa: PLR0917 - what is checked together
+    exchange: Exchange,
     provider: Provider,
     fields: Mapping[str, Any],
     body: ProviderConfiguration | None,
@@ -89,6 +114,7 @@ def _check(
     settings = fields.get("settings", {} if body is None else body.settings)
     if isinstance(settings, Mapping) or is_blank(settings):
         faults |= settings_faults(provider, settings or {})
+        faults |= _private_hosts(exchange, settings or {})
     faults |= secret_faults(provider, list(secrets))
     numbers = fields.get("number_ids", () if body is None else body.number_ids)
     if channel == "email" and not is_blank(numbers) and numbers:

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from ipaddress import ip_network
 from typing import Any
 
@@ -223,3 +223,20 @@ async def test_an_address_that_a_client_made_up_does_not_hide_the_line_that_its_
     authenticator = Authenticator(town.context.rules, trusted_proxies=(ip_network("10.0.0.0/8"),))
     lines = [(b"x-forwarded-for", b"192.0.2.200"), (b"host", b"x"), (b"x-forwarded-for", b"198.51.100.7, 10.0.0.9")]
     assert authenticator.address("10.0.0.1", forwarded_for(lines)) == "198.51.100.7"
+
+
+async def test_half_open_connections_of_many_addresses_delay_nobody(town: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each address stays within its limit, and together they hold all connections that the server takes."""
+    monkeypatch.setattr(server, "CONNECTIONS_MAX", 60)
+    monkeypatch.setattr(server, "HEADER_READ_MILLISECONDS", 60_000)
+    app = bounded(town)
+    async with serving(app, host=HOST, port=0, per_address_max=MOST) as port, AsyncExitStack() as held:
+        waiting = await held.enter_async_context(clients(port, 1, HALF_SENT, address="127.0.0.7"))
+        await asyncio.sleep(0.2)  # its request is under way, however long the body takes
+        for number in range(10, 15):
+            await held.enter_async_context(clients(port, MOST, HALF_HEADERS, address=f"127.0.0.{number}"))
+        began = asyncio.get_running_loop().time()
+        for _ in range(3):
+            assert (await ask(port, address="127.0.0.8")).startswith(b"HTTP/1.1 200 ")
+        assert asyncio.get_running_loop().time() - began < 5.0
+        assert waiting[0].is_open

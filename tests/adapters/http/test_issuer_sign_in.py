@@ -464,7 +464,20 @@ async def test_a_sign_in_begins_at_the_address_that_it_leads_back_to(company: An
     assert answer.status_code == 403
 
 
-@pytest.mark.parametrize("target", ["https://evil.test/", "//evil.test", f"/console/{'x' * 600}", "/console/sign-in"])
+@pytest.mark.parametrize(
+    "target",
+    [
+        *("https://evil.test/", "//evil.test", f"/console/{'x' * 600}", "/console/sign-in", "/console/../api/v1/leads"),
+        *(
+            "/console/./leads",
+            "/console/%2e%2e/api/v1/leads",
+            "/console/.%2E/api",
+            "/console/%252e%252e/api",
+            "/console/..;/api",
+        ),
+        *("/console//evil.test", "/console/%2fevil.test", "/console/%5c..%5cx", "/console/leads/..", "/console/%73ign-in"),
+    ],
+)
 async def test_a_sign_in_by_an_issuer_leads_to_no_other_site(company: Any, target: str) -> None:
     issuer = await issuer_of(company)
     await linked(company, issuer)

@@ -5,6 +5,7 @@ import csv
 import io
 from hashlib import sha256
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from msgspec import structs
@@ -12,7 +13,7 @@ from msgspec import structs
 from adapters.gateway.addresses import networks
 from adapters.http.document.openapi import openapi
 from engine.account.groups import METRICS, PERIODS
-from tests.adapters.http.conftest import DAYTIME_ZONE, STEPS, UNLIMITED, Company, basic, deployed, unquoted
+from tests.adapters.http.conftest import DAYTIME_ZONE, STEPS, UNLIMITED, basic, deployed, unquoted
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -637,15 +638,39 @@ PRIVATE = [
 ]
 
 
-@pytest.mark.parametrize("url", PRIVATE)
-async def test_a_webhook_to_a_private_address_is_refused_when_it_is_saved(company: Company, url: str) -> None:
-    made = await company.record("outgoing_webhooks", {"name": "CRM", "url": "https://example.com/hook"})
+def saved(url: str) -> dict[str, tuple[str, str, dict[str, Any]]]:
+    """Return each field that takes the address of another system, as a request that saves it."""
+    host = urlsplit(url).hostname or ""
+    configuration: dict[str, Any] = {"name": "Own", "channel": "sms"}
+    twilio = {"account_sid": f"AC{'0' * 32}", "api_key_sid": f"SK{'0' * 32}", "base_url": url.removesuffix("/hook")}
+    smpp = {"host": host, "port": 2775, "system_id": "leadclock"}
+    return {
+        "url": ("POST", "outgoing_webhooks", {"name": "CRM", "url": url}),
+        "url of a subscription": ("POST", "subscriptions", {"name": "CRM", "url": url, "events": ["lead_created"]}),
+        "sign_in_issuer": ("PUT", "company", {"sign_in_issuer": url.replace("http:", "https:"), "sign_in_client_id": "us"}),
+        "settings.base_url": (
+            "POST",
+            "provider_configurations",
+            {**configuration, "provider": "twilio", "settings": twilio},
+        ),
+        "settings.host": ("POST", "provider_configurations", {**configuration, "provider": "smpp", "settings": smpp}),
+    }
 
-    for method, path in (("POST", "outgoing_webhooks"), ("PUT", f"outgoing_webhooks/{made['id']}")):
-        answer = await company.send(method, f"/api/v1/{path}", json={"name": "CRM", "url": url})
-        body = answer.json()
-        assert (answer.status_code, body["code"], list(body["errors"])) == (422, "validation_failed", ["url"])
-        assert "LEADCLOCK_WEBHOOK_PRIVATE_NETWORKS" in body["errors"]["url"][0]
+
+async def test_a_private_address_is_refused_when_it_is_saved_wherever_another_system_is_named(
+    migrated_database: str,
+) -> None:
+    async with deployed(migrated_database, structs.replace(UNLIMITED, webhook_networks=())) as town:
+        company = await town.company()
+        for url in PRIVATE:
+            for name, (method, path, body) in saved(url).items():
+                answer = await company.send(method, f"/api/v1/{path}", json=body)
+                errors = answer.json()["errors"]
+                assert (answer.status_code, name.partition(" ")[0] in errors) == (422, True), (url, name, answer.text)
+                assert "LEADCLOCK_WEBHOOK_PRIVATE_NETWORKS" in errors[name.partition(" ")[0]][0] or name == "settings.host"
+        made = await company.record("outgoing_webhooks", {"name": "CRM", "url": "https://example.com/hook"})
+        changed = await company.send("PUT", f"/api/v1/outgoing_webhooks/{made['id']}", json={"url": PRIVATE[0]})
+        assert (changed.status_code, list(changed.json()["errors"])) == (422, ["url"])
 
 
 async def test_a_webhook_to_an_allowed_network_is_saved_but_for_our_own_ports(migrated_database: str) -> None:

@@ -2,17 +2,20 @@
 
 import asyncio
 import socket
+from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
-from adapters.http import server
+from adapters.http import console, server
 from adapters.http.exchange import binding
 from adapters.http.server import ServerError, serving
 from tests.adapters.http.conftest import WAIT_SECONDS
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+TEMPLATES = Path(console.__file__).parent / "templates"
 
 
 NUMBER = "+13055550142"
@@ -113,6 +116,32 @@ async def test_a_very_long_path_and_methods_that_nobody_has_cost_others_nothing(
     figures = town.metrics.text().decode()
     assert 'method="other"' in figures
     assert "MADE" not in figures
+
+
+async def test_a_request_with_two_host_lines_is_refused_whatever_they_say(town: Any) -> None:
+    async with serving(town.app, host="127.0.0.1", port=0) as port, asyncio.timeout(60):
+        for path in ("/api/v1/leads", "/console", "/livez", "/nowhere"):
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(f"GET {path} HTTP/1.1\r\nHost: a\r\nHost: b\r\nConnection: close\r\n\r\n".encode())
+            received = await reader.read()
+            writer.close()
+            assert received.split(b" ", 2)[1] in {b"421", b"400"}, (path, received)
+
+
+async def test_each_page_has_a_policy_and_lets_no_script_in_what_it_loads(town: Any) -> None:
+    """People paste keys into the pages of the documentation."""
+    docs = "/api/docs/1.0"
+    for path in (docs, f"{docs}/events", f"{docs}/guides", f"{docs}/guides/producers", "/console/sign-in"):
+        answer = await town.client.get(path, headers={"Accept": "text/html"})
+        policy = answer.headers["content-security-policy"]
+        assert (answer.status_code, answer.headers["content-type"][:9]) == (200, "text/html"), path
+        assert "default-src 'none'" in policy, path
+        assert "unsafe" not in policy, path
+        assert "frame-ancestors 'none'" in policy, path
+        assert answer.headers["x-content-type-options"] == "nosniff", path
+    loading = [page for page in TEMPLATES.glob("*.html") if "htmx-config" in page.read_text("utf-8")]
+    assert loading
+    assert all('"allowEval":false,"allowScriptTags":false' in page.read_text("utf-8") for page in loading)
 
 
 async def test_a_taken_port_is_an_error_that_names_it(town: Any) -> None:
