@@ -399,9 +399,18 @@ class Exchange:
         self.services.active.record_request(company_id)
         self._limit(self.services.limiter, f"company/{company_id}", count)
 
-    def enforce_address_limit(self) -> None:
-        """Take one token from the bucket of the sender's address. Raises `ProblemError` rate_limited."""
-        self._limit(self.services.addresses, client_of(self.address))
+    def limit_pages(self, company_id: int, count: int = 1) -> None:
+        """Take tokens from the bucket of a company's pages, and of the address. Raises `ProblemError` rate_limited.
+
+        Everybody can post as a page: what they use up is not what the company's own key has left.
+        """
+        self.services.active.record_request(company_id)
+        self.enforce_address_limit(count)
+        self._limit(self.services.limiter, f"pages/{company_id}", count)
+
+    def enforce_address_limit(self, count: int = 1) -> None:
+        """Take tokens from the bucket of the sender's address. Raises `ProblemError` rate_limited."""
+        self._limit(self.services.addresses, client_of(self.address), count)
 
     def _limit(self, limiter: Limiter, sender: str, count: int = 1) -> None:
         if self.operation.rate is None:

@@ -157,8 +157,7 @@ async def record_from_page(exchange: Exchange) -> Reply:
         raise no_page_key()
     exchange.access = access
     exchange.headers.update(allow_origin(origin))  # from here on the page may read what is wrong
-    exchange.enforce_address_limit()
-    exchange.limit(access.company_id)
+    exchange.limit_pages(access.company_id)
     return await record(exchange)
 
 
@@ -208,7 +207,8 @@ async def record(exchange: Exchange) -> Reply:
     except FieldError as error:
         raise _refused({"impressions": [str(error)]}) from None
     if batch is not None:
-        exchange.limit(exchange.company_id, len(batch) - 1)  # the request itself has taken one
+        take = exchange.limit_pages if is_from_page else exchange.limit
+        take(exchange.company_id, len(batch) - 1)  # the request itself has taken one
     raw = fields if batch is None else batch
     if is_from_page:
         _check_page_fields(raw)
