@@ -190,7 +190,7 @@ def build_app(
         page_changes=PageChanges(reads, announcements, time.monotonic, watch.page_streams),
         engine=EngineThread(short_requests.are_expected),
         short_requests=short_requests,
-        public_floods=PublicFloods(),
+        public_floods=PublicFloods(watch.public_floods.inc),
         files=FileWork(),
         now=now,
         monotonic=time.monotonic,

@@ -138,5 +138,12 @@ METRICS: Mapping[str, MetricDescription] = {
     "leadclock_http_page_streams": MetricDescription(
         ("api",), "streams", "Pages of the console that follow changes.", "below 300, the most of one process"
     ),
+    "leadclock_public_floods": MetricDescription(
+        ("api",),
+        "floods",
+        "Requests without a key about a hundred persons or more in a minute, by one token; each doubling counts again. "
+        "The log names token, addresses and form (`public_requests.flood`).",
+        "0",
+    ),
 }
 """Series, without the suffix of counters -> its description."""

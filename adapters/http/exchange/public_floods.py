@@ -5,6 +5,7 @@ lead, opts strangers out, or fills a schedule. Opt-outs are taken all the same, 
 """
 
 from collections import Counter, OrderedDict
+from collections.abc import Callable
 
 import structlog
 from msgspec import Struct, field
@@ -38,7 +39,9 @@ class FloodWindow(Struct):
 class PublicFloods:
     """The requests without a key of one process, by token."""
 
-    def __init__(self) -> None:
+    def __init__(self, count: Callable[[], None] = lambda: None) -> None:
+        """`count` is called with each line, for a metric."""
+        self._count = count
         self._windows: OrderedDict[tuple[int, str], FloodWindow] = OrderedDict()
 
     def record(self, company_id: int, target: str, contact_key: str, *, address: str, form: str, at: float) -> None:
@@ -61,6 +64,7 @@ class PublicFloods:
             window.addresses = Counter(dict(window.addresses.most_common(NAMED_MAX)))
         if len(window.persons) >= window.said_at_count:
             window.said_at_count *= 2
+            self._count()
             _say(company_id, target, window, at)
 
 

@@ -65,6 +65,9 @@ class RequestMetrics:
         self.page_streams = Gauge(
             "leadclock_http_page_streams", "Pages of the console that follow changes", registry=registry
         )
+        self.public_floods = Counter(
+            "leadclock_public_floods", "Floods of requests without a key, by many persons of one token", registry=registry
+        )
         self._series: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
         self._tally = EventCounter("requests.answered")
 

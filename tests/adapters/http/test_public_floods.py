@@ -37,3 +37,11 @@ def test_a_window_ends_and_the_tokens_that_are_watched_are_bounded() -> None:
     for number in range(TARGETS_MAX + 10):
         lines_of(floods, range(1), at=0.0, gap=0.0, target=f"schedule/{number}")
     assert len(floods._windows) == TARGETS_MAX
+
+
+def test_each_line_is_counted_for_the_alert() -> None:
+    counted: list[int] = []
+    floods = PublicFloods(lambda: counted.append(1))
+    for number in range(250):
+        floods.record(1, "offer/1", f"1|+1305555{number:04}", address="198.51.100.7", form="create_lead", at=number / 10)
+    assert len(counted) == 2
