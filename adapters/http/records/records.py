@@ -33,6 +33,7 @@ from adapters.http.exchange.problems import ProblemError, not_found, require_row
 from adapters.http.exchange.references import is_known
 from adapters.http.exchange.sent_data import refuse_unseen_steps
 from adapters.http.exchange.writes import read_if_match, submit_change
+from adapters.http.records.carrier_numbers import refuse_number_of_another
 from adapters.http.records.counted_columns import GROUP, Counted, read_in_order
 from adapters.http.records.provider_fields import (
     PROVIDER_CONFIGURATION,
@@ -521,8 +522,10 @@ def _check_team(exchange: Exchange, fields: Mapping[str, Any]) -> None:
 
 
 def _check_target(exchange: Exchange, kind: Kind, fields: Mapping[str, Any]) -> None:
-    """Refuse to save a webhook to a private address. Raises `ProblemError`."""
+    """Refuse to save a webhook to a private address, or a number of another company. Raises `ProblemError`."""
     url = fields.get("url")
+    if kind.type == "number":
+        refuse_number_of_another(exchange, fields)
     if kind.type not in SIGNED_TYPES or not isinstance(url, str):
         return
     settings = exchange.services.settings

@@ -157,4 +157,7 @@ async def carried(town: Any, company: Any) -> AsyncIterator[Carrier]:
     http = GuardedProviderHttp(allowed=networks(["127.0.0.1"]))
     async with FakeTwilio(post) as twilio:
         yield Carrier(town, company, twilio, http)
+    path = "/api/v1/provider_configurations"  # the next company has an account of its own, with the same secret
+    for made in (await company.send("GET", path)).json()["provider_configurations"]:
+        await company.send("DELETE", f"{path}/{made['id']}")
     await http.close()

@@ -133,3 +133,30 @@ async def test_another_companys_configuration_is_not_found(company: Any, other: 
     for method in ("GET", "PUT", "DELETE"):
         answer = await other.send(method, f"{PATH}/{made['id']}", **({"json": {"name": "Mine"}} if method == "PUT" else {}))
         assert answer.status_code == 404, method
+
+
+async def test_a_number_of_a_shared_account_belongs_to_the_company_that_entered_it_first(
+    town: Any, company: Any, other: Any
+) -> None:
+    """A company that claims the account of another, without its secret, keeps no number from it."""
+    for owner in (company, other):
+        await owner.record("provider_configurations", TWILIO)
+    await town.context.rules.refresh()
+    made = await company.record("numbers", {"number": "+12125550143"})
+    await town.context.rules.refresh()
+    for written in ("+12125550143", "(212) 555-0143"):
+        refused = await other.send("POST", "/api/v1/numbers", json={"number": written})
+        assert (refused.status_code, list(refused.json()["errors"])) == (422, ["number"]), refused.text
+    theirs = await other.record("numbers", {"number": "+12125550144"})
+    changed = await other.send("PUT", f"/api/v1/numbers/{theirs['id']}", json={"number": "+12125550143"})
+    assert changed.status_code == 422
+    assert (await other.send("PUT", f"/api/v1/numbers/{theirs['id']}", json={"paused": True})).status_code == 200
+
+    stranger = await town.company()
+    await stranger.record("provider_configurations", {**TWILIO, "secrets": {"auth_token": "a secret that was guessed"}})
+    await stranger.record("numbers", {"number": "+12125550145"})
+    await town.context.rules.refresh()
+    assert (await company.send("POST", "/api/v1/numbers", json={"number": "+12125550145"})).status_code == 201
+    assert (await company.send("DELETE", f"/api/v1/numbers/{made['id']}")).status_code == 200
+    await town.context.rules.refresh()
+    assert (await other.send("POST", "/api/v1/numbers", json={"number": "+12125550143"})).status_code == 201
