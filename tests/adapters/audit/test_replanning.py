@@ -47,6 +47,8 @@ class Quarter(RecordedRun):
                 schedule_id=schedule_id,
                 caller_id=caller_id,
                 zones=("America/New_York",),
+                zone_source="number",
+                states=("FL",),
                 received_at=AT,
                 with_key=True,
             )
