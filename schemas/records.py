@@ -294,7 +294,10 @@ class BuyerFleet(Body, frozen=True, kw_only=True):
 
 
 class TrafficSource(Body, frozen=True, kw_only=True):
-    """Who sends the leads; its caps are on connections, on conversions of the offer, and on calls at the same time."""
+    """Who sends the leads; its caps are on connections, on conversions of the offer, and on calls at the same time.
+
+    `consent_text` and `consent_url` are as those of an offer, for the leads that it sends; they come before the offer's.
+    """
 
     name: str
     user_traffic_source_id: str | None = None
@@ -307,6 +310,8 @@ class TrafficSource(Body, frozen=True, kw_only=True):
     concurrency_cap_limit: int | None = None
     caps: dict[str, float] = {}
     total_caps_reset_at: Instant | None = None
+    consent_text: str | None = None
+    consent_url: str | None = None
 
 
 class Number(Body, frozen=True, kw_only=True):

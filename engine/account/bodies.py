@@ -139,8 +139,11 @@ _PARSERS: dict[tuple[str, str], Any] = {
     ("offer", "public_parameters"): public_parameters,
     ("offer", "public_updates"): public_updates,
     **dict.fromkeys((("offer", "dial_countries"), ("company", "dial_countries")), dial_countries),
-    ("offer", "consent_text"): optional(partial(parse_text, most=CONSENT_LENGTH_MAX)),
-    ("offer", "consent_url"): optional(consent_url),
+    **dict.fromkeys(
+        (("offer", "consent_text"), ("traffic_source", "consent_text")),
+        optional(partial(parse_text, most=CONSENT_LENGTH_MAX)),
+    ),
+    **dict.fromkeys((("offer", "consent_url"), ("traffic_source", "consent_url")), optional(consent_url)),
     ("company", "unreviewed_countries"): choice("floor", "hold"),
     ("company", "on_invalid"): choice("refuse", "warn"),
     ("company", "public_contacts"): partial(parse_integer, least=0, most=PUBLIC_CONTACTS_MAX),

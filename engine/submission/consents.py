@@ -12,6 +12,7 @@ import msgspec
 
 from engine.submission.fields import FieldError, is_blank, parse_address, parse_moment, parse_text
 from schemas.instant import to_rfc3339
+from schemas.records import Offer, TrafficSource
 
 CONSENT = "consent"
 
@@ -65,14 +66,16 @@ def parse_consents(value: Any) -> list[dict[str, str]]:
 _SHAPE = f"must be one object of {', '.join(_FIELDS)}, or 1 to {CONSENTS_MAX} of them"
 
 
-def offer_consent(text: str | None, url: str | None) -> list[dict[str, str]]:
-    """Return the consent that an offer states for the leads of its forms; none where it states nothing.
+def stated_consent(stater: Offer | TrafficSource | None, kind: str) -> list[dict[str, str]]:
+    """Return the consent that an offer or a source states for the leads of its forms; none where it states nothing.
 
     It has no time of its own: the lead's is when it came, and a form that is sent twice says nothing new.
     """
-    stated = {"text": text, "url": url}
+    if stater is None:
+        return []
+    stated = {"text": stater.consent_text, "url": stater.consent_url}
     said = {name: value for name, value in stated.items() if value}
-    return [{"kind": "form of the offer", **said}] if said else []
+    return [{"kind": kind, **said}] if said else []
 
 
 def has_consent(value: Any) -> bool:

@@ -15,7 +15,7 @@ from engine.partition.draft import RefusedError
 from engine.rules import LeadTokenTarget, Rules
 from engine.submission.calling_codes import countries_of_number
 from engine.submission.columns import ALIASES, COLUMNS, RESERVED
-from engine.submission.consents import CONSENT, has_consent, offer_consent
+from engine.submission.consents import CONSENT, has_consent, stated_consent
 from engine.submission.dialling import listed_countries
 from engine.submission.fields import (
     FieldError,
@@ -33,7 +33,7 @@ from engine.submission.place import Location
 from engine.submission.public_rights import CONSENTS, STEERING, steering_warning
 from engine.submission.reading import AHEAD_MAX, INVALID_FIELDS, Reading
 from schemas.instant import SECOND, Instant
-from schemas.records import Company, Offer, Schedule
+from schemas.records import Company, Offer, Schedule, TrafficSource
 from schemas.requests import LeadSubmitted
 
 HOURS_TO_EXPIRE_MAX = 87_600
@@ -140,7 +140,7 @@ def normalise(
     _warn_of_country(reading, rules, request)
     if not with_key:
         request = _without_steering(reading, request, _offer(rules, target))
-    request = _with_consent(request, _offer(rules, target))
+    request = _with_consent(request, _offer(rules, target), rules)
     if request.unblock_contact and not may_update:
         raise RefusedError("forbidden", "unblock_contact needs keys that may update leads; nothing was stored.")
     _warn(reading, request)
@@ -256,9 +256,10 @@ def _without_steering(reading: Reading, request: LeadSubmitted, offer: Offer | N
     return msgspec.structs.replace(request, columns=columns, data=data, **defaults)
 
 
-def _with_consent(request: LeadSubmitted, offer: Offer | None) -> LeadSubmitted:
-    """Return the request with the consent that its offer states for its forms, where it states none of its own."""
-    stated = [] if offer is None else offer_consent(offer.consent_text, offer.consent_url)
+def _with_consent(request: LeadSubmitted, offer: Offer | None, rules: Rules) -> LeadSubmitted:
+    """Return the request with the consent that its source or offer states for its forms, where it states none of its own."""
+    source = rules.body(TrafficSource, "traffic_source", request.columns.get("traffic_source_id"))
+    stated = stated_consent(source, "form of the source") or stated_consent(offer, "form of the offer")
     if not stated or has_consent(request.data.get(CONSENT)):
         return request
     return msgspec.structs.replace(request, data={**request.data, CONSENT: stated})

@@ -204,6 +204,8 @@ _OF_TYPE: Mapping[str, Mapping[str, str]] = {
         "company_name": "of the firm behind it",
         "paused": "true: submissions that name it are refused; the leads that it has sent go on",
         "time_zone": "zone of the days and months of its caps",
+        "consent_text": "the words of its forms: what each lead that names it consented to; null: the offer or lead says so",
+        "consent_url": "where the words of its forms are",
         **_caps("traffic_source"),
     },
     "number": {

@@ -3,11 +3,15 @@
 from typing import Any
 
 import pytest
+from msgspec import structs
 
-from engine.submission.consents import CONSENTS_MAX, has_consent, offer_consent, parse_consents
+from engine.rules import Rules
+from engine.submission.consents import CONSENTS_MAX, has_consent, parse_consents
 from engine.submission.fields import FieldError
+from schemas.records import Offer, TrafficSource
 from tests.engine.contact.test_replan import CALL
 from tests.engine.contact.world import World, at
+from tests.engine.submission.conftest import OFFER_ID, SOURCE_ID, Submit, record
 
 FORM = {"kind": "web form", "text": "I agree to be called.", "url": "https://example.com/form"}
 WHOLE = {
@@ -57,9 +61,36 @@ def test_what_says_nothing_is_refused(value: Any, sentence: str) -> None:
     assert sentence in str(refused.value)
 
 
-def test_an_offer_states_the_words_of_its_forms_once() -> None:
-    assert offer_consent(None, None) == []
-    assert offer_consent("I agree.", None) == [{"kind": "form of the offer", "text": "I agree."}]
+STATED = [{"kind": "form of the offer", "text": "I agree."}]
+OF_THE_SOURCE = [{"kind": "form of the source", "url": "https://example.com/form"}]
+
+
+@pytest.mark.parametrize(
+    ("stated", "lead", "expected"),
+    [
+        (({}, {}), {}, None),
+        (({"consent_text": "I agree."}, {}), {}, STATED),
+        (({"consent_text": "I agree."}, {"consent_url": "https://example.com/form"}), {}, OF_THE_SOURCE),
+        (({}, {"consent_url": "https://example.com/form"}), {}, OF_THE_SOURCE),
+        (({"consent_text": "I agree."}, {"consent_text": "Yes."}), {"consent": [FORM]}, [FORM]),
+        (({"consent_text": "I agree."}, {"consent_text": "Yes."}), {"traffic_source_id": None}, STATED),
+    ],
+)
+def test_an_offer_or_a_source_states_the_words_of_its_forms_once(
+    rules: Rules,
+    submit: Submit,
+    stated: tuple[dict[str, Any], dict[str, Any]],
+    lead: dict[str, Any],
+    expected: list[dict[str, str]] | None,
+) -> None:
+    offer, source = stated
+    body = Offer(name="Solar", lead_token="offer-token", country="US", **offer)
+    rules.apply(0, structs.replace(record("offer", OFFER_ID, body), version=2))
+    rules.apply(0, structs.replace(record("traffic_source", SOURCE_ID, TrafficSource(name="Ads", **source)), version=2))
+
+    found = submit({"traffic_source_id": SOURCE_ID, **lead}, api_company_id=1).request
+
+    assert found.data.get("consent") == expected
 
 
 BERLIN = {"caller_id": "+49301234567", "contact_key": "1|+49301234567", "zones": ("Europe/Berlin",), "zone_source": "stated"}
