@@ -26,12 +26,19 @@ from engine.partition.state import State, unpack_any
 from engine.partition.timers import TimerGate, TimerQueue
 from engine.rules import Rules
 from engine.submission.normalise import normalise
-from schemas.commands import PlaceCall
+from schemas.commands import Fence, PlaceCall
 from schemas.decisions import Position
 from schemas.envelope import Envelope, to_headers
 from schemas.instant import EPOCH, MINUTE, SECOND, Instant, Millis
 from schemas.records import Record
-from schemas.requests import ACCOUNT_REQUESTS, CONTACT_REQUESTS, REQUEST_TYPES, OutcomeRecorded
+from schemas.requests import (
+    ACCOUNT_REQUESTS,
+    CONTACT_REQUESTS,
+    REQUEST_TYPES,
+    AccountRequest,
+    ContactRequest,
+    OutcomeRecorded,
+)
 from schemas.state import record_key
 from schemas.topics import COMMANDS_CALL, CONTACTS_REQUESTS
 from schemas.wire import Message, from_json, to_json, to_pack
@@ -53,8 +60,8 @@ TIMERS_AT_ONCE = 1_000
 REQUEST_KINDS = {**CONTACT_REQUESTS, **ACCOUNT_REQUESTS}
 TOKEN = "waiting"  # noqa: S105 - the public token of a schedule
 
-Input = tuple[Instant, int, "MemoryPartition", str, Message, str]
-"""When it arrives, a number that keeps the order, where, its key, the message, its stream."""
+Input = tuple[Instant, int, "MemoryPartition", str, Message | Record, str]
+"""When it arrives, a number that keeps the order, where, its key, the message or the adopted record, its stream."""
 
 
 class Counts(Struct, kw_only=True):
@@ -86,6 +93,23 @@ class MemoryPartition:
         self.decider = Decider(aggregate, number, self.state, rules, Position())
         self.timers = TimerQueue(self._timer, self._gate)
         self._offset = count()
+
+    def restore(self) -> None:
+        """Go on from the committed values alone, as another owner of the partition does."""
+        former, self.state = self.state, State()
+        for key, packed in former.items():
+            self.state.restore(key, packed)
+        decider = self.decider
+        self.decider = Decider(self.aggregate, decider.partition, self.state, decider.rules, decider.position)
+        self.timers = TimerQueue(self._timer, self._gate)
+        entities = [(key, unpack_any(key, packed)) for key, packed in self.state.items()]
+        for key, entity in entities:
+            self.state.places.put(key, self.aggregate.claim(entity))
+        self.timers.rebuild(timer for key, entity in entities if (timer := self.aggregate.timer(key, entity)) is not None)
+
+    def adopt(self, record: Record, now: Instant) -> Sealed:
+        """Adopt a newer version of a record."""
+        return self._commit(self.decider.adoption([(0, record)], {}, now))
 
     def decide(self, key: str, message: Message, stream: str, number: int, now: Instant) -> Sealed:
         """Decide a request."""
@@ -125,14 +149,15 @@ class WaitingCompany:
         self.now = NOON
         self.counts = Counts(lasted=0)
         self.rules = Rules()
-        self.contacts = [MemoryPartition(ContactAggregate(), number, self.rules) for number in range(partitions)]
+        self.contacts = [MemoryPartition(ContactAggregate(), number, Rules()) for number in range(partitions)]
         self.account = MemoryPartition(AccountAggregate(), 0, Rules())
         self.called: list[int] = []
         self._inputs: list[Input] = []
         self._numbers = count(1)
-        self._open_calls = 0
+        self.open_calls = 0
         for record in company_records(lines):
-            self.rules.apply(0, record)
+            for rules in (self.rules, *(part.decider.rules for part in self.contacts)):
+                rules.apply(0, record)
             self.account.state.set(record_key(record.type, record.id), to_pack(record))
         self.account.state.commit()
 
@@ -141,6 +166,13 @@ class WaitingCompany:
         asked = normalise(submission(number, TOKEN), self.rules, received_at=self.now).request
         request = structs.replace(asked, with_key=True, **fields)
         self._append(CONTACTS_REQUESTS.name, request.contact_key, request, "inbox", self.now)
+
+    def ask(self, message: ContactRequest | AccountRequest) -> None:
+        """Ask a contact or the account for something else."""
+        if isinstance(message, ContactRequest):
+            self._append(CONTACTS_REQUESTS.name, message.contact_key, message, "api", self.now)
+        else:
+            self._push((self.now, next(self._numbers), self.account, message.partition_key, message, "api"))
 
     def run(self, until: Instant) -> Counts:
         """Let time pass; return what happened in it."""
@@ -156,7 +188,7 @@ class WaitingCompany:
         return min((one[0] for one in self._inputs if isinstance(one[4], OutcomeRecorded)), default=None)
 
     def _pass_until(self, at: Instant) -> None:
-        self.counts.busy_time += self._open_calls * (at - self.now)
+        self.counts.busy_time += self.open_calls * (at - self.now)
         self.now = at
 
     def _next_at(self) -> Instant | None:
@@ -169,15 +201,18 @@ class WaitingCompany:
         """Decide what has arrived, then what is due, as a cycle does."""
         while self._inputs and self._inputs[0][0] <= self.now:
             _, number, part, key, message, stream = heapq.heappop(self._inputs)
-            self._open_calls -= isinstance(message, OutcomeRecorded)
-            self._take(part, part.decide(key, message, stream, number, self.now))
+            self.open_calls -= isinstance(message, OutcomeRecorded)
+            if isinstance(message, Record):
+                self._take(part, part.adopt(message, self.now))
+            else:
+                self._take(part, part.decide(key, message, stream, number, self.now))
         for part in (*self.contacts, self.account):
             for sealed in part.fire(self.now):
                 self._take(part, sealed)
 
     def _take(self, part: MemoryPartition, sealed: Sealed) -> None:
         """Count what a decision writes, send its messages, and place its call."""
-        if sealed.decision.error is not None or sealed.decision.verdict == "refused":
+        if sealed.decision.error is not None:
             raise BenchError(f"a decision failed: {sealed.value.decode()[:1000]}")
         counts = self.counts
         counts.records += len(sealed.records) + len(sealed.changes) + RECORDS_OF_MESSAGE * len(sealed.entries)
@@ -187,14 +222,20 @@ class WaitingCompany:
             stream = f"{part.aggregate.state_topic.name}/{part.decider.partition}"
             message = from_json(entry.body, REQUEST_KINDS[entry.type])
             self._append(entry.topic, entry.key, message, stream, self.now + HOP_TIME)
+        for _, entity in sealed.changes:
+            if isinstance(entity, Record):
+                for other in self.contacts:
+                    self._push((self.now + HOP_TIME, next(self._numbers), other, "", entity, "rules"))
         for one in sealed.records:
             if one.topic == COMMANDS_CALL.name:
-                self._place(from_json(one.value or b"", PlaceCall))
+                command = from_json(one.value or b"", PlaceCall | Fence)  # type: ignore[arg-type]
+                if isinstance(command, PlaceCall):
+                    self._place(command)
 
     def _place(self, command: PlaceCall) -> None:
         """Place a call, which ends after its time."""
         self.counts.calls += 1
-        self._open_calls += 1
+        self.open_calls += 1
         self.called.append(command.lead_id)
         ended_at = self.now + CALL_TIME
         ended = OutcomeRecorded(
@@ -212,7 +253,10 @@ class WaitingCompany:
         part = self.account
         if topic == CONTACTS_REQUESTS.name:
             part = self.contacts[partition_of(key.encode(), len(self.contacts))]
-        heapq.heappush(self._inputs, (at, next(self._numbers), part, key, message, stream))
+        self._push((at, next(self._numbers), part, key, message, stream))
+
+    def _push(self, given: Input) -> None:
+        heapq.heappush(self._inputs, given)
 
 
 def company_records(lines: int | None) -> list[Record]:

@@ -14,7 +14,8 @@ from msgspec import Struct, structs
 
 from engine.account.caps import Capped
 from engine.account.choice import Candidate, best_value, choose_several, first_in_line
-from engine.calendar.business import is_open_for_business
+from engine.account.pausing import pauses_end_at
+from engine.calendar.business import is_open_for_business, opens_for_business
 from engine.contact.commands.emission import BuyerConnection
 from engine.contact.commands.numbers import next_dialing_number
 from engine.contact.facts.person import Person
@@ -23,6 +24,7 @@ from engine.contact.schedule.round_robin import pick_index
 from engine.contact.timing.suppression import is_on
 from schemas.commands import BUYER_LEGS_MAX, BuyerLeg
 from schemas.contact import Lead
+from schemas.instant import Instant
 from schemas.records import Agent, Buyer, BuyerGroup, Number, Offer, Schedule, TrafficSource
 from schemas.requests import SlotAnswered
 from schemas.schedule import CallStep, Connect, RouteBy
@@ -180,6 +182,34 @@ def is_limited(person: Person, lead: Lead, choice: BuyerChoice) -> bool:
     if any(group is not None and _has_limit(group) for group in groups):
         return True
     return any(_has_limit(buyer) for route in _routes(person, lead, choice) for _, buyer in route.buyers)
+
+
+def next_opening(person: Person, lead: Lead, choice: BuyerChoice) -> Instant | None:
+    """Return when the first buyer of a choice opens that would take the lead; None where more than the clock decides.
+
+    An entry of a buyer's suppression list may be removed at any time, and wakes nobody.
+    """
+    lookup = lookup_of_lead(partial(getattr, lead))
+    found: list[Instant] = []
+    for group, buyer in _members(person, choice):
+        if is_on(person, buyer.suppression_list_ids):
+            return None
+        bodies: list[Buyer | BuyerGroup] = [buyer] if group is None else [buyer, group]
+        resumes_at = pauses_end_at(bodies, person.now) if all_hold(buyer.filters, lookup) else None
+        if resumes_at is not None:
+            opens_at = opens_for_business([(body.business_hours, body.time_zone) for body in bodies], resumes_at)
+            found += () if opens_at is None or opens_at <= person.now else (opens_at,)
+    return min(found, default=None)
+
+
+def _members(person: Person, choice: BuyerChoice) -> Iterator[tuple[BuyerGroup | None, Buyer]]:
+    """Yield the buyers of a choice that were not tried, each with its group."""
+    groups = [(group, group.buyer_ids) for group_id in choice.buyer_group_ids if (group := _group(person, group_id))]
+    for group, buyer_ids in (*groups, (None, choice.buyer_ids)):
+        for buyer_id in buyer_ids:
+            buyer = None if buyer_id in choice.tried_buyer_ids else _buyer(person, buyer_id)
+            if buyer is not None:
+                yield group, buyer
 
 
 def count_lines(person: Person, choice: BuyerChoice, most: int) -> int:

@@ -4,8 +4,8 @@ A queue is of one company, partition and choice of buyers or agents. Its other l
 (`engine.partition.timers`), in the order of their urgency, and cost nothing: the end of a request admits the next one. A
 more urgent lead pre-empts the least urgent, whose request is withdrawn.
 
-A refusal closes the queue: nobody asks until the cap resets, a record changes that the choice rests on, or one of its
-leads, which tries in between, gets a slot.
+A refusal closes the queue, and its leads learn why, once each. Nobody asks until the cap resets, a record changes that the
+choice rests on, or one of its leads, which tries in between, gets a slot.
 """
 
 from hashlib import blake2b

@@ -39,6 +39,9 @@ HOURS_OF_TYPE: Mapping[str, tuple[str, ...]] = {
 }
 """Type of a record that closes hours -> the fields that say which."""
 
+WAITS_FOR_BUYER = (*CAPS_USED_UP, slots.NO_BUYER)
+"""Waits that a change of a buyer, its group, a number, a traffic source or an offer may end."""
+
 PLANNED_BY = (VERSION_NAME, "leadclock", "tzdata", "law", "holidays", "phonenumbers", "places", "cldr")
 """Versions that every plan depends on; the last three say where a person may be."""
 
@@ -113,10 +116,10 @@ def _replans_of(change: RuleChange, now: Instant) -> Iterator[Replan]:  # noqa: 
             replan.waits = (f"{after.type}_paused",)
             yield replan
         elif isinstance(body, Offer) and _buyers(before) != _buyers(after):
-            replan.waits = CAPS_USED_UP
+            replan.waits = WAITS_FOR_BUYER
             yield replan
     elif after.type in CAPPED_TYPES and before is not None and before.body != after.body:
-        yield Replan(cause=cause, due_at=now, company_id=company_id, waits=CAPS_USED_UP)
+        yield Replan(cause=cause, due_at=now, company_id=company_id, waits=WAITS_FOR_BUYER)
 
 
 def _replans_of_hold(before: Record | None, after: Record, now: Instant) -> Iterator[Replan]:

@@ -188,10 +188,11 @@ def test_nobody_is_called_before_the_buyer_and_its_group_open(world: World, clos
     world.add("buyer", 70, bob, version=2)
     group = BuyerGroup(name="Solar", buyer_ids=(70,), **(hours if closed == "group" else {}))
     world.add("buyer_group", 7, group, version=2)
-    assert world.submit().status_wait == "no_buyer_available"
+    lead = world.submit()
+    assert (lead.status_wait, lead.wake_at) == ("no_buyer_available", at("2026-07-15 13:00"))
     world.wait_until(at("2026-07-15 12:59"))
     assert world.commands == []
-    world.wait(16 * 60)
+    world.wait_until(at("2026-07-15 13:00"))
     assert [command.step_id for command in world.commands] == ["call"]
 
 

@@ -29,7 +29,7 @@ from schemas.requests import (
     LeadUpdateRequested,
     OutcomeRecorded,
 )
-from schemas.state import ASKING_PREFIX, call_key, head_key, kind_of, lead_key
+from schemas.state import ASKING_PREFIX, OPEN_QUEUE_PREFIX, call_key, head_key, kind_of, lead_key
 from schemas.wire import Entity, to_json, to_pack
 from tests.contact_ids import CONTACT_IDS
 
@@ -45,6 +45,9 @@ def at(text: str, zone: str = NEW_YORK) -> Instant:
 
 NOON = at("2026-07-15 12:00")
 """A Wednesday in New York, well inside all hours."""
+
+
+GATES = ("replan/", ASKING_PREFIX, OPEN_QUEUE_PREFIX)
 
 
 @dataclass
@@ -225,7 +228,7 @@ class World:
 
     def _fires_at(self, timer: Timer) -> Instant | None:
         """Return when a timer fires; one that waits for a sweep or in a queue for slots fires when it opens anyway."""
-        gate = gate_of(self.state, timer.gate) if timer.gate.startswith(("replan/", ASKING_PREFIX)) else None
+        gate = gate_of(self.state, timer.gate) if timer.gate.startswith(GATES) else None
         is_shut = gate is not None and not gate.room
         return (timer.opens_at or None) if is_shut else timer.due_at
 
