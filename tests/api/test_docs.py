@@ -97,7 +97,7 @@ async def test_every_snippet_of_the_producers_page_works_as_it_stands(town: Any,
     listed = await company.send("GET", "/api/v1/leads", params={"schedule_id": str(schedule["id"]), "columns": "caller_id"})
     output_of = {lead["caller_id"] for lead in listed.json()["leads"]}
     assert output_of == {f"+1212555010{last}" for last in range(7)}
-    assert (tmp_path / "leads.csv").read_text().startswith("id,")
+    assert (tmp_path / "leads.csv").read_text().startswith('"id",')
 
 
 async def test_the_commands_of_the_subscriptions_page_work_as_they_stand(town: Any, company: Any, tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from adapters.http.exchange.exchange import JSON, Exchange, HttpRequest, Operati
 from adapters.http.exchange.operator_access import OperatorAccess
 from adapters.http.exchange.problems import ProblemError
 from adapters.http.exchange.running import run_operation
+from adapters.http.exchange.sent_data import check_sent
 from adapters.http.operations import OPERATIONS
 
 REFUSED = 400
@@ -155,6 +156,7 @@ def is_granted_to(name: str, access: Access | None, operator: OperatorAccess | N
     try:
         if operation.scope:
             check_granted(operation, access)
+            check_sent(operation.name, access)
     except ProblemError:
         return False
     return True

@@ -51,12 +51,22 @@ FIRED = "fire_outgoing_webhook_ids"
 
 def refuse_unseen(exchange: Exchange) -> None:
     """Raise `ProblemError` forbidden where an operation shows or sends what its sender may not read."""
-    sent = _POSTED if exchange.fields.get(FIRED) else SENT.get(exchange.operation.name)
-    if sent is None or exchange.access is None:
+    if exchange.access is None:
         return
+    check_sent(exchange.operation.name, exchange.access)
+    if exchange.fields.get(FIRED):
+        _require(exchange.access, _POSTED.models, _POSTED)
     events = exchange.fields.get("events")
     named = events if isinstance(events, list) else str(events or "").split(",")
-    _require(exchange.access, [*sent.models, *(OF_EVENT[name] for name in named if name in OF_EVENT)], sent)
+    if exchange.operation.name in SENT:
+        _require(exchange.access, [OF_EVENT[name] for name in named if name in OF_EVENT], _EVENTS)
+
+
+def check_sent(operation_name: str, access: Access) -> None:
+    """Raise `ProblemError` forbidden where a key or person may not read what an operation shows or sends in any case."""
+    sent = SENT.get(operation_name)
+    if sent is not None:
+        _require(access, sent.models, sent)
 
 
 def refuse_unseen_steps(exchange: Exchange, fields: Mapping[str, Any], before: Mapping[str, Any]) -> None:

@@ -20,7 +20,8 @@ __all__ = ["receiver", "town"]
 PAGE = "/console/deliveries"
 HOSTILE = "<img src=x onerror=alert(1)>"
 SHOWN = "&lt;img src=x onerror=alert(1)&gt;"
-READS = {**READER, "outgoing_webhook": {"actions": ["read"]}, "subscription": {"actions": ["read"]}}
+SENT = {model: {"actions": ["read"]} for model in ("call", "contact")}
+READS = {**SENT, **READER, "outgoing_webhook": {"actions": ["read"]}, "subscription": {"actions": ["read"]}}
 
 
 def leads_in(text: str) -> list[str]:
@@ -125,6 +126,7 @@ async def test_deliveries_of_another_company_and_those_that_no_team_grants_are_n
     reader = await visitor(town, company, "reader@example.com", permissions=READER)
     assert (await reader.get(PAGE)).status_code == 404
     assert "Deliveries" not in (await reader.get("/console")).text
-    some = await visitor(town, company, "some@example.com", permissions={"outgoing_webhook": {"actions": ["read"]}})
+    hooks = {**SENT, **READER, "outgoing_webhook": {"actions": ["read"]}}
+    some = await visitor(town, company, "some@example.com", permissions=hooks)
     shown = await some.get(PAGE)
     assert ("Webhook log" in shown.text, "<h2>Subscriptions</h2>" in shown.text) == (True, False)
