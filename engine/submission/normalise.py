@@ -11,6 +11,7 @@ import msgspec
 
 from engine.identity import contact_key
 from engine.law.company import law_of
+from engine.law.pack import default_pack
 from engine.partition.draft import RefusedError
 from engine.rules import LeadTokenTarget, Rules
 from engine.submission.calling_codes import countries_of_number
@@ -258,7 +259,8 @@ def _without_steering(reading: Reading, request: LeadSubmitted, offer: Offer | N
 
 def _with_consent(request: LeadSubmitted, offer: Offer | None, rules: Rules) -> LeadSubmitted:
     """Return the request with the consent that its source or offer states for its forms, where it states none of its own."""
-    source = rules.body(TrafficSource, "traffic_source", request.columns.get("traffic_source_id"))
+    source_id = request.columns.get("traffic_source_id")
+    source = None if source_id is None else rules.body(TrafficSource, "traffic_source", source_id)
     stated = stated_consent(source, "form of the source") or stated_consent(offer, "form of the offer")
     if not stated or has_consent(request.data.get(CONSENT)):
         return request
@@ -348,11 +350,15 @@ _OPTIONAL: dict[str, Callable[[Any], Any]] = {
 
 def _warn_of_country(reading: Reading, rules: Rules, request: LeadSubmitted) -> None:
     """Warn of telemarketing to a country whose law no row of the pack holds."""
-    schedule = None if request.schedule_id is None else rules.body(Schedule, "schedule", request.schedule_id)
-    if request.caller_id is None or request.opt_out or (schedule is not None and schedule.purpose != "telemarketing"):
+    if request.caller_id is None or request.opt_out:
         return
     country = request.columns.get("country")
     countries = (country,) if country else countries_of_number(request.caller_id)
+    if default_pack().reviewed_countries.issuperset(countries):  # a company's own rows only add
+        return
+    schedule = None if request.schedule_id is None else rules.body(Schedule, "schedule", request.schedule_id)
+    if schedule is not None and schedule.purpose != "telemarketing":
+        return
     company = rules.body(Company, "company", request.company_id)
     is_held = company is not None and company.unreviewed_countries == "hold"
     for unknown in sorted(set(countries) - law_of(rules, request.company_id).reviewed_countries):

@@ -143,6 +143,8 @@ def find_number(text: str, country: str) -> ParsedNumber | None:
 
 def holds_two(text: str) -> bool:
     """Return whether a text holds two numbers: which one is meant, nothing says."""
+    if _BETWEEN.search(text) is None:
+        return False
     parts = [part for part in _BETWEEN.split(text) if sum(map(str.isdigit, part)) >= _DIGITS_LEAST]
     return len(parts) > 1
 
