@@ -20,7 +20,7 @@ GUIDES_PATH = f"{DOCUMENTATION_PATH}/guides"
 
 GUIDES: Mapping[str, tuple[str, ...]] = {
     "Begin": ("first-campaign", "architecture"),
-    "Send and read": ("producers", "contacts", "problems", "subscriptions"),
+    "Send and read": ("producers", "legal-hours", "contacts", "problems", "subscriptions"),
     "Work with leads": ("console", "agents", "people"),
     "Prove": ("auditors",),
     "Operate": (

@@ -28,7 +28,7 @@ def test_every_link_of_a_guide_leads_somewhere(name: str) -> None:
     page = show_guide(name)
     for target in re.findall(r'href="([^"]*)"', page):
         path, _, anchor = target.partition("#")
-        if path.startswith("https://"):
+        if path.startswith(("https://", "http://")):  # statutes are cited as they were read
             continue
         other = path.removeprefix(f"{GUIDES_PATH}/") if path else name
         assert other in NAMES, target
