@@ -493,8 +493,8 @@ class OpenSlotRequests(Entity, kw_only=True):
     """The open requests for slots of one queue in one partition: at most `heads_max`; further leads wait, due.
 
     A queue is of leads that could be given the same slots (`engine.contact.commands.waiting_leads`). Callbacks ask beyond
-    that. While there is a `closed_reason`, no other lead asks; at `opens_at` one tries. `closed_at` is kept until a lead
-    gets a slot: so long one at a time tries.
+    that. While there is a `closed_reason`, no other lead asks; at `opens_at` one tries, at `resets_at` the cap is reset.
+    `closed_at` is kept until a lead gets a slot: so long one at a time tries.
 
     It is the gate of the waiting leads (`engine.partition.timers`).
     """
@@ -506,6 +506,7 @@ class OpenSlotRequests(Entity, kw_only=True):
     closed_at: Instant | None = None
     closed_reason: str | None = None
     opens_at: Instant | None = None
+    resets_at: Instant | None = None
 
     @property
     def room(self) -> int:

@@ -12,6 +12,7 @@ from engine.contact.commands import waiting_leads
 from engine.contact.commands.buyers import BuyerChoice, excluded_buyers, is_answered_by, limited_number
 from engine.contact.commands.emission import next_command_id, present_command_id
 from engine.contact.facts.person import Person
+from engine.contact.timing.holding import CAPS_USED_UP, show_reset
 from schemas.contact import LIVE_STATUSES, PROMISED_CLASS, Call, Lead, OpenSlotRequest
 from schemas.instant import HOUR, MINUTE, Instant
 from schemas.requests import SlotAnswered, SlotReleased, SlotRequested
@@ -169,13 +170,17 @@ def _preempt(person: Person, queue: str, asked: OpenSlotRequest) -> None:
 
 def _wait_for_turn(person: Person, lead: Lead, queue: str) -> None:
     """Let a due lead wait in its queue until a request of it ends, or until the queue opens."""
-    reason = waiting_leads.load(person.draft, lead.company_id, queue).closed_reason
+    asking = waiting_leads.load(person.draft, lead.company_id, queue)
+    reason, due_at = asking.closed_reason, _due_at(person, lead)
     if lead.status_wait != (reason or WAITS_FOR_SLOT):
         about: dict[str, Any] = {} if reason is None else {"reason": reason}
         person.draft.fact("slot.awaited", lead_id=lead.id, **about)
     lead.slot_queue = queue
     lead.status, lead.status_wait = "waiting", reason or WAITS_FOR_SLOT
-    lead.recheck_at = _due_at(person, lead)
+    lead.recheck_at = due_at
+    if reason in CAPS_USED_UP:
+        lead.planned_at = lead.planned_at or due_at
+        show_reset(person, lead, reason, asking.resets_at)
     person.save(lead)
 
 

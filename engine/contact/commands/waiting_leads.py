@@ -76,7 +76,7 @@ def close(draft: Draft, company_id: int, queue: str, reason: str, until: Instant
     asking.closed_at = now if asking.closed_at is None else asking.closed_at
     tries_at = now + max(RECHECK_SOONEST, now - asking.closed_at)
     asking.opens_at = min(tries_at, now + RECHECK_LATEST) if until is None else max(now, min(tries_at, until))
-    asking.closed_reason = reason
+    asking.closed_reason, asking.resets_at = reason, until
     store(draft, asking)
 
 
@@ -84,7 +84,7 @@ def open_wide(draft: Draft, company_id: int, queue: str) -> None:
     """Open a queue for all its leads: one of them got a slot."""
     if draft.get(asking_key(company_id, queue), OpenSlotRequests) is not None:
         asking = load(draft, company_id, queue)
-        asking.closed_at = asking.closed_reason = asking.opens_at = None
+        asking.closed_at = asking.closed_reason = asking.opens_at = asking.resets_at = None
         store(draft, asking)
 
 

@@ -191,7 +191,7 @@ def _call(person: Person, lead: Lead, cadence: Cadence, step: CallStep, grant: S
         return
     connection = buyers.connection(person, lead, choice, grant)
     if connection is None:
-        hold(person, lead, slots.NO_BUYER)
+        hold(person, lead, "no_buyer_available")
         opens_at = buyers.next_opening(person, lead, choice)
         if opens_at is not None:  # nothing but the clock or a changed record, which wakes it, lets a buyer take the call
             lead.recheck_at = opens_at

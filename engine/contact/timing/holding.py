@@ -43,13 +43,19 @@ def hold_until_reset(person: Person, lead: Lead, reason: str, until: Instant | N
     hold(person, lead, reason)
     if lead.callback_asks:
         return  # a callback passes to the next owner within minutes
+    lead.recheck_at = show_reset(person, lead, reason, until)
+
+
+def show_reset(person: Person, lead: Lead, reason: str, until: Instant | None) -> Instant:
+    """Show the first allowed instant after a reset as the next action of a lead, and return it."""
     base = max(until or person.now + RECHECK_WITHOUT_RESET, person.now)
     cadence = cadence_for(person, lead)
     found = first_allowed(person, lead, cadence, cadence.step(lead.step or ""), base)
-    lead.recheck_at = found.at or base
-    is_in_time = lead.ending or lead.expires_at is None or lead.recheck_at < lead.expires_at
-    lead.next_action_at = lead.recheck_at if is_in_time else None
+    at = found.at or base
+    is_in_time = lead.ending or lead.expires_at is None or at < lead.expires_at
+    lead.next_action_at = at if is_in_time else None
     lead.reasons = (reason, *found.codes)
+    return at
 
 
 def hold_during_inbound_call(person: Person, lead: Lead) -> bool:
