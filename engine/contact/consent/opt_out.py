@@ -81,12 +81,14 @@ class _Reading:
         self._invites = [one.INVITES for one in languages]
         self._harmless = [one.HARMLESS for one in languages]
         self._suspect = [one.SUSPECT for one in languages]
+        self._spellings = [pair for one in languages for pair in getattr(one, "SPELLINGS", ())]
         self._words = frozenset().union(*(one.WORDS for one in languages))
         self._objects = frozenset().union(*(one.OBJECTS for one in languages))
         self.polite = frozenset().union(*(one.POLITE for one in languages))
 
     def meaning_of(self, clauses: Sequence[Clause]) -> Meaning:
         """Return `opt_out`, `unclear` or `reply`."""
+        clauses = [self._spelt(clause) for clause in clauses]
         read = [self._read(clause) for clause in clauses]
         if "opt_out" not in read:
             return "unclear" if "unclear" in read else "reply"
@@ -98,6 +100,13 @@ class _Reading:
         limited = any(_is_limit_alone(clause) for clause in clauses)
         taken_back = any(_finds(self._denies, clause.words) for clause in clauses)
         return "unclear" if invites or limited or taken_back else "opt_out"
+
+    def _spelt(self, clause: Clause) -> Clause:
+        """Return a clause in the spellings that the patterns have."""
+        words = clause.words
+        for pattern, word in self._spellings:
+            words = pattern.sub(word, words)
+        return Clause(words, clause.asks)
 
     def _read(self, clause: Clause) -> Meaning:
         """Return what one clause means by itself."""

@@ -26,7 +26,9 @@ WORDS = frozenset(
 """Each is an opt-out by itself: `ARRET` is required by the rules of the Canadian carriers (CWTA short codes)."""
 
 POLITE = frozenset(
-    re.findall(r"\w+", "svp sil vous te plait merci bonjour bonsoir salut maintenant de suite tout ca cela desole ok")
+    re.findall(
+        r"\w+", "svp sil vous te plait merci bonjour bonsoir salut maintenant de suite tout ca cela desole ok alors donc"
+    )
 )
 """Words around such a word that do not change its meaning."""
 
@@ -37,6 +39,9 @@ OBJECTS = frozenset(
 
 ENDS = re.compile(
     r"\b(?:"
+    r"(?:criss|fich|fout|sacr)\w* moi (?:la paix|patience)|"
+    r"plus aucune? (?:messages?|textos?|appels?|sms)|"
+    r"veu plus (?:de |d|vos |tes )|"
     # arretez de m'appeler, cessez vos messages, plus de textos
     r"(?:arret(?:e|es|ez|er)|cess(?:e|es|ez|er)|stop(?:pez)?|fini(?:r|ssez)?(?: en)?)(?: (?:svp|immediatement"
     rf"|tout de suite|avec|de|d))* {_CONTACT}"
@@ -61,8 +66,7 @@ ENDS = re.compile(
 LIMITS = re.compile(
     r"\b(?:avant|apres|jusqu\w*|aujourdhui|demain|ce soir|cet apres midi|pendant|lundi|mardi|mercredi|jeudi|vendredi"
     r"|samedi|dimanche"
-    r"|matin|soir|semaine|mois|sauf|seulement|plutot|quand|si vous|au travail|au bureau|a la maison|heures?|mais)\b"
-    r"|\b\d{1,4}\b"
+    r"|matin|soir|semaine|mois|sauf|seulement|plutot|quand|si vous|au travail|au bureau|a la maison|heures?)\b|\b\d{1,4}\b"
 )
 """Limits to a time, place or way: `not now` is not `never`."""
 
@@ -94,6 +98,7 @@ HARMLESS = re.compile(
 """Words of an opt-out in another sense; they are removed before anything else is matched."""
 
 SUSPECT = re.compile(
+    r"\b(?:du spam|pub|publicites?|non merci|pas (?:de |d)(?:appels?|messages?|textos?))\b|"
     r"\b(?:pas (?:\w+ )?interesse\w*|desabonn\w*|desinscri\w*|harcelement|arnaque\w*|fraude|plainte|avocat|signaler"
     r"|mauvais numero"
     r"|(?:ne )?m?(?:e )?n?m?(?:appel|ecri|text|envo|contact|derang)\w* (?:moi )?pas|ne me connais\w* pas|decede\w*"

@@ -37,6 +37,11 @@ OBJECTS = frozenset(
 
 ENDS = re.compile(
     r"\b(?:"
+    r"hor\w* (?:\w+ )?auf (?:mir |mich |uns )?(?:\w+ )?zu \w+|"
+    r"(?:losch|streich|entfern)\w* (?:sie |bitte )*die (?:nummer|number|rufnummer)|"
+    r"(?:nie|nicht) (?:mehr|wieder) anschreiben|"
+    r"unterlass\w* (?:sie |bitte )*(?:jede|jegliche) (?:weitere )?(?:kontaktaufnahmen?|werbung|anrufe)|"
+    r"nichts mehr von (?:ihnen|euch|dir) (?:horen|wissen|lesen)|"
     # horen Sie auf anzurufen; schluss mit den anrufen; keine SMS mehr
     r"(?:hor(?:en|t|e)?(?: (?:sie|ihr|endlich|bitte|sofort|mal|doch))* auf|aufhoren|stopp?(?:en sie|t)?|schluss"
     rf"|unterlass\w*(?: (?:sie|es))*)(?: (?:mit|damit|den|es|bitte|sofort))* {_CONTACT}"
@@ -68,7 +73,7 @@ LIMITS = re.compile(
     r"\b(?:vor|nach|bis|heute|morgen|abends?|morgens|nachts?|mittags?|wahrend|solange|montags?|dienstags?|mittwochs?"
     r"|donnerstags?"
     r"|freitags?|samstags?|sonntags?|woche|monat|erst|nur|lieber|ausser|wenn|sondern|auf (?:der )?arbeit|im buro"
-    r"|zu hause|uhr|aber)\b|\b\d{1,4}\b"
+    r"|zu hause|uhr)\b|\b\d{1,4}\b"
 )
 """Limits to a time, place or way: `not now` is not `never`."""
 
@@ -102,7 +107,16 @@ HARMLESS = re.compile(
 )
 """Words of an opt-out in another sense; they are removed before anything else is matched."""
 
+SPELLINGS = (
+    (re.compile(r"([oua])e(?=[a-z])"), r"\1"),
+    (re.compile(r"\bnich\b"), "nicht"),
+    (re.compile(r"\bnix\b"), "nichts"),
+    (re.compile(r"\babbestelen\b"), "abbestellen"),
+)
+"""Umlauts that were written out, and what people type instead of a word."""
+
 SUSPECT = re.compile(
+    r"\b(?:keine (?:nachrichten|anrufe|sms)|nein danke|(?:ist|doch) (?:\w+ )?spam|werbung|abstellen)\b|"
     r"\b(?:kein (?:\w+ )?interesse|nicht interessiert|abmeld\w*|abbestell\w*|belastigung|anwalt|anzeige|betrug"
     r"|unseriose?|falsche nummer"
     r"|nicht (?:\w+ ){0,3}(?:anrufen|schreiben|kontaktieren|storen|melden)|(?:ruf|schreib|kontaktier|stor"

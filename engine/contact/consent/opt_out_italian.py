@@ -38,6 +38,8 @@ OBJECTS = frozenset(
 
 ENDS = re.compile(
     r"\b(?:"
+    r"(?:chiedo|richiedo|vorrei|esigo) (?:la |una )?cancellazione|"
+    r"non ne voglio piu|"
     # smettetela di chiamarmi; basta messaggi
     r"(?:smett(?:i|ete|ila|etela|ere|a|ano)|basta|fermate|ferma|piantatela|piantala|finitela|finiscila)(?: (?:di|con"
     rf"|subito|ora))* {_CONTACT}"
@@ -62,7 +64,7 @@ LIMITS = re.compile(
     r"\b(?:prima|dopo|oggi|domani|stasera|fino|finche|durante|mentre|lunedi|martedi|mercoledi|giovedi|venerdi|sabato"
     r"|domenica"
     r"|mattina|pomeriggio|sera|notte|settimana|mese|solo|soltanto|tranne|meglio|piuttosto|quando|al lavoro|in ufficio"
-    r"|a casa|ore|ma)\b|\b\d{1,4}\b"
+    r"|a casa|ore)\b|\b\d{1,4}\b"
 )
 """Limits to a time, place or way: `not now` is not `never`."""
 
@@ -95,10 +97,18 @@ HARMLESS = re.compile(
 )
 """Words of an opt-out in another sense; they are removed before anything else is matched."""
 
+SPELLINGS = (
+    (re.compile(r"\bnn\b"), "non"),
+    (re.compile(r"\bbast\b"), "basta"),
+)
+"""What people type instead of a word."""
+
 SUSPECT = re.compile(
+    r"\b(?:e spam|pubblicita|no grazie|niente (?:chiamate|messaggi|telefonate)|non ricevere)\b|"
     r"\b(?:non (?:\w+ )?interess\w*|nessun interesse|disiscri\w*|numero sbagliato|truffa|denuncia\w*|avvocato|deceduto"
     r"|morto"
     r"|non (?:mi |ci )?(?:chiam(?:are|ate|atemi|armi)|scriv(?:ere|ete|etemi|ermi)|contatt(?:are|ate|atemi)"
-    r"|disturb(?:are|ate|atemi))|non conosco|troppi messaggi|troppe (?:chiamate|telefonate))\b|^(?:ferma\w*|smett\w*)\b"
+    r"|disturb(?:are|ate|atemi))|non conosco|troppi messaggi|troppe (?:chiamate|telefonate))\b|^(?:ferma\w*|smett(?:i|ete"
+    r"|ila|etela|ere))\b"
 )
 """What a person has to review."""

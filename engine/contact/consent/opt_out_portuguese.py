@@ -40,6 +40,16 @@ OBJECTS = frozenset(
 
 ENDS = re.compile(
     r"\b(?:"
+    r"(?:quero|gostaria de|desejo|peco para) ser (?:retirad|removid|excluid|descadastrad)\w*|"
+    r"(?:solicito|peco|quero) (?:a )?(?:minha )?(?:exclusao|remocao|retirada|descadastro)|"
+    r"peco que (?:me )?(?:exclu|remov|apag|retir)\w*|"
+    r"nao entr\w+ mais em contato|"
+    r"cancelar o recebimento|"
+    r"nunca mais me \w+|"
+    r"chega de (?:mensagem|mensagens)|"
+    rf"(?:remov|retir|tir|exclu|apag|descadastr)\w* {_OURS}(?=$| (?:d\w+|ai|e|por gentileza|por favor)\b)|"
+    rf"me (?:tir|remov|retir|exclu|apag)\w* d\w+ {_LIST}|"
+    r"nao me (?:chama|manda|liga) mais|"
     # pare de me ligar; chega de mensagens
     r"(?:pare|parem|para|parar|deixe|deixem|chega|basta)(?: ja)?(?: (?:de|com|com as"
     rf"|com os))? {_CONTACT}(?<!para me)(?<!para mim)"
@@ -64,7 +74,7 @@ ENDS = re.compile(
 LIMITS = re.compile(
     r"\b(?:antes|depois|hoje|amanha|agora nao|ate|noite|tarde|manha|segunda|terca|quarta|quinta|sexta|sabado|domingo"
     r"|semana|mes"
-    r"|enquanto|durante|so|somente|apenas|exceto|melhor|quando|no (?:trabalho|servico|escritorio)|em casa|horas?|mas)\b"
+    r"|enquanto|durante|so|somente|apenas|exceto|melhor|quando|no (?:trabalho|servico|escritorio)|em casa|horas?)\b"
     r"|\b\d{1,4}\b"
 )
 """Limits to a time, place or way: `not now` is not `never`."""
@@ -85,6 +95,7 @@ ASKS_FOR_IT = re.compile(
 """A question that is a request all the same."""
 
 INVITES = re.compile(
+    r"^(?:so|somente|apenas) (?:por )?(?:mensage\w*|texto|whatsapp|e ?mail)|"
     r"\b(?:melhor|so|somente|apenas) (?:me )?(?:lig|escrev|mand|por (?:texto|mensagem|e ?mail|telefone|whatsapp))\w*"
     r"|^(?:me )?(?:lig|escrev|mand|cham)\w* (?:me|mais tarde|depois)\b|\beu (?:ligo|escrevo|retorno)\b"
 )
@@ -97,7 +108,15 @@ HARMLESS = re.compile(
 )
 """Words of an opt-out in another sense; they are removed before anything else is matched."""
 
+SPELLINGS = (
+    (re.compile(r"\bn(?= (?:me|quero|mande|manda|liga|ligue|entre)\b)"), "nao"),
+    (re.compile(r"\bpfv\b"), "por favor"),
+    (re.compile(r"\bmsgs?\b"), "mensagem"),
+)
+"""What people type instead of a word."""
+
 SUSPECT = re.compile(
+    r"\b(?:so me (?:cham|lig|mand|escrev)\w*|e spam|propaganda|nao obrigad[oa]|agora nao|parar de receber)\b|"
     r"\b(?:nao (?:tenho|ha) interesse|sem interesse|nao (?:estou )?interessad[oa]|descadastr\w*|numero errado|golpe"
     r"|fraude|processar|procon"
     r"|denunciar|advogad[oa]|(?:nao|nunca) (?:me )?(?:lig(?:ue|uem)|mand(?:e|em)|escrev(?:a|am)|envi(?:e|em)|contat(?:e"

@@ -36,7 +36,7 @@ POLITE = frozenset(
     re.findall(
         r"\w+",
         "por favor porfavor porfa porfas favor pf gracias hola ya ok bueno buenas disculpe disculpen perdon "
-        "senor senora senorita los las sus estos estas tus",
+        "senor senora senorita pues entonces los las sus estos estas tus",
     )
 )
 """Words around such a word that do not change its meaning."""

@@ -67,14 +67,22 @@ _WROTE = re.compile(
 _MACHINE = re.compile(
     r"\b(?:auto(?:matic(?:ally)?|mated)?[ -]?(?:reply|response|generated|message|text)"
     r"|out of (?:the )?office|away message|i.?m driving|driving focus"
-    r"|thank(?:s| you) for (?:contacting|texting|messaging|reaching out to|your (?:message|text))"
+    r"|thank(?:s| you) for (?:contacting|texting|messaging|reaching out|your (?:message|text))"
     r"|(?:msg|message)s?(?: ?& ?| and )data rates|not monitored|unmonitored"
+    r"|sorry we missed (?:you|your)|your message (?:was|has been) received|msg freq|not a condition of purchase"
+    r"|autoresponder"
+    r"|recibimos su mensaje|gracias por (?:escribir\w*|contactar\w*|su mensaje)|votre message a (?:bien )?.t. re.u"
+    r"|vous remercie"
     r"|respuesta autom.tica|r.ponse automatique|automatische antwort|resposta autom.tica|risposta automatica)\b"
 )
+_WORD = r"(?:stop|stopall|end|quit|cancel|cancelar|unsubscribe|opt[ -]?out|alto|baja|parar|sair|stopp|arr.t)"
+_ASK = r"(?:reply|text|txt|send|type|respond(?: with)?|responda|env.e|r.pondez|antworten sie(?: mit)?)"
 _INSTRUCTION = re.compile(
-    r"(?:\b(?:reply|text|txt|send|type|respond(?: with)?|responda|env.e|r.pondez|antworten sie(?: mit)?) )?"
-    r"[\"\u201c\u2018']?\b(?:stop|stopall|end|quit|cancel|unsubscribe|opt[ -]?out|alto|arr.t)[\"\u201d\u2019']?"
-    r" (?:to|2|para|pour|um) (?:end|stop|opt[ -]?out|unsubscribe|cancel|quit|be removed|\w+)\b"
+    rf"(?:\b{_ASK} )?[\"\u201c\u2018']?\b{_WORD}[\"\u201d\u2019']?(?: au [0-9]+)?"
+    r" (?:to|2|para|pour|um) (?:(?:se|me|vous|darse|de) )*(?:opt[ -]?out|be removed|\w+)\b(?: (?:de|our|nos|nuestras"
+    r"|my) \w+)?"
+    rf"|\bto (?:stop|end|cancel|quit|opt[ -]?out|unsubscribe)\b[^.!?]{{0,60}}?,? ?\b{_ASK} [\"\u201c\u2018']?{_WORD}\b"
+    rf"|\b{_ASK} {_WORD} if you\b[^.!?]*"
 )
 """How a machine says what ends its own texts: `STOP to end`."""
 

@@ -11,6 +11,17 @@ then repaired, and `fresh` texts were written before that repair; likewise the `
 | `fresh`          |      136 |               16 |               8 |     168 |             0 |               6 |
 | `last`           |       97 |                3 |               7 |      88 |             0 |               3 |
 
+The texts `abroad` (French, Portuguese, German, Italian) were written beside their rules; `abroad_fresh` and `quotes`
+(reactions, quotations and machines, in three languages) by somebody who did not know them:
+
+| not used before  | opt-outs | pass for replies | held for review | replies | stop somebody | held for review |
+| ---------------- | -------- | ---------------- | --------------- | ------- | ------------- | --------------- |
+| `abroad_fresh`   |      120 |               25 |               1 |     100 |             0 |               5 |
+| `quotes`         |       60 |                3 |               4 |     110 |             4 |               8 |
+
+The rules were then repaired beside a half of both, chosen by a hash. In the other half two opt-outs of some 90 still passed
+for replies, and two replies of some 105 stopped somebody; those were repaired last.
+
 Today none of them passes for a reply or stops somebody: see `KNOWN` for what is left. The rules before this table missed 76
 opt-outs of the held-back third.
 """
@@ -22,12 +33,31 @@ from typing import NamedTuple
 import pytest
 
 from engine.contact.consent.opt_out import TEXT_READ_MAX, Meaning, meaning_of
+from engine.contact.consent.quotations import sent_text
 from engine.contact.consent.text_normalisation import clauses_of, corrected, is_within_edits
 
 TEXTS = Path(__file__).parent / "texts"
 LABELS = ("opt_out", "reply", "doubtful")
 LANGUAGES = ("en", "es")
-DRAWS = ("first", "fresh", "last")
+DRAWS = {
+    **dict.fromkeys(("first", "fresh", "last"), LANGUAGES),
+    **dict.fromkeys(("abroad", "abroad_fresh"), ("fr", "pt", "de", "it")),
+    "quotes": ("mixed",),
+}
+"""Draws of texts, and the languages of each."""
+
+
+SENT = tuple(
+    map(
+        sent_text,
+        (
+            "Hi Ada, your roof quote is ready. Call us at 212-555-0100. Reply STOP to end",
+            "Hola Ada, su cotizaci\u00f3n est\u00e1 lista. Responda ALTO para cancelar",
+            "Bonjour Ada, votre devis est pr\u00eat. R\u00e9pondez ARRET pour arr\u00eater",
+        ),
+    )
+)
+"""What the people of `quotes` were sent."""
 
 
 class Labelled(NamedTuple):
@@ -47,9 +77,9 @@ class Labelled(NamedTuple):
 def corpus() -> list[Labelled]:
     """Return every labelled text."""
     return [
-        Labelled(line, language, label, draw)
-        for draw in DRAWS
-        for language in LANGUAGES
+        Labelled(line.replace("\\n", "\n"), language, label, draw)
+        for draw, languages in DRAWS.items()
+        for language in languages
         for label in LABELS
         for line in (TEXTS / draw / f"{language}.{label}.txt").read_text().splitlines()
     ]
@@ -77,13 +107,19 @@ KNOWN: dict[str, Meaning] = {
     "dej\u00e9 de fumar": "unclear",
     "Karen moved away, don't know her new number": "reply",
     "I'm not Steve": "reply",
+    "Muss ich mich bei der Gemeinde abmelden bevor Sie anfangen?": "unclear",
+    "La maison est juste apr\u00e8s le stop, \u00e0 gauche": "unclear",
+    "Faut-il que je me d\u00e9sabonne de mon fournisseur avant ?": "unclear",
+    "La casa \u00e8 subito dopo lo stop a destra": "unclear",
+    'It says "Reply STOP to end" so I\'m replying STOP': "unclear",
+    '"Reply STOP to end" ok then STOP': "unclear",
 }
 """Texts that are misread today, and as what."""
 
 
 def misread(label: str) -> dict[str, Meaning]:
     """Return the texts of a label that get another meaning, and which; an opt-in word stops no contact either."""
-    read = {one.text: meaning_of(one.text) for one in corpus() if one.label == label}
+    read = {one.text: meaning_of(one.text, SENT) for one in corpus() if one.label == label}
     return {text: meaning for text, meaning in read.items() if meaning not in {MEANT[label], "opt_in"}}
 
 
