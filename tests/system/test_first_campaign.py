@@ -51,8 +51,8 @@ def test_the_page_leads_from_an_empty_company_to_a_report(up: UpProcess) -> None
         return [part.strip() for part in done.stdout.split("---\n")]
 
     *_, checked, sent, _ = paste("1", "5")
-    assert "5,caller_id" not in checked
-    assert re.search(r"^8,caller_id,", checked, re.MULTILINE), checked
+    assert '5,"caller_id"' not in checked
+    assert re.search(r'^8,"caller_id",', checked, re.MULTILINE), checked
     assert sent.startswith("6 leads were sent, 1 line was refused")
 
     headings, *listed = paste("6", "6")[0].splitlines()

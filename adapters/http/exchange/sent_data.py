@@ -54,11 +54,12 @@ def refuse_unseen(exchange: Exchange) -> None:
     if exchange.access is None:
         return
     check_sent(exchange.operation.name, exchange.access)
-    if exchange.fields.get(FIRED):
+    taken = exchange.operation.parameters
+    if FIRED in taken and exchange.fields.get(FIRED):
         _require(exchange.access, _POSTED.models, _POSTED)
-    events = exchange.fields.get("events")
-    named = events if isinstance(events, list) else str(events or "").split(",")
-    if exchange.operation.name in SENT:
+    if "events" in taken and exchange.operation.name in SENT:
+        events = exchange.fields.get("events")
+        named = events if isinstance(events, list) else str(events or "").split(",")
         _require(exchange.access, [OF_EVENT[name] for name in named if name in OF_EVENT], _EVENTS)
 
 

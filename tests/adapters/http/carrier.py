@@ -157,7 +157,12 @@ async def carried(town: Any, company: Any) -> AsyncIterator[Carrier]:
     http = GuardedProviderHttp(allowed=networks(["127.0.0.1"]))
     async with FakeTwilio(post) as twilio:
         yield Carrier(town, company, twilio, http)
-    path = "/api/v1/provider_configurations"  # the next company has an account of its own, with the same secret
+    await delete_accounts(company)
+    await http.close()
+
+
+async def delete_accounts(company: Any) -> None:
+    """Let the next company of a module have the account, and with it the number: a number belongs to one company."""
+    path = "/api/v1/provider_configurations"
     for made in (await company.send("GET", path)).json()["provider_configurations"]:
         await company.send("DELETE", f"{path}/{made['id']}")
-    await http.close()

@@ -8,6 +8,7 @@ import pytest_asyncio
 
 from adapters.gateway.ports import NotPlacedError
 from tests.adapters.http.asterisk_carrier import AsteriskCarrier
+from tests.adapters.http.carrier import delete_accounts
 from tests.adapters.providers.asterisk_office import local_http, until
 from tests.adapters.providers.fake_asterisk import PASSWORD, FakeAsterisk
 
@@ -31,6 +32,7 @@ async def carrier(town: Any, company: Any, asterisk: FakeAsterisk) -> AsyncItera
         async with found.listened():
             await until(lambda: asterisk.listeners, what="a listener")
             yield found
+        await delete_accounts(company)
 
 
 async def placed(carrier: AsteriskCarrier, **step: Any) -> tuple[Any, str]:

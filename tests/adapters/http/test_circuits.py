@@ -25,7 +25,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 HOST = "crm.example.com"
 NONE = "No endpoint is spared."
-WEBHOOKS = {"outgoing_webhook": {"actions": ["read"]}}
+WEBHOOKS = {model: {"actions": ["read"]} for model in ("outgoing_webhook", "lead", "call")}
 MAIL = {"host": "mail.example.com", "port": 587, "username": "ada", "from_address": "ada@example.com"}
 ACCOUNTS = {"provider_configuration": {"actions": ["read"]}}
 

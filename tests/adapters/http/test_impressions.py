@@ -113,7 +113,8 @@ async def test_spans_of_creation_narrow_the_list_in_the_zone_asked_for(company: 
     created = (await shown(company, 3))[0]["created_at"]
     for query, count in (
         ({"created_at_from": created, "time_zone": "UTC"}, 3),
-        ({"created_at_to": created[:10], "time_zone": "UTC"}, 0),
+        ({"created_at_to": f"{created[:10]} 00:00", "time_zone": "UTC"}, 0),
+        ({"created_at_to": created[:10], "time_zone": "UTC"}, 3),
         ({"created_at_from": created[:10], "time_zone": "America/New_York"}, 3),
         ({"created_at_from": f"{created[:10]} 17:00:00", "time_zone": "America/New_York"}, 0),
         ({"created_at_from": f"{created[:10]} 16:00:00", "created_at_to": f"{created[:10]} 23:00:00", "page": 1}, 3),

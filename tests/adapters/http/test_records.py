@@ -551,7 +551,7 @@ async def test_the_use_of_a_groups_caps_is_counted_ordered_and_in_the_way_of_its
             assert found == (["Busy", "Idle"] if order == "cap_reset_at" else names), (order, direction)
             assert listed["metadata"]["total_count"] == 2
     table = await company.send("GET", "/api/v1/buyer_groups.csv", params={"order": "maxed_out", "columns": "name,maxed_out"})
-    assert table.text == "name,maxed_out\r\nBusy,true\r\nIdle,false\r\n"
+    assert table.text == '"name","maxed_out"\r\n"Busy","true"\r\n"Idle","false"\r\n'
 
     answer = (await company.send("GET", f"/api/v1/leads/{lead['id']}/buyer_is_available")).json()
     assert (answer["available"], answer["reasons"]) == (False, {str(buyer["id"]): "hourly_cap"})

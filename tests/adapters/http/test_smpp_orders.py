@@ -16,7 +16,7 @@ from adapters.providers.provider_http import GuardedProviderHttp
 from adapters.providers.provider_sockets import GuardedProviderSockets
 from adapters.providers.reports import ProviderReports
 from adapters.providers.sessions import ProviderSessions
-from tests.adapters.http.carrier import NUMBER, PUBLIC, Carrier
+from tests.adapters.http.carrier import NUMBER, PUBLIC, Carrier, delete_accounts
 from tests.adapters.http.conftest import SECRET_KEY, WAIT_SECONDS
 from tests.adapters.providers.smpp_server import DROPS, PASSWORD, SYSTEM_ID, CarrierSession, SmppServer
 
@@ -98,6 +98,7 @@ async def gateways(town: Any, company: Any) -> AsyncIterator[tuple[SmppGateway, 
     http = GuardedProviderHttp(allowed=networks(["127.0.0.1"]))
     async with SmppServer() as server:
         yield SmppGateway(town, company, server, http), SmppGateway(town, company, server, http)
+    await delete_accounts(company)
     await http.close()
 
 

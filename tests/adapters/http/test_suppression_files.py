@@ -36,7 +36,7 @@ async def test_good_lines_are_taken_and_bad_ones_are_named(company: Company) -> 
         "12,,,\n"
         ",ada@example.com,,\n"
         "+13055550124,ada@example.com,,\n"
-        "+13055550125\n"
+        "+13055550125,,,,more\n"
         "+13055550126,,,2001-01-01\n"
     )
 

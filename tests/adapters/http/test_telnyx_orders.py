@@ -9,7 +9,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from adapters.gateway.addresses import networks
 from adapters.providers.provider_http import GuardedProviderHttp
-from tests.adapters.http.carrier import NUMBER, PUBLIC, Carrier
+from tests.adapters.http.carrier import NUMBER, PUBLIC, Carrier, delete_accounts
 from tests.adapters.providers.fake_telnyx import (
     API_KEY,
     CONNECTION,
@@ -57,6 +57,7 @@ async def carrier(town: Any, company: Any) -> AsyncIterator[TelnyxCarrier]:
     http = GuardedProviderHttp(allowed=networks(["127.0.0.1"]))
     async with FakeTelnyx(post) as telnyx:
         yield TelnyxCarrier(town, company, telnyx, http)
+    await delete_accounts(company)
     await http.close()
 
 
