@@ -78,7 +78,7 @@ async def test_every_parameter_of_the_audit_log_takes_effect(company: Any) -> No
     bare = await company.send("GET", LOG, params={"root": "false", "columns": "action,record_type", "per_page": 1})
     assert bare.json() == [{"action": "created", "record_type": "offer"}]
     text = (await company.send("GET", f"{LOG}.csv", params={"columns": "record_id,fields", "record_id": first})).text
-    assert text == f"record_id,fields\r\n{first},\r\n"
+    assert text == f'"record_id","fields"\r\n{first},""\r\n'
 
 
 @pytest.mark.parametrize(
