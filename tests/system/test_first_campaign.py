@@ -14,6 +14,7 @@ from tests.system.up_process import PROGRAM, UpProcess
 pytestmark = pytest.mark.system
 
 PAGE = Path(__file__).parents[2] / "deploy" / "docs" / "first-campaign.md"
+HEADINGS = '"caller_id","status","human_status"'
 WALK_SECONDS = bound(240.0)
 """The page says two minutes; this machine may run other tests beside it."""
 
@@ -61,7 +62,7 @@ def test_the_page_leads_from_an_empty_company_to_a_report(up: UpProcess) -> None
     up.until(lambda: all_ended(paste("7", "7")[0]), seconds=WALK_SECONDS)
     reports = paste("7", "7")[0]
     assert "connected_buyer" in reports
-    assert "caller_id,status,human_status" in reports
+    assert HEADINGS in reports
     assert "lead.ended" in paste("6", "6")[1]
     assert re.fullmatch(r"call \d+ of lead \d+: connected_buyer, 2\d s \(connect, \d+\)", paste("8", "8")[0])
     proved = paste("9", "9")[0]
@@ -71,6 +72,6 @@ def test_the_page_leads_from_an_empty_company_to_a_report(up: UpProcess) -> None
 
 def all_ended(reports: str) -> bool:
     """Return whether the list of leads has six that ended."""
-    rows = list(csv.reader(StringIO(reports[reports.index("caller_id,status,human_status") :])))[1:]
+    rows = list(csv.reader(StringIO(reports[reports.index(HEADINGS) :])))[1:]
     assert len(rows) == 6
     return not {row[1] for row in rows} & {"queue", "scheduled", "waiting", "running"}
