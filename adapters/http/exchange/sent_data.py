@@ -42,6 +42,9 @@ OF_EVENT: Mapping[str, str] = {
 }
 """Event -> the model it is about, if no lead, call or contact; events of records hold none of their values."""
 
+TAKES_EVENTS = frozenset({"create_subscription", "update_subscription"})
+"""Operations that say which events are sent."""
+
 TARGETS = ("outgoing_webhook_id", "action_group_id")
 """Where a schedule has leads posted: its steps name the webhook, or a group of steps that may hold such."""
 
@@ -54,10 +57,9 @@ def refuse_unseen(exchange: Exchange) -> None:
     if exchange.access is None:
         return
     check_sent(exchange.operation.name, exchange.access)
-    taken = exchange.operation.parameters
-    if FIRED in taken and exchange.fields.get(FIRED):
+    if FIRED in exchange.operation.parameters and exchange.fields.get(FIRED):
         _require(exchange.access, _POSTED.models, _POSTED)
-    if "events" in taken and exchange.operation.name in SENT:
+    if exchange.operation.name in TAKES_EVENTS:
         events = exchange.fields.get("events")
         named = events if isinstance(events, list) else str(events or "").split(",")
         _require(exchange.access, [OF_EVENT[name] for name in named if name in OF_EVENT], _EVENTS)
