@@ -9,7 +9,7 @@ from schemas.contact import OpenSlotRequests
 from schemas.state import ASKING_PREFIX, OPEN_QUEUE_PREFIX
 
 NEW_QUEUE = OpenSlotRequests(company_id=0)
-"""A queue that nobody asks from: it admits one, whose request says how many more."""
+"""A queue without open requests: it admits one lead, whose request sets how many more may enter."""
 
 
 def gate_of(state: State, key: str) -> TimerGate | None:

@@ -4,8 +4,8 @@ A queue is of one company, partition and choice of buyers or agents. Its other l
 (`engine.partition.timers`), in the order of their urgency, and cost nothing: the end of a request admits the next one. A
 more urgent lead pre-empts the least urgent, whose request is withdrawn.
 
-A refusal closes the queue, and its leads learn why, once each. Nobody asks until the cap resets, a record changes that the
-choice rests on, or one of its leads, which tries in between, gets a slot.
+A refusal closes the queue, and each of its leads records the reason once. Until the cap resets or a record changes that the
+choice rests on, no lead sends a request but one that tries in between; its grant opens the queue.
 """
 
 from hashlib import blake2b
@@ -27,7 +27,7 @@ OPENED_AT_ONCE_MAX = 500
 """Queues that one adoption opens, some 100 bytes each. Where a company has more closed ones, their own timers open them."""
 
 REMEMBERED_FOR = HOUR
-"""How long a queue that was opened again, and that nobody asks from, remembers that it was closed."""
+"""How long a reopened queue without open requests remembers that it was closed."""
 
 
 def queue_of(person: Person, lead: Lead, choice: BuyerChoice) -> str:
@@ -43,7 +43,7 @@ def load(draft: Draft, company_id: int, queue: str) -> OpenSlotRequests:
 
 
 def store(draft: Draft, asking: OpenSlotRequests) -> None:
-    """Store a queue, or forget one that nobody asks from and that is not closed."""
+    """Store a queue, or delete one that is open and has no open requests."""
     key = asking_key(asking.company_id, asking.queue)
     if asking.open or asking.closed_at is not None:
         draft.put(key, asking)
@@ -89,7 +89,7 @@ def open_wide(draft: Draft, company_id: int, queue: str) -> None:
 
 
 def open_for_one(draft: Draft, asking: OpenSlotRequests) -> None:
-    """Open a queue whose time has come for one lead; a grant opens it for all. Forget it where nobody asks any more."""
+    """Open a queue whose time has come for one lead; a grant opens it for all. Delete it where it has no open requests."""
     if asking.closed_reason is None and not asking.open:
         asking.closed_at = None
     asking.closed_reason = None

@@ -131,7 +131,7 @@ def _is_ours(letters: str, sent: Sequence[SentText]) -> bool:
 
 
 def sent_text(text: str) -> SentText:
-    """Return what is kept of a text of ours: its beginning as `letters_of`, and a digest of all of it."""
+    """Return what is stored of a text that we sent: its beginning as `letters_of`, and a digest of the whole text."""
     letters = letters_of(text)
     return SentText(letters[:LETTERS_KEPT_MAX], _digest(letters))
 

@@ -128,8 +128,7 @@ def _confirm(person: Person, lead: Lead, text: str, from_number: str | None) -> 
     """Emit the one text that the law allows after an opt-out; no lead awaits its outcome."""
     command = _text_back(person, lead, text, from_number, CONFIRMATION, until=person.now + CONFIRMED_WITHIN)
     reserve(person, "sms", command.command_id)
-    person.draft.emit(command)
-    person.draft.fact("command.emitted", lead_id=lead.id, command_id=command.command_id, kind="sms", step_id=CONFIRMATION)
+    _emit(person, lead, command)
 
 
 def _help(person: Person, request: SmsReceived, lead: Lead | None) -> None:
@@ -148,8 +147,14 @@ def _help(person: Person, request: SmsReceived, lead: Lead | None) -> None:
     person.head.helped_at = person.now
     remember_text(person, command)
     person.save_head()
+    _emit(person, lead, command)
+
+
+def _emit(person: Person, lead: Lead, command: SendSms) -> None:
+    """Emit a text that belongs to no step of the schedule, and record it."""
+    step_id = command.step_id
     person.draft.emit(command)
-    person.draft.fact("command.emitted", lead_id=lead.id, command_id=command.command_id, kind="sms", step_id=HELP_ANSWER)
+    person.draft.fact("command.emitted", lead_id=lead.id, command_id=command.command_id, kind="sms", step_id=step_id)
 
 
 def _help_text(person: Person, from_number: str | None) -> str:

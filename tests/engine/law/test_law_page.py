@@ -1,4 +1,4 @@
-"""Is the page of the law in step with the pack, and does it say of every place what is kept and why?"""
+"""Is the page of the law in step with the pack, and does it list the rules of every place with their sources?"""
 
 import runpy
 from datetime import date

@@ -46,7 +46,7 @@ SPELLINGS: list[tuple[str, str, str | None]] = [
     ("(888) flowers", "US", "+18883569377"),
     ("1-800-FLOWER", "US", None),
     ("1-800-GOFLOWERS", "US", None),
-    # New area codes are in service before the metadata knows them; what is kept for other uses is none.
+    # New area codes are in service before the metadata knows them; codes reserved for other uses are refused.
     ("+18615550123", "US", "+18615550123"),
     ("(436) 555-0123", "US", "+14365550123"),
     ("16245550123", "US", "+16245550123"),
