@@ -81,7 +81,7 @@ class _Reading:
         self._invites = [one.INVITES for one in languages]
         self._harmless = [one.HARMLESS for one in languages]
         self._suspect = [one.SUSPECT for one in languages]
-        self._spellings = [pair for one in languages for pair in getattr(one, "SPELLINGS", ())]
+        self._spellings = [pair for one in languages for pair in one.SPELLINGS]
         self._words = frozenset().union(*(one.WORDS for one in languages))
         self._objects = frozenset().union(*(one.OBJECTS for one in languages))
         self.polite = frozenset().union(*(one.POLITE for one in languages))

@@ -216,6 +216,9 @@ HARMLESS = re.compile(
 )
 """Words of an opt-out in another sense; they are removed before anything else is matched."""
 
+SPELLINGS = ()
+"""This language has no spellings of its own to replace."""
+
 SUSPECT = re.compile(
     r"\b(?:stop|optout|stopall|unsub\w*|revoke\w*|remove (?:me|us|my (?:number|name|info|phone)\w*)|(?:delete"
     r"|erase) (?:me|my|this)|take (?:me|my number|us) off|not (?:\w+ )?interested|no longer interested"

@@ -97,6 +97,9 @@ HARMLESS = re.compile(
 )
 """Words of an opt-out in another sense; they are removed before anything else is matched."""
 
+SPELLINGS = ()
+"""This language has no spellings of its own to replace."""
+
 SUSPECT = re.compile(
     r"\b(?:du spam|pub|publicites?|non merci|pas (?:de |d)(?:appels?|messages?|textos?))\b|"
     r"\b(?:pas (?:\w+ )?interesse\w*|desabonn\w*|desinscri\w*|harcelement|arnaque\w*|fraude|plainte|avocat|signaler"

@@ -143,6 +143,9 @@ HARMLESS = re.compile(
 )
 """Words of an opt-out in another sense; they are removed before anything else is matched."""
 
+SPELLINGS = ()
+"""This language has no spellings of its own to replace."""
+
 SUSPECT = re.compile(
     r"\bno (?:me |nos )?(?:vuelv\w+ a )?(?:(?:ll|y)am(?:es?|en)|escrib(?:as?|an)|mand(?:es?|en)|contact(?:es?|en)"
     r"|molest(?:es?|en))\b(?! porque)|\bno (?:me |nos )?(?:dejen?|borren?|quiten?|paren)\b"
