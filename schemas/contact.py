@@ -493,8 +493,8 @@ class OpenSlotRequests(Entity, kw_only=True):
     """The open requests for slots of one queue in one partition: at most `heads_max`; further leads wait, due.
 
     A queue is of leads that could be given the same slots (`engine.contact.commands.waiting_leads`). Callbacks ask beyond
-    that. While there is a `closed_reason`, no other lead asks; at `opens_at` one tries, at `resets_at` the cap is reset.
-    `closed_at` is kept until a lead gets a slot: so long one at a time tries.
+    that. A refusal closes it: from `closed_at`, for `closed_reason`, until a lead gets a slot; the cap resets at
+    `resets_at`. At `opens_at` one lead tries; while it `is_tried`, one request at a time is open.
 
     It is the gate of the waiting leads (`engine.partition.timers`).
     """
@@ -507,18 +507,24 @@ class OpenSlotRequests(Entity, kw_only=True):
     closed_reason: str | None = None
     opens_at: Instant | None = None
     resets_at: Instant | None = None
+    is_tried: bool = False
+
+    @property
+    def is_shut(self) -> bool:
+        """Whether it is closed and no lead may try yet."""
+        return self.closed_at is not None and not self.is_tried
 
     @property
     def room(self) -> int:
         """How many more requests may be opened."""
-        if self.closed_reason is not None:
+        if self.is_shut:
             return 0
         most = self.heads_max if self.closed_at is None else 1
         return max(0, most - len(self._replaceable()))
 
     def least_urgent(self, now: Instant) -> list[OpenSlotRequest]:
         """Return the open requests that a more urgent lead may pre-empt, the least urgent first."""
-        if self.closed_reason is not None:
+        if self.is_shut:
             return []
         return sorted(self._replaceable(), key=lambda asked: asked.rank(now), reverse=True)
 

@@ -33,8 +33,6 @@ POSITION_KEY = "__position__"
 OUTBOX_PREFIX = "__outbox__/"
 QUEUED_PREFIX = "queued/"
 ASKING_PREFIX = "asking/"
-OPEN_QUEUE_PREFIX = "open_queue/"
-"""Of a gate, not of an entity: leads that wait for a line, and are released when their queue closes to learn why."""
 
 SEEN_PREFIX = 3
 """Hex digits: 4,096 buckets a company, so that one holds few of a day's requests."""
@@ -123,11 +121,6 @@ def kept_key(submission_id: int) -> str:
 def asking_key(company_id: int, queue: str) -> str:
     """Return the key of the open requests for slots of one queue of a company."""
     return f"{ASKING_PREFIX}{company_id}/{queue}"
-
-
-def open_queue_key(company_id: int, queue: str) -> str:
-    """Return the key of the gate of the leads of a queue that wait for a line, and not for what has closed the queue."""
-    return f"{OPEN_QUEUE_PREFIX}{company_id}/{queue}"
 
 
 def record_key(record_type: str, record_id: int) -> str:

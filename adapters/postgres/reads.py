@@ -73,6 +73,7 @@ from engine.views.step_flow import ENTRIES, VISITS, LeadPath
 from engine.views.step_leads import StepLeads
 from engine.views.unblock_job import UnblockProgress
 from schemas.account import CapUsage
+from schemas.contact import Lead, OpenSlotRequest
 from schemas.decisions import Answer
 from schemas.instant import EPOCH, SECOND, Instant, Millis, from_datetime, to_datetime
 from schemas.outcomes import OUTCOMES
@@ -168,6 +169,16 @@ class PostgresReads:
     async def live_leads_of(self, company_id: int, contact_key: str, *, limit: int) -> Sequence[Row]:
         """Return the newest live leads of a contact."""
         return await self._rows("live_leads_of_contact", company_id, contact_key, limit)
+
+    async def slot_queue_place(self, lead: Lead, *, since: Instant, now: Instant, limit: int) -> Row | None:
+        """Return the place of a lead in its queue for slots, and how many calls of its step began since an instant."""
+        due_at = lead.planned_at or lead.next_action_at or now
+        _, priority, _, _ = OpenSlotRequest(lead.urgency_class, lead.lead_priority, due_at, lead.id, lead.aging).rank(now)
+        return await self._row(
+            "slot_queue_place",
+            *(lead.company_id, lead.slot_queue, lead.urgency_class, priority, to_datetime(due_at), lead.id),
+            *(lead.schedule_id, lead.step, to_datetime(now), to_datetime(since), to_datetime(now), limit),
+        )
 
     async def call_history(self, company_id: int, call_id: int) -> Sequence[Row]:
         """Return the newest facts of a call, newest first."""

@@ -41,7 +41,7 @@ LEADS = Table(
         *("opt_out", "blocked", "buyer_converted", "offer_converted", "connected", "revenue", "payout", "buyer_id"),
         *("svc_number", "sms_number", "outbound_calls_count", "sms_count", "emails_count"),
         *("attempted_call_id", "connected_call_id", "first_queued_at", "first_action_at", "last_action_at"),
-        *("last_call_at", "schedule_ended_at", "schedule_trigger_type", "failed_channels", "rest"),
+        *("last_call_at", "schedule_ended_at", "schedule_trigger_type", "failed_channels", "slot_queue", "rest"),
         *LEAD_ADDED,
     ),
     key=2,
@@ -105,6 +105,16 @@ SLOTS = Table(
     version_at=2,
     jsonb=frozenset({"tallies"}),
 )
+SLOT_QUEUES = Table(
+    "slot_queues",
+    "slot_queue_row",
+    (
+        *("company_id", "queue", "contact_partition", "version", "partition", "sequence", "lines", "open_count"),
+        *("closed_at", "closed_reason", "opens_at", "resets_at"),
+    ),
+    key=3,
+    version_at=3,
+)
 UNBLOCK_SWEEPS = Table(
     "unblock_sweeps",
     "unblock_sweep_row",
@@ -147,7 +157,7 @@ RING_POOLS = Table(
     version_at=2,
     jsonb=frozenset({"numbers"}),
 )
-TABLES = (LEADS, CALLS, CONTACTS, RECORDS, SLOTS, UNBLOCK_SWEEPS, SUPPRESSIONS, KEPT_SUBMISSIONS, RING_POOLS)
+TABLES = (LEADS, CALLS, CONTACTS, RECORDS, SLOTS, SLOT_QUEUES, UNBLOCK_SWEEPS, SUPPRESSIONS, KEPT_SUBMISSIONS, RING_POOLS)
 """In the order in which a batch writes them: all writers lock in the same order, which prevents deadlocks."""
 
 IMPRESSION_FIELDS = (

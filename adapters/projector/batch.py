@@ -11,6 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from adapters.postgres.jsonb_numbers import encode_for_jsonb
+from adapters.postgres.tables import LEADS, SLOT_QUEUES
 from adapters.projector.rows import PART, PARTS, PROJECTED, Row, Shape, without_nul
 from engine.partition.ports import LogRecord
 from schemas.decisions import REMOVED
@@ -20,6 +21,8 @@ from schemas.wire import digest
 ERROR_LENGTH_MAX = 500
 """Characters of the reason stored with a decision that cannot be projected."""
 
+
+_SLOT_QUEUE = LEADS.columns.index("slot_queue")
 
 NO_ANSWER = REMOVED
 """What msgspec leaves in a `Raw` field that is absent from the JSON; it reads `Raw | None` as null only."""
@@ -168,6 +171,17 @@ class ProjectionBatch(Struct):
             + len(self.faults)
             + len(self.impressions)
         )
+
+    def queues(self) -> list[tuple[int, str]]:
+        """Return the queues for slots that it writes or removes, as company and name."""
+        written = self.rows.get(SLOT_QUEUES.name, {})
+        removed = self.removals.get(SLOT_QUEUES.name, {})
+        return sorted({(int(key[0]), str(key[1])) for key in (*written, *removed)})
+
+    def waiting_leads(self) -> list[tuple[int, int]]:
+        """Return the leads that it writes and that are in a queue for slots, as company and id."""
+        rows = self.rows.get(LEADS.name, {})
+        return sorted((row[0], row[1]) for row in rows.values() if row[_SLOT_QUEUE] is not None)
 
 
 def build_batch(
@@ -356,9 +370,9 @@ def _removed_key(key: str, company_id: int | None) -> tuple[int | str, ...]:
     if kind == "suppression":
         list_id, _, contact_key = rest.partition("/")
         return (int(contact_key.partition("|")[0]), int(list_id), contact_key)
-    if kind == "slots":
-        company, _, resource = rest.partition("/")
-        return (int(company), resource)
+    if kind in {"slots", "asking"}:
+        company, _, name = rest.partition("/")
+        return (int(company), name)
     if company_id is None:
         raise ValueError(f"{key} was removed by a decision that names no company")
     if kind == "record":

@@ -118,6 +118,42 @@ class PostgresStore:
         return False
 
     async def _write_rows(self, connection: Any, batch: ProjectionBatch) -> None:
+        queues = batch.queues()
+        before = await self._queues_as_shown(connection, batch, queues)
+        await self._write_tables(connection, batch)
+        await self._show_waiting(connection, batch, queues, before)
+        await self._send(connection, "insert_history", batch.history)
+        await self._send(connection, "insert_results", [batch.results[key] for key in sorted(batch.results)])
+        await self._send(connection, "insert_impressions", batch.impressions)
+        await self._send(connection, "insert_faults", batch.faults)
+
+    async def _queues_as_shown(
+        self, connection: Any, batch: ProjectionBatch, queues: Sequence[tuple[int, str]]
+    ) -> list[Any]:
+        """Return what queues for slots wait for, as the database has it."""
+        if not queues:
+            return []
+        found: list[Any] = await connection.fetch(
+            self._sql["queues_as_shown"], batch.offset_range.partition, *map(list, zip(*queues, strict=True))
+        )
+        return found
+
+    async def _show_waiting(
+        self, connection: Any, batch: ProjectionBatch, queues: Sequence[tuple[int, str]], before: Sequence[Any]
+    ) -> None:
+        """Show what their queue waits for with the leads that wait in it: those of changed queues, and those written.
+
+        So a queue that closes or opens costs no decision for each of its leads.
+        """
+        partition, known = batch.offset_range.partition, set(before)
+        after = await self._queues_as_shown(connection, batch, queues)
+        changed = [(row["company_id"], row["queue"]) for row in after if row not in known]
+        if changed:
+            await connection.execute(self._sql["show_queues"], partition, *map(list, zip(*changed, strict=True)))
+        if waiting := batch.waiting_leads():
+            await connection.execute(self._sql["show_waiting_leads"], partition, *map(list, zip(*waiting, strict=True)))
+
+    async def _write_tables(self, connection: Any, batch: ProjectionBatch) -> None:
         if batch.parts:
             parts = [batch.parts[key] for key in sorted(batch.parts)]
             await connection.execute(self._sql["upsert_token_parts"], *map(list, zip(*parts, strict=True)))
@@ -136,10 +172,6 @@ class PostgresStore:
         if batch.part_removals:
             removed = zip(*sorted(batch.part_removals.items()), strict=True)
             await connection.execute(self._sql["remove_token_parts"], batch.offset_range.partition, *removed)
-        await self._send(connection, "insert_history", batch.history)
-        await self._send(connection, "insert_results", [batch.results[key] for key in sorted(batch.results)])
-        await self._send(connection, "insert_impressions", batch.impressions)
-        await self._send(connection, "insert_faults", batch.faults)
 
     async def _send(self, connection: Any, name: str, rows: Sequence[Row]) -> None:
         if rows:

@@ -22,6 +22,7 @@ from adapters.postgres.tables import (
     LEADS,
     RECORDS,
     RING_POOLS,
+    SLOT_QUEUES,
     SLOTS,
     SUBMITTED_COLUMNS,
     SUBMITTED_TEXT_COLUMNS,
@@ -73,6 +74,19 @@ class RawRecord(Record, kw_only=True):
     """An account record whose body stays JSON."""
 
     body: msgspec.Raw  # type: ignore[assignment]
+
+
+class CountedQueue(Struct, frozen=True, kw_only=True):
+    """A queue for slots, of which the open requests are counted."""
+
+    company_id: int
+    queue: str
+    heads_max: int = 1
+    open: tuple[msgspec.Raw, ...] = ()
+    closed_at: Instant | None = None
+    closed_reason: str | None = None
+    opens_at: Instant | None = None
+    resets_at: Instant | None = None
 
 
 class RawHead(Head, kw_only=True):
@@ -158,6 +172,7 @@ def lead_row(lead: RawLead, partition: int, sequence: int) -> Row:
         ",".join(lead.reasons),
         *_results(lead),
         ",".join(lead.failed_channels),
+        lead.slot_queue,
         _rest_of_lead(lead),
         *_added(lead),
     )
@@ -213,6 +228,14 @@ def slots_row(slots: CountedSlots, partition: int, sequence: int) -> Row:
     return (
         *(slots.company_id, slots.resource, slots.version, partition, sequence),
         *(slots.in_use, slots.waiting, _raw(slots.tallies), slots.last_granted_at),
+    )
+
+
+def slot_queue_row(queue: CountedQueue, partition: int, sequence: int) -> Row:
+    """Return the row of a queue for slots. Its partition is part of the key, so its sequence number is version enough."""
+    return (
+        *(queue.company_id, queue.queue, partition, sequence, partition, sequence, queue.heads_max, len(queue.open)),
+        *(queue.closed_at, queue.closed_reason, queue.opens_at, queue.resets_at),
     )
 
 
@@ -303,6 +326,7 @@ def shapes_of(contact_ids: ContactIds) -> Mapping[str, Shape]:
         "head": _shape(CONTACTS, RawHead, partial(contact_row, contact_ids)),
         "record": _shape(RECORDS, RawRecord, record_row),
         "slots": _shape(SLOTS, CountedSlots, slots_row),
+        "asking": _shape(SLOT_QUEUES, CountedQueue, slot_queue_row),
         "unblock": _shape(UNBLOCK_SWEEPS, UnblockSweep, partial(unblock_sweep_row, contact_ids)),
         "suppression": _shape(SUPPRESSIONS, Suppression, partial(suppression_row, contact_ids)),
         "kept": _shape(KEPT_SUBMISSIONS, RawKept, kept_submission_row),
@@ -310,7 +334,7 @@ def shapes_of(contact_ids: ContactIds) -> Mapping[str, Shape]:
     }
 
 
-PROJECTED = frozenset({"lead", "call", "head", "record", "slots", "unblock", "suppression", "kept", "ring_pool"})
+PROJECTED = frozenset({"lead", "call", "head", "record", "slots", "asking", "unblock", "suppression", "kept", "ring_pool"})
 """First parts of the state keys that have a shape; other keys (relays, tokens, streams) are not projected."""
 
 

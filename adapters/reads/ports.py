@@ -15,6 +15,7 @@ from engine.views.step_flow import LeadPath
 from engine.views.step_leads import StepLeads
 from engine.views.unblock_job import UnblockProgress
 from schemas.account import CapUsage
+from schemas.contact import Lead
 from schemas.decisions import Answer
 from schemas.errors import DependencyError, SenderError
 from schemas.instant import DAY, HOUR, Instant, Millis
@@ -518,6 +519,13 @@ class Reads(LimitableReads, DueLeadReads, WaitingLeadReads, Protocol):
 
     async def facts_of(self, company_id: int, lead_id: int, *, before: Instant, limit: int) -> Sequence[Row]:
         """Return the newest facts of a lead before an instant, newest first: the columns of the history."""
+        ...
+
+    async def slot_queue_place(self, lead: Lead, *, since: Instant, now: Instant, limit: int) -> Row | None:
+        """Return `before`, `waiting`, `lines` and `calls` of a lead's queue for slots, each count up to a limit.
+
+        `lines` is null where the queue has no open request; `calls` are those of its step since an instant.
+        """
         ...
 
     async def tallies(self, company_id: int, resources: Sequence[str]) -> Mapping[str, Mapping[str, CapUsage]]:

@@ -15,10 +15,10 @@ import structlog
 from adapters.postgres.tables import SUBMITTED_COLUMNS
 from engine.rules import Rules
 from engine.why.history import ANSWER_SPAN, LeadFact
-from engine.why.model import LeadHistory
+from engine.why.model import LeadHistory, QueuePlace
 from engine.why.simulation import LeadContext
 from schemas.contact import Head, Lead
-from schemas.instant import Instant, from_datetime
+from schemas.instant import HOUR, Instant, from_datetime
 from schemas.wire import Entity
 
 E = TypeVar("E", bound=Entity)
@@ -29,6 +29,9 @@ Row = Mapping[str, Any]
 
 FACTS_MAX = 1_000
 """Facts of a lead to read, the newest first: a schedule of fifty steps leaves some three hundred."""
+
+QUEUE_MAX = 100_000
+"""Leads of a queue that are counted: some 0.1 s."""
 
 SIBLINGS_MAX = 20
 """Other live leads of the person to simulate too; more schedules at once are a fault."""
@@ -48,13 +51,22 @@ class LeadHistoryReads(Protocol):
         """Return the newest live leads of a contact."""
         ...
 
+    async def slot_queue_place(self, lead: Lead, *, since: Instant, now: Instant, limit: int) -> Row | None:
+        """Return the place of a lead in its queue for slots."""
+        ...
+
     async def facts_of(self, company_id: int, lead_id: int, *, before: Instant, limit: int) -> Sequence[Row]:
         """Return the newest facts of a lead before an instant, newest first."""
         ...
 
 
-async def read_lead_history(reads: LeadHistoryReads, rules: Rules, row: Row, *, at: Instant, now: Instant) -> LeadHistory:
-    """Return what is known about the lead of a row, for an answer about an instant."""
+async def read_lead_history(
+    reads: LeadHistoryReads, rules: Rules, row: Row, *, at: Instant, now: Instant, with_queue: bool = True
+) -> LeadHistory:
+    """Return what is known about the lead of a row, for an answer about an instant.
+
+    `with_queue`: its place in the queue for slots too, which says how many other leads of the company wait.
+    """
     company_id, contact_key = row["company_id"], row["contact_key"]
     contact = await reads.contact(company_id, contact_key)
     others = await reads.live_leads_of(company_id, contact_key, limit=SIBLINGS_MAX + 1)
@@ -65,7 +77,18 @@ async def read_lead_history(reads: LeadHistoryReads, rules: Rules, row: Row, *, 
         siblings=tuple(_readable(other for other in others if other["id"] != row["id"])),
         rules=rules,
     )
-    return LeadHistory(known=known, facts=tuple(fact_of(fact) for fact in reversed(facts)))
+    queue = await _read_place(reads, known.lead, now) if with_queue else None
+    return LeadHistory(known=known, facts=tuple(fact_of(fact) for fact in reversed(facts)), queue=queue)
+
+
+async def _read_place(reads: LeadHistoryReads, lead: Lead, now: Instant) -> QueuePlace | None:
+    """Return the place of a lead in its queue for slots, or None where it is in none."""
+    if lead.slot_queue is None:
+        return None
+    row = await reads.slot_queue_place(lead, since=now - HOUR, now=now, limit=QUEUE_MAX + 1)
+    if row is None:
+        return None
+    return QueuePlace(before=row["before"], waiting=row["waiting"], lines=row["lines"], calls_last_hour=row["calls"])
 
 
 def _readable(rows: Iterable[Row]) -> Iterator[Lead]:

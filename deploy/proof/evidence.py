@@ -9,16 +9,18 @@ from typing import Any
 
 import asyncpg
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from adapters.retry import retry
 from adapters.roles.context import Context
 from deploy.proof.attempts import Attempts
+from engine.contact.commands.slots import WAITS_FOR_SLOT
 from engine.partition.ports import Log, LogError, LogRecord, Reader
 from schemas.account import Slots
-from schemas.contact import LIVE_STATUSES, Call, Head, Lead
+from schemas.contact import LIVE_STATUSES, Call, Head, Lead, OpenSlotRequests, waits_in_queue
 from schemas.decisions import GENESIS, Decision
 from schemas.instant import SECOND, Instant
+from schemas.state import ASKING_PREFIX, asking_key, lead_key
 from schemas.topics import ACCOUNTS_DECISIONS, COMMAND_TOPICS, CONTACTS_DECISIONS, CONTACTS_REQUESTS, DEADLETTER, INBOXES
 from schemas.wire import digest
 
@@ -73,9 +75,31 @@ class Fold(Struct):
     inputs: dict[int, int] = msgspec.field(default_factory=dict)
     """Partition -> offset of the last request that was decided."""
 
+    homes: dict[str, int] = msgspec.field(default_factory=dict)
+    """Key of a lead -> the partition that decided it last."""
+
+    queues: dict[tuple[int, str], OpenSlotRequests] = msgspec.field(default_factory=dict)
+    """Partition and key -> a queue for slots; each partition has its own."""
+
     def leads(self) -> dict[int, Lead]:
         """Return the leads by id."""
         return {lead.id: lead for lead in self._all("lead/", Lead)}
+
+    def leads_as_shown(self) -> dict[int, Lead]:
+        """Return the leads by id; one that waits in a queue for slots shows what the queue waits for."""
+        return {key: self._as_shown(lead) for key, lead in self.leads().items()}
+
+    def _as_shown(self, lead: Lead) -> Lead:
+        if not waits_in_queue(lead):
+            return lead
+        queue = self.queues.get((self.homes[lead_key(lead.id)], asking_key(lead.company_id, lead.slot_queue or "")))
+        if queue is None or queue.closed_reason is None:
+            return structs.replace(lead, status_wait=WAITS_FOR_SLOT, next_action_at=lead.planned_at)
+        resets_at = queue.resets_at
+        if resets_at is not None and not lead.ending and lead.expires_at is not None and resets_at >= lead.expires_at:
+            resets_at = None
+        next_at = None if resets_at is None else max(resets_at, lead.planned_at or resets_at)
+        return structs.replace(lead, status_wait=queue.closed_reason, next_action_at=next_at)
 
     def calls(self) -> dict[int, Call]:
         """Return the calls by id."""
@@ -158,8 +182,19 @@ async def fold(log: Log, topic: str) -> Fold:
         if cause.type == "lead.submitted" and decision.verdict == "done":
             found.submissions[cause.id or ""] += 1
         for change in decision.changes:
-            _replace(found.values, change.key, bytes(change.value))
+            _take(found, record.partition, change.key, bytes(change.value))
     return found
+
+
+def _take(found: Fold, partition: int, key: str, value: bytes) -> None:
+    if key.startswith(ASKING_PREFIX):
+        found.queues.pop((partition, key), None)
+        if value != b"null":
+            found.queues[partition, key] = msgspec.json.decode(value, type=OpenSlotRequests)
+        return
+    _replace(found.values, key, value)
+    if key.startswith("lead/") and value != b"null":
+        found.homes[key] = partition
 
 
 def _replace(values: dict[str, bytes], key: str, value: bytes) -> None:
@@ -242,7 +277,7 @@ async def projection_differences(dsn: str, contacts: Fold) -> list[str]:
     finally:
         await connection.close()
     found = [f"{faults} decisions could not be projected"] if faults else []
-    found += _differences("lead", leads, {key: _lead_row(lead) for key, lead in contacts.leads().items()})
+    found += _differences("lead", leads, {key: _lead_row(lead) for key, lead in contacts.leads_as_shown().items()})
     found += _differences("call", calls, {key: _call_row(call) for key, call in contacts.calls().items()})
     found += _differences("contact", heads, {key: (key, head.version) for key, head in contacts.heads().items()})
     return found

@@ -75,7 +75,7 @@ from schemas.requests import (
     WebhookFireRequested,
 )
 from schemas.schedule import CallStep
-from schemas.state import asking_key, kind_of, open_queue_key
+from schemas.state import asking_key, kind_of
 from schemas.topics import CONTACTS_DECISIONS, CONTACTS_REQUESTS, CONTACTS_STATE, Topic
 from schemas.wire import Entity, Message
 
@@ -279,8 +279,8 @@ def _gate_of(lead: Lead) -> tuple[str, Instant]:
     if lead.awaits_place is not None:
         gate = gate_key(lead.awaits_place, lead.company_id)
     else:
-        key_of = open_queue_key if lead.status_wait == slots.WAITS_FOR_SLOT else asking_key
-        gate = key_of(lead.company_id, lead.slot_queue or "") if waits_in_queue(lead) else lead.sweep_key or ""
+        waits = waits_in_queue(lead)
+        gate = asking_key(lead.company_id, lead.slot_queue or "") if waits else lead.sweep_key or ""
     return gate, EPOCH if lead.ending else lead.expires_at or EPOCH
 
 

@@ -13,7 +13,7 @@ from engine.why.answer_builder import AnswerBuilder, join_sentences, lower_first
 from engine.why.history import ANSWER_SPAN, LeadFact, LeadState, first_action_within, next_action_after, state_at
 from engine.why.model import Explanation, LeadHistory, NextContact
 from engine.why.simulation import ASSUMPTIONS, SIMULATED, LeadSimulation, lacks_room
-from schemas.contact import LIVE_STATUSES, Lead
+from schemas.contact import LIVE_STATUSES, Lead, waits_in_queue
 from schemas.instant import DAY, EPOCH, SECOND, Instant
 
 AHEAD_MAX = 400 * DAY
@@ -84,7 +84,7 @@ class _Ahead(AnswerBuilder):
 
     def _is_kept_waiting(self, lead: Lead) -> bool:
         """Return whether a lead lacks room, and not only until its question for it is answered."""
-        return lacks_room(lead) and (lead.planned_at or self.now) < self.now - LATE_AFTER
+        return waits_in_queue(lead) or (lacks_room(lead) and (lead.planned_at or self.now) < self.now - LATE_AFTER)
 
     def _with_contact(self, answer: Explanation, contact: NextContact) -> Explanation:
         """Add whether a contact would be allowed, where nothing is due."""

@@ -14,9 +14,9 @@ from engine.law.company import law_of
 from engine.law.pack import CompiledRulePack
 from engine.why import reason_texts
 from engine.why.history import ANSWER_SPAN, LeadFact, LeadState
-from engine.why.model import Explanation, LeadHistory, Reason, Verdict
+from engine.why.model import Explanation, LeadHistory, QueuePlace, Reason, Verdict
 from engine.why.simulation import ASSUMPTIONS, SIMULATED
-from schemas.contact import Lead
+from schemas.contact import HEADS_MAX, Lead, waits_in_queue
 from schemas.instant import Instant
 from schemas.law import RuleRow
 from schemas.records import Schedule
@@ -194,15 +194,23 @@ class AnswerBuilder:
             code=found.reason or "manual_hold",
             sentence=f"{self._described(found.reason or '')}.",
         )
-        again = None if lead is None else lead.recheck_at or lead.disposition_due_at
+        again = None if lead is None else _looked_at_again(lead)
         looks = ""
         if again is not None and again > self.at:
             looks = f" {self._of_then('It was to be', 'It is', 'It will be')} looked at again at {self.clock(again)}."
         lasts = self._of_then("", "", ", which is assumed to last")
         sentence = f"{reason.sentence[:-1]}{lasts}; {self._it_is(self.home)}.{looks}"
-        return self.answer_of(
+        answer = self.answer_of(
             "held", sentence, (reason,), fact=found.fact, next_action_at=again, step_id=_step_of(found, lead)
         )
+        return answer if lead is None else self._with_queue(answer, lead)
+
+    def _with_queue(self, answer: Explanation, lead: Lead) -> Explanation:
+        """Add the place in the queue for a line, which is known as it is now."""
+        place = self.case.queue
+        if place is None or lead.slot_queue is None or self.at != self.now:
+            return answer
+        return msgspec.structs.replace(answer, sentence=f"{answer.sentence} {describe_place(place)}", queue=place)
 
     def _between(self, found: LeadState, lead: Lead | None) -> Explanation:
         if lead is not None and lead.status == "captured":
@@ -360,6 +368,34 @@ class AnswerBuilder:
             decision=None if fact is None or fact.topic == SIMULATED else fact,
             assumed=ASSUMPTIONS if fact is not None and fact.topic == SIMULATED else (),
         )
+
+
+def _looked_at_again(lead: Lead) -> Instant | None:
+    """Return when a held lead is looked at again: of a queue for slots the projection shows when it opens."""
+    return lead.next_action_at if waits_in_queue(lead) else lead.recheck_at or lead.disposition_due_at
+
+
+def describe_place(place: QueuePlace) -> str:
+    """Return a sentence: how many go before the lead, for how many lines, and how long that takes."""
+    before = "No lead waits" if place.before == 0 else f"About {place.before:,} leads wait"
+    before = "One lead waits" if place.before == 1 else before
+    several = "" if place.lines is None else f" for {_count_lines(place.lines)}"
+    if place.minutes_left is None:
+        return f"{before} before it{several}; no call of this step began in the last hour."
+    calls = f"{place.calls_last_hour:,} call{'s' * (place.calls_last_hour > 1)} of this step in the last hour"
+    return f"{before} before it{several}: about {_duration(place.minutes_left)} at the pace of {calls}."
+
+
+def _count_lines(lines: int) -> str:
+    return "one line" if lines == 1 else f"{lines} or more lines" if lines == HEADS_MAX else f"{lines} lines"
+
+
+def _duration(minutes: int) -> str:
+    """Return `40 minutes`, `12 hours` or `3 days`, whichever has at least two of its units."""
+    for size, unit in ((24 * 60, "days"), (60, "hours")):
+        if minutes >= 2 * size:
+            return f"{minutes // size} {unit}"
+    return "a minute" if minutes <= 1 else f"{minutes} minutes"
 
 
 def _step_of(found: LeadState, lead: Lead | None) -> str | None:

@@ -36,6 +36,23 @@ class NextContact(Struct, frozen=True, kw_only=True):
     reasons: tuple[Reason, ...] = ()
 
 
+class QueuePlace(Struct, frozen=True, kw_only=True):
+    """Where a lead is in its queue for a line: how many go before it, how many wait, and how fast lines become free.
+
+    `lines` is None where no lead of the queue has an open request.
+    """
+
+    before: int
+    waiting: int
+    lines: int | None
+    calls_last_hour: int
+
+    @property
+    def minutes_left(self) -> int | None:
+        """About how long it takes until its turn at the pace of the last hour; None where no call was made."""
+        return None if self.calls_last_hour == 0 else -(-self.before * 60 // self.calls_last_hour)
+
+
 class Explanation(Struct, frozen=True, kw_only=True):
     """The answer for the minute that begins at `at`.
 
@@ -60,6 +77,7 @@ class Explanation(Struct, frozen=True, kw_only=True):
     decision: LeadFact | None = None
     assumed: tuple[str, ...] = ()
     contact: NextContact | None = None
+    queue: QueuePlace | None = None
 
 
 class LeadHistory(Struct, frozen=True, kw_only=True):
@@ -67,6 +85,7 @@ class LeadHistory(Struct, frozen=True, kw_only=True):
 
     known: LeadContext
     facts: Sequence[LeadFact]
+    queue: QueuePlace | None = None
 
 
 def shown(answer: Explanation, lead: Lead) -> dict[str, Any]:
@@ -91,6 +110,7 @@ def shown(answer: Explanation, lead: Lead) -> dict[str, Any]:
         "decision": None if decision is None else _evidence(decision),
         "assumed": list(answer.assumed),
         "contact": None if answer.contact is None else _contact(answer.contact),
+        "queue": None if answer.queue is None else _queue(answer.queue),
     }
 
 
@@ -102,6 +122,10 @@ def _contact(contact: NextContact) -> dict[str, Any]:
     """Return whether a contact would be allowed, and what forbids it."""
     reasons = [_reason(reason) for reason in contact.reasons]
     return {"step_id": contact.step_id, "kind": contact.kind, "allowed": not reasons, "reasons": reasons}
+
+
+def _queue(place: QueuePlace) -> dict[str, Any]:
+    return {**msgspec.structs.asdict(place), "minutes_left": place.minutes_left}
 
 
 def _evidence(fact: LeadFact) -> dict[str, Any]:

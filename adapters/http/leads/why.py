@@ -36,7 +36,9 @@ async def why(exchange: Exchange) -> Reply:
         parameters.refuse("at", fault)
     parameters.finish()
     asked = now if at is None else at
-    history = await read_lead_history(services.reads, services.source.rules, row, at=asked, now=now)
+    rules = services.source.rules
+    is_whole = exchange.reads is services.reads
+    history = await read_lead_history(services.reads, rules, row, at=asked, now=now, with_queue=is_whole)
     # In the engine thread: simulating a year of a lead takes some tenths of a second.
     answer = await services.engine.run(exchange.company_id, explain, history, asked, now)
     return reply_with_record(exchange, "why", cut_explanation(exchange, shown(answer, history.known.lead)))
@@ -111,6 +113,18 @@ _ANSWER: dict[str, Any] = {
         "status": nullable("string"),
         "decision": _DECISION,
         "assumed": {"type": "array", "items": {"type": "string"}},
+        "queue": nullable(
+            "object",
+            description="of a lead that waits for a line now, to who sees all leads: its place in the queue",
+            required=["before", "waiting", "lines", "calls_last_hour", "minutes_left"],
+            properties={
+                "before": {"type": "integer", "description": "leads that go before it, also those of other schedules"},
+                "waiting": {"type": "integer", "description": "leads that wait or ask for a line; at most 100,001"},
+                "lines": nullable("integer", description="how many of them may ask at once; 50 is 50 or more"),
+                "calls_last_hour": {"type": "integer", "description": "calls of this step that began in the last hour"},
+                "minutes_left": nullable("integer", description="until its turn at that pace; null without a call"),
+            },
+        ),
         "contact": nullable(
             "object",
             description="where nothing is due: the contact that comes next, and whether the rules would allow it then",

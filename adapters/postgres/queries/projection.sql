@@ -27,8 +27,12 @@ SELECT topic, partition, topic_id, epoch, next_offset, sequence, decided_at FROM
 
 -- remove_leads --
 -- Mark, so that an answer can say that it was deleted; only this partition's row, so that a lead that moved stays.
+-- It waits in no queue any more.
 UPDATE {read}.leads AS t
-SET deleted_at = to_timestamp(u.at::float8 / 1000), sequence = u.sequence
+SET deleted_at = to_timestamp(u.at::float8 / 1000), sequence = u.sequence, slot_queue = NULL,
+    status_wait = CASE WHEN t.slot_queue IS NULL THEN t.status_wait END,
+    next_action_at = CASE WHEN t.slot_queue IS NULL THEN t.next_action_at END,
+    reasons = CASE WHEN t.slot_queue IS NULL THEN t.reasons ELSE '{}' END
 FROM unnest($2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[]) AS u (company_id, id, sequence, at)
 WHERE t.company_id = u.company_id AND t.id = u.id AND t.partition = $1 AND t.sequence < u.sequence
 
@@ -65,6 +69,35 @@ WHERE t.company_id = u.company_id AND t.type = u.type AND t.id = u.id AND t.part
 DELETE FROM {read}.slots AS t
 USING unnest($2::bigint[], $3::text[], $4::bigint[], $5::bigint[]) AS u (company_id, resource, sequence, at)
 WHERE t.company_id = u.company_id AND t.resource = u.resource AND t.partition = $1 AND t.sequence < u.sequence
+
+-- remove_slot_queues --
+DELETE FROM {read}.slot_queues AS t
+USING unnest($2::bigint[], $3::text[], $4::bigint[], $5::bigint[]) AS u (company_id, queue, sequence, at)
+WHERE t.company_id = u.company_id AND t.queue = u.queue AND t.contact_partition = $1 AND t.sequence < u.sequence
+
+-- queues_as_shown --
+-- What these queues wait for, before and after a batch, to find those that changed.
+SELECT u.company_id, u.queue, q.closed_reason, q.resets_at
+FROM unnest($2::bigint[], $3::text[]) AS u (company_id, queue)
+LEFT JOIN {read}.slot_queues AS q ON q.company_id = u.company_id AND q.queue = u.queue AND q.contact_partition = $1
+
+-- show_queues --
+-- Show with each lead that waits in one of these queues what the queue waits for.
+UPDATE {read}.leads AS t
+SET status_wait = w.reason, next_action_at = w.next_at, reasons = ARRAY[w.reason]
+FROM unnest($2::bigint[], $3::text[]) AS u (company_id, queue)
+JOIN {read}.waiting_leads AS w ON w.company_id = u.company_id AND w.slot_queue = u.queue AND w.partition = $1
+WHERE t.company_id = w.company_id AND t.id = w.id
+    AND (t.status_wait, t.next_action_at, t.reasons) IS DISTINCT FROM (w.reason, w.next_at, ARRAY[w.reason])
+
+-- show_waiting_leads --
+-- The same for leads that this batch wrote.
+UPDATE {read}.leads AS t
+SET status_wait = w.reason, next_action_at = w.next_at, reasons = ARRAY[w.reason]
+FROM unnest($2::bigint[], $3::bigint[]) AS u (company_id, id)
+JOIN {read}.waiting_leads AS w ON w.company_id = u.company_id AND w.id = u.id AND w.partition = $1
+WHERE t.company_id = w.company_id AND t.id = w.id
+    AND (t.status_wait, t.next_action_at, t.reasons) IS DISTINCT FROM (w.reason, w.next_at, ARRAY[w.reason])
 
 -- upsert_token_parts --
 INSERT INTO {read}.token_parts AS t (owner, number, version, partition, sequence, tokens)

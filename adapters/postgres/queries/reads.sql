@@ -323,6 +323,30 @@ WHERE company_id = $1 AND lead_id = $2 AND at < $3
 ORDER BY at DESC, partition DESC, sequence DESC, ordinal DESC
 LIMIT $4
 
+-- slot_queue_place --
+-- How many leads of a queue for slots go before one of this rank, how many wait, for how many lines, and how many calls of its
+-- step began since an instant? Each count up to a limit. A priority with aging is as it is at $9.
+WITH queued AS (
+    SELECT urgency_class, planned_at, id,
+        lead_priority - coalesce((rest ->> 'aging')::float8, 0)
+            * greatest(0, extract(epoch FROM $9::timestamptz - planned_at)) / 3600 AS priority
+    FROM {read}.leads
+    WHERE company_id = $1 AND slot_queue = $2
+    LIMIT $12
+)
+SELECT
+    (SELECT count(*) FROM queued WHERE (urgency_class, priority, planned_at, id) < ($3, $4::float8, $5, $6)) AS before,
+    (SELECT count(*) FROM queued) AS waiting,
+    (SELECT max(lines) FROM {read}.slot_queues WHERE company_id = $1 AND queue = $2) AS lines,
+    (
+        SELECT count(*) FROM (
+            SELECT 1 FROM {read}.calls
+            WHERE company_id = $1 AND schedule_id = $7 AND schedule_action_id = $8 AND created_at >= $10
+                AND created_at < $11 AND deleted_at IS NULL
+            LIMIT $12
+        ) AS found
+    ) AS calls
+
 -- due_leads --
 SELECT * FROM {read}.leads
 WHERE company_id = $1 AND deleted_at IS NULL AND next_action_at < $2 AND (next_action_at, id) > ($3, $4)

@@ -177,9 +177,8 @@ def _wait_for_turn(person: Person, lead: Lead, queue: str) -> None:
         person.draft.fact("slot.awaited", lead_id=lead.id, **about)
     lead.slot_queue = queue
     lead.status, lead.status_wait = "waiting", reason or WAITS_FOR_SLOT
-    lead.recheck_at = due_at
+    lead.recheck_at, lead.planned_at = due_at, due_at
     if reason in CAPS_USED_UP:
-        lead.planned_at = lead.planned_at or due_at
         show_reset(person, lead, reason, asking.resets_at)
     person.save(lead)
 

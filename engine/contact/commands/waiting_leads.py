@@ -4,8 +4,9 @@ A queue is of one company, partition and choice of buyers or agents. Its other l
 (`engine.partition.timers`), in the order of their urgency, and cost nothing: the end of a request admits the next one. A
 more urgent lead pre-empts the least urgent, whose request is withdrawn.
 
-A refusal closes the queue, and each of its leads records the reason once. Until the cap resets or a record changes that the
-choice rests on, no lead sends a request but one that tries in between; its grant opens the queue.
+A refusal closes the queue. Until the cap resets or a record changes that the choice rests on, no lead sends a request but
+one that tries in between; its grant opens the queue. The leads that wait decide nothing of that: the projection shows with
+each of them what its queue waits for (`adapters.projector.postgres`).
 """
 
 from hashlib import blake2b
@@ -27,7 +28,7 @@ OPENED_AT_ONCE_MAX = 500
 """Queues that one adoption opens, some 100 bytes each. Where a company has more closed ones, their own timers open them."""
 
 REMEMBERED_FOR = HOUR
-"""How long a reopened queue without open requests remembers that it was closed."""
+"""How long a closed queue that nobody tries remembers that it was closed."""
 
 
 def queue_of(person: Person, lead: Lead, choice: BuyerChoice) -> str:
@@ -64,6 +65,8 @@ def remove(draft: Draft, company_id: int, queue: str | None, lead_id: int) -> No
         return
     asking = load(draft, company_id, queue)
     asking.open = tuple(asked for asked in asking.open if asked.lead_id != lead_id)
+    if asking.is_tried and not asking.open:
+        asking.opens_at = draft.now + REMEMBERED_FOR
     store(draft, asking)
 
 
@@ -76,7 +79,7 @@ def close(draft: Draft, company_id: int, queue: str, reason: str, until: Instant
     asking.closed_at = now if asking.closed_at is None else asking.closed_at
     tries_at = now + max(RECHECK_SOONEST, now - asking.closed_at)
     asking.opens_at = min(tries_at, now + RECHECK_LATEST) if until is None else max(now, min(tries_at, until))
-    asking.closed_reason, asking.resets_at = reason, until
+    asking.closed_reason, asking.resets_at, asking.is_tried = reason, until, False
     store(draft, asking)
 
 
@@ -84,16 +87,22 @@ def open_wide(draft: Draft, company_id: int, queue: str) -> None:
     """Open a queue for all its leads: one of them got a slot."""
     if draft.get(asking_key(company_id, queue), OpenSlotRequests) is not None:
         asking = load(draft, company_id, queue)
-        asking.closed_at = asking.closed_reason = asking.opens_at = asking.resets_at = None
+        _open(asking)
         store(draft, asking)
 
 
+def _open(asking: OpenSlotRequests) -> None:
+    asking.closed_at = asking.closed_reason = asking.opens_at = asking.resets_at = None
+    asking.is_tried = False
+
+
 def open_for_one(draft: Draft, asking: OpenSlotRequests) -> None:
-    """Open a queue whose time has come for one lead; a grant opens it for all. Delete it where it has no open requests."""
-    if asking.closed_reason is None and not asking.open:
-        asking.closed_at = None
-    asking.closed_reason = None
-    asking.opens_at = None if asking.open or asking.closed_at is None else draft.now + REMEMBERED_FOR
+    """Let one lead of a closed queue try; its grant opens it for all. Open a queue that nobody has tried for long."""
+    if asking.is_tried and not asking.open:
+        _open(asking)
+    else:
+        asking.is_tried = True
+        asking.opens_at = None if asking.open else draft.now + REMEMBERED_FOR
     store(draft, asking)
 
 
@@ -109,7 +118,7 @@ def wake_closed(draft: Draft, company_id: int) -> None:
     while opened < OPENED_AT_ONCE_MAX and (key := draft.key_after(ASKING_PREFIX, last, prefix)) is not None:
         last = key
         asking = draft.get(key, OpenSlotRequests)
-        if asking is not None and asking.closed_reason is not None:
+        if asking is not None and asking.is_shut:
             asking.opens_at = draft.now
             store(draft, asking)
             opened += 1

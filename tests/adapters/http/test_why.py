@@ -9,10 +9,13 @@ import pytest
 from adapters.http.exchange import report_slots
 from adapters.http.leads import why as handlers
 from adapters.why import outlook
+from tests.adapters.http.conftest import DAYTIME_ZONE
+from tests.adapters.http.test_teams import lead_of, person, team
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 NUMBER = "+12125550123"
+READS = {"lead": {"actions": ["read"]}}
 
 
 async def submitted(company: Any, steps: list[dict[str, Any]], **fields: Any) -> dict[str, Any]:
@@ -54,6 +57,30 @@ async def test_a_lead_that_waits_says_for_what_and_which_decision_said_so(compan
     assert (decision["topic"], decision["fact"]) == ("contacts.decisions", "lead.scheduled")
     assert decision["data"]["source"] == "schedule_step"
     assert found["assumed"] == []
+
+
+async def test_a_lead_that_waits_for_a_line_says_how_many_wait_before_it(town: Any, company: Any) -> None:
+    buyer = await company.record("buyers", {"name": "Closer", "number": "+12125550140", "concurrency_cap_limit": 1})
+    call = {"id": "call", "kind": "call", "connect": {"buyer_ids": [buyer["id"]]}}
+    schedule = await company.schedule(steps=[call])
+    leads = [
+        await lead_of(company, schedule, f"+1305555014{number}", time_zone=DAYTIME_ZONE, data={"vip": "1"})
+        for number in range(4)
+    ]
+    last = {"id": leads[-1]}
+    async with asyncio.timeout(20):
+        while (found := await why(company, last))["queue"] is None:
+            await asyncio.sleep(0.1)
+    assert (found["verdict"], found["reasons"][0]["code"]) == ("held", "concurrency_cap")
+    waiting = {name: found["queue"][name] for name in ("before", "waiting", "lines")}
+    assert waiting == {"before": 2, "waiting": 3, "lines": 1}, "one is called, one asks, two wait"
+    assert "About 2 leads wait before it for one line" in found["sentence"]
+
+    await team(company, lead_filters={"token_filters": [{"key": "vip", "value": "1"}]}, permissions=READS)
+    ada = await person(town, company)
+    answer = await ada.get(f"/api/v1/leads/{leads[-1]}/why")
+    assert answer.status_code == 200, answer.text
+    assert answer.json()["why"]["queue"] is None, "it would say how many leads wait that the team does not show"
 
 
 async def test_the_future_is_tried_out_and_the_past_was_not_there(company: Any) -> None:

@@ -9,17 +9,28 @@ from typing import Any
 
 import msgspec
 
-from adapters.postgres.tables import CALLS, CONTACTS, LEADS, SLOTS, TABLES, Table
-from adapters.projector.rows import CountedSlots, RawCall, RawHead, RawLead, call_row, contact_row, lead_row, slots_row
+from adapters.postgres.tables import CALLS, CONTACTS, LEADS, SLOT_QUEUES, SLOTS, TABLES, Table
+from adapters.projector.rows import (
+    CountedQueue,
+    CountedSlots,
+    RawCall,
+    RawHead,
+    RawLead,
+    call_row,
+    contact_row,
+    lead_row,
+    slot_queue_row,
+    slots_row,
+)
 from engine.identity import uuid_of
 from engine.partition.ports import LogRecord
 from schemas.account import Slots
-from schemas.contact import Attempt, Call, Head, Lead
+from schemas.contact import Attempt, Call, Head, Lead, OpenSlotRequest, OpenSlotRequests
 from schemas.decisions import REMOVED, Answer, Cause, Change, Decision, Fact, Sent
 from schemas.instant import Instant
 from schemas.requests import LeadMoved
 from schemas.wire import Entity, to_json
-from tests.adapters.projector.tables import HISTORY, Tables, named
+from tests.adapters.projector.tables import HISTORY, Tables, named, removed_from_its_queue, show_waiting
 from tests.contact_ids import CONTACT_IDS
 
 TOPIC = "contacts.decisions"
@@ -54,6 +65,8 @@ class World:
             self._decide(number % PARTITIONS, number, {f"call/{number}": _call(number, self.steps)})
         elif action == "slots":
             self._slots(number)
+        elif action == "queue":
+            self._queue(number)
         elif action == "result":
             self._decide(number % PARTITIONS, number, {}, answer=Answer(status=200, record_id=self.steps), id=f"r{number}")
         elif action == "repeat":
@@ -85,6 +98,21 @@ class World:
         if known is None or known["version"] < 2:
             slots = Slots(resource=key[1], company_id=COMPANY, version=0 if known is None else known["version"] + 1)
         self._decide(number % PARTITIONS, number, {f"slots/{COMPANY}/buyer/{number}": slots})
+
+    def _queue(self, number: int) -> None:
+        """A queue for slots asks, closes, opens and is removed in one of the partitions."""
+        partition, name = self.steps % PARTITIONS, queue_name(number)
+        known = self.tables["slot_queues"].get((COMPANY, name, partition))
+        queue = OpenSlotRequests(company_id=COMPANY, queue=name)
+        closed_at = START + self.steps if self.steps % 3 else None
+        if closed_at is not None:
+            resets_at = None if self.steps % 5 == 0 else START + 100 * self.steps
+            reason = "buyer_cap" if self.steps % 4 else "no_buyer_available"
+            queue.closed_at, queue.closed_reason, queue.resets_at = closed_at, reason, resets_at
+        else:
+            queue.open = (OpenSlotRequest(2, 1.0, START, number),)
+        is_removed = known is not None and self.steps % 7 == 0
+        self._decide(partition, number, {f"asking/{COMPANY}/{name}": None if is_removed else queue})
 
     def _decide(
         self,
@@ -128,9 +156,13 @@ class World:
                 self.tables[table.name][row[: table.key]] = shown | ({"deleted_at": None} if table.marks else {})
             elif key.startswith("slots/"):
                 self.tables["slots"].pop((COMPANY, key.removeprefix(f"slots/{COMPANY}/")), None)
+            elif key.startswith("asking/"):
+                self.tables["slot_queues"].pop((COMPANY, key.removeprefix(f"asking/{COMPANY}/"), partition), None)
             elif not moved:
                 row_of = self.tables["leads"][COMPANY, int(key.removeprefix("lead/"))]
+                row_of |= removed_from_its_queue(row_of)
                 row_of |= {"deleted_at": decision.decided_at, "sequence": decision.sequence}
+        show_waiting(self.tables)
         cause, record_digest = decision.cause, blake2b(to_json(decision), digest_size=16).digest()
         for ordinal, fact in enumerate(decision.facts):
             at = (TOPIC, partition, decision.sequence, ordinal)
@@ -157,12 +189,26 @@ def _row(entity: Entity, partition: int, sequence: int) -> tuple[Table, tuple[An
         return CALLS, call_row(CONTACT_IDS, msgspec.json.decode(to_json(entity), type=RawCall), partition, sequence)
     if isinstance(entity, Slots):
         return SLOTS, slots_row(CountedSlots(entity.company_id, entity.resource, entity.version), partition, sequence)
+    if isinstance(entity, OpenSlotRequests):
+        counted = msgspec.json.decode(to_json(entity), type=CountedQueue)
+        return SLOT_QUEUES, slot_queue_row(counted, partition, sequence)
     assert isinstance(entity, Head)
     return CONTACTS, contact_row(CONTACT_IDS, msgspec.json.decode(to_json(entity), type=RawHead), partition, sequence)
 
 
+def queue_name(number: int) -> str:
+    """Return the queue that a lead waits in, if it does."""
+    return f"q{number % 2}"
+
+
 def _lead(number: int, step: int, version: int) -> Lead:
+    in_queue = step % 4 != 0
     return Lead(
+        slot_queue=queue_name(number) if in_queue else None,
+        slot_id=f"s{step}" if in_queue and step % 8 == 3 else None,
+        planned_at=START + 9 * step,
+        expires_at=START + 1_000 if step % 3 == 0 else None,
+        ending=step % 6 == 0,
         id=number,
         uuid=uuid_of("lead", number),
         company_id=COMPANY,

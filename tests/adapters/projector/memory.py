@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import msgspec
 
 from adapters.postgres.jsonb_numbers import encode_for_jsonb
-from adapters.postgres.tables import CALLS, LEADS, TABLES, Table
+from adapters.postgres.tables import CALLS, LEADS, SLOT_QUEUES, TABLES, Table
 from adapters.projector.batch import OffsetRange, ProjectionBatch
 from adapters.projector.rows import Row
 from adapters.projector.store import (
@@ -157,14 +157,24 @@ class MemoryStore:
 
     def _remove(self, table: Table, key: tuple[int | str, ...], partition: int, sequence: int, at: Instant) -> None:
         at_version = table.version_at
+        key = (*key, partition) if table is SLOT_QUEUES else key
         row = self.tables[table.name].get(key)
         if row is None or row[at_version + 1] != partition or row[at_version + 2] >= sequence:
             return
         if table.marks:
-            self.tables[table.name][key] = (*row[: at_version + 2], sequence, *row[at_version + 3 :])
+            left = (*row[: at_version + 2], sequence, *row[at_version + 3 :])
+            self.tables[table.name][key] = _out_of_its_queue(left) if table is LEADS else left
             self.deleted_at[table.name][key] = at
         else:
             del self.tables[table.name][key]
+
+
+def _out_of_its_queue(row: Row) -> Row:
+    """Return the row of a removed lead, which waits in no queue for slots any more."""
+    found = dict(zip(LEADS.columns, row, strict=True))
+    if found["slot_queue"] is not None:
+        found |= {"slot_queue": None, "status_wait": None, "next_action_at": None, "reasons": ""}
+    return tuple(found.values())
 
 
 def _follows(table: Table, row: Row, old: Row) -> bool:

@@ -60,6 +60,7 @@ def of_memory(store: MemoryStore) -> Tables:
             key: named(table.columns, row) | ({"deleted_at": marked.get(key)} if table.marks else {})
             for key, row in store.tables[table.name].items()
         }
+    show_waiting(found)
     plain = {
         "history": store.history.values(),
         "request_results": store.results.values(),
@@ -69,6 +70,29 @@ def of_memory(store: MemoryStore) -> Tables:
     for name, columns, key in PLAIN:
         found[name] = {row[:key]: named(columns, row) for row in plain[name]}
     return found
+
+
+def show_waiting(tables: Tables) -> None:
+    """Show with each lead that waits in a queue for slots what the queue waits for, as the view `waiting_leads` does."""
+    for lead in tables["leads"].values():
+        if lead["slot_queue"] is None or "slot_id" in lead["rest"]:
+            continue
+        queue = tables["slot_queues"].get((lead["company_id"], lead["slot_queue"], lead["partition"]))
+        reason = None if queue is None else queue["closed_reason"]
+        next_at = lead["planned_at"]
+        if queue is not None and reason is not None:
+            resets_at = queue["resets_at"]
+            too_late = not lead["ending"] and lead["expires_at"] is not None and (resets_at or 0) >= lead["expires_at"]
+            next_at = None if resets_at is None or too_late else max(resets_at, next_at)
+        reason = reason or "concurrency_cap"
+        lead |= {"status_wait": reason, "next_action_at": next_at, "reasons": [reason]}
+
+
+def removed_from_its_queue(lead: dict[str, Any]) -> dict[str, Any]:
+    """Return what a removed lead shows that waited in a queue."""
+    if lead["slot_queue"] is None:
+        return {}
+    return {"slot_queue": None, "status_wait": None, "next_action_at": None, "reasons": []}
 
 
 async def of_postgres(pool: Any, schema: str = "read") -> Tables:

@@ -17,7 +17,7 @@ from tests.contact_ids import SHAPES
 
 STEPS = st.lists(
     st.tuples(
-        st.sampled_from(["put", "put", "move", "remove", "call", "slots", "slots", "result", "repeat"]),
+        st.sampled_from(["put", "put", "move", "remove", "call", "slots", "slots", "queue", "queue", "result", "repeat"]),
         st.integers(min_value=1, max_value=4),
     ),
     max_size=40,
@@ -34,6 +34,16 @@ Cuts = list[tuple[int, int, int | None]]
 Store = MemoryStore | PostgresStore
 
 MOVED_AND_BACK = [("put", 1), ("move", 1), ("put", 1), ("move", 1), ("put", 1), ("remove", 1)]
+CLOSED_AND_OPENED = [
+    ("put", 1),
+    ("queue", 1),
+    ("put", 3),
+    ("queue", 1),
+    ("put", 1),
+    ("queue", 3),
+    ("remove", 3),
+    ("queue", 1),
+]
 SECOND_FIRST: Cuts = [(1, 12, None), (0, 12, 0), (1, 12, 0)]
 
 
@@ -57,6 +67,7 @@ async def _write(world: World, store: Store, partition: int, count: int) -> None
 
 @given(steps=STEPS, cuts=CUTS)
 @example(steps=MOVED_AND_BACK, cuts=SECOND_FIRST)
+@example(steps=CLOSED_AND_OPENED, cuts=SECOND_FIRST)
 @settings(max_examples=300, deadline=None)
 async def test_any_cut_and_any_repeat_gives_the_fold_of_the_decisions(steps: list[tuple[str, int]], cuts: Cuts) -> None:
     world, store = world_of(steps), MemoryStore()
@@ -73,13 +84,11 @@ async def pool(migrated_database: str) -> AsyncIterator[Any]:
 
 @given(steps=STEPS, cuts=CUTS)
 @example(steps=MOVED_AND_BACK, cuts=SECOND_FIRST)
+@example(steps=CLOSED_AND_OPENED, cuts=SECOND_FIRST)
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 async def test_postgresql_gives_the_same_tables(pool: Any, steps: list[tuple[str, int]], cuts: Cuts) -> None:
     world, store = world_of(steps), PostgresStore(pool)
     async with pool.acquire() as connection:
-        await connection.execute(
-            "TRUNCATE read.leads, read.calls, read.contacts, read.records, read.slots, read.history, read.request_results,"
-            " read.faults, read.positions, read.impressions"
-        )
+        await connection.execute(f"TRUNCATE {', '.join(f'read.{name}' for name in (*world.tables, 'positions'))}")
     await project(world, store, cuts)
     assert await of_postgres(pool) == world.tables

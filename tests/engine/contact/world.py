@@ -29,7 +29,7 @@ from schemas.requests import (
     LeadUpdateRequested,
     OutcomeRecorded,
 )
-from schemas.state import ASKING_PREFIX, OPEN_QUEUE_PREFIX, call_key, head_key, kind_of, lead_key
+from schemas.state import ASKING_PREFIX, call_key, head_key, kind_of, lead_key
 from schemas.wire import Entity, to_json, to_pack
 from tests.contact_ids import CONTACT_IDS
 
@@ -47,7 +47,7 @@ NOON = at("2026-07-15 12:00")
 """A Wednesday in New York, well inside all hours."""
 
 
-GATES = ("replan/", ASKING_PREFIX, OPEN_QUEUE_PREFIX)
+GATES = ("replan/", ASKING_PREFIX)
 
 
 @dataclass

@@ -120,6 +120,7 @@ CREATE TABLE {read}.leads (
     schedule_ended_at         timestamptz,
     schedule_trigger_type     text,
     failed_channels           text[]            NOT NULL,
+    slot_queue                text,  -- the queue for slots that it waits in, or asks from (table slot_queues)
     rest                      jsonb             NOT NULL,  -- what else the engine knows of it: enough to go on from here
     PRIMARY KEY (company_id, id)
 ) WITH (autovacuum_vacuum_scale_factor = 0.05);  -- every change of a lead leaves a dead row behind
@@ -142,6 +143,7 @@ CREATE INDEX leads_traffic_source ON {read}.leads (company_id, traffic_source_id
 CREATE INDEX leads_next_action ON {read}.leads (company_id, next_action_at, id) WHERE deleted_at IS NULL;
 CREATE INDEX leads_pending ON {read}.leads (company_id, created_at, id)
     WHERE deleted_at IS NULL AND status IN ('scheduled', 'waiting') AND next_action_at IS NOT NULL;
+CREATE INDEX leads_slot_queue ON {read}.leads (company_id, slot_queue, schedule_id, step) WHERE slot_queue IS NOT NULL;
 CREATE INDEX leads_converted ON {read}.leads (company_id, created_at, id) INCLUDE (buyer_converted, offer_converted)
     WHERE deleted_at IS NULL AND (buyer_converted OR offer_converted);
 CREATE INDEX leads_opted_out ON {read}.leads (company_id, created_at, id) WHERE deleted_at IS NULL AND opt_out;
@@ -455,6 +457,39 @@ CREATE TABLE {read}.slots (
     last_granted_at  timestamptz,
     PRIMARY KEY (company_id, resource)
 ) WITH (fillfactor = 70);
+
+-- What does a queue for slots wait for? One row for each queue of leads in a partition of contacts that asks, or is closed;
+-- a queue without a row is open. `lines` is how many of its leads may ask at once.
+CREATE TABLE {read}.slot_queues (
+    company_id         bigint   NOT NULL,
+    queue              text     NOT NULL,
+    contact_partition  integer  NOT NULL,
+    version            bigint   NOT NULL,
+    partition          integer  NOT NULL,
+    sequence           bigint   NOT NULL,
+    lines              integer  NOT NULL,
+    open_count         integer  NOT NULL,
+    closed_at          timestamptz,
+    closed_reason      text,
+    opens_at           timestamptz,
+    resets_at          timestamptz,
+    PRIMARY KEY (company_id, queue, contact_partition)
+) WITH (fillfactor = 70);
+
+-- What does each lead that waits in a queue for slots wait for, and when is that over? For a line, or for the end of what has
+-- closed its queue: null where nobody knows when, or where the lead expires before. A lead that asks has a `slot_id`.
+CREATE VIEW {read}.waiting_leads AS
+SELECT
+    l.company_id, l.id, l.partition, l.slot_queue, coalesce(q.closed_reason, 'concurrency_cap') AS reason,
+    CASE
+        WHEN q.closed_reason IS NULL THEN l.planned_at
+        WHEN q.resets_at IS NULL OR (NOT l.ending AND q.resets_at >= l.expires_at) THEN NULL
+        ELSE greatest(q.resets_at, l.planned_at)
+    END AS next_at
+FROM {read}.leads AS l
+LEFT JOIN {read}.slot_queues AS q
+    ON q.company_id = l.company_id AND q.queue = l.slot_queue AND q.contact_partition = l.partition
+WHERE l.slot_queue IS NOT NULL AND NOT l.rest ? 'slot_id';
 
 -- Which numbers of a ring pool are held, and how many visitors found none? One row per pool, as its aggregate has it.
 --
@@ -980,6 +1015,7 @@ CREATE TYPE {read}.lead_row AS (
     schedule_ended_at         bigint,
     schedule_trigger_type     text,
     failed_channels           text,
+    slot_queue                text,
     rest                      text
 );
 CREATE TYPE {read}.call_row AS (
@@ -1143,6 +1179,20 @@ CREATE TYPE {read}.slots_row AS (
     waiting_count    bigint,
     tallies          text,
     last_granted_at  bigint
+);
+CREATE TYPE {read}.slot_queue_row AS (
+    company_id         bigint,
+    queue              text,
+    contact_partition  integer,
+    version            bigint,
+    partition          integer,
+    sequence           bigint,
+    lines              integer,
+    open_count         integer,
+    closed_at          bigint,
+    closed_reason      text,
+    opens_at           bigint,
+    resets_at          bigint
 );
 CREATE TYPE {read}.ring_pool_row AS (
     company_id        bigint,
