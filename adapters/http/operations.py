@@ -23,7 +23,7 @@ from adapters.http.leads import (
 from adapters.http.operator import contact_holds, dead_letters, operator, projection_jobs
 from adapters.http.providers import callbacks
 from adapters.http.records import audit_logs, company, conversions, previews, records, schedule_versions
-from adapters.http.reports import channels, outcomes, reports, steps
+from adapters.http.reports import channels, outcomes, queues, reports, steps
 from adapters.http.sign_in import access_tokens, invitation_page, invitations, sessions
 from adapters.http.webhooks import circuits, deliveries, manual_fires, webhook_logs
 
@@ -45,6 +45,7 @@ OPERATIONS: tuple[Operation, ...] = (
     *call_lists.OPERATIONS,
     *reports.OPERATIONS,
     *channels.OPERATIONS,
+    *queues.OPERATIONS,
     *outcomes.OPERATIONS,
     *steps.OPERATIONS,
     *call_starts.OPERATIONS,

@@ -180,6 +180,10 @@ class PostgresReads:
             *(lead.schedule_id, lead.step, to_datetime(now), to_datetime(since), to_datetime(now), limit),
         )
 
+    async def slot_queues_by_step(self, company_id: int, *, since: Instant, now: Instant, limit: int) -> Sequence[Row]:
+        """Return the leads that wait for a line by step and by what they wait for, most first."""
+        return await self._rows("slot_queues_by_step", company_id, to_datetime(since), to_datetime(now), limit)
+
     async def call_history(self, company_id: int, call_id: int) -> Sequence[Row]:
         """Return the newest facts of a call, newest first."""
         return await self._rows("call_history", company_id, call_id, HISTORY_MAX)

@@ -528,6 +528,10 @@ class Reads(LimitableReads, DueLeadReads, WaitingLeadReads, Protocol):
         """
         ...
 
+    async def slot_queues_by_step(self, company_id: int, *, since: Instant, now: Instant, limit: int) -> Sequence[Row]:
+        """Return the leads that wait for a line by step and by what they wait for, most first."""
+        ...
+
     async def tallies(self, company_id: int, resources: Sequence[str]) -> Mapping[str, Mapping[str, CapUsage]]:
         """Return the usage of the caps of each resource (`buyer_group/7`) by period, as last counted by the account."""
         ...

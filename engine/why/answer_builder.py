@@ -383,14 +383,14 @@ def describe_place(place: QueuePlace) -> str:
     if place.minutes_left is None:
         return f"{before} before it{several}; no call of this step began in the last hour."
     calls = f"{place.calls_last_hour:,} call{'s' * (place.calls_last_hour > 1)} of this step in the last hour"
-    return f"{before} before it{several}: about {_duration(place.minutes_left)} at the pace of {calls}."
+    return f"{before} before it{several}: about {duration_text(place.minutes_left)} at the pace of {calls}."
 
 
 def _count_lines(lines: int) -> str:
     return "one line" if lines == 1 else f"{lines} or more lines" if lines == HEADS_MAX else f"{lines} lines"
 
 
-def _duration(minutes: int) -> str:
+def duration_text(minutes: int) -> str:
     """Return `40 minutes`, `12 hours` or `3 days`, whichever has at least two of its units."""
     for size, unit in ((24 * 60, "days"), (60, "hours")):
         if minutes >= 2 * size:

@@ -50,7 +50,12 @@ class QueuePlace(Struct, frozen=True, kw_only=True):
     @property
     def minutes_left(self) -> int | None:
         """About how long it takes until its turn at the pace of the last hour; None where no call was made."""
-        return None if self.calls_last_hour == 0 else -(-self.before * 60 // self.calls_last_hour)
+        return minutes_until(self.before, self.calls_last_hour)
+
+
+def minutes_until(leads: int, calls_an_hour: int) -> int | None:
+    """Return about how long it takes until so many leads were called; None where no call was made."""
+    return None if calls_an_hour == 0 else -(-leads * 60 // calls_an_hour)
 
 
 class Explanation(Struct, frozen=True, kw_only=True):

@@ -16,7 +16,8 @@ from adapters.http.exchange.exchange import Reply
 from adapters.http.exchange.problems import ProblemError
 from engine.calendar.zones import day_start, local_datetime
 from engine.views.record import record_columns
-from engine.why.reason_texts import hours_text
+from engine.why.answer_builder import duration_text
+from engine.why.reason_texts import describe_wait, hours_text
 from schemas.instant import DAY, HOUR, MINUTE, Instant, to_rfc3339
 
 PATH = "/console/buyers"
@@ -101,12 +102,13 @@ async def change_group(visit: Visit) -> Reply:
 
 async def _list(visit: Visit) -> dict[str, Any]:
     page = str(visit.query.get("page", "")) or "1"
-    lists, held, oldest = await asyncio.gather(
+    lists, held, queues, oldest = await asyncio.gather(
         asyncio.gather(
             visit.look("list_buyers", {"per_page": PER_PAGE, "page": page}),
             visit.look("list_buyer_groups", {"per_page": PER_PAGE, "page": page}),
         ),
         count_held(visit, HELD_BY["buyers"]),
+        _queues(visit),
         visit.look(
             "list_leads", {"status_wait": NOBODY_FREE, "order": "created_at", "order_dir": "asc", "page": 1, "per_page": 1}
         ),
@@ -118,10 +120,29 @@ async def _list(visit: Visit) -> dict[str, Any]:
         "groups": groups,
         "free": sum(not one.holdings for one in buyers or ()),
         "waiting": [one for one in held.values() if one.count != 0],
+        "queues": queues,
         "oldest": next(iter(rows_of(oldest)), None) if oldest is not None else None,
         "page_number": max(numbers, default=1),
         "has_more": any(len(rows or ()) == PER_PAGE for rows in (buyers, groups)),
     }
+
+
+async def _queues(visit: Visit) -> list[Mapping[str, Any]]:
+    """Return the steps whose leads wait for a line, with the names of their schedules."""
+    answer = await visit.look("report_queues")
+    found: list[Mapping[str, Any]] = [] if answer is None else answer["queue_report"]["queues"]
+    ids = sorted({one["schedule_id"] for one in found})
+    schedules = await visit.look("list_schedules", {"ids": ",".join(map(str, ids)), "per_page": PER_PAGE}) if ids else None
+    names = {row["id"]: name_of(row) for row in ([] if schedules is None else rows_of(schedules))}
+    return [
+        {
+            **one,
+            "name": names.get(one["schedule_id"], f"Schedule {one['schedule_id']}"),
+            "sentence": describe_wait(one["status_wait"]),
+            "left": None if one["minutes_left"] is None else duration_text(one["minutes_left"]),
+        }
+        for one in found
+    ]
 
 
 def _standings(rows: Iterable[Mapping[str, Any]], now: Instant) -> list[Standing]:

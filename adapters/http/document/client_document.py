@@ -79,6 +79,7 @@ _SUBJECTS: Mapping[str, str] = {
     "report_channels": "ChannelReport",
     "report_outcomes": "OutcomeReport",
     "report_steps": "StepReport",
+    "report_queues": "QueueReport",
     "stats_of_calls": "CallStats",
     "list_time_zones": "Zone",
     "record_impressions": "RecordedImpression",

@@ -330,6 +330,10 @@ BY_NAME: Mapping[str, str] = {
         "Says whether a lead was, or will be, contacted at an instant. If not, it names the rule that keeps it back "
         "and when that ends."
     ),
+    "report_queues": (
+        "Counts the leads that are due and wait for a line to a buyer or for an agent, by step and by what their queue "
+        "waits for: a line, or the reset of a cap. With it comes how many calls of the step began in the last hour."
+    ),
     "forecast_leads": (
         "Simulates the company's waiting leads on the engine's own code. It returns per hour what will be due, which leads "
         "will expire without contact, and where caps keep leads back. Nothing is stored or contacted."

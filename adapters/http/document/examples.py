@@ -289,6 +289,7 @@ EXAMPLES: Mapping[str, Example] = {
     "show_calling_hours": Example(
         query={"channel": "call", "at": "2026-03-09 12:00:00 -0400", "time_zone": "America/New_York"}
     ),
+    "report_queues": Example(),
     "forecast_leads": Example(query={"hours": "24", "limit": "500"}),
     "forecast_schedule_change": Example(
         body={

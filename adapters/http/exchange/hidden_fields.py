@@ -57,7 +57,7 @@ _PATH_READS: Mapping[str, str] = {
 
 _WITH_WHOLE_LEADS = frozenset(
     {
-        *("forecast_leads", "forecast_schedule_change"),
+        *("forecast_leads", "forecast_schedule_change", "report_queues"),
         *("list_subscription_deliveries", "show_subscription_delivery", "replay_subscription"),
         *("create_subscription", "update_subscription", "create_outgoing_webhook", "update_outgoing_webhook"),
         *("list_webhook_logs", "show_webhook_log"),

@@ -347,6 +347,26 @@ SELECT
         ) AS found
     ) AS calls
 
+-- slot_queues_by_step --
+-- The leads that wait or ask for a line, by step and by what they wait for, with the calls of the step since an instant.
+SELECT g.schedule_id, g.step, g.status_wait, g.waiting, g.oldest_due_at, g.next_action_at, g.lines, began.calls AS calls_last_hour
+FROM (
+    SELECT l.schedule_id, l.step, l.status_wait, count(*) AS waiting, min(l.planned_at) AS oldest_due_at,
+        min(l.next_action_at) FILTER (WHERE l.status_wait <> 'concurrency_cap') AS next_action_at, max(q.lines) AS lines
+    FROM {read}.leads AS l
+    LEFT JOIN {read}.slot_queues AS q
+        ON q.company_id = l.company_id AND q.queue = l.slot_queue AND q.contact_partition = l.partition
+    WHERE l.company_id = $1 AND l.slot_queue IS NOT NULL
+    GROUP BY 1, 2, 3
+    ORDER BY waiting DESC, 1, 2, 3
+    LIMIT $4
+) AS g
+CROSS JOIN LATERAL (
+    SELECT count(*) AS calls FROM {read}.calls AS c
+    WHERE c.company_id = $1 AND c.schedule_id = g.schedule_id AND c.schedule_action_id = g.step AND c.created_at >= $2
+        AND c.created_at <= $3 AND c.deleted_at IS NULL
+) AS began
+
 -- due_leads --
 SELECT * FROM {read}.leads
 WHERE company_id = $1 AND deleted_at IS NULL AND next_action_at < $2 AND (next_action_at, id) > ($3, $4)

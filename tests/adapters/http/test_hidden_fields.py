@@ -39,7 +39,7 @@ NEUTRAL = frozenset(
 LOGS = frozenset({"list_webhook_logs", "list_webhook_manual_fires"})
 """Lists beside the records of their scope, which have other fields."""
 
-NO_LISTS = frozenset({"forecast_leads", "list_kept_submissions", "preview_schedule", "show_calling_hours"})
+NO_LISTS = frozenset({"forecast_leads", "report_queues", "list_kept_submissions", "preview_schedule", "show_calling_hours"})
 """Operations that compute an answer: their parameters name no field of a record."""
 
 VALUES: dict[str, Any] = {"time_zone": "UTC", "order": "id"}

@@ -76,11 +76,18 @@ async def test_a_lead_that_waits_for_a_line_says_how_many_wait_before_it(town: A
     assert waiting == {"before": 2, "waiting": 3, "lines": 1}, "one is called, one asks, two wait"
     assert "About 2 leads wait before it for one line" in found["sentence"]
 
+    report = (await company.send("GET", "/api/v1/leads/queues")).json()["queue_report"]["queues"]
+    shown = [{name: one[name] for name in ("schedule_id", "step", "status_wait", "waiting", "lines")} for one in report]
+    about = {"schedule_id": schedule["id"], "step": "call", "status_wait": "concurrency_cap"}
+    assert shown == [{**about, "waiting": 3, "lines": 1}]
+    assert (report[0]["calls_last_hour"], report[0]["minutes_left"]) == (1, 180)
+
     await team(company, lead_filters={"token_filters": [{"key": "vip", "value": "1"}]}, permissions=READS)
     ada = await person(town, company)
     answer = await ada.get(f"/api/v1/leads/{leads[-1]}/why")
     assert answer.status_code == 200, answer.text
     assert answer.json()["why"]["queue"] is None, "it would say how many leads wait that the team does not show"
+    assert (await ada.get("/api/v1/leads/queues")).status_code == 403
 
 
 async def test_the_future_is_tried_out_and_the_past_was_not_there(company: Any) -> None:
