@@ -7,18 +7,23 @@ from typing import Any
 
 import click
 import msgspec
+from msgspec import Struct, structs
 
 from adapters.cli.deployment import ID, option, resolve_settings, run
 from adapters.cli.failures import report_errors
 from adapters.roles.broker import open_log
 from adapters.settings import Settings
 from engine.partition.ports import LogRecord
-from schemas.decisions import Decision
+from schemas.decisions import REMOVED, Change, Decision
 from schemas.instant import Instant, to_rfc3339
 from schemas.topics import CONTACTS_DECISIONS
+from schemas.wire import to_json
 
 TAIL_LIMIT = 500
 TAIL_SECONDS = 0.5
+
+NAMED_BY_COMPANY = frozenset({"asking", "seen"})
+"""Kinds of keys whose first part after the kind is the company."""
 
 _APPENDED_AT = attrgetter("appended_at")
 
@@ -54,11 +59,11 @@ async def _tail(settings: Settings, company_id: int, *, from_start: bool, once: 
 
 def _print_facts(record: LogRecord, company_id: int, *, as_json: bool) -> None:
     """Print the facts of one decision, one line each."""
-    decision = msgspec.json.decode(record.value or b"", type=Decision)
-    if decision.cause.kind == "adoption" or not _is_of(decision, company_id):
+    decision = of_company(msgspec.json.decode(record.value or b"", type=Decision), company_id)
+    if decision is None:
         return
     if as_json:
-        click.echo(record.value or b"")
+        click.echo(to_json(decision))
         return
     at = to_rfc3339(decision.decided_at)
     if decision.verdict != "done" and decision.answer is not None:
@@ -69,11 +74,46 @@ def _print_facts(record: LogRecord, company_id: int, *, as_json: bool) -> None:
         )
 
 
-def _is_of(decision: Decision, company_id: int) -> bool:
-    """Return whether a decision is about a company, by the contact key that every change or cause carries."""
-    keys = [decision.cause.key or "", *(change.key for change in decision.changes)]
-    heads = [key.removeprefix("head/").partition("|")[0] for key in keys if "|" in key]
-    return not heads or str(company_id) in heads
+def of_company(decision: Decision, company_id: int) -> Decision | None:
+    """Return what a decision says of a company, None where that is nothing: a sweep may change leads of several.
+
+    A change says whose it is by its key or its value, a fact by its lead. What is of no company, such as the adoption of
+    rules, is of none of them.
+    """
+    companies = {change.key: _company_of(change) for change in decision.changes}
+    known = {_company_of_key(decision.cause.key or ""), *companies.values()} - {None}
+    if decision.cause.kind == "adoption" or company_id not in known:
+        return None
+    if known == {company_id}:
+        return decision
+    return structs.replace(
+        decision,
+        facts=tuple(fact for fact in decision.facts if companies.get(f"lead/{fact.lead_id}") == company_id),
+        changes=tuple(change for change in decision.changes if companies[change.key] == company_id),
+        commands=(),
+        messages=(),
+    )
+
+
+class _Owned(Struct):
+    company_id: int | None = None
+
+
+_OWNED = msgspec.json.Decoder(_Owned)
+
+
+def _company_of(change: Change) -> int | None:
+    """Return the company of a changed entity, or None where neither key nor value names one."""
+    named = None if change.value == REMOVED else _OWNED.decode(change.value).company_id
+    return _company_of_key(change.key) if named is None else named
+
+
+def _company_of_key(key: str) -> int | None:
+    """Return the company that a key names: `7|+1305…` of a contact, `asking/7/…` of a queue."""
+    kind, _, rest = key.partition("/")
+    parts = (part.partition("|")[0] for part in key.split("/") if "|" in part)
+    number = next(parts, rest.partition("/")[0] if kind in NAMED_BY_COMPANY else "")
+    return int(number) if number.isascii() and number.isdigit() else None
 
 
 def describe_data(data: Mapping[str, Any]) -> str:
