@@ -48,7 +48,7 @@ def change(key: str, **value: object) -> Change:
     return Change(key=key, value=msgspec.Raw(to_json(value)) if value else REMOVED)
 
 
-def decision(key: str | None, *changes: Change, kind: Literal["request", "timer", "adoption"] = "timer") -> Decision:
+def decision(key: str | None, *changes: Change, kind: Literal["request", "tick", "adoption"] = "tick") -> Decision:
     facts = tuple(Fact(type="lead.scheduled", lead_id=number) for number in (1, 2))
     cause = Cause(kind=kind, key=key)
     return Decision(sequence=1, decided_at=NOON, prev="", cause=cause, facts=facts, changes=changes)
