@@ -300,6 +300,9 @@ class Lead(Entity, kw_only=True):
     first_action_at: Instant | None = None
     last_action_at: Instant | None = None
     last_call_at: Instant | None = None
+    is_revived: bool = False
+    """It had ended as completed, and lives on for a callback: its end steps have run."""
+
     schedule_ended_at: Instant | None = None
     schedule_trigger_type: str | None = None
     failed_channels: tuple[str, ...] = ()

@@ -30,7 +30,12 @@ EVENT_KEPT = ("type", "id", "created_at", "event")
 
 _DIGITS = re.compile(f"[0-9*#A-Da-dwW]{{1,{DIGITS_LENGTH_MAX}}}", re.ASCII)
 
-CALL_ANSWER = one_of("call", "Call", call_ids={"type": "array", "items": {"type": "integer"}})
+CALL_ANSWER = one_of(
+    "call",
+    "Call",
+    call_ids={"type": "array", "items": {"type": "integer"}},
+    warnings={"type": "array", "items": {"type": "string"}},
+)
 
 SHOWN_PARAMETERS: Mapping[str, str] = {
     "serializer": SERIALIZER,
@@ -105,7 +110,9 @@ async def render(
         row = await exchange.services.reads.call(result.company_id, answer.record_id)
     if answer is None or row is None:
         raise not_found("call")
-    more = {"call_ids": list(answer.record_ids)} if len(answer.record_ids) > 1 else {}
+    more: dict[str, Any] = {"call_ids": list(answer.record_ids)} if len(answer.record_ids) > 1 else {}
+    if answer.detail:
+        more["warnings"] = [answer.detail]
     return reply_with_record(exchange, "call", call_view(row, columns), status=answer.status, **more, **beside)
 
 

@@ -5,6 +5,9 @@ from schemas.contact import Lead, LeadStatus
 COMPLETED: LeadStatus = "completed"
 """Becomes the strongest of the completed statuses when the lead ends."""
 
+REVIVABLE = frozenset({COMPLETED, "completed_attempted", "completed_connected", "completed_converted"})
+"""Ends after which a promised callback is still made: the lead went through its schedule, and nothing stopped it."""
+
 
 def earned(lead: Lead, status: LeadStatus) -> LeadStatus:
     """Return the status with which a lead ends: as asked, or where it is completed, how far it got."""

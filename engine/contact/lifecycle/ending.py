@@ -5,7 +5,7 @@ from typing import Any
 from engine.contact.commands.emission import has_webhook, step_webhook
 from engine.contact.commands.slots import withdraw
 from engine.contact.facts.person import Person
-from engine.contact.facts.result import earned
+from engine.contact.facts.result import COMPLETED, earned
 from engine.contact.schedule.cadence import cadence_of
 from engine.limits import RECORD_BYTES_MAX
 from schemas.contact import Lead, LeadStatus
@@ -29,6 +29,15 @@ def begin_end(person: Person, lead: Lead, status: LeadStatus, *, keeps_callback:
     person.save(lead)
 
 
+def revive(person: Person, lead: Lead) -> None:
+    """Let a lead live on that had ended as completed: for a callback, after which it ends again. Its end steps have run."""
+    lead.status, lead.status_wait, lead.is_revived = "queue", None, True
+    lead.ending, lead.end_status, lead.schedule_ended_at = True, COMPLETED, None
+    lead.base_at = person.now
+    person.draft.fact("lead.revived", lead_id=lead.id)
+    person.save(lead)
+
+
 def end(person: Person, lead: Lead, status: LeadStatus, reason: str | None = None) -> None:
     """End a lead now. The outcome of an open command is still awaited, for the records and the slot."""
     withdraw(person, lead)
@@ -38,7 +47,7 @@ def end(person: Person, lead: Lead, status: LeadStatus, reason: str | None = Non
     lead.status_wait = lead.step = lead.end_status = None
     lead.next_action_at = lead.requested_next_action_at = lead.planned_at = lead.base_at = None
     lead.callback_at = lead.recheck_at = lead.held_at = lead.disposition_due_at = lead.pause = None
-    lead.reasons, lead.zone_deciding, lead.ending = (), None, False
+    lead.reasons, lead.zone_deciding, lead.ending, lead.is_revived = (), None, False, False
     lead.schedule_ended_at = lead.schedule_ended_at or person.now
     person.draft.fact("lead.ended", lead_id=lead.id, status=lead.status, **_reason_field(reason))
     person.save(lead)

@@ -62,7 +62,7 @@ def enrol(person: Person, lead: Lead, record: Record, *, hours: int | None = Non
     lead.status, lead.status_wait = ("queue", None) if lead.flight is None else ("running", "awaiting_outcome")
     lead.step, lead.step_entered, lead.step_attempts, lead.retries = None, 0, 0, {}
     lead.attempts, lead.connected, lead.failed_channels = 0, False, ()
-    lead.ending, lead.end_status, lead.schedule_ended_at = False, None, None
+    lead.ending, lead.is_revived, lead.end_status, lead.schedule_ended_at = False, False, None, None
     lead.opt_out = lead.blocked = False
     lead.base_at, lead.planned_at = person.now, None
     lead.next_action_at = lead.requested_next_action_at = lead.recheck_at = lead.held_at = None

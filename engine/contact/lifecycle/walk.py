@@ -118,7 +118,7 @@ def _begin(person: Person, lead: Lead, cadence: Cadence, grant: SlotAnswered | N
         return _capture(lead)
     if cadence.triggers and not lead.ending and triggers.fire_on_enter(person, lead, cadence):
         return True
-    first = cadence.first(ending=lead.ending)
+    first = None if lead.is_revived else cadence.first(ending=lead.ending)
     if first is not None:
         enter_step(lead, first, lead.base_at or person.now)
         # The trigger of entering may have made another one true; without triggers go on directly.

@@ -42,10 +42,12 @@ def update(person: Person, request: CallUpdateRequested) -> None:
     """Change one call, or the person's calls of an offer, and answer with them. Raises `RefusedError`, changing nothing."""
     _check_references(person, request)
     calls = _calls_to_change(person, request)
+    not_called_back = None
     for call in calls:
-        _change(person, call, request, callback_at=request.callback_at if call is calls[0] else None)
+        said = _change(person, call, request, callback_at=request.callback_at if call is calls[0] else None)
+        not_called_back = not_called_back or said
     ids = tuple(call.id for call in calls)
-    person.draft.answer = Answer(status=200, record_type="call", record_id=ids[0], record_ids=ids)
+    person.draft.answer = Answer(status=200, record_type="call", record_id=ids[0], record_ids=ids, detail=not_called_back)
 
 
 def delete(person: Person, request: CallDeleteRequested) -> None:
@@ -149,8 +151,11 @@ def _check_references(person: Person, request: CallUpdateRequested) -> None:
     check_references(person, named)
 
 
-def _change(person: Person, call: Call, request: CallUpdateRequested, *, callback_at: Instant | None) -> None:
-    """Change one call; `callback_at` schedules a callback of its lead, whatever the disposition."""
+def _change(person: Person, call: Call, request: CallUpdateRequested, *, callback_at: Instant | None) -> str | None:
+    """Change one call; `callback_at` schedules a callback of its lead, whatever the disposition.
+
+    Where no callback can be made, a disposition and its notes are stored all the same; return why it cannot.
+    """
     before = call.revenue, call.payout
     had_brought = earnings.earnings_of(call)
     had_recorded = conversions.converted_values(call)
@@ -167,11 +172,11 @@ def _change(person: Person, call: Call, request: CallUpdateRequested, *, callbac
     if changed or request.outgoing_webhook_ids:  # each firing has its id from the version of the call
         person.save_call(call)
         earnings.report_change(person, call, had_brought)
-    if callback_at is not None:
-        _schedule_callback(
-            person, call, callback_at
-        )  # first: the callback outlives a conversion or disposition that ends the lead
     is_dispositioned = request.call_disposition_id is not UNSET and request.call_disposition_id != had_disposition
+    said = None
+    if callback_at is not None:  # first: the callback outlives a conversion or disposition that ends the lead
+        is_judged = is_dispositioned or request.agent_call_disposition_notes is not UNSET
+        said = _schedule_callback(person, call, callback_at, is_judged=is_judged)
     stops = is_dispositioned and stops_contact(person, disposition_of(person, call))
     if stops:
         _apply_disposition(person, call, request)  # before the lead goes on with a contact that was due meanwhile
@@ -180,6 +185,7 @@ def _change(person: Person, call: Call, request: CallUpdateRequested, *, callbac
         _apply_disposition(person, call, request)
     for webhook_id in request.outgoing_webhook_ids:
         _fire(person, call, webhook_id)
+    return said
 
 
 def _write(call: Call, request: CallUpdateRequested) -> list[str]:
@@ -294,8 +300,22 @@ def _other_converted(person: Person, call: Call, flag: str) -> Call | None:
     return next((other for other in others if getattr(other, flag)), None)
 
 
-def _schedule_callback(person: Person, call: Call, callback_at: Instant) -> None:
-    """Schedule a callback of the call's lead, as an update of the lead would. Raises `RefusedError` where it has ended."""
+def _schedule_callback(person: Person, call: Call, callback_at: Instant, *, is_judged: bool) -> str | None:
+    """Schedule a callback of the call's lead, as an update of the lead would.
+
+    Where the lead has ended: return why there is none for a call that is judged, else raise `RefusedError`.
+    """
+    try:
+        _promise(person, call, callback_at)
+    except RefusedError as error:
+        if error.code != "lead_not_live" or not is_judged:
+            raise
+        person.draft.fact("callback.refused", lead_id=call.lead_id, call_id=call.id, reason=error.code)
+        return f"No callback is made. {error.detail}"
+    return None
+
+
+def _promise(person: Person, call: Call, callback_at: Instant) -> None:
     message = LeadUpdateRequested(
         company_id=person.company_id,
         contact_key=person.key,

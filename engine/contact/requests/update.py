@@ -8,7 +8,9 @@ from engine.contact.facts import conversions
 from engine.contact.facts.call_record import MONEY_DIGITS, copy_data_to_calls
 from engine.contact.facts.person import Person
 from engine.contact.facts.references import check_references
+from engine.contact.facts.result import REVIVABLE
 from engine.contact.lifecycle import callbacks
+from engine.contact.lifecycle.ending import revive
 from engine.contact.lifecycle.enrolment import enrol, schedule_of
 from engine.contact.lifecycle.moving import forward, move_out
 from engine.contact.lifecycle.removal import delete, remove
@@ -89,7 +91,8 @@ def _check(person: Person, lead: Lead, request: LeadUpdateRequested) -> Record |
     check_callback(callback_at, caller_id, person.now)
     _check_owner(person, request)
     has_ended = lead.status not in LIVE_STATUSES and not _starts_schedule(request)
-    if has_ended and (next_action_at is not None or callback_at is not None):
+    is_refused = callback_at is not None and not _may_be_called_back(person, lead)
+    if has_ended and (next_action_at is not None or is_refused):
         raise RefusedError("lead_not_live", f"The lead has ended ({lead.status}); no action of it can be planned.")
     target = _target(person, lead, request)
     if request.hangup_live and request.blocked is not True:
@@ -125,6 +128,11 @@ def _may_resume(person: Person, lead: Lead) -> bool:
     """Return whether a lead was ended by a stop of its person before its end, and the stop is lifted."""
     is_stopped = lead.status in RESUMABLE and lead.stopped_before != AT_ITS_END
     return is_stopped and end_reason(person, lead.offer_id, lead.schedule_id) is None
+
+
+def _may_be_called_back(person: Person, lead: Lead) -> bool:
+    """Return whether a callback revives the lead: it ended as completed, and nothing stops its person."""
+    return lead.status in REVIVABLE and end_reason(person, lead.offer_id, lead.schedule_id) is None
 
 
 def resume(person: Person, lead: Lead) -> None:
@@ -276,6 +284,8 @@ def _stop_or_lift(person: Person, lead: Lead, request: LeadUpdateRequested) -> N
 def _change_plan(person: Person, lead: Lead, request: LeadUpdateRequested) -> None:
     if request.schedule_callback_at is None:
         callbacks.cancel_callback(person, lead)
+    if lead.status not in LIVE_STATUSES and request.schedule_callback_at and _may_be_called_back(person, lead):
+        revive(person, lead)
     if lead.status not in LIVE_STATUSES:
         return
     if request.next_action_at is not UNSET:

@@ -291,6 +291,25 @@ async def test_a_lead_is_called_back_as_an_update_of_its_call_says(company: Comp
     assert answer.json()["call"]["revenue"] == 0.0
 
 
+async def test_call_me_tomorrow_is_promised_of_a_lead_that_has_completed(company: Company) -> None:
+    await _offer(company)
+    call = await received(company)
+    disposition = await company.record("call_dispositions", {"name": "Call back", "code": "CB"})
+    judged = {"call_disposition_id": disposition["id"], "agent_call_disposition_notes": "wants a quote"}
+    lead_path = f"/api/v1/leads/{call['lead_id']}"
+    await company.send("PUT", lead_path, json={"schedule_stop": True})
+    answer = await company.send(
+        "POST", f"/api/v1/calls/{call['id']}", json={**judged, "schedule_callback_in_seconds": 86_400}
+    )
+    assert answer.status_code == 200, answer.text
+    assert answer.json()["warnings"] == [
+        "No callback is made. The lead has ended (removed); no action of it can be planned."
+    ]
+    shown = answer.json()["call"]
+    assert (shown["call_disposition_id"], shown["agent_call_disposition_notes"]) == (disposition["id"], "wants a quote")
+    assert (await company.send("GET", lead_path)).json()["lead"]["scheduled_callback_id"] is None
+
+
 # -- keys and deletion -------------------------------------------------------------------------------------------------
 
 

@@ -11,7 +11,7 @@ from engine.contact.requests.update import CONVERSIONS
 from engine.partition.draft import RefusedError
 from schemas.commands import PostWebhook, PressKeys
 from schemas.contact import LIVE_STATUSES, Call
-from schemas.instant import HOUR, SECOND
+from schemas.instant import DAY, HOUR, SECOND
 from schemas.records import Buyer, CallDisposition, Number, OutgoingWebhook, TrafficSource
 from schemas.requests import (
     CallDeleteRequested,
@@ -395,11 +395,10 @@ def test_a_lead_that_only_waits_for_calls_is_promised_one_too(world: World) -> N
 def test_no_call_back_is_promised_of_a_lead_that_has_ended_and_then_nothing_is_changed(world: World) -> None:
     call = _called(world)
     world.act("remove")
-    for fields in ({}, {"call_disposition_id": 10}):
-        with pytest.raises(RefusedError) as refused:
-            _change(world, call, revenue=5.0, callback_at=world.now + HOUR, **fields)
-        assert refused.value.code == "lead_not_live"
-    assert (world.call(call.id).revenue, world.call(call.id).call_disposition_id) == (0.0, None)
+    with pytest.raises(RefusedError) as refused:
+        _change(world, call, revenue=5.0, callback_at=world.now + HOUR)
+    assert refused.value.code == "lead_not_live"
+    assert world.call(call.id).revenue == 0.0
 
 
 def test_of_several_calls_the_newest_has_its_lead_called_back_once(world: World) -> None:
@@ -606,3 +605,70 @@ def test_the_tokens_of_a_call_stay_bounded(world: World) -> None:
             ask()
         assert (refused.value.code, list(refused.value.errors)) == ("too_large", [field])
     assert len(_change(world, call, data={"token-0-0": None, "one more": 1}).token_values) == 1000
+
+
+TALK = {"id": "call", "kind": "call", "retry": {}}
+BYE = {"id": "bye", "kind": "email", "subject": "Bye", "template": "x"}
+JUDGED = {"call_disposition_id": 10, "agent_call_disposition_notes": "asked for a quote"}
+
+
+def _completed(world: World, outcome: str = "connected_human", **schedule: Any) -> Call:
+    """Return the call of a lead that was called at its last step, and has ended as completed."""
+    world.schedule(TALK, end_steps=[BYE], version=2, **schedule)
+    world.submit(email="ann@example.com")
+    world.outcome(outcome)
+    call = world.call(world.lead().attempted_call_id)
+    world.outcome("delivered")
+    assert (world.lead().status, world.steps()) == ("completed_connected", ["call", "bye"])
+    return call
+
+
+def test_call_me_tomorrow_after_the_last_step_is_promised_and_kept(world: World) -> None:
+    call = _completed(world)
+    tomorrow = world.now + DAY
+    _change(world, call, callback_at=tomorrow, **JUDGED)
+    lead = world.lead()
+    assert (lead.status, lead.status_wait, lead.next_action_at) == ("waiting", "callback_pending", tomorrow)
+    assert (lead.callback_at, lead.disposition) == (tomorrow, "SOLD")
+    assert world.call(call.id).agent_call_disposition_notes == "asked for a quote"
+    world.wait_until(tomorrow)
+    assert world.steps() == ["call", "bye", "(callback)"]
+    world.outcome("connected_human")
+    assert (world.lead().status, world.lead().callback_at) == ("completed_connected", None)
+    assert world.steps() == ["call", "bye", "(callback)"], "the end steps have run"
+
+    second = world.call(world.lead().attempted_call_id)
+    _change(world, second, callback_at=world.now + DAY, **JUDGED)
+    assert world.lead().callback_at == world.now + DAY, "the same after a kept callback"
+
+
+def test_a_revived_lead_whose_callback_is_cancelled_ends_again(world: World) -> None:
+    call = _completed(world)
+    _change(world, call, callback_at=world.now + DAY, **JUDGED)
+    world.update(schedule_callback_at=None)
+    assert (world.lead().status, world.steps()) == ("completed_connected", ["call", "bye"])
+
+
+def test_a_revived_lead_that_is_restarted_runs_its_schedule_with_the_end_steps(world: World) -> None:
+    call = _completed(world)
+    _change(world, call, callback_at=world.now + DAY, **JUDGED)
+    world.update(schedule_callback_at=None, move_to_another_schedule_id=1)
+    world.wait(60)
+    world.outcome("connected_human")
+    world.outcome("delivered")
+    assert world.steps() == ["call", "bye", "call", "bye"]
+
+
+@pytest.mark.parametrize("stopped", ["opt_out", "blocked"])
+def test_who_stopped_is_not_called_back_and_what_was_noted_is_stored(world: World, stopped: str) -> None:
+    call = _completed(world)
+    world.update(**{stopped: True})
+    _change(world, call, callback_at=world.now + DAY, **JUDGED)
+    lead, stored = world.lead(), world.call(call.id)
+    assert (lead.callback_at, lead.status) == (None, stopped)
+    assert (stored.call_disposition_id, stored.agent_call_disposition_notes) == (10, "asked for a quote")
+    assert world.answer is not None
+    assert (world.answer.status, world.answer.code) == (200, None)
+    assert (world.answer.detail or "").startswith("No callback is made. The lead has ended")
+    world.wait_until(world.now + 2 * DAY)
+    assert world.steps() == ["call", "bye"]
