@@ -4,6 +4,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from msgspec import UNSET
 
 from adapters.postgres.tables import CALLS
 from adapters.projector.rows import RawCall, call_row
@@ -662,7 +663,7 @@ def test_a_revived_lead_that_is_restarted_runs_its_schedule_with_the_end_steps(w
 @pytest.mark.parametrize("stopped", ["opt_out", "blocked"])
 def test_who_stopped_is_not_called_back_and_what_was_noted_is_stored(world: World, stopped: str) -> None:
     call = _completed(world)
-    world.update(**{stopped: True})
+    world.update(world.lead(), opt_out=stopped == "opt_out" or UNSET, blocked=stopped == "blocked" or UNSET)
     _change(world, call, callback_at=world.now + DAY, **JUDGED)
     lead, stored = world.lead(), world.call(call.id)
     assert (lead.callback_at, lead.status) == (None, stopped)
