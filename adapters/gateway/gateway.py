@@ -241,16 +241,14 @@ class Gateway:
         is_recreated = topic_id != self._topic_id  # its offsets start again
         self._leave(self._partitions if is_recreated else set(self._partitions) - self._wanted)
         for partition in self._wanted - set(self._partitions):
+            # The group first: its owner before, which may still be at work, saves in the database and then reports to it.
+            reached = await self._reached.reached(partition)
             saved = await self.outages.retry(DATABASE, partial(self._deliveries.progress, self._topic, topic_id, partition))
             progress = PartitionProgress(partition, saved or SavedProgress())
-            await self._settle_older_work(partition, saved or SavedProgress())
+            settle = partial(settle_older_work, self._log, self._topic, partition, saved or SavedProgress(), reached=reached)
+            await self.outages.retry(DATABASE, partial(settle, deliveries=self._deliveries))
             self._partitions[partition] = progress
         self._topic_id = topic_id
-
-    async def _settle_older_work(self, partition: int, saved: SavedProgress) -> None:
-        reached = await self._reached.reached(partition)
-        settle = partial(settle_older_work, self._log, self._topic, partition, saved, reached=reached)
-        await self.outages.retry(DATABASE, partial(settle, deliveries=self._deliveries))
 
     def _leave(self, partitions: Iterable[int]) -> None:
         for partition in list(partitions):

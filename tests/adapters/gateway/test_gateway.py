@@ -17,7 +17,7 @@ from adapters.observability.metrics import Metrics
 from engine.partition.ports import Outgoing
 from schemas.commands import Command
 from schemas.envelope import from_headers
-from schemas.instant import HOUR, Instant
+from schemas.instant import EPOCH, HOUR, Instant
 from schemas.outcomes import OUTCOME_TIMEOUT
 from schemas.requests import CallProgressed, OutcomeRecorded
 from schemas.topics import DEADLETTER
@@ -654,6 +654,41 @@ async def test_an_order_older_than_the_memory_of_deliveries_is_unknown_where_it_
 
     assert [provider.asked for provider in (voice, sms, email)] == [["command-2"]] * 3
     assert sorted(webhook.asked) == ["command-1", "command-2"]
+
+
+class OwnerThatGoesOn(MemoryDeliveries):
+    """Another gateway saves its progress, and reports it to the group, right after this one has read what was saved."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.reported: int | None = None
+
+    async def progress(self, topic: str, topic_id: str, partition: int) -> SavedProgress | None:
+        found = await super().progress(topic, topic_id, partition)
+        if self.reported is None:
+            await self.save_progress(topic, topic_id, partition, SavedProgress(1))
+            self.reported = 1
+        return found
+
+    async def reached(self, partition: int) -> int | None:
+        assert partition == 0
+        return self.reported
+
+    def report(self, partition: int, offset: int) -> None:
+        assert partition == 0
+        self.reported = max(offset, self.reported or 0)
+
+
+async def test_what_the_owner_before_saves_while_a_partition_is_taken_over_makes_no_database_older() -> None:
+    voice, deliveries = Voice(), OwnerThatGoesOn()
+
+    async with town("call") as place:
+        await place.append(*(command_of("call", number) for number in range(1, 4)))
+        async with running(place, call_channel(voice), deliveries, reached=deliveries):
+            outcomes = dict(await place.outcome(3))
+
+    assert deliveries.born_at == EPOCH, "no new incarnation: nobody restored an older copy"
+    assert outcomes == {f"command-{number}": "connected_human" for number in range(1, 4)}
 
 
 async def test_two_gateways_on_one_partition_never_both_act() -> None:
