@@ -174,6 +174,19 @@ class UnknownAttempt(Struct, frozen=True, omit_defaults=True):
     occurred_at: Instant | None = None
 
 
+class StoppedPlan(Struct, frozen=True, omit_defaults=True):
+    """What a lead had planned when a stop of its person ended it, by the names of its fields; `step` None: nothing yet."""
+
+    step: str | None = None
+    step_attempts: int = 0
+    at_its_end: bool = False
+    base_at: Instant | None = None
+    requested_next_action_at: Instant | None = None
+    callback_at: Instant | None = None
+    disposition_due_at: Instant | None = None
+    pause: ContactPause | None = None
+
+
 class Conversion(Struct, frozen=True, omit_defaults=True):
     """A conversion of a lead or call that holds: its record is in the history; `revision` rises with each change of that."""
 
@@ -217,7 +230,7 @@ class Lead(Entity, kw_only=True):
     whose step says so, the lead stays at the step until the call has a disposition or `disposition_due_at` has come;
     `disposition` is the code of the last one. `judged` are, by step, the calls of this enrolment after which a disposition
     caused a retry. `heard` are the events since the last action that a step may wait for; `pause` delays contacts after a
-    reply. `stopped_before` is the step at which an opt-out of the person ended the lead. `aging` is subtracted from its
+    reply. `stopped` is what a stop of the person took from the lead. `aging` is subtracted from its
     priority for every overdue hour. `awaits_place` is the channel with the most open commands allowed: the lead waits, due,
     for one to end. `unheard` are the last commands whose outcome is unknown: where one is known later, it counts as that
     says. `unknown` is the newest contact of a step among them, until another one has been made. With `data_parts` the data
@@ -322,7 +335,7 @@ class Lead(Entity, kw_only=True):
     callback_due_at: Instant | None = None
     callback_tries: int = 0
     callback_asks: bool = False
-    stopped_before: str | None = None
+    stopped: StoppedPlan | None = None
     aging: float = 0.0
     last_email_at: Instant | None = None
     slot_queue: str | None = None

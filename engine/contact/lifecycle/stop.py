@@ -12,14 +12,11 @@ from engine.contact.facts.person import Outline, Person, bounded_batch, has_no_f
 from engine.contact.lifecycle.ending import emit_end_webhooks, end, remove_excess_tokens
 from engine.contact.timing.suppression import is_suppressed
 from schemas.commands import Fence
-from schemas.contact import LIVE_STATUSES, Flight, Head, Lead, LeadStatus
+from schemas.contact import LIVE_STATUSES, Flight, Head, Lead, LeadStatus, StoppedPlan
 from schemas.records import Company
 from schemas.requests import ReachWithdrawn
 from schemas.schedule import OptOutScope
 from schemas.topics import CONTACTS_REQUESTS
-
-AT_ITS_END = "(end)"
-"""The step of a lead that had left its steps already; in brackets, so that it is no step's id."""
 
 TEXTED = "sms"
 """The source of an opt-out by text."""
@@ -237,7 +234,16 @@ def stop(person: Person, lead: Lead, reason: LeadStatus) -> None:
     """End one lead of a person who must not be contacted; only its webhooks are emitted."""
     was_live = lead.status in LIVE_STATUSES
     if was_live:
-        lead.stopped_before = AT_ITS_END if lead.ending else lead.step
+        lead.stopped = StoppedPlan(
+            step=lead.step,
+            step_attempts=lead.step_attempts,
+            at_its_end=lead.ending,
+            base_at=lead.base_at,
+            requested_next_action_at=lead.requested_next_action_at,
+            callback_at=lead.callback_at,
+            disposition_due_at=lead.disposition_due_at,
+            pause=lead.pause,
+        )
     mark(person, lead, reason)
     recall(person, lead, reason)
     end(person, lead, reason)

@@ -15,14 +15,14 @@ from engine.contact.lifecycle.enrolment import enrol, schedule_of
 from engine.contact.lifecycle.moving import forward, move_out
 from engine.contact.lifecycle.removal import delete, remove
 from engine.contact.lifecycle.step_position import enter_step
-from engine.contact.lifecycle.stop import AT_ITS_END, block, end_reason, mark, opt_in, opt_out, stop, stop_reason, unblock
+from engine.contact.lifecycle.stop import block, end_reason, mark, opt_in, opt_out, stop, stop_reason, unblock
 from engine.contact.lifecycle.walk import advance, plan_inputs, replan_lead
 from engine.contact.requests.reactions import apply_conversion
 from engine.contact.requests.submission import check_ahead, check_callback, merge_fields
 from engine.contact.schedule.cadence import cadence_for
 from engine.contact.timing.suppression import is_suppressed
 from engine.partition.draft import RefusedError
-from schemas.contact import LIVE_STATUSES, Lead
+from schemas.contact import LIVE_STATUSES, Lead, StoppedPlan
 from schemas.decisions import Answer
 from schemas.records import Record
 from schemas.requests import LeadDeleteRequested, LeadUpdateRequested
@@ -126,7 +126,7 @@ def _check_owner(person: Person, request: LeadUpdateRequested) -> None:
 
 def _may_resume(person: Person, lead: Lead) -> bool:
     """Return whether a lead was ended by a stop of its person before its end, and the stop is lifted."""
-    is_stopped = lead.status in RESUMABLE and lead.stopped_before != AT_ITS_END
+    is_stopped = lead.status in RESUMABLE and lead.stopped is not None and not lead.stopped.at_its_end
     return is_stopped and end_reason(person, lead.offer_id, lead.schedule_id) is None
 
 
@@ -136,21 +136,33 @@ def _may_be_called_back(person: Person, lead: Lead) -> bool:
 
 
 def resume(person: Person, lead: Lead) -> None:
-    """Resume a lead that a stop of the person ended, at its former step of the same run.
+    """Resume a lead that a stop of the person ended, at its former step of the same run, as it was planned.
 
-    Its expiry has run on, and its attempts stay counted. A lead that had no step yet starts with the first.
+    Its expiry and its waits have run on, and its attempts stay counted. A lead that had no step yet starts with the first. A
+    callback comes back whose instant is still ahead.
     """
     cadence = cadence_for(person, lead)
-    step_id, lead.stopped_before = lead.stopped_before, None
+    plan, lead.stopped = lead.stopped or StoppedPlan(), None
     if lead.schedule_id is None:
         lead.status = "captured"
     else:
-        step = cadence.step(step_id) if step_id is not None and cadence.has(step_id) else cadence.first(ending=False)
-        enter_step(lead, step, person.now)
+        if plan.step is not None and cadence.has(plan.step):
+            _return_to(lead, plan)
+        else:
+            enter_step(lead, cadence.first(ending=False), person.now)
         lead.status, lead.status_wait = ("queue", None) if lead.flight is None else ("running", "awaiting_outcome")
     lead.schedule_ended_at = None
     person.draft.fact("lead.resumed", lead_id=lead.id, step_id=lead.step)
+    if plan.callback_at is not None and plan.callback_at > person.now:
+        callbacks.schedule_callback(person, lead, plan.callback_at, lead.callback_owner, lead.scheduled_callback_id)
     person.save(lead)
+
+
+def _return_to(lead: Lead, plan: StoppedPlan) -> None:
+    """Put a lead back where a stop found it: at its step, with the instant and the rest of the wait that were planned."""
+    lead.step, lead.step_attempts, lead.base_at = plan.step, plan.step_attempts, plan.base_at
+    lead.requested_next_action_at, lead.disposition_due_at = plan.requested_next_action_at, plan.disposition_due_at
+    lead.pause = plan.pause
 
 
 def _starts_schedule(request: LeadUpdateRequested) -> bool:

@@ -41,9 +41,74 @@ def test_a_lead_that_is_to_resume_goes_on_where_it_stood(how: str) -> None:
 
     lead = world.update(world.lead(), **{how: False, "resume_on_unblock": True})
 
-    assert world.steps() == ["text", "call"]
-    assert (lead.status, lead.step, lead.enrolment, lead.attempts) == ("running", "call", before.enrolment, 2)
+    assert (world.steps(), lead.next_action_at) == (["text"], NOON + HOUR)
+    assert (lead.status, lead.step, lead.enrolment, lead.attempts) == ("scheduled", "call", before.enrolment, 1)
+    world.wait(50 * 60)
+    assert (world.steps(), world.lead().attempts) == (["text", "call"], 2)
     assert len({command.command_id for command in world.commands}) == 2
+
+
+LAST_WAIT = {"id": "last", "kind": "wait", "duration": "9d"}
+ANSWER = {"id": "answer", "kind": "wait_for", "event": "call.inbound_received", "timeout": "2d", "on_match": "call"}
+PLANS: dict[str, tuple[list[dict[str, Any]], dict[str, Any], int, list[str]]] = {
+    "a step behind a wait": ([LAST_WAIT, CALL], {}, 9 * 24, ["call"]),
+    "a wait at the end of a schedule": ([TEXT, LAST_WAIT], {}, 9 * 24, ["text"]),
+    "an event that is waited for": ([ANSWER, CALL], {}, 48, ["call"]),
+    "a retry": ([CALL | {"retry": {"no_answer": {"delay": "5h"}}}], {"outcome": "no_answer"}, 5, ["call", "call"]),
+    "a requested instant": ([CALL], {"next_action_at": NOON + 7 * HOUR}, 7, ["call"]),
+    "a callback": ([CALL], {"schedule_callback_at": NOON + 6 * HOUR}, 6, ["(callback)"]),
+    "a callback before a step": ([LAST_WAIT, CALL], {"schedule_callback_at": NOON + 6 * HOUR}, 6, ["(callback)"]),
+}
+"""What was planned, the steps, the lead, in how many hours something happens, and which steps were done by then."""
+
+
+@pytest.mark.parametrize(("steps", "fields", "hours", "done"), PLANS.values(), ids=PLANS)
+@pytest.mark.parametrize("how", ["blocked", "opt_out"])
+def test_what_was_planned_is_planned_again(
+    how: str, steps: list[dict[str, Any]], fields: dict[str, Any], hours: int, done: list[str]
+) -> None:
+    asked = dict(fields)
+    outcome = asked.pop("outcome", None)
+    worlds = []
+    for is_stopped in (False, True):
+        world = World()
+        world.schedule(*steps)
+        world.submit(**asked)
+        if outcome is not None or steps[0] is TEXT:
+            world.outcome(outcome or "delivered")
+        world.wait(1800)
+        if is_stopped:
+            world.update(world.lead(), **{how: True})
+            world.wait(1800)
+            world.update(world.lead(), **{how: False, "resume_on_unblock": True})
+        else:
+            world.wait(1800)
+        worlds.append(world)
+    untouched, lifted = (world.lead() for world in worlds)
+    same = ("step", "status", "status_wait", "next_action_at", "callback_at", "step_attempts", "retries", "attempts")
+    assert [getattr(lifted, name) for name in same] == [getattr(untouched, name) for name in same]
+    before = worlds[1].steps()
+    worlds[1].wait_until(NOON + hours * HOUR - 1)
+    assert worlds[1].steps() == before
+    worlds[1].wait_until(NOON + hours * HOUR)
+    assert worlds[1].steps() == done
+
+
+def test_what_was_planned_for_the_time_of_the_stop_happens_at_once() -> None:
+    world, _ = stopped("blocked")
+    world.wait(2 * 3600)
+    world.update(blocked=False, resume_on_unblock=True)
+    assert world.steps() == ["text", "call"]
+
+
+def test_a_callback_whose_time_has_passed_does_not_come_back() -> None:
+    world = World()
+    world.schedule(LAST_WAIT, CALL)
+    world.submit(schedule_callback_at=NOON + HOUR)
+    world.update(blocked=True)
+    world.wait(2 * 3600)
+    world.update(blocked=False, resume_on_unblock=True)
+    assert (world.lead().callback_at, world.lead().next_action_at) == (None, NOON + 9 * 24 * HOUR)
 
 
 def test_who_had_expired_meanwhile_expires_when_it_resumes() -> None:
