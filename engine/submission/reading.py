@@ -17,7 +17,7 @@ from engine.submission.place import Location, locate
 from engine.submission.public_rights import CONSENTS
 from engine.submission.spreadsheet import DIGITS_LOST, has_lost_digits, read_cell
 from engine.tokens import LEAD_BYTES_MAX, check_tokens
-from schemas.instant import DAY, SECOND, Instant
+from schemas.instant import DAY, MINUTE, SECOND, Instant
 from schemas.records import TrafficSource
 
 T = TypeVar("T")
@@ -33,6 +33,10 @@ FIELDS_SHOWN_MAX = 50
 
 FIELDS_NAMED_MAX = 5
 """Fields that the sentence itself names; `errors` has them all."""
+
+CALLBACK_PAST_MAX = 5 * MINUTE
+"""How long ago a promised instant may lie: clocks differ, and somebody types the present minute. An older one is a mistake,
+such as a wrong time zone or day: the person would be called at once."""
 
 AHEAD_MAX = 366 * DAY
 """How far ahead a contact may be planned: a leap year."""
@@ -284,8 +288,10 @@ class Reading:
         return moment
 
     def callback(self, seconds: Callable[[Any], int]) -> Instant | None:
-        """Return the moment of `schedule_callback_at` or `_in_seconds`; both at once is a fault."""
+        """Return the moment of `schedule_callback_at` or `_in_seconds`; both at once is a fault, and one that has passed."""
         moment = self.moment_ahead("schedule_callback_at")
+        if moment is not None and moment < self.received_at - CALLBACK_PAST_MAX:
+            self.fault("schedule_callback_at", "must not be more than 5 minutes in the past")
         delay = self.optional("schedule_callback_in_seconds", seconds)
         if not is_blank(self.raw.get("schedule_callback_at")) and not is_blank(self.raw.get("schedule_callback_in_seconds")):
             self.fault("schedule_callback_in_seconds", "must be left out where schedule_callback_at is given")

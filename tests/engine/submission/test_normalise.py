@@ -240,6 +240,26 @@ def test_the_last_value_within_a_bound_is_taken_and_the_next_one_is_not(
         assert list(refusal(submit, {field: value}).errors) == [field]
 
 
+@pytest.mark.parametrize(
+    ("moment", "is_taken"),
+    [
+        ("2026-03-08T16:00:00-04:00", True),
+        ("2026-03-08T19:55:00Z", True),
+        ("2026-03-08T19:54:59.999Z", False),
+        ("2026-03-08 15:54:59 -0400", False),
+        ("2026-03-07T20:00:00Z", False),
+        ("1999-12-31T00:00:00Z", False),
+    ],
+)
+def test_a_callback_more_than_five_minutes_past_is_a_mistake(submit: Submit, moment: str, is_taken: bool) -> None:
+    """The person would be called at once: nobody promises that with a date of yesterday."""
+    if is_taken:
+        assert submit({"schedule_callback_at": moment}).request.schedule_callback_at is not None
+        return
+    problem = refusal(submit, {"schedule_callback_at": moment})
+    assert problem.errors == {"schedule_callback_at": ["must not be more than 5 minutes in the past"]}
+
+
 @pytest.mark.parametrize("seconds", ["-1", "1.5", str(366 * 24 * 3600 + 1)])
 def test_a_callback_is_neither_past_nor_a_year_away(submit: Submit, seconds: str) -> None:
     assert list(refusal(submit, {"schedule_callback_in_seconds": seconds}).errors) == ["schedule_callback_in_seconds"]
