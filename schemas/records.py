@@ -69,6 +69,9 @@ RECORDING_RETENTION_DAYS = 90
 """Of a company that says nothing else: as long as dead letters and the send log, which a complaint about a call needs."""
 
 
+PublicActions = Literal["token", "link"]
+"""What proves that somebody without a key may remove a lead or move it to its end."""
+
 PUBLIC_CONTACTS_DEFAULT = 3
 PUBLIC_CONTACTS_MAX = 100
 """Contacts a day for leads of one person that anybody may make: the contact's head holds an instant of each."""
@@ -111,6 +114,9 @@ class Company(Body, frozen=True, kw_only=True):
     `on_invalid`: `warn` stores a submission without an optional field that is wrong, `refuse` refuses the submission.
 
     With `confirm_links` a browser that follows an opt-out link gets a page with a button, which opts the person out.
+
+    `public_actions` says what proves, without a key, that somebody may remove a lead or move it to its end: its lead token
+    (`token`), or the sealed link of an e-mail alone (`link`).
     """
 
     name: str
@@ -136,6 +142,7 @@ class Company(Body, frozen=True, kw_only=True):
     unreviewed_countries: Literal["floor", "hold"] = "floor"
     on_invalid: Literal["refuse", "warn"] = "refuse"
     confirm_links: bool = False
+    public_actions: PublicActions = "token"
 
 
 class Offer(Body, frozen=True, kw_only=True):
@@ -149,6 +156,7 @@ class Offer(Body, frozen=True, kw_only=True):
     `public_updates` are fields that they may fill where a stored lead has them blank, `dial_countries` are the countries
     whose numbers are dialled for it (none: the company's; without a key the offer's own too, for one of +1 all of +1).
     `consent_text` and `consent_url` are the words of its forms, or where they are: what each of its leads consented to.
+    `public_actions` is that of its leads (none: the company's).
     """
 
     name: str
@@ -173,6 +181,7 @@ class Offer(Body, frozen=True, kw_only=True):
     dial_countries: tuple[str, ...] = ()
     consent_text: str | None = None
     consent_url: str | None = None
+    public_actions: PublicActions | None = None
 
 
 class Schedule(Body, frozen=True, kw_only=True):

@@ -134,12 +134,14 @@ class KeptSubmissionDecided(ContactRequest, frozen=True, kw_only=True):
 class CallerActed(ContactRequest, frozen=True, kw_only=True):
     """The person, or somebody for them, opted out, left, or skipped to the end; found by token and number.
 
-    With `keep_callback` a callback survives the skip.
+    `lead_id` is that of the sealed link of an e-mail: no other lead is meant. With `keep_callback` a callback survives the
+    skip.
     """
 
     action: Literal["opt_out", "remove", "move_to_end"]
     offer_id: int | None = None
     schedule_id: int | None = None
+    lead_id: int | None = None
     update_all_matching_leads: bool = False
     keep_callback: bool = False
 

@@ -7,7 +7,11 @@ documents show this table, and a test walks every parameter through it (`tests/e
 import re
 from collections.abc import Iterable
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Literal, NamedTuple
+
+from schemas.records import Company, Offer, PublicActions
+
+CallerAction = Literal["opt_out", "remove", "move_to_end"]
 
 
 class New(StrEnum):
@@ -38,6 +42,7 @@ class Stored(StrEnum):
     ANSWERED = "is answered; the lead keeps its own"
     OPTS_OUT = "opts the person out"
     ACTS = "acts on the lead"
+    ACTS_UNLESS_LINK = "acts on the lead, unless `public_actions` is `link`"
 
 
 class Right(NamedTuple):
@@ -102,10 +107,38 @@ ACTIONS: dict[str, Right] = {
     "POST /api/v1/leads": Right(New.MAKES, Stored.KEPT),
     "POST /api/v1/leads/create_or_update": Right(New.MAKES, Stored.KEPT),
     "caller_opt_out": Right(New.OPTS_OUT, Stored.OPTS_OUT),
-    "caller_remove": Right(New.NOTHING, Stored.ACTS),
-    "caller_move_to_end_of_schedule": Right(New.NOTHING, Stored.ACTS),
+    "caller_remove": Right(New.NOTHING, Stored.ACTS_UNLESS_LINK),
+    "caller_move_to_end_of_schedule": Right(New.NOTHING, Stored.ACTS_UNLESS_LINK),
 }
 """Action that a lead token suffices for -> its right."""
+
+
+class Proof(StrEnum):
+    """What somebody shows who acts on a lead."""
+
+    KEY = "a key"
+    TOKEN = "the lead token alone"  # noqa: S105 - in words
+    LINK = "the sealed link of an e-mail"
+
+
+CALLER_ACTIONS: dict[tuple[Proof, PublicActions], frozenset[CallerAction]] = {
+    (Proof.KEY, "token"): frozenset({"opt_out", "remove", "move_to_end"}),
+    (Proof.KEY, "link"): frozenset({"opt_out", "remove", "move_to_end"}),
+    (Proof.TOKEN, "token"): frozenset({"opt_out", "remove", "move_to_end"}),
+    (Proof.TOKEN, "link"): frozenset({"opt_out"}),
+    (Proof.LINK, "token"): frozenset({"opt_out"}),
+    (Proof.LINK, "link"): frozenset({"opt_out", "remove", "move_to_end"}),
+}
+"""What is shown, and `public_actions` -> what may be done. An opt-out is never refused: the law asks for no proof of it
+(47 CFR 64.1200(a)(10): by any reasonable means). The link opts out of e-mails, as RFC 8058 says of it."""
+
+
+def public_actions_of(offer: Offer | None, company: Company | None) -> PublicActions:
+    """Return what an offer says of public actions, else its company."""
+    if offer is not None and offer.public_actions is not None:
+        return offer.public_actions
+    return "token" if company is None else company.public_actions
+
 
 FIELD_ALIASES = {
     "svc_assign_number": "assign_svc_number",

@@ -9,8 +9,8 @@ follow every link, and press none.
 from collections.abc import Mapping
 from functools import partial
 from html import escape
-from typing import Literal
 
+from adapters.http.exchange.access import TokenTarget, unauthenticated
 from adapters.http.exchange.exchange import Exchange, Operation, Reply
 from adapters.http.exchange.parameters import Parameters
 from adapters.http.exchange.people import find_contact_key
@@ -19,7 +19,8 @@ from adapters.http.exchange.writes import submit_change
 from adapters.http.leads.submissions import accepted_by_token, render
 from adapters.http.schema.shapes import TOKEN_ANSWER
 from adapters.reads.ports import Result
-from schemas.records import Company
+from engine.submission.public_rights import CALLER_ACTIONS, CallerAction, Proof, public_actions_of
+from schemas.records import Company, Offer, Schedule
 from schemas.requests import CallerActed
 
 CALLER_PARAMETERS = {
@@ -31,23 +32,22 @@ CALLER_PARAMETERS = {
 MOVE_PARAMETERS = {**CALLER_PARAMETERS, "keep_callback": "true: a callback that was promised is still made"}
 
 
-Action = Literal["opt_out", "remove", "move_to_end"]
-
 CONFIRMED = "confirmed"
 """The field that the button of the page sends."""
 
-QUESTIONS: Mapping[Action, tuple[str, str]] = {
+QUESTIONS: Mapping[CallerAction, tuple[str, str]] = {
     "opt_out": ("Opt out", "No more calls, texts and e-mails to you?"),
     "remove": ("Remove me", "No more contact about this request?"),
     "move_to_end": ("Skip ahead", "No more steps of this schedule but its last ones?"),
 }
 
 
-async def act(exchange: Exchange, *, action: Action) -> Reply:
+async def act(exchange: Exchange, *, action: CallerAction) -> Reply:
     """Ask the contact to act on the newest live lead of a token and number, else on the newest one."""
     # A refusal is not stored either: the next request of the link may be the person's own.
     exchange.headers["Cache-Control"] = "no-store"
     target = await exchange.target(exchange.fields.get("lead_token"), is_opt_out=action == "opt_out")
+    _check_proof(exchange, target, action)
     if _must_confirm(exchange, target.company_id):
         return _ask(exchange, action)
     parameters = Parameters(exchange.fields)
@@ -69,6 +69,18 @@ async def act(exchange: Exchange, *, action: Action) -> Reply:
     return await submit_change(exchange, message, _render_accepted, hides_refusals=True)
 
 
+def _check_proof(exchange: Exchange, target: TokenTarget, action: CallerAction) -> None:
+    """Refuse what a lead token alone does not prove here. Raises `ProblemError` unauthenticated, whoever is a lead."""
+    if exchange.access is not None:
+        return
+    rules = exchange.services.source.rules
+    schedule = rules.body(Schedule, "schedule", target.schedule_id)
+    offer = rules.body(Offer, "offer", target.offer_id if schedule is None else schedule.offer_id)
+    company = rules.body(Company, "company", target.company_id)
+    if action not in CALLER_ACTIONS[Proof.TOKEN, public_actions_of(offer, company)]:
+        raise unauthenticated("This lead token does that only together with a key: send both, or use the link of an e-mail.")
+
+
 def _must_confirm(exchange: Exchange, company_id: int) -> bool:
     """Return whether a page must ask first: a browser follows a link of a company that wants that."""
     company = exchange.services.source.rules.body(Company, "company", company_id)
@@ -82,7 +94,7 @@ def _must_confirm(exchange: Exchange, company_id: int) -> bool:
     )
 
 
-def _ask(exchange: Exchange, action: Action) -> Reply:
+def _ask(exchange: Exchange, action: CallerAction) -> Reply:
     """Answer with a page that asks whether to do it; nothing is changed."""
     fields = {name: str(exchange.fields[name]) for name in (*CALLER_PARAMETERS, "keep_callback") if name in exchange.fields}
     hidden = "".join(
@@ -100,7 +112,7 @@ async def _render_accepted(exchange: Exchange, result: Result) -> Reply:
     return accepted_by_token(200)
 
 
-def _operation(name: str, methods: tuple[str, ...], action: Action, summary: str) -> Operation:
+def _operation(name: str, methods: tuple[str, ...], action: CallerAction, summary: str) -> Operation:
     return Operation(
         name=name,
         methods=methods,

@@ -96,6 +96,7 @@ _OF_TYPE: Mapping[str, Mapping[str, str]] = {
         "public_contacts": "calls, texts and e-mails a day for a person's leads that come without a key after the first",
         "dial_countries": "countries that are dialled where an offer names none; none: every one. A new company has its own",
         "confirm_links": "true: a browser that follows an opt-out link gets a page with a button; false: the link acts",
+        "public_actions": "link: without a key, the link of an e-mail alone removes or moves a lead; token: its token does",
         "on_invalid": "warn: a submission with a wrong optional field is stored without it; refuse: it is 422",
         "unreviewed_countries": "hold: telemarketing waits where no law of a country is kept; floor: 08:00 to 21:00 there",
         "unknown_parameters": "ignore: a parameter that an operation does not know is ignored; refuse: it is answered 422",
@@ -118,6 +119,8 @@ _OF_TYPE: Mapping[str, Mapping[str, str]] = {
         "rotate_lead_token": "true: give a new lead token; the old one is unknown from then on",
         "public_parameters": "steering fields that a submission without a key may set for the lead that it makes",
         "public_updates": "tokens and names that a submission without a key may fill where a stored lead has them blank",
+        "public_actions": "link: without a key, the link of an e-mail alone removes or moves its leads; token: their token "
+        "does; null: as the company says",
         "dial_countries": "countries that are dialled; none: the company's; without a key its own, of one of +1 all of +1",
     },
     "schedule": {

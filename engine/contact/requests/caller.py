@@ -5,6 +5,7 @@ from typing import assert_never
 from engine.contact.facts.person import Person, bounded_batch
 from engine.contact.facts.result import COMPLETED
 from engine.contact.lifecycle.ending import begin_end
+from engine.contact.lifecycle.moving import forward
 from engine.contact.lifecycle.removal import remove
 from engine.contact.lifecycle.stop import mark, opt_out, stop
 from engine.contact.lifecycle.walk import advance
@@ -23,7 +24,8 @@ def act(person: Person, request: CallerActed) -> None:
     """
     leads = _matching_leads(person, request)
     if not leads:
-        _answer_without_lead(person, request)
+        if request.lead_id is None or not forward(person, request, request.lead_id):
+            _answer_without_lead(person, request)
         return
     match request.action:
         case "opt_out":
@@ -40,7 +42,9 @@ def act(person: Person, request: CallerActed) -> None:
 
 
 def _matching_leads(person: Person, request: CallerActed) -> list[Lead]:
-    """Return the newest live lead of the token, else the newest; or all of them, if requested."""
+    """Return the newest live lead of the token, else the newest; or all of them, if requested; or that of the link."""
+    if request.lead_id is not None:
+        return [lead for lead in (person.lead(request.lead_id),) if lead is not None]
     found = matching(person, request)
     if not found:
         return []
