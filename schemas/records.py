@@ -156,7 +156,8 @@ class Offer(Body, frozen=True, kw_only=True):
     `public_updates` are fields that they may fill where a stored lead has them blank, `dial_countries` are the countries
     whose numbers are dialled for it (none: the company's; without a key the offer's own too, for one of +1 all of +1).
     `consent_text` and `consent_url` are the words of its forms, or where they are: what each of its leads consented to.
-    `public_actions` is that of its leads (none: the company's).
+    `public_actions` is that of its leads (none: the company's). `sealed_signing_secret` signs forms with its lead token,
+    encrypted with the deployment's key.
     """
 
     name: str
@@ -182,6 +183,7 @@ class Offer(Body, frozen=True, kw_only=True):
     consent_text: str | None = None
     consent_url: str | None = None
     public_actions: PublicActions | None = None
+    sealed_signing_secret: str | None = None
 
 
 class Schedule(Body, frozen=True, kw_only=True):
@@ -195,7 +197,8 @@ class Schedule(Body, frozen=True, kw_only=True):
 
     `draft_fields` wait for the next publishing; `unpublished` is a schedule that was never published: no token finds it.
     `end_steps_may_contact` lets the end steps call and text a lead that has expired. Its suppression lists are those of its
-    present version, for leads on any.
+    present version, for leads on any. `sealed_signing_secret` signs forms with its lead token, encrypted with the
+    deployment's key.
     """
 
     name: str
@@ -231,6 +234,7 @@ class Schedule(Body, frozen=True, kw_only=True):
     triggers: tuple[Trigger, ...] = ()
     external_record_id: str | None = None
     suppression_list_ids: tuple[int, ...] = ()
+    sealed_signing_secret: str | None = None
 
 
 class Buyer(Body, frozen=True, kw_only=True):

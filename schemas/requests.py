@@ -27,13 +27,31 @@ class ContactRequest(Message, frozen=True, kw_only=True):
     contact_key: str
 
 
+class UnsignedFields(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a signed form brought without signing it: it counts as sent without a key. The zones are those of all fields."""
+
+    email: str | None = None
+    columns: dict[str, Any] = {}
+    data: dict[str, Any] = {}
+    zones: tuple[str, ...] = ()
+    zone_source: str = "default"
+    states: tuple[str, ...] = ()
+    lead_priority: float | None = None
+    hours_to_expire: int | None = None
+    max_contact_attempts: int | None = None
+    next_action_at: Instant | None = None
+    schedule_callback_at: Instant | None = None
+    lead_import_id: int | None = None
+
+
 class LeadSubmitted(ContactRequest, frozen=True, kw_only=True):
     """A lead was sent to an offer or a schedule; numbers, zones and fields are already normalised by intake.
 
     `columns` holds the lead's own columns (country, zip_postal_code, ...), `data` the tokens. `zones` and `states` are
     the candidates that were found, `zone_source` says how (stated, zip, state, number, default). `lead_import_id` names the
     import of a file that brought it. `with_key`: its sender proved a right of the company; without it, it makes leads and
-    changes none (`engine.submission.public_rights`). With `opt_out` the person opts out.
+    changes none (`engine.submission.public_rights`). With `opt_out` the person opts out. `unsigned` is not None where a form
+    signed the rest, which counts as sent with a key.
     """
 
     offer_id: int | None = None
@@ -66,6 +84,7 @@ class LeadSubmitted(ContactRequest, frozen=True, kw_only=True):
     lead_import_id: int | None = None
     with_key: bool = False
     opt_out: bool = False
+    unsigned: UnsignedFields | None = None
 
 
 class LeadUpdateRequested(ContactRequest, frozen=True, kw_only=True):

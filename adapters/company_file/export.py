@@ -23,8 +23,8 @@ NOT_IN_FILE: Mapping[str, frozenset[str]] = {
     "outgoing_webhook": frozenset({"headers", "secret_generation"}),
     "subscription": frozenset({"secret_generation", "secret_rotated_at"}),
     "provider_configuration": frozenset({"sealed_secrets", "callback_generation"}),
-    "schedule": frozenset({"lead_token", "migrate", "draft_fields", "unpublished", "published_at"}),
-    "offer": frozenset({"lead_token"}),
+    "schedule": frozenset({"lead_token", "sealed_signing_secret", "migrate", "draft_fields", "unpublished", "published_at"}),
+    "offer": frozenset({"lead_token", "sealed_signing_secret"}),
     "call_disposition": frozenset({"system"}),
 }
 """Fields that are secret or belong to one company's history. Headers of webhooks may hold another system's secret."""

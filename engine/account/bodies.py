@@ -148,6 +148,7 @@ _PARSERS: dict[tuple[str, str], Any] = {
     ("company", "unreviewed_countries"): choice("floor", "hold"),
     ("company", "on_invalid"): choice("refuse", "warn"),
     ("company", "public_actions"): choice(*get_args(PublicActions)),
+    **dict.fromkeys((("offer", "sealed_signing_secret"), ("schedule", "sealed_signing_secret")), optional(sealed_secret)),
     ("offer", "public_actions"): optional(choice(*get_args(PublicActions))),
     ("company", "public_contacts"): partial(parse_integer, least=0, most=PUBLIC_CONTACTS_MAX),
     ("agent", "number"): optional(number_or_sip),

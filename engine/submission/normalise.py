@@ -31,11 +31,11 @@ from engine.submission.fields import (
 from engine.submission.nested import lifted
 from engine.submission.numbers import ParsedNumber, dialled_countries
 from engine.submission.place import Location
-from engine.submission.public_rights import CONSENTS, STEERING, steering_warning
+from engine.submission.public_rights import CONSENTS, SIGNING_FIELDS, STEERING, steering_warning
 from engine.submission.reading import AHEAD_MAX, INVALID_FIELDS, Reading
 from schemas.instant import SECOND, Instant
 from schemas.records import Company, Offer, Schedule, TrafficSource
-from schemas.requests import LeadSubmitted
+from schemas.requests import LeadSubmitted, UnsignedFields
 
 HOURS_TO_EXPIRE_MAX = 87_600
 """Ten years: more is a typing error."""
@@ -85,6 +85,7 @@ NAMED_FIELDS = frozenset(
         "max_contact_attempts",
         "lead_import_id",
         "data",
+        *SIGNING_FIELDS,
         "auth_token",  # a credential: never stored
     }
 )
@@ -111,12 +112,14 @@ def normalise(
     is_trusted: bool = False,
     create_or_update: bool = False,
     idempotency_key: str | None = None,
+    signed: frozenset[str] | None = None,
 ) -> Normalised:
     """Return the request of one submission.
 
     `api_company_id` is the company of the API key that came with it, None where there was none (so from `leads.inbox`);
     `may_update` says that the key may update leads. A sender that `is_trusted` counts as one with a key, but for what
-    needs `may_update` or `require_auth`. Any other is a stranger, who may do what `public_rights` says.
+    needs `may_update` or `require_auth`. Any other is a stranger, who may do what `public_rights` says. `signed` are the
+    fields that a form signed, None where no signature was verified.
 
     Raises `RefusedError`: `malformed_body`, `unknown_lead_token`, `unauthenticated`, `forbidden`, `schedule_inactive`, or
     `validation_failed` with every bad field.
@@ -137,15 +140,76 @@ def normalise(
     )
     if reading.dropped:
         request = msgspec.structs.replace(request, data=request.data | {INVALID_FIELDS: reading.dropped})
+    if signed is None:
+        _warn_of_signature(reading)
     reading.close()
     _warn_of_country(reading, rules, request)
     if not with_key:
-        request = _without_steering(reading, request, _offer(rules, target))
-    request = _with_consent(request, _offer(rules, target), rules)
+        request = _without_steering(reading, request, _offer(rules, target), signed or frozenset())
+    if signed is None or not with_key:  # what an offer states is signed by no form
+        request = _with_consent(request, _offer(rules, target), rules)
     if request.unblock_contact and not may_update:
         raise RefusedError("forbidden", "unblock_contact needs keys that may update leads; nothing was stored.")
     _warn(reading, request)
     return Normalised(request, tuple(reading.warnings))
+
+
+def normalise_signed(
+    raw: Mapping[str, Any],
+    signed: Mapping[str, Any],
+    rules: Rules,
+    *,
+    received_at: Instant,
+    create_or_update: bool = False,
+    idempotency_key: str | None = None,
+) -> Normalised:
+    """Return the request of a form whose signature was verified: `signed` are the fields that it signed, of `raw`.
+
+    Those count as sent with a key, all others as without one. Raises `RefusedError` as `normalise`.
+    """
+    names = frozenset(signed) | frozenset(signed.get("data") or () if isinstance(signed.get("data"), Mapping) else ())
+    whole = normalise(raw, rules, received_at=received_at, create_or_update=create_or_update, signed=names)
+    proved = normalise(
+        signed,
+        rules,
+        received_at=received_at,
+        is_trusted=True,
+        create_or_update=create_or_update,
+        idempotency_key=idempotency_key,
+        signed=names,
+    ).request
+    return Normalised(msgspec.structs.replace(proved, unsigned=_unsigned(whole.request, proved)), whole.warnings)
+
+
+def _unsigned(whole: LeadSubmitted, proved: LeadSubmitted) -> UnsignedFields:
+    """Return what a form brought beside what it signed. A signed zone is trusted alone."""
+    place = proved if proved.zone_source == "stated" else whole
+    return UnsignedFields(
+        email=None if proved.email is not None else whole.email,
+        columns={name: value for name, value in whole.columns.items() if name not in proved.columns},
+        data={name: value for name, value in whole.data.items() if name not in proved.data},
+        zones=place.zones,
+        zone_source=place.zone_source,
+        states=place.states,
+        **{name: getattr(whole, name) for name in UNSIGNED_FIELDS if getattr(proved, name) is None},
+    )
+
+
+UNSIGNED_FIELDS = (
+    *("lead_priority", "hours_to_expire", "max_contact_attempts", "next_action_at", "schedule_callback_at"),
+    "lead_import_id",
+)
+"""Fields that an offer may allow without a key (`public_parameters`), or that need none."""
+
+
+def _warn_of_signature(reading: Reading) -> None:
+    """Warn of a signature that was not verified: of a sender with a key, or on a topic."""
+    sent = [name for name in SIGNING_FIELDS if not is_blank(reading.raw.get(name))]
+    for name in sent:
+        if not isinstance(reading.raw[name], str):
+            reading.fault(name, "must be text")
+    if sent:
+        reading.warnings.append(f"Not read: {', '.join(sent)}. A signature is read over HTTP, of a sender without a key.")
 
 
 def _refuse_without_token(reading: Reading) -> None:
@@ -236,17 +300,21 @@ def _request(
     )
 
 
-def _without_steering(reading: Reading, request: LeadSubmitted, offer: Offer | None) -> LeadSubmitted:
-    """Return the request without what needs a key, and name that in the warnings."""
+def _without_steering(
+    reading: Reading, request: LeadSubmitted, offer: Offer | None, signed: frozenset[str]
+) -> LeadSubmitted:
+    """Return the request without what needs a key, and name that in the warnings, but for what was signed."""
     allowed = () if offer is None else offer.public_parameters
-    named = (reading.raw.keys() | request.columns.keys()) & STEERING | request.data.keys() & CONSENTS
-    sent = {field for field in named if _is_meant(reading, request, field)}
+    steering = (reading.raw.keys() | request.columns.keys()) & STEERING | request.data.keys() & CONSENTS
+    sent = {field for field in steering if _is_meant(reading, request, field)}
     dropped = sorted(sent.difference(allowed))
     if request.opt_out is False and not is_blank(reading.raw.get("opt_out")):
         dropped.append("opt_out")
     if not dropped:
         return request
-    reading.warnings.append(steering_warning(dropped))
+    named = [name for name in dropped if name not in signed]
+    if named:
+        reading.warnings.append(steering_warning(named))
     columns = {name: value for name, value in request.columns.items() if name not in dropped}
     data = {name: value for name, value in request.data.items() if name not in dropped}
     defaults = {

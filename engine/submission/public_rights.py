@@ -28,6 +28,7 @@ class New(StrEnum):
     KEY = "needs a key"
     OPTS_OUT = "opts the person out, and makes no lead"
     NOTHING = "changes nothing"
+    SIGNS = "lets the fields that it signs count as sent with a key"
 
 
 class Stored(StrEnum):
@@ -41,6 +42,7 @@ class Stored(StrEnum):
     KEY = New.KEY.value
     ANSWERED = "is answered; the lead keeps its own"
     OPTS_OUT = "opts the person out"
+    SIGNS = New.SIGNS.value
     ACTS = "acts on the lead"
     ACTS_UNLESS_LINK = "acts on the lead, unless `public_actions` is `link`"
 
@@ -51,6 +53,9 @@ class Right(NamedTuple):
     new: New
     stored: Stored
 
+
+SIGNING_FIELDS = ("form_signature", "form_signed_at", "form_nonce", "form_signed_fields")
+"""Fields of a signed form (`adapters.http.leads.signed_forms`). They are never tokens of the lead."""
 
 _STEERS_A_NEW_LEAD = Right(New.OFFER, Stored.KEY)
 _STEERS = Right(New.KEY, Stored.KEY)
@@ -76,6 +81,7 @@ FIELDS: dict[str, Right] = {
     "assign_svc_number": Right(New.SET, Stored.ANSWERED),
     "assign_sms_number": Right(New.SET, Stored.ANSWERED),
     "opt_out": Right(New.OPTS_OUT, Stored.OPTS_OUT),
+    **dict.fromkeys(SIGNING_FIELDS, Right(New.SIGNS, Stored.SIGNS)),
     "lead_priority": _STEERS_A_NEW_LEAD,
     "next_action_at": _STEERS_A_NEW_LEAD,
     "hours_to_expire": _STEERS_A_NEW_LEAD,
@@ -113,7 +119,7 @@ ACTIONS: dict[str, Right] = {
 """Action that a lead token suffices for -> its right."""
 
 
-class Proof(StrEnum):
+class CallerProof(StrEnum):
     """What somebody shows who acts on a lead."""
 
     KEY = "a key"
@@ -121,13 +127,13 @@ class Proof(StrEnum):
     LINK = "the sealed link of an e-mail"
 
 
-CALLER_ACTIONS: dict[tuple[Proof, PublicActions], frozenset[CallerAction]] = {
-    (Proof.KEY, "token"): frozenset({"opt_out", "remove", "move_to_end"}),
-    (Proof.KEY, "link"): frozenset({"opt_out", "remove", "move_to_end"}),
-    (Proof.TOKEN, "token"): frozenset({"opt_out", "remove", "move_to_end"}),
-    (Proof.TOKEN, "link"): frozenset({"opt_out"}),
-    (Proof.LINK, "token"): frozenset({"opt_out"}),
-    (Proof.LINK, "link"): frozenset({"opt_out", "remove", "move_to_end"}),
+CALLER_ACTIONS: dict[tuple[CallerProof, PublicActions], frozenset[CallerAction]] = {
+    (CallerProof.KEY, "token"): frozenset({"opt_out", "remove", "move_to_end"}),
+    (CallerProof.KEY, "link"): frozenset({"opt_out", "remove", "move_to_end"}),
+    (CallerProof.TOKEN, "token"): frozenset({"opt_out", "remove", "move_to_end"}),
+    (CallerProof.TOKEN, "link"): frozenset({"opt_out"}),
+    (CallerProof.LINK, "token"): frozenset({"opt_out"}),
+    (CallerProof.LINK, "link"): frozenset({"opt_out", "remove", "move_to_end"}),
 }
 """What is shown, and `public_actions` -> what may be done. An opt-out is never refused: the law asks for no proof of it
 (47 CFR 64.1200(a)(10): by any reasonable means). The link opts out of e-mails, as RFC 8058 says of it."""

@@ -23,6 +23,7 @@ from schemas.records import (
     Company,
     Offer,
     ProviderConfiguration,
+    Schedule,
     UnblockContactJob,
     User,
 )
@@ -40,6 +41,7 @@ HIDDEN_FIELDS: dict[str, frozenset[str]] = {
     "company": frozenset({"sealed_sign_in_secret"}),
     "user": frozenset({"password_hash", "second_factor_salt", "invitation_sha256", "identity_sha256"}),
     "provider_configuration": frozenset({"sealed_secrets"}),
+    **dict.fromkeys(("offer", "schedule"), frozenset({"sealed_signing_secret"})),
     "unblock_contact_job": frozenset({"contact_partitions"}),
     "contact_hold": frozenset({"request_id"}),
     **dict.fromkeys(CAPS_OF, frozenset({"caps"})),
@@ -185,6 +187,8 @@ def _derived(  # noqa: PLR0917 - what is known of a row
         shown |= {"buyers_count": len(members), "buyer_ids": list(members)}
     if isinstance(body, Company):
         shown["has_sign_in_client_secret"] = body.sealed_sign_in_secret is not None
+    if isinstance(body, Offer | Schedule):
+        shown["has_signing_secret"] = body.sealed_signing_secret is not None
     if isinstance(body, User):
         shown |= {"has_password": body.password_hash is not None, "has_second_factor": body.second_factor_salt is not None}
     if isinstance(body, ProviderConfiguration):
@@ -210,6 +214,7 @@ _OF_SECRETS: Mapping[str, tuple[str, ...]] = {
     "company": ("has_sign_in_client_secret",),
     "user": ("has_password", "has_second_factor"),
     "provider_configuration": ("secret_names",),
+    **dict.fromkeys(("offer", "schedule"), ("has_signing_secret",)),
 }
 """Columns that say which secrets are set."""
 
@@ -218,8 +223,6 @@ def _derived_names(record_type: str) -> tuple[str, ...]:
     """Return the columns that follow from others."""
     if record_type == "unblock_contact_job":
         return JOB_COLUMNS
-    if record_type in _OF_SECRETS:
-        return _OF_SECRETS[record_type]
     if record_type in PROJECTED_COLUMNS:
         return tuple(PROJECTED_COLUMNS[record_type])
     counted = ("buyers_count",) if record_type in {"offer", "buyer_group", FLEET_TYPE} else ()
@@ -227,6 +230,6 @@ def _derived_names(record_type: str) -> tuple[str, ...]:
         return (*counted, "buyer_ids")
     caps = CAPS_OF.get(record_type)
     if caps is None:
-        return counted
+        return (*counted, *_OF_SECRETS.get(record_type, ()))
     earned = EARNED_COLUMNS if record_type in EARNING_TYPES else ()
     return (*counted, "concurrency_cap_used", "maxed_out", *earned, *caps, *(f"{cap}_used" for cap in caps.values()))

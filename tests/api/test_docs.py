@@ -29,6 +29,8 @@ SECONDS = bound(60.0)
 
 ELSEWHERE = {
     "leadclock leads send": "asks a log of its own: tests/system/test_up.py pastes it",
+    "import hashlib, hmac": "tests/adapters/http/test_signed_forms.py signs a form by it",
+    "import { createHmac": "tests/adapters/http/test_signed_forms.py signs a form by it",
     "leadclock leads import": "asks a log of its own: tests/adapters/cli/test_lead_import.py runs it",
 }
 """Beginning of a block -> who runs it."""

@@ -10,6 +10,7 @@ import msgspec
 import pytest
 
 from engine.submission import normalise
+from engine.submission.public_rights import SIGNING_FIELDS
 from schemas.documents import asyncapi, asyncapi_of_files, families, json_schemas, messages_of, problem_catalogue
 from schemas.inbox import Submission
 from schemas.records import RECORD_BODIES
@@ -100,7 +101,7 @@ def test_no_line_depends_on_the_version_of_python() -> None:
 
 def test_the_description_of_a_submission_names_what_is_read() -> None:
     fields = set(Submission.__struct_fields__)
-    assert fields == set(normalise.NAMED_FIELDS) - {"auth_token"}
+    assert fields == set(normalise.NAMED_FIELDS) - {"auth_token", *SIGNING_FIELDS}  # those are read over HTTP alone
 
 
 def follow(document: Any, reference: str) -> Any:

@@ -55,13 +55,13 @@ def test_requests_are_known_by_one_name() -> None:
 
 STATUSES: dict[int, str] = {
     400: "malformed_json malformed_body bad_cursor bad_date",
-    401: "unauthenticated",
+    401: "unauthenticated invalid_signature stale_signature",
     403: "forbidden",
     404: "not_found unknown_lead_token",
     405: "method_not_allowed",
     409: """
         duplicate_lead idempotency_conflict too_many_leads lead_not_live call_in_progress call_ended version_conflict
-        record_in_use last_superuser duplicate_value projection_job_open on_hold
+        record_in_use last_superuser duplicate_value projection_job_open on_hold replayed_signature
     """,
     410: "deleted",
     413: "too_large",

@@ -22,7 +22,7 @@ from adapters.http.exchange.public_page import PAGE_HEADERS, public_page
 from adapters.http.exchange.writes import raise_refusal, remaining_wait_seconds, submit_change
 from adapters.reads.ports import ReadsUnavailableError, Result, Row
 from engine.identity import contact_key
-from engine.submission.public_rights import CALLER_ACTIONS, CallerAction, Proof, public_actions_of
+from engine.submission.public_rights import CALLER_ACTIONS, CallerAction, CallerProof, public_actions_of
 from schemas.records import Company, Offer
 from schemas.requests import CallerActed, UnsubscribeRequested
 from schemas.topics import CONTACTS_REQUESTS
@@ -63,7 +63,7 @@ def _allowed(exchange: Exchange, lead: Row) -> frozenset[CallerAction]:
     """Return what the link of an e-mail about a lead may do."""
     rules = exchange.services.source.rules
     company = rules.body(Company, "company", lead["company_id"])
-    return CALLER_ACTIONS[Proof.LINK, public_actions_of(rules.body(Offer, "offer", lead["offer_id"]), company)]
+    return CALLER_ACTIONS[CallerProof.LINK, public_actions_of(rules.body(Offer, "offer", lead["offer_id"]), company)]
 
 
 async def unsubscribe(exchange: Exchange) -> Reply:

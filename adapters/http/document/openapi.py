@@ -38,7 +38,7 @@ from adapters.http.schema.shapes import components, view_name
 from schemas.problems import PROBLEMS
 from schemas.records import RECORD_BODIES
 
-NOT_COLUMNS = frozenset({"private_key", "secret", "pivots", "total"})
+NOT_COLUMNS = frozenset({"private_key", "secret", "signing_secret", "pivots", "total"})
 """Members of a record that are not columns: shown once, or in addition."""
 
 BODY_TYPES = ("application/json", "application/x-www-form-urlencoded", "multipart/form-data")

@@ -41,17 +41,24 @@ class StoredAnswer(Struct, frozen=True, kw_only=True):
 
 
 async def submit_change(
-    exchange: Exchange, message: ContactRequest | AccountRequest, render: Render, *, hides_refusals: bool = False
+    exchange: Exchange,
+    message: ContactRequest | AccountRequest,
+    render: Render,
+    *,
+    hides_refusals: bool = False,
+    nonce: str = "",
 ) -> Reply:
     """Submit a request and return its answer, or 202 if there is none in time.
 
-    With `hides_refusals` the answer says nothing of what was decided: the sender must not learn who is stored. Raises
-    `ProblemError` for a refusal, `EventsUnavailableError` if the log did not take it.
+    With `hides_refusals` the answer says nothing of what was decided: the sender must not learn who is stored. A `nonce` is
+    that of a signed form, which is good for one request.
+
+    Raises `ProblemError` for a refusal, `EventsUnavailableError` if the log did not take it.
     """
     wants_bare(exchange)  # refuse a bad `root` before anything is changed
     company_id = message.company_id
     message = _with_visibility(exchange, message)
-    claim = await claim_key(exchange, company_id)
+    claim = await _claim(exchange, company_id, nonce)
     topic, key = _destination(message)
     services = exchange.services
     request_id, result = exchange.request_id, None
@@ -171,6 +178,32 @@ async def claim_key(exchange: Exchange, company_id: int) -> IdempotencyClaim | N
     if claim.digest != sent_digest:
         raise ProblemError("idempotency_conflict", "Use a new Idempotency-Key for another request.")
     return claim
+
+
+async def _claim(exchange: Exchange, company_id: int, nonce: str) -> IdempotencyClaim | None:
+    """Claim the Idempotency-Key of a request, if it has one, and the nonce of a signed form."""
+    claim = await claim_key(exchange, company_id)
+    if nonce:
+        await _use_nonce(exchange, company_id, nonce, exchange.request_id if claim is None else claim.request_id)
+    return claim
+
+
+async def _use_nonce(exchange: Exchange, company_id: int, nonce: str, request_id: str) -> None:
+    """Use the nonce of a signed form for a request; a repeat under the Idempotency-Key of its first use is that request.
+
+    The row stands beside those of Idempotency-Keys, so that of two processes one has it, and is held as long. A key has no
+    line break, and a lead token neither, so no sender can name this row. Raises `ProblemError` replayed_signature.
+    """
+    token = str(exchange.fields.get("lead_token", "")).strip()
+    name = f"{NONCE_SPACE}\n{token}\n{nonce}"
+    claim = await exchange.services.claims.claim(company_id, name, digest(nonce.encode()), request_id, now=exchange.now)
+    if claim.request_id != request_id:
+        detail = "This signature was used: sign the form again. A repeat of one request has its Idempotency-Key."
+        raise ProblemError("replayed_signature", detail)
+
+
+NONCE_SPACE = "signed form"
+"""The first line under which nonces are stored, in the place of a lead token: a token has no blank."""
 
 
 async def _store_answer(exchange: Exchange, result: Result, reply: Reply) -> Reply:

@@ -19,7 +19,7 @@ from adapters.http.exchange.writes import submit_change
 from adapters.http.leads.submissions import accepted_by_token, render
 from adapters.http.schema.shapes import TOKEN_ANSWER
 from adapters.reads.ports import Result
-from engine.submission.public_rights import CALLER_ACTIONS, CallerAction, Proof, public_actions_of
+from engine.submission.public_rights import CALLER_ACTIONS, CallerAction, CallerProof, public_actions_of
 from schemas.records import Company, Offer, Schedule
 from schemas.requests import CallerActed
 
@@ -70,14 +70,14 @@ async def act(exchange: Exchange, *, action: CallerAction) -> Reply:
 
 
 def _check_proof(exchange: Exchange, target: TokenTarget, action: CallerAction) -> None:
-    """Refuse what a lead token alone does not prove here. Raises `ProblemError` unauthenticated, whoever is a lead."""
+    """Refuse what a lead token alone does not prove here. Raises `ProblemError` unauthenticated."""
     if exchange.access is not None:
         return
     rules = exchange.services.source.rules
     schedule = rules.body(Schedule, "schedule", target.schedule_id)
     offer = rules.body(Offer, "offer", target.offer_id if schedule is None else schedule.offer_id)
     company = rules.body(Company, "company", target.company_id)
-    if action not in CALLER_ACTIONS[Proof.TOKEN, public_actions_of(offer, company)]:
+    if action not in CALLER_ACTIONS[CallerProof.TOKEN, public_actions_of(offer, company)]:
         raise unauthenticated("This lead token does that only together with a key: send both, or use the link of an e-mail.")
 
 

@@ -12,12 +12,13 @@ from adapters.http.exchange.exchange import Exchange, Handler, Operation, Reply
 from adapters.http.exchange.problems import not_found
 from adapters.http.exchange.writes import submit_change
 from adapters.http.leads.leads import shown
+from adapters.http.leads.signed_forms import is_signed, read_signed_form
 from adapters.http.schema.inputs import choice
 from adapters.http.schema.shapes import TOKEN_ANSWER
 from adapters.reads.ports import Result, Row
 from engine.contact.commands.numbers import public_number
 from engine.submission.fields import FieldError, is_blank, parse_boolean
-from engine.submission.normalise import normalise
+from engine.submission.normalise import Normalised, normalise, normalise_signed
 from engine.submission.reading import json_object
 from engine.views.cells import moment
 
@@ -60,6 +61,10 @@ SUBMISSION_PARAMETERS: Mapping[str, str] = {
     "external_record_id": "id of the lead in the sender's system; with a key it finds the lead to update, also alone",
     "remote_ip": "address the person came from",
     "data": "object of tokens; any other field is a token as well",
+    "form_signature": "of a signed form: HMAC-SHA256 of what it signs, in hexadecimal digits",
+    "form_signed_at": "of a signed form: when it was signed, in seconds since 1970",
+    "form_nonce": "of a signed form: 16 to 100 random letters and digits, good once",
+    "form_signed_fields": "of a signed form: the names of the further fields that it signs, with commas between them",
 }
 
 
@@ -71,6 +76,8 @@ async def submit(exchange: Exchange, *, create_or_update: bool = False) -> Reply
     # Without a token no company is known, so no rules; `normalise` reports every fault at once.
     target = None if is_blank(token) else await exchange.target(token, is_opt_out=_is_opt_out(exchange.fields))
     access = exchange.access
+    if access is None and target is not None and is_signed(exchange.fields) and not _is_opt_out(exchange.fields):
+        return await _submit_signed(exchange, target, create_or_update=create_or_update)
     fields = exchange.fields if target is None or access is None else await _reached(exchange, target)
     found = normalise(
         fields,
@@ -83,6 +90,25 @@ async def submit(exchange: Exchange, *, create_or_update: bool = False) -> Reply
     )
     if access is not None:
         return await submit_change(exchange, found.request, partial(render, warnings=found.warnings))
+    return await _submit_public(exchange, target, found)
+
+
+async def _submit_signed(exchange: Exchange, target: TokenTarget, *, create_or_update: bool) -> Reply:
+    """Submit what a form signed as sent with a key, and the rest as sent without one."""
+    form = read_signed_form(exchange, target)
+    found = normalise_signed(
+        exchange.fields,
+        form.fields,
+        exchange.services.source.rules,
+        received_at=exchange.now,
+        create_or_update=create_or_update,
+        idempotency_key=exchange.request.headers.get("idempotency-key") or None,
+    )
+    return await _submit_public(exchange, target, found, nonce=form.nonce)
+
+
+async def _submit_public(exchange: Exchange, target: TokenTarget | None, found: Normalised, *, nonce: str = "") -> Reply:
+    """Send a submission of a sender without a key; the answer says nothing of who is stored."""
     if target is not None:
         exchange.watch_public(target, found.request.contact_key)
     rules = exchange.services.source.rules
@@ -91,7 +117,8 @@ async def submit(exchange: Exchange, *, create_or_update: bool = False) -> Reply
         sms_number_plain=public_number(rules, found.request, "sms"),
         warnings=list(found.warnings),
     )
-    return await submit_change(exchange, found.request, partial(_render_accepted, reply=accepted), hides_refusals=True)
+    answer = partial(_render_accepted, reply=accepted)
+    return await submit_change(exchange, found.request, answer, hides_refusals=True, nonce=nonce)
 
 
 def accepted_by_token(status: int = CREATED, **more: Any) -> Reply:
@@ -164,7 +191,10 @@ async def _row(exchange: Exchange, result: Result, lead_id: int) -> Row | None:
     return await exchange.services.reads.shown_lead(result.company_id, lead_id)
 
 
-_PROBLEMS = ("unknown_lead_token", "schedule_inactive", "duplicate_lead", "too_many_leads", "lead_not_live")
+_PROBLEMS = (
+    *("unknown_lead_token", "schedule_inactive", "duplicate_lead", "too_many_leads", "lead_not_live"),
+    *("invalid_signature", "stale_signature", "replayed_signature"),
+)
 _TYPES = {"apply_to": choice(["calls"])}
 
 

@@ -29,10 +29,13 @@ Faults = dict[str, list[str]]
 NAMED_MAX = 5
 """Most fields that the sentence of a problem names; `errors` has all."""
 
+SIGNING_SECRET = ("sealed_signing_secret", "has_signing_secret", "signing_secret")
+"""Names of the secret that signs forms with a lead token: stored, shown, and shown once."""
+
 GIVEN_BY_US: Mapping[str, frozenset[str]] = {
     "company": frozenset({"sealed_sign_in_secret", "has_sign_in_client_secret"}),
-    "offer": frozenset({"lead_token"}),
-    "schedule": frozenset({"lead_token", *WRITTEN_BY_PUBLISHING}),
+    "offer": frozenset({"lead_token", *SIGNING_SECRET}),
+    "schedule": frozenset({"lead_token", *SIGNING_SECRET, *WRITTEN_BY_PUBLISHING}),
     "api_key": frozenset({"public_key", "private_key_sha256"}),
     "call_disposition": frozenset({"system"}),
     "outgoing_webhook": frozenset({"secret_generation", "secret"}),
@@ -55,8 +58,7 @@ GIVEN_BY_US: Mapping[str, frozenset[str]] = {
 """Read-only fields; a record shows those of them that are no hashes."""
 
 ACTIONS: Mapping[str, tuple[str, ...]] = {
-    "offer": ("rotate_lead_token",),
-    "schedule": ("rotate_lead_token",),
+    **dict.fromkeys(("offer", "schedule"), ("rotate_lead_token", "rotate_signing_secret", "remove_signing_secret")),
     **dict.fromkeys(("outgoing_webhook", "subscription"), ("rotate_secret",)),
     "user": ("remove_second_factor", "remove_identity"),
     "provider_configuration": ("rotate_callback_url",),
@@ -163,6 +165,7 @@ def _unwritable(record_type: str, name: str, *, is_new: bool) -> str:
 
 _RENEWED_BY: Mapping[str, str] = {
     "lead_token": "rotate_lead_token",
+    **dict.fromkeys(SIGNING_SECRET, "rotate_signing_secret"),
     "secret": "rotate_secret",
     "secret_generation": "rotate_secret",
     "secret_rotated_at": "rotate_secret",

@@ -6,6 +6,7 @@ an answer is sent: the copy that is stored for such a repeat holds none.
 """
 
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import partial
 from hmac import compare_digest
 from types import NoneType, UnionType
@@ -27,6 +28,7 @@ from adapters.http.exchange.answers import (
     reply_with_record,
 )
 from adapters.http.exchange.exchange import Exchange, Operation, Reply
+from adapters.http.exchange.form_secrets import new_form_secret, seal_form_secret, unseal_form_secret
 from adapters.http.exchange.identity import hash_private_key, new_lead_token, new_private_key, new_public_key
 from adapters.http.exchange.parameters import Parameters, read_id
 from adapters.http.exchange.problems import ProblemError, not_found, require_row
@@ -46,6 +48,7 @@ from adapters.http.records.served_channels import refuse_unserved
 from adapters.http.schema.inputs import choice, record_inputs
 from adapters.http.schema.record_descriptions import sentence_of
 from adapters.http.schema.shapes import many_of, record_answer, view_name
+from adapters.providers.sealing import UnreadableSecretError
 from adapters.reads.ports import Page, Paging, RecordFilter, Result, Row
 from engine.account.bodies import parser_of
 from engine.account.group_team import TEAM_INPUTS
@@ -62,7 +65,12 @@ from schemas.records import CAPPED_TYPES, RECORD_BODIES, Body, Company, Provider
 from schemas.requests import RecordChangeRequested
 from schemas.topics import CONTACTS_REQUESTS
 
-UNSORTABLE = frozenset({"body_template", "private_key_sha256", "password_hash", "second_factor_salt", "identity_sha256"})
+UNSORTABLE = frozenset(
+    {
+        *("body_template", "private_key_sha256", "password_hash", "second_factor_salt", "identity_sha256"),
+        "sealed_signing_secret",
+    }
+)
 """Text that no list is sorted by: long text, and text whose rank would reveal a secret."""
 
 PLAIN = (str, int, float, bool, NoneType)
@@ -284,6 +292,7 @@ async def update(exchange: Exchange, *, kind: Kind) -> Reply:
         _unlink(fields, body)
     if "rotate_lead_token" in actions:
         fields["lead_token"] = new_lead_token()
+    signing_secret = _sign_forms(exchange, kind, fields, actions)
     if "rotate_callback_url" in actions:
         fields["callback_generation"] = next_generation(row)
     if "rotate_secret" in actions:
@@ -298,7 +307,52 @@ async def update(exchange: Exchange, *, kind: Kind) -> Reply:
         fields=fields,
         if_versions=read_if_match(exchange),
     )
-    return _revealed(exchange, kind, await submit_change(exchange, message, render))
+    reply = _revealed(exchange, kind, await submit_change(exchange, message, render))
+    return _with_signing_secret(exchange, kind, row["id"], fields, reply, signing_secret) if signing_secret else reply
+
+
+def _sign_forms(exchange: Exchange, kind: Kind, fields: dict[str, Any], actions: list[str]) -> str:
+    """Set or remove the secret that signs forms of a lead token, if that is requested; return a new one.
+
+    Raises `ProblemError`: validation_failed, forbidden to who may not submit with a key, as a signed form does.
+    """
+    asked = [action for action in ("rotate_signing_secret", "remove_signing_secret") if action in actions]
+    if not asked:
+        return ""
+    parameters = Parameters(exchange.fields)
+    if len(asked) > 1:
+        parameters.refuse(asked[1], f"cannot be sent together with {asked[0]}")
+    if kind.type == "schedule" and parameters.flag("draft"):
+        parameters.refuse(asked[0], "takes effect at once: leave out draft")
+    parameters.finish()
+    if asked == ["remove_signing_secret"]:
+        fields["sealed_signing_secret"] = None
+        return ""
+    access = exchange.key
+    if not (access.is_superuser and access.has_scope("lead:create") and access.has_scope("lead:update")):
+        fault = "takes a key with lead:create and lead:update that no team limits: a signed form counts as one with a key"
+        raise ProblemError("forbidden", "This key cannot make signing secrets.", {asked[0]: [fault]})
+    secret, key = new_form_secret(), exchange.services.settings.secret_key
+    fields["sealed_signing_secret"] = seal_form_secret(key, exchange.company_id, kind.type, secret)
+    return secret
+
+
+def _with_signing_secret(  # noqa: PLR0917 - what was stored, and what is shown of it
+    exchange: Exchange, kind: Kind, record_id: int, fields: Mapping[str, Any], reply: Reply, secret: str
+) -> Reply:
+    """Return an answer with the signing secret that it made; that of a repeat under an Idempotency-Key shows none."""
+    if reply.status == ACCEPTED:
+        is_own = reply.content["request"]["id"] == exchange.request_id
+    else:
+        body = exchange.services.source.rules.body(RECORD_BODIES[kind.type], kind.type, record_id)
+        is_own = getattr(body, "sealed_signing_secret", None) == fields["sealed_signing_secret"]
+    if not is_own:
+        return reply
+    content = msgspec.json.decode(reply.content) if isinstance(reply.content, bytes) else dict(reply.content)
+    shown = {"signing_secret": secret}
+    is_bare = kind.root not in content and reply.status != ACCEPTED
+    content = {**content, **shown} if is_bare else {**content, kind.root: {**content.get(kind.root, {}), **shown}}
+    return structs.replace(reply, content=content, headers={**reply.headers, "Cache-Control": "no-store"})
 
 
 def _unlink(fields: dict[str, Any], body: Body) -> None:
@@ -349,11 +403,24 @@ async def _sent_back(exchange: Exchange, kind: Kind, row: Row) -> Mapping[str, A
         shown["secret"] = _secret_of(exchange, kind, shown)
     if kind.type == PROVIDER_CONFIGURATION:
         shown["callback_url"] = callback_url_of(exchange, shown)
+    signing_secret = exchange.fields.get("signing_secret")
+    if kind.type in {"offer", "schedule"} and isinstance(signing_secret, str):
+        shown["signing_secret"] = signing_secret if _is_signing_secret(exchange, kind, row, signing_secret) else None
     private_key = exchange.fields.get("private_key")
     if kind.type == "api_key" and isinstance(private_key, str):
         is_it = compare_digest(hash_private_key(private_key), row["body"]["private_key_sha256"])
         shown["private_key"] = private_key if is_it else None
     return shown
+
+
+def _is_signing_secret(exchange: Exchange, kind: Kind, row: Row, text: str) -> bool:
+    sealed = row["body"].get("sealed_signing_secret")
+    if sealed is None:
+        return False
+    with suppress(UnreadableSecretError):
+        key = exchange.services.settings.secret_key
+        return compare_digest(unseal_form_secret(key, exchange.company_id, kind.type, sealed).encode(), text.encode())
+    return False
 
 
 async def delete(exchange: Exchange, *, kind: Kind) -> Reply:

@@ -195,7 +195,7 @@ _NAMES: Mapping[str, Schema] = {
     assign_sms_number
     expire_existing delete_existing update_only restart_schedule auto_format_nested_fields schedule_start schedule_stop
     buyer_converted offer_converted either_converted has_next_action root paused rotate_lead_token rotate_secret
-    remove_second_factor remove_identity
+    remove_second_factor remove_identity rotate_signing_secret remove_signing_secret
     rotate_callback_url
     offer_repeat_caller buyer_repeat_caller in_progress placed_on_hold has_recording buyer_conversion_duplicated_call
     offer_conversion_duplicated_call no_buyer manual_transcribe reset_total_caps force connected
@@ -237,6 +237,7 @@ _NAMES: Mapping[str, Schema] = {
     contact_field_type fulltext status_wait order token_key token_value tag digits
     svc_buyer_id svc_traffic_source_id category pivot group_by stat serializer created_at_label apply_to reason
     """: TEXT,
+    "form_signature form_signed_at form_nonce form_signed_fields": {"type": "string"},
     "order_dir": choice(("desc", "asc")),
     "status": choice(get_args(LeadStatus)),
 }

@@ -117,6 +117,10 @@ _OF_TYPE: Mapping[str, Mapping[str, str]] = {
         "consent_url": "where the words of its forms are",
         "no_buyer_message": "what it says to the person then; null: its own words",
         "rotate_lead_token": "true: give a new lead token; the old one is unknown from then on",
+        "rotate_signing_secret": "true: make a signing secret for forms, shown in this answer alone; the old one is void",
+        "remove_signing_secret": "true: no form of this lead token can be signed any more",
+        "has_signing_secret": "true: forms of its lead token can be signed",
+        "signing_secret": "signs forms of its lead token; shown once, when it is made",
         "public_parameters": "steering fields that a submission without a key may set for the lead that it makes",
         "public_updates": "tokens and names that a submission without a key may fill where a stored lead has them blank",
         "public_actions": "link: without a key, the link of an e-mail alone removes or moves its leads; token: their token "
@@ -154,6 +158,10 @@ _OF_TYPE: Mapping[str, Mapping[str, str]] = {
         "unpublished": "true: it was never published, and takes no leads",
         "published_at": "when the present version was published",
         "rotate_lead_token": "true: give a new lead token; the old one is unknown from then on",
+        "rotate_signing_secret": "true: make a signing secret for forms, shown in this answer alone; the old one is void",
+        "remove_signing_secret": "true: no form of this lead token can be signed any more",
+        "has_signing_secret": "true: forms of its lead token can be signed",
+        "signing_secret": "signs forms of its lead token; shown once, when it is made",
     },
     "buyer": {
         "suppression_list_ids": "lists of people whose calls it does not get; a new list of ids replaces the old one",

@@ -283,7 +283,10 @@ _BASE_TYPES: Mapping[str, Schema] = {
     **dict.fromkeys(("waiting_count", "dropped_count"), COUNT_SHOWN),
     **dict.fromkeys(("last_delivered_at", "failing_since", "disabled_at", "dropped_since"), MOMENT_SHOWN),
     "disabled_reason": nullable("string"),
-    **{name: {"type": "boolean"} for name in ("has_password", "has_second_factor", "has_sign_in_client_secret")},
+    **{
+        name: {"type": "boolean"}
+        for name in ("has_password", "has_second_factor", "has_sign_in_client_secret", "has_signing_secret")
+    },
     "secret_names": {"type": "array", "items": {"type": "string"}},
     "holds": {
         "type": "array",
@@ -497,6 +500,7 @@ def _record(record_type: str, structs: Mapping[str, Any]) -> dict[str, Any]:
     if record_type == FLEET_TYPE:
         found["buyer_ids"] = {"type": "array", "items": ID_SHOWN}
     found |= {"private_key": {"type": "string"}} if record_type == "api_key" else {}
+    found |= {"signing_secret": {"type": "string"}} if record_type in {"offer", "schedule"} else {}
     found |= {"secret": {"type": "string"}} if record_type in SIGNED_TYPES else {}
     found |= {"callback_url": nullable("string")} if record_type == "provider_configuration" else {}
     found = {name: {**schema, "description": sentence_of(record_type, name)} for name, schema in found.items()}

@@ -37,6 +37,7 @@ def submit(person: Person, request: LeadSubmitted) -> None:
     if request.with_key:
         if not (request.opt_out and submission.opt_out_live(person, request)):
             submission.submit(person, request)
+        _keep_unsigned(person, request)
         return
     target = submission.target_of(person, request)
     if request.opt_out:
@@ -53,6 +54,30 @@ def submit(person: Person, request: LeadSubmitted) -> None:
         lead = next(person.whole([live[0]]))
         _fill_blanks(person, request, lead)
         _answer(person, lead.id, "kept" if _keep(person, request, lead) else "unchanged")
+
+
+def _keep_unsigned(person: Person, request: LeadSubmitted) -> None:
+    """Keep what a signed form brought unsigned beside a lead that it did not make, as what comes without a key."""
+    unsigned, answer = request.unsigned, person.draft.answer
+    if unsigned is None or answer is None or answer.status == CREATED or answer.record_id is None:
+        return
+    lead = person.lead(answer.record_id)
+    if lead is None or lead.status not in LIVE_STATUSES:
+        return
+    rest = msgspec.structs.replace(
+        request,
+        with_key=False,
+        unsigned=None,
+        **{name: getattr(unsigned, name) for name in KEPT_FIELDS},
+    )
+    _fill_blanks(person, rest, lead)
+    _keep(person, rest, lead)
+
+
+CREATED = 201
+
+KEPT_FIELDS = ("email", "columns", "data", "zones", "zone_source", "states", "schedule_callback_at")
+"""Fields of a submission that are kept beside a lead."""
 
 
 def _live_leads(person: Person, request: LeadSubmitted, target: submission.Target) -> list[Outline]:

@@ -3,12 +3,13 @@
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
+import msgspec
 from msgspec import Struct
 
 from engine.contact.commands.numbers import dialing_number, public_number, texting_number
 from engine.contact.facts.call_record import copy_data_to_calls
 from engine.contact.facts.person import Outline, Person, bounded_batch
-from engine.contact.facts.public_contacts import mark_public
+from engine.contact.facts.public_contacts import mark_public, withhold
 from engine.contact.lifecycle import callbacks
 from engine.contact.lifecycle.ending import begin_end, end
 from engine.contact.lifecycle.enrolment import enrol, expiry, new_lead, schedule_of
@@ -16,6 +17,7 @@ from engine.contact.lifecycle.removal import delete
 from engine.contact.lifecycle.stop import block, end_reason, mark, opt_out, stop, unblock
 from engine.contact.lifecycle.walk import advance, plan_inputs, replan_lead
 from engine.partition.draft import RefusedError
+from engine.submission.normalise import UNSIGNED_FIELDS
 from engine.tokens import FEW_TOKENS, LEAD_BYTES_MAX, check_tokens
 from schemas.contact import LIVE_STATUSES, Lead
 from schemas.decisions import Answer
@@ -258,9 +260,11 @@ def _growth(request: LeadSubmitted) -> int:
 
 def create(person: Person, request: LeadSubmitted, target: Target, action: str, *, others: Sequence[Outline] = ()) -> None:
     """Create the lead of a submission and answer with it; the other leads get its data as well."""
-    lead = _new_lead(person, request, target)
+    lead = _new_lead(person, _with_unsigned(request), target)
     if not request.with_key:
         mark_public(person, lead)
+    elif request.unsigned is not None:
+        withhold(lead, request.unsigned.columns, request.unsigned.data)
     person.add(lead)
     person.draft.fact("lead.submitted", lead_id=lead.id, dedupe_action=action)
     person.draft.fact("lead.created", lead_id=lead.id, offer_id=lead.offer_id, schedule_id=lead.schedule_id)
@@ -274,6 +278,23 @@ def create(person: Person, request: LeadSubmitted, target: Target, action: str, 
         advance(person, lead)
     updated = [lead, *_update_each(person, request, others)] if others else [lead]
     _answer(person, updated, 201, action)
+
+
+def _with_unsigned(request: LeadSubmitted) -> LeadSubmitted:
+    """Return a request with what its form brought unsigned: a new lead has that too, and what was signed wins."""
+    unsigned = request.unsigned
+    if unsigned is None:
+        return request
+    return msgspec.structs.replace(
+        request,
+        email=request.email or unsigned.email,
+        columns={**unsigned.columns, **request.columns},
+        data={**unsigned.data, **request.data},
+        zones=unsigned.zones,
+        zone_source=unsigned.zone_source,
+        states=unsigned.states,
+        **{name: getattr(unsigned, name) for name in UNSIGNED_FIELDS if getattr(request, name) is None},
+    )
 
 
 def _without(lead: Lead, leads: Sequence[Outline]) -> list[Outline]:
@@ -364,7 +385,8 @@ def _merge(person: Person, request: LeadSubmitted, lead: Lead) -> None:
         lead.attempts_max = request.max_contact_attempts
     if lead.status in LIVE_STATUSES:
         _merge_moments(person, request, lead)
-    _assign_numbers(person, request, lead)
+    if request.unsigned is None:  # the answer to a form names numbers without looking at a lead, which keeps its own
+        _assign_numbers(person, request, lead)
     person.draft.fact("lead.updated", lead_id=lead.id)
     person.save(lead)
 
@@ -395,7 +417,7 @@ def merge_fields(lead: Lead, columns: dict[str, Any], data: dict[str, Any]) -> N
 
 
 def _assign_numbers(person: Person, request: LeadSubmitted, lead: Lead) -> None:
-    if not request.with_key:  # those that the answer names, which knows no lead
+    if not request.with_key or request.unsigned is not None:  # those that the answer names, which knows no lead
         offered = [public_number(person.rules, request, kind) for kind in ("voice", "sms")]
         lead.svc_number, lead.sms_number = offered[0], offered[1]
         return

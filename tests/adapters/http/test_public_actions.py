@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from engine.submission.public_rights import CALLER_ACTIONS, CallerAction, Proof
+from engine.submission.public_rights import CALLER_ACTIONS, CallerAction, CallerProof
 from schemas.records import PublicActions
 from tests.adapters.http.conftest import Company, Town
 from tests.adapters.http.test_unsubscribe import ADA, lead_of, link
@@ -34,16 +34,18 @@ async def lead_by_number(company: Company) -> tuple[str, dict[str, Any]]:
     return schedule["lead_token"], lead
 
 
-async def act(where: tuple[Town, Company], proof: Proof, action: CallerAction, token: str, lead: dict[str, Any]) -> int:
+async def act(
+    where: tuple[Town, Company], proof: CallerProof, action: CallerAction, token: str, lead: dict[str, Any]
+) -> int:
     """Act with a proof; return the status of the answer."""
     town, company = where
     path, query = f"/api/v1/leads/{NUMBER}/{PATHS[action]}", {"lead_token": token}
     match proof:
-        case Proof.KEY:
+        case CallerProof.KEY:
             return (await company.send(METHODS[action], path, params=query)).status_code
-        case Proof.TOKEN:
+        case CallerProof.TOKEN:
             return (await town.client.request(METHODS[action], path, params=query)).status_code
-        case Proof.LINK:
+        case CallerProof.LINK:
             form = {"List-Unsubscribe": "One-Click"} if action == "opt_out" else {"action": action}
             return (await town.client.post(link(company.id, lead["id"]), data=form)).status_code
 
@@ -55,7 +57,13 @@ async def status_of(company: Company, lead: dict[str, Any]) -> str:
 @pytest.mark.parametrize("record", ["company", "offer"])
 @pytest.mark.parametrize(("proof", "setting", "action", "is_allowed"), WALKED)
 async def test_each_sender_may_do_what_the_table_says(  # noqa: PLR0917 - a row of the table
-    town: Town, company: Company, proof: Proof, setting: PublicActions, action: CallerAction, is_allowed: bool, record: str
+    town: Town,
+    company: Company,
+    proof: CallerProof,
+    setting: PublicActions,
+    action: CallerAction,
+    is_allowed: bool,
+    record: str,
 ) -> None:
     token, lead = await lead_by_number(company)
     if record == "company":
@@ -69,9 +77,9 @@ async def test_each_sender_may_do_what_the_table_says(  # noqa: PLR0917 - a row 
         fields = {"lead_token": token, "email": ADA, "caller_id": NUMBER}
         lead = (await company.send("POST", "/api/v1/leads", json=fields)).json()["lead"]
     status = await act((town, company), proof, action, token, lead)
-    refused = 403 if proof is Proof.LINK else 401
+    refused = 403 if proof is CallerProof.LINK else 401
     assert status == (200 if is_allowed else refused)
-    if is_allowed and (proof is not Proof.LINK or action != "opt_out"):
+    if is_allowed and (proof is not CallerProof.LINK or action != "opt_out"):
         assert await status_of(company, lead) == STATUSES[action]
     if not is_allowed:
         assert await status_of(company, lead) == lead["status"]
@@ -145,8 +153,8 @@ async def test_the_page_shows_the_table_of_the_code() -> None:
     section = PAGE.read_text().partition("### Who removes and moves a lead\n")[2].partition("\n### ")[0]
     shown = [line for line in section.splitlines() if line.startswith("| ")]
 
-    def words(proof: Proof, setting: PublicActions) -> str:
+    def words(proof: CallerProof, setting: PublicActions) -> str:
         return ", ".join(action.replace("_", " ") for action in PATHS if action in CALLER_ACTIONS[proof, setting])
 
-    rows = [f"| {proof.value} | {words(proof, 'token')} | {words(proof, 'link')} |" for proof in Proof]
+    rows = [f"| {proof.value} | {words(proof, 'token')} | {words(proof, 'link')} |" for proof in CallerProof]
     assert shown[-3:] == rows

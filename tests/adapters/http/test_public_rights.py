@@ -8,7 +8,15 @@ from adapters.http.exchange.settings import HttpSettings, Rate
 from adapters.http.leads.submissions import SUBMISSION_PARAMETERS
 from engine.submission.columns import COLUMNS
 from engine.submission.normalise import NAMED_FIELDS
-from engine.submission.public_rights import ACTIONS, FIELD_ALIASES, FIELDS, PUBLIC_PARAMETERS, New, Stored
+from engine.submission.public_rights import (
+    ACTIONS,
+    FIELD_ALIASES,
+    FIELDS,
+    PUBLIC_PARAMETERS,
+    SIGNING_FIELDS,
+    New,
+    Stored,
+)
 from tests.adapters.http.conftest import DAYTIME_ZONE, SECRET_KEY, deployed
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -63,8 +71,8 @@ SAMPLES: dict[str, Sample] = {
     "buyer_converted": (True, "buyer_converted", True),
     "offer_converted": (True, "offer_converted", True),
 }
-OF_THEIR_OWN = {"lead_token", "caller_id", "traffic_source_id", "opt_out"}
-"""Fields that need more than a value: each has a test of its own below, or is in every request."""
+OF_THEIR_OWN = {"lead_token", "caller_id", "traffic_source_id", "opt_out", *SIGNING_FIELDS}
+"""Fields that need more than a value: each has a test of its own below or in `test_signed_forms`, or is in every request."""
 
 APPLIED = frozenset({New.SET, New.HONOURED, New.CANDIDATE})
 
