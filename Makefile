@@ -82,7 +82,7 @@ prove: install  ## Post 100,000 leads, kill -9 two schedulers three times under 
 prove-caps: install  ## Let 10,000 leads compete for few calls, kill -9 schedulers three times, and count every cap again (ARGS="--leads 1000").
 	@$(BIN)/python -m deploy.proof.caps $(ARGS)
 
-prove-fair: install  ## Measure one company's submissions beside another that misbehaves in seven ways (ARGS="--way wrong-keys --seconds 60").
+prove-fair: install  ## Measure one company's submissions beside another that misbehaves in eight ways (ARGS="--way wrong-keys --seconds 60").
 	@$(BIN)/python -m deploy.proof.neighbours $(ARGS)
 
 prove-impressions: install  ## Measure one company's texts and reads without and beside 1,000 impressions a second of another (ARGS="--seconds 600").

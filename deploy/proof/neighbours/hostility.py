@@ -4,8 +4,11 @@ Rates are bounded, so that what is measured is how the deployment shares, not ho
 """
 
 import asyncio
+import base64
 import contextlib
+import io
 import secrets
+import zipfile
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from itertools import count
@@ -56,6 +59,32 @@ IMPRESSIONS_EVERY_SECONDS = 0.05
 
 HOSTILE_ADDRESS = "127.0.0.2"
 """Not the neighbour's address: what a deployment bounds for one address holds back the hostile company alone."""
+
+UPLOADERS = 12
+HANG_UP_SECONDS = 0.5
+SHEET_ROWS, SHEET_COLUMNS = 20_000, 20
+SHEET_PADDING_BYTES = 170_000
+"""Hostile files: twelve clients, as many as a browser and its user open in anger; half of them do not wait."""
+
+_MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+_OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+_PACKAGE = "http://schemas.openxmlformats.org/package/2006"
+SHEET_HEAD = f'<worksheet xmlns="{_MAIN}"><sheetData>'.encode()
+SHEET_PARTS = {
+    "[Content_Types].xml": f'<Types xmlns="{_PACKAGE}/content-types">'
+    '<Default Extension="rels" ContentType="application/vnd.openxmlformats-package.relationships+xml"/>'
+    '<Override PartName="/xl/workbook.xml"'
+    ' ContentType="application/vnd.openxmlformats-officedocument.spreadsheetml.sheet.main+xml"/>'
+    '<Override PartName="/xl/worksheets/sheet1.xml"'
+    ' ContentType="application/vnd.openxmlformats-officedocument.spreadsheetml.worksheet+xml"/></Types>',
+    "_rels/.rels": f'<Relationships xmlns="{_PACKAGE}/relationships">'
+    f'<Relationship Id="r1" Type="{_OFFICE}/officeDocument" Target="xl/workbook.xml"/></Relationships>',
+    "xl/workbook.xml": f'<workbook xmlns="{_MAIN}" xmlns:r="{_OFFICE}">'
+    '<sheets><sheet name="s" sheetId="1" r:id="r1"/></sheets></workbook>',
+    "xl/_rels/workbook.xml.rels": f'<Relationships xmlns="{_PACKAGE}/relationships">'
+    f'<Relationship Id="r1" Type="{_OFFICE}/worksheet" Target="worksheets/sheet1.xml"/></Relationships>',
+}
+"""The least of a workbook (ECMA-376, part 2 and 18.2)."""
 
 HALF_SENT = 200
 WRONG_KEY_CLIENTS = 50
@@ -258,6 +287,37 @@ def _impression(number: int) -> dict[str, object]:
     }
 
 
+async def hostile_files(hostile: Hostile) -> None:
+    """Upload sheets that unpack to a hundred times their size, and hang up on every second one."""
+    sheet = base64.b64encode(hostile_sheet()).decode()
+    await asyncio.gather(*(_upload(hostile, sheet, hangs_up=bool(place % 2)) for place in range(UPLOADERS)))
+
+
+async def _upload(hostile: Hostile, sheet: str, *, hangs_up: bool) -> None:
+    body = {"lead_token": hostile.party.tokens["text"], "dry_run": True, "format": "xlsx", "content_base64": sheet}
+    async with hostile.client(hostile.party.auth()) as client:
+        while True:
+            hostile.sent["hostile-files"] += 1
+            posted = client.post("/api/v1/lead_imports", json=body, timeout=HANG_UP_SECONDS if hangs_up else TIMEOUT_SECONDS)
+            with contextlib.suppress(httpx.HTTPError):
+                await posted
+            await asyncio.sleep(HANG_UP_SECONDS)
+
+
+def hostile_sheet() -> bytes:
+    """Return a sheet of little size whose cells take long to read: 20,000 rows of 20."""
+    row = b"<row>" + b'<c t="inlineStr"><is><t>x</t></is></c>' * SHEET_COLUMNS + b"</row>"
+    sheet = SHEET_HEAD + row * SHEET_ROWS + b"</sheetData></worksheet>"
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in SHEET_PARTS.items():
+            archive.writestr(name, content)
+        archive.writestr("xl/worksheets/sheet1.xml", sheet)
+        # What cannot be packed hides how far the sheet is packed.
+        archive.writestr("padding", secrets.token_bytes(SHEET_PADDING_BYTES), zipfile.ZIP_STORED)
+    return packed.getvalue()
+
+
 async def _ignoring_errors(asked: Awaitable[httpx.Response]) -> None:
     """Whatever the deployment answers is its own decision; the quiet company's latency is what counts."""
     try:
@@ -282,6 +342,7 @@ WAYS: dict[str, Hostility] = {
     "exports": exports,
     "half-sent-bodies": half_sent_bodies,
     "wrong-keys": wrong_keys,
+    "hostile-files": hostile_files,
 }
 """Ways of misbehaving: the phases where none is named."""
 
