@@ -80,7 +80,8 @@ def read_signed_form(exchange: Exchange, target: TokenTarget) -> SignedForm:
     _check_form(values, errors)
     if errors:
         raise ProblemError("validation_failed", "Correct the signature of the form and sign it again.", errors)
-    parts = [VERSION, *(values[name] for name in (*ALWAYS_SIGNED, SIGNED_AT, NONCE))]
+    # The path as well: it says what becomes of a lead that is stored.
+    parts = [VERSION, exchange.operation.path, *(values[name] for name in (*ALWAYS_SIGNED, SIGNED_AT, NONCE))]
     parts += [part for name in names for part in (name, values[name])]
     if not hmac.compare_digest(signature_of(_secret(exchange, target), parts), values[SIGNATURE]):
         raise _invalid("The signature does not fit what was sent: sign the text of each field, in the order of its names.")

@@ -32,11 +32,11 @@ def value_of(fields: dict[str, Any], name: str) -> str:
     return str(fields["data"][name[5:-1]] if name.startswith("data[") else fields[name])
 
 
-def parts_of(fields: dict[str, Any]) -> list[str]:
+def parts_of(fields: dict[str, Any], path: str = "/api/v1/leads") -> list[str]:
     """Return what a form signs, as the page for producers says it."""
     names = [name for name in fields["form_signed_fields"].split(",") if name]
     always = (fields["lead_token"], fields.get("caller_id", ""), fields["form_signed_at"], fields["form_nonce"])
-    return [VERSION, *always, *(part for name in names for part in (name, value_of(fields, name)))]
+    return [VERSION, path, *always, *(part for name in names for part in (name, value_of(fields, name)))]
 
 
 class Form:
@@ -174,6 +174,16 @@ async def test_a_form_that_was_altered_is_refused_and_stores_nothing(town: Town,
     assert (refused.status_code, refused.json()["code"]) == (401, "invalid_signature"), refused.text
     assert (await company.send("GET", "/api/v1/leads")).json()["leads"] == []
     assert (await form.post(signed)).status_code == 201
+
+
+async def test_the_signature_of_one_path_is_none_of_another(town: Town, company: Company) -> None:
+    form = await form_of(town, company, duplicate_policy="create")
+    signed = form.sign({})
+    refused = await town.client.post("/api/v1/leads/create_or_update", json=signed)
+    assert refused.json()["code"] == "invalid_signature"
+    proof = signature_of(form.secret, parts_of(signed, "/api/v1/leads/create_or_update"))
+    taken = await town.client.post("/api/v1/leads/create_or_update", json={**signed, "form_signature": proof})
+    assert taken.status_code == 201, taken.text
 
 
 async def test_the_signature_of_one_token_is_none_of_another(town: Town, company: Company) -> None:
