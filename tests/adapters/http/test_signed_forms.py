@@ -171,7 +171,7 @@ async def test_a_form_that_was_altered_is_refused_and_stores_nothing(town: Town,
         "form_signature": "0" * 64,
     }
     refused = await form.post({**signed, altered: other[altered]})
-    assert (refused.status_code, refused.json()["code"]) == (401, "invalid_signature"), refused.text
+    assert (refused.status_code, refused.json().get("code")) == (401, "invalid_signature"), refused.text
     assert (await company.send("GET", "/api/v1/leads")).json()["leads"] == []
     assert (await form.post(signed)).status_code == 201
 
