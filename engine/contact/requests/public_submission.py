@@ -124,8 +124,12 @@ def _blanks_among(names: tuple[str, ...], given: dict[str, Any], stored: dict[st
 
 
 def _keep(person: Person, request: LeadSubmitted, lead: Lead) -> bool:
-    """Keep what a submission brings beside its lead; False where the lead or a kept submission has it already."""
-    if _has_all(lead, request) or any(_is_same(kept, request) for kept in kept_of(person)):
+    """Keep what a submission brings beside its lead; False where the lead or a kept submission has it already.
+
+    What the lead has already is left out: who accepts it later would take back what was corrected in between.
+    """
+    request = _what_is_new(lead, request)
+    if _brings_nothing(request) or any(_is_same(kept, request) for kept in kept_of(person)):
         return False
     kept = KeptSubmission(
         id=person.draft.next_id(),
@@ -147,12 +151,18 @@ def _keep(person: Person, request: LeadSubmitted, lead: Lead) -> bool:
     return True
 
 
-def _has_all(lead: Lead, request: LeadSubmitted) -> bool:
-    """Return whether a lead has every value that the submission brings."""
-    if request.schedule_callback_at is not None or (request.email is not None and request.email != lead.email):
-        return False
-    pairs = ((request.columns, lead.columns), (request.data, lead.data))
-    return all(stored.get(name) == value for given, stored in pairs for name, value in given.items())
+def _what_is_new(lead: Lead, request: LeadSubmitted) -> LeadSubmitted:
+    """Return a submission without the values that the lead has."""
+    return msgspec.structs.replace(
+        request,
+        email=None if request.email == lead.email else request.email,
+        columns={name: value for name, value in request.columns.items() if lead.columns.get(name) != value},
+        data={name: value for name, value in request.data.items() if lead.data.get(name) != value},
+    )
+
+
+def _brings_nothing(request: LeadSubmitted) -> bool:
+    return request.schedule_callback_at is None and not (request.email or request.columns or request.data)
 
 
 def _is_same(kept: KeptSubmission, request: LeadSubmitted) -> bool:

@@ -168,6 +168,19 @@ def decide(world: World, one: KeptSubmission, *, accept: bool) -> None:
     )
 
 
+def test_accepting_what_came_first_takes_back_no_correction_that_came_later(world: World) -> None:
+    stranger(world, email="ann@example.con", data={"first_name": "Ann"})
+    stranger(world, email="ann@example.con", data={"first_name": "Ann", "wish": "after 5"})
+    stranger(world, email="ann@example.com", data={"first_name": "Anne"})
+    wish, correction = kept(world)
+    for one in (correction, wish):
+        world.ask(
+            KeptSubmissionDecided(company_id=1, contact_key=KEY, submission_id=one.id, lead_id=one.lead_id, accept=True)
+        )
+    lead = world.lead()
+    assert (lead.email, lead.data) == ("ann@example.com", {"first_name": "Anne", "wish": "after 5"})
+
+
 def test_what_is_kept_goes_with_a_deleted_lead(world: World) -> None:
     world.submit()
     stranger(world, data={"x": 1})
