@@ -96,7 +96,8 @@ class Head(Entity, kw_only=True):
     `kept_ids` are the submissions that are kept beside their leads (`KeptSubmission`), oldest first; `kept_dropped` counts
     those that made room. `public_lead_at` is when the first lead of a day was made without a key, `public_contacts` are the
     newest contacts of the further ones: deleting and restarting leads change neither. `sent_texts` are the newest texts of
-    ours, which people quote. `helped_at` is when they last got the answer to HELP.
+    ours, which people quote. `helped_at` is when they last got the answer to HELP. `refused_at` is when they last refused an
+    offer: some laws have a pause from then on.
     """
 
     company_id: int
@@ -130,6 +131,7 @@ class Head(Entity, kw_only=True):
     public_contacts: tuple[Instant, ...] = ()
     sent_texts: tuple[SentText, ...] = ()
     helped_at: Instant | None = None
+    refused_at: Instant | None = None
 
 
 class Flight(Struct, frozen=True, kw_only=True, omit_defaults=True):

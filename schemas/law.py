@@ -15,6 +15,27 @@ Purpose = Literal["telemarketing", "informational", "collections", "callback_req
 PURPOSES: tuple[Purpose, ...] = ("telemarketing", "informational", "collections", "callback_requested")
 CHANNELS: tuple[Channel, ...] = ("call", "sms", "email")
 
+Sector = Literal[
+    "energy_renovation",
+    "home_adaptation",
+    "training_account",
+    "energy_supply",
+    "claims_management",
+    "pensions",
+    "other",
+]
+SECTORS: tuple[Sector, ...] = (
+    "energy_renovation",
+    "home_adaptation",
+    "training_account",
+    "energy_supply",
+    "claims_management",
+    "pensions",
+    "other",
+)
+"""What an offer sells, as far as a law asks: works that save or produce energy at home, works for age or handicap, courses
+paid by the French training account, electricity and gas, claims for damages, pensions; none of them."""
+
 EVERYWHERE = "*"
 """The country of a row that holds in all of them."""
 
@@ -39,6 +60,10 @@ class CapRow(LawRow, frozen=True, kw_only=True):
 class RuleRow(LawRow, frozen=True, kw_only=True):
     """One rule; `effective_from` and `effective_to` are its first and last date, None: always.
 
+    `sectors`: it is about offers of these alone; such a row `bars` every contact, or asks for consent. A person with a
+    contract in progress is none of its business where it `excepts_contracts`. After a person has refused an offer nobody
+    contacts the person for `refusal_days` whole days of the calendar.
+
     `conflict` says where sources disagree (the stricter reading is kept), `unverified` what could not be read.
     `override` is for rows of a company: the row takes the place of the shipped one with its id, for the written `reason`.
     """
@@ -56,6 +81,10 @@ class RuleRow(LawRow, frozen=True, kw_only=True):
     holidays: tuple[str, ...] = ()
     opt_out_years: int | None = None
     requires_consent: bool = False
+    excepts_contracts: bool = False
+    sectors: tuple[Sector, ...] = ()
+    bars: bool = False
+    refusal_days: int | None = None
     effective_from: date | None = None
     effective_to: date | None = None
     note: str = ""

@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from schemas.instant import Instant
-from schemas.law import HolidaySet, Purpose, RuleRow
+from schemas.law import HolidaySet, Purpose, RuleRow, Sector
 from schemas.schedule import (
     OnConversion,
     OnInboundConnected,
@@ -158,6 +158,7 @@ class Offer(Body, frozen=True, kw_only=True):
     `consent_text` and `consent_url` are the words of its forms, or where they are: what each of its leads consented to.
     `public_actions` is that of its leads (none: the company's). `sealed_signing_secret` signs forms with its lead token,
     encrypted with the deployment's key.
+    `sector` is what it sells, as far as a law asks: some are barred from calling, or need consent first (none: not known).
     """
 
     name: str
@@ -184,6 +185,7 @@ class Offer(Body, frozen=True, kw_only=True):
     consent_url: str | None = None
     public_actions: PublicActions | None = None
     sealed_signing_secret: str | None = None
+    sector: Sector | None = None
 
 
 class Schedule(Body, frozen=True, kw_only=True):
@@ -421,6 +423,7 @@ class AccessControlList(Body, frozen=True, kw_only=True):
 class CallDisposition(Body, frozen=True, kw_only=True):
     """How an agent judges a call; its fields say how the lead goes on.
 
+    `is_refusal`, as the category `final_negative`: the person has refused the offer, after which some laws have a pause.
     `retry_delay_seconds` tries the same step again, `retry_max` times (once where left out); `is_final` ends the lead. The
     steps of the action group are done at once, as far as they reach nobody and wait for nothing.
     """
@@ -439,6 +442,7 @@ class CallDisposition(Body, frozen=True, kw_only=True):
     action_group_id: int | None = None
     sets_opt_out: bool = False
     sets_suppression: bool = False
+    is_refusal: bool = False
     requires_callback_time: bool = False
     external_record_id: str | None = None
 

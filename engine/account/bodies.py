@@ -62,6 +62,7 @@ from engine.partition.draft import RefusedError
 from engine.submission.consents import TEXT_LENGTH_MAX as CONSENT_LENGTH_MAX
 from engine.submission.fields import FieldError, is_blank, parse_boolean, parse_id, parse_integer, parse_text, parse_zone
 from schemas.instant import EPOCH, Instant
+from schemas.law import SECTORS
 from schemas.records import (
     PUBLIC_CONTACTS_MAX,
     RECORD_BODIES,
@@ -145,6 +146,7 @@ _PARSERS: dict[tuple[str, str], Any] = {
         optional(partial(parse_text, most=CONSENT_LENGTH_MAX)),
     ),
     **dict.fromkeys((("offer", "consent_url"), ("traffic_source", "consent_url")), optional(consent_url)),
+    ("offer", "sector"): optional(choice(*SECTORS)),
     ("company", "unreviewed_countries"): choice("floor", "hold"),
     ("company", "on_invalid"): choice("refuse", "warn"),
     ("company", "public_actions"): choice(*get_args(PublicActions)),

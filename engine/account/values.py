@@ -544,6 +544,7 @@ PARSERS: dict[str, Parser] = {
     "retry_max": optional(partial(parse_integer, least=0, most=CONTACT_ATTEMPTS_MAX)),
     "sets_opt_out": parse_boolean,
     "sets_suppression": parse_boolean,
+    "is_refusal": parse_boolean,
     "requires_callback_time": parse_boolean,
     "blocked_at_from": optional(moment),
     "blocked_at_to": optional(moment),

@@ -23,6 +23,9 @@ STATE_COUNTRIES = frozenset({"US", "CA"})
 RULES_MAX = 2_000
 """Some forty rows per state; each new combination of states scans them all."""
 
+REFUSAL_DAYS_MAX = 366
+"""A longer pause is an opt-out."""
+
 LAW_YEARS = range(1900, 2200)
 """The years of effective dates: an older rule always holds, a later one is a typing error."""
 
@@ -136,11 +139,15 @@ def _unread_source(source_url: str) -> Iterator[str]:
 def _rule_faults(row: RuleRow, sets: set[str]) -> Iterator[Fault]:
     yield from _scope_faults(row)
     yield from _source_faults(row)
-    if not (row.windows or row.cap or row.holidays or row.opt_out_years or row.requires_consent or row.override):
-        yield (
-            "windows",
-            "is empty, as are cap, holidays, opt_out_years and requires_consent; fill one, or remove the row",
-        )
+    limits = (row.windows, row.cap, row.holidays, row.opt_out_years, row.requires_consent, row.bars, row.refusal_days)
+    if not (any(limits) or row.override):
+        others = "cap, holidays, opt_out_years, requires_consent, bars and refusal_days"
+        yield "windows", f"is empty, as are {others}; fill one, or remove the row"
+    yield from _sector_faults(row)
+    if row.refusal_days is not None and not 1 <= row.refusal_days <= REFUSAL_DAYS_MAX:
+        yield "refusal_days", f"must be from 1 to {REFUSAL_DAYS_MAX}; leave it out where nothing is said"
+    if row.excepts_contracts and not (row.requires_consent or row.bars):
+        yield "excepts_contracts", "is for rows that ask for consent or bar contact; remove it"
     if row.windows:
         yield from ((f"windows.{place}", found[0]) for place, found in window_errors(row.windows).items())
     for name in row.holidays:
@@ -149,6 +156,14 @@ def _rule_faults(row: RuleRow, sets: set[str]) -> Iterator[Fault]:
     if row.opt_out_years is not None and row.opt_out_years < 1:
         yield "opt_out_years", "must be at least 1; leave it out where nothing is said"
     yield from _cap_faults(row)
+
+
+def _sector_faults(row: RuleRow) -> Iterator[Fault]:
+    """Yield what is wrong with a row about some sectors: it is read where consent is, not where hours and caps are."""
+    if row.bars and not row.sectors:
+        yield "bars", "is for rows with sectors; name them, or close every hour with holidays or windows"
+    if row.sectors and (row.windows or row.cap or row.holidays or row.refusal_days or row.gives_way):
+        yield "sectors", "are for rows that bar contact or ask for consent; put hours, caps and pauses into another row"
 
 
 def _scope_faults(row: RuleRow) -> Iterator[Fault]:

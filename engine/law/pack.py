@@ -17,11 +17,11 @@ import msgspec
 from msgspec import Struct
 
 import engine.law
-from engine.calendar import Constraint, WindowSet, constraint, day_start, parse_duration, window_set
+from engine.calendar import Constraint, WindowSet, constraint, day_start, local_datetime, parse_duration, window_set
 from engine.law.caps import Cap, strictest
 from engine.law.faults import RulePackError, pack_faults, raise_faults, shape_faults
 from engine.law.public_holidays import dates_of
-from engine.submission.states import STATE_ZONES, country_of_state
+from engine.submission.states import STATE_ZONES, country_of_law, country_of_state
 from schemas.instant import HOUR, Instant, from_datetime, to_datetime
 from schemas.law import CHANNELS, EVERYWHERE, PURPOSES, HolidaySet, LawReview, OptOutRow, PackRows, Purpose, RuleRow
 
@@ -57,17 +57,33 @@ class LegalHours(Struct, frozen=True, eq=False):
     sources: tuple[str, ...]
 
 
+class RefusalPause(Struct, frozen=True):
+    """Nobody is contacted after a refusal before so many whole days of the calendar have passed, by these rules."""
+
+    days: int
+    rule_ids: tuple[str, ...]
+
+    def ends_at(self, refused_at: Instant, zones: Iterable[str]) -> tuple[Instant, str]:
+        """Return when the pause is over in all of these zones, and the last of them."""
+        ends = {name: _day_after(refused_at, self.days, name) for name in zones}
+        last = max(ends, key=ends.__getitem__)
+        return ends[last], last
+
+
 class LegalLimits(Struct, frozen=True, eq=False):
     """Everything that holds at once: hours in the order in which they are asked, and the strictest caps.
 
     Good for instants before `changes_at` (None: no rule begins or ends); closed dates reach beyond the calendar's horizon.
-    `consent_rules` are the rules that ask for consent first.
+    `consent_rules` are the rules that ask for consent first, `contract_rules` those of them for which a contract in progress
+    is no reason. `refusal` is the longest pause after a refusal.
     """
 
     hours: tuple[LegalHours, ...]
     caps: tuple[Cap, ...]
     changes_at: Instant | None
     consent_rules: tuple[str, ...] = ()
+    contract_rules: tuple[str, ...] = ()
+    refusal: RefusalPause | None = None
 
     def constraints(self, zones: tuple[str, ...], *, close_margin_seconds: int = 0) -> tuple[Constraint, ...]:
         """Return the hours as `engine.calendar` asks them, in every one of the zones."""
@@ -112,11 +128,12 @@ class CompiledRulePack:
         self.digest = sha256(msgspec.json.encode(rows, order="sorted")).hexdigest()[:_DIGEST_LETTERS]
         self.opt_out: OptOutRow = rows.opt_out
         self.rules: dict[str, RuleRow] = {row.id: row for row in rows.rules}
-        self.reviewed_countries = frozenset(row.country for row in rows.rules if row.windows and row.country != EVERYWHERE)
+        self._reviewed = frozenset(row.country for row in rows.rules if row.windows and row.country != EVERYWHERE)
         self.reviews: tuple[LawReview, ...] = rows.reviews
         self.holiday_sets: tuple[HolidaySet, ...] = rows.holiday_sets
         self._sets: dict[str, HolidaySet] = {named.id: named for named in rows.holiday_sets}
         self._rules = tuple(_compiled(row) for row in rows.rules)
+        self._of_sectors = tuple(rule for rule in self._rules if rule.row.sectors)
         years = (from_datetime(datetime(year, 1, 1, tzinfo=UTC)) for year in YEARS)
         self._edges = sorted({*years, *_changes(self._rules)})
         self._kept = lru_cache(maxsize=LIMITS_MAX)(self._find)
@@ -127,6 +144,10 @@ class CompiledRulePack:
         found = copy(self)
         found.holidays_by_schedule = holidays
         return found
+
+    def is_reviewed(self, country: str) -> bool:
+        """Return whether the pack has hours for a country, those of the country whose law holds there."""
+        return country_of_law(country) in self._reviewed
 
     def company_holidays(self, schedule_id: int | None) -> frozenset[date]:
         """Return the company's own holidays on which a schedule contacts nobody."""
@@ -173,23 +194,49 @@ class CompiledRulePack:
             caps=strictest(rule.cap for rule in holding if rule.cap is not None),
             changes_at=min((edge for edge in _changes(placed) if edge > since), default=None),
             consent_rules=tuple(rule.row.id for rule in holding if rule.row.requires_consent),
+            contract_rules=tuple(
+                rule.row.id for rule in holding if rule.row.requires_consent and not rule.row.excepts_contracts
+            ),
+            refusal=_longest_refusal(rule.row for rule in holding),
         )
 
     def _placed(
         self, at: Instant, states: tuple[str, ...], countries: tuple[str, ...], channel: str, purpose: Purpose
     ) -> tuple[list[_Rule], list[_Rule]]:
         """Return the rules of the places, whenever they hold, and those of them that hold at an instant."""
-        countries = tuple(dict.fromkeys((*countries, *map(country_of_state, states))))
+        countries = _lawful(states, countries)
         asked = [rule for rule in self._rules if channel in rule.row.channels and purpose in rule.row.purposes]
-        placed = [rule for rule in asked if _is_placed(rule.row, states, countries)]
+        placed = [rule for rule in asked if not rule.row.sectors and _is_placed(rule.row, states, countries)]
         return placed, list(_without_giving_way([rule for rule in placed if rule.holds(at)], countries))
+
+    def sector_rows(
+        self, at: Instant, states: tuple[str, ...], countries: tuple[str, ...], channel: str, purpose: Purpose
+    ) -> tuple[RuleRow, ...]:
+        """Return the rows about offers of some sectors that hold at an instant, whatever the sector is."""
+        if not self._of_sectors:
+            return ()
+        countries = _lawful(states, countries)
+        found = self.sector_rows_anywhere(at, channel, purpose)
+        return tuple(row for row in found if _is_placed(row, states, countries))
+
+    def sector_rows_anywhere(self, at: Instant, channel: str, purpose: Purpose) -> tuple[RuleRow, ...]:
+        """As `sector_rows`, in every place."""
+        return tuple(
+            rule.row
+            for rule in self._of_sectors
+            if channel in rule.row.channels and purpose in rule.row.purposes and rule.holds(at)
+        )
 
     def rows_at(
         self, at: Instant, states: tuple[str, ...], countries: tuple[str, ...], channel: str, purpose: Purpose
     ) -> list[tuple[RuleRow, Instant | None]]:
-        """Return the rows that hold at an instant, each with the instant at which it ends (None: never), as `limits`."""
+        """Return the rows that hold at an instant, each with the instant at which it ends (None: never), as `limits`.
+
+        Those about offers of some sectors come last.
+        """
         _, holding = self._placed(at, states, countries, channel, purpose)
-        return [(rule.row, rule.ends) for rule in holding]
+        about = self.sector_rows(at, states, countries, channel, purpose)
+        return [(rule.row, rule.ends) for rule in (*holding, *(rule for rule in self._of_sectors if rule.row in about))]
 
     def _holidays(self, rules: Iterable[_Rule], year: int) -> Iterator[LegalHours]:
         """Yield the closed dates, those of the year before (local dates lag) and beyond the calendar's 400 days included."""
@@ -242,6 +289,19 @@ def _starts(day: date, state: str | None) -> list[Instant]:
     return [midnight - _EARLIEST_CLOCK, midnight + _LATEST_CLOCK]
 
 
+def _day_after(at: Instant, days: int, zone_name: str) -> Instant:
+    """Return when the day begins that follows so many whole days after the day of an instant."""
+    return day_start(local_datetime(at, zone_name).date() + timedelta(days=days + 1), zone_name)
+
+
+def _longest_refusal(rows: Iterable[RuleRow]) -> RefusalPause | None:
+    found = {row.id: row.refusal_days for row in rows if row.refusal_days is not None}
+    if not found:
+        return None
+    days = max(found.values())
+    return RefusalPause(days, tuple(row_id for row_id, own in found.items() if own == days))
+
+
 def _cap(row: RuleRow) -> Cap | None:
     if row.cap is None:
         return None
@@ -257,6 +317,11 @@ def _is_placed(row: RuleRow, states: tuple[str, ...], countries: tuple[str, ...]
     if row.state is not None:
         return row.state in states
     return row.country == EVERYWHERE or row.country in countries
+
+
+def _lawful(states: tuple[str, ...], countries: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the countries whose law holds in these places."""
+    return tuple(dict.fromkeys((*map(country_of_law, countries), *map(country_of_state, states))))
 
 
 def _without_giving_way(rules: list[_Rule], countries: tuple[str, ...]) -> Iterator[_Rule]:

@@ -38,18 +38,28 @@ def limits_text(row: RuleRow) -> str:
     """Return everything that a row limits."""
     years = f"opt-outs kept {row.opt_out_years} years" if row.opt_out_years else ""
     holidays = f"no contact on holidays ({', '.join(row.holidays)})" if row.holidays else ""
-    consent = "consent first" if row.requires_consent else ""
-    return "; ".join(part for part in (hours_text(row.windows), cap_text(row), holidays, years, consent) if part)
+    parts = (
+        hours_text(row.windows),
+        cap_text(row),
+        holidays,
+        years,
+        "consent first" if row.requires_consent else "",
+        "no contact at all" if row.bars else "",
+        f"no contact for {row.refusal_days} days after a refusal" if row.refusal_days else "",
+        "contracts in progress excepted" if row.excepts_contracts else "",
+    )
+    return "; ".join(part for part in parts if part)
 
 
 def scope_text(row: RuleRow) -> str:
-    """Return the channels and purposes of a row."""
+    """Return the channels, purposes and sectors of a row."""
     kinds = _joined(_KINDS[channel] for channel in row.channels)
+    sectors = f", offers of {_joined(name.replace('_', ' ') for name in row.sectors)}" if row.sectors else ""
     purposes = set(row.purposes)
     if purposes == set(PURPOSES):
-        return f"{kinds}, every purpose"
+        return f"{kinds}, every purpose{sectors}"
     said = "sales and callbacks" if purposes == _SALES else _joined(name.replace("_", " ") for name in row.purposes)
-    return f"{kinds}, {said}"
+    return f"{kinds}, {said}{sectors}"
 
 
 def dates_text(row: RuleRow) -> str:

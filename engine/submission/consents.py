@@ -16,6 +16,9 @@ from schemas.records import Offer, TrafficSource
 
 CONSENT = "consent"
 
+CONTRACT = "contract"
+"""The kind of a consent that says that the person is a customer with a contract in progress."""
+
 CONSENTS_MAX = 10
 """Of one lead: a form, a call, a renewal each year."""
 
@@ -79,8 +82,21 @@ def stated_consent(stater: Offer | TrafficSource | None, kind: str) -> list[dict
 
 
 def has_consent(value: Any) -> bool:
-    """Return whether a token holds a consent: as text in its field it was refused, and as nothing it says nothing."""
-    return isinstance(value, list | tuple) and any(isinstance(one, Mapping) and one for one in value)
+    """Return whether a token holds a consent: as text in its field it was refused, and as nothing it says nothing.
+
+    A contract in progress is none: whether it does in the place of one, the law of a country says.
+    """
+    return any(one.get("kind") != CONTRACT for one in _stated(value))
+
+
+def has_contract(value: Any) -> bool:
+    """Return whether a token holds a contract in progress, which is stated as a consent of that kind."""
+    return any(one.get("kind") == CONTRACT for one in _stated(value))
+
+
+def _stated(value: Any) -> list[Mapping[str, Any]]:
+    found = value if isinstance(value, list | tuple) else ()
+    return [one for one in found if isinstance(one, Mapping) and one]
 
 
 def _consent(given: Mapping[Any, Any]) -> dict[str, str]:

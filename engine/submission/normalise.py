@@ -422,14 +422,15 @@ def _warn_of_country(reading: Reading, rules: Rules, request: LeadSubmitted) -> 
         return
     country = request.columns.get("country")
     countries = (country,) if country else countries_of_number(request.caller_id)
-    if default_pack().reviewed_countries.issuperset(countries):  # a company's own rows only add
+    if all(map(default_pack().is_reviewed, countries)):  # a company's own rows only add
         return
     schedule = None if request.schedule_id is None else rules.body(Schedule, "schedule", request.schedule_id)
     if schedule is not None and schedule.purpose != "telemarketing":
         return
     company = rules.body(Company, "company", request.company_id)
     is_held = company is not None and company.unreviewed_countries == "hold"
-    for unknown in sorted(set(countries) - law_of(rules, request.company_id).reviewed_countries):
+    law = law_of(rules, request.company_id)
+    for unknown in sorted(country for country in set(countries) if not law.is_reviewed(country)):
         what = "telemarketing there waits (unreviewed_countries: hold)" if is_held else "it has 08:00-21:00 there"
         reading.warnings.append(f"No law of {unknown} is kept: {what}. Add rows of your own with a rule pack.")
 

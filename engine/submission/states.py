@@ -95,6 +95,22 @@ def country_of_state(state: str) -> str:
     return "CA" if state in PROVINCES else "US"
 
 
+_LAW_OF = {
+    **dict.fromkeys((*TERRITORIES, "UM"), "US"),
+    **dict.fromkeys(("BL", "GF", "GP", "MF", "MQ", "PM", "RE", "YT"), "FR"),
+    **dict.fromkeys(("GG", "IM", "JE"), "GB"),
+    **dict.fromkeys(("CC", "CX"), "AU"),
+}
+"""Country code of ISO 3166 -> the country whose law of consumers holds there: the Code de la consommation holds overseas
+(Constitution, 73), that of Australia in its external territories. The islands of the British crown have laws of their own on
+data and none on hours: those of their numbers' country are kept."""
+
+
+def country_of_law(country: str) -> str:
+    """Return the country whose law holds in one that has a code of its own: Puerto Rico and Réunion have others' laws."""
+    return _LAW_OF.get(country, country)
+
+
 def zones_of_states(states: tuple[str, ...]) -> tuple[str, ...]:
     """Return every zone in use in any of the states."""
     return tuple(dict.fromkeys(zone for state in states for zone in STATE_ZONES.get(state, ())))

@@ -72,6 +72,9 @@ _FILLED: Mapping[Column, Callable[[Row], Any]] = {
     Column("suppression_list_ids", "array", "suppression lists that the person is on"): _rest("suppressed_by", []),
     Column("opted_in_at", "date-time", "when the person texted a word of consent"): _moment("opted_in_at"),
     Column("review_until", "date-time", "no contact before: a text of theirs waits for review"): _moment("review_until"),
+    Column("refused_at", "date-time", "when the person last refused an offer; laws may have a pause after it"): (
+        _moment("refused_at")
+    ),
     Column("time_zones", "array", "time zones in which the person may be, by their leads"): _whole("time_zones"),
     Column("attempts_count", "integer", "attempts that the limits of the law count"): _whole("attempts_count"),
     Column("last_attempt_at", "date-time", "the last of them"): _whole("last_attempt_at"),

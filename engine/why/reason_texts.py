@@ -214,6 +214,16 @@ REASON_TEXTS: dict[str, ReasonText] = {
         "No law of the country is kept here, and the company holds telemarketing there (unreviewed_countries)",
         "No law of the country was kept here, and the company held telemarketing there (unreviewed_countries)",
     ),
+    "sector_barred": ReasonText(
+        "a law lets nobody be contacted about what its offer sells",
+        "A law lets nobody be contacted about what the offer sells (sector of the offer)",
+        "A law let nobody be contacted about what the offer sold (sector of the offer)",
+    ),
+    "refusal_pause": ReasonText(
+        "the person refused an offer, and the law has a pause after that",
+        "The person refused an offer, and the law has a pause after that",
+        "The person had refused an offer, and the law had a pause after that",
+    ),
     "consent_missing": ReasonText(
         "there is no consent",
         "There is no consent to contact this person",

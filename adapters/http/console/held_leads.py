@@ -21,6 +21,8 @@ HELD_BY: Mapping[str, tuple[str, ...]] = {
         "holiday",
         "frequency_cap",
         "consent_missing",
+        "refusal_pause",
+        "sector_barred",
         "timezone_unknown",
         "unreviewed_country",
         "country_not_dialled",

@@ -226,7 +226,7 @@ def _of_countries(company: Mapping[str, Any], held: Mapping[str, Any] | None) ->
         yield Alarm(
             "warn", "The company dials every country: a lead token lets anybody have any of them called. Set dial_countries."
         )
-    unreviewed = sorted(set(listed or ()) - default_pack().reviewed_countries)
+    unreviewed = sorted(country for country in set(listed or ()) if not default_pack().is_reviewed(country))
     if unreviewed and company.get("unreviewed_countries") == "floor":
         yield Alarm(
             "warn",

@@ -34,6 +34,7 @@ from engine.views.hidden_fields import HIDEABLE
 from engine.views.record import RECORD_INSTANTS
 from schemas.contact import LeadStatus
 from schemas.instant import SECOND
+from schemas.law import SECTORS
 from schemas.records import PUBLIC_CONTACTS_MAX, RECORD_BODIES, ContactFieldKind
 from schemas.schedule import Day
 
@@ -340,6 +341,7 @@ _RECORD_INPUTS: Mapping[str, Schema] = {
         (
             *("paused", "require_auth", "voice", "sms", "end_steps_may_contact", "real_time_priority", "is_final"),
             *("counts_as_contact", "sets_opt_out", "sets_suppression", "requires_callback_time", "allow_auth_token"),
+            "is_refusal",
             "confirm_links",
             *("confirm_all", "superuser", "sign_in_required"),
         ),
@@ -541,6 +543,7 @@ _RECORD_INPUTS: Mapping[str, Schema] = {
         "maxItems": PUBLIC_UPDATES_MAX,
     },
     "dial_countries": {"type": "array", "items": COUNTRY, "maxItems": DIAL_COUNTRIES_MAX},
+    "sector": _or_null(choice(SECTORS)),
     "consent_text": _or_null(text(CONSENT_LENGTH_MAX)),
     "consent_url": _or_null({**text(URL_LENGTH_MAX), "pattern": "^https?://"}),
     "public_contacts": whole(0, PUBLIC_CONTACTS_MAX),

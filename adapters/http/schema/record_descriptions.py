@@ -113,6 +113,8 @@ _OF_TYPE: Mapping[str, Mapping[str, str]] = {
         "agent_ids": "agents that take those calls, in the place of buyers",
         "call_center_ids": "call centers whose agents take those calls",
         "no_buyer_action": "what a gateway does with an inbound call that nobody takes",
+        "sector": "what it sells, as far as a law bars calls about it or asks for consent first; other: none of them; "
+        "null: not known, and publishing warns where it matters",
         "consent_text": "the words of its forms: what each of its leads consented to; null: each lead says so itself",
         "consent_url": "where the words of its forms are",
         "no_buyer_message": "what it says to the person then; null: its own words",
@@ -307,6 +309,8 @@ _OF_TYPE: Mapping[str, Mapping[str, str]] = {
         "action_group_id": "action group whose steps are done at once, as far as they contact nobody",
         "sets_opt_out": "true: the person is opted out",
         "sets_suppression": "true: the person is put on the do-not-call list",
+        "is_refusal": "true, or the category final_negative: the person has refused the offer, and where a law has a pause "
+        "after that (France: 60 days), nobody contacts the person before",
         "requires_callback_time": "true: it is refused without a time to call back",
     },
     "rule_pack": {

@@ -1,7 +1,7 @@
 """Has the person consented? By a fact of the lead, its `opt_in` token or a text; a step or the law may require it."""
 
 from engine.contact.facts.person import Person
-from engine.submission.consents import CONSENT, has_consent
+from engine.submission.consents import CONSENT, has_consent, has_contract
 from schemas.contact import Lead
 
 CONSENT_MISSING = "consent_missing"
@@ -15,6 +15,11 @@ YES = frozenset({"true", "1", "yes"})
 def is_consented(lead: Lead) -> bool:
     """Return whether the sender of a lead states a consent: as a fact, or as the token `opt_in`."""
     return has_consent(lead.data.get(CONSENT)) or str(lead.data.get(OPT_IN)).casefold() in YES
+
+
+def is_customer(lead: Lead) -> bool:
+    """Return whether the sender of a lead states a contract in progress."""
+    return has_contract(lead.data.get(CONSENT))
 
 
 def is_consent_missing(person: Person, lead: Lead) -> bool:

@@ -140,8 +140,8 @@ def _may_end_leads(before: Record, after: Record) -> bool:
 
 
 def _dialled(record: Record) -> object:
-    """Return what a company or offer says about the countries that it dials."""
-    return [record.body.get(name) for name in ("dial_countries", "unreviewed_countries")]
+    """Return what a company or offer says about the countries that it dials, and about what it sells, where laws ask."""
+    return [record.body.get(name) for name in ("dial_countries", "unreviewed_countries", "sector")]
 
 
 def _buyers(offer: Record) -> object:

@@ -17,8 +17,8 @@ from engine.contact.lifecycle.enrolment import expiry, new_lead, schedule_of
 from engine.contact.lifecycle.stop import is_opted_out_of, stop_reason
 from engine.contact.schedule.cadence import Cadence, cadence_for
 from engine.contact.timing.contact_hours import is_zone_unknown, limits, opening
-from engine.contact.timing.earliest import OPTOUT_REVIEW
-from engine.contact.timing.places import UNREVIEWED_COUNTRY, why_not_contacted
+from engine.contact.timing.earliest import OPTOUT_REVIEW, REFUSAL_PAUSE, refusal_ends_at
+from engine.contact.timing.places import SECTOR_BARRED, UNREVIEWED_COUNTRY, why_not_contacted
 from engine.contact.timing.plan import pause_reason
 from engine.contact.timing.suppression import is_suppressed
 from engine.law.caps import last_release
@@ -50,6 +50,7 @@ def start(person: Person, request: CallStartRequested) -> None:
     lead = lead or _create_lead(person, request, schedule)
     _check_place(person, lead, is_overridden=request.override_reason is not None)
     if request.override_reason is None:
+        _check_refusal(person, lead)
         _check_hours(person, lead, force=request.force)
     _check_recent(person)
     _check_in_progress(person, lead)
@@ -175,7 +176,19 @@ def _check_place(person: Person, lead: Lead, *, is_overridden: bool) -> None:
         raise RefusedError("suppressed_contact", f"No call is placed: {_UNCALLED[code]}.", extra={"reason": code})
 
 
+def _check_refusal(person: Person, lead: Lead) -> None:
+    """Refuse a call within the pause of the law after a refusal."""
+    pause = refusal_ends_at(person, lead, cadence_for(person, lead), "call", person.now)
+    if pause is not None and pause.until is not None:
+        raise RefusedError(
+            "suppressed_contact",
+            "No call is placed: the person has refused an offer, and the law has a pause after that.",
+            extra={"reason": REFUSAL_PAUSE, "next_allowed_at": to_rfc3339(pause.until)},
+        )
+
+
 _UNCALLED = {
+    SECTOR_BARRED: "a law lets nobody be called about what the offer sells (sector)",
     NUMBER_NOT_DIALLED: "is of a premium, shared-cost, personal or satellite service, which is never dialled",
     COUNTRY_NOT_DIALLED: "is of a country that neither the offer nor the company dials (dial_countries)",
     CONSENT_MISSING: "the law where the person is asks for consent first, and the lead states none (consent)",

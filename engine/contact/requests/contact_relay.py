@@ -2,11 +2,12 @@
 
 import msgspec
 
+from engine.calendar import country_zones
 from engine.contact.consent.sent_texts import remember_text
 from engine.contact.facts import ledger
 from engine.contact.facts.person import Person
 from engine.contact.lifecycle.stop import end_reason, fence, is_opted_out_of
-from engine.contact.timing.earliest import INBOUND_PAUSE, OPTOUT_REVIEW
+from engine.contact.timing.earliest import INBOUND_PAUSE, OPTOUT_REVIEW, REFUSAL_PAUSE
 from engine.law.caps import FREQUENCY_CAP_CODE, last_release
 from engine.partition.draft import RefusedError
 from schemas.commands import PlaceCall, SendEmail, SendSms
@@ -103,8 +104,13 @@ def _refusal(person: Person, command: RelayedCommand, request: ReachRequested) -
         return reason, None
     if person.head.review_until is not None and person.head.review_until > person.now:
         return OPTOUT_REVIEW, person.head.review_until
-    caps = person.law.limits(request.states, request.countries, request.kind, request.purpose, person.now).caps
-    held = last_release(ledger.attempts_of(person.head), caps, person.now)
+    legal = person.law.limits(request.states, request.countries, request.kind, request.purpose, person.now)
+    if legal.refusal is not None and person.head.refused_at is not None:
+        zones = [zone for country in request.countries for zone in country_zones(country)] or ["UTC"]
+        until, _ = legal.refusal.ends_at(person.head.refused_at, zones)
+        if until > person.now:
+            return REFUSAL_PAUSE, until
+    held = last_release(ledger.attempts_of(person.head), legal.caps, person.now)
     return (None, None) if held is None else (FREQUENCY_CAP_CODE, held.at)
 
 

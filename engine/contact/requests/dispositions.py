@@ -96,6 +96,11 @@ def stops_contact(person: Person, disposition: CallDisposition | None) -> bool:
     return any(isinstance(step, OptOutStep | BlockStep | SuppressStep) for step in _group_steps(person, disposition))
 
 
+def refuses(disposition: CallDisposition) -> bool:
+    """Return whether a disposition says that the person refused the offer: a law may ask for a pause from then on."""
+    return disposition.is_refusal or disposition.category == "final_negative"
+
+
 def apply_stops(person: Person, lead: Lead | None, disposition: CallDisposition) -> None:
     """Apply the opt-out, suppression and closed channels of a disposition, whatever the lead does."""
     source = f"disposition {code_of(disposition)}"
@@ -106,6 +111,9 @@ def apply_stops(person: Person, lead: Lead | None, disposition: CallDisposition)
     if disposition.category == "wrong_number":
         for channel in ("call", "sms"):
             close_channel(person, None if lead is None else lead.id, channel, "wrong_number")
+    if refuses(disposition):
+        person.head.refused_at = person.now
+        person.save_head()
 
 
 def run_action_group(person: Person, lead: Lead, call: Call, disposition: CallDisposition) -> None:

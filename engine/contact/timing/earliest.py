@@ -6,7 +6,7 @@ from functools import partial
 import msgspec
 from msgspec import Struct
 
-from engine.calendar import Opening
+from engine.calendar import Opening, country_zones
 from engine.contact.facts import ledger
 from engine.contact.facts.person import Person
 from engine.contact.facts.public_contacts import cap_ends_at
@@ -14,6 +14,7 @@ from engine.contact.schedule.cadence import CONTACTS, Cadence, channel_of
 from engine.contact.timing.contact_hours import (
     CALLBACK_PURPOSE,
     OPENING_HORIZON,
+    TELEPHONE,
     UNKNOWN_ZONE_CODE,
     closing,
     countries_of,
@@ -37,6 +38,9 @@ INBOUND_PAUSE = "inbound_pause"
 INBOUND_MISSED = "inbound_missed"
 OPTOUT_REVIEW = "optout_review"
 """Pauses after a reply, an inbound call, a missed inbound call, or a doubtful opt-out text."""
+
+REFUSAL_PAUSE = "refusal_pause"
+"""The pause of a law after the person has refused an offer."""
 
 MIN_SPACING = "min_spacing"
 PUBLIC_CAP = "public_cap"
@@ -279,11 +283,30 @@ def _past_limits(
     start, held = _past_guard(person, lead, kind, base)
     if lead.pause is not None and lead.pause.until > start and isinstance(step, CONTACTS):
         start, held = lead.pause.until, (*held, MovedBy(lead.pause.code, lead.pause.until))
+    refused = refusal_ends_at(person, lead, cadence, kind, start)
+    if refused is not None and refused.until is not None:
+        start, held = refused.until, (*held, refused)
     if cadence.spacing and not _is_explicit_retry(lead, step):
         until = ledger.spacing_ends_at(person, kind, cadence.spacing)
         if until is not None and until > start:
             start, held = until, _with_constraint(held, MovedBy(MIN_SPACING, until))
     return start, held
+
+
+def refusal_ends_at(person: Person, lead: Lead, cadence: Cadence, kind: str, base: Instant) -> MovedBy | None:
+    """Return the pause of the law after a refusal that is not over at base: whole days of the calendar in every zone.
+
+    A callback is none of its business: its hour was named by the person.
+    """
+    refused_at = person.head.refused_at
+    if refused_at is None or kind not in TELEPHONE:
+        return None
+    refusal = limits(person.law, lead, kind, base, cadence.schedule.purpose).refusal
+    if refusal is None:
+        return None
+    zones = lead.zones or tuple(zone for country in countries_of(lead) for zone in country_zones(country))
+    until, zone = refusal.ends_at(refused_at, zones or (cadence.schedule.time_zone,))
+    return MovedBy(REFUSAL_PAUSE, until, zone, refusal.rule_ids) if until > base else None
 
 
 def _is_explicit_retry(lead: Lead, step: Step) -> bool:

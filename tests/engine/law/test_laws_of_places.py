@@ -60,7 +60,49 @@ IN 2026-12-04T09:30 closed   2026-12-04T10:00 open     2026-12-06T12:00 open
 SG 2026-12-06T12:00 closed   2026-12-04T12:00 open     2026-08-10T12:00 closed
 ZA 2026-12-05T13:30 closed   2026-12-05T12:30 open     2026-12-16T12:00 closed   2026-12-04T12:00 open
 SE 2026-12-06T12:00 open     2026-12-04T20:30 open     2026-12-04T21:00 closed
+NO 2026-12-06T12:00 open     2026-12-04T07:59 closed   2026-12-04T08:00 open
+JP 2026-12-06T12:00 open     2026-12-04T21:00 closed   2026-01-01T12:00 open
+RE 2026-12-06T12:00 closed   2026-12-04T13:30 closed   2026-12-04T14:00 open     2026-07-14T11:00 closed
+GP 2026-12-05T12:00 closed   2026-12-04T11:00 open     2026-12-04T09:30 closed
+MQ 2026-12-05T12:00 closed   2026-12-04T19:59 open     2026-12-04T20:00 closed
+GF 2026-12-06T12:00 closed   2026-12-04T11:00 open
+YT 2026-12-06T12:00 closed   2026-12-04T11:00 open
+PM 2026-12-06T12:00 closed   2026-12-04T11:00 open
+NC 2026-12-06T12:00 open     2026-12-04T21:00 closed
+JE 2026-12-05T08:30 closed   2026-12-04T08:30 open
+GG 2026-12-05T08:30 closed   2026-12-05T09:30 open
+IM 2026-12-05T08:30 closed   2026-12-05T09:30 open
+CX 2026-12-06T12:00 closed   2026-12-04T14:00 open
+CC 2026-12-06T12:00 closed   2026-12-05T17:30 closed
+PR 2026-12-01T20:30 open     2026-12-01T21:00 closed
+GU 2026-12-01T20:30 open     2026-12-01T07:59 closed
 """
+
+EVERY_STATE = """
+AK open open open open     AL closed closed closed closed  AR open open open open     AZ open open open open
+CA open open open open     CO open open open open          CT closed open open closed DC open open open open
+DE open open open open     FL closed open open open        GA open open open open     HI open open open open
+IA open open open open     ID open open open open          IL open open open closed   IN open open open open
+KS open open open open     KY open open open closed        LA closed closed closed open   MA closed open open open
+MD closed open open open   ME closed closed open closed    MI open open open closed   MN open open open closed
+MO open open open open     MS closed closed closed open    MT open open open open     NC open open open open
+ND open open open open     NE open open open open          NH open open open open     NJ open open open open
+NM open open open closed   NV closed open open closed      NY open open open open     OH open open open open
+OK closed open open open   OR closed open open open        PA closed closed closed closed PR open open open open
+RI closed closed closed closed SC open open open open      SD open closed open closed TN open open open open
+TX open open open closed   UT open closed closed open      VA open open open open     VT open open open open
+WA closed open open open   WI open open open open          WV open open open open     WY closed open open open
+"""
+"""State -> whether a call is allowed on 2026-12-01 (a Tuesday) at 20:30, on Sunday at 12:30, at Christmas (a Friday), at
+noon, and on the Tuesday at 8:30, by the statutes and tables that the rows name. That Tuesday is Rosa Parks Day in Alabama."""
+
+INSTANTS = ("2026-12-01T20:30", "2026-12-06T12:30", "2026-12-25T12:00", "2026-12-01T08:30")
+
+
+def every_state() -> list[tuple[str, str, bool]]:
+    words = EVERY_STATE.split()
+    rows = [words[first : first + 5] for first in range(0, len(words), 5)]
+    return [(state, at, word == "open") for state, *found in rows for at, word in zip(INSTANTS, found, strict=True)]
 
 
 def cases(table: str) -> list[tuple[str, str, bool]]:
@@ -69,6 +111,11 @@ def cases(table: str) -> list[tuple[str, str, bool]]:
         place, *words = line.split()
         found += [(place, at, word == "open") for at, word in zip(words[::2], words[1::2], strict=True)]
     return found
+
+
+def test_each_of_the_52_is_tried_in_the_evening_on_a_sunday_on_a_holiday_and_in_the_morning() -> None:
+    assert len({state for state, _, _ in every_state()}) == 52
+    assert len(every_state()) == 52 * 4
 
 
 def is_allowed(
@@ -80,7 +127,7 @@ def is_allowed(
     return is_open(at, limits.constraints(zones[:1]))
 
 
-@pytest.mark.parametrize(("state", "local", "allowed"), cases(STATES))
+@pytest.mark.parametrize(("state", "local", "allowed"), [*cases(STATES), *every_state()])
 def test_a_state_is_called_when_its_law_allows_it(state: str, local: str, *, allowed: bool) -> None:
     assert is_allowed((state,), ("US",), STATE_ZONES[state], local, "telemarketing") is allowed
 

@@ -15,7 +15,7 @@ from engine.law.floor import TELEPHONE_FLOOR
 from engine.law.pack import QUIET_HOURS_FEDERAL, CompiledRulePack, default_pack, read_rows
 from engine.law.state_hours import MAPPED
 from schemas.instant import EPOCH, HOUR, from_datetime
-from schemas.law import PURPOSES, RuleRow
+from schemas.law import CHANNELS, PURPOSES, RuleRow
 
 SHIPPED = files(engine.law).joinpath("pack.toml").read_bytes()
 
@@ -138,7 +138,8 @@ def test_a_row_of_another_country_says_what_the_research_says(rule_id: str) -> N
 
 def test_the_pack_holds_these_rows_and_no_other() -> None:
     provinces = {f"ca-{state.lower()}" for state in PROVINCES}
-    assert set(default_pack().rules) == set(TABLE) | set(COUNTRIES) | provinces | set(CONSENT_FIRST) - set(COUNTRIES)
+    consents = set(CONSENT_FIRST) - set(COUNTRIES)
+    assert set(default_pack().rules) == set(TABLE) | set(COUNTRIES) | provinces | consents | set(SECTORS) | {"es-refusal"}
 
 
 # Rows that ask for consent first -> from when on.
@@ -151,10 +152,42 @@ CONSENT_FIRST = {
 }
 
 
-def test_countries_that_ask_for_consent_first_say_so_from_their_date_on() -> None:
-    found = {row.id: row.effective_from for row in default_pack().rules.values() if row.requires_consent}
+# Rows about some sectors: country, sectors, channels, barred, whether contracts in progress are excepted, from when on.
+SECTORS: dict[str, tuple[Any, ...]] = {
+    "fr-works": ("FR", ("energy_renovation",), ("call",), True, True, date(2020, 7, 26)),
+    "fr-works-2025": ("FR", ("energy_renovation", "home_adaptation"), CHANNELS, True, True, date(2025, 7, 1)),
+    "fr-training": ("FR", ("training_account",), CHANNELS, True, True, date(2022, 12, 21)),
+    "es-energy": ("ES", ("energy_supply",), PHONE, False, False, date(2026, 2, 10)),
+    "it-energy": ("IT", ("energy_supply",), PHONE, False, False, date(2026, 6, 19)),
+    "gb-claims": ("GB", ("claims_management",), ("call",), False, False, date(2018, 9, 8)),
+    "gb-pensions": ("GB", ("pensions",), ("call",), False, True, date(2019, 1, 9)),
+}
 
-    assert found == CONSENT_FIRST
+
+@pytest.mark.parametrize("row_id", SECTORS)
+def test_what_an_offer_sells_is_barred_or_needs_consent(row_id: str) -> None:
+    row = default_pack().rules[row_id]
+
+    found = (row.country, row.sectors, row.channels, row.bars, row.excepts_contracts, row.effective_from)
+    assert found == SECTORS[row_id]
+    assert row.requires_consent is not row.bars
+
+
+# Country -> whole days without contact after a refusal, and from when on.
+REFUSALS = {"fr": (60, date(2023, 3, 1)), "es-refusal": (92, date(2022, 1, 1))}
+
+
+def test_countries_with_a_pause_after_a_refusal_say_so() -> None:
+    rows = default_pack().rules.values()
+
+    assert {row.id: (row.refusal_days, row.effective_from) for row in rows if row.refusal_days} == REFUSALS
+
+
+def test_countries_that_ask_for_consent_first_say_so_from_their_date_on() -> None:
+    rows = [row for row in default_pack().rules.values() if row.requires_consent and not row.sectors]
+
+    assert {row.id: row.effective_from for row in rows} == CONSENT_FIRST
+    assert {row.id for row in rows if row.excepts_contracts} == {"fr-consent"}
     for at, rules in (("2026-08-09T12:00:00Z", ()), ("2026-08-11T12:00:00Z", ("fr-consent",))):
         instant = from_datetime(datetime.fromisoformat(at))
         assert default_pack().limits((), ("FR",), "call", "telemarketing", instant).consent_rules == rules
@@ -194,6 +227,7 @@ def test_rows_on_which_sources_disagree_say_so() -> None:
     assert {row.id for row in default_pack().rules.values() if row.conflict} == {
         *("us-al", "us-ct", "us-il", "us-la", "us-me", "us-ms", "us-nv", "us-pa", "us-pa-2026", "us-ri", "us-sd"),
         *("us-tx", "us-tx-texts", "br", "ca", "ch", "de", "es", "in", "pt"),
+        *("fr-works-2025", "es-energy", "es-refusal"),
     }
 
 

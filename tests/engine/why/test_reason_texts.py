@@ -9,7 +9,7 @@ from engine.contact.commands import slots
 from engine.contact.lifecycle import walk
 from engine.contact.lifecycle.effects import LOOP_GUARD
 from engine.contact.timing import contact_hours, earliest, holding, plan
-from engine.contact.timing.places import UNREVIEWED_COUNTRY
+from engine.contact.timing.places import SECTOR_BARRED, UNREVIEWED_COUNTRY
 from engine.law import pack
 from engine.law.caps import FREQUENCY_CAP_CODE
 from engine.submission.dialling import COUNTRY_NOT_DIALLED, NUMBER_NOT_DIALLED
@@ -34,7 +34,8 @@ ENGINE_CODES = [
     contact_hours.HOLIDAY_CODE,
     contact_hours.UNKNOWN_ZONE_CODE, slots.WAITS_FOR_SLOT, walk.EVENT_AWAITED, holding.SIBLING_CALLED,
     walk.DISPOSITION_AWAITED, LOOP_GUARD, FREQUENCY_CAP_CODE, pack.QUIET_HOURS_FEDERAL, pack.QUIET_HOURS_STATE, pack.HOLIDAY,
-    *holding.CAPS_USED_UP, NUMBER_NOT_DIALLED, COUNTRY_NOT_DIALLED, UNREVIEWED_COUNTRY,
+    *holding.CAPS_USED_UP, NUMBER_NOT_DIALLED, COUNTRY_NOT_DIALLED, UNREVIEWED_COUNTRY, SECTOR_BARRED,
+    earliest.REFUSAL_PAUSE,
 ]  # fmt: skip
 
 NOW = at("2026-07-15 12:00")
