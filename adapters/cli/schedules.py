@@ -116,33 +116,40 @@ def publish(  # noqa: PLR0917 - one parameter per option, given by name
     if read_id(reference) is None:
         raise click.BadParameter(f"{reference} is neither an id nor a uuid", param_hint="ID")
     ask = partial(publish_draft, reference=reference, migrate=migrate)
-    before, after = ask_api(ask, api_url=api_url, key_file=key_file, data_dir=data_dir, elsewhere=BY_ADDRESS)
+    before, after, warnings = ask_api(ask, api_url=api_url, key_file=key_file, data_dir=data_dir, elsewhere=BY_ADDRESS)
     if as_json:
-        click.echo(msgspec.json.encode({"schedule": after}))
-    elif before["version"] == after["version"]:
+        click.echo(msgspec.json.encode({"schedule": after, "warnings": warnings}))
+        return
+    if before["version"] == after["version"]:
         click.echo(f"schedule {after['id']} has no draft: version {after['version']} stays as it is")
     else:
         click.echo(f"schedule {after['id']} is published: version {after['version']}, since {after['published_at']}")
+    for warning in warnings:
+        click.echo(f"Warning: {warning}", err=True)
 
 
 async def publish_draft(
     client: httpx.AsyncClient, *, reference: str, migrate: str | None
-) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Publish the draft of a schedule; return it as it was and as it is. Raises `click.ClickException` for a refusal."""
-    before = _schedule(await client.get(f"{PATH}/{reference}"))
+) -> tuple[dict[str, Any], dict[str, Any], list[str]]:
+    """Publish the draft of a schedule; return it as it was and as it is, and what to know about it.
+
+    Raises `click.ClickException` for a refusal.
+    """
+    before = _answered(await client.get(f"{PATH}/{reference}"))["schedule"]
     fields = {} if migrate is None else {"migrate": migrate}
     # Nobody else's change, which came since, is published with it.
     headers = {"If-Match": f'"{before["version"]}"'}
-    return before, _schedule(await client.post(f"{PATH}/{reference}/publish", json=fields, headers=headers))
+    after = _answered(await client.post(f"{PATH}/{reference}/publish", json=fields, headers=headers))
+    return before, after["schedule"], after.get("warnings", [])
 
 
-def _schedule(answer: httpx.Response) -> dict[str, Any]:
+def _answered(answer: httpx.Response) -> dict[str, Any]:
     if answer.status_code == httpx.codes.ACCEPTED:
         path = answer.headers["location"]
         raise click.ClickException(f"it is requested and not yet decided: ask the API again at {path}")
     if answer.is_error:
         raise click.ClickException(refusal_sentence(answer))
-    found: dict[str, Any] = answer.json()["schedule"]
+    found: dict[str, Any] = answer.json()
     return found
 
 

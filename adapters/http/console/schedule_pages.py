@@ -59,7 +59,8 @@ async def show_list(visit: Visit) -> Reply:
 async def show(visit: Visit) -> Reply:
     """Show a schedule."""
     reference = visit.request.path_params["schedule"]
-    shown = (await visit.fetch("show_schedule", path={"id": reference}))["schedule"]
+    answer = await visit.fetch("show_schedule", path={"id": reference})
+    shown = answer["schedule"]
     schedule = filled(shown, record_columns("schedule"))
     of_schedule = {"schedule_id": schedule["id"]}
     counts, conversions, endings, report = await asyncio.gather(
@@ -92,6 +93,7 @@ async def show(visit: Visit) -> Reply:
         editor=f"{LIST}/{schedule['id']}/edit" if visit.has_page(f"{PATH}/edit") else "",
         versions=f"{LIST}/{schedule['id']}/versions" if visit.has_page(f"{PATH}/versions") else "",
         done=_done(str(visit.query.get("done", ""))),
+        warnings=answer.get("warnings", ()),
     )
 
 

@@ -13,6 +13,7 @@ from adapters.http.exchange.parameters import Parameters
 from adapters.http.exchange.problems import ProblemError, not_found
 from adapters.http.exchange.writes import read_if_match, submit_change
 from adapters.http.records.record_fields import CLIENT_SECRET, read_record_fields, settable
+from adapters.http.records.record_warnings import record_warnings
 from adapters.http.schema.inputs import record_inputs
 from adapters.http.schema.shapes import record_answer
 from adapters.reads.ports import Result, Row
@@ -34,7 +35,9 @@ async def show(exchange: Exchange) -> Reply:
     parameters.finish()
     row = await _row(exchange, exchange.company_id)
     shown = _view(row)
-    return add_etag(reply_with_record(exchange, "company", {name: shown[name] for name in columns or shown}), row["version"])
+    more = record_warnings(exchange, "company", row)
+    reply = reply_with_record(exchange, "company", {name: shown[name] for name in columns or shown}, **more)
+    return add_etag(reply, row["version"])
 
 
 async def update(exchange: Exchange) -> Reply:
@@ -89,7 +92,8 @@ def _seal_client_secret(exchange: Exchange, fields: dict[str, Any]) -> None:
 async def render(exchange: Exchange, result: Result) -> Reply:
     """Answer with the company of a request."""
     row = await _row(exchange, result.company_id)
-    return add_etag(reply_with_record(exchange, "company", _view(row)), row["version"])
+    more = record_warnings(exchange, "company", row)
+    return add_etag(reply_with_record(exchange, "company", _view(row), **more), row["version"])
 
 
 async def _row(exchange: Exchange, company_id: int) -> Row:

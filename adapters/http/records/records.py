@@ -44,6 +44,7 @@ from adapters.http.records.provider_fields import (
     read_provider_fields,
 )
 from adapters.http.records.record_fields import ACTIONS, read_record_fields, settable
+from adapters.http.records.record_warnings import record_warnings
 from adapters.http.records.served_channels import refuse_unserved
 from adapters.http.schema.inputs import choice, record_inputs
 from adapters.http.schema.record_descriptions import sentence_of
@@ -451,7 +452,8 @@ async def show_row(exchange: Exchange, kind: Kind, row: Row, columns: tuple[str,
     counted = Counted()
     await counted.add(exchange, kind.type, [row], columns)
     shown = record_view(kind.type, row, kind.path, columns, **counted.of(row))
-    return add_etag(reply_with_record(exchange, kind.root, shown, status=status), row["version"])
+    more = record_warnings(exchange, kind.type, row)
+    return add_etag(reply_with_record(exchange, kind.root, shown, status=status, **more), row["version"])
 
 
 async def render_later(exchange: Exchange, result: Result) -> Reply:

@@ -478,9 +478,21 @@ TIME_ZONES: Schema = {
 }
 
 
+WARNED_TYPES = frozenset({"company", "offer", "schedule"})
+"""Types of records about which there may be something to know although they are valid."""
+
+WARNINGS: Schema = {
+    "type": "array",
+    "items": {"type": "string"},
+    "description": "what to know about the record although it is valid, such as a country whose law is not kept; left out "
+    "where there is nothing",
+}
+
+
 def record_answer(record_type: str, root: str, *, unborn: bool = False) -> Schema:
-    """Return the schema of an answer with one account record."""
-    return one_of(root, ("New" if unborn else "") + view_name(record_type))
+    """Return the schema of an answer with one account record, and what to know about it."""
+    more = {"warnings": WARNINGS} if record_type in WARNED_TYPES and not unborn else {}
+    return one_of(root, ("New" if unborn else "") + view_name(record_type), **more)
 
 
 def _record(record_type: str, structs: Mapping[str, Any]) -> dict[str, Any]:

@@ -168,12 +168,12 @@ async def test_publishing_makes_the_draft_the_present_version_and_a_second_time_
 ) -> None:
     made = await with_waiting_draft(company)
 
-    before, after = await publish_draft(client, reference=made["uuid"], migrate="by_step_id")
+    before, after, _ = await publish_draft(client, reference=made["uuid"], migrate="by_step_id")
 
     assert ([step["kind"] for step in before["steps"]], before["draft_fields"] != {}) == (["wait", "call"], True)
     assert [step["kind"] for step in after["steps"]] == ["wait", "sms"]
     assert (after["draft_fields"], after["migrate"], after["version"]) == ({}, "by_step_id", before["version"] + 1)
-    again, same = await publish_draft(client, reference=str(made["id"]), migrate=None)
+    again, same, _ = await publish_draft(client, reference=str(made["id"]), migrate=None)
     assert again["version"] == same["version"] == after["version"]
 
 

@@ -86,3 +86,55 @@ async def test_a_consent_is_stored_shown_and_found_and_comes_from_the_offer_too(
     (stated,) = by_offer.json()["lead"]["data"]["consent"]
     assert (stated["kind"], stated["text"]) == ("form of the offer", "I agree to be called.")
     assert changed.json()["lead"]["data"]["consent"] == [form]
+
+
+async def warnings_after(company: Any, method: str, path: str, **fields: Any) -> list[str]:
+    answer = await company.send(method, f"/api/v1/{path}", json=fields)
+    assert answer.status_code in {200, 201}, answer.text
+    found: list[str] = answer.json().get("warnings", [])
+    return found
+
+
+async def test_publishing_says_that_every_country_is_dialled_and_whose_law_is_not_kept(company: Any) -> None:
+    offer = await company.record("offers", {"name": "Solar"})
+    steps = [{"id": "call", "kind": "call"}]
+    made = await company.send("POST", "/api/v1/schedules", json={"name": "A", "offer_id": offer["id"], "steps": steps})
+    path = f"schedules/{made.json()['schedule']['id']}"
+
+    assert "dial_countries names none" in made.json()["warnings"][0]
+    (floor,) = await warnings_after(company, "PUT", "company", dial_countries=["IS"], unreviewed_countries="floor")
+    assert "No law of IS is kept: telemarketing has 08:00-21:00 there" in floor
+    assert await warnings_after(company, "PUT", path, description="again") == [floor]
+    assert await warnings_after(company, "PUT", path, name="B", draft=True) == [floor]
+    assert await warnings_after(company, "POST", f"{path}/publish") == [floor]
+    assert await warnings_after(company, "GET", path) == [floor]
+    assert await warnings_after(company, "PUT", f"offers/{offer['id']}", dial_countries=["US"]) == []
+    assert await warnings_after(company, "GET", path) == []
+    (held,) = await warnings_after(company, "PUT", "company", unreviewed_countries="hold")
+    assert "No law of IS is kept: telemarketing there waits (unreviewed_countries: hold)" in held
+
+
+async def test_publishing_says_that_a_law_asks_what_is_sold(company: Any) -> None:
+    offer = await company.record("offers", {"name": "Baths", "dial_countries": ["FR"]})
+    fields = {"name": "A", "offer_id": offer["id"], "steps": [{"id": "call", "kind": "call"}]}
+
+    (asked,) = await warnings_after(company, "POST", "schedules", **fields)
+    await warnings_after(company, "PUT", f"offers/{offer['id']}", sector="home_adaptation")
+    (barred,) = await warnings_after(company, "POST", "schedules", **fields)
+    await warnings_after(company, "PUT", f"offers/{offer['id']}", sector="other")
+
+    assert "energy_renovation in FR, home_adaptation in FR, training_account in FR" in asked
+    assert barred == "The law of FR bars contact about home_adaptation: leads there wait (sector_barred)."
+    assert await warnings_after(company, "POST", "schedules", **fields) == []
+    wrong = await company.send("PUT", f"/api/v1/offers/{offer['id']}", json={"sector": "baths"})
+    assert (wrong.status_code, list(wrong.json()["errors"])) == (422, ["sector"])
+
+
+async def test_an_answer_that_is_repeated_has_the_warnings_too(company: Any) -> None:
+    fields = {"name": "A", "steps": [{"id": "call", "kind": "call"}]}
+    headers = {"Idempotency-Key": "publish-once"}
+
+    answers = [await company.send("POST", "/api/v1/schedules", json=fields, headers=headers) for _ in range(2)]
+
+    assert answers[0].json()["warnings"] == answers[1].json()["warnings"]
+    assert len(answers[0].json()["warnings"]) == 1
