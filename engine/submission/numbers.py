@@ -6,7 +6,7 @@ another country's number as often as one in eighteen. What is a mask (`212-555-X
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache, lru_cache
 
 import phonenumbers
@@ -17,6 +17,9 @@ from engine.calendar.zones import is_zone
 from engine.identity import identity_number
 from engine.submission.area_codes import AREA_CODE_STATES
 from engine.submission.states import PROVINCES, TERRITORIES, zones_of_states
+
+EXTENSION = "extension"
+"""The token of a lead that holds the extension behind its number."""
 
 NUMBER_LENGTH_MAX = 64
 """E.164 has 15 digits; the rest is room for brackets, blanks and an extension."""
@@ -37,7 +40,20 @@ _DIGITS_LEAST = 7
 """Of a number: fewer are an extension or a part of one."""
 
 _BETWEEN = re.compile(r"[;,|]|/{2,}| / | or | and ", re.IGNORECASE)
-_EXTENSION = re.compile(r"[\s,;]*(?:ext(?:ension)?\b\.?:?|;ext=|(?<=[0-9\s])x\.?|#)\s*([0-9]{1,7})\s*$", re.IGNORECASE)
+_EXTENSION_WORDS = (
+    *("extension", "extensión", "extensao", "extensão", "extn", "ext", "xtn", "xt"),
+    *("poste", "durchwahl", "nebenstelle", "apparat", "klappe", "app", "dw", "kl"),
+    *("interno", "int", "anexo", "ramal", "toestel", "tst", "anknytning", "ankn"),
+    *("wewn", "linka", "добавочный", "доб", "внутр", "вн", "分機", "分机", "内線", "转"),
+)
+"""What stands between a number and an extension. RFC 3966 (`;ext=`), and the words and their abbreviations in use."""
+
+_EXTENSION = re.compile(
+    rf"(?:;ext=([0-9.-]{{1,20}})|[\s,;(]*(?:(?<![^\W\d_])(?:{'|'.join(_EXTENSION_WORDS)})\s*(?:nr|no|n°|nº)?[.:]*"
+    r"|(?<=[0-9\s])[xX]\.?|\#|,+|(?<=[0-9])[pw;])\s*([0-9]{1,9})\s*\)?)\s*$",
+    re.IGNORECASE,
+)
+"""The last of a text: by its parameter, a word, `x`, `#`, or the pauses of address books (`,`, `;`, `p`, `w`)."""
 _NUMERIC = re.compile(r"[\s+\uff0b]*[\d\s()\[\].\-/\u2010-\u2015\u2212\u00a0\u00ad\u2060\u3000\uff08\uff09\uff0d\uff0e]+")
 _VANITY = re.compile(r"\s*(?:\+?1)?[ .-]{0,2}\(?8(?:00|33|44|55|66|77|88)\)?[ .-]{0,2}[A-Za-z]{7}\s*", re.ASCII)
 """Of letters a whole word of seven behind a toll-free code is a number: others are masks, slips and letters for zeros."""
@@ -46,6 +62,30 @@ _MEXICAN_TRUNK = re.compile(r"(?:044|045|01|1)([2-9][0-9]{9})")
 _ITALIAN = re.compile(r"\+39([1-24-79][0-9]{5,9})")
 """Landlines of Italy begin with a zero, which many leave out behind +39; mobiles begin with 3, services with 8."""
 
+_VIETNAMESE = {
+    **{f"16{digit}": f"3{digit}" for digit in range(2, 10)},
+    **dict(zip(("120", "121", "122", "126", "128"), ("70", "79", "77", "76", "78"), strict=True)),
+    **dict(zip(("123", "124", "125", "127", "129"), ("83", "84", "85", "81", "82"), strict=True)),
+    **dict(zip(("186", "188", "199"), ("56", "58", "59"), strict=True)),
+}
+"""Three digits of a mobile number of Vietnam until 2018 -> the two in their place (Ministry of Information, 2018-09-15)."""
+
+_IVORIAN = {**dict.fromkeys("0123", "01"), **dict.fromkeys("456", "05"), **dict.fromkeys("789", "07")}
+"""Second digit of a mobile number of Côte d'Ivoire until 2021 -> the prefix of its operator (ARTCI, 2021-01-31). Landlines
+are left: whose they are, their digits do not say."""
+
+_OF_OLD_PLANS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str]], ...] = (
+    (re.compile(r"\+52(?:52)?(?:1|044|045|01)?([2-9][0-9]{9})"), lambda found: f"+52{found[1]}"),  # IFT, 2019-08-03
+    (re.compile(r"\+5490([1-9][0-9]{9})"), lambda found: f"+549{found[1]}"),  # ENACOM: no trunk zero behind the 9
+    (re.compile(r"\+390(3[0-9]{8,9})"), lambda found: f"+39{found[1]}"),  # AGCOM: mobiles without their zero since 2001
+    (re.compile(r"\+3808(0[0-9]{9})"), lambda found: f"+38{found[1]}"),  # the trunk digit of Ukraine before 2009
+    (re.compile(r"\+225([04-9][0-9]{7})"), lambda found: f"+225{_IVORIAN[found[1][1]]}{found[1]}"),
+    (re.compile(r"\+229([2-9][0-9]{7})"), lambda found: f"+22901{found[1]}"),  # ARCEP Bénin, 2024-11-30
+    (re.compile(r"\+840?(1[0-9]{2})([0-9]{7})"), lambda found: f"+84{_VIETNAMESE.get(found[1], found[1])}{found[2]}"),
+    (re.compile(r"\+57(?:0[3579])?([1245678][2-8][0-9]{6})"), lambda found: f"+5760{found[1]}"),  # CRC, resolution 5826
+)
+"""Form of a plan that is over, or with a trunk digit too many -> what it is now. Tried after the plan of today."""
+
 _ISLANDS = tuple(
     re.compile(meta.leading_digits)
     for meta in map(phonenumbers.PhoneMetadata.metadata_for_region, phonenumbers.COUNTRY_CODE_TO_REGION_CODE[1])
@@ -53,7 +93,17 @@ _ISLANDS = tuple(
 )
 """What the numbers of the countries of +1 but the United States and Canada begin with."""
 
-_NEW_AREA_CODE = re.compile(r"(?!37|96|.9|.11)[2-9][0-9]{2}(?!.11)[2-9][0-9]{6}", re.ASCII)
+_NEW_AREA_CODE = re.compile(r"(?!37|96|.9|.(?P<same>[0-9])(?P=same)|456|710|976)[2-9][0-9]{2}(?!.11)[2-9][0-9]{6}", re.ASCII)
+"""What a new area code may be. Those of two like digits at the end are for services (700, 822: NANPA, easily recognizable
+codes), 456 is for calls from abroad, 710 for the government, and 976 is an exchange of paid calls."""
+
+_PAID = re.compile(r"\+1(?:600[0-9]{7}|(?!8(?:00|33|44|55|66|77|88))[0-9]{3}976[0-9]{4})")
+"""Paid by the caller: the exchange 976 of an area code (pay-per-call within a state), and 600, Canada's services that are
+paid so, satellites among them (CNA, guideline of non-geographic codes)."""
+
+_NO_EXCHANGE = re.compile(r"\+1(?!8(?:00|33|44|55|66|77|88))[0-9]{3}[2-9]11[0-9]{4}")
+"""No exchange of an area code is like 911 (NANPA, central office codes), whatever the metadata says."""
+
 _NANP_REGIONS = frozenset(phonenumbers.COUNTRY_CODE_TO_REGION_CODE[1])
 _NANP = re.compile(r"\s*(?:\+?1)?[ .-]{0,2}\(?([2-9][0-9]{2})\)?[ .-]{0,2}([2-9][0-9]{2})[ .-]?([0-9]{4})\s*", re.ASCII)
 _PLACELESS = frozenset(
@@ -106,6 +156,7 @@ class _Exchange(Struct, frozen=True):
     country: str | None
     zones: tuple[str, ...]
     states: tuple[str, ...]
+    is_paid: bool = False
 
 
 def dialled_countries(country: str) -> frozenset[str]:
@@ -126,7 +177,8 @@ def read_number(text: str, country: str) -> ParsedNumber | None:
         found = _exchange(match[1], match[2])
         if found is None:
             return None
-        return ParsedNumber("+1" + match[1] + match[2] + match[3], found.country, found.zones, found.states)
+        e164 = "+1" + match[1] + match[2] + match[3]
+        return ParsedNumber(e164, found.country, found.zones, found.states, not found.is_paid, found.is_paid)
     return _read_any(text, country)
 
 
@@ -162,7 +214,7 @@ def country_of_number(e164: str) -> str | None:
 @lru_cache(maxsize=EXCHANGES_MAX)
 def _exchange(area_code: str, exchange: str) -> _Exchange | None:
     number = _read_any(f"+1{area_code}{exchange}0100", "US")
-    return None if number is None else _Exchange(number.country, number.zones, number.states)
+    return None if number is None else _Exchange(number.country, number.zones, number.states, number.is_costly)
 
 
 @lru_cache(maxsize=NUMBERS_MAX)
@@ -189,7 +241,9 @@ def _without_extension(text: str) -> tuple[str | None, str | None]:
         plain = plain[: extension.start()]
     if _VANITY.fullmatch(plain) is None and not _NUMERIC.fullmatch(plain):
         return None, None
-    return plain, None if extension is None else extension[1]
+    if extension is None:
+        return plain, None
+    return plain, "".join(filter(str.isdigit, extension[1] or extension[2]))
 
 
 def _extended(found: ParsedNumber, extension: str | None) -> ParsedNumber:
@@ -221,6 +275,10 @@ def _of_plans(e164: str) -> Iterator[str]:
     current = identity_number(e164)
     if current != e164 and not e164.startswith("+549"):
         yield current
+    for form, present in _OF_OLD_PLANS:
+        old = form.fullmatch(e164)
+        if old is not None:
+            yield present(old)
     landline = _ITALIAN.fullmatch(e164)
     if landline is not None:
         yield f"+390{landline[1]}"
@@ -237,8 +295,11 @@ def _described(text: str, country: str | None) -> ParsedNumber | None:
     e164 = phonenumbers.format_number(number, phonenumbers.PhoneNumberFormat.E164)
     known = region if region in REGIONS else None
     kind = phonenumbers.number_type(number)
-    is_ordinary = known is not None and kind in _ORDINARY
-    is_costly = kind in _COSTLY or (known is None and kind != PhoneNumberType.TOLL_FREE)
+    if _NO_EXCHANGE.fullmatch(e164):
+        return None
+    is_paid = _PAID.fullmatch(e164) is not None
+    is_ordinary = known is not None and kind in _ORDINARY and not is_paid
+    is_costly = is_paid or kind in _COSTLY or (known is None and kind != PhoneNumberType.TOLL_FREE)
     if kind in _PLACELESS:
         return ParsedNumber(e164, known, is_ordinary=is_ordinary, is_costly=is_costly)
     states = _states(e164, region)

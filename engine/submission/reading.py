@@ -12,7 +12,7 @@ from engine.submission.consents import CONSENT, parse_consents
 from engine.submission.dialling import undialled_sentence, why_undialled
 from engine.submission.fields import FieldError, check_token, is_blank, parse_email, parse_moment, sound_text
 from engine.submission.near_names import NESTED_ONLY, TOKENS, field_of
-from engine.submission.numbers import ParsedNumber, find_number, holds_two, read_number
+from engine.submission.numbers import EXTENSION, ParsedNumber, find_number, holds_two, read_number
 from engine.submission.place import Location, locate
 from engine.submission.public_rights import CONSENTS
 from engine.submission.spreadsheet import DIGITS_LOST, has_lost_digits, read_cell
@@ -227,7 +227,7 @@ class Reading:
                 else f"is not a valid telephone number of {country}; write it as +13055550123"
             )
         elif number.extension is not None:
-            self.data.setdefault("extension", number.extension)
+            self.data.setdefault(EXTENSION, number.extension)
         if number is not None and number.is_unplaced:
             self.warnings.append(
                 f"The area code {number.e164[2:5]} is newer than the telephone metadata of this release: calls keep to "

@@ -93,8 +93,8 @@ RI closed closed closed closed SC open open open open      SD open closed open c
 TX open open open closed   UT open closed closed open      VA open open open open     VT open open open open
 WA closed open open open   WI open open open open          WV open open open open     WY closed open open open
 """
-"""State -> whether a call is allowed on 2026-12-01 (a Tuesday) at 20:30, on Sunday at 12:30, at Christmas (a Friday), at
-noon, and on the Tuesday at 8:30, by the statutes and tables that the rows name. That Tuesday is Rosa Parks Day in Alabama."""
+"""State -> whether a call is allowed on 2026-12-01 (a Tuesday) at 20:30, on Sunday at 12:30, at Christmas (a Friday) at
+noon, and on the Tuesday at 8:30, by the statutes and tables that the rows name. In Alabama that is Rosa Parks Day."""
 
 INSTANTS = ("2026-12-01T20:30", "2026-12-06T12:30", "2026-12-25T12:00", "2026-12-01T08:30")
 

@@ -34,6 +34,15 @@ TYPES = {
     "+870773111632": NUMBER_NOT_DIALLED,  # Inmarsat
     "+979123456789": NUMBER_NOT_DIALLED,  # international premium rate
     "+80012345678": None,  # international freephone
+    "+12129760123": NUMBER_NOT_DIALLED,  # pay-per-call within a state (47 CFR 64.1501)
+    "(312) 976-0123": NUMBER_NOT_DIALLED,
+    "+18009760123": None,  # toll-free has that exchange as well
+    "+16005550123": NUMBER_NOT_DIALLED,  # Canada, paid by the caller
+    "+16225550123": NUMBER_NOT_DIALLED,  # personal, Canada
+    "+15215550123": NUMBER_NOT_DIALLED,  # personal, North America
+    "+611900123456": NUMBER_NOT_DIALLED,  # premium, Australia
+    "+31900123456": NUMBER_NOT_DIALLED,  # premium, the Netherlands
+    "+41900123456": NUMBER_NOT_DIALLED,  # premium, Switzerland
 }
 
 
