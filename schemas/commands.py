@@ -68,6 +68,9 @@ class PlaceCall(Command, frozen=True, kw_only=True, tag="call.place"):
     With `stream` the answered call is for a voice bot at that address (wss://…), by a media stream; no buyer is rung. A
     gateway without media streams refuses the command.
 
+    `to_dtmf_tones` are sent to `to` as soon as it answers: the extension of the person. What answers is a switchboard then,
+    so `machine` is `continue`. A gateway that cannot press keys refuses the command.
+
     With `agent_id` the call is for that agent, who is reserved for it: `buyer_number` is then the agent's telephone, None
     where the gateway itself knows how to reach its agents.
     """
@@ -87,6 +90,7 @@ class PlaceCall(Command, frozen=True, kw_only=True, tag="call.place"):
     voicemail_message: str | None = None
     whisper: str | None = None
     stream: str | None = None
+    to_dtmf_tones: str | None = None
 
 
 class PressKeys(Command, frozen=True, kw_only=True, tag="call.press_keys"):

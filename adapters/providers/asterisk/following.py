@@ -63,6 +63,8 @@ class OrderCalls(Struct, frozen=True):
         )
 
     async def _answered(self, lead: OrderLeg, order: Order, command: PlaceCall) -> None:
+        if command.to_dtmf_tones is not None:
+            await self.ari.act("POST", "channels", lead.name, "dtmf", dtmf=command.to_dtmf_tones)
         if command.machine in {"hangup", "voicemail_drop"} and self.settings.detects_machines:
             await self._continue(lead, "machine")
         else:

@@ -56,6 +56,8 @@ class CallControl(Struct, frozen=True):
         lead, listens = event.payload.get("call_control_id") or "", command.machine in MACHINE_DETECTION
         match event.name:
             case "call.answered" if not listens:
+                if command.to_dtmf_tones is not None:
+                    await self._act(lead, "send_dtmf", {"digits": command.to_dtmf_tones}, command, "extension")
                 await self._connect(lead, command)
             case "call.machine.detection.ended" if listens:
                 await self._detected(lead, str(event.payload.get("result")), command)

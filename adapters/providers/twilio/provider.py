@@ -136,6 +136,8 @@ class TwilioConnection:
             "StatusCallback": self._callback(command.command_id, "status"),
             "Timeout": str(command.ring_timeout_seconds),
         }
+        if command.to_dtmf_tones is not None:
+            fields["SendDigits"] = command.to_dtmf_tones
         if command.machine in MACHINE_DETECTION:
             fields["MachineDetection"] = MACHINE_DETECTION[command.machine]
         events = [("StatusCallbackEvent", event) for event in ("initiated", "ringing", "answered", "completed")]

@@ -1,5 +1,6 @@
 """Which command does a step emit? Its fields, its attempt, its deadline, and when its outcome times out."""
 
+import re
 from typing import Any, TypedDict
 
 import msgspec
@@ -25,8 +26,9 @@ from engine.contact.schedule.templates import (
 )
 from engine.contact.timing.contact_hours import CALLBACK_PURPOSE, closing, countries_of, purpose_of
 from engine.contact.timing.plan import CALLBACK as PLANNED_BY_CALLBACK
-from engine.identity import command_id, uuid_of
+from engine.identity import command_id, identity_number, uuid_of
 from engine.limits import SUBJECT_LENGTH_MAX
+from engine.submission.numbers import EXTENSION
 from schemas.commands import UNSUBSCRIBE_URL, BuyerLeg, Command, PlaceCall, PostWebhook, SendEmail, SendSms
 from schemas.contact import Call, Flight, Lead
 from schemas.errors import SenderError
@@ -65,6 +67,13 @@ TEXT_TOO_LARGE = "too_large"
 """Why a message cannot be rendered: a required token has no value; the text exceeds its limit."""
 
 WEBHOOK_EVENT = "lead.schedule_step"
+
+
+EXTENSION_PAUSE = "ww"
+"""A second by each provider's half a second a `w`: a switchboard takes keys once it has begun its greeting."""
+
+KEYS = re.compile(r"[0-9]{1,20}", re.ASCII)
+"""An extension as libphonenumber takes it, at most; other text in its token is said by a person, and pressed by nobody."""
 
 
 class BuyerConnection(msgspec.Struct, frozen=True):
@@ -149,6 +158,7 @@ def place_call(
     """Emit the command of a call. With a slot, the command has the slot's id. `source` says what planned it."""
     call_id = person.draft.next_id()
     until = person.now + _timeout("call", step.outcome_timeout)
+    keys = keys_of_extension(lead)
     command = PlaceCall(
         **_header(person, lead, step.id, _call_command_id(lead, step, connection, call_id), _number_key(lead)),
         not_after=_call_not_after(person, lead, cadence, connection, _latest_send_at(person, until)),
@@ -161,10 +171,11 @@ def place_call(
         buyer_timeout_seconds=connection.timeout_seconds,
         buyer_dtmf_tones=connection.dtmf_tones,
         ring_timeout_seconds=step.ring_timeout_seconds,
-        machine=step.machine,
+        machine=step.machine if keys is None else "continue",
         buyer_legs=connection.legs,
         agent_id=connection.agent_id,
-        voicemail_message=step.voicemail_message,
+        voicemail_message=step.voicemail_message if keys is None else None,
+        to_dtmf_tones=keys,
         whisper=_whisper(person, lead, step),
         stream=step.connect.stream,
     )
@@ -188,6 +199,12 @@ def place_call(
     call = new_outbound_call(person, lead, command, origin=connection.origin, step_id=step_id)
     call.routed_by_epc = connection.routed_by_epc
     add_call(person, call)
+
+
+def keys_of_extension(lead: Lead) -> str | None:
+    """Return the keys that reach a person behind a switchboard: a pause, then the extension; None for a direct number."""
+    extension = str(lead.data.get(EXTENSION) or "").strip()
+    return EXTENSION_PAUSE + extension if KEYS.fullmatch(extension) else None
 
 
 def _whisper(person: Person, lead: Lead, step: CallStep) -> str | None:
@@ -403,7 +420,7 @@ def email_key(company_id: int, address: str) -> str:
 
 
 def _number_key(lead: Lead) -> str:
-    return f"{lead.company_id}|{lead.caller_id}"
+    return f"{lead.company_id}|{identity_number(lead.caller_id or '')}"
 
 
 def _call_command_id(lead: Lead, step: CallStep, connection: BuyerConnection, call_id: int) -> str:

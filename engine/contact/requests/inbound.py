@@ -25,6 +25,7 @@ from engine.contact.lifecycle.enrolment import expiry, new_lead
 from engine.contact.lifecycle.stop import stop_reason
 from engine.contact.lifecycle.walk import advance
 from engine.contact.requests import attribution, inbound_routing, reactions
+from engine.identity import identity_number
 from engine.partition.draft import RefusedError
 from schemas.contact import LIVE_STATUSES, Call, Lead
 from schemas.decisions import Answer
@@ -44,7 +45,7 @@ TRANSCRIBED = frozenset({"completed", "failed"})
 
 def receive(person: Person, request: CallReceived) -> None:
     """Record the state of an inbound call, and answer with it; an ended call stays ended, and may be completed."""
-    if f"{person.company_id}|{request.from_number}" != person.key:
+    if f"{person.company_id}|{identity_number(request.from_number)}" != person.key:
         problem = "is not the number of this contact"
         raise RefusedError("validation_failed", f"from_number {problem}", {"from_number": [problem]})
     named = (("buyer_id", request.buyer_id), ("unanswered_buyer_id", request.unanswered_buyer_id))

@@ -21,7 +21,9 @@ from engine.contact.requests.reactions import apply_conversion
 from engine.contact.requests.submission import check_ahead, check_callback, merge_fields
 from engine.contact.schedule.cadence import cadence_for
 from engine.contact.timing.suppression import is_suppressed
+from engine.identity import identity_number
 from engine.partition.draft import RefusedError
+from engine.submission.numbers import EXTENSION
 from schemas.contact import LIVE_STATUSES, Lead, StoppedPlan
 from schemas.decisions import Answer
 from schemas.records import Record
@@ -209,7 +211,7 @@ def _contact_key(lead: Lead, request: LeadUpdateRequested) -> str:
     caller_id = lead.caller_id if request.caller_id is UNSET else request.caller_id
     email = lead.email if request.email is UNSET else request.email
     if caller_id:
-        return f"{lead.company_id}|{caller_id}"
+        return f"{lead.company_id}|{identity_number(caller_id)}"
     if email:
         return email_key(lead.company_id, email)
     field = "email" if request.caller_id is UNSET else "caller_id"
@@ -218,6 +220,8 @@ def _contact_key(lead: Lead, request: LeadUpdateRequested) -> str:
 
 
 def _change_fields(person: Person, lead: Lead, request: LeadUpdateRequested) -> None:
+    if request.caller_id is not UNSET and request.caller_id != lead.caller_id:
+        lead.data = {name: value for name, value in lead.data.items() if name != EXTENSION}  # it was the other number's
     merge_fields(lead, request.columns, request.data)
     converted = [flag for flag in CONVERSIONS if getattr(request, flag) is True and not getattr(lead, flag)]
     had_converted = conversions.converted_values(lead)

@@ -49,6 +49,7 @@ class FakeTwilio:
     def __init__(self, post: Post | None = None) -> None:
         self.post = post
         self.calls: dict[str, dict[str, Any]] = {}
+        self.asked: dict[str, dict[str, str]] = {}
         self.messages: dict[str, dict[str, Any]] = {}
         self.recordings: dict[str, bytes] = {}
         self.requests: list[tuple[str, str]] = []
@@ -184,6 +185,7 @@ class FakeTwilio:
         made = {**self._made("CA", one, self.calls), "direction": "outbound-api", "duration": None, "answered_by": None}
         made["machine_detection"] = one.get("MachineDetection")
         self.calls[made["sid"]] = made
+        self.asked[made["sid"]] = dict(one)
         return made
 
     def _message(self, fields: Mapping[str, list[str]]) -> dict[str, Any]:

@@ -127,6 +127,13 @@ async def test_a_call_is_placed_answered_and_put_through_and_ends_with_the_talk(
     await until(lambda: not asterisk.channels and not asterisk.bridges, what="an end of every leg")
 
 
+async def test_an_extension_is_pressed_once_the_switchboard_answers(asterisk: FakeAsterisk, office: Office) -> None:
+    await called(asterisk, office, to_dtmf_tones="ww123")
+
+    await until(lambda: BUYER in asterisk.channels, what="the buyer's leg")
+    assert asterisk.tones == [(LEAD, "ww123")]
+
+
 async def test_of_three_buyers_at_once_the_first_that_answers_is_connected_and_the_others_end(
     asterisk: FakeAsterisk, office: Office
 ) -> None:

@@ -760,6 +760,24 @@ async def test_a_voice_bot_of_an_account_that_records_is_refused(telnyx: FakeTel
     assert telnyx.requests == []
 
 
+async def test_an_extension_is_pressed_once_the_switchboard_answers_and_then_the_buyer_is_dialled(
+    telnyx: FakeTelnyx, connection: Connection
+) -> None:
+    command = call_command(machine="continue", to_dtmf_tones="ww123")
+    placed = await connection.place(command)
+    assert isinstance(placed, Placed)
+    event = call_event(telnyx.legs[placed.provider_ref], "call.answered")
+    order = await order_of(connection, event, machine="continue", to_dtmf_tones="ww123")
+
+    for _ in range(2):
+        await connection.reply_to(webhook(event), order)
+
+    assert [(action, fields.get("digits")) for _, action, fields in telnyx.actions] == [
+        ("send_dtmf", "ww123"),
+        ("transfer", None),
+    ]
+
+
 async def test_a_buyers_keys_are_pressed_when_they_answer(telnyx: FakeTelnyx, connection: Connection) -> None:
     leg = telnyx._leg({"to": "+12125550177"}, LegState(command_id="c1", leg="buyer", lead="v3:lead").encoded())
     event = call_event(leg, "call.answered")

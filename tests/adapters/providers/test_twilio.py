@@ -111,6 +111,19 @@ async def test_a_call_and_a_text_are_taken_as_the_api_asks(twilio: FakeTwilio, c
     assert await connection.test() == "account Test is active"
 
 
+async def test_an_extension_is_dialled_by_twilio_once_the_switchboard_answers(
+    twilio: FakeTwilio, connection: Connection
+) -> None:
+    direct = await connection.place(call_command())
+    behind = await connection.place(call_command(command_id="c2", to_dtmf_tones="ww123", machine="continue"))
+
+    assert isinstance(direct, Placed)
+    assert isinstance(behind, Placed)
+    assert "SendDigits" not in twilio.asked[direct.provider_ref]
+    assert twilio.asked[behind.provider_ref]["SendDigits"] == "ww123"
+    assert "MachineDetection" not in twilio.asked[behind.provider_ref]
+
+
 @pytest.mark.parametrize("code", ORDER_ERRORS)
 async def test_every_code_of_the_table_refuses_an_order_as_it_says(
     twilio: FakeTwilio, connection: Connection, code: int

@@ -328,3 +328,32 @@ def test_a_call_to_a_number_of_no_offer_is_about_no_lead_that_was_removed(world:
     world.act("remove", schedule_id=None, offer_id=1)
     call = _rings(world, number_called=OTHERS)
     assert (call.lead_id, call.token_values) == (None, {})
+
+
+BUENOS_AIRES = "+5491123456789"
+"""A mobile of Buenos Aires as it calls and is called from abroad; the person's form has no 9."""
+
+
+def test_a_person_whose_number_has_two_forms_is_one_contact_in_every_request() -> None:
+    made, key = World(), "1|+541123456789"
+    made.schedule(CALL, {"id": "rest", "kind": "wait", "duration": "1d"}, {"id": "again", "kind": "call"})
+    who = {"caller_id": BUENOS_AIRES, "contact_key": key, "zones": ("America/Argentina/Buenos_Aires",)}
+    made.submit(**who)
+
+    assert [(command.contact_key, getattr(command, "to", None)) for command in made.commands] == [(key, BUENOS_AIRES)]
+    assert len(made.head(key).ledger) == 1  # its caps are counted where its stops are
+    call = _rings(made, from_number=BUENOS_AIRES, contact_key=key, columns={"country": "AR"})
+    assert call.contact_key == key
+    _rings(made, "ended", after=5, from_number=BUENOS_AIRES, contact_key=key, columns={"country": "AR"})
+    made.update(caller_id="+541123456789")
+    assert made.lead().contact_key == key
+
+
+def test_a_lead_that_is_moved_to_a_number_of_two_forms_comes_to_the_person() -> None:
+    made, key = World(), "1|+541123456789"
+    made.schedule(REST, CALL)
+    lead = made.submit()
+
+    made.update(lead, caller_id=BUENOS_AIRES)
+
+    assert made.lead(lead.id).contact_key == key
