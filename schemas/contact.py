@@ -97,7 +97,8 @@ class Head(Entity, kw_only=True):
     those that made room. `public_lead_at` is when the first lead of a day was made without a key, `public_contacts` are the
     newest contacts of the further ones: deleting and restarting leads change neither. `sent_texts` are the newest texts of
     ours, which people quote. `helped_at` is when they last got the answer to HELP. `refused_at` is when they last refused an
-    offer: some laws have a pause from then on.
+    offer: some laws have a pause from then on. `unread_number` is what was sent for a number that cannot be read, while its
+    opt-out waits for a review.
     """
 
     company_id: int
@@ -132,6 +133,7 @@ class Head(Entity, kw_only=True):
     sent_texts: tuple[SentText, ...] = ()
     helped_at: Instant | None = None
     refused_at: Instant | None = None
+    unread_number: str | None = None
 
 
 class Flight(Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -21,7 +21,10 @@ TranscriptionStatus = Literal["none", "pending", "completed", "failed"]
 
 
 class ContactRequest(Message, frozen=True, kw_only=True):
-    """A request to one contact: `contact_key` is `company|+E.164` or `company|email:address`, and the key of the record."""
+    """A request to one contact; `contact_key` is the key of the record.
+
+    It is `company|+E.164`, `company|email:address`, or `company|raw:text` for what was sent as a number and cannot be read.
+    """
 
     company_id: int
     contact_key: str
@@ -42,6 +45,16 @@ class UnsignedFields(Struct, frozen=True, kw_only=True, omit_defaults=True):
     next_action_at: Instant | None = None
     schedule_callback_at: Instant | None = None
     lead_import_id: int | None = None
+
+
+class UnreadNumber(Struct, frozen=True):
+    """What was sent for a telephone number and cannot be read as one; `keys` are the contacts that it may mean.
+
+    An opt-out is taken all the same: by the contact `company|raw:text`, which passes it on to these.
+    """
+
+    text: str
+    keys: tuple[str, ...] = ()
 
 
 class LeadSubmitted(ContactRequest, frozen=True, kw_only=True):
@@ -85,6 +98,7 @@ class LeadSubmitted(ContactRequest, frozen=True, kw_only=True):
     with_key: bool = False
     opt_out: bool = False
     unsigned: UnsignedFields | None = None
+    unread: UnreadNumber | None = None
 
 
 class LeadUpdateRequested(ContactRequest, frozen=True, kw_only=True):
@@ -163,6 +177,7 @@ class CallerActed(ContactRequest, frozen=True, kw_only=True):
     lead_id: int | None = None
     update_all_matching_leads: bool = False
     keep_callback: bool = False
+    unread: UnreadNumber | None = None
 
 
 class CallProgressed(ContactRequest, frozen=True, kw_only=True):
@@ -339,12 +354,17 @@ class SuppressionChangeRequested(ContactRequest, frozen=True, kw_only=True):
     listed: bool
     source: str | None = None
     expires_at: Instant | None = None
+    unread: UnreadNumber | None = None
 
 
 class OptOutReviewed(ContactRequest, frozen=True, kw_only=True):
-    """Somebody has read a doubtful text of the person, and says whether it is an opt-out."""
+    """Somebody has read a doubtful text of the person, and says whether it is an opt-out.
+
+    Of an opt-out whose number could not be read, `keys` are the contacts that were meant.
+    """
 
     opt_out: bool
+    keys: tuple[str, ...] = ()
 
 
 class UnsubscribeRequested(ContactRequest, frozen=True, kw_only=True):
@@ -407,6 +427,7 @@ class SmsReceived(ContactRequest, frozen=True, kw_only=True):
     provider: str | None = None
     provider_ref: str | None = None
     carrier_meaning: CarrierMeaning | None = None
+    unread: UnreadNumber | None = None
 
 
 class ReachRequested(ContactRequest, frozen=True, kw_only=True):

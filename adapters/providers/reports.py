@@ -6,7 +6,7 @@ An outcome has the id that the gateway gives it. So it arrives once, from the ga
 look-up, in any process. Texts and inbound calls are known by the vendor's own id of the event.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from adapters.gateway.bounces import MailReport
@@ -16,7 +16,9 @@ from adapters.providers.connections import Opened
 from adapters.providers.orders import Orders, StoredOrder
 from adapters.providers.ports import InboundCallReport, KeepsRecordings, OrderReport, TextReport
 from adapters.recordings.ports import Recordings
+from engine.contact.consent.opt_out import may_opt_out
 from engine.identity import contact_key
+from engine.submission.unread_numbers import is_unread, key_of_number
 from schemas.commands import PlaceCall
 from schemas.instant import Instant
 from schemas.requests import CallProgressed, CallReceived, ContactRequest, SmsReceived
@@ -25,6 +27,14 @@ from schemas.wire import Message, digest
 
 ID_LENGTH_MAX = 200
 """In characters, of a request's id; a longer one of a vendor is hashed."""
+
+
+def is_taken(report: TextReport, countries: Sequence[str]) -> bool:
+    """Return whether a text is taken: from a number, and from a sender of any form where it may be an opt-out."""
+    text = report.from_number
+    if not text.strip():
+        return False
+    return not is_unread(text, countries[0]) or may_opt_out(report.body, report.carrier_meaning)
 
 
 class Submits(Protocol):
@@ -89,18 +99,23 @@ class ProviderReports:
         what = report.state if report.buyer_id is None else f"{report.state}/{report.buyer_id}"
         await self._submit(message, f"{command.command_id}/{what}", order.channel)
 
-    async def text(self, opened: Opened, report: TextReport) -> None:
-        """Report a text of a person."""
+    async def text(self, opened: Opened, report: TextReport, countries: Sequence[str]) -> None:
+        """Report a text of a person; `countries` are those in which the company knows people.
+
+        A sender that is no number is one all the same: the text may be an opt-out.
+        """
         company_id = opened.configuration.record.company_id
+        key, unread = key_of_number(company_id, report.from_number, countries)
         message = SmsReceived(
             company_id=company_id,
-            contact_key=contact_key(company_id, report.from_number, None) or "",
+            contact_key=key,
             body=report.body,
             received_at=self._now(),
             to_number=report.to_number,
             provider=opened.provider.name,
             provider_ref=report.event_id,
             carrier_meaning=report.carrier_meaning,
+            unread=unread,
         )
         await self._submit(message, f"{opened.id}/{report.event_id}", "sms")
 

@@ -18,8 +18,8 @@ from adapters.providers.callback_tokens import NamedConfiguration
 from adapters.providers.connections import Connections, Opened, UnusableConfigurationError
 from adapters.providers.orders import Orders
 from adapters.providers.ports import Listens, ReceiptReport, TextReport
-from adapters.providers.reports import ProviderReports
-from engine.submission.numbers import read_number
+from adapters.providers.reports import ProviderReports, is_taken
+from engine.submission.unread_numbers import known_countries
 from schemas.records import ProviderChannel
 
 FOLLOW_SECONDS = 1.0
@@ -118,12 +118,15 @@ class ProviderSessions:
         """Store what a vendor reports. Raises `DependencyError` where that fails."""
         if isinstance(report, ReceiptReport):
             await self._take_receipt(opened, report)
-        elif read_number(report.from_number, "US") is None:
+            return
+        rules, company_id = self._rules.rules, opened.configuration.record.company_id
+        countries = known_countries(rules, company_id)
+        if not is_taken(report, countries):
             logger.info("callback.ignored", **_about(opened))
-        else:
-            if self._rules.rules.number(opened.configuration.record.company_id, report.to_number) is None:
-                logger.warning("text.number_unknown", **_about(opened))
-            await self._reports.text(opened, report)
+            return
+        if rules.number(company_id, report.to_number) is None:
+            logger.warning("text.number_unknown", **_about(opened))
+        await self._reports.text(opened, report, countries)
 
     async def _take_receipt(self, opened: Opened, report: ReceiptReport) -> None:
         company_id = opened.configuration.record.company_id

@@ -5,7 +5,7 @@ from typing import Any, cast
 
 from engine.contact.commands import buyers, slots, waiting_leads
 from engine.contact.facts.person import Person
-from engine.contact.lifecycle import failed_timers, replan, stop, suppressing, unblocking
+from engine.contact.lifecycle import failed_timers, replan, stop, suppressing, unblocking, unread_numbers
 from engine.contact.lifecycle.moving import forward, move_in
 from engine.contact.lifecycle.walk import advance, asks_filtered_buyers
 from engine.contact.requests import (
@@ -149,6 +149,7 @@ class ContactAggregate:
         person, asked = _load_person(draft, request, envelope)
         refuse_invisible(person, asked)
         _DECIDERS[type(asked)](person, asked)
+        unread_numbers.follow(person, asked)
         person.put()
 
     def stop_at_least(self, draft: Draft, request: Message, envelope: Envelope) -> bool:
@@ -157,6 +158,7 @@ class ContactAggregate:
         refuse_invisible(person, asked)
         if not stop_only(person, asked):
             return False
+        unread_numbers.follow(person, asked)
         person.put()
         return True
 

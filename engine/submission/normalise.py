@@ -33,9 +33,10 @@ from engine.submission.numbers import ParsedNumber, dialled_countries
 from engine.submission.place import Location
 from engine.submission.public_rights import CONSENTS, SIGNING_FIELDS, STEERING, steering_warning
 from engine.submission.reading import AHEAD_MAX, INVALID_FIELDS, Reading
+from engine.submission.unread_numbers import is_unread, known_countries, raw_key, spellings_of, unread_number
 from schemas.instant import SECOND, Instant
 from schemas.records import Company, Offer, Schedule, TrafficSource
-from schemas.requests import LeadSubmitted, UnsignedFields
+from schemas.requests import LeadSubmitted, UnreadNumber, UnsignedFields
 
 HOURS_TO_EXPIRE_MAX = 87_600
 """Ten years: more is a typing error."""
@@ -271,8 +272,9 @@ def _request(
     reading.check_traffic_source(rules, target.company_id, is_sender=True)
     country = reading.columns.get("country") or _country(rules, target, body)
     opts_out = bool(reading.raw.get("opt_out")) and reading.flag("opt_out", parse_boolean)
-    number = reading.number(country, is_dialled=not opts_out)
     email = reading.optional("email", parse_email)
+    unread = _unread(reading, rules, target, email) if opts_out else None
+    number = None if unread is not None else reading.number(country, is_dialled=not opts_out)
     if number is not None and not opts_out:
         _check_dialling(reading, number, rules, target, with_key=with_key)
     place = reading.place(country, number, trusts_stated=with_key)
@@ -282,7 +284,11 @@ def _request(
         reading.refuse_callback()
     return LeadSubmitted(
         company_id=target.company_id,
-        contact_key=_contact_key(reading, target.company_id, number, email),
+        contact_key=(
+            _contact_key(reading, target.company_id, number, email)
+            if unread is None
+            else raw_key(target.company_id, unread.text)
+        ),
         offer_id=target.id if isinstance(body, Offer) else body.offer_id,
         schedule_id=target.id if isinstance(body, Schedule) else None,
         caller_id=None if number is None else number.e164,
@@ -296,8 +302,37 @@ def _request(
         idempotency_key=idempotency_key,
         received_at=reading.received_at,
         with_key=with_key,
+        unread=unread,
         **_given(reading),
     )
+
+
+def _unread(reading: Reading, rules: Rules, target: LeadTokenTarget, email: str | None) -> UnreadNumber | None:
+    """Return what was sent as the number of an opt-out and cannot be read, None where it can; it is never refused.
+
+    One number that it can mean alone is read in its place.
+    """
+    text, offer = reading.number_text(), _offer(rules, target)
+    stated = reading.columns.get("country")
+    known = known_countries(rules, target.company_id, None if offer is None else _offer_id(rules, target))
+    countries = known if stated is None else (stated, *known)
+    if text is None or not is_unread(text, countries[0]):
+        return None
+    spelled = spellings_of(text, countries)
+    if len(spelled) == 1:
+        reading.raw = {**reading.raw, "caller_id": spelled[0]}
+        return None
+    reading.warnings.append(
+        "caller_id cannot be read as one number: the opt-out "
+        + ("holds for each that it may be." if spelled else "is kept as it was sent and waits in opt_out_reviews.")
+    )
+    return unread_number(target.company_id, text, countries, email=email)
+
+
+def _offer_id(rules: Rules, target: LeadTokenTarget) -> int | None:
+    """Return the offer that a lead token speaks of: its own, or that of its schedule."""
+    body = _body(rules, target)
+    return target.id if isinstance(body, Offer) else body.offer_id
 
 
 def _without_steering(

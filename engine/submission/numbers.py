@@ -195,10 +195,13 @@ def find_number(text: str, country: str) -> ParsedNumber | None:
 
 def holds_two(text: str) -> bool:
     """Return whether a text holds two numbers: which one is meant, nothing says."""
-    if _BETWEEN.search(text) is None:
-        return False
+    return _BETWEEN.search(text) is not None and len(parts_of(text)) > 1
+
+
+def parts_of(text: str) -> list[str]:
+    """Return the parts of a text that may be a number each; the text itself where it holds no two."""
     parts = [part for part in _BETWEEN.split(text) if sum(map(str.isdigit, part)) >= _DIGITS_LEAST]
-    return len(parts) > 1
+    return parts if len(parts) > 1 else [text]
 
 
 def country_of_number(e164: str) -> str | None:

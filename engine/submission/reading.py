@@ -207,16 +207,22 @@ class Reading:
             return False
         return True
 
-    def number(self, country: str, *, is_dialled: bool = True) -> ParsedNumber | None:
-        """Read `caller_id`, national numbers being of `country`; one that opts out is dialled by nobody."""
+    def number_text(self) -> str | None:
+        """Return what was sent as `caller_id`, None where nothing was, or what is no text."""
         value = self.raw.get("caller_id")
         if isinstance(value, float) and value.is_integer():
             value = int(value)
         if is_blank(value) or isinstance(value, bool) or not isinstance(value, str | int):
-            if not is_blank(value):
+            return None
+        return _number_text(value)
+
+    def number(self, country: str, *, is_dialled: bool = True) -> ParsedNumber | None:
+        """Read `caller_id`, national numbers being of `country`; one that opts out is dialled by nobody."""
+        text = self.number_text()
+        if text is None:
+            if not is_blank(self.raw.get("caller_id")):
                 self.fault("caller_id", "must be text")
             return None
-        text = _number_text(value)
         number = read_number(text, country) if is_dialled else find_number(text, country)
         if holds_two(text):
             self._refuse_number("holds two numbers; send one, and others as phone2 or alternate_numbers")

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from engine.identity import contact_uuid
+from engine.submission.unread_numbers import RAW_PREFIX, unread_text
 from engine.views.cells import cell
 from engine.views.column import Column
 from schemas.instant import Instant, to_rfc3339
@@ -43,7 +44,12 @@ def _address(row: Row) -> str:
 
 def _caller_id(row: Row) -> str | None:
     address = _address(row)
-    return None if address.startswith(EMAIL_PREFIX) else address
+    return None if address.startswith((EMAIL_PREFIX, RAW_PREFIX)) else address
+
+
+def _unread(row: Row) -> str | None:
+    held = row["rest"].get("unread_number")
+    return unread_text(str(row["contact_key"])) if held is None else str(held)
 
 
 def _email(row: Row) -> str | None:
@@ -60,6 +66,7 @@ _FILLED: Mapping[Column, Callable[[Row], Any]] = {
     Column("uuid", "uuid", "of the contact"): lambda row: contact_uuid(row["id"]),
     Column("caller_id", "string", "telephone number; null of an e-mail address"): _caller_id,
     Column("email", "string", "e-mail address of a contact without a number"): _email,
+    Column("unread_number", "string", "what was sent for a number of somebody who opted out, and cannot be read"): _unread,
     Column("opted_out", "boolean", "opted out of the company, an offer or a channel"): _is_opted_out,
     Column("opted_out_at", "date-time", "when the person opted out of the whole company"): _whole("opted_out_at"),
     Column("opted_out_source", "string", "how the last opt-out came, such as sms"): _whole("opted_out_source"),
@@ -111,6 +118,7 @@ SUPPRESSION_COLUMNS: tuple[Column, ...] = (
 REVIEW_COLUMNS: tuple[Column, ...] = (
     Column("id", "integer", "internal id of the contact"),
     Column("caller_id", "string", "telephone number that the text came from"),
+    Column("unread_number", "string", "what was sent for a number that cannot be read: say which numbers were meant"),
     Column("body", "string", "the newest text of theirs that may be an opt-out"),
     Column("received_at", "date-time", "when it was decided to hold it"),
     Column("review_until", "date-time", "nothing is sent before; once this has passed, contact has gone on"),
@@ -121,7 +129,8 @@ REVIEW_COLUMNS: tuple[Column, ...] = (
 
 def review_view(row: Row, columns: Sequence[str] | None = None) -> dict[str, Any]:
     """Return a text that waits for a review as the API shows it: all columns, or the given ones in their order."""
-    shown = {**row, "caller_id": _caller_id(row), "review_until": _instant(row["rest"]["review_until"])}
+    until = _instant(row["rest"]["review_until"])
+    shown = {**row, "caller_id": _caller_id(row), "unread_number": _unread(row), "review_until": until}
     return {name: cell(shown[name]) for name in columns or tuple(column.name for column in REVIEW_COLUMNS)}
 
 

@@ -13,8 +13,9 @@ from adapters.http.exchange.writes import submit_change
 from adapters.http.schema.inputs import MOMENT, PHONE, TEXT, text
 from adapters.http.schema.shapes import nullable, one_of
 from adapters.reads.ports import Result
-from engine.identity import contact_key
+from engine.contact.consent.opt_out import may_opt_out
 from engine.submission.fields import parse_text
+from engine.submission.unread_numbers import key_of_number, known_countries
 from schemas.requests import CarrierMeaning, SmsReceived
 
 BODY_LENGTH_MAX = 10_000
@@ -23,7 +24,7 @@ BODY_LENGTH_MAX = 10_000
 MEANINGS = ("opt_out", "opt_in", "help", "unclear", "reply")
 
 PARAMETERS = {
-    "from": "number of the person who texts",
+    "from": "number of the person who texts; one that cannot be read is taken as it is, for it may opt out",
     "to": "number of the company that was texted",
     "body": "what the person wrote; an empty text is one, too",
     "text_ref": "the gateway's own id of the text: a repeat within 24 h changes nothing",
@@ -39,23 +40,28 @@ async def receive(exchange: Exchange) -> Reply:
     """Accept a report of an inbound text."""
     parameters = Parameters(exchange.fields)
     parameters.require("from", "to", "text_ref")
-    person, texted = read_number_field(exchange, parameters, "from"), read_number_field(exchange, parameters, "to")
+    sender = parameters.text("from")
+    texted = read_number_field(exchange, parameters, "to")
     reference = parameters.read("text_ref", partial(parse_text, most=REFERENCE_LENGTH_MAX))
     body = _body(parameters)
     received_at = read_occurred(exchange, parameters, "received_at")
     provider = parameters.text("provider")
     carrier_meaning = parameters.choice("carrier_meaning", CARRIER_MEANINGS)
+    countries = known_countries(exchange.services.source.rules, exchange.company_id)
+    key, unread = key_of_number(exchange.company_id, sender or "", countries)
+    if sender is not None and unread is not None and not may_opt_out(body, carrier_meaning):
+        parameters.refuse("from", "must be a valid telephone number such as +13055550123", code="invalid_number")
     parameters.finish()
-    e164 = "" if person is None else person.e164
     message = SmsReceived(
         company_id=exchange.company_id,
-        contact_key=contact_key(exchange.company_id, e164, None) or "",
+        contact_key=key,
         body=body,
         received_at=received_at,
         to_number=None if texted is None else texted.e164,
         provider=provider,
         provider_ref=reference,
         carrier_meaning=cast("CarrierMeaning | None", carrier_meaning),
+        unread=unread,
     )
     return await submit_change(exchange, message, render)
 
@@ -103,7 +109,7 @@ OPERATIONS: tuple[Operation, ...] = (
         safe=False,
         parameters=PARAMETERS,
         types={
-            "from": PHONE,
+            "from": TEXT,
             "to": PHONE,
             "body": {"type": "string", "maxLength": BODY_LENGTH_MAX},
             "received_at": MOMENT,

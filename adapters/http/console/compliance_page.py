@@ -158,7 +158,9 @@ async def decide(visit: Visit) -> Reply:
         raise ProblemError("validation_failed", "Say whether it is an opt-out.", {"opt_out": ["must be yes or no"]})
     contact = visit.request.path_params["contact"]
     try:
-        await visit.fetch("decide_opt_out_review", {"opt_out": decision == "yes"}, path={"id": contact})
+        numbers = str(visit.form.get("numbers", "")).strip()
+        named = {"numbers": numbers} if numbers and decision == "yes" else {}
+        await visit.fetch("decide_opt_out_review", {"opt_out": decision == "yes", **named}, path={"id": contact})
     except ApiRefusedError as error:
         if error.reply.status != NOT_FOUND:
             raise

@@ -207,7 +207,9 @@ def find_alarms(found: Mapping[str, Any], caps: list[CapBar], now: Instant, *, i
     yield from _of_outcomes(found)
     if reviews := count_of(found["reviews"]):
         yield Alarm(
-            "warn", f"{reviews:,} texts wait for a decision: is it an opt-out? Their senders are not contacted meanwhile."
+            "warn",
+            f"{reviews:,} texts, or opt-outs of numbers that cannot be read, wait for a decision: is it an opt-out, and "
+            "whose? The senders of texts are not contacted meanwhile.",
         )
     if kept := count_of(found["kept"]):
         yield Alarm(

@@ -24,6 +24,7 @@ from adapters.reads.ports import ContactFilter, LeadFilter, Paging, Result, Row
 from engine.identity import contact_key, contact_of_uuid
 from engine.submission.fields import FieldError, parse_email
 from engine.submission.numbers import find_number
+from engine.submission.unread_numbers import unread_text
 from engine.views.contact import CONTACT_COLUMNS, REVIEW_COLUMNS, contact_view, history_view, review_view
 from schemas.contact import LIVE_STATUSES
 from schemas.requests import ContactBlockRequested, OptOutReviewed
@@ -104,10 +105,29 @@ async def decide_review(exchange: Exchange) -> Reply:
     parameters = Parameters(exchange.fields)
     is_opt_out = parameters.flag("opt_out")
     parameters.require("opt_out")
+    keys = _keys_of_numbers(exchange, parameters)
+    if keys and not is_opt_out:
+        parameters.refuse("numbers", "go with opt_out=true")
     parameters.finish()
     key = await find_key(exchange)
-    message = OptOutReviewed(company_id=exchange.company_id, contact_key=key, opt_out=bool(is_opt_out))
+    if keys and unread_text(key) is None:
+        parameters.refuse("numbers", "go with an opt-out whose number could not be read")
+        parameters.finish()
+    message = OptOutReviewed(company_id=exchange.company_id, contact_key=key, opt_out=bool(is_opt_out), keys=keys)
     return await submit_change(exchange, message, partial(_render, contact_key=key))
+
+
+def _keys_of_numbers(exchange: Exchange, parameters: Parameters) -> tuple[str, ...]:
+    """Return the contact keys of the numbers that an unread one stands for; an invalid number is a fault."""
+    country = country_of(exchange.services.source.rules, exchange.company_id)
+    found: list[str] = []
+    for text in parameters.words("numbers") or ():
+        number = find_number(text, country)
+        if number is None:
+            parameters.refuse("numbers", f"has no telephone number in {text[:50]!r}; write it as +13055550123")
+        else:
+            found.append(contact_key(exchange.company_id, number.e164, None) or "")
+    return tuple(dict.fromkeys(found))
 
 
 async def find_key(exchange: Exchange) -> str:
@@ -232,7 +252,10 @@ OPERATIONS: tuple[Operation, ...] = (
         scope="contact:review",
         rate="write",
         safe=False,
-        parameters={"opt_out": "true: it is an opt-out; false: it is not, and contact goes on"},
+        parameters={
+            "opt_out": "true: it is an opt-out; false: it is not, and contact goes on",
+            "numbers": "of an opt-out whose number could not be read: the numbers that were meant, separated by commas",
+        },
         required=("opt_out",),
         answer=_ONE,
     ),

@@ -21,20 +21,19 @@ from adapters.http.exchange.answers import (
 )
 from adapters.http.exchange.exchange import Exchange, Operation, Reply
 from adapters.http.exchange.parameters import Parameters, parse_local_moment
-from adapters.http.exchange.people import country_of
 from adapters.http.exchange.problems import ProblemError
 from adapters.http.exchange.writes import claim_key, remaining_wait_seconds
 from adapters.http.records.records import KINDS_BY_TYPE, live_row
-from adapters.http.schema.inputs import EMAIL, LOCAL_MOMENT, PHONE, TEXT, Schema
+from adapters.http.schema.inputs import EMAIL, LOCAL_MOMENT, TEXT, Schema
 from adapters.http.schema.shapes import many_of, one_of
 from adapters.reads.ports import ReadsUnavailableError, Result, SuppressionFilter
 from engine.account.did_you_mean import did_you_mean
 from engine.identity import contact_key
 from engine.submission.fields import FieldError, is_blank, parse_email, parse_text
-from engine.submission.numbers import find_number
+from engine.submission.unread_numbers import is_attempt, key_of_number, known_countries
 from engine.views.contact import SUPPRESSION_COLUMNS, suppression_view
 from schemas.instant import Instant
-from schemas.requests import SuppressionChangeRequested
+from schemas.requests import SuppressionChangeRequested, UnreadNumber
 from schemas.topics import CONTACTS_REQUESTS
 
 LIST = KINDS_BY_TYPE["suppression_list"]
@@ -58,6 +57,7 @@ class SuppressionEntry(Struct, frozen=True):
     contact_key: str
     source: str | None = None
     expires_at: Instant | None = None
+    unread: UnreadNumber | None = None
 
 
 async def index(exchange: Exchange) -> Reply:
@@ -110,6 +110,7 @@ def request_to_list(
         listed=listed,
         source=entry.source,
         expires_at=entry.expires_at,
+        unread=entry.unread,
     )
 
 
@@ -194,9 +195,7 @@ def read_entry(
     if unknown:
         faults[f"{place}.{unknown[0][:100]}"] = [f"is no field of an entry{did_you_mean(unknown[0], known)}"]
     parameters = Parameters(one)
-    number = parameters.read(
-        "caller_id", partial(_number, country=country_of(exchange.services.source.rules, exchange.company_id))
-    )
+    text = parameters.read("caller_id", _number_text)
     email = parameters.read("email", parse_email)
     if is_blank(one.get("caller_id")) == is_blank(one.get("email")):
         parameters.refuse("caller_id", "must be given, or an email in its place, not both: each is a contact of its own")
@@ -205,22 +204,27 @@ def read_entry(
     if expires_at is not None and expires_at <= exchange.now:
         parameters.refuse("expires_at", "must be after now")
     faults.update({f"{place}.{name}": sentences for name, sentences in parameters.errors.items()})
-    key = contact_key(exchange.company_id, number, email)
-    return None if key is None else SuppressionEntry(key, source, expires_at)
+    if text is not None:
+        countries = known_countries(exchange.services.source.rules, exchange.company_id)
+        key, unread = key_of_number(exchange.company_id, text, countries)
+        return SuppressionEntry(key, source, expires_at, unread)
+    address = contact_key(exchange.company_id, None, email)
+    return None if address is None else SuppressionEntry(address, source, expires_at)
 
 
-def _number(value: Any, country: str) -> str:
-    found = find_number(parse_text(value), country)
-    if found is None:
+def _number_text(value: Any) -> str:
+    """Return what was sent as a number: who is not to be contacted is listed in any form that has digits."""
+    text = parse_text(value)
+    if not is_attempt(text):
         raise FieldError("must be a valid telephone number such as +13055550123")
-    return found.e164
+    return text
 
 
 _COLUMNS = tuple(column.name for column in SUPPRESSION_COLUMNS)
 _PATH = f"{LIST.path}/{{id}}/entries"
 _SHARED = ("page", "per_page", "cursor", "columns", "root", "time_zone")
 _BARE = {"root": "false: the bare counts"}
-_TYPES: Mapping[str, Schema] = {"caller_id": PHONE, "email": EMAIL, "source": TEXT, "expires_at": LOCAL_MOMENT}
+_TYPES: Mapping[str, Schema] = {"caller_id": TEXT, "email": EMAIL, "source": TEXT, "expires_at": LOCAL_MOMENT}
 
 
 def _entries(known: Sequence[str]) -> Schema:

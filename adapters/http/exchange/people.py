@@ -12,8 +12,10 @@ from engine.rules import Rules
 from engine.submission.fields import FieldError, is_blank, parse_email
 from engine.submission.numbers import ParsedNumber, find_number, read_number
 from engine.submission.reading import Reading
+from engine.submission.unread_numbers import is_unread, key_of_number, known_countries
 from schemas.contact import LIVE_STATUSES
 from schemas.records import Company, Offer, Schedule
+from schemas.requests import UnreadNumber
 
 NEWEST_LOOKED_AT = 100
 """Newest leads with one e-mail address that are searched for a lead of the token."""
@@ -58,6 +60,18 @@ def location_fields(exchange: Exchange, number: ParsedNumber, *, company_id: int
     place = Reading({}, exchange.now).place(country, number)
     columns = {} if number.country is None else {"country": number.country}
     return {"columns": columns, "zones": place.zones, "zone_source": place.source, "states": place.states}
+
+
+async def find_opting_out(exchange: Exchange, text: str, target: TokenTarget) -> tuple[str, UnreadNumber | None]:
+    """Return the contact key for a number or e-mail address of somebody who opts out, and what of it cannot be read.
+
+    An opt-out is never refused for the form of its number.
+    """
+    rules = exchange.services.source.rules
+    if "@" in text or not is_unread(text, country_of(rules, target.company_id, target)):
+        return await find_contact_key(exchange, text, target), None
+    countries = (country_of(rules, target.company_id, target), *known_countries(rules, target.company_id, target.offer_id))
+    return key_of_number(target.company_id, text, countries)
 
 
 async def find_contact_key(exchange: Exchange, text: str, target: TokenTarget) -> str:

@@ -13,7 +13,7 @@ from html import escape
 from adapters.http.exchange.access import TokenTarget, unauthenticated
 from adapters.http.exchange.exchange import Exchange, Operation, Reply
 from adapters.http.exchange.parameters import Parameters
-from adapters.http.exchange.people import find_contact_key
+from adapters.http.exchange.people import find_contact_key, find_opting_out
 from adapters.http.exchange.public_page import public_page
 from adapters.http.exchange.writes import submit_change
 from adapters.http.leads.submissions import accepted_by_token, render
@@ -54,14 +54,20 @@ async def act(exchange: Exchange, *, action: CallerAction) -> Reply:
     matching = parameters.flag("update_all_matching_leads")
     keeps_callback = action == "move_to_end" and parameters.flag("keep_callback")
     parameters.finish()
+    text = exchange.path["id"]
+    if action == "opt_out":
+        key, unread = await find_opting_out(exchange, text, target)
+    else:
+        key, unread = await find_contact_key(exchange, text, target), None
     message = CallerActed(
         company_id=target.company_id,
-        contact_key=await find_contact_key(exchange, exchange.path["id"], target),
+        contact_key=key,
         action=action,
         offer_id=target.offer_id,
         schedule_id=target.schedule_id,
         update_all_matching_leads=bool(matching),
         keep_callback=bool(keeps_callback),
+        unread=unread,
     )
     if exchange.access is not None:
         return await submit_change(exchange, message, render)

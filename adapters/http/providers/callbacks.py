@@ -36,7 +36,9 @@ from adapters.providers.ports import (
     Reading,
     TextReport,
 )
+from adapters.providers.reports import is_taken
 from engine.submission.numbers import find_number
+from engine.submission.unread_numbers import known_countries
 from engine.views.call_route import route_of
 from schemas.commands import BuyerLeg
 
@@ -137,12 +139,13 @@ async def _take_mail(exchange: Exchange, reports: Sequence[MailReport]) -> None:
 
 async def _take_text(exchange: Exchange, opened: Opened, report: TextReport) -> None:
     """Report a text, whichever number it went to: it may be a STOP, and the account is the company's."""
-    if not _is_number(report.from_number):
+    countries = known_countries(exchange.services.source.rules, opened.configuration.record.company_id)
+    if not is_taken(report, countries):
         logger.info("callback.ignored", provider=opened.provider.name, configuration_id=opened.id)
         return
     if not _is_ours(exchange, opened, report.to_number):
         logger.warning("text.number_unknown", provider=opened.provider.name, configuration_id=opened.id)
-    await exchange.services.providers.reports.text(opened, report)
+    await exchange.services.providers.reports.text(opened, report, countries)
 
 
 async def _take_call(exchange: Exchange, opened: Opened, callback: Callback, report: InboundCallReport) -> Reply:
@@ -201,10 +204,6 @@ async def _decided(exchange: Exchange, company_id: int, request_id: str) -> Inbo
 def _is_ours(exchange: Exchange, opened: Opened, number: str) -> bool:
     company_id = opened.configuration.record.company_id
     return exchange.services.source.rules.number(company_id, number) is not None
-
-
-def _is_number(text: str) -> bool:
-    return find_number(text, "US") is not None
 
 
 async def _configuration(exchange: Exchange, name: str, token: str) -> NamedConfiguration:

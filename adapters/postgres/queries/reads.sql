@@ -440,8 +440,10 @@ SELECT c.contact_key, c.id, c.rest, {ordered} AS ordered_by, t.at AS received_at
 FROM (SELECT *, contact_id AS id FROM {read}.contacts) AS c
 LEFT JOIN LATERAL (
     SELECT h.at, h.lead_id, h.data FROM {read}.history AS h
-    WHERE h.company_id = $1 AND h.contact_key = c.contact_key AND h.type = 'sms.received'
-        AND h.data ->> 'meaning' = 'unclear'
+    WHERE h.company_id = $1 AND h.contact_key = c.contact_key AND (
+        (h.type = 'sms.received' AND h.data ->> 'meaning' = 'unclear')
+        OR (h.type = 'contact.optout_review' AND h.data ? 'unread_number')
+    )
     ORDER BY h.at DESC, h.sequence DESC, h.ordinal DESC LIMIT 1
 ) AS t ON true
 WHERE company_id = $1{where} ORDER BY {order} LIMIT {limit}

@@ -142,6 +142,11 @@ _READINGS = (
 """One language's limits are words of another (`so`, `mas`), so only those that people mix are read together."""
 
 
+def may_opt_out(text: str, carrier_meaning: str | None = None) -> bool:
+    """Return whether a text is an opt-out or may be one: then it is taken from a sender of any form."""
+    return (carrier_meaning or meaning_of(text)) in {"opt_out", "unclear"}
+
+
 def meaning_of(text: str, sent: Sequence[SentText] = ()) -> Meaning:
     """Return what a text means for consent; `sent` are texts of ours that it may quote.
 

@@ -12,6 +12,7 @@ from engine.contact.lifecycle import triggers
 from engine.contact.lifecycle.ending import begin_end
 from engine.contact.lifecycle.stop import TEXTED as TEXT_SOURCE
 from engine.contact.lifecycle.stop import is_opted_out_of, opt_in_by_text, opt_out, stop_reason
+from engine.contact.lifecycle.unread_numbers import settle
 from engine.contact.lifecycle.walk import advance
 from engine.contact.requests.reactions import cancel_pending, is_waiting_for, remember_event
 from engine.contact.schedule.cadence import cadence_for, duration
@@ -20,6 +21,7 @@ from engine.contact.timing.contact_hours import after
 from engine.contact.timing.earliest import OPTOUT_REVIEW, REPLY_PAUSE
 from engine.identity import command_id
 from engine.partition.draft import RefusedError, RepeatedError
+from engine.submission.unread_numbers import unread_text
 from schemas.commands import SendSms
 from schemas.contact import ContactPause, Lead
 from schemas.decisions import Answer
@@ -223,8 +225,10 @@ def decide_review(person: Person, request: OptOutReviewed) -> None:
     if person.head.review_until is None:
         raise RefusedError("not_found", "No text of this contact waits for a review.")
     lead = person.newest_lead()
-    person.head.review_until = None
+    person.head.unread_number = person.head.review_until = None
     person.save_head()
+    if unread_text(person.key) is not None and request.opt_out:
+        settle(person, request.keys)
     person.draft.fact("contact.optout_reviewed", lead_id=None if lead is None else lead.id, opted_out=request.opt_out)
     person.draft.answer = Answer(status=200, record_type="contact", record_id=person.draft.rules.contact_id(person.key))
     if request.opt_out:
