@@ -29,6 +29,8 @@ SOME_REFUSED = 1
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--lead-token", required=True, help="Of the schedule or offer that the leads are for.")
 @click.option("--map", "pairs", multiple=True, metavar="COLUMN=FIELD", help="May be repeated; COLUMN=- leaves one out.")
+@click.option("--consent-text", help="Words of the form by which all leads of the file consented that state no consent.")
+@click.option("--consent-url", help="Where that form is.")
 @click.option("--dry-run", is_flag=True, help="Show the mapping and check every line; send nothing.")
 @click.option("--again", is_flag=True, help="Import a file that was imported already once more, on purpose.")
 @click.option("--format", "form", type=click.Choice(sorted({*FORMATS.values()})), help="[by the end of the name]")
@@ -41,6 +43,8 @@ def import_(  # noqa: PLR0917 - one parameter per option, given by name
     file: Path,
     lead_token: str,
     pairs: tuple[str, ...],
+    consent_text: str | None,
+    consent_url: str | None,
     dry_run: bool,
     again: bool,
     form: Any,
@@ -61,14 +65,15 @@ def import_(  # noqa: PLR0917 - one parameter per option, given by name
     typed = read_typed(pairs)
     source = ImportFile(file, form or format_of(file), encoding, delimiter)
     facts = examine(source)
+    stated = {name: value for name, value in (("text", consent_text), ("url", consent_url)) if value}
     plan = ImportPlan(
         file=source,
-        mapping=FileMapping(header(source), typed),
+        mapping=FileMapping(header(source), typed, stated),
         lead_token=lead_token,
         errors=errors or file.with_name(f"{file.name}.errors.csv"),
     )
     settings = resolve_settings(data_dir)
-    stored = ProgressFile(data_dir, import_id(source, facts, typed, lead_token))
+    stored = ProgressFile(data_dir, import_id(source, facts, typed, lead_token, stated))
     progress = ImportProgress(id="") if dry_run else _begun(stored.load(), again=again)
     was_imported = progress.is_finished
     if was_imported:

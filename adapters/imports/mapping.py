@@ -12,6 +12,7 @@ from msgspec import Struct
 from adapters.imports.rows import ImportFileError
 from engine.account.did_you_mean import did_you_mean
 from engine.submission.columns import RESERVED
+from engine.submission.consents import CONSENT
 from engine.submission.fields import is_blank
 from engine.submission.near_names import field_of
 from engine.submission.normalise import NAMED_FIELDS
@@ -47,8 +48,10 @@ class ColumnUse(Struct, frozen=True):
 class FileMapping:
     """The use of every column of one file; NDJSON may have further ones in any line."""
 
-    def __init__(self, columns: Sequence[str], typed: Mapping[str, str]) -> None:
+    def __init__(self, columns: Sequence[str], typed: Mapping[str, str], stated: Mapping[str, str] | None = None) -> None:
+        """`stated` is the consent that the import states once, for each lead of the file that states none of its own."""
         self._typed = typed
+        self._stated = stated_fields(stated)
         self._is_export = set(columns) >= EXPORTED
         self._uses: dict[str, ColumnUse] = {}
         _refuse_unknown(columns, typed)
@@ -98,7 +101,15 @@ class FileMapping:
                 found[use.field] = value
         if self._is_export and "name" in found and found["name"] in [found.get(one) for one in ("full_name", *REACHED_BY)]:
             del found["name"]  # an export shows a name for leads that have none
+        if self._stated and CONSENT not in found and CONSENT not in tokens:
+            found[CONSENT] = self._stated
         return {**found, DATA: tokens} if tokens else found
+
+
+def stated_fields(stated: Mapping[str, str] | None) -> list[dict[str, str]]:
+    """Return the consent that an import states, as a lead does; none where it states nothing."""
+    said = {name: value for name, value in (stated or {}).items() if value}
+    return [{"kind": "form of the import", **said}] if said else []
 
 
 def _meant(use: ColumnUse) -> str | None:

@@ -61,8 +61,11 @@ class ProgressFile:
         write_private(self._path, msgspec.json.encode(progress))
 
 
-def import_id(file: ImportFile, facts: FileFacts, typed: Mapping[str, str], lead_token: str) -> str:
-    """Return the name of an import (32 hex digits): of its bytes, how they are read, the mapping and the token."""
+def import_id(
+    file: ImportFile, facts: FileFacts, typed: Mapping[str, str], lead_token: str, stated: Mapping[str, str] | None = None
+) -> str:
+    """Return the name of an import (32 hex digits): of its bytes, how they are read, the mapping, the token and consent."""
     read_as = (file.format, file.encoding, file.delimiter)
-    named = msgspec.json.encode([facts.digest, read_as, sorted(typed.items()), lead_token])
+    consent = [sorted(stated.items())] if stated else []
+    named = msgspec.json.encode([facts.digest, read_as, sorted(typed.items()), lead_token, *consent])
     return hashlib.blake2b(named, digest_size=16).hexdigest()

@@ -47,6 +47,7 @@ class StateTile(Struct, frozen=True, kw_only=True):
     open_spans: Sequence[tuple[Instant, Instant]]
     is_open: bool
     rules: Sequence[str]
+    rules_until: Instant | None = None
 
 
 class StateMap(Struct, frozen=True, kw_only=True):
@@ -75,6 +76,7 @@ def read_state_map(found: Mapping[str, Any], *, title: str) -> StateMap:
                 open_spans=[(_instant(span["from"]), _instant(span["to"])) for span in one["open"]],
                 is_open=one["is_open"],
                 rules=one["rules"],
+                rules_until=None if one.get("rules_until") is None else _instant(one["rules_until"]),
             )
             for one in found["states"]
         ],
@@ -100,9 +102,10 @@ def draw_state_map(data: StateMap, *, width: float = 960, name: str = "states") 
         width=width,
         height=bottom + FOOT,
         body=tuple(body),
-        columns=("State", f"At {_clock(data, data.now)}", f"Open on the clock of {data.zone}", "Rules"),
+        columns=("State", f"At {_clock(data, data.now)}", f"Open on the clock of {data.zone}", "Rules", "Until"),
         rows=tuple(
-            (f"{one.name} ({one.state})", _word(one), hours_text(data, one), ", ".join(one.rules)) for one in data.tiles
+            (f"{one.name} ({one.state})", _word(one), hours_text(data, one), ", ".join(one.rules), until_text(data, one))
+            for one in data.tiles
         ),
     )
 
@@ -114,9 +117,18 @@ def hours_text(data: StateMap, tile: StateTile) -> str:
     return ", ".join(f"{_clock(data, begins)}-{_clock(data, ends)}" for begins, ends in tile.open_spans)
 
 
+def until_text(data: StateMap, tile: StateTile) -> str:
+    """Return until when the rules of a state hold, on the clock of the reader."""
+    if tile.rules_until is None:
+        return "no change is known"
+    return f"{local_datetime(tile.rules_until, data.zone):%-d %b %Y, %H:%M}"
+
+
 def _tile(data: StateMap, tile: StateTile, corner: tuple[float, float], size: tuple[float, float]) -> Iterator[str]:
     (x, y), (width, height) = corner, size
-    note = element("title", text=f"{tile.name}: {_word(tile)} at {_clock(data, data.now)}; {hours_text(data, tile)}")
+    until = "" if tile.rules_until is None else f"; by these rules until {until_text(data, tile)}"
+    said = f"{tile.name}: {_word(tile)} at {_clock(data, data.now)}; {hours_text(data, tile)}{until}"
+    note = element("title", text=said)
     ground = "heat-1" if tile.is_open else "none"
     yield element("rect", note, x=x, y=y, width=width, height=height, rx=4, class_=f"pic-{ground}")
     look = "pic-strong " if tile.is_open else ""

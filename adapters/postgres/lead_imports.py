@@ -64,7 +64,7 @@ class PostgresLeadImports:
             what = upload.company_id, upload.digest, upload.number, upload.dry_run, to_datetime(upload.created_at)
             target = upload.lead_token, upload.offer_id, upload.schedule_id
             read_as = upload.format, upload.encoding, dict(upload.mapping), dict(upload.columns), upload.lead_import_id
-            who = upload.key_id, upload.user_email, upload.address
+            who = upload.key_id, upload.user_email, upload.address, dict(upload.consent)
             row: Row = await connection.fetchrow(
                 self._sql["create"], *what, *target, *read_as, len(upload.file), upload.file, *who
             )
@@ -154,4 +154,5 @@ def _uploaded(row: Row) -> UploadedImport:
             offset=row["inbox_offset"],
         ),
         is_canceled=row["canceled_at"] is not None,
+        consent=row["consent"],
     )

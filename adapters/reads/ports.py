@@ -783,6 +783,7 @@ class LeadBulkJobs(Protocol):
 class NewLeadImport(Struct, frozen=True, kw_only=True):
     """A file of leads as it is uploaded: how it is read, which column becomes what, for which token, and by whom.
 
+    `consent` is the text or URL of the form that its leads consented by, where the import states it once.
     `digest` names all of that but the sender; `number` is 1, or one more for each time that it is imported again.
     """
 
@@ -803,6 +804,7 @@ class NewLeadImport(Struct, frozen=True, kw_only=True):
     key_id: int | None
     user_email: str | None
     address: str
+    consent: Mapping[str, str] = {}
 
 
 class ImportPosition(Struct, kw_only=True):
@@ -844,6 +846,7 @@ class UploadedImport(Struct, frozen=True, kw_only=True):
     address: str
     position: ImportPosition
     is_canceled: bool
+    consent: Mapping[str, str] = {}
 
 
 class LeadImports(Protocol):

@@ -24,7 +24,10 @@ Span = tuple[Instant, Instant]
 
 
 class StateHours(Struct, frozen=True, kw_only=True):
-    """The spans that are open in a state, and the rules that hold there within the span that was asked about."""
+    """The spans that are open in a state, and the rules that hold there within the span that was asked about.
+
+    `changes_at` is when other rules hold than at its beginning; None: no change is known.
+    """
 
     state: str
     name: str
@@ -32,6 +35,7 @@ class StateHours(Struct, frozen=True, kw_only=True):
     open_spans: tuple[Span, ...]
     rule_ids: tuple[str, ...]
     sources: tuple[str, ...]
+    changes_at: Instant | None = None
 
     def is_open(self, at: Instant) -> bool:
         """Return whether a contact is allowed at an instant."""
@@ -46,9 +50,11 @@ def state_hours(
     spans: list[Span] = []
     rules: dict[str, None] = {}
     sources: dict[str, None] = {}
+    changes: list[Instant | None] = []
     for begins, ends, limits in _eras(law, state, channel, purpose, begins_at=begins_at, ends_at=ends_at):
         closed = list(closed_spans(begins, ends, limits.constraints(zones)))
         spans += _between(begins, ends, closed)
+        changes.append(limits.changes_at)
         for hours in limits.hours:
             rules |= dict.fromkeys(hours.rule_ids)
             sources |= dict.fromkeys(hours.sources)
@@ -59,6 +65,7 @@ def state_hours(
         open_spans=tuple(merge(spans)),  # a rule that begins at noon does not cut the day
         rule_ids=tuple(rules),
         sources=tuple(sources),
+        changes_at=changes[0] if changes else None,
     )
 
 

@@ -28,7 +28,8 @@ TEXT_LENGTH_MAX = 4_000
 URL_LENGTH_MAX = 2_000
 
 
-def _url(value: Any) -> str:
+def parse_form_url(value: Any) -> str:
+    """Return the address of a form. Raises `FieldError`."""
     text = parse_text(value, most=URL_LENGTH_MAX)
     if not text.startswith(("https://", "http://")):
         raise FieldError("must be an address that begins with https://")
@@ -42,7 +43,7 @@ def _at(value: Any) -> str:
 _FIELDS: Mapping[str, Callable[[Any], str]] = {
     "kind": parse_text,
     "text": partial(parse_text, most=TEXT_LENGTH_MAX),
-    "url": _url,
+    "url": parse_form_url,
     "certificate": partial(parse_text, most=URL_LENGTH_MAX),
     "at": _at,
     "address": parse_address,

@@ -17,6 +17,7 @@ COLUMNS: tuple[Column, ...] = (
     Column("schedule_id", "integer", "the schedule that the leads are for"),
     Column("format", "string", "csv, xlsx or ndjson"),
     Column("columns", "object", "column of the file -> field or token of the lead; null: it is left out"),
+    Column("consent", "object", "text and url of the form by which its leads consented, as the import states it"),
     Column("file_bytes", "integer", "size of the file"),
     Column("line", "integer", "the last line that is done"),
     Column("last_line", "integer", "the last line of the file; null before it was read to its end"),

@@ -71,6 +71,7 @@ def _shown(hours: StateHours, at: Instant) -> Mapping[str, Any]:
         "is_open": hours.is_open(at),
         "rules": list(hours.rule_ids),
         "sources": list(hours.sources),
+        "rules_until": None if hours.changes_at is None else to_rfc3339(hours.changes_at),
     }
 
 
@@ -85,6 +86,11 @@ _STATE_FIELDS: Mapping[str, Any] = {
     "is_open": {"type": "boolean", "description": "at the instant `at`"},
     "rules": {**_TEXTS, "description": "ids of the rows of law that hold there on that day"},
     "sources": _TEXTS,
+    "rules_until": {
+        "type": ["string", "null"],
+        "format": "date-time",
+        "description": "when other rows hold there; null: no change is known",
+    },
 }
 _FIELDS: Mapping[str, Any] = {
     "channel": {"type": "string", "enum": list(CHANNELS)},

@@ -167,9 +167,8 @@ async def write_upload(folder: Path, upload: UploadedImport | NewLeadImport) -> 
 def open_upload(source: ImportFile, upload: UploadedImport | NewLeadImport) -> ImportPlan:
     """Return how an upload is imported. Raises `ImportFileError`."""
     path = source.path
-    return ImportPlan(
-        file=source, mapping=FileMapping(header(source), upload.mapping), lead_token=upload.lead_token, errors=path
-    )
+    mapping = FileMapping(header(source), upload.mapping, upload.consent)
+    return ImportPlan(file=source, mapping=mapping, lead_token=upload.lead_token, errors=path)
 
 
 def in_words_of_http(error: ImportFileError) -> str:

@@ -42,7 +42,9 @@ from adapters.reads.ports import (
     Row,
     TooManyJobsError,
 )
-from engine.submission.fields import TEXT_LENGTH_MAX, FieldError, is_blank
+from engine.submission.consents import TEXT_LENGTH_MAX as TEXT_MAX
+from engine.submission.consents import URL_LENGTH_MAX, parse_form_url
+from engine.submission.fields import TEXT_LENGTH_MAX, FieldError, is_blank, parse_text
 from engine.submission.reading import json_object
 from engine.views.lead_import import (
     LEAD_IMPORT_COLUMNS,
@@ -117,9 +119,14 @@ async def create(exchange: Exchange) -> Reply:
     is_dry, again = parameters.flag("dry_run") is True, parameters.flag("again") is True
     if is_dry and again:
         parameters.refuse("again", "does nothing in a dry run; leave it out")
+    consent = {
+        "text": parameters.read("consent_text", partial(parse_text, most=TEXT_MAX)),
+        "url": parameters.read("consent_url", parse_form_url),
+    }
     parameters.finish()
     target = await exchange.target(exchange.fields["lead_token"])
-    upload = _upload(exchange, target, file, (form, encoding, mapping), is_dry=is_dry)
+    stated = {name: value for name, value in consent.items() if value}
+    upload = _upload(exchange, target, file, (form, encoding, mapping), stated, is_dry=is_dry)
     plan = await _opened(exchange, upload, parameters)
     newest = None if is_dry else await exchange.services.imports.newest_of(exchange.company_id, upload.digest)
     if newest is not None and not again:
@@ -186,14 +193,20 @@ def _field(value: Any) -> str:
 
 
 def _upload(
-    exchange: Exchange, target: TokenTarget, file: bytes, read_as: tuple[str, str, dict[str, str]], *, is_dry: bool
+    exchange: Exchange,
+    target: TokenTarget,
+    file: bytes,
+    read_as: tuple[str, str, dict[str, str]],
+    consent: Mapping[str, str],
+    *,
+    is_dry: bool,
 ) -> NewLeadImport:
     form, encoding, mapping = read_as
     lead_token = str(exchange.fields["lead_token"]).strip()
     source, facts = ImportFile(Path(), cast("Format", form), encoding), FileFacts(hashlib.sha256(file).hexdigest(), 0)
     return NewLeadImport(
         company_id=exchange.company_id,
-        digest=import_id(source, facts, mapping, lead_token),
+        digest=import_id(source, facts, mapping, lead_token, consent),
         number=1,
         dry_run=is_dry,
         created_at=exchange.now,
@@ -209,6 +222,7 @@ def _upload(
         key_id=exchange.key.key_id,
         user_email=exchange.key.user_email,
         address=exchange.address,
+        consent=consent,
     )
 
 
@@ -289,6 +303,8 @@ OPERATIONS: tuple[Operation, ...] = (
             "format": "of the file; default csv",
             "encoding": "of a CSV file in base64; default utf-8",
             "mapping": "column of the file -> field or token of the lead; null leaves it out",
+            "consent_text": "words of the form by which the leads of the file consented that state no consent of their own",
+            "consent_url": "where that form is",
             "dry_run": "true: check every line and send none",
             "again": "true: import a file once more that was imported already",
         },
@@ -302,6 +318,8 @@ OPERATIONS: tuple[Operation, ...] = (
                 "maxProperties": COLUMNS_MAX,
                 "additionalProperties": {"type": ["string", "null"]},
             },
+            "consent_text": text(TEXT_MAX),
+            "consent_url": {**text(URL_LENGTH_MAX), "pattern": "^https?://"},
             "dry_run": BOOLEAN,
             "again": BOOLEAN,
         },

@@ -13,8 +13,8 @@ SELECT count(*) FROM {work}.lead_imports WHERE company_id = $1 AND ended_at IS N
 -- create --
 INSERT INTO {work}.lead_imports
        (company_id, digest, number, dry_run, created_at, lead_token, offer_id, schedule_id, format, encoding, mapping,
-        columns, lead_import_id, file_bytes, file, key_id, user_email, address)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)
+        columns, lead_import_id, file_bytes, file, key_id, user_email, address, consent)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)
 RETURNING {shown}
 
 -- lead_imports --

@@ -321,11 +321,12 @@ async def test_a_decision_of_a_newer_release_is_folded_and_that_release_is_named
     assert sum(result.decided_again for result in results) == (0 if is_folded else len(before))
 
 
+@pytest.mark.parametrize("name", ["law", "phonenumbers", "cldr"])
 @pytest.mark.usefixtures("other_rules")
 async def test_what_other_data_decides_otherwise_is_folded_with_the_data_named(
-    deployment: Deployment, monkeypatch: pytest.MonkeyPatch
+    deployment: Deployment, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    deployment.versions = {**versions(), "law": "2099"}
+    deployment.versions = {**versions(), name: "2099"}
     await deployment.go_on()
     timeout = emission._timeout
     monkeypatch.setattr(emission, "_timeout", lambda kind, text: timeout(kind, text) + 1)
@@ -337,7 +338,7 @@ async def test_what_other_data_decides_otherwise_is_folded_with_the_data_named(
 
     assert [result.difference for result in results] == [None] * 4
     named = {folded.data for result in results for folded in result.folded if folded.reason == "other_data"}
-    assert named == {f"law 2099 (here {versions()['law']})"}
+    assert named == {f"{name} 2099 (here {versions()[name]})"}
     assert sum(result.decided_again for result in results) > 0
 
 

@@ -41,6 +41,9 @@ async def test_the_hours_of_each_state_are_shown_for_the_day_on_which_clocks_cha
     assert new_york["rules"] == ["us-federal"]
     assert all(source.startswith("https://") for source in new_york["sources"])
     assert state(found, "HI")["is_open"] is False
+    assert new_york["rules_until"] is None
+    autumn = await asked(company, at="2026-10-10 12:00:00", time_zone="America/New_York")
+    assert datetime.fromisoformat(state(autumn, "PA")["rules_until"]).isoformat() == "2026-10-18T04:00:00+00:00"
 
 
 async def test_the_day_is_today_where_none_is_asked_for(company: Any) -> None:

@@ -5,6 +5,7 @@ import io
 from base64 import b64encode
 from typing import Any
 
+import msgspec
 import pytest
 from openpyxl import Workbook
 
@@ -380,3 +381,29 @@ async def test_one_import_is_in_one_partition_of_the_inbox(town: Town, company: 
     records = [record async for some in batches(reader, partition) for record in some]
     await reader.close()
     assert sum(f'"lead_import_id":{job["lead_import_id"]}'.encode() in (record.value or b"") for record in records) == 9
+
+
+async def test_an_import_states_the_consent_of_its_leads_once(town: Town, company: Company) -> None:
+    schedule = await company.schedule()
+    fields = {
+        "lead_token": schedule["lead_token"],
+        "content": 'phone,consent\n+12125550131,\n+12125550132,"{""url"": ""https://example.com/own""}"\n',
+        "mapping": {"phone": "caller_id"},
+        "consent_text": "I agree to be called.",
+        "consent_url": "https://example.com/form",
+    }
+
+    made = (await upload(company, **fields))["lead_import"]
+    other = (await upload(company, **{**fields, "consent_text": "I agree."}))["lead_import"]
+    refused = await upload(company, 422, **{**fields, "consent_url": "a form"})
+    await run(town)
+
+    stated = {"text": "I agree to be called.", "url": "https://example.com/form"}
+    assert made["consent"] == stated
+    assert other["id"] != made["id"], "what was consented to is part of what is imported"
+    assert list(refused["errors"]) == ["consent_url"]
+    sent = [msgspec.json.decode(body) for body in await inbox(town, made["lead_import_id"])]
+    assert {one["caller_id"]: one.get("consent") or one["data"]["consent"] for one in sent} == {
+        "+12125550131": [{"kind": "form of the import", **stated}],
+        "+12125550132": '{"url": "https://example.com/own"}',
+    }

@@ -88,3 +88,29 @@ def test_an_exported_row_leaves_out_where_the_lead_stood() -> None:
 def test_a_mapping_that_cannot_be_meant_is_refused(columns: tuple[str, ...], pairs: tuple[str, ...], sentence: str) -> None:
     with pytest.raises(ImportFileError, match=sentence):
         FileMapping(columns, read_typed(pairs))
+
+
+STATED = {"text": "I agree to be called.", "url": ""}
+OF_THE_IMPORT = [{"kind": "form of the import", "text": "I agree to be called."}]
+
+
+@pytest.mark.parametrize(
+    ("stated", "cells", "expected"),
+    [
+        ({}, {}, {}),
+        (None, {}, {}),
+        ({"text": "", "url": ""}, {}, {}),
+        (STATED, {}, {"consent": OF_THE_IMPORT}),
+        (STATED, {"consent": ""}, {"consent": OF_THE_IMPORT}),
+        (STATED, {"consent": '{"text": "Yes."}'}, {"data": {"consent": '{"text": "Yes."}'}}),
+        (STATED, {"roof": "flat"}, {"consent": OF_THE_IMPORT, "data": {"roof": "flat"}}),
+    ],
+)
+def test_an_import_states_the_consent_of_each_lead_that_states_none(
+    stated: dict[str, str] | None, cells: dict[str, Any], expected: dict[str, Any]
+) -> None:
+    mapping = FileMapping(("caller_id", *cells), {}, stated)
+
+    found = mapping.submission({"caller_id": "+13055550123", **cells}, TOKEN)
+
+    assert found == {"lead_token": TOKEN, "caller_id": "+13055550123", **expected}

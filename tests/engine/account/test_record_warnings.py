@@ -1,4 +1,4 @@
-"""Is a company told, about a record that is valid, which countries nothing limits and which laws are not kept?"""
+"""Do the warnings of a valid record name the countries that nothing limits, and the laws that are not kept?"""
 
 from typing import Any
 

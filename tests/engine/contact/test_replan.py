@@ -269,7 +269,7 @@ def test_a_newer_version_of_the_decision_rules_plans_every_lead_again() -> None:
     assert fact.data["cause"] == "versions decision_rules 1 -> 2"
 
 
-@pytest.mark.parametrize("name", ["phonenumbers", "places"])
+@pytest.mark.parametrize("name", ["phonenumbers", "places", "cldr"])
 def test_newer_tables_of_places_find_again_where_a_waiting_lead_is(name: str) -> None:
     world = World(now=at("2026-12-01 11:00", "UTC"))
     world.schedule(CALL)

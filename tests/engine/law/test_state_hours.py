@@ -81,3 +81,20 @@ def test_a_row_of_the_company_makes_its_state_stricter() -> None:
     assert clock(hours("NY", SUMMER, law=law)) == ["10:00-12:00"]
     assert hours("NY", SUMMER, law=law).rule_ids == ("us-federal", "own-ny")
     assert clock(hours("NJ", SUMMER, law=law)) == ["08:00-21:00"]
+
+
+@pytest.mark.parametrize(
+    ("state", "day", "until"),
+    [
+        ("PA", date(2026, 10, 1), date(2026, 10, 18)),
+        ("PA", date(2026, 10, 17), date(2026, 10, 18)),
+        ("PA", date(2026, 10, 18), None),
+        ("FL", date(2021, 6, 1), date(2021, 7, 1)),
+        ("MD", date(2023, 12, 1), date(2024, 1, 1)),
+        ("NY", date(2026, 10, 1), None),
+    ],
+)
+def test_it_is_said_until_when_the_rules_hold(state: str, day: date, until: date | None) -> None:
+    found = hours(state, day).changes_at
+
+    assert found == (None if until is None else day_start(until, STATE_ZONES[state][0]))

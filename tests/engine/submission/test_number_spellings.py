@@ -91,7 +91,7 @@ SPELLINGS: list[tuple[str, str, str | None]] = [
     ("030 123456", "DE", "+4930123456"),
     ("01 42 68 53 00", "FR", "+33142685300"),
     ("0412 345 678", "AU", "+61412345678"),
-    # Trunk digits that are written although another prefix stands before them (E.123, national plans).
+    # Trunk digits that are written behind another prefix (E.123 and the national plans).
     ("+44 (0)7400 123456", "US", "+447400123456"),
     ("07400 123456", "GB", "+447400123456"),
     ("00 44 (0) 7400 123456", "FR", "+447400123456"),
@@ -131,7 +131,7 @@ SPELLINGS: list[tuple[str, str, str | None]] = [
     ("52 1 55 1234 5678", "MX", "+525512345678"),
     ("+39 0347 1234567", "IT", "+393471234567"),
     ("+39 0331 123456", "IT", "+390331123456"),
-    # What stands for the plus elsewhere.
+    # What is dialled in place of the plus elsewhere.
     ("0011 44 20 7946 0958", "AU", "+442079460958"),
     ("010 1 212 555 0171", "JP", "+12125550171"),
     ("8 10 49 30 123456", "RU", "+4930123456"),

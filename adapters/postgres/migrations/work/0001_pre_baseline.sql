@@ -481,6 +481,7 @@ CREATE TABLE {work}.lead_imports (
     encoding        text         NOT NULL,
     mapping         jsonb        NOT NULL,
     columns         jsonb        NOT NULL,
+    consent         jsonb        NOT NULL DEFAULT '{}',  -- text and URL of the form of all its leads
     lead_import_id  bigint,
     file_bytes      integer      NOT NULL,
     file            bytea,
