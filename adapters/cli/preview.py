@@ -135,7 +135,8 @@ def _when(local_at: str) -> str:
 def _why(action: Mapping[str, Any]) -> str:
     from engine.why.reason_texts import describe_wait  # noqa: PLC0415
 
-    return "; ".join(describe_wait(code) for code in action["reasons"])
+    said = "; ".join(describe_wait(code) for code in action["reasons"])
+    return f"{said} ({action['rule']})" if action["rule"] else said
 
 
 def _end(found: Mapping[str, Any]) -> str:

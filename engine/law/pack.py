@@ -17,7 +17,16 @@ import msgspec
 from msgspec import Struct
 
 import engine.law
-from engine.calendar import Constraint, WindowSet, constraint, day_start, local_datetime, parse_duration, window_set
+from engine.calendar import (
+    Constraint,
+    WindowSet,
+    constraint,
+    day_start,
+    is_open,
+    local_datetime,
+    parse_duration,
+    window_set,
+)
 from engine.law.caps import Cap, strictest
 from engine.law.faults import RulePackError, pack_faults, raise_faults, shape_faults
 from engine.law.public_holidays import dates_of
@@ -55,6 +64,10 @@ class LegalHours(Struct, frozen=True, eq=False):
     closed_dates: frozenset[date]
     rule_ids: tuple[str, ...]
     sources: tuple[str, ...]
+
+    def constraint_in(self, zone: str) -> Constraint:
+        """Return these hours as `engine.calendar` asks them, in one zone."""
+        return constraint(self.code, self.windows, (zone,), closed_dates=self.closed_dates)
 
 
 class RefusalPause(Struct, frozen=True):
@@ -98,9 +111,13 @@ class LegalLimits(Struct, frozen=True, eq=False):
             for hours in self.hours
         )
 
-    def rule_of(self, code: str) -> tuple[str, ...]:
-        """Return the ids of the rules behind a code."""
-        return tuple(rule_id for hours in self.hours if hours.code == code for rule_id in hours.rule_ids)
+    def rule_of(self, code: str, until: Instant | None = None, zone: str | None = None) -> tuple[str, ...]:
+        """Return the ids of the rules behind a code; of several, those that are closed right before an instant in a zone."""
+        own = [hours for hours in self.hours if hours.code == code]
+        if len(own) > 1 and until is not None and zone is not None:
+            before = until - 1
+            own = [hours for hours in own if not is_open(before, (hours.constraint_in(zone),))] or own
+        return tuple(rule_id for hours in own for rule_id in hours.rule_ids)
 
 
 NO_LIMITS = LegalLimits((), (), None)

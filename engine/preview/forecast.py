@@ -49,7 +49,10 @@ US_COMPANY = Company(name="preview", country="US")
 
 
 class Action(Struct, frozen=True, kw_only=True):
-    """One action; `attempt` counts calls and texts of this run, None for other kinds."""
+    """One action; `attempt` counts calls and texts of this run, None for other kinds.
+
+    `rule` is the row of the law that moved it last, None where none did.
+    """
 
     step_id: str | None
     kind: str
@@ -57,6 +60,7 @@ class Action(Struct, frozen=True, kw_only=True):
     time_zone: str
     attempt: int | None = None
     reasons: tuple[str, ...] = ()
+    rule: str | None = None
 
 
 class Forecast(Struct, frozen=True, kw_only=True):
@@ -122,6 +126,7 @@ def _shown(action: Action) -> dict[str, Any]:
         "time_zone": action.time_zone,
         "attempt": action.attempt,
         "reasons": list(action.reasons),
+        "rule": action.rule,
     }
 
 
@@ -240,7 +245,15 @@ class _PreviewRun:
         why = why or self._plans.unplanned(self._lead)
         now = self._partition.now
         self._actions.append(
-            Action(step_id=step_id, kind=kind, at=now, time_zone=why.zone, attempt=why.attempt, reasons=why.reasons)
+            Action(
+                step_id=step_id,
+                kind=kind,
+                at=now,
+                time_zone=why.zone,
+                attempt=why.attempt,
+                reasons=why.reasons,
+                rule=why.rule,
+            )
         )
         return True
 

@@ -17,11 +17,15 @@ CALLBACK_PENDING = "callback_pending"
 
 
 class ActionReason(Struct, frozen=True):
-    """The deciding zone of an action, the codes that moved it, and its attempt number."""
+    """The deciding zone of an action, the codes that moved it, and its attempt number.
+
+    `rule` is the row of the rule pack behind the last of these codes, where the law moved it.
+    """
 
     zone: str
     reasons: tuple[str, ...] = ()
     attempt: int | None = None
+    rule: str | None = None
 
 
 class PlanHistory:
@@ -32,19 +36,21 @@ class PlanHistory:
         self._about: tuple[Any, ...] = ()
         self._reasons: dict[str, None] = {}
         self._zone: str | None = None
+        self._rule: str | None = None
         self._held: tuple[int, int] | None = None
 
     def record(self, lead: Lead) -> None:
         """Record the plan of a lead after a decision. A lead in flight has no plan: start over."""
         if lead.flight is not None:
-            self._about, self._reasons, self._zone = (), {}, None
+            self._about, self._reasons, self._zone, self._rule = (), {}, None, None
             self._held = self._held if lead.flight.callback else None
             return
         about = (lead.enrolment, lead.step_entered, lead.base_at, lead.callback_at)
         if about != self._about:
-            self._about, self._reasons, self._zone = about, {}, None
+            self._about, self._reasons, self._zone, self._rule = about, {}, None, None
         self._reasons |= dict.fromkeys(lead.reasons)
         self._zone = lead.zone_deciding or self._zone
+        self._rule = lead.rule_deciding or self._rule
         if lead.status_wait == CALLBACK_PENDING and (lead.base_at or EPOCH) < (lead.next_action_at or EPOCH):
             self._held = lead.enrolment, lead.step_entered
 
@@ -52,11 +58,11 @@ class PlanHistory:
         """Return why an action was emitted; `lead` is its state before."""
         zone = self._zone or home_zone(lead, self._cadence)
         if is_callback:
-            return ActionReason(zone, tuple(self._reasons), attempt)
+            return ActionReason(zone, tuple(self._reasons), attempt, self._rule)
         if step_id != lead.step:  # reached in the same decision: nothing moved it
             return ActionReason(home_zone(lead, self._cadence), (), attempt)
         held = (CALLBACK_PENDING,) if self._held == (lead.enrolment, lead.step_entered) else ()
-        return ActionReason(zone, (*held, *self._reasons), attempt)
+        return ActionReason(zone, (*held, *self._reasons), attempt, self._rule)
 
     def unplanned(self, lead: Lead) -> ActionReason:
         """Return the reason of an unplanned action: it came with the end of the lead."""

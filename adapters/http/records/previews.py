@@ -119,7 +119,7 @@ _ANSWER = {
             "type": "array",
             "items": {
                 "type": "object",
-                "required": ["step_id", "kind", "at", "local_at", "time_zone", "attempt", "reasons"],
+                "required": ["step_id", "kind", "at", "local_at", "time_zone", "attempt", "reasons", "rule"],
                 "properties": {
                     "step_id": nullable("string"),
                     "kind": {"type": "string"},
@@ -128,6 +128,7 @@ _ANSWER = {
                     "time_zone": nullable("string"),
                     "attempt": nullable("integer"),
                     "reasons": {"type": "array", "items": {"type": "string"}},
+                    "rule": nullable("string", description="the row of the law that moved it last, such as us-or"),
                 },
             },
         },

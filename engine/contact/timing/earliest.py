@@ -218,7 +218,8 @@ def _first_open_under_caps(  # noqa: PLR0917 - what is asked, and what was found
             break
         law = limits(person.law, lead, channel, start, purpose)
         for move in found.moves:
-            held = _with_constraint(held, MovedBy(move.code, move.until, move.zone, law.rule_of(move.code)))
+            rules = law.rule_of(move.code, move.until, move.zone)
+            held = _with_constraint(held, MovedBy(move.code, move.until, move.zone, rules))
         start, found = found.at, None
     again = () if found is None else found.codes
     held = tuple([rule for rule in held if rule.code not in again]) if again else held
@@ -349,7 +350,9 @@ def _earliest(  # noqa: PLR0917 - what was asked, and what was found
         return _with_decider(None, (*held, never), NEVER_OPEN, None, purpose)
     if not found.moves:
         return _with_decider(found.at, held, held[-1].code if held else None, None, purpose)
-    moved = [MovedBy(move.code, move.until, move.zone, law.rule_of(move.code)) for move in found.moves]
+    moved = [
+        MovedBy(move.code, move.until, move.zone, law.rule_of(move.code, move.until, move.zone)) for move in found.moves
+    ]
     last = max(found.moves, key=lambda move: move.until)
     return _with_decider(found.at, (*held, *moved), last.code, found.zone, purpose)
 

@@ -190,6 +190,7 @@ def test_the_night_of_a_clock_change_is_waited_for_by_the_clock_that_rules_then(
         "time_zone": NEW_YORK,
         "attempt": 1,
         "reasons": ["quiet_hours_federal"],
+        "rule": "us-federal",
     }
 
 
@@ -474,3 +475,37 @@ def test_closed_hours_must_be_asked_for_with_yes_or_no() -> None:
     with pytest.raises(RefusedError) as refused:
         seen(CALL, closed_hours="perhaps")
     assert list(refused.value.errors) == ["closed_hours"]
+
+
+# Twelve people and more on a holiday, a Sunday, at 20:30 and at a clock change: where, when asked, when called, and by which
+# row of the law (each with its source, in engine/law/pack.toml).
+PEOPLE = """
++15035550100  2026-12-01T20:30-08:00  2026-12-02T08:00-08:00  us-or
++12065550100  2026-11-01T20:30-08:00  2026-11-02T08:00-08:00  us-wa
++12125550100  2026-12-01T20:30-05:00  2026-12-01T20:30-05:00  -
++13055550100  2026-11-01T07:30-05:00  2026-11-01T08:00-05:00  us-federal
++12155550100  2026-12-25T12:00-05:00  2026-12-26T09:00-05:00  us-pa-2026
++14015550100  2026-11-03T12:00-05:00  2026-11-04T09:00-05:00  us-ri
++12145550100  2026-12-06T09:00-06:00  2026-12-06T12:00-06:00  us-tx
++18015550100  2026-12-06T12:00-07:00  2026-12-07T08:00-07:00  us-ut
++12055550100  2027-02-09T12:00-06:00  2027-02-10T08:00-06:00  us-federal
++33142685300  2026-12-04T13:30+01:00  2026-12-04T14:00+01:00  fr
++49301234567  2026-10-25T10:00+01:00  2026-10-26T08:00+01:00  de
++442079460958 2026-10-25T08:30+00:00  2026-10-25T09:00+00:00  gb
++61298765432  2026-01-26T12:00+11:00  2026-01-27T09:00+11:00  au
++390669812345 2026-12-24T12:00+01:00  2026-12-28T09:00+01:00  it
++262262123456 2026-12-05T12:00+04:00  2026-12-07T10:00+04:00  fr
++46812345678  2026-12-06T20:30+01:00  2026-12-06T20:30+01:00  -
+"""
+
+
+@pytest.mark.parametrize("line", PEOPLE.strip().splitlines())
+def test_the_row_of_the_law_that_decided_is_named(line: str) -> None:
+    number, asked_at, called_at, rule = line.split()
+    lead = {"caller_id": number, "consent": {"kind": "form", "url": "https://example.com/form"}}
+    asked = {"schedule": {"steps": [CALL]}, "lead": lead, "at": asked_at}
+
+    [call] = shown(preview(read_trial(asked, now=EPOCH)))["actions"]
+
+    assert (call["local_at"][:16], call["local_at"][-6:]) == (called_at[:16], called_at[-6:])
+    assert call["rule"] == (None if rule == "-" else rule)
