@@ -98,7 +98,8 @@ class Head(Entity, kw_only=True):
     newest contacts of the further ones: deleting and restarting leads change neither. `sent_texts` are the newest texts of
     ours, which people quote. `helped_at` is when they last got the answer to HELP. `refused_at` is when they last refused an
     offer: some laws have a pause from then on. `unread_number` is what was sent for a number that cannot be read, while its
-    opt-out waits for a review.
+    opt-out waits for a review. `incomplete_until`: parts of a text of theirs are missing (`IncompleteTexts`), and nothing is
+    sent before.
     """
 
     company_id: int
@@ -134,6 +135,7 @@ class Head(Entity, kw_only=True):
     helped_at: Instant | None = None
     refused_at: Instant | None = None
     unread_number: str | None = None
+    incomplete_until: Instant | None = None
 
 
 class Flight(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -142,7 +144,8 @@ class Flight(Struct, frozen=True, kw_only=True, omit_defaults=True):
     `enrolment` is the run that it belongs to: an outcome of an earlier run is recorded and moves nothing. `slot_id` is
     the slot to release, `reached_by` the contact that was asked to emit it, `callback` says that it is no step. `buyer_ids`
     are several buyers that are rung at once, until one of them answers. `agent_id` is the agent who is reserved for it.
-    `asks` is the subscription that is asked: about the suppression list `asks_list`, else by its veto hook.
+    `asks` is the subscription that is asked: about the suppression list `asks_list`, else by its veto hook. `outcome` is the
+    one that counts of a command whose outcome may yet be another, where that is not `unknown`.
     """
 
     command_id: str
@@ -160,6 +163,7 @@ class Flight(Struct, frozen=True, kw_only=True, omit_defaults=True):
     agent_id: int | None = None
     asks: int | None = None
     asks_list: int | None = None
+    outcome: str | None = None
 
 
 class UnknownAttempt(Struct, frozen=True, omit_defaults=True):
@@ -236,16 +240,17 @@ class Lead(Entity, kw_only=True):
     caused a retry. `heard` are the events since the last action that a step may wait for; `pause` delays contacts after a
     reply. `stopped` is what a stop of the person took from the lead. `aging` is subtracted from its
     priority for every overdue hour. `awaits_place` is the channel with the most open commands allowed: the lead waits, due,
-    for one to end. `unheard` are the last commands whose outcome is unknown: where one is known later, it counts as that
-    says. `unknown` is the newest contact of a step among them, until another one has been made. With `data_parts` the data
-    of the lead is stored in as many values of its own, and `data` is empty. Of a callback: `callback_promised_at` is the
-    promised instant, `callback_due_at` when it could first be made, `callback_tries` how often nobody answered;
-    `callback_asks` says that the open slot request is for it. `buyer_conversion` and `offer_conversion` are those of the
-    lead itself, without a call; `buyer_conversion_id` and `offer_conversion_id` name the conversions that it has, which may
-    be those of `call_buyer_conversion_id` and `call_offer_conversion_id`, its calls. `allowed_by` are the subscriptions
-    that have allowed the attempt of the step that is to come. `impression_uuid` is that of the impression to which its
-    latest attributed call is attributed. `is_capped`: made without a key, and not the first such lead of its person that
-    day. `withheld` are the columns and tokens that came without a key and hold a link or a telephone number.
+    for one to end. `unheard` are the last commands whose outcome is unknown, or of a text `undelivered`: where another one
+    is known later, it counts as that says. `unknown` is the newest contact of a step among them, until another one has been
+    made. With `data_parts` the data of the lead is stored in as many values of its own, and `data` is empty. Of a callback:
+    `callback_promised_at` is the promised instant, `callback_due_at` when it could first be made, `callback_tries` how
+    often nobody answered; `callback_asks` says that the open slot request is for it. `buyer_conversion` and
+    `offer_conversion` are those of the lead itself, without a call; `buyer_conversion_id` and `offer_conversion_id` name
+    the conversions that it has, which may be those of `call_buyer_conversion_id` and `call_offer_conversion_id`, its calls.
+    `allowed_by` are the subscriptions that have allowed the attempt of the step that is to come. `impression_uuid` is that
+    of the impression to which its latest attributed call is attributed. `is_capped`: made without a key, and not the first
+    such lead of its person that day. `withheld` are the columns and tokens that came without a key and hold a link or a
+    telephone number.
     """
 
     id: int
@@ -646,6 +651,40 @@ class KeptSubmission(Entity, kw_only=True):
     states: tuple[str, ...] = ()
     schedule_callback_at: Instant | None = None
     by_offer_token: bool = False
+
+
+class StoredPart(Struct, array_like=True, frozen=True):
+    """One part of a text of a person: its octets in the alphabet of `data_coding`."""
+
+    number: int
+    data_coding: int
+    octets: bytes
+
+
+class IncompleteText(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A text of a person of which parts are missing: what is there at `due_at` is read.
+
+    `reference` names it among the texts of the person, `parts` are in the sequence of their numbers. `stopped`: one of them
+    was an opt-out, the first that holds (`new`) or not.
+    """
+
+    reference: str
+    count: int
+    due_at: Instant
+    received_at: Instant
+    parts: tuple[StoredPart, ...]
+    to_number: str | None = None
+    provider: str | None = None
+    stopped: Literal["new", "before"] | None = None
+
+
+class IncompleteTexts(Entity, kw_only=True):
+    """The texts of a contact of which parts are missing, oldest first; `due_at` is when the first of them is read."""
+
+    company_id: int
+    contact_key: str
+    texts: tuple[IncompleteText, ...]
+    due_at: Instant | None = None
 
 
 class Suppression(Entity, kw_only=True):

@@ -414,11 +414,26 @@ class CallReceived(ContactRequest, frozen=True, kw_only=True):
 CarrierMeaning = Literal["opt_out", "opt_in", "help"]
 
 
+class TextPart(Struct, frozen=True, kw_only=True):
+    """Which part of a longer text this is: `number` of `count`, the first being 1.
+
+    Parts of one text have one `reference`, which its telephone uses again after some texts. `octets` are what the part holds
+    without its header, in the alphabet of `data_coding` (SMPP 3.4, 5.2.19): a character may go on in the next part.
+    """
+
+    reference: str
+    number: int
+    count: int
+    octets: bytes
+    data_coding: int = 0
+
+
 class SmsReceived(ContactRequest, frozen=True, kw_only=True):
     """The person sent a text: `contact_key` is that of the number it came from, `to_number` ours that it was sent to.
 
     `provider_ref` is the provider's own name of the text, under which a repeat is known for 24 h. `carrier_meaning` is what
-    the carrier took the text for, whatever its words; the carrier has acted on it and answered.
+    the carrier took the text for, whatever its words; the carrier has acted on it and answered. Of a longer text that
+    comes in parts, `body` is this `part` alone.
     """
 
     body: str
@@ -428,6 +443,7 @@ class SmsReceived(ContactRequest, frozen=True, kw_only=True):
     provider_ref: str | None = None
     carrier_meaning: CarrierMeaning | None = None
     unread: UnreadNumber | None = None
+    part: TextPart | None = None
 
 
 class ReachRequested(ContactRequest, frozen=True, kw_only=True):

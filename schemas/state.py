@@ -15,6 +15,7 @@ from schemas.account import (
 from schemas.contact import (
     Call,
     Head,
+    IncompleteTexts,
     KeptSubmission,
     Lead,
     OpenSlotRequests,
@@ -54,6 +55,7 @@ ENTITIES: dict[str, type[Entity]] = {
     "replan": Replan,
     "unblock": UnblockSweep,
     "suppression": Suppression,
+    "incomplete": IncompleteTexts,
     "kept": KeptSubmission,
     "asking": OpenSlotRequests,
     "record": Record,
@@ -111,6 +113,11 @@ def unblock_key(job_id: int) -> str:
 def suppression_key(list_id: int, contact_key: str) -> str:
     """Return the key of a contact on a suppression list."""
     return f"suppression/{list_id}/{contact_key}"
+
+
+def incomplete_key(contact_key: str) -> str:
+    """Return the key of a contact's texts of which parts are missing."""
+    return f"incomplete/{contact_key}"
 
 
 def kept_key(submission_id: int) -> str:

@@ -27,7 +27,7 @@ from schemas.commands import BuyerLeg, PlaceCall, SendEmail, SendSms
 from schemas.errors import DependencyError, SenderError
 from schemas.instant import Instant
 from schemas.records import ProviderChannel
-from schemas.requests import CarrierMeaning
+from schemas.requests import CarrierMeaning, TextPart
 
 OrderCommand = PlaceCall | SendSms | SendEmail
 
@@ -200,13 +200,17 @@ CARRIER_WORDS: Mapping[str, CarrierMeaning] = {
 
 
 class TextReport(Struct, frozen=True, kw_only=True):
-    """A text of a person to one of the company's numbers; `carrier_meaning`: the carrier has acted on it and answered."""
+    """A text of a person to one of the company's numbers; `carrier_meaning`: the carrier has acted on it and answered.
+
+    `part`: it is one part of a longer text, which the contact joins. Twilio and Telnyx join the parts themselves.
+    """
 
     event_id: str
     from_number: str
     to_number: str
     body: str
     carrier_meaning: CarrierMeaning | None = None
+    part: TextPart | None = None
 
 
 class InboundCallReport(Struct, frozen=True, kw_only=True):

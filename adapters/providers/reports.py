@@ -116,6 +116,7 @@ class ProviderReports:
             provider_ref=report.event_id,
             carrier_meaning=report.carrier_meaning,
             unread=unread,
+            part=report.part,
         )
         await self._submit(message, f"{opened.id}/{report.event_id}", "sms")
 

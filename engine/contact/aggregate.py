@@ -21,6 +21,7 @@ from engine.contact.requests import (
     outcome,
     public_submission,
     replies,
+    text_parts,
     update,
     webhook_fires,
 )
@@ -36,6 +37,7 @@ from schemas.contact import (
     LIVE_STATUSES,
     Call,
     Head,
+    IncompleteTexts,
     Lead,
     OpenSlotRequests,
     Relay,
@@ -121,6 +123,7 @@ class ContactAggregate:
         "call": "give_up_at",
         "unblock": "due_at",
         "suppression": "expires_at",
+        "incomplete": "due_at",
         "kept": None,
         "stream": None,
         "seen": None,
@@ -188,6 +191,10 @@ class ContactAggregate:
                 person = Person(draft, entity.company_id, entity.contact_key)
                 suppressing.expire(person, entity)
                 person.put()
+            case IncompleteTexts():
+                person = Person(draft, entity.company_id, entity.contact_key)
+                text_parts.read_due(person, entity)
+                person.put()
             case OpenSlotRequests():
                 waiting_leads.open_for_one(draft, entity)
             case Replan():
@@ -249,6 +256,11 @@ def _suppression_timer(key: str, entry: Suppression) -> Timer | None:
     return None if due_at is None else Timer(due_at, UPKEEP_CLASS, 0.0, entry.list_id, key, company_id=entry.company_id)
 
 
+def _incomplete_timer(key: str, entity: IncompleteTexts) -> Timer | None:
+    due_at = entity.due_at
+    return None if due_at is None else Timer(due_at, STOP_CLASS, 0.0, 0, key, company_id=entity.company_id)
+
+
 def _queue_timer(key: str, asking: OpenSlotRequests) -> Timer | None:
     due_at = asking.opens_at
     return None if due_at is None else Timer(due_at, STOP_CLASS, 0.0, 0, key, company_id=asking.company_id)
@@ -266,6 +278,7 @@ _TIMERS: Mapping[type[Entity], Callable[[str, Any], Timer | None]] = {
     Relay: _relay_timer,
     Replan: _replan_timer,
     Suppression: _suppression_timer,
+    IncompleteTexts: _incomplete_timer,
     UnblockSweep: _unblock_timer,
     OpenSlotRequests: _queue_timer,
 }
@@ -366,7 +379,7 @@ _DECIDERS: Mapping[type[Message], Callable[[Person, Any], None]] = {
     CallerActed: caller.act,
     CallProgressed: outcome.progress,
     OutcomeRecorded: outcome.record,
-    SmsReceived: replies.receive,
+    SmsReceived: text_parts.receive,
     CallUpdateRequested: call_changes.update,
     CallDeleteRequested: call_changes.delete,
     CallStartRequested: call_start.start,

@@ -141,6 +141,7 @@ _HOURS_AND_CAPS = LAW_CODES | {
     "reply_pause",
     "inbound_pause",
     "optout_review",
+    "text_incomplete",
     "public_cap",
 }
 """A lead that waits for one of these without a time has none left: the next allowed instant comes after its expiry."""

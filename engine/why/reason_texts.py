@@ -144,6 +144,11 @@ REASON_TEXTS: dict[str, ReasonText] = {
         "An answer of the person may be an opt-out; somebody must read it",
         "An answer of the person could be an opt-out; somebody had to read it",
     ),
+    "text_incomplete": ReasonText(
+        "parts of a text of the person are missing",
+        "Parts of a text of the person are missing; it may be an opt-out",
+        "Parts of a text of the person were missing; it could be an opt-out",
+    ),
     "public_cap": ReasonText(
         "the day's contacts for leads without a key are used up",
         "Another lead of this person came without a key today; the contacts that all further ones share are used up",

@@ -27,6 +27,7 @@ from schemas.requests import (
     OutcomeRecorded,
     RulesPlace,
     SmsReceived,
+    TextPart,
     WebhookFireRequested,
 )
 from schemas.topics import COMMAND_TOPICS
@@ -71,6 +72,7 @@ async def play(traffic: Traffic, era: Era, schedulers: Sequence[SimulatedMachine
     await scenes.hold_and_release()
     await scenes.stop_and_resume()
     await scenes.review()
+    await scenes.text_in_parts()
     await scenes.move_and_forward()
     await scenes.convert()
     await scenes.submit_twice()
@@ -188,6 +190,19 @@ class Scenes:
                 body=body,
                 received_at=self._era.now(),
                 provider_ref=f"scene-{place}",
+            )
+            await self._ask(text)
+
+    async def text_in_parts(self) -> None:
+        """Send a text in two parts, and another one of which a part never comes."""
+        for place, (reference, number) in enumerate((("udh1-1", 2), ("udh1-1", 1), ("udh1-2", 1))):
+            text = SmsReceived(
+                company_id=COMPANY,
+                contact_key=f"{COMPANY}|+13055560001",
+                body="later",
+                received_at=self._era.now(),
+                provider_ref=f"scene-part-{place}",
+                part=TextPart(reference=reference, number=number, count=2, octets=b"later"),
             )
             await self._ask(text)
 

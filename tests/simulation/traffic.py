@@ -17,7 +17,7 @@ from engine.partition.ports import Outgoing
 from engine.partition.runner import TopicNames
 from schemas.contact import CallbackOwner
 from schemas.envelope import Envelope, to_headers
-from schemas.instant import HOUR, MINUTE
+from schemas.instant import HOUR, MINUTE, Instant
 from schemas.records import EVERY_COMPANY
 from schemas.requests import (
     REQUEST_TYPES,
@@ -34,6 +34,7 @@ from schemas.requests import (
     LeadUpdateRequested,
     RecordChangeRequested,
     SmsReceived,
+    TextPart,
     WebhookFireRequested,
 )
 from schemas.topics import ACCOUNTS_REQUESTS, ACCOUNTS_RULES, ACCOUNTS_STATE, CONTACTS_REQUESTS, CONTACTS_STATE
@@ -319,16 +320,32 @@ class Traffic:
         )
         await self._ask_contact(request)
 
+    def _texts(self, company_id: int, key: str, text: str, now: Instant) -> list[SmsReceived]:
+        """Return the reports of a text; some come in two parts, in any sequence, of which one may be lost."""
+        name = f"text-{self._number}"
+        about: dict[str, Any] = {"company_id": company_id, "contact_key": key, "received_at": now}
+        if self._number % 4:
+            return [SmsReceived(body=text, provider_ref=name, **about)]
+        reports = [
+            SmsReceived(
+                body=half,
+                provider_ref=f"{name}/{number}",
+                part=TextPart(reference=f"udh1-{self._number % 3}", number=number, count=2, octets=half.encode()),
+                **about,
+            )
+            for number, half in enumerate((text[: len(text) // 2], text[len(text) // 2 :]), start=1)
+        ]
+        self._chance.shuffle(reports)
+        return reports[: 1 if self._chance.random() < 0.3 else 2]
+
     async def _hear_from(self, company_id: int) -> None:
         """A person texts, or calls one of the company's numbers: the reports of a call may come in any order."""
         chance, caller_id = self._chance, self._chance.choice(self._people)
         key, now = f"{company_id}|{caller_id}", self._era.now()
         if chance.random() < 0.5:
             text, self._number = chance.choice(TEXTS), self._number + 1
-            heard = SmsReceived(
-                company_id=company_id, contact_key=key, body=text, received_at=now, provider_ref=f"text-{self._number}"
-            )
-            await self._ask_contact(heard)
+            for heard in self._texts(company_id, key, text, now):
+                await self._ask_contact(heard)
             return
         self._number += 1
         name, wants_route = f"call-{self._number}", self._number % 2 == 0  # others count on while these are sent

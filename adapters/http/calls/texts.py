@@ -14,12 +14,16 @@ from adapters.http.schema.inputs import MOMENT, PHONE, TEXT, text
 from adapters.http.schema.shapes import nullable, one_of
 from adapters.reads.ports import Result
 from engine.contact.consent.opt_out import may_opt_out
+from engine.contact.schedule.text_codings import UCS_2
 from engine.submission.fields import parse_text
 from engine.submission.unread_numbers import key_of_number, known_countries
-from schemas.requests import CarrierMeaning, SmsReceived
+from schemas.requests import CarrierMeaning, SmsReceived, TextPart
 
 BODY_LENGTH_MAX = 10_000
 """Longest text in characters: more than carriers join from its parts."""
+
+PART_REFERENCE_LENGTH_MAX, PARTS_COUNT_MAX = 64, 255
+"""Carriers name the parts of a text by a number of one or two octets, and count them in one."""
 
 MEANINGS = ("opt_out", "opt_in", "help", "unclear", "reply")
 
@@ -30,6 +34,9 @@ PARAMETERS = {
     "text_ref": "the gateway's own id of the text: a repeat within 24 h changes nothing",
     "received_at": "when it arrived; default: now",
     "provider": "name of the gateway's provider",
+    "part_reference": "where parts of a longer text are reported singly: what the parts of this text have in common",
+    "part_number": "number of the part, from 1",
+    "part_count": "how many parts the text has",
     "carrier_meaning": "what the carrier took the text for, and has answered itself: it goes before the words",
 }
 
@@ -51,6 +58,7 @@ async def receive(exchange: Exchange) -> Reply:
     key, unread = key_of_number(exchange.company_id, sender or "", countries)
     if sender is not None and unread is not None and not may_opt_out(body, carrier_meaning):
         parameters.refuse("from", "must be a valid telephone number such as +13055550123", code="invalid_number")
+    part = _part(parameters, body)
     parameters.finish()
     message = SmsReceived(
         company_id=exchange.company_id,
@@ -62,8 +70,28 @@ async def receive(exchange: Exchange) -> Reply:
         provider_ref=reference,
         carrier_meaning=cast("CarrierMeaning | None", carrier_meaning),
         unread=unread,
+        part=part,
     )
     return await submit_change(exchange, message, render)
+
+
+def _part(parameters: Parameters, body: str) -> TextPart | None:
+    """Return which part of a longer text this is, None for a whole one; all three fields are given, or none."""
+    reference = parameters.read("part_reference", partial(parse_text, most=PART_REFERENCE_LENGTH_MAX))
+    number = parameters.whole("part_number", least=1, most=PARTS_COUNT_MAX)
+    count = parameters.whole("part_count", least=1, most=PARTS_COUNT_MAX)
+    given = {"part_reference": reference, "part_number": number, "part_count": count}
+    if all(value is None for value in given.values()):
+        return None
+    for name, value in given.items():
+        if value is None:
+            parameters.refuse(name, "must be given with the other fields of a part")
+    if reference is None or number is None or count is None:
+        return None
+    if number > count:
+        parameters.refuse("part_number", "must be at most part_count")
+    octets = body.encode("utf-16-be")
+    return TextPart(reference=f"http-{reference}", number=number, count=count, octets=octets, data_coding=UCS_2)
 
 
 def _body(parameters: Parameters) -> str:
@@ -92,7 +120,10 @@ _SHOWN = {
     "properties": {
         "lead_id": nullable("integer", description="the newest live lead of the person, else the newest"),
         "contact_id": {"type": "integer"},
-        "meaning": {"description": "how it was understood; null for a repeat", "enum": [*MEANINGS, None]},
+        "meaning": {
+            "description": "how it was understood; null for a repeat, and for a part while others are missing",
+            "enum": [*MEANINGS, None],
+        },
         "repeated": {"type": "boolean", "description": "it was reported before; nothing was done again"},
     },
 }
@@ -115,6 +146,9 @@ OPERATIONS: tuple[Operation, ...] = (
             "received_at": MOMENT,
             "text_ref": text(REFERENCE_LENGTH_MAX, least=1),
             "provider": TEXT,
+            "part_reference": text(PART_REFERENCE_LENGTH_MAX, least=1),
+            "part_number": {"type": "integer", "minimum": 1, "maximum": PARTS_COUNT_MAX},
+            "part_count": {"type": "integer", "minimum": 1, "maximum": PARTS_COUNT_MAX},
             "carrier_meaning": {"type": "string", "enum": list(CARRIER_MEANINGS)},
         },
         required=("from", "to", "body", "text_ref"),

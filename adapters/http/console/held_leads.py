@@ -13,7 +13,15 @@ HELD_BY: Mapping[str, tuple[str, ...]] = {
     "buyers": ("no_buyer_available", "buyer_cap", "concurrency_cap", "traffic_source_cap", "callback_owner_unavailable"),
     "numbers": ("no_number_available", "number_cap"),
     "provider": ("provider_backoff", "commands_open", "rate_limited"),
-    "checks": ("veto_asked", "veto_unanswered", "veto_denied", "suppression_lookup_failed", "rnd_pending", "optout_review"),
+    "checks": (
+        "veto_asked",
+        "veto_unanswered",
+        "veto_denied",
+        "suppression_lookup_failed",
+        "rnd_pending",
+        "optout_review",
+        "text_incomplete",
+    ),
     "hours": ("preferred_window", "company_holiday", "window_never_open"),
     "law": (
         "quiet_hours_federal",

@@ -21,6 +21,9 @@ BIND_TRANSCEIVER, ENQUIRE_LINK, ALERT_NOTIFICATION = 0x09, 0x15, 0x102
 RECEIPTED_MESSAGE_ID, NETWORK_ERROR_CODE, MESSAGE_PAYLOAD, MESSAGE_STATE = 0x001E, 0x0423, 0x0424, 0x0427
 """Tags of optional parameters (section 5.3.2)."""
 
+SAR = (0x020C, 0x020E, 0x020F)
+"""`sar_msg_ref_num`, `sar_total_segments`, `sar_segment_seqnum`: which part of a text this is."""
+
 OK = 0
 INVALID_LENGTH, INVALID_COMMAND = 0x02, 0x03
 NOT_NOW = 0x64

@@ -3,20 +3,24 @@
 A receipt names its text by the carrier's id: in optional parameters where the carrier sends them, else in its words, in the
 form that most carriers use (SMPP 3.4, appendix B). Some write the id of an answer in hexadecimal and that of a receipt in
 decimal, or the other way round: the account's setting `receipt_ids` says so, and both are compared as one number.
+
+Of a long text each part comes by itself, with a header or the parameters `sar_*`: the contact joins them
+(`engine.contact.requests.text_parts`), for another part may come to another gateway.
 """
 
 import re
-from collections.abc import Callable
-from typing import Literal, TypeVar
+from collections.abc import Callable, Mapping
+from typing import Any, Literal, TypeVar
 
 import smpp34
 
 from adapters.providers.ports import ReceiptReport, TextReport
 from adapters.providers.smpp import pdus
 from adapters.providers.smpp.errors import STATE_NUMBERS
-from adapters.providers.smpp.texts import decoded
+from engine.contact.schedule.text_codings import decode_text
 from engine.submission.numbers import read_number
 from schemas.instant import MINUTE, Instant
+from schemas.requests import TextPart
 from schemas.wire import digest
 
 T = TypeVar("T")
@@ -40,6 +44,12 @@ WORDS_MAX = 1_024
 _WORDS = {name: re.compile(rf"\b{name}:\s*([^\s]+)", re.IGNORECASE) for name in ("id", "stat", "err")}
 
 _NETWORK_ERROR_OCTETS = 3
+
+_CONCATENATIONS = ((0x00, 1), (0x08, 2))
+"""Elements of a header that say which part a text is, with the octets of their reference (3GPP TS 23.040, 9.2.3.24)."""
+
+_APPLICATION_ELEMENTS = frozenset({0x04, 0x05})
+"""Elements that name the port of a program: what follows is for it, and nobody's words (9.2.3.24.3 and .4)."""
 
 
 def name_of_answer(message_id: str, ids: ReceiptIds) -> str:
@@ -73,17 +83,58 @@ def _receipt(pdu: smpp34.DeliverSm, ids: ReceiptIds) -> ReceiptReport | None:
 
 
 def _text(pdu: smpp34.DeliverSm, now: Instant) -> TextReport | None:
-    octets = _octets(pdu)
-    body = decoded(octets, pdu.data_coding, has_header=bool(pdu.esm_class & HAS_HEADER))
+    header, octets = _split(_octets(pdu), has_header=bool(pdu.esm_class & HAS_HEADER))
+    body = None if _APPLICATION_ELEMENTS & header.keys() else decode_text(octets, pdu.data_coding)
     if body is None:
         return None
-    content = b"\x00".join((pdu.source_addr.encode(), pdu.destination_addr.encode(), octets))
+    named = _part_in_header(header) or _part_in_parameters(pdu)
+    part = None if named is None else TextPart(**named, octets=octets, data_coding=pdu.data_coding)
+    about = "" if part is None else f"{part.reference}/{part.number}/{part.count}"
+    content = b"\x00".join((pdu.source_addr.encode(), pdu.destination_addr.encode(), about.encode(), octets))
     return TextReport(
         event_id=f"{digest(content)}.{now // REPEATED_WITHIN}",
         from_number=_number(pdu.source_addr, pdu.source_addr_ton),
         to_number=_number(pdu.destination_addr, pdu.dest_addr_ton),
         body=body,
+        part=part,
     )
+
+
+def _split(octets: bytes, *, has_header: bool) -> tuple[Mapping[int, bytes], bytes]:
+    """Return the elements of the header of a text, and what is behind it (3GPP TS 23.040, 9.2.3.24)."""
+    if not has_header or not octets:
+        return {}, octets
+    end = 1 + octets[0]
+    elements: dict[int, bytes] = {}
+    place = 1
+    while place + 2 <= min(end, len(octets)):
+        value = place + 2
+        elements[octets[place]] = octets[value : value + octets[place + 1]]
+        place = value + octets[place + 1]
+    return elements, octets[end:]
+
+
+def _part_in_header(header: Mapping[int, bytes]) -> dict[str, Any] | None:
+    """Return which part this is by its header, None for a whole text."""
+    for element, width in _CONCATENATIONS:
+        value = header.get(element, b"")
+        if len(value) == width + 2:
+            reference, count, number = int.from_bytes(value[:width]), value[width], value[width + 1]
+            return _part(f"udh{width}-{reference}", number, count)
+    return None
+
+
+def _part_in_parameters(pdu: smpp34.DeliverSm) -> dict[str, Any] | None:
+    """Return which part this is by the parameters `sar_*`, None for a whole text."""
+    reference, count, number = (_parameter(pdu, tag, int.from_bytes) for tag in pdus.SAR)
+    if reference is None or count is None or number is None:
+        return None
+    return _part(f"sar-{reference}", number, count)
+
+
+def _part(reference: str, number: int, count: int) -> dict[str, Any] | None:
+    is_part = count > 1 and 1 <= number <= count
+    return {"reference": reference, "number": number, "count": count} if is_part else None
 
 
 def _octets(pdu: smpp34.DeliverSm) -> bytes:

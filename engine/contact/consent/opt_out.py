@@ -147,15 +147,21 @@ def may_opt_out(text: str, carrier_meaning: str | None = None) -> bool:
     return (carrier_meaning or meaning_of(text)) in {"opt_out", "unclear"}
 
 
-def meaning_of(text: str, sent: Sequence[SentText] = ()) -> Meaning:
-    """Return what a text means for consent; `sent` are texts of ours that it may quote.
+def quotes_ours(text: str, sent: Sequence[SentText]) -> bool:
+    """Return whether a text, whose end may be missing, is a reaction or quotes a text of ours."""
+    text = text[:TEXT_READ_MAX]
+    return reaction_of(text) is not None or own_words(text, sent, is_cut=True) != own_words(text, ())
+
+
+def meaning_of(text: str, sent: Sequence[SentText] = (), *, is_cut: bool = False) -> Meaning:
+    """Return what a text means for consent; `sent` are texts of ours that it may quote. With `is_cut` its end is missing.
 
     `opt_in` and `help` are words that carriers take for that, alone; every doubt about an opt-out is `opt_out` or `unclear`.
     """
     reaction = reaction_of(text[:TEXT_READ_MAX])
     if reaction is not None:
         return reaction
-    clauses = clauses_of(own_words(text[:TEXT_READ_MAX], sent))
+    clauses = clauses_of(own_words(text[:TEXT_READ_MAX], sent, is_cut=is_cut))
     whole = " ".join(clause.words for clause in clauses)
     core = " ".join(word for word in whole.split() if word not in _MIXED.polite)
     if core in _OPT_IN or whole in _OPT_IN_ABROAD:

@@ -58,6 +58,7 @@ _AGAINST = frozenset(
 """Signs against a text: somebody reads what was meant."""
 
 _SPAN = re.compile(_QUOTE)
+_OPEN_SPAN = re.compile(rf"[{_OPEN}][^{_CLOSE}]*\Z")
 _QUOTED_LINES = re.compile(r"(?m)^(?:[ \t]*>[^\n]*(?:\n|$))+")
 _WROTE = re.compile(
     r"(?mi)^[ \t]*(?:on|el|le|am|em|il)\b[^\n]{0,120}"
@@ -111,10 +112,15 @@ def _plain(text: str) -> str:
     return "".join(letter for letter in letters if unicodedata.category(letter) not in {"Mn", "Cf"})
 
 
-def own_words(text: str, sent: Sequence[SentText]) -> str:
-    """Return a text without what it quotes of ours, and without how a machine says that its own texts are ended."""
+def own_words(text: str, sent: Sequence[SentText], *, is_cut: bool = False) -> str:
+    """Return a text without what it quotes of ours, and without how a machine says that its own texts are ended.
+
+    Where the end of the text `is_cut`, a quotation may be open there.
+    """
     text = _QUOTED_LINES.sub(lambda found: _unless_ours(found[0], sent), text)
     text = _SPAN.sub(lambda found: _unless_ours(found[0], sent), text)
+    if is_cut:
+        text = _OPEN_SPAN.sub(lambda found: _unless_ours(found[0], sent), text)
     text = _WROTE.sub(" ", text)
     return _INSTRUCTION.sub(" . ", text.casefold()) if _MACHINE.search(text.casefold()) else text
 

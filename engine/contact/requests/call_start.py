@@ -17,7 +17,7 @@ from engine.contact.lifecycle.enrolment import expiry, new_lead, schedule_of
 from engine.contact.lifecycle.stop import is_opted_out_of, stop_reason
 from engine.contact.schedule.cadence import Cadence, cadence_for
 from engine.contact.timing.contact_hours import is_zone_unknown, limits, opening
-from engine.contact.timing.earliest import OPTOUT_REVIEW, REFUSAL_PAUSE, refusal_ends_at
+from engine.contact.timing.earliest import OPTOUT_REVIEW, REFUSAL_PAUSE, TEXT_INCOMPLETE, refusal_ends_at
 from engine.contact.timing.places import SECTOR_BARRED, UNREVIEWED_COUNTRY, why_not_contacted
 from engine.contact.timing.plan import pause_reason
 from engine.contact.timing.suppression import is_suppressed
@@ -164,6 +164,13 @@ def _check_person(person: Person, offer_id: int | None, schedule_id: int | None)
             "suppressed_contact",
             "A text of this person may be an opt-out: read it, then opt them out, or lift the doubt with opt_out=false.",
             extra={"reason": OPTOUT_REVIEW, "next_allowed_at": to_rfc3339(review_until)},
+        )
+    incomplete_until = person.head.incomplete_until
+    if incomplete_until is not None and incomplete_until > person.now:
+        raise RefusedError(
+            "suppressed_contact",
+            "Parts of a text of this person are missing, and it may be an opt-out. Try again in two minutes.",
+            extra={"reason": TEXT_INCOMPLETE, "next_allowed_at": to_rfc3339(incomplete_until)},
         )
 
 

@@ -7,7 +7,7 @@ from engine.contact.consent.sent_texts import remember_text
 from engine.contact.facts import ledger
 from engine.contact.facts.person import Person
 from engine.contact.lifecycle.stop import end_reason, fence, is_opted_out_of
-from engine.contact.timing.earliest import INBOUND_PAUSE, OPTOUT_REVIEW, REFUSAL_PAUSE
+from engine.contact.timing.earliest import INBOUND_PAUSE, OPTOUT_REVIEW, REFUSAL_PAUSE, TEXT_INCOMPLETE
 from engine.law.caps import FREQUENCY_CAP_CODE, last_release
 from engine.partition.draft import RefusedError
 from schemas.commands import PlaceCall, SendEmail, SendSms
@@ -104,6 +104,8 @@ def _refusal(person: Person, command: RelayedCommand, request: ReachRequested) -
         return reason, None
     if person.head.review_until is not None and person.head.review_until > person.now:
         return OPTOUT_REVIEW, person.head.review_until
+    if person.head.incomplete_until is not None and person.head.incomplete_until > person.now:
+        return TEXT_INCOMPLETE, person.head.incomplete_until
     legal = person.law.limits(request.states, request.countries, request.kind, request.purpose, person.now)
     if legal.refusal is not None and person.head.refused_at is not None:
         zones = [zone for country in request.countries for zone in country_zones(country)] or ["UTC"]

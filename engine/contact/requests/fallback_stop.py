@@ -18,7 +18,7 @@ from engine.contact.lifecycle.stop import block, opt_out
 from engine.contact.requests.caller import offer_of_token
 from engine.contact.requests.contact_changes import change_block, change_suppression, unsubscribe
 from engine.contact.requests.dispositions import apply_group_stops, apply_stops
-from engine.contact.requests.replies import decide_review, read_text, receive
+from engine.contact.requests.replies import answer_repeat, decide_review, read_text, receive
 from engine.contact.requests.submission import matching
 from engine.limits import RECORD_BYTES_MAX
 from schemas.contact import LIVE_STATUSES
@@ -121,7 +121,8 @@ def _of_move(person: Person, request: LeadMoved) -> bool:
 def _of_text(person: Person, request: SmsReceived) -> bool:
     if read_text(person, request) != "opt_out":
         return False
-    receive(person, request)
+    if not answer_repeat(person, request):
+        receive(person, request)
     return True
 
 

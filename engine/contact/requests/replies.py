@@ -1,4 +1,9 @@
-"""What does an inbound text do? It opts the person out or in, starts a review, or is a reply that the schedule handles."""
+"""What does an inbound text do? It opts the person out or in, starts a review, or is a reply that the schedule handles.
+
+Parts of a text are joined before (`text_parts`).
+"""
+
+from typing import Literal
 
 from engine.contact.commands.numbers import texting_number
 from engine.contact.consent.opt_in import CONSENT_MISSING
@@ -52,13 +57,25 @@ BODY_LENGTH_MAX = 1_600
 """Characters of a text that are stored: ten segments, the most that carriers join."""
 
 
-def receive(person: Person, request: SmsReceived) -> None:
-    """Decide a text, and answer with its meaning; a repeated one changes nothing, and the answer says so."""
-    if request.provider_ref is not None and not _remember(person, request.provider, request.provider_ref):
-        person.draft.answer = _answer_to_sender(person, request, None, None)
-        return
+Stopped = Literal["new", "before"]
+
+
+def answer_repeat(person: Person, request: SmsReceived) -> bool:
+    """Answer a text that came before, and return True; remember the name of any other one."""
+    if request.provider_ref is None or _remember(person, request.provider, request.provider_ref):
+        return False
+    person.draft.answer = answer_to_sender(person, request, None, None, repeated=True)
+    return True
+
+
+def receive(person: Person, request: SmsReceived, *, stopped: Stopped | None = None, missing_parts: int = 0) -> Meaning:
+    """Decide a text, answer with its meaning and return that.
+
+    `stopped`: a part of it was an opt-out, which was obeyed when it came.
+    """
     lead = person.newest_lead()
-    meaning = read_text(person, request)
+    meaning = read_text(person, request) if stopped is None else "opt_out"
+    about = {"missing_parts": missing_parts} if missing_parts else {}
     person.draft.fact(
         "sms.received",
         lead_id=None if lead is None else lead.id,
@@ -68,11 +85,12 @@ def receive(person: Person, request: SmsReceived) -> None:
         to_number=request.to_number,
         received_at=min(request.received_at, person.now),
         **skew_mark(person.now, request.received_at),
+        **about,
     )
-    person.draft.answer = _answer_to_sender(person, request, lead, meaning)
+    person.draft.answer = answer_to_sender(person, request, lead, meaning, repeated=False)
     match meaning:
         case "opt_out":
-            _stop(person, request, lead)
+            _stop(person, request, lead, stopped)
         case "opt_in":
             _opt_in(person, lead)
         case "help":
@@ -81,6 +99,7 @@ def receive(person: Person, request: SmsReceived) -> None:
             _review(person, lead)
         case _:
             _react_to_reply(person)
+    return meaning
 
 
 def read_text(person: Person, request: SmsReceived) -> Meaning:
@@ -88,10 +107,12 @@ def read_text(person: Person, request: SmsReceived) -> Meaning:
     return request.carrier_meaning or meaning_of(request.body, person.head.sent_texts)
 
 
-def _answer_to_sender(person: Person, request: SmsReceived, lead: Lead | None, meaning: str | None) -> Answer:
-    """Return the answer to the sender of the report; without a meaning it is a repeat."""
+def answer_to_sender(
+    person: Person, request: SmsReceived, lead: Lead | None, meaning: str | None, *, repeated: bool
+) -> Answer:
+    """Return the answer to the sender of the report; a repeat, and a part while others are missing, has no meaning."""
     known_as = person.draft.rules.contact_id(request.contact_key)
-    extra = {"contact_id": known_as, "meaning": meaning, "repeated": meaning is None}
+    extra = {"contact_id": known_as, "meaning": meaning, "repeated": repeated}
     return Answer(status=200, record_type="text", record_id=None if lead is None else lead.id, extra=extra)
 
 
@@ -103,8 +124,8 @@ def _remember(person: Person, provider: str | None, provider_ref: str) -> bool:
     return True
 
 
-def _stop(person: Person, request: SmsReceived, lead: Lead | None) -> None:
-    is_new = opt_out(person, TEXT_SOURCE, offer_id=_offer_of(person, request, lead), channel="sms")
+def _stop(person: Person, request: SmsReceived, lead: Lead | None, stopped: Stopped | None) -> None:
+    is_new = opt_out(person, TEXT_SOURCE, offer_id=offer_of(person, request, lead), channel="sms") or stopped == "new"
     if person.head.review_until is not None:
         person.head.review_until = None
         person.draft.fact("contact.optout_reviewed", opted_out=True)
@@ -113,11 +134,18 @@ def _stop(person: Person, request: SmsReceived, lead: Lead | None) -> None:
     if person.ends_leads_later:
         return
     # While requests are unread no command is emitted; a confirmation is optional.
-    if is_new and text and lead is not None and lead.caller_id and not person.draft.behind:
+    is_allowed = not person.draft.behind and not _waits_for_parts(person)
+    if is_new and text and lead is not None and lead.caller_id and is_allowed:
         _confirm(person, lead, text, request.to_number)
 
 
-def _offer_of(person: Person, request: SmsReceived, lead: Lead | None) -> int | None:
+def _waits_for_parts(person: Person) -> bool:
+    """Return whether nothing is sent because parts of a text of the person are missing."""
+    until = person.head.incomplete_until
+    return until is not None and until > person.now
+
+
+def offer_of(person: Person, request: SmsReceived, lead: Lead | None) -> int | None:
     """Return the offer of a text: of the number that it was sent to, else of the lead."""
     number = None if request.to_number is None else person.rules.number(person.company_id, request.to_number)
     own = None if number is None else person.rules.body(Number, "number", number.id)
@@ -141,7 +169,7 @@ def _help(person: Person, request: SmsReceived, lead: Lead | None) -> None:
     helped_at = person.head.helped_at
     if request.carrier_meaning is not None or lead is None or not lead.caller_id:
         return
-    if person.ends_leads_later or (helped_at is not None and person.now < helped_at + DAY):
+    if person.ends_leads_later or (helped_at is not None and person.now < helped_at + DAY) or _waits_for_parts(person):
         return
     from_number = request.to_number or texting_number(person, lead)
     text = _help_text(person, from_number)

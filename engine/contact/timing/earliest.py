@@ -37,7 +37,8 @@ REPLY_PAUSE = "reply_pause"
 INBOUND_PAUSE = "inbound_pause"
 INBOUND_MISSED = "inbound_missed"
 OPTOUT_REVIEW = "optout_review"
-"""Pauses after a reply, an inbound call, a missed inbound call, or a doubtful opt-out text."""
+TEXT_INCOMPLETE = "text_incomplete"
+"""Pauses after a reply, an inbound call, a missed inbound call, a doubtful opt-out text, or a part of a longer text."""
 
 REFUSAL_PAUSE = "refusal_pause"
 """The pause of a law after the person has refused an offer."""
@@ -232,7 +233,7 @@ def _with_constraint(held: tuple[MovedBy, ...], constraint: MovedBy) -> tuple[Mo
 
 
 def _past_guard(person: Person, lead: Lead, kind: str, base: Instant) -> tuple[Instant, tuple[MovedBy, ...]]:
-    """Return the first instant >= base after review, missed call, guards and public cap, whatever the schedule."""
+    """Return the first instant >= base after what holds whatever the schedule says: reviews, guards, the public cap."""
     head = person.head
     start: Instant = base
     held: tuple[MovedBy, ...] = ()
@@ -240,6 +241,8 @@ def _past_guard(person: Person, lead: Lead, kind: str, base: Instant) -> tuple[I
         return start, held
     if head.review_until is not None and head.review_until > start:
         start, held = head.review_until, (MovedBy(OPTOUT_REVIEW, head.review_until),)
+    if head.incomplete_until is not None and head.incomplete_until > start:
+        start, held = head.incomplete_until, (*held, MovedBy(TEXT_INCOMPLETE, head.incomplete_until))
     # After the person has hung up, the pause after a missed call remains; before, the end of the call is unknown.
     rest_until = head.inbound_until if head.inbound_call_id is None else None
     if rest_until is not None and rest_until > start:

@@ -135,6 +135,44 @@ async def test_a_receipt_before_the_answer_to_its_text_waits_for_it(gateways: tu
     assert found.detail == "SMPP: UNDELIV, error 034"
 
 
+async def test_a_receipt_that_spells_the_id_in_another_way_is_its_texts(gateways: tuple[SmppGateway, SmppGateway]) -> None:
+    sender, _ = gateways
+    await sender.configure()
+    command = await sender.command("sms")
+    async with sender.listening():
+        await sender.providers("sms").send(command)
+        message_id = sender.server.text_to(command.to)
+        assert await sender.server.receipt(f"0000{message_id.lower()}") == 0
+        await sender.result(command, "delivered")
+
+
+async def test_a_status_behind_its_time_takes_no_delivery_back(gateways: tuple[SmppGateway, SmppGateway]) -> None:
+    sender, _ = gateways
+    await sender.configure()
+    command = await sender.command("sms")
+    async with sender.listening():
+        await sender.providers("sms").send(command)
+        message_id = sender.server.text_to(command.to)
+        for state in ("DELIVRD", "UNDELIV", "ENROUTE", "EXPIRED"):
+            assert await sender.server.receipt(message_id, state) == 0
+        order = await sender.orders.find(sender.company.id, command.command_id)
+    assert order is not None
+    assert order.result is not None
+    assert order.result.outcome == "delivered"
+
+
+async def test_parts_of_a_text_that_come_to_two_gateways_are_one(gateways: tuple[SmppGateway, SmppGateway]) -> None:
+    first, second = gateways
+    await first.configure()
+    command = await first.command("sms")
+    said = {"source_addr": command.to[1:], "source_addr_ton": 1, "destination_addr": NUMBER[1:], "esm_class": 0x40}
+    async with first.listening() as one:  # it ends before the other part comes
+        assert await one.deliver(**said, short_message=b"\x05\x00\x03\x2a\x02\x02OP it") == 0
+    async with second.listening() as other:
+        assert await other.deliver(**said, short_message=b"\x05\x00\x03\x2a\x02\x01Please ST") == 0
+        await first.lead(opt_out=True)
+
+
 async def test_a_receipt_of_somebody_elses_text_is_confirmed_and_changes_nothing(
     gateways: tuple[SmppGateway, SmppGateway], other: Any, town: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

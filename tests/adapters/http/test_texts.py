@@ -50,6 +50,31 @@ async def test_a_text_that_is_reported_again_does_nothing_and_says_so(company: A
     assert first["contact_id"] == again["contact_id"]
 
 
+async def test_parts_of_a_text_are_read_together_and_a_stop_in_one_counts_at_once(company: Any) -> None:
+    await _lead(company)
+    about = {"part_reference": "42", "part_count": 2}
+    first = await _text(company, **about, part_number=2, body="OP texting me", text_ref="sms-2")
+    assert (first["meaning"], first["repeated"]) == (None, False)
+    last = await _text(company, **about, part_number=1, body="Please ST", text_ref="sms-1")
+    assert last["meaning"] == "opt_out"
+
+
+@pytest.mark.parametrize(
+    ("part", "named"),
+    [
+        ({"part_reference": "1"}, ["part_number", "part_count"]),
+        ({"part_number": 1, "part_count": 2}, ["part_reference"]),
+        ({"part_reference": "1", "part_number": 3, "part_count": 2}, ["part_number"]),
+        ({"part_reference": "1", "part_number": 0, "part_count": 2}, ["part_number"]),
+        ({"part_reference": "x" * 65, "part_number": 1, "part_count": 2}, ["part_reference"]),
+    ],
+)
+async def test_a_part_that_cannot_be_is_refused(company: Any, part: dict[str, Any], named: list[str]) -> None:
+    answer = await company.send("POST", "/api/v1/texts/received", json={**GOOD, **part})
+    assert answer.status_code == 422
+    assert sorted(answer.json()["errors"]) == sorted(named)
+
+
 async def test_a_text_of_nobody_we_know_is_nobodys_leads(company: Any) -> None:
     for body in ("", "x" * 10_000):
         text = await _text(company, body=body, text_ref=f"sms-{len(body)}")

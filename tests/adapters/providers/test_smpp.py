@@ -35,9 +35,10 @@ from adapters.providers.smpp import provider as smpp_provider
 from adapters.providers.smpp import session as smpp_session
 from adapters.providers.smpp.errors import ORDER_ERRORS, RECEIPT_STATES, STATE_NUMBERS, THROTTLED, UNCLEAR
 from adapters.providers.smpp.provider import SmppConnection
-from adapters.providers.smpp.texts import decoded, in_parts
+from adapters.providers.smpp.texts import in_parts
 from adapters.providers.testing import ProviderContract, ScriptedHttp, call_command, sms_command
 from engine.contact.schedule.sms_parts import segments
+from engine.contact.schedule.text_codings import decode_joined, decode_text
 from schemas.commands import SendSms
 from schemas.errors import DependencyError
 from schemas.instant import MINUTE
@@ -216,7 +217,7 @@ async def test_a_text_is_submitted_with_a_receipt_asked_for(server: SmppServer, 
     pdu = server.texts[message_id]
     assert (pdu.source_addr, pdu.source_addr_ton, pdu.source_addr_npi) == (b"12125550199", 1, 1)
     assert (pdu.destination_addr, pdu.registered_delivery, pdu.esm_class, pdu.data_coding) == (b"13055550001", 1, 0, 0)
-    assert decoded(pdu.short_message, 0, has_header=False) == "Hello {you} for 5€"
+    assert decode_text(pdu.short_message, 0) == "Hello {you} for 5€"
 
 
 @pytest.mark.parametrize(("sender", "kind"), [("+442079460123", (1, 1)), ("72345", (3, 0)), ("Sunny Solar", (5, 0))])
@@ -249,7 +250,7 @@ async def test_a_long_text_goes_in_parts_that_join_to_it(server: SmppServer, lin
         (5, 0, 3, len(parts), number) for number in range(1, len(parts) + 1)
     ]
     assert {part.esm_class for part in parts} == {0x40}
-    assert "".join(decoded(part.short_message, part.data_coding, has_header=True) or "" for part in parts) == text
+    assert decode_joined((part.short_message[6:], part.data_coding) for part in parts) == text
     assert all(len(part.short_message) <= 159 for part in parts)
     assert segments(text) == len(parts)
 
@@ -262,32 +263,13 @@ async def test_a_long_text_goes_as_payload_where_the_carrier_takes_one(server: S
     long, short = server.texts.values()
     assert isinstance(answer, Placed)
     assert len(answer.parts) == 1
-    assert (decoded(long.message_payload, 0, has_header=False), long.short_message) == (LONG, b"")
+    assert (decode_text(long.message_payload or b"", 0), long.short_message) == (LONG, b"")
     assert short.short_message == b"short"
 
 
 def test_a_text_of_too_many_parts_is_refused_before_anything_is_sent() -> None:
     with pytest.raises(ValueError, match="255"):
         in_parts("a" * 40_000, "c1")
-
-
-@pytest.mark.parametrize(
-    ("octets", "coding", "text"),
-    [
-        (b"STOP", 0, "STOP"),
-        (b"\x00\x1b\x65\x1b\x01", 0, "@€£"),
-        ("Stöp".encode("latin-1"), 3, "Stöp"),
-        (b"STOP", 1, "STOP"),
-        ("стоп".encode("utf-16-be"), 8, "стоп"),
-        ("стоп".encode("utf-16-be"), 0x18, "стоп"),
-        (b"STOP", 0xF1, "STOP"),
-        (b"\x01\x02", 4, None),
-        (b"", 0, ""),
-        (b"\x1b", 0, "\N{REPLACEMENT CHARACTER}"),
-    ],
-)
-def test_a_text_is_read_in_each_alphabet(octets: bytes, coding: int, text: str | None) -> None:
-    assert decoded(octets, coding, has_header=False) == text
 
 
 @pytest.mark.parametrize("status", sorted(ORDER_ERRORS.keys() - THROTTLED))
@@ -572,6 +554,63 @@ def _at(connection: SmppConnection, now: Callable[[], Any]) -> ProviderAccount:
     import msgspec  # noqa: PLC0415 - of this test alone
 
     return msgspec.structs.replace(connection._account, now=now)
+
+
+FIRST, SECOND = b"Please ST", b"OP"
+
+
+@pytest.mark.parametrize(
+    ("fields", "part"),
+    [
+        ({"esm_class": 0x40, "short_message": b"\x05\x00\x03\x2a\x02\x01" + FIRST}, ("udh1-42", 1, 2)),
+        ({"esm_class": 0x40, "short_message": b"\x06\x08\x04\x01\x02\x02\x01" + FIRST}, ("udh2-258", 1, 2)),
+        (
+            {"esm_class": 0x40, "short_message": b"\x08\x24\x01\x03\x00\x03\x2a\x02\x01" + FIRST},
+            ("udh1-42", 1, 2),
+        ),  # behind another element: a national alphabet
+        (
+            {"sar_msg_ref_num": 258, "sar_total_segments": 2, "sar_segment_seqnum": 1, "short_message": FIRST},
+            ("sar-258", 1, 2),
+        ),
+        (
+            {"sar_msg_ref_num": 7, "sar_total_segments": 2, "sar_segment_seqnum": 2, "message_payload": FIRST},
+            ("sar-7", 2, 2),
+        ),
+        ({"esm_class": 0x40, "short_message": b"\x05\x00\x03\x2a\x01\x01" + FIRST}, None),  # one part of one
+        ({"esm_class": 0x40, "short_message": b"\x05\x00\x03\x2a\x02\x03" + FIRST}, None),  # the third of two
+        ({"esm_class": 0x40, "short_message": b"\x05\x00\x03\x2a\x02\x00" + FIRST}, None),
+        ({"sar_msg_ref_num": 7, "sar_total_segments": 2, "short_message": FIRST}, None),
+        ({"esm_class": 0x40, "short_message": b"\x03\x24\x01\x03" + FIRST}, None),
+        ({"short_message": FIRST}, None),
+    ],
+)
+async def test_a_part_of_a_text_says_which_it_is(
+    server: SmppServer, line: Listening, fields: dict[str, Any], part: tuple[str, int, int] | None
+) -> None:
+    await until(server.bound.is_set)
+    said = {"source_addr": "13055550001", "source_addr_ton": 1, "destination_addr": "12125550199", "short_message": b""}
+    assert await server.session.deliver(**{**said, **fields}) == 0
+    (report,) = line.reports
+    assert isinstance(report, TextReport)
+    assert report.body == FIRST.decode()
+    found = None if report.part is None else (report.part.reference, report.part.number, report.part.count)
+    assert found == part
+    assert report.part is None or report.part.octets == FIRST
+
+
+async def test_two_parts_of_the_same_words_are_two_reports(server: SmppServer, line: Listening) -> None:
+    await until(server.bound.is_set)
+    said = {"source_addr": "13055550001", "destination_addr": "1", "short_message": b"ha", "sar_msg_ref_num": 1}
+    for number in (1, 2):
+        await server.session.deliver(**said, sar_total_segments=2, sar_segment_seqnum=number)
+    assert len({report.event_id for report in line.reports if isinstance(report, TextReport)}) == 2
+
+
+async def test_what_is_for_a_program_on_the_telephone_is_no_text(server: SmppServer, line: Listening) -> None:
+    await until(server.bound.is_set)
+    push = {"esm_class": 0x40, "short_message": b"\x06\x05\x04\x0b\x84\x23\xf0ping", "data_coding": 4}
+    assert await server.session.deliver(source_addr="13055550001", destination_addr="1", **push) == 0
+    assert line.reports == []
 
 
 async def test_a_message_without_text_is_confirmed_and_of_no_use(server: SmppServer, line: Listening) -> None:
