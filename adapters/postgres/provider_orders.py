@@ -11,7 +11,7 @@ from adapters.postgres.database_errors import run_statement
 from adapters.postgres.old_rows import delete_in_steps
 from adapters.postgres.pool import Pool
 from adapters.postgres.sql import Schemas, queries
-from adapters.providers.orders import StoredOrder
+from adapters.providers.orders import StoredOrder, spellings_of
 from adapters.providers.ports import OrderCommand
 from schemas.instant import HOUR, MINUTE, SECOND, from_datetime, to_datetime
 from schemas.outcomes import OUTCOME_TIMEOUT
@@ -59,6 +59,12 @@ class PostgresOrders:
         """Return the command whose part has this reference, and the number of the part."""
         row = await run_statement(self._pool.fetchrow(self._sql["find_part"], company_id, configuration_id, reference))
         return None if row is None else (row["command_id"], row["part"])
+
+    async def find_alike(self, company_id: int, configuration_id: int, reference: str) -> tuple[str, int] | None:
+        """Return the one command that waits for a receipt and whose part has this reference in another spelling."""
+        values = company_id, configuration_id, spellings_of(reference)
+        rows = await run_statement(self._pool.fetch(self._sql["find_alike"], *values))
+        return (rows[0]["command_id"], rows[0]["part"]) if len(rows) == 1 else None
 
     async def find(self, company_id: int, command_id: str) -> StoredOrder | None:
         """Return an order of a company."""

@@ -1,5 +1,6 @@
 """Which orders are with which provider? A row for each, written before the provider is asked."""
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
@@ -35,6 +36,20 @@ class StoredOrder(Struct, frozen=True, kw_only=True):
         )
 
 
+_HEXADECIMAL = re.compile(r"[0-9a-f]+")
+
+
+def spellings_of(reference: str) -> list[str]:
+    """Return how a reference may be written elsewhere, in small letters without leading zeros: in both bases."""
+    plain = reference.lower().lstrip("0")
+    found = {plain}
+    if _HEXADECIMAL.fullmatch(plain):
+        found.add(str(int(plain, 16)))
+    if plain.isascii() and plain.isdigit():
+        found.add(f"{int(plain):x}")
+    return sorted(found)
+
+
 class Orders(Protocol):
     """Stores orders in the `work` schema. Every method raises `StoreError` and nothing else.
 
@@ -57,6 +72,13 @@ class Orders(Protocol):
 
     async def find_part(self, company_id: int, configuration_id: int, reference: str) -> tuple[str, int] | None:
         """Return the command whose part has this reference, the newest one, and the number of the part."""
+        ...
+
+    async def find_alike(self, company_id: int, configuration_id: int, reference: str) -> tuple[str, int] | None:
+        """Return the one command that waits for a receipt and whose part has this reference in another spelling.
+
+        None where more than one does: the receipt of another text would be worse than none.
+        """
         ...
 
     async def find(self, company_id: int, command_id: str) -> StoredOrder | None:

@@ -3,7 +3,8 @@
 Each gateway keeps one session for each live configuration whose provider has them, paused or not: a text of a person may be
 a STOP. A receipt may come to another gateway than the one that gave the order, and before that one has stored the carrier's
 id. So a reference that nobody knows is looked for a while; then it belongs to an order of somebody else, or to one that was
-forgotten, and is confirmed: the carrier would repeat it for days.
+forgotten, and is confirmed: the carrier would repeat it for days. Some carriers write a reference in a receipt with other
+letters, zeros or in another base than in the answer: so it is known where it fits one text alone that waits for a receipt.
 """
 
 import asyncio
@@ -32,6 +33,9 @@ UNKNOWN_WAIT_SECONDS = 10.0
 """For the reference of a receipt: it is stored within milliseconds after the answer to the order, or after an outage."""
 
 UNKNOWN_LOOK_SECONDS = 0.25
+
+SPELLING_WAIT_SECONDS = 1.0
+"""For the reference as it is written; then another spelling of it counts, where one text alone that waits fits."""
 
 logger = structlog.get_logger(__name__)
 
@@ -141,9 +145,11 @@ class ProviderSessions:
 
     async def _find_part(self, company_id: int, configuration_id: int, reference: str) -> tuple[str, int] | None:
         loop = asyncio.get_running_loop()
-        ends_at = loop.time() + UNKNOWN_WAIT_SECONDS
+        alike_from, ends_at = loop.time() + SPELLING_WAIT_SECONDS, loop.time() + UNKNOWN_WAIT_SECONDS
         while True:
             found = await self._orders.find_part(company_id, configuration_id, reference)
+            if found is None and loop.time() >= alike_from:
+                found = await self._orders.find_alike(company_id, configuration_id, reference)
             if found is not None or loop.time() >= ends_at:
                 return found
             await asyncio.sleep(UNKNOWN_LOOK_SECONDS)

@@ -45,6 +45,17 @@ SELECT parts.command_id, parts.part
     ON orders.command_id = parts.command_id AND orders.provider_configuration_id = parts.provider_configuration_id
  WHERE orders.company_id = $1 AND parts.provider_configuration_id = $2 AND parts.reference = $3;
 
+-- find_alike --
+-- Parts whose reference has one of these spellings, of orders for which a receipt may still come: two rows are one too many.
+SELECT parts.command_id, parts.part
+  FROM {work}.provider_order_parts AS parts
+  JOIN {work}.provider_orders AS orders
+    ON orders.command_id = parts.command_id AND orders.provider_configuration_id = parts.provider_configuration_id
+ WHERE orders.company_id = $1 AND parts.provider_configuration_id = $2
+   AND lower(ltrim(parts.reference, '0')) = ANY ($3::text[])
+   AND (orders.ended_at IS NULL OR convert_from(orders.outcome, 'UTF8')::jsonb ->> 'outcome' = 'sent')
+ LIMIT 2;
+
 -- find --
 SELECT * FROM {work}.provider_orders WHERE company_id = $1 AND command_id = $2;
 

@@ -1,6 +1,7 @@
 """What does a known outcome change that comes after `unknown`? The lead goes on as if it had come first.
 
-What `unknown` planned is taken back: a retry that waits, a slot or the request for one, a command that no provider has yet,
+So does a text that is known to be delivered after a status said that it was not: carriers report in any sequence. What the
+first outcome planned is taken back: a retry that waits, a slot or the request for one, a command that no provider has yet,
 a call that rings. What was sent or answered stays. Of an attempt that is not the newest, counts and records change alone.
 A lead that has ended is never revived; its status follows the counts.
 """
@@ -29,11 +30,12 @@ from engine.contact.requests.settling import (
 from engine.contact.schedule.cadence import CONTACTS, Cadence, cadence_for
 from schemas.contact import LIVE_STATUSES, Flight, Lead, UnknownAttempt
 from schemas.instant import Instant
-from schemas.outcomes import Outcome
+from schemas.outcomes import Outcome, standing
 from schemas.requests import OutcomeRecorded
 from schemas.schedule import CallStep, TagStep, UpdateLeadStep, WaitStep, WebhookStep
 
 UNKNOWN = "unknown"
+UNDELIVERED = "undelivered"
 
 UNHEARD_MAX = 8
 """Newest commands of a lead whose outcome is unknown that are remembered: of older ones, counts are not corrected."""
@@ -51,22 +53,31 @@ TAKEN_BACK = "canceled"
 """The outcome of a call that was ended while it rang."""
 
 
-def remember(lead: Lead, flight: Flight) -> None:
-    """Remember a command whose outcome is unknown."""
+def is_uncertain(kind: str, outcome: str) -> bool:
+    """Return whether a later outcome of the command may change what the lead does."""
+    return outcome == UNKNOWN or (kind == "sms" and outcome == UNDELIVERED)
+
+
+def remember(lead: Lead, flight: Flight, outcome: str) -> None:
+    """Remember a command whose outcome is uncertain."""
+    if outcome != UNKNOWN:
+        flight = msgspec.structs.replace(flight, outcome=outcome)
     lead.unheard = (*lead.unheard, flight)[-UNHEARD_MAX:]
 
 
-def attempt_of_step(lead: Lead, flight: Flight) -> UnknownAttempt | None:
-    """Return where a lead stands that settles a contact of its step; None for what is none."""
+def attempt_of_step(lead: Lead, flight: Flight, outcome: str) -> UnknownAttempt | None:
+    """Return where a lead stands that settles a contact of its step by an outcome; None for what is none."""
     is_own_step = flight.enrolment == lead.enrolment and flight.step_id == lead.step
     if not is_own_step or flight.callback or flight.kind == "webhook":
         return None
+    if outcome != UNKNOWN:
+        flight = msgspec.structs.replace(flight, outcome=outcome)
     return UnknownAttempt(flight=flight, step_entered=lead.step_entered, retries=dict(lead.retries), ending=lead.ending)
 
 
 def take(person: Person, lead: Lead, request: OutcomeRecorded, row: Outcome) -> None:
-    """Take an outcome that the lead awaits no more: one of a command that counted as `unknown` is known now."""
-    flight = None if request.outcome == UNKNOWN else _forget(lead, request.command_id)
+    """Take an outcome that the lead awaits no more: one of a command whose outcome was uncertain is known now."""
+    flight = _forget(lead, request)
     if flight is not None:
         person.save(lead)
         _correct_counts(person, lead, flight, request, row)
@@ -76,9 +87,17 @@ def take(person: Person, lead: Lead, request: OutcomeRecorded, row: Outcome) -> 
         _correct_way(person, lead, flight, request, row)
 
 
-def _forget(lead: Lead, command_id: str) -> Flight | None:
-    """Return a command whose outcome is unknown, for the last time."""
-    flight = next((one for one in lead.unheard if one.command_id == command_id), None)
+def counted_outcome(lead: Lead, command_id: str) -> str | None:
+    """Return the uncertain outcome that counts for a command, None where it has none."""
+    return next((one.outcome or UNKNOWN for one in lead.unheard if one.command_id == command_id), None)
+
+
+def _forget(lead: Lead, request: OutcomeRecorded) -> Flight | None:
+    """Return the command whose uncertain outcome is replaced, for the last time; None where none is."""
+    before = counted_outcome(lead, request.command_id)
+    if before is None or standing(request.kind, before, request.outcome) != "replaces":
+        return None
+    flight = next((one for one in lead.unheard if one.command_id == request.command_id), None)
     lead.unheard = tuple(one for one in lead.unheard if one is not flight)
     return flight
 
@@ -194,8 +213,8 @@ def _has_trigger_led(attempt: UnknownAttempt) -> bool:
 
 
 def _further_triggers(attempt: UnknownAttempt) -> tuple[str, ...]:
-    """Return the trigger types that match the known outcome and did not match `unknown`."""
-    seen = trigger_types(attempt.flight, UNKNOWN)
+    """Return the trigger types that match the known outcome and did not match the uncertain one."""
+    seen = trigger_types(attempt.flight, attempt.flight.outcome or UNKNOWN)
     return tuple(name for name in trigger_types(attempt.flight, attempt.outcome or UNKNOWN) if name not in seen)
 
 

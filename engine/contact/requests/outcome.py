@@ -87,9 +87,9 @@ def _standing(person: Person, call: Call, request: OutcomeRecorded) -> Standing:
 
 def _correction(lead: Lead, request: OutcomeRecorded, before: str | None, stands: Standing | None) -> dict[str, Any]:
     """Return what the fact of an outcome says of an earlier one of its command, where there was one."""
-    is_unheard = any(flight.command_id == request.command_id for flight in lead.unheard)
-    if before is None and is_unheard:
-        before, stands = late_outcomes.UNKNOWN, standing(request.kind, late_outcomes.UNKNOWN, request.outcome)
+    counted = late_outcomes.counted_outcome(lead, request.command_id)
+    if before is None and counted is not None:
+        before, stands = counted, standing(request.kind, counted, request.outcome)
     if before is None:
         return {}
     return {"corrects": before} if stands == "replaces" else {"standing": stands}
@@ -263,8 +263,8 @@ def settle(  # noqa: PLR0917 - the outcome, and who answered
         ledger.give_back(lead, flight)
     if outcome in NOT_ATTEMPTED:
         decrement_counters(lead, flight)
-    if outcome == late_outcomes.UNKNOWN:
-        late_outcomes.remember(lead, flight)
+    if late_outcomes.is_uncertain(flight.kind, outcome):
+        late_outcomes.remember(lead, flight, outcome)
     person.save(lead)
     if lead.status in LIVE_STATUSES:
         _go_on(person, lead, flight, outcome=outcome, row=row, occurred_at=occurred_at)
@@ -276,11 +276,14 @@ def _go_on(person: Person, lead: Lead, flight: Flight, *, outcome: str, row: Out
     """Let a live lead go on by the outcome, or by that of its attempt before, if that decides."""
     if _resume(person, lead, outcome, row):
         return
-    attempt = late_outcomes.attempt_of_step(lead, flight)
+    attempt, is_uncertain = (
+        late_outcomes.attempt_of_step(lead, flight, outcome),
+        late_outcomes.is_uncertain(flight.kind, outcome),
+    )
     if attempt is not None:
-        lead.unknown = attempt if outcome == late_outcomes.UNKNOWN else None
+        lead.unknown = attempt if is_uncertain else None
     has_fired = advance_after(person, lead, flight, outcome=outcome, row=row, occurred_at=occurred_at)
-    if attempt is not None and has_fired and outcome == late_outcomes.UNKNOWN:
+    if attempt is not None and has_fired and is_uncertain:
         lead.unknown = msgspec.structs.replace(attempt, has_fired=True)
 
 

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import pytest
 import pytest_asyncio
 from msgspec import structs
 
@@ -133,6 +134,45 @@ async def test_a_reference_that_is_used_again_is_the_newest_orders(orders: Postg
         await orders.placed(command_id, 7, "1A", ["1A"])
 
     assert await orders.find_part(COMPANY, 7, "1A") == ("c2", 1)
+
+
+@pytest.mark.parametrize(
+    ("placed", "receipted"),
+    [
+        ("1A2B", "1a2b"),
+        ("1a2b", "00001A2B"),
+        ("0001A2B", "1a2b"),
+        ("1A", "26"),  # decimal in the receipt
+        ("26", "1A"),  # hexadecimal in the receipt
+        ("0000000026", "0000001a"),
+        ("4f9c-AB", "4F9C-ab"),
+        ("123456789012345678901234567890", "18EE90FF6C373E0EE4E3F0AD2"),
+    ],
+)
+async def test_a_reference_in_another_spelling_fits_the_one_order_that_waits(
+    orders: PostgresOrders, placed: str, receipted: str
+) -> None:
+    await orders.begin(sms_command(), "sms", 7)
+    await orders.placed("c1", 7, placed, [placed])
+
+    assert await orders.find_part(COMPANY, 7, receipted) is None
+    assert await orders.find_alike(COMPANY, 7, receipted) == ("c1", 1)
+    assert await orders.find_alike(2, 7, receipted) is None
+    assert await orders.find_alike(COMPANY, 8, receipted) is None
+
+
+async def test_a_reference_that_fits_two_orders_or_one_that_has_ended_fits_none(orders: PostgresOrders) -> None:
+    for command_id, reference in (("c1", "1A"), ("c2", "26")):
+        await orders.begin(sms_command(command_id), "sms", 7)
+        await orders.placed(command_id, 7, reference, [reference])
+    assert await orders.find_alike(COMPANY, 7, "01a") is None, "hexadecimal or decimal"
+
+    await orders.end(COMPANY, "c2", DeliveryResult(outcome="delivered", rang=False))
+    assert await orders.find_alike(COMPANY, 7, "01a") == ("c1", 1)
+    await orders.end(COMPANY, "c1", DeliveryResult(outcome="sent", rang=False))
+    assert await orders.find_alike(COMPANY, 7, "01a") == ("c1", 1), "its receipt is only late"
+    await orders.end(COMPANY, "c1", DeliveryResult(outcome="undelivered", rang=False))
+    assert await orders.find_alike(COMPANY, 7, "01a") is None
 
 
 async def test_parts_are_forgotten_with_their_orders(orders: PostgresOrders, pool: Any) -> None:

@@ -59,6 +59,45 @@ REACHED = {"call": "connected_buyer", "sms": "delivered", "email": "delivered"}
 STEPS = {"call": CALL, "sms": TEXT, "email": MAIL}
 
 
+RETRIED = {"id": "text", "kind": "sms", "template": "Hi", "retry": {"undelivered": {"delay": "1h"}}}
+
+
+def test_a_text_that_was_delivered_after_all_is_not_sent_again() -> None:
+    world = World()
+    world.schedule(RETRIED, REST, LAST)
+    world.submit()
+    world.outcome("undelivered")
+    assert world.lead().step == "text"
+    world.outcome("delivered")
+    world.wait(2 * 3600)
+    assert (world.steps(), world.lead().step) == (["text"], "last")
+    assert facts(world, "outcome.recorded")[-1]["corrects"] == "undelivered"
+
+
+@pytest.mark.parametrize("late", ["undelivered", "failed", "unknown", "sent"])
+def test_a_text_that_was_delivered_stays_so_whatever_is_reported_later(late: str) -> None:
+    world = World()
+    world.schedule(RETRIED, REST, LAST)
+    world.submit()
+    world.outcome("delivered")
+    planned_at = world.lead().next_action_at
+    world.outcome(late)
+    assert (world.lead().step, world.lead().next_action_at) == ("last", planned_at)
+    world.wait(3 * 3600)
+    assert world.steps() == ["text"]
+
+
+@pytest.mark.parametrize("late", ["failed", "unknown", "sent", "accepted"])
+def test_a_text_that_was_not_delivered_is_sent_again_whatever_else_is_reported(late: str) -> None:
+    world = World()
+    world.schedule(RETRIED, REST, LAST)
+    world.submit()
+    world.outcome("undelivered")
+    world.outcome(late)
+    world.wait(3601)
+    assert world.steps() == ["text", "text"]
+
+
 # -- a retry that waits ----------------------------------------------------------------------------------------------------
 
 

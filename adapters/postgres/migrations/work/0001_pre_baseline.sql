@@ -189,6 +189,8 @@ CREATE TABLE {work}.provider_order_parts (
     placed_at                  timestamptz  NOT NULL DEFAULT clock_timestamp(),
     PRIMARY KEY (provider_configuration_id, reference)
 );
+CREATE INDEX provider_order_parts_alike ON {work}.provider_order_parts
+    (provider_configuration_id, lower(ltrim(reference, '0')));  -- a receipt may spell a reference in another way
 CREATE INDEX provider_order_parts_placed ON {work}.provider_order_parts USING brin (placed_at);
 
 -- Which gateway listens to the vendor of which provider configuration, of those that send us nothing? Its lease runs on the
