@@ -219,6 +219,7 @@ class LeadOutline(Entity, kw_only=True):
     blocked: bool = False
     last_email_at: Instant | None = None
     first_offer_id: int | None = None
+    is_test: bool = False
 
 
 class Lead(Entity, kw_only=True):
@@ -249,8 +250,8 @@ class Lead(Entity, kw_only=True):
     the conversions that it has, which may be those of `call_buyer_conversion_id` and `call_offer_conversion_id`, its calls.
     `allowed_by` are the subscriptions that have allowed the attempt of the step that is to come. `impression_uuid` is that
     of the impression to which its latest attributed call is attributed. `is_capped`: made without a key, and not the first
-    such lead of its person that day. `withheld` are the columns and tokens that came without a key and hold a link or a
-    telephone number.
+    such lead of its person that day. `is_test`: nobody is contacted for it. `withheld` are the columns and tokens that came
+    without a key and hold a link or a telephone number.
     """
 
     id: int
@@ -363,6 +364,7 @@ class Lead(Entity, kw_only=True):
     impression_uuid: str | None = None
     is_capped: bool = False
     withheld: tuple[str, ...] = ()
+    is_test: bool = False
 
 
 class CallRoute(Struct, frozen=True, omit_defaults=True):

@@ -188,6 +188,17 @@ class Offer(Body, frozen=True, kw_only=True):
     sector: Sector | None = None
 
 
+class LeadMap(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Where in the posts of one sender the fields of a lead are: field or token -> path.
+
+    `idempotency_key` is the path of the sender's own id of a post, `is_test` that of what says that nobody is meant.
+    """
+
+    fields: dict[str, str]
+    idempotency_key: str | None = None
+    is_test: str | None = None
+
+
 class Schedule(Body, frozen=True, kw_only=True):
     """Timed actions for a lead; each update is a new version, leads on it keep the version they entered.
 
@@ -200,7 +211,7 @@ class Schedule(Body, frozen=True, kw_only=True):
     `draft_fields` wait for the next publishing; `unpublished` is a schedule that was never published: no token finds it.
     `end_steps_may_contact` lets the end steps call and text a lead that has expired. Its suppression lists are those of its
     present version, for leads on any. `sealed_signing_secret` signs forms with its lead token, encrypted with the
-    deployment's key.
+    deployment's key. `lead_map` reads the posts with its lead token.
     """
 
     name: str
@@ -237,6 +248,7 @@ class Schedule(Body, frozen=True, kw_only=True):
     external_record_id: str | None = None
     suppression_list_ids: tuple[int, ...] = ()
     sealed_signing_secret: str | None = None
+    lead_map: LeadMap | None = None
 
 
 class Buyer(Body, frozen=True, kw_only=True):
@@ -312,6 +324,7 @@ class TrafficSource(Body, frozen=True, kw_only=True):
     """Who sends the leads; its caps are on connections, on conversions of the offer, and on calls at the same time.
 
     `consent_text` and `consent_url` are as those of an offer, for the leads that it sends; they come before the offer's.
+    `lead_map` reads the posts that name it.
     """
 
     name: str
@@ -327,6 +340,7 @@ class TrafficSource(Body, frozen=True, kw_only=True):
     total_caps_reset_at: Instant | None = None
     consent_text: str | None = None
     consent_url: str | None = None
+    lead_map: LeadMap | None = None
 
 
 class Number(Body, frozen=True, kw_only=True):

@@ -64,7 +64,8 @@ class LeadSubmitted(ContactRequest, frozen=True, kw_only=True):
     the candidates that were found, `zone_source` says how (stated, zip, state, number, default). `lead_import_id` names the
     import of a file that brought it. `with_key`: its sender proved a right of the company; without it, it makes leads and
     changes none (`engine.submission.public_rights`). With `opt_out` the person opts out. `unsigned` is not None where a form
-    signed the rest, which counts as sent with a key.
+    signed the rest, which counts as sent with a key. `vendor_key` is the sender's own id of the post, by the lead map that
+    read it: a repeat within 24 h changes nothing. A lead that `is_test` contacts nobody.
     """
 
     offer_id: int | None = None
@@ -99,6 +100,8 @@ class LeadSubmitted(ContactRequest, frozen=True, kw_only=True):
     opt_out: bool = False
     unsigned: UnsignedFields | None = None
     unread: UnreadNumber | None = None
+    vendor_key: str | None = None
+    is_test: bool = False
 
 
 class LeadUpdateRequested(ContactRequest, frozen=True, kw_only=True):

@@ -14,12 +14,13 @@ from adapters.cli.deployment import option, resolve_settings, run
 from adapters.cli.failures import report_errors
 from adapters.cli.identity_check import open_checked
 from adapters.cli.progress import bars
-from adapters.imports.importing import ImportPlan, check_file, import_file, sample
-from adapters.imports.mapping import FileMapping, read_typed
+from adapters.imports.importing import ImportPlan, check_file, import_file, map_columns, sample
+from adapters.imports.mapping import read_typed
 from adapters.imports.progress import ImportProgress, ProgressFile, import_id
 from adapters.imports.rows import FORMATS, FileFacts, ImportFile, ImportFileError, examine, format_of, header
 from adapters.roles.context import Context, open_context
 from adapters.settings import Settings
+from engine.rules import Rules
 
 SOME_REFUSED = 1
 """Exit status where rows were refused; the others were sent."""
@@ -54,7 +55,7 @@ def import_(  # noqa: PLR0917 - one parameter per option, given by name
     data_dir: Path,
     as_json: bool,
 ) -> None:
-    """Put the leads of a CSV, XLSX or NDJSON file on leads.inbox.bulk, each line once.
+    """Put the leads of a CSV, XLSX, NDJSON or XML file on leads.inbox.bulk, each line once.
 
     An import that was interrupted continues where it stopped: run the same command again. Lines that are wrong are not sent;
     the file of errors says which, and what to correct.
@@ -65,13 +66,14 @@ def import_(  # noqa: PLR0917 - one parameter per option, given by name
     typed = read_typed(pairs)
     source = ImportFile(file, form or format_of(file), encoding, delimiter)
     facts = examine(source)
+    errors = errors or file.with_name(f"{file.name}.errors.csv")
     stated = {name: value for name, value in (("text", consent_text), ("url", consent_url)) if value}
-    plan = ImportPlan(
-        file=source,
-        mapping=FileMapping(header(source), typed, stated),
-        lead_token=lead_token,
-        errors=errors or file.with_name(f"{file.name}.errors.csv"),
-    )
+    header(source)  # a file without columns is refused before anything is opened
+
+    def plan_by(rules: Rules) -> ImportPlan:
+        mapping = map_columns(source, typed, rules, lead_token, stated)
+        return ImportPlan(file=source, mapping=mapping, lead_token=lead_token, errors=errors)
+
     settings = resolve_settings(data_dir)
     stored = ProgressFile(data_dir, import_id(source, facts, typed, lead_token, stated))
     progress = ImportProgress(id="") if dry_run else _begun(stored.load(), again=again)
@@ -80,8 +82,8 @@ def import_(  # noqa: PLR0917 - one parameter per option, given by name
         click.echo("this file was imported already: nothing is sent; type --again to import it once more", err=True)
     else:
         work = _check if dry_run else partial(_import, stored)
-        run(_with_rules(settings, plan, partial(work, plan, facts, progress), is_quiet=as_json, writes=not dry_run))
-    _report(plan, progress, dry_run=dry_run, was_imported=was_imported, as_json=as_json)
+        run(_with_rules(settings, plan_by, lead_token, partial(work, facts, progress), is_quiet=as_json, writes=not dry_run))
+    _report(errors, progress, dry_run=dry_run, was_imported=was_imported, as_json=as_json)
     if progress.refused:
         raise click.exceptions.Exit(SOME_REFUSED)
 
@@ -96,26 +98,33 @@ def _begun(progress: ImportProgress, *, again: bool) -> ImportProgress:
 
 
 async def _with_rules(
-    settings: Settings, plan: ImportPlan, work: Callable[[Context], Awaitable[None]], *, is_quiet: bool, writes: bool
+    settings: Settings,
+    plan_by: Callable[[Rules], ImportPlan],
+    lead_token: str,
+    work: Callable[[ImportPlan, Context], Awaitable[None]],
+    *,
+    is_quiet: bool,
+    writes: bool,
 ) -> None:
     """Work with the rules that lines are checked by. Raises `ImportFileError` where no schedule or offer has the token."""
     async with (open_checked if writes else open_context)(settings) as context:
         await context.rules.refresh()
-        if context.rules.rules.target(plan.lead_token) is None:
+        if context.rules.rules.target(lead_token) is None:
             raise ImportFileError("no offer and no schedule has this --lead-token; copy it from their settings")
+        plan = plan_by(context.rules.rules)
         if not is_quiet:
             _show_mapping(plan)
-        await work(context)
+        await work(plan, context)
 
 
-async def _check(plan: ImportPlan, facts: FileFacts, progress: ImportProgress, context: Context) -> None:
+async def _check(facts: FileFacts, progress: ImportProgress, plan: ImportPlan, context: Context) -> None:
     with _bar() as bar:
         task = bar.add_task("checked", total=facts.last_line)
         check_file(plan, context, progress, lambda line: bar.update(task, completed=line))
 
 
 async def _import(
-    stored: ProgressFile, plan: ImportPlan, facts: FileFacts, progress: ImportProgress, context: Context
+    stored: ProgressFile, facts: FileFacts, progress: ImportProgress, plan: ImportPlan, context: Context
 ) -> None:
     with _bar() as bar:
         task = bar.add_task("sent", total=facts.last_line, completed=progress.line)
@@ -129,14 +138,17 @@ def _bar() -> Progress:
 def _show_mapping(plan: ImportPlan) -> None:
     width = max(len(use.column) for use in plan.mapping.uses)
     for use in plan.mapping.uses:
+        if use.use == "map":
+            click.echo(f"  {use.column:{width}}  ->  read as a post", err=True)
+            continue
         becomes = "not imported" if use.field is None else f"token {use.field}" if use.use == "token" else use.field
         click.echo(f"  {use.column:{width}}  ->  {becomes}", err=True)
     shown = {name: value for name, value in sample(plan).items() if name != "lead_token"}
     click.echo(f"  first lead: {msgspec.json.encode(shown).decode()}", err=True)
 
 
-def _report(plan: ImportPlan, progress: ImportProgress, *, dry_run: bool, was_imported: bool, as_json: bool) -> None:
-    errors = str(plan.errors) if progress.refused else None
+def _report(errors_file: Path, progress: ImportProgress, *, dry_run: bool, was_imported: bool, as_json: bool) -> None:
+    errors = str(errors_file) if progress.refused else None
     if as_json:
         counts = {"sent": 0 if dry_run else progress.sent, "good": progress.sent, "refused": progress.refused}
         named = {"import": progress.id or None, "lead_import_id": None if dry_run else progress.lead_import_id}

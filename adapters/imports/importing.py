@@ -6,7 +6,7 @@ last row on the inbox. A contact also remembers the ids of a day, so that a row 
 """
 
 import io
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
@@ -19,7 +19,7 @@ from adapters.audit.recorded import batches
 from adapters.csv_cells import csv_writer, format_csv_cell
 from adapters.imports.mapping import FileMapping
 from adapters.imports.progress import ImportProgress, ProgressFile
-from adapters.imports.rows import FileRow, ImportFile, rows
+from adapters.imports.rows import POSTS, FileRow, ImportFile, header, rows
 from adapters.intake.intake import BODY_BYTES_MAX
 from adapters.intake.rights import right_header
 from adapters.partitions.routing import partition_of
@@ -27,7 +27,7 @@ from adapters.roles.context import Context
 from engine.partition.draft import RefusedError
 from engine.partition.ports import Outgoing
 from engine.rules import Rules
-from engine.submission.normalise import normalise
+from engine.submission.normalise import names_read_by_maps, normalise
 from schemas.envelope import Envelope, to_headers
 from schemas.instant import Instant
 from schemas.topics import LEADS_INBOX_BULK
@@ -63,6 +63,20 @@ class ImportPlan(Struct, frozen=True, kw_only=True):
     mapping: FileMapping
     lead_token: str
     errors: Path
+
+
+def map_columns(
+    source: ImportFile, typed: Mapping[str, str], rules: Rules, lead_token: str, stated: Mapping[str, str] | None = None
+) -> FileMapping:
+    """Return what each column of a file becomes, lead maps included. Raises `ImportFileError`.
+
+    `stated` is the consent that the import states once.
+    """
+    columns = header(source)
+    names = {column.casefold().replace(" ", "_") for column in columns}
+    read_by_map = names_read_by_maps(rules, lead_token, by_source="traffic_source_id" in names)
+    is_posted = source.format in POSTS
+    return FileMapping(columns, typed, stated, read_by_map=read_by_map & {*columns}, holds_posts=is_posted)
 
 
 def check_rows(some: Iterable[FileRow], plan: ImportPlan, rules: Rules, now: Instant, lead_import_id: int) -> CheckedRows:

@@ -1,6 +1,7 @@
 """Which field of a lead does each column of a file become? What was typed, else the field of that name, else a token.
 
-An exported list can be taken as it is: what leadclock gives itself (ids, counters, instants) is left out.
+An exported list can be taken as it is: what leadclock gives itself (ids, counters, instants) is left out. Columns that the
+map of a schedule or source reads, and posts of vendors, go on as they are: they are read as over HTTP.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,7 +19,7 @@ from engine.submission.near_names import field_of
 from engine.submission.normalise import NAMED_FIELDS
 from engine.views.lead_columns import LEAD_COLUMNS
 
-Use = Literal["typed", "field", "token", "left out"]
+Use = Literal["typed", "field", "token", "map", "left out"]
 
 LEFT_OUT = "-"
 """Typed instead of a field: `--map notes=-`."""
@@ -46,18 +47,31 @@ class ColumnUse(Struct, frozen=True):
 
 
 class FileMapping:
-    """The use of every column of one file; NDJSON may have further ones in any line."""
+    """The use of every column of one file; NDJSON may have further ones in any line.
 
-    def __init__(self, columns: Sequence[str], typed: Mapping[str, str], stated: Mapping[str, str] | None = None) -> None:
-        """`stated` is the consent that the import states once, for each lead of the file that states none of its own."""
+    `read_by_map` are the columns that a lead map reads; with `holds_posts` every row is the body of a post. `stated` is the
+    consent that the import states once, for each lead of the file that states none of its own.
+    """
+
+    def __init__(
+        self,
+        columns: Sequence[str],
+        typed: Mapping[str, str],
+        stated: Mapping[str, str] | None = None,
+        *,
+        read_by_map: frozenset[str] = frozenset(),
+        holds_posts: bool = False,
+    ) -> None:
         self._typed = typed
         self._stated = stated_fields(stated)
+        self._read_by_map = read_by_map
+        self._holds_posts = holds_posts
         self._is_export = set(columns) >= EXPORTED
         self._uses: dict[str, ColumnUse] = {}
         _refuse_unknown(columns, typed)
         self.uses = [self.use_of(column) for column in columns]
         _refuse_double(self.uses)
-        if not {_meant(use) for use in self.uses} & {*REACHED_BY, DATA}:
+        if not (holds_posts or read_by_map) and not {_meant(use) for use in self.uses} & {*REACHED_BY, DATA}:
             named = ", ".join(repr(column) for column in columns)
             raise ImportFileError(
                 f"no column is a telephone number or an e-mail address: type --map COLUMN=caller_id or "
@@ -75,6 +89,8 @@ class FileMapping:
         typed = self._typed.get(column)
         if typed is not None:
             return ColumnUse(column, None if typed == LEFT_OUT else typed, "left out" if typed == LEFT_OUT else "typed")
+        if column in self._read_by_map or (self._holds_posts and column not in NEVER):
+            return ColumnUse(column, column, "map")
         name = column.casefold().replace(" ", "_").replace("-", "_")
         if not column or name in NEVER or (self._is_export and name in NOT_FROM_EXPORTS):
             return ColumnUse(column, None, "left out")
@@ -88,12 +104,16 @@ class FileMapping:
     def submission(self, cells: Mapping[str, Any], lead_token: str) -> dict[str, Any]:
         """Return the submission of a row; blank cells are left out. Raises `ValueError` where `data` is no object."""
         found: dict[str, Any] = {"lead_token": lead_token}
+        if self._holds_posts:
+            found["auto_format_nested_fields"] = True
         tokens: dict[str, Any] = {}
         for column, value in cells.items():
             use = self.use_of(column)
             if use.field is None or is_blank(value):
                 continue
-            if use.field == DATA:
+            if use.use == "map":
+                found[use.field] = value
+            elif use.field == DATA:
                 tokens = _object(value) | tokens
             elif use.use == "token" or use.field.startswith(DATA_PREFIX):
                 tokens[use.field.removeprefix(DATA_PREFIX)] = value

@@ -1,26 +1,36 @@
-"""Which rows does a file of leads hold? CSV, XLSX or NDJSON, one row at a time, however large the file is."""
+"""Which rows does a file of leads hold? CSV, XLSX, NDJSON, or posts of vendors, one row at a time, however large it is.
+
+A file of posts is XML, whose outermost element holds an element for each lead (ADF 1.0), or forms: a line for each, as
+`application/x-www-form-urlencoded`.
+"""
 
 import codecs
 import csv
 import hashlib
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice, zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NoReturn, TextIO
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NoReturn, TextIO
+from xml.etree.ElementTree import Element, ParseError
 
 import msgspec
+from defusedxml import DefusedXmlException
+from defusedxml.ElementTree import iterparse
 from msgspec import Struct
 
+from adapters.body_fields import FORM, read_fields
 from adapters.csv_cells import parse_csv_cell
 from adapters.imports.sheets import SheetError, sheet_rows
 from adapters.intake.intake import BODY_BYTES_MAX
+from adapters.xml_body import XmlBodyError, fields_of
+from engine.partition.draft import RefusedError
 from schemas.errors import SenderError
 
 if TYPE_CHECKING:
     from _csv import Reader as CsvReader
 
-Format = Literal["csv", "xlsx", "ndjson"]
+Format = Literal["csv", "xlsx", "ndjson", "xml", "forms"]
 
 FORMATS: Mapping[str, Format] = {
     ".csv": "csv",
@@ -28,8 +38,13 @@ FORMATS: Mapping[str, Format] = {
     ".xlsx": "xlsx",
     ".ndjson": "ndjson",
     ".jsonl": "ndjson",
+    ".xml": "xml",
+    ".forms": "forms",
 }
 """By the end of the file's name."""
+
+POSTS: frozenset[Format] = frozenset({"xml", "forms"})
+"""Formats whose rows are bodies as vendors post them: the contact's fields are somewhere inside."""
 
 COLUMNS_MAX = 500
 """A lead takes 200 tokens; a file with more columns than this was separated at the wrong character."""
@@ -112,7 +127,7 @@ def _check_options(file: ImportFile) -> None:
 
 def _digest(file: ImportFile) -> str:
     """Return the SHA-256 of a file whose every byte is of its encoding."""
-    if file.format == "xlsx":
+    if file.format in {"xlsx", "xml", "forms"}:  # XML says its encoding itself, and a form may be in one of two
         with file.path.open("rb") as source:
             return hashlib.file_digest(source, "sha256").hexdigest()
     sha256, lines = hashlib.sha256(), 0
@@ -142,7 +157,7 @@ def _refuse_encoding(file: ImportFile, line: int, error: UnicodeDecodeError) -> 
 
 def rows(file: ImportFile) -> Iterator[FileRow]:
     """Yield the rows in the order of the file; a row that cannot be read has a `problem`. Raises `ImportFileError`."""
-    return {"csv": _csv_rows, "xlsx": _sheet_rows, "ndjson": _json_rows}[file.format](file)
+    return _READERS[file.format](file)
 
 
 def header(file: ImportFile) -> tuple[str, ...]:
@@ -152,9 +167,10 @@ def header(file: ImportFile) -> tuple[str, ...]:
             return _header(file, _reader(file, _BoundedLines(file, source)))
     if file.format == "xlsx":
         return _header(file, (cells for _, cells in _sheet(file)))
-    first = next((row for row in _json_rows(file) if row.problem is None), None)
+    first = next((row for row in rows(file) if row.problem is None), None)
     if first is None:
-        raise ImportFileError(f"{file.path.name} has no JSON object in any line")
+        what = {"xml": "element with a lead", "forms": "form in any line"}.get(file.format, "JSON object in any line")
+        raise ImportFileError(f"{file.path.name} has no {what}")
     return tuple(first.cells)
 
 
@@ -306,3 +322,85 @@ def _json_rows(file: ImportFile) -> Iterator[FileRow]:
                 yield FileRow(line, decoder.decode(text))
             except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
                 yield FileRow(line, problem=f"is not a JSON object: {error}")
+
+
+def _xml_rows(file: ImportFile) -> Iterator[FileRow]:
+    """Yield the leads of a file of XML; the number of a row is that of its lead."""
+    try:
+        for number, element in enumerate(_leads_of(file), start=1):
+            yield _xml_row(number, element)
+    except DefusedXmlException:
+        raise ImportFileError(f"{file.path.name} declares a document type or an entity: save it without") from None
+    except ParseError as error:
+        raise ImportFileError(f"{file.path.name} is no XML that can be read: {error}") from None
+
+
+def _leads_of(file: ImportFile) -> Iterator[Element]:
+    """Yield the elements of the outermost one that have parts; that itself where it has plain values, and no list."""
+    waiting: list[Element] = []
+    is_list = False
+    root: Element | None = None
+    with file.path.open("rb") as source:
+        for child, root in _children(source):
+            waiting.append(child)
+            is_list = is_list or _begins_list(waiting)
+            if is_list:
+                yield from filter(len, waiting)
+                waiting.clear()
+                root.clear()
+    if root is not None and not is_list:
+        yield from [root] if any(not len(child) for child in waiting) else waiting
+
+
+def _children(source: BinaryIO) -> Iterator[tuple[Element, Element]]:
+    """Yield each child of the outermost element, once it is read, with that."""
+    depth, root = 0, None
+    for event, element in iterparse(source, events=("start", "end"), forbid_dtd=True):
+        if event == "start":
+            depth += 1
+            root = element if root is None else root
+            continue
+        depth -= 1
+        if depth == 1 and root is not None:
+            yield element, root
+
+
+def _begins_list(children: Sequence[Element]) -> bool:
+    """Return whether an element with parts of its own comes for the second time: then each is a lead."""
+    names = [child.tag for child in children if len(child)]
+    return len(names) > len(set(names))
+
+
+def _xml_row(number: int, element: Element) -> FileRow:
+    try:
+        return FileRow(number, fields_of(element))
+    except XmlBodyError as error:
+        return FileRow(number, problem=str(error))
+
+
+def _form_rows(file: ImportFile) -> Iterator[FileRow]:
+    charset = "" if codecs.lookup(file.encoding).name == "utf-8" else f"; charset={file.encoding}"
+    with file.path.open("rb") as source:
+        line = 0
+        while text := source.readline(BODY_BYTES_MAX + 1):
+            line += 1
+            if len(text) > BODY_BYTES_MAX:
+                while text and not text.endswith(b"\n"):
+                    text = source.readline(BODY_BYTES_MAX)
+                yield FileRow(line, problem=f"has more than {BODY_BYTES_MAX} bytes")
+                continue
+            if not text.strip():
+                continue
+            try:
+                yield FileRow(line, read_fields(text.strip(), f"{FORM}{charset}"))
+            except RefusedError as refusal:
+                yield FileRow(line, problem=refusal.detail)
+
+
+_READERS: Mapping[Format, Callable[[ImportFile], Iterator[FileRow]]] = {
+    "csv": _csv_rows,
+    "xlsx": _sheet_rows,
+    "ndjson": _json_rows,
+    "xml": _xml_rows,
+    "forms": _form_rows,
+}

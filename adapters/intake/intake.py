@@ -11,10 +11,11 @@ from typing import Any
 import msgspec
 import structlog
 
+from adapters.body_fields import read_fields
 from adapters.clock import SystemClock
 from adapters.intake.adopted import AdoptedRules, Checkpoints
 from adapters.intake.backpressure import Backpressure, InboxPartition
-from adapters.intake.rights import InboxRights
+from adapters.intake.rights import RIGHT_HEADER, InboxRights
 from adapters.observability.trace_ids import HEADER, parent_in
 from adapters.observability.traces import Traces
 from adapters.partitions.dead_letters import append_dead_letters
@@ -51,6 +52,12 @@ CLOCK_BEHIND = (
 
 SUBMISSION_TYPE = "lead.submitted"
 """The one type of an inbox, and the default without `ce_type`, so that a plain producer can use the inbox."""
+
+CONTENT_TYPE = "content-type"
+"""The header of a record that says how its body is written (CloudEvents, Kafka protocol binding, 3.2): JSON without it."""
+
+FIELD_HEADERS = ("lead_token", "traffic_source_id", "auto_format_nested_fields")
+"""Headers that say what the query of a URL says over HTTP, for the post of a vendor that has no place for them."""
 
 BODY_BYTES_MAX = 256 * 1024
 """The same limit as for submissions over HTTP."""
@@ -231,6 +238,8 @@ class IntakePartition:
 
     async def _normalised(self, record: LogRecord, batch: "IntakeBatch") -> LeadSubmitted:
         raw, is_trusted = submission_of(record), self._rights.are_proved(record)
+        if _header(record, RIGHT_HEADER) is None:  # a signature covers the body alone
+            raw = {**_fields_of_headers(record), **raw}
         try:
             return self._normalise(raw, is_trusted=is_trusted)
         except RefusedError as refusal:
@@ -311,10 +320,17 @@ def submission_of(record: LogRecord) -> dict[str, Any]:
         raise RefusedError("malformed_json", "The record is empty; send a JSON object.")
     if len(record.value) > min(BODY_BYTES_MAX, RECORD_BYTES_MAX):
         raise RefusedError("too_large", f"The record has {len(record.value)} bytes; {BODY_BYTES_MAX} is the most.")
+    content_type = _header(record, CONTENT_TYPE) or ""
+    if content_type.strip() and not content_type.lower().startswith("application/json"):
+        return read_fields(record.value, content_type)
     try:
         return _JSON.decode(record.value)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise RefusedError("malformed_json", f"The record is not a JSON object: {error}") from error
+
+
+def _fields_of_headers(record: LogRecord) -> dict[str, Any]:
+    return {name: value for name in FIELD_HEADERS if (value := _header(record, name))}
 
 
 def _sentence(refusal: RefusedError) -> str:
@@ -324,5 +340,5 @@ def _sentence(refusal: RefusedError) -> str:
 
 
 def _header(record: LogRecord, wanted: str) -> str | None:
-    found = next((value for name, value in record.headers if name == wanted), None)
+    found = next((value for name, value in record.headers if name.lower() == wanted), None)
     return None if found is None else found.decode(errors="replace")[:ID_LENGTH_MAX]

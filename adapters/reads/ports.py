@@ -110,6 +110,7 @@ class LeadFilter(Struct, frozen=True, kw_only=True):
     states: tuple[str, ...] | None = None
     recent_call_disposition_id: int | None = None
     lead_import_id: int | None = None
+    is_test: bool | None = None
     tag: str | None = None
     token_key: str | None = None
     token_value: tuple[str, str] | None = None

@@ -29,6 +29,7 @@ from engine.account.groups import (
 from engine.account.holidays import check_dates, holiday_date
 from engine.account.issuers import check_issuer, client_id, email_domain, issuer, issuer_name, sealed_secret
 from engine.account.law import LAW_FIELDS, read_rule_pack
+from engine.account.lead_maps import read_lead_map
 from engine.account.offer_agents import AGENT_FIELDS, check_agents
 from engine.account.pausing import change_unpause
 from engine.account.plans import Errors, Exists, check_margin, check_steps, read_steps, read_triggers, read_windows
@@ -84,6 +85,7 @@ from schemas.records import (
     RulePack,
     Schedule,
     Subscription,
+    TrafficSource,
     UnblockContactJob,
     User,
     UserState,
@@ -97,10 +99,11 @@ FIELDS_SHOWN_MAX = 50
 _PLAN_FIELDS = frozenset({"steps", "end_steps", "triggers", "windows"})
 
 _READ_TOGETHER: dict[str, frozenset[str]] = {
-    "schedule": _PLAN_FIELDS,
+    "schedule": _PLAN_FIELDS | {"lead_map"},
     "action_group": frozenset({"steps"}),
     "rule_pack": LAW_FIELDS,
     "provider_configuration": frozenset({"sealed_secrets"}),
+    "traffic_source": frozenset({"lead_map"}),
 }
 
 # Written by the account itself, or only ever read one way.
@@ -205,6 +208,8 @@ _OWN_READERS: Mapping[type[Body], Any] = {
     ProviderConfiguration: merge_secrets,
     Holiday: check_dates,
     RingPool: check_numbers,
+    TrafficSource: read_lead_map,
+    Schedule: read_lead_map,
 }
 """What reads the fields of a type that are read together."""
 

@@ -28,6 +28,7 @@ from engine.submission.fields import (
     parse_integer,
     parse_text,
 )
+from engine.submission.lead_maps import Mapped, map_fields, names_read
 from engine.submission.nested import lifted
 from engine.submission.numbers import ParsedNumber, dialled_countries
 from engine.submission.place import Location
@@ -35,7 +36,7 @@ from engine.submission.public_rights import CONSENTS, SIGNING_FIELDS, STEERING, 
 from engine.submission.reading import AHEAD_MAX, INVALID_FIELDS, Reading
 from engine.submission.unread_numbers import is_unread, known_countries, raw_key, spellings_of, unread_number
 from schemas.instant import SECOND, Instant
-from schemas.records import Company, Offer, Schedule, TrafficSource
+from schemas.records import Company, LeadMap, Offer, Schedule, TrafficSource
 from schemas.requests import LeadSubmitted, UnreadNumber, UnsignedFields
 
 HOURS_TO_EXPIRE_MAX = 87_600
@@ -103,6 +104,19 @@ class Normalised(NamedTuple):
     warnings: tuple[str, ...]
 
 
+class NamedMap(NamedTuple):
+    """A lead map and whose it is: two vendors may use one id."""
+
+    name: str
+    lead_map: LeadMap
+
+
+IS_TEST = "is_test"
+TEST_IS_CONTACTED = (
+    "is_test is only a token: this lead is contacted. Say where it is in the lead_map of the schedule or traffic source."
+)
+
+
 def normalise(
     raw: Mapping[str, Any],
     rules: Rules,
@@ -114,8 +128,11 @@ def normalise(
     create_or_update: bool = False,
     idempotency_key: str | None = None,
     signed: frozenset[str] | None = None,
+    lead_map: LeadMap | None = None,
 ) -> Normalised:
-    """Return the request of one submission.
+    """Return the request of one submission, read by the lead map of its traffic source, else of its schedule.
+
+    `lead_map` takes the place of theirs.
 
     `api_company_id` is the company of the API key that came with it, None where there was none (so from `leads.inbox`);
     `may_update` says that the key may update leads. A sender that `is_trusted` counts as one with a key, but for what
@@ -131,14 +148,17 @@ def normalise(
     if is_blank(raw.get("lead_token")):
         _refuse_without_token(reading)
     target = _target(raw["lead_token"], rules, api_company_id)
+    named_map = _lead_map(raw, rules, target) if lead_map is None else NamedMap("map", lead_map)
+    mapped = None if named_map is None else _take_map(reading, named_map.lead_map)
     if reading.flag("auto_format_nested_fields", parse_boolean):
-        reading.raw = lifted(raw)
+        reading.raw = lifted(reading.raw)
     with_key = is_trusted or api_company_id is not None
     company = rules.body(Company, "company", target.company_id)
     reading.is_lenient = company is not None and company.on_invalid == "warn"
     request = _request(
         reading, rules, target, create_or_update=create_or_update, idempotency_key=idempotency_key, with_key=with_key
     )
+    request = _mark_post(reading, request, named_map, mapped)
     if reading.dropped:
         request = msgspec.structs.replace(request, data=request.data | {INVALID_FIELDS: reading.dropped})
     if signed is None:
@@ -211,6 +231,62 @@ def _warn_of_signature(reading: Reading) -> None:
             reading.fault(name, "must be text")
     if sent:
         reading.warnings.append(f"Not read: {', '.join(sent)}. A signature is read over HTTP, of a sender without a key.")
+
+
+def _lead_map(raw: Mapping[str, Any], rules: Rules, target: LeadTokenTarget) -> NamedMap | None:
+    """Return the map of the traffic source that a submission names, else that of the schedule of its token."""
+    source_id = _source_id(raw.get("traffic_source_id"))
+    if source_id is not None and rules.owns(target.company_id, "traffic_source", source_id):
+        source = rules.body(TrafficSource, "traffic_source", source_id)
+        if source is not None and source.lead_map is not None:
+            return NamedMap(f"traffic_source/{source_id}", source.lead_map)
+    body = _body(rules, target)
+    if isinstance(body, Schedule) and body.lead_map is not None:
+        return NamedMap(f"schedule/{target.id}", body.lead_map)
+    return None
+
+
+def find_map(raw: Mapping[str, Any], rules: Rules, company_id: int) -> LeadMap | None:
+    """Return the map by which a submission is read. Raises `RefusedError` for a token that is none of the company."""
+    found = _lead_map(raw, rules, _target(raw.get("lead_token"), rules, company_id))
+    return None if found is None else found.lead_map
+
+
+def names_read_by_maps(rules: Rules, lead_token: str, *, by_source: bool) -> frozenset[str]:
+    """Return what the map of a token's schedule reads at the top of a post; `by_source`, those of traffic sources, too."""
+    target = rules.target(lead_token)
+    if target is None:
+        return frozenset()
+    maps = [] if target.kind != "schedule" else [rules.body(Schedule, "schedule", target.id)]
+    sources = rules.records("traffic_source", target.company_id) if by_source else []
+    bodies = (*maps, *(rules.body(TrafficSource, "traffic_source", record.id) for record in sources))
+    return frozenset().union(*(names_read(one.lead_map) for one in bodies if one is not None and one.lead_map is not None))
+
+
+def _source_id(value: Any) -> int | None:
+    try:
+        return None if is_blank(value) else parse_id(value)
+    except FieldError:
+        return None  # a fault of the column, which is read later
+
+
+def _mark_post(reading: Reading, request: LeadSubmitted, named: NamedMap | None, mapped: Mapped | None) -> LeadSubmitted:
+    """Return the request with the sender's own id of the post, and its mark of a test, where a map has read them."""
+    if named is None or mapped is None:
+        if _says_test(request.data.get(IS_TEST)):
+            reading.warnings.append(TEST_IS_CONTACTED)
+        return request
+    vendor_key = None if mapped.vendor_id is None else f"{named.name}/{mapped.vendor_id}"
+    return msgspec.structs.replace(request, vendor_key=vendor_key, is_test=mapped.is_test)
+
+
+def _take_map(reading: Reading, lead_map: LeadMap) -> Mapped:
+    """Read the body by a map, and take over what is wrong with it."""
+    mapped = map_fields(lead_map, reading.raw)
+    reading.raw = mapped.raw
+    for name, sentence in mapped.faults.items():
+        reading.fault(name, sentence)
+    return mapped
 
 
 def _refuse_without_token(reading: Reading) -> None:
@@ -368,6 +444,14 @@ def _with_consent(request: LeadSubmitted, offer: Offer | None, rules: Rules) -> 
     if not stated or has_consent(request.data.get(CONSENT)):
         return request
     return msgspec.structs.replace(request, data={**request.data, CONSENT: stated})
+
+
+def _says_test(value: Any) -> bool:
+    """Return whether a token says that its lead is a test."""
+    try:
+        return not is_blank(value) and parse_boolean(value)
+    except FieldError:
+        return False
 
 
 def _is_meant(reading: Reading, request: LeadSubmitted, field: str) -> bool:

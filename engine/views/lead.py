@@ -63,9 +63,11 @@ SENTENCES: dict[str, str] = {
     "disabled": "Disabled: the schedule is no longer there",
 }
 
+TEST_SENTENCE = "Test: nobody is contacted for this lead"
+
 OF_REST = (
     *("rule_deciding", "user_updated_at", "buyer_conversion_id", "offer_conversion_id"),
-    *("scheduled_callback_id", "dial_tier", "lead_import_id", "impression_uuid"),
+    *("scheduled_callback_id", "dial_tier", "lead_import_id", "impression_uuid", "is_test"),
 )
 """Read from `rest`, which holds all values without a column of their own."""
 
@@ -92,6 +94,8 @@ def human_status(row: Row, now: Instant, law: CompiledRulePack | None = None) ->
     `law` is that of the lead's company; without it, the shipped one.
     """
     status = row["status"]
+    if status == "disabled" and _rest(row).get("is_test"):
+        return TEST_SENTENCE
     if status in SENTENCES:
         return SENTENCES[status]
     if status == "running":
@@ -197,6 +201,7 @@ _DERIVED: dict[str, Callable[[Row, Instant], Any]] = {
     "dial_tier": _of_rest("dial_tier"),
     "lead_import_id": _of_rest("lead_import_id"),
     "impression_uuid": _of_rest("impression_uuid"),
+    "is_test": lambda row, _: _rest(row).get("is_test", False),
     "sms_number_id": _nothing,
     "dial_number_id": _nothing,
     "routes_show_path": _path,

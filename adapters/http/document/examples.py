@@ -307,6 +307,27 @@ EXAMPLES: Mapping[str, Example] = {
     "list_lead_events": Example(path={"id": LEAD}, query={"limit": "100"}),
     "publish_schedule": Example(path={"id": RECORDS["schedule"]}, body={"migrate": "by_step_id"}),
     "list_schedule_versions": Example(path={"id": RECORDS["schedule"]}, query={"columns": "version,published_at,steps"}),
+    "preview_lead_map": Example(
+        body={
+            "lead_token": SCHEDULE_TOKEN,
+            "lead_map": {
+                "fields": {
+                    "caller_id": "user_column_data[column_id=PHONE_NUMBER].string_value",
+                    "full_name": "user_column_data[column_id=FULL_NAME].string_value",
+                },
+                "idempotency_key": "lead_id",
+                "is_test": "is_test",
+            },
+            "sample": {
+                "lead_id": "TeSter-123",
+                "is_test": True,
+                "user_column_data": [
+                    {"column_id": "PHONE_NUMBER", "string_value": NUMBER},
+                    {"column_id": "FULL_NAME", "string_value": "Ada Lovelace"},
+                ],
+            },
+        }
+    ),
     "preview_schedule": Example(
         body={
             "schedule": {

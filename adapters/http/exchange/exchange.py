@@ -14,6 +14,7 @@ import structlog
 from litestar import Request
 from msgspec import Struct
 
+from adapters.body_fields import PATH_LENGTH_MAX, Fields
 from adapters.http.exchange.access import (
     ALL_OF_COMPANY,
     NO_VALID_KEY,
@@ -30,8 +31,6 @@ from adapters.http.exchange.addresses import client_of
 from adapters.http.exchange.binding import (
     BODY_BYTES_MAX,
     FIELDS_SHOWN_MAX,
-    PATH_LENGTH_MAX,
-    Fields,
     check_encoding,
     check_storable,
     read_body,
@@ -258,6 +257,8 @@ class Exchange:
         self.query: Fields = {}
         self.fields: Fields = {}
         self.body = b""
+        self.vendor_key = ""
+        """The sender's own id of a post with a key, by its lead map: an Idempotency-Key where none was sent."""
         self.access: Access | None = None
         self._operator: OperatorAccess | None = None
         self._sender = sender

@@ -15,7 +15,8 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from adapters.http.exchange.binding import FIELDS_SHOWN_MAX, PATH_LENGTH_MAX
+from adapters.body_fields import PATH_LENGTH_MAX
+from adapters.http.exchange.binding import FIELDS_SHOWN_MAX
 from adapters.http.exchange.problems import ProblemError
 from engine.account.did_you_mean import did_you_mean
 from engine.calendar.wall import CalendarError

@@ -142,7 +142,7 @@ def _destination(message: ContactRequest | AccountRequest) -> tuple[str, str]:
 
 
 def _idempotency_key(exchange: Exchange) -> str:
-    return exchange.request.headers.get("idempotency-key", "").strip()
+    return exchange.request.headers.get("idempotency-key", "").strip() or exchange.vendor_key
 
 
 def _name_of_claim(exchange: Exchange) -> str:

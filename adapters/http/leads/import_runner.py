@@ -17,16 +17,16 @@ from msgspec import Struct
 
 from adapters.http.exchange.makers import FORBIDDEN, Maker, MakerAccess
 from adapters.http.leads.job_loop import advance_jobs
-from adapters.imports.importing import CheckedRows, ImportPlan, check_rows, find_last_line, inbox_end, outgoing
-from adapters.imports.mapping import FileMapping
+from adapters.imports.importing import CheckedRows, ImportPlan, check_rows, find_last_line, inbox_end, map_columns, outgoing
 from adapters.imports.progress import ImportProgress
-from adapters.imports.rows import FileRow, Format, ImportFile, ImportFileError, examine, header, rows
+from adapters.imports.rows import FileRow, Format, ImportFile, ImportFileError, examine, rows
 from adapters.imports.sheets import SheetError
 from adapters.imports.unpacking import unpack
 from adapters.partitions.routing import partition_of
 from adapters.reads.ports import LeadImports, LineProblem, NewLeadImport, UploadedImport
 from adapters.roles.context import Context
 from engine.partition.ports import Appender
+from engine.rules import Rules
 from schemas.topics import LEADS_INBOX_BULK
 
 IMPORT = "lead_import:create"
@@ -103,7 +103,7 @@ class LeadImportRunner:
     async def _open(self, upload: UploadedImport, folder: Path) -> OpenedImport:
         """Read the file to its end, so that nothing is sent of one that was cut off. Raises `ImportFileError`."""
         context, position = self._context, upload.position
-        plan = await self._call(open_upload, await write_upload(folder, upload), upload)
+        plan = await self._call(open_upload, await write_upload(folder, upload), upload, context.rules.rules)
         if position.last_line is None:
             position.last_line = (await self._call(examine, plan.file)).last_line
         if position.last_line > LINES_MAX + 1:
@@ -164,11 +164,10 @@ async def write_upload(folder: Path, upload: UploadedImport | NewLeadImport) -> 
     return ImportFile(path, cast("Format", upload.format), upload.encoding, unpacked=unpacked)
 
 
-def open_upload(source: ImportFile, upload: UploadedImport | NewLeadImport) -> ImportPlan:
+def open_upload(source: ImportFile, upload: UploadedImport | NewLeadImport, rules: Rules) -> ImportPlan:
     """Return how an upload is imported. Raises `ImportFileError`."""
-    path = source.path
-    mapping = FileMapping(header(source), upload.mapping, upload.consent)
-    return ImportPlan(file=source, mapping=mapping, lead_token=upload.lead_token, errors=path)
+    mapping = map_columns(source, upload.mapping, rules, upload.lead_token, upload.consent)
+    return ImportPlan(file=source, mapping=mapping, lead_token=upload.lead_token, errors=source.path)
 
 
 def in_words_of_http(error: ImportFileError) -> str:

@@ -42,6 +42,7 @@ from adapters.reads.ports import (
     Row,
     TooManyJobsError,
 )
+from engine.rules import Rules
 from engine.submission.consents import TEXT_LENGTH_MAX as TEXT_MAX
 from engine.submission.consents import URL_LENGTH_MAX, parse_form_url
 from engine.submission.fields import TEXT_LENGTH_MAX, FieldError, is_blank, parse_text
@@ -231,8 +232,8 @@ async def _opened(
 ) -> tuple[dict[str, str | None], dict[str, Any]]:
     """Return what each column becomes, and the first lead. Raises `ProblemError` where the file cannot be imported."""
     try:
-        files = exchange.services.files
-        return await files.run(exchange.company_id, exchange.request.receive, _preview(files, upload))
+        files, rules = exchange.services.files, exchange.services.source.rules
+        return await files.run(exchange.company_id, exchange.request.receive, _preview(files, upload, rules))
     except ImportFileError as error:
         parameters.refuse("content", f"cannot be imported: {in_words_of_http(error)}")
     except (LookupError, UnicodeError):
@@ -241,9 +242,9 @@ async def _opened(
     raise AssertionError  # finish has raised
 
 
-async def _preview(files: FileWork, upload: NewLeadImport) -> tuple[dict[str, str | None], dict[str, Any]]:
+async def _preview(files: FileWork, upload: NewLeadImport, rules: Rules) -> tuple[dict[str, str | None], dict[str, Any]]:
     with tempfile.TemporaryDirectory() as folder:
-        plan = await files.call(open_upload, await write_upload(Path(folder), upload), upload)
+        plan = await files.call(open_upload, await write_upload(Path(folder), upload), upload, rules)
         found = await files.call(sample, plan)
         columns = {use.column: f"data.{use.field}" if use.use == "token" else use.field for use in plan.mapping.uses}
         return columns, {name: value for name, value in found.items() if name != "lead_token"}

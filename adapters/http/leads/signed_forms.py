@@ -11,8 +11,8 @@ from typing import Any
 import structlog
 from msgspec import Struct
 
+from adapters.body_fields import Fields
 from adapters.http.exchange.access import TokenTarget
-from adapters.http.exchange.binding import Fields
 from adapters.http.exchange.exchange import Exchange
 from adapters.http.exchange.form_secrets import unseal_form_secret
 from adapters.http.exchange.problems import ProblemError

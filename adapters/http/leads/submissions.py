@@ -5,9 +5,9 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
+from adapters.body_fields import Fields
 from adapters.http.exchange.access import TokenTarget
 from adapters.http.exchange.answers import add_etag, reply_with_record
-from adapters.http.exchange.binding import Fields
 from adapters.http.exchange.exchange import Exchange, Handler, Operation, Reply
 from adapters.http.exchange.problems import not_found
 from adapters.http.exchange.writes import submit_change
@@ -89,6 +89,8 @@ async def submit(exchange: Exchange, *, create_or_update: bool = False) -> Reply
         idempotency_key=exchange.request.headers.get("idempotency-key") or None,
     )
     if access is not None:
+        if found.request.vendor_key is not None:
+            exchange.vendor_key = f"lead_map/{found.request.vendor_key}"
         return await submit_change(exchange, found.request, partial(render, warnings=found.warnings))
     return await _submit_public(exchange, target, found)
 

@@ -9,7 +9,8 @@ from typing import Any
 
 import msgspec
 
-from adapters.http.exchange.binding import FIELDS_SHOWN_MAX, LIST_FIELDS, PATH_LENGTH_MAX
+from adapters.body_fields import LIST_FIELDS, PATH_LENGTH_MAX
+from adapters.http.exchange.binding import FIELDS_SHOWN_MAX
 from adapters.http.exchange.exchange import Exchange
 from adapters.http.exchange.passwords import BODY_ONLY, HASH_OF_NO_PASSWORD, parse_password
 from adapters.http.exchange.people import country_of

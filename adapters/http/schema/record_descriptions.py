@@ -130,6 +130,7 @@ _OF_TYPE: Mapping[str, Mapping[str, str]] = {
         "dial_countries": "countries that are dialled; none: the company's; without a key its own, of one of +1 all of +1",
     },
     "schedule": {
+        "lead_map": "where the fields of a lead are in the posts with its lead token; null: under their own names",
         "suppression_list_ids": "lists of people who are not contacted by it; a new list of ids replaces the old one",
         "offer_id": "offer that its leads are of",
         "paused": "true: nothing is done for its leads; they wait as schedule_paused",
@@ -217,6 +218,7 @@ _OF_TYPE: Mapping[str, Mapping[str, str]] = {
         "company_name": "of the firm behind it",
         "paused": "true: submissions that name it are refused; the leads that it has sent go on",
         "time_zone": "zone of the days and months of its caps",
+        "lead_map": "where the fields of a lead are in its posts; null: as the map of the schedule says, if it has one",
         "consent_text": "the words of its forms: what each lead that names it consented to; null: the offer or lead says so",
         "consent_url": "where the words of its forms are",
         **_caps("traffic_source"),

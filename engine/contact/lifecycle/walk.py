@@ -47,6 +47,9 @@ from schemas.schedule import (
 STEPS_AT_ONCE_MAX = 100
 """Steps without a wait in one decision: more is a loop."""
 
+IS_TEST = "is_test"
+"""Why a lead ends that is a test: it contacts nobody, also where it is restarted or moved."""
+
 EVENT_AWAITED = "awaiting_event"
 DISPOSITION_AWAITED = "awaiting_disposition"
 
@@ -88,6 +91,9 @@ def asks_filtered_buyers(person: Person, lead: Lead) -> bool:
 def _advance_once(person: Person, lead: Lead, grant: SlotAnswered | None) -> bool:  # noqa: PLR0911 - the order of precedence, line by line
     """Take one step; return whether the lead must be looked at again at once."""
     if lead.status not in LIVE_STATUSES or lead.flight is not None:
+        return False
+    if lead.is_test:
+        end(person, lead, "disabled", IS_TEST)
         return False
     reason = end_reason(person, lead.offer_id, lead.schedule_id)
     if reason is not None:

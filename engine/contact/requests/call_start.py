@@ -15,6 +15,7 @@ from engine.contact.facts.person import Person
 from engine.contact.facts.references import check_references
 from engine.contact.lifecycle.enrolment import expiry, new_lead, schedule_of
 from engine.contact.lifecycle.stop import is_opted_out_of, stop_reason
+from engine.contact.lifecycle.walk import IS_TEST
 from engine.contact.schedule.cadence import Cadence, cadence_for
 from engine.contact.timing.contact_hours import is_zone_unknown, limits, opening
 from engine.contact.timing.earliest import OPTOUT_REVIEW, REFUSAL_PAUSE, TEXT_INCOMPLETE, refusal_ends_at
@@ -125,7 +126,10 @@ def _check_caller(person: Person, request: CallStartRequested) -> None:
 
 
 def _check_active(person: Person, lead: Lead | None, schedule: Record | None, request: CallStartRequested) -> None:
-    """Refuse where the company, the offer or the schedule is paused."""
+    """Refuse where the lead is a test, or the company, the offer or the schedule is paused."""
+    if lead is not None and lead.is_test:
+        detail = "This lead is a test, for which nobody is contacted."
+        raise RefusedError("suppressed_contact", detail, extra={"reason": IS_TEST})
     schedule_id = None if schedule is None else schedule.id
     offer_id = _offer_id(person, request) if lead is None else lead.offer_id
     reason = pause_reason(person, offer_id, schedule_id)

@@ -23,6 +23,7 @@ from schemas.decisions import Answer
 from schemas.instant import MINUTE
 from schemas.records import Offer
 from schemas.requests import KeptSubmissionDecided, LeadSubmitted, LeadUpdateRequested
+from schemas.wire import digest, to_json
 
 PUBLIC_LEADS_MAX = 10
 """Live leads of one token and person that a schedule with `duplicate_policy: create` makes without a key. A stranger who
@@ -33,7 +34,13 @@ DOUBLE_CLICK_WITHIN = MINUTE
 
 
 def submit(person: Person, request: LeadSubmitted) -> None:
-    """Decide a submission and answer it. Raises `RefusedError`."""
+    """Decide a submission and answer it. Raises `RefusedError`, and `RepeatedError` for a post that came before."""
+    is_stop = request.opt_out or bool(request.blocked)
+    if request.vendor_key is not None and not is_stop:
+        person.refuse_repeated_id("lead_map", _name_of_post(request, request.vendor_key))
+    if request.is_test and not is_stop:
+        submission.create(person, request, submission.target_of(person, request), "created")
+        return
     if request.with_key:
         if not (request.opt_out and submission.opt_out_live(person, request)):
             submission.submit(person, request)
@@ -78,6 +85,13 @@ CREATED = 201
 
 KEPT_FIELDS = ("email", "columns", "data", "zones", "zone_source", "states", "schedule_callback_at")
 """Fields of a submission that are kept beside a lead."""
+
+
+def _name_of_post(request: LeadSubmitted, vendor_key: str) -> str:
+    """Return under which name a post is remembered. Without a key a stranger may have guessed the id: all of it counts."""
+    if request.with_key:
+        return vendor_key
+    return f"{vendor_key}/{digest(to_json([request.email, request.columns, request.data]))}"
 
 
 def _live_leads(person: Person, request: LeadSubmitted, target: submission.Target) -> list[Outline]:

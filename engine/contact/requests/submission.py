@@ -15,7 +15,7 @@ from engine.contact.lifecycle.ending import begin_end, end
 from engine.contact.lifecycle.enrolment import enrol, expiry, new_lead, schedule_of
 from engine.contact.lifecycle.removal import delete
 from engine.contact.lifecycle.stop import block, end_reason, mark, opt_out, stop, unblock
-from engine.contact.lifecycle.walk import advance, plan_inputs, replan_lead
+from engine.contact.lifecycle.walk import IS_TEST, advance, plan_inputs, replan_lead
 from engine.partition.draft import RefusedError
 from engine.submission.normalise import UNSIGNED_FIELDS
 from engine.tokens import FEW_TOKENS, LEAD_BYTES_MAX, check_tokens
@@ -108,8 +108,11 @@ def matching(person: Person, request: LeadSubmitted | CallerActed) -> list[Outli
 def _matches(person: Person, lead: Outline, offer_id: int | None, schedule_id: int | None) -> bool:
     """Return whether a token matches this lead: its schedule's, its offer's, or that of the offer whose schedule it is on.
 
-    The last two differ where a lead was moved to another offer's schedule: then either offer's token finds it.
+    The last two differ where a lead was moved to another offer's schedule: then either offer's token finds it. No token
+    finds a test: it must not take the place of a person's lead.
     """
+    if lead.is_test:
+        return False
     if schedule_id is not None:
         return lead.schedule_id == schedule_id
     if lead.offer_id == offer_id or (offer_id is not None and lead.first_offer_id == offer_id):
@@ -261,7 +264,7 @@ def _growth(request: LeadSubmitted) -> int:
 def create(person: Person, request: LeadSubmitted, target: Target, action: str, *, others: Sequence[Outline] = ()) -> None:
     """Create the lead of a submission and answer with it; the other leads get its data as well."""
     lead = _new_lead(person, _with_unsigned(request), target)
-    if not request.with_key:
+    if not request.with_key and not lead.is_test:
         mark_public(person, lead)
     elif request.unsigned is not None:
         withhold(lead, request.unsigned.columns, request.unsigned.data)
@@ -271,7 +274,9 @@ def create(person: Person, request: LeadSubmitted, target: Target, action: str, 
     if request.assign_svc_number or request.assign_sms_number:
         _assign_numbers(person, request, lead)
     reason = end_reason(person, lead.offer_id, lead.schedule_id)
-    if reason is not None:
+    if lead.is_test:
+        end(person, lead, "disabled", IS_TEST)
+    elif reason is not None:
         mark(person, lead, reason)
         end(person, lead, reason)
     else:
@@ -326,6 +331,7 @@ def _new_lead(person: Person, request: LeadSubmitted, target: Target) -> Lead:
     lead.attempts_max = request.max_contact_attempts
     lead.requested_next_action_at = request.next_action_at
     lead.lead_import_id = request.lead_import_id
+    lead.is_test = request.is_test
     if request.schedule_callback_at is not None:
         callbacks.set_callback(person, lead, request.schedule_callback_at)
     if request.lead_priority is not None:

@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from adapters.body_fields import LIST_FIELDS
 from adapters.http.app import OPERATIONS
 from adapters.http.document.openapi import parameter_schema
-from adapters.http.exchange.binding import LIST_FIELDS, check_storable, read_fields, read_query
+from adapters.http.exchange.binding import check_storable, read_fields, read_query
 from adapters.http.exchange.parameters import parse_local_moment, read_id
 from adapters.http.exchange.problems import ProblemError
 from adapters.http.schema.inputs import IDS, WORDS

@@ -261,6 +261,58 @@ async def test_a_request_that_the_log_refuses_for_its_size_is_a_dead_letter_and_
     assert world.observed == [(3, 2)]
 
 
+ADF = (
+    b"<adf><prospect><vendor><contact><phone>+12125550100</phone></contact></vendor><customer><contact>"
+    b'<name part="first">Ada</name><phone>(305) 555-0123</phone></contact></customer></prospect></adf>'
+)
+
+
+@pytest.mark.parametrize(
+    ("body", "headers", "first_name"),
+    [
+        (ADF, {"content-type": "application/xml", "lead_token": TOKEN, "auto_format_nested_fields": "true"}, "Ada"),
+        (
+            f"lead_token={TOKEN}&caller_id=%2B13055550123&first_name=Zo%EB".encode(),
+            {"content-type": "application/x-www-form-urlencoded"},
+            "Zo\u00eb",
+        ),
+        (
+            f"lead_token={TOKEN}&caller_id=%2B13055550123&first_name=Zo\u00eb".encode("latin-1"),
+            {"Content-Type": "application/x-www-form-urlencoded; charset=ISO-8859-1"},
+            "Zo\u00eb",
+        ),
+        (to_json({**LEAD, "first_name": "Bob"}), {"content-type": "application/json", "lead_token": "another"}, "Bob"),
+    ],
+    ids=["ADF", "a form in Latin-1", "one that says so", "what the body says goes before a header"],
+)
+async def test_the_post_of_a_vendor_is_read_as_over_http(
+    world: IntakeWorld, body: bytes, headers: dict[str, str], first_name: str
+) -> None:
+    await world.put(body, headers=tuple((name, value.encode()) for name, value in headers.items()))
+    await (await world.intake()).cycle()
+
+    assert world.dead() == []
+    [(_, request)] = world.requests()
+    assert (request.caller_id, request.data["first_name"]) == ("+13055550123", first_name)
+
+
+@pytest.mark.parametrize(
+    ("body", "kind", "code"),
+    [
+        (b"<!DOCTYPE a [<!ENTITY b SYSTEM 'file:///etc/passwd'>]><a>&b;</a>", b"text/xml", b"malformed_body"),
+        (b"<a>", b"text/xml", b"malformed_body"),
+        (b"hello", b"text/plain", b"unsupported_media_type"),
+    ],
+)
+async def test_a_post_that_cannot_be_read_is_a_dead_letter(
+    world: IntakeWorld, body: bytes, kind: bytes, code: bytes
+) -> None:
+    await world.put(body, LEAD, headers=(("content-type", kind),))
+    await (await world.intake()).cycle()
+
+    assert world.dead()[0]["dl_code"] == code
+
+
 async def test_a_record_of_another_type_is_a_dead_letter(world: IntakeWorld) -> None:
     await world.put(LEAD, headers=(("ce_type", b"lead.update_requested"),))
     await (await world.intake()).cycle()

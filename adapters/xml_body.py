@@ -28,7 +28,12 @@ def read_xml(body: bytes) -> dict[str, Any]:
         raise XmlBodyError("The XML declares a document type or an entity; send it without.") from error
     except (ParseError, ValueError) as error:
         raise XmlBodyError(f"The XML cannot be read: {error}.") from error
-    return {_name(root): _value(root, 1)}
+    return fields_of(root)
+
+
+def fields_of(element: Element) -> dict[str, Any]:
+    """Return the fields of an element, under its name. Raises `XmlBodyError`."""
+    return {_name(element): _value(element, 1)}
 
 
 def _value(element: Element, depth: int) -> Any:

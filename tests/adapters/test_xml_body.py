@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from adapters.http.exchange.binding import read_fields
-from adapters.http.exchange.problems import ProblemError
-from adapters.http.exchange.xml_body import read_xml
+from adapters.body_fields import read_fields
+from adapters.xml_body import read_xml
+from engine.partition.draft import RefusedError
 from engine.submission.nested import lifted
 
 ADF = b"""<?xml version="1.0" encoding="UTF-8"?>
@@ -64,7 +64,7 @@ FILE = b'<!DOCTYPE a [<!ENTITY b SYSTEM "file:///etc/passwd">]><a>&b;</a>'
 
 @pytest.mark.parametrize("body", [BOMB, FILE, b"<a>", b"a", b"<a>" * 40 + b"</a>" * 40, b"<a>&nbsp;</a>", b"\xff\xfe<a/>"])
 def test_what_attacks_the_parser_or_is_no_xml_is_malformed(body: bytes) -> None:
-    with pytest.raises(ProblemError) as refused:
+    with pytest.raises(RefusedError) as refused:
         read_fields(body, KIND)
     assert refused.value.code == "malformed_body"
 

@@ -1,0 +1,117 @@
+"""What would a post become by a lead map, saved or not? A dry run: nothing is stored, and nobody contacted."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from adapters.body_fields import read_fields
+from adapters.http.exchange.answers import reply_with_record
+from adapters.http.exchange.exchange import Exchange, Operation, Reply
+from adapters.http.exchange.parameters import Parameters
+from adapters.http.schema.inputs import LEAD_MAP, TEXT, text
+from adapters.http.schema.shapes import nullable, one_of
+from engine.submission.fields import FieldError, is_blank
+from engine.submission.map_preview import preview_map, read_given_map
+from engine.submission.reading import json_object
+
+SAMPLE_LENGTH_MAX = 256 * 1024
+"""As a submission."""
+
+PARAMETERS = {
+    "lead_token": "lead token of the schedule or offer that the post is for",
+    "traffic_source_id": "the traffic source whose map reads the post, by internal id",
+    "lead_map": "a map to try before it is saved, in the place of theirs",
+    "sample": "a post: an object, or its text",
+    "sample_type": "content type of a sample that is text; default: application/json",
+}
+
+
+async def preview(exchange: Exchange) -> Reply:
+    """Answer what a post would become."""
+    parameters = Parameters(exchange.fields)
+    parameters.require("lead_token", "sample")
+    kind = parameters.text("sample_type") or "application/json"
+    sample = parameters.fields.get("sample")
+    given = parameters.read("lead_map", _object)
+    source_id = parameters.id("traffic_source_id")
+    parameters.finish()
+    fields = sample if isinstance(sample, Mapping) else read_fields(str(sample).encode(), kind)
+    token = str(exchange.fields["lead_token"]).strip()
+    stated = {"lead_token": token} | ({} if source_id is None else {"traffic_source_id": source_id})
+    shown = preview_map(
+        {**fields, **stated},
+        exchange.services.source.rules,
+        company_id=exchange.company_id,
+        received_at=exchange.now,
+        lead_map=None if given is None else read_given_map(given),
+    )
+    return reply_with_record(exchange, "lead_map_preview", shown)
+
+
+def _object(value: Any) -> Any:
+    if is_blank(value):
+        return None
+    found = json_object(value) if isinstance(value, str) else value
+    if not isinstance(found, Mapping):
+        raise FieldError("must be an object")
+    return found
+
+
+_OBJECT = {"type": ["object", "null"], "additionalProperties": True}
+
+_ANSWER = {
+    "title": "A post by a lead map",
+    "type": "object",
+    "required": ["is_mapped", "not_found", "warnings", "errors", "caller_id", "email", "columns", "data", "is_test"],
+    "properties": {
+        "is_mapped": {"type": "boolean", "description": "false: there is no map, and the post was read without one"},
+        "not_found": {
+            "type": "array",
+            "description": "fields of the map whose paths found nothing",
+            "items": {"type": "string"},
+        },
+        "caller_id": nullable("string"),
+        "email": nullable("string"),
+        "columns": _OBJECT,
+        "data": {**_OBJECT, "description": "its tokens"},
+        "zones": {"type": ["array", "null"], "items": {"type": "string"}},
+        "states": {"type": ["array", "null"], "items": {"type": "string"}},
+        "is_test": {**nullable("boolean"), "description": "true: it would be stored, and nobody contacted"},
+        "idempotency_key": {**nullable("string"), "description": "by which a repeat would be known"},
+        "warnings": {"type": "array", "items": {"type": "string"}},
+        "errors": {
+            "type": "object",
+            "description": "why it would be refused, by field",
+            "additionalProperties": {"type": "array", "items": {"type": "string"}},
+        },
+    },
+}
+
+OPERATIONS: tuple[Operation, ...] = (
+    Operation(
+        name="preview_lead_map",
+        leads="none",
+        records="all",
+        methods=("POST",),
+        path="/api/v1/lead_maps/preview",
+        summary="Try a lead map: show what a post would become",
+        handler=preview,
+        scope="lead:create",
+        rate="write",
+        safe=True,
+        parameters=PARAMETERS,
+        types={
+            "lead_token": TEXT,
+            "lead_map": LEAD_MAP,
+            "sample": {
+                "anyOf": [
+                    {"type": "object", "additionalProperties": True},
+                    {"type": "string", "minLength": 1, "maxLength": SAMPLE_LENGTH_MAX},
+                ]
+            },
+            "sample_type": text(200, least=1),
+        },
+        required=("lead_token", "sample"),
+        answer=one_of("lead_map_preview", _ANSWER),
+        problems=("unknown_lead_token", "schedule_inactive", "malformed_json", "malformed_body"),
+    ),
+)
