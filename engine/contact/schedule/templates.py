@@ -7,7 +7,7 @@ Rendering stops as soon as the text exceeds its limit: one large token named man
 """
 
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from functools import lru_cache
 from typing import Any
 
@@ -66,21 +66,25 @@ def render(template: str, lookup: Lookup, *, length_max: int, withheld: Collecti
 
     Raises `TextTooLongError` where the text has more than `length_max` characters; it never holds more than that in memory.
     """
+    found, missing, length = list[str](), dict[str, None](), 0
+    for piece in _pieces(template, lookup, missing, withheld):
+        length += len(piece)
+        if length > length_max:
+            raise TextTooLongError(length_max, "characters")
+        found.append(piece)
+    return "".join(found), tuple(missing)
+
+
+def _pieces(template: str, lookup: Lookup, missing: dict[str, None], withheld: Collection[str] = ()) -> Iterator[str]:
+    """Yield literal texts and values in turn, and add the tokens without a value to `missing`."""
     texts, placeholders = _parts(template)
-    found, missing = [texts[0]], dict[str, None]()
-    length = len(texts[0])
+    yield texts[0]
     for placeholder, literal in zip(placeholders, texts[1:], strict=True):
         value = "" if placeholder.is_withheld(withheld) else lookup(placeholder.name)
         if value is None and not placeholder.has_default:
             missing[placeholder.name] = None
-        text = placeholder.text(value)
-        found += (text, literal)
-        length += len(text) + len(literal)
-        if length > length_max:
-            raise TextTooLongError(length_max, "characters")
-    if length > length_max:
-        raise TextTooLongError(length_max, "characters")
-    return "".join(found), tuple(missing)
+        yield placeholder.text(value)
+        yield literal
 
 
 def render_sms(template: str, lookup: Lookup, withheld: Collection[str] = ()) -> tuple[str, tuple[str, ...]]:
@@ -111,13 +115,11 @@ def render_speech(template: str, lookup: Lookup) -> tuple[str, tuple[str, ...]]:
 
     What is longer than `SPEECH_LENGTH_MAX` is cut: a person waits meanwhile, and one long token must not cost the call.
     """
-    texts, placeholders = _parts(template)
-    found, missing = [texts[0]], dict[str, None]()
-    for placeholder, literal in zip(placeholders, texts[1:], strict=True):
-        value = lookup(placeholder.name)
-        if value is None and not placeholder.has_default:
-            missing[placeholder.name] = None
-        found += (placeholder.text(value)[:SPEECH_LENGTH_MAX], literal)
+    missing = dict[str, None]()
+    found = [
+        piece[:SPEECH_LENGTH_MAX] if place % 2 else piece  # every second one is a value
+        for place, piece in enumerate(_pieces(template, lookup, missing))
+    ]
     text = "".join(character if character.isprintable() else " " for character in "".join(found))
     return " ".join(text.split())[:SPEECH_LENGTH_MAX], tuple(missing)
 
