@@ -100,6 +100,7 @@ LEAD_FLAGS: dict[str, str] = {
     "buyer_converted": "buyer_converted",
     "offer_converted": "offer_converted",
     "either_converted": "(buyer_converted OR offer_converted)",
+    "has_invalid_fields": "(data -> 'invalid_fields' IS NOT NULL)",
     "is_test": "COALESCE((rest ->> 'is_test')::boolean, false)",
     "opt_out": "opt_out",
     "has_callback": "(callback_at IS NOT NULL)",

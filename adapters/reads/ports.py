@@ -110,6 +110,7 @@ class LeadFilter(Struct, frozen=True, kw_only=True):
     states: tuple[str, ...] | None = None
     recent_call_disposition_id: int | None = None
     lead_import_id: int | None = None
+    has_invalid_fields: bool | None = None
     is_test: bool | None = None
     tag: str | None = None
     token_key: str | None = None

@@ -65,7 +65,7 @@ _OF_LEADS: Mapping[str, Collection[str]] = {
     "state": ("state_province",),
     "either_converted": _CONVERTED,
     **dict.fromkeys(("buyer_converted_days", "buyer_converted_schedule_action_id"), ("buyer_converted",)),
-    **dict.fromkeys(("tag", "token_key", "token_value", "token_values_map"), ("data",)),
+    **dict.fromkeys(("tag", "token_key", "token_value", "token_values_map", "has_invalid_fields"), ("data",)),
     "fulltext": ("full_name", "email", "external_record_id", "data", "caller_id"),
     "caller_number": ("caller_id", "email"),
     **dict.fromkeys(("schedule_callback_at", "schedule_callback_in_seconds", "promised_at"), ("callback_at",)),

@@ -39,6 +39,7 @@ IN_FORM = (
     "tag",
     "has_next_action",
     "opt_out",
+    "has_invalid_fields",
 )
 """Filters with a field of their own; any other one of the API works in the address, and is shown as set."""
 

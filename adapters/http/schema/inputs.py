@@ -197,7 +197,8 @@ _NAMES: Mapping[str, Schema] = {
     blocked opt_out unblock_contact update_all_matching_leads assign_svc_number svc_assign_number assign_trackdrive_number
     assign_sms_number
     expire_existing delete_existing update_only restart_schedule auto_format_nested_fields schedule_start schedule_stop
-    buyer_converted offer_converted either_converted has_next_action root paused rotate_lead_token rotate_secret
+    buyer_converted offer_converted either_converted has_next_action has_invalid_fields
+    is_test root paused rotate_lead_token rotate_secret
     remove_second_factor remove_identity rotate_signing_secret remove_signing_secret
     rotate_callback_url
     offer_repeat_caller buyer_repeat_caller in_progress placed_on_hold has_recording buyer_conversion_duplicated_call

@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from engine.contact.commands.numbers import dialing_number, public_number, texting_number
 from engine.contact.facts.call_record import copy_data_to_calls
+from engine.contact.facts.invalid_fields import take_off_corrected
 from engine.contact.facts.person import Outline, Person, bounded_batch
 from engine.contact.facts.public_contacts import mark_public, withhold
 from engine.contact.lifecycle import callbacks
@@ -383,6 +384,8 @@ def _merge(person: Person, request: LeadSubmitted, lead: Lead) -> None:
     if request.apply_to == "calls":
         copy_data_to_calls(person, lead, request.data)
     lead.email = request.email or lead.email
+    bounds = ("email", "lead_priority", "max_contact_attempts", "hours_to_expire")
+    take_off_corrected(lead, [name for name in bounds if getattr(request, name) is not None])
     if request.zones and (request.zone_source not in WEAK_SOURCES or lead.zone_source in WEAK_SOURCES):
         lead.zones, lead.zone_source, lead.states = request.zones, request.zone_source, request.states
     if request.lead_priority is not None:
@@ -418,6 +421,7 @@ def merge_fields(lead: Lead, columns: dict[str, Any], data: dict[str, Any]) -> N
         values.update(given)
         for name in [name for name, value in given.items() if value is None]:
             del values[name]
+    take_off_corrected(lead, (*columns, *data))
     if data:
         check_tokens(lead.data, "lead", LEAD_BYTES_MAX)
 

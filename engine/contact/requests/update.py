@@ -6,6 +6,7 @@ from engine.contact.commands.emission import email_key
 from engine.contact.commands.hanging_up import hang_up_all
 from engine.contact.facts import conversions
 from engine.contact.facts.call_record import MONEY_DIGITS, copy_data_to_calls
+from engine.contact.facts.invalid_fields import take_off_corrected
 from engine.contact.facts.person import Person
 from engine.contact.facts.references import check_references
 from engine.contact.facts.result import REVIVABLE
@@ -238,6 +239,7 @@ def _change_fields(person: Person, lead: Lead, request: LeadUpdateRequested) -> 
         value = getattr(request, field)
         if value is not UNSET:
             setattr(lead, field, value)
+            take_off_corrected(lead, [field])
     if request.caller_id is not UNSET or request.email is not UNSET:
         lead.failed_channels = ()
     for flag, call in CONVERSIONS.items():
