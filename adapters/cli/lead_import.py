@@ -15,12 +15,13 @@ from adapters.cli.failures import report_errors
 from adapters.cli.identity_check import open_checked
 from adapters.cli.progress import bars
 from adapters.imports.importing import ImportPlan, check_file, import_file, map_columns, sample
-from adapters.imports.mapping import read_typed
+from adapters.imports.mapping import ColumnUse, read_typed
 from adapters.imports.progress import ImportProgress, ProgressFile, import_id
 from adapters.imports.rows import FORMATS, FileFacts, ImportFile, ImportFileError, examine, format_of, header
 from adapters.roles.context import Context, open_context
 from adapters.settings import Settings
 from engine.rules import Rules
+from engine.submission.near_names import field_of
 
 SOME_REFUSED = 1
 """Exit status where rows were refused; the others were sent."""
@@ -35,7 +36,12 @@ SOME_REFUSED = 1
 @click.option("--dry-run", is_flag=True, help="Show the mapping and check every line; send nothing.")
 @click.option("--again", is_flag=True, help="Import a file that was imported already once more, on purpose.")
 @click.option("--format", "form", type=click.Choice(sorted({*FORMATS.values()})), help="[by the end of the name]")
-@click.option("--encoding", default="utf-8", show_default=True, help="Of a CSV file: such as latin-1 or cp1252.")
+@click.option(
+    "--encoding",
+    default="utf-8",
+    show_default=True,
+    help="Of a CSV file: such as cp1252, or mixed.",
+)
 @click.option("--delimiter", help="Of a CSV file.  [comma, semicolon, tab or bar: what its first line has most]")
 @click.option("--errors", type=click.Path(path_type=Path, dir_okay=False), help="[FILE.errors.csv]")
 @option
@@ -138,13 +144,19 @@ def _bar() -> Progress:
 def _show_mapping(plan: ImportPlan) -> None:
     width = max(len(use.column) for use in plan.mapping.uses)
     for use in plan.mapping.uses:
-        if use.use == "map":
-            click.echo(f"  {use.column:{width}}  ->  read as a post", err=True)
-            continue
-        becomes = "not imported" if use.field is None else f"token {use.field}" if use.use == "token" else use.field
-        click.echo(f"  {use.column:{width}}  ->  {becomes}", err=True)
+        click.echo(f"  {use.column:{width}}  ->  {_becomes(use)}", err=True)
     shown = {name: value for name, value in sample(plan).items() if name != "lead_token"}
     click.echo(f"  first lead: {msgspec.json.encode(shown).decode()}", err=True)
+
+
+def _becomes(use: ColumnUse) -> str:
+    """Return what a column becomes, in words; a token may be understood as a field by its name."""
+    if use.use == "map":
+        return "read as a post"
+    if use.field is None or use.use != "token":
+        return use.field or "not imported"
+    meant = field_of(use.field)
+    return f"token {use.field}" if meant in {None, use.field} else f"token {use.field}, and {meant} where it can be read"
 
 
 def _report(errors_file: Path, progress: ImportProgress, *, dry_run: bool, was_imported: bool, as_json: bool) -> None:

@@ -37,6 +37,9 @@ NOT_FROM_EXPORTS = frozenset({"next_action_at", "blocked", "traffic_source_id", 
 
 REACHED_BY = ("caller_id", "email")
 
+NO_VALUES = frozenset({"NULL", "null", "\\N", "N/A", "n/a", "#N/A", "-"})
+"""What databases and spreadsheets write into a cell that has no value; a person may be called Null."""
+
 
 class ColumnUse(Struct, frozen=True):
     """One column: the field or token that it becomes, and why; `field` None where it is left out."""
@@ -109,7 +112,7 @@ class FileMapping:
         tokens: dict[str, Any] = {}
         for column, value in cells.items():
             use = self.use_of(column)
-            if use.field is None or is_blank(value):
+            if use.field is None or is_blank(value) or (isinstance(value, str) and value.strip() in NO_VALUES):
                 continue
             if use.use == "map":
                 found[use.field] = value

@@ -49,6 +49,20 @@ POSTS: frozenset[Format] = frozenset({"xml", "forms"})
 COLUMNS_MAX = 500
 """A lead takes 200 tokens; a file with more columns than this was separated at the wrong character."""
 
+MIXED = "mixed"
+"""Given as the encoding of a CSV file whose lines are in UTF-8, and where they are not, in Windows' Latin-1."""
+
+_LATIN_FALLBACK = "leadclock-latin-fallback"
+
+
+def _decode_latin(error: UnicodeError) -> tuple[str, int]:
+    """Decode bytes that are no UTF-8 as Windows' Latin-1."""
+    assert isinstance(error, UnicodeDecodeError)  # noqa: S101 - it is registered for decoding alone
+    return error.object[error.start : error.end].decode("cp1252", "replace"), error.end
+
+
+codecs.register_error(_LATIN_FALLBACK, _decode_latin)
+
 DELIMITERS = ",;\t|"
 _TEXT_FORMULA = re.compile(r'="([^"]*)"')
 _NAMED_DELIMITER = re.compile(r'"?sep=(.)"?\s*', re.IGNORECASE)
@@ -115,6 +129,8 @@ def examine(file: ImportFile) -> FileFacts:
 
 
 def _check_options(file: ImportFile) -> None:
+    if file.encoding == MIXED and file.format == "csv":
+        return
     try:
         codecs.lookup(file.encoding)
     except LookupError:
@@ -127,7 +143,8 @@ def _check_options(file: ImportFile) -> None:
 
 def _digest(file: ImportFile) -> str:
     """Return the SHA-256 of a file whose every byte is of its encoding."""
-    if file.format in {"xlsx", "xml", "forms"}:  # XML says its encoding itself, and a form may be in one of two
+    # XML says its encoding itself, and a form may be in one of two.
+    if file.format in {"xlsx", "xml", "forms"} or file.encoding == MIXED:
         with file.path.open("rb") as source:
             return hashlib.file_digest(source, "sha256").hexdigest()
     sha256, lines = hashlib.sha256(), 0
@@ -151,7 +168,7 @@ def _refuse_encoding(file: ImportFile, line: int, error: UnicodeDecodeError) -> 
     byte = error.object[error.start]
     raise ImportFileError(
         f"line {line} of {file.path.name} is not {file.encoding.upper()} (byte 0x{byte:02x}): "
-        "save the file as UTF-8, or type its --encoding, such as latin-1"
+        "save the file as UTF-8, or type its --encoding, such as cp1252, or mixed where its lines are of both"
     ) from None
 
 
@@ -163,7 +180,7 @@ def rows(file: ImportFile) -> Iterator[FileRow]:
 def header(file: ImportFile) -> tuple[str, ...]:
     """Return the columns: of NDJSON the names in its first object, else its first line. Raises `ImportFileError`."""
     if file.format == "csv":
-        with file.path.open(encoding=_encoding(file), newline="") as source:
+        with file.path.open(encoding=_encoding(file), errors=_errors(file), newline="") as source:
             return _header(file, _reader(file, _BoundedLines(file, source)))
     if file.format == "xlsx":
         return _header(file, (cells for _, cells in _sheet(file)))
@@ -176,11 +193,17 @@ def header(file: ImportFile) -> tuple[str, ...]:
 
 def _encoding(file: ImportFile) -> str:
     """Return the codec: what a byte order mark says goes before the default; that of UTF-8 takes one."""
+    if file.encoding == MIXED:
+        return "utf-8-sig"
     if codecs.lookup(file.encoding).name != "utf-8":
         return file.encoding
     with file.path.open("rb") as source:
         first = source.read(len(codecs.BOM_UTF16_LE))
     return "utf-16" if first in {codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE} else "utf-8-sig"
+
+
+def _errors(file: ImportFile) -> str:
+    return _LATIN_FALLBACK if file.encoding == MIXED else "strict"
 
 
 def _reader(file: ImportFile, lines: "_BoundedLines") -> "CsvReader":
@@ -194,7 +217,7 @@ def _reader(file: ImportFile, lines: "_BoundedLines") -> "CsvReader":
 
 def _delimiter(file: ImportFile) -> tuple[str, bool]:
     """Return the delimiter, and whether a first line of its own names it."""
-    with file.path.open(encoding=_encoding(file)) as source:
+    with file.path.open(encoding=_encoding(file), errors=_errors(file)) as source:
         first = source.readline(BODY_BYTES_MAX)
     named = _NAMED_DELIMITER.fullmatch(first)
     if file.delimiter is not None:
@@ -232,7 +255,7 @@ class _BoundedLines:
 
 
 def _csv_rows(file: ImportFile) -> Iterator[FileRow]:
-    with file.path.open(encoding=_encoding(file), newline="") as source:
+    with file.path.open(encoding=_encoding(file), errors=_errors(file), newline="") as source:
         lines = _BoundedLines(file, source)
         reader = _reader(file, lines)
         columns = _header(file, reader)

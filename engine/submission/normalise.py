@@ -347,6 +347,7 @@ def _request(
     reading.take_near_names(NAMED_FIELDS)
     reading.check_traffic_source(rules, target.company_id, is_sender=True)
     country = reading.columns.get("country") or _country(rules, target, body)
+    reading.restore_zip(country)
     opts_out = bool(reading.raw.get("opt_out")) and reading.flag("opt_out", parse_boolean)
     email = reading.optional("email", parse_email)
     unread = _unread(reading, rules, target, email) if opts_out else None
@@ -486,7 +487,8 @@ def _country(rules: Rules, target: LeadTokenTarget, body: Offer | Schedule) -> s
 
 
 def _contact_key(reading: Reading, company_id: int, number: ParsedNumber | None, email: str | None) -> str:
-    if number is None and email is None and not ({"caller_id", "email"} & reading.errors.keys()):
+    faulty = {"caller_id", "email", reading.number_name} & reading.errors.keys()
+    if number is None and email is None and not faulty:
         for name, sentence in reading.misread.items() or (("caller_id", "must be given, or an email"),):
             reading.fault(name, sentence)
     return contact_key(company_id, None if number is None else number.e164, email) or ""

@@ -1,5 +1,6 @@
 """How are the fields of one submission parsed? Each once; faults are collected until all are known."""
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
@@ -41,6 +42,10 @@ such as a wrong time zone or day: the person would be called at once."""
 AHEAD_MAX = 366 * DAY
 """How far ahead a contact may be planned: a leap year."""
 
+
+ZIP_DIGITS = 5
+_SHORT_ZIP = re.compile(r"[0-9]{3,4}")
+"""Zip codes of New England and New Jersey begin with a zero, those of Puerto Rico with two."""
 
 INVALID_FIELDS = "invalid_fields"
 """The token that holds what was dropped, so that people find these leads and correct them."""
@@ -206,6 +211,13 @@ class Reading:
             self.warnings.append(f"{name} was not taken as {field}: it {error}.")
             return False
         return True
+
+    def restore_zip(self, country: str) -> None:
+        """Put the zeros back in front of a ZIP Code that a spreadsheet took for a number: 2134 is 02134 in Boston."""
+        found = self.columns.get("zip_postal_code")
+        if country == "US" and found is not None and _SHORT_ZIP.fullmatch(found):
+            self.columns["zip_postal_code"] = found.zfill(ZIP_DIGITS)
+            self.warnings.append(f"The zip {found} was read as {found.zfill(ZIP_DIGITS)}.")
 
     def number_text(self) -> str | None:
         """Return what was sent as `caller_id`, None where nothing was, or what is no text."""

@@ -237,7 +237,7 @@ async def _opened(
     except ImportFileError as error:
         parameters.refuse("content", f"cannot be imported: {in_words_of_http(error)}")
     except (LookupError, UnicodeError):
-        parameters.refuse("encoding", f"is not that of {FILE_NAME}; send one such as utf-8, latin-1 or cp1252")
+        parameters.refuse("encoding", f"is not that of {FILE_NAME}; send one such as utf-8, cp1252 or mixed")
     parameters.finish()
     raise AssertionError  # finish has raised
 
