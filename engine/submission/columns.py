@@ -15,10 +15,33 @@ ZIP_LENGTH_MAX = 32
 """Longer than any postal code of the Universal Postal Union, blanks included."""
 
 
+_COUNTRY_NAMES = {
+    **dict.fromkeys(("USA", "UNITED STATES", "UNITED STATES OF AMERICA", "AMERICA", "ESTADOS UNIDOS", "EEUU"), "US"),
+    **dict.fromkeys(("UK", "GBR", "UNITED KINGDOM", "GREAT BRITAIN", "ENGLAND", "SCOTLAND", "WALES"), "GB"),
+    **dict.fromkeys(("CAN", "CANADA"), "CA"),
+    **dict.fromkeys(("MEX", "MEXICO", "M\u00c9XICO"), "MX"),
+    **dict.fromkeys(("AUS", "AUSTRALIA"), "AU"),
+    **dict.fromkeys(("NZL", "NEW ZEALAND"), "NZ"),
+    **dict.fromkeys(("IRL", "IRELAND"), "IE"),
+    **dict.fromkeys(("DEU", "GERMANY", "DEUTSCHLAND"), "DE"),
+    **dict.fromkeys(("FRA", "FRANCE"), "FR"),
+    **dict.fromkeys(("ESP", "SPAIN", "ESPA\u00d1A"), "ES"),
+    **dict.fromkeys(("ITA", "ITALY", "ITALIA"), "IT"),
+    **dict.fromkeys(("PRT", "PORTUGAL"), "PT"),
+    **dict.fromkeys(("BRA", "BRAZIL", "BRASIL"), "BR"),
+    **dict.fromkeys(("NLD", "NETHERLANDS", "THE NETHERLANDS", "NEDERLAND"), "NL"),
+    **dict.fromkeys(("BEL", "BELGIUM"), "BE"),
+    **dict.fromkeys(("AUT", "AUSTRIA", "\u00d6STERREICH"), "AT"),
+    **dict.fromkeys(("CHE", "SWITZERLAND", "SCHWEIZ", "SUISSE"), "CH"),
+    **dict.fromkeys(("PRI", "PUERTO RICO"), "PR"),
+}
+"""Names and ISO 3166 codes of three letters that forms send for a country: of those whose forms are in use here."""
+
+
 def parse_country(value: Any) -> str:
-    """Return a country as two capital letters. Raises `FieldError`."""
+    """Return a country as two capital letters, also from its English or own name. Raises `FieldError`."""
     code = parse_text(value).upper()
-    code = {"USA": "US", "UK": "GB"}.get(code, code)
+    code = _COUNTRY_NAMES.get(code.replace(".", "").strip(), code)
     if code not in REGIONS:
         raise FieldError("must be a country as two letters, such as US")
     return code

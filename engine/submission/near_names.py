@@ -10,12 +10,22 @@ from typing import Final
 
 NEAR_NAMES: Final[Mapping[str, tuple[str, ...]]] = {
     "caller_id": (
-        *("phone", "phone_number", "phone1", "primary_phone", "mobile", "mobile_phone", "mobile_number", "phone_mobile"),
+        *(
+            "phone",
+            "phone_number",
+            "phone1",
+            "phone_1",
+            "primary_phone",
+            "mobile",
+            "mobile_phone",
+            "mobile_number",
+            "phone_mobile",
+        ),
         *("cell", "cell_phone", "cellphone", "home_phone", "phone_home", "telephone", "telephone_number", "tel"),
         *("callerid", "caller_number", "phonenumber", "mobilephone"),
     ),
     "email": ("email_address", "e_mail", "emailaddress", "primary_email", "mail"),
-    "full_name": ("fullname", "contact_name"),
+    "full_name": ("fullname", "contact_name", "display_name"),
     "first_name": ("firstname", "fname", "given_name", "name_first"),
     "last_name": ("lastname", "lname", "surname", "family_name", "name_last"),
     "address": ("address1", "address_1", "street", "street_address", "addr_line1", "address_line_1"),

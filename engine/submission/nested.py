@@ -18,6 +18,7 @@ from typing import Any
 
 import msgspec
 
+from engine.submission.columns import ALIASES, COLUMNS, RESERVED
 from engine.submission.fields import DEPTH_MAX, is_blank
 from engine.submission.near_names import field_of
 from engine.submission.person_names import split_name
@@ -33,16 +34,26 @@ _OF_OTHERS = frozenset(
     {
         *("agent", "dealer", "dealership", "vendor", "seller", "provider", "broker", "salesperson", "assignee", "store"),
         *("office", "referrer", "referral", "emergency_contact", "spouse", "co_applicant", "coapplicant", "coborrower"),
+        *("owner", "owner_id", "assigned_to", "business", "merchant", "organizer", "event_memberships"),
         *("schema", "metadata", "meta", "context", "definition", "page", "tracking", "device", "headers", "settings"),
     }
 )
 """Parts of a body that are about somebody else, or about the form."""
 
 _PREFIX = re.compile(
-    r"^(?:(?:what_s|what_is|whats)_your_|(?:please_)?(?:enter|provide|type)_(?:your_)?|your_|my_|q[0-9]+_|(?:field|input|form)_"
+    r"^(?:raw_|(?:what_s|what_is|whats)_your_|(?:please_)?(?:enter|provide|type)_(?:your_)?|your_|my_|q[0-9]+_|(?:field|input|form)_"
     r"|(?:contact|lead|customer|client|applicant|borrower|consumer|prospect|user)_)"
 )
 """What forms write before the name of a field: `your-tel`, `q4_phoneNumber`, `What is your e-mail?`."""
+
+_NAMES_OF_OTHERS = frozenset({"form_name", "field_name", "input_name", "lead_name", "page_name"})
+"""Names of the form, which are nobody's."""
+
+_ANSWER = "answer"
+"""Part of the names of objects that hold a value further inside: `answerDetails.textQuestionAnswer.answer`."""
+
+_PLAIN_FIELDS = frozenset({*COLUMNS, *ALIASES, "caller_id", "email"})
+"""Fields at top level that hold a text: an object or list there is the vendor's."""
 
 _NAME_PARTS = {"first": "first_name", "given": "first_name", "last": "last_name", "family": "last_name"}
 _NUMBER_PARTS = frozenset({"area", "phone"})
@@ -57,6 +68,9 @@ def lifted(raw: Mapping[str, Any]) -> dict[str, Any]:
     The number and the address leave `data`, where they could not stay: they are no tokens.
     """
     found = {name: _alone(value) if field_of(str(name)) is not None else value for name, value in raw.items()}
+    found = {
+        name: value for name, value in found.items() if name not in _PLAIN_FIELDS or not isinstance(value, Mapping | list)
+    }
     titles = dict(_titles(raw))
     for name, value in _leaves(raw, titles):
         field = _field_of(name)
@@ -65,10 +79,19 @@ def lifted(raw: Mapping[str, Any]) -> dict[str, Any]:
         if is_blank(found.get(field)) and is_blank(found.get(_TOP_LEVEL_ALIASES.get(field, field))):
             found[field] = value
     _add_names(found)
-    data = raw.get("data")
+    data = _unpacked(raw["data"]) if isinstance(raw.get("data"), str) else raw.get("data")
     if isinstance(data, Mapping):
-        found["data"] = {name: value for name, value in data.items() if name not in _REACHED_BY}
+        found["data"] = {name: value for name, value in data.items() if _may_be_token(str(name), value)}
+    elif "data" in found:
+        del found["data"]
     return found
+
+
+def _may_be_token(name: str, value: Any) -> bool:
+    """Return whether a part of `data` may stay there: no name of a column that a vendor uses for something else."""
+    if name in _PLAIN_FIELDS:
+        return name not in _REACHED_BY and not isinstance(value, Mapping | list)
+    return name not in RESERVED
 
 
 def _alone(value: Any) -> Any:
@@ -92,6 +115,8 @@ def _plain(name: str) -> str:
 def _field_of(name: str) -> str | None:
     """Return the field that a name means, also behind what a form writes before it."""
     plain = _plain(name)
+    if plain in _NAMES_OF_OTHERS:
+        return None
     for _ in range(3):
         found = field_of(plain)
         if found is not None or not _PREFIX.match(plain):
@@ -123,9 +148,19 @@ def _held(name: str, value: Mapping[str, Any], titles: Mapping[str, str]) -> Ite
         answer = value.get(kind) if isinstance(kind, str) else None
         ids = [question[key] for key in ("id", "ref") if isinstance(question.get(key), str)]
         yield from ((known, answer) for known in (*(titles[one] for one in ids if one in titles), *ids))
-    title = next((value[key] for key in _TITLES if isinstance(value.get(key), str)), name)
-    yield from ((_of_pair(title), value[key]) for key in _HOLDERS if key in value)
+    said = [_of_pair(value[key]) for key in _TITLES if isinstance(value.get(key), str)]
+    title = next((one for one in (*said, name) if _field_of(one) is not None), None)
+    if title is not None:
+        yield from ((title, one) for one in _values_of(value))
     yield from _of_parts(name, {_plain(str(key)): part for key, part in value.items()})
+
+
+def _values_of(pair: Mapping[str, Any]) -> Iterator[Any]:
+    """Yield the values of a pair, which an answer may hold further inside."""
+    yield from (pair[key] for key in _HOLDERS if key in pair and not isinstance(pair[key], Mapping))
+    for key, inner in pair.items():
+        if isinstance(inner, Mapping) and _ANSWER in str(key).lower():
+            yield from _values_of(inner)
 
 
 def _of_pair(title: str) -> str:

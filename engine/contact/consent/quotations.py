@@ -32,7 +32,7 @@ _ATTACHMENT = (
     r"(?:an?|un|una|une) (?:\w+ )?(?:image|photo|movie|video|attachment|gif|audio message|imagen|foto|piece jointe)"
 )
 _WHAT = rf"(?:{_QUOTE}|{_ATTACHMENT})"
-_SIGN = r"[^\w\s.,;:\"'<>]{1,12}"
+_SIGN = r"(?:[^\w\s.,;:\"'<>]|[0-9](?=\ufe0f?\u20e3)){1,12}"
 
 _POSITIVE = re.compile(
     r"(?:liked|loved|laughed at|emphasi[sz]ed|questioned"
@@ -42,7 +42,7 @@ _POSITIVE = re.compile(
 )
 _NEGATIVE = re.compile(rf"(?:disliked|no le gusto|n[\u2019']?a pas aime) {_WHAT}")
 _REMOVED = re.compile(
-    rf"(?:removed (?:an? (?:heart|like|dislike|laugh|exclamation|question mark|reaction)|{_SIGN}) from"
+    rf"(?:removed (?:an? (?:heart|like|dislike|laugh|exclamation|question mark|reaction|sticker)|{_SIGN}) from"
     rf"|(?:elimino|quito) (?:(?:un|una|el|la) [\w ]{{1,30}}|{_SIGN}) de"
     rf"|a (?:supprime|retire|enleve) (?:un|une|le|la) [\w\u2019' ]{{1,30}} (?:de|du|a)) {_WHAT}"
 )
@@ -71,7 +71,7 @@ _MACHINE = re.compile(
     r"|thank(?:s| you) for (?:contacting|texting|messaging|reaching out|your (?:message|text))"
     r"|(?:msg|message)s?(?: ?& ?| and )data rates|not monitored|unmonitored"
     r"|sorry we missed (?:you|your)|your message (?:was|has been) received|msg freq|not a condition of purchase"
-    r"|autoresponder"
+    r"|autoresponder|not receiving notifications|with (?:focus|do not disturb) turned on|notifications (?:are )?silenced"
     r"|recibimos su mensaje|gracias por (?:escribir\w*|contactar\w*|su mensaje)|votre message a (?:bien )?.t. re.u"
     r"|vous remercie"
     r"|respuesta autom.tica|r.ponse automatique|automatische antwort|resposta autom.tica|risposta automatica)\b"

@@ -47,6 +47,7 @@ _SPELLINGS: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"\bfu(?:k|ck?)\b"), "fuck"),
     (re.compile(r"\bwrong ?#"), "wrong number"),
     (re.compile(r"\bst0p"), "stop"),
+    (re.compile(r"\$top\b"), "stop"),
     (re.compile(r"\bst(?:p|o|oop|op+|ip|ap)\b(?= (?:t?e?xt|call|messag|msg|contact|send)|$)"), "stop"),
     (re.compile(r"\bun[ -]subscrib"), "unsubscrib"),
     (re.compile(r"\bopt(ed|ing)?[ -]?out\b"), r"opt\1out"),

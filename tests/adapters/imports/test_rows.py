@@ -207,3 +207,37 @@ def test_a_record_that_is_larger_than_any_lead_is_refused_before_it_is_split(pat
 
     with pytest.raises(ImportFileError, match="has a line of more than"):
         [*header(file), *rows(file)]
+
+
+@pytest.mark.parametrize(
+    ("content", "encoding"),
+    [
+        ("Telefon;Vorname\r\n3055550123;J\u00f6rg\r\n".encode("cp1252"), "cp1252"),  # Excel in German
+        ("Telefon,Vorname\r3055550123,J\u00f6rg\r".encode("mac_roman"), "mac_roman"),
+        ("\ufeffTelefon\tVorname\r\n3055550123\tJ\u00f6rg\r\n".encode("utf-16-le"), "utf-8"),  # "Unicode text"
+        ("\ufeffTelefon,Vorname\n3055550123,J\u00f6rg\n".encode("utf-16-be"), "utf-8"),
+        ("Telefon,Vorname\n3055550123,J\u00f6rg\n".encode(), "utf-8"),  # Google Sheets, LibreOffice
+        ('"Telefon","Vorname"\n"3055550123","J\u00f6rg"\n'.encode("utf-8-sig"), "utf-8"),  # Salesforce, HubSpot
+        ("sep=;\r\nTelefon;Vorname\r\n3055550123;J\u00f6rg".encode("cp1252"), "cp1252"),
+        ("Telefon,Vorname,\n3055550123,J\u00f6rg,\n".encode(), "mixed"),  # a column without a name
+        ("Telefon|Vorname\n3055550123|J\u00f6rg\n".encode("cp1252"), "mixed"),
+    ],
+)
+def test_a_file_is_read_as_the_programs_of_offices_write_it(path: Path, content: bytes, encoding: str) -> None:
+    (row,) = read(csv_of(path, content, encoding=encoding))
+    assert (row.cells["Telefon"], row.cells["Vorname"]) == ("3055550123", "J\u00f6rg")
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        (b"phone,phone\n1,2\n", "two columns of one name"),
+        (b"\n\n", "has no columns"),
+        (b'phone,name\n1,"Ann\n2,Bob\n', "a quote is not closed"),
+        (b"\xff\xfep\x00", "has no rows"),
+    ],
+)
+def test_a_file_whose_rows_would_be_guessed_is_refused_whole(path: Path, content: bytes, sentence: str) -> None:
+    file = csv_of(path, content)
+    with pytest.raises(ImportFileError, match=sentence):
+        read(file)

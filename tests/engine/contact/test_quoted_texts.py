@@ -20,6 +20,9 @@ REACTIONS = (
     *(f'{word} "{OURS}"' for word in ("Liked", "loved")),
     *(f"Reacted {sign} to “{OURS}”" for sign in ("👍", "❤️", "😂", "🙏🏽", "‼️")),
     f"👍 to “ {OURS} ”",
+    # any emoji of iOS 18: sequences, flags, keycaps; a sticker taken back
+    *(f"Reacted {sign} to “{OURS}”" for sign in ("🔥", "🫶🏽", "👨‍👩‍👧", "🇺🇸", "1️⃣", "#️⃣", "❤️‍🔥")),
+    *(f"Removed {what} from “{OURS}”" for what in ("🔥", "1️⃣", "a sticker")),
     f"\u200e😂 to “\u200a{OURS}\u200a”",
     "Reacted with a sticker to “Reply STOP to end”",
     *("Liked an image", "Loved a movie", "Laughed at an audio message"),
