@@ -70,7 +70,7 @@ def test_a_text_that_was_delivered_after_all_is_not_sent_again() -> None:
     assert world.lead().step == "text"
     world.outcome("delivered")
     world.wait(2 * 3600)
-    assert (world.steps(), world.lead().step) == (["text"], "last")
+    assert (world.steps(), world.lead().step) == (["text"], "last"), "it was sent again"
     assert facts(world, "outcome.recorded")[-1]["corrects"] == "undelivered"
 
 

@@ -42,7 +42,7 @@ def test_a_test_stays_one_whatever_is_asked_of_it(world: World, fields: dict[str
     with suppress(RefusedError):  # some of it is refused for a lead that has ended
         world.update(lead, **fields)
     world.wait(86_400)
-    assert (world.lead(lead.id).status, world.commands) == ("disabled", [])
+    assert (world.lead(lead.id).status, world.commands) == ("disabled", []), "a test was contacted"
 
 
 def test_no_call_is_placed_by_hand_for_a_test(world: World) -> None:

@@ -90,7 +90,8 @@ def test_nothing_is_sent_while_parts_are_missing_and_then_the_plan_goes_on(world
     world.now += 55 * SECOND
     part(world, 1, 2, "Do you als")
     lead = world.lead()
-    assert (lead.status_wait, lead.next_action_at) == ("text_incomplete", world.now + WAIT_FOR_PARTS)
+    held = (lead.status_wait, lead.next_action_at) == ("text_incomplete", world.now + WAIT_FOR_PARTS)
+    assert held, "the plan went on while parts were missing"
     with pytest.raises(RefusedError) as refused:
         world.ask(CallStartRequested(company_id=1, contact_key=KEY, caller_id=NUMBER, lead_id=lead.id, force=True))
     assert refused.value.extra["reason"] == "text_incomplete"
