@@ -19,12 +19,13 @@ from adapters.http.exchange.parameters import Parameters, read_id
 from adapters.http.exchange.people import NEWEST_LOOKED_AT, country_of
 from adapters.http.exchange.problems import ProblemError, not_found
 from adapters.http.exchange.writes import submit_change
+from adapters.http.schema.inputs import PHONE, TEXT
 from adapters.http.schema.shapes import many_of, one_of
 from adapters.reads.ports import ContactFilter, LeadFilter, Paging, Result, Row
 from engine.identity import contact_key, contact_of_uuid
 from engine.submission.fields import FieldError, parse_email
 from engine.submission.numbers import find_number
-from engine.submission.unread_numbers import unread_text
+from engine.submission.unread_numbers import SPELLINGS_MAX, unread_text
 from engine.views.contact import CONTACT_COLUMNS, REVIEW_COLUMNS, contact_view, history_view, review_view
 from schemas.contact import LIVE_STATUSES
 from schemas.requests import ContactBlockRequested, OptOutReviewed
@@ -121,7 +122,10 @@ def _keys_of_numbers(exchange: Exchange, parameters: Parameters) -> tuple[str, .
     """Return the contact keys of the numbers that an unread one stands for; an invalid number is a fault."""
     country = country_of(exchange.services.source.rules, exchange.company_id)
     found: list[str] = []
-    for text in parameters.words("numbers") or ():
+    words = parameters.words("numbers") or ()
+    if len(words) > SPELLINGS_MAX:
+        parameters.refuse("numbers", f"must be at most {SPELLINGS_MAX} numbers")
+    for text in words[:SPELLINGS_MAX]:
         number = find_number(text, country)
         if number is None:
             parameters.refuse("numbers", f"has no telephone number in {text[:50]!r}; write it as +13055550123")
@@ -256,6 +260,7 @@ OPERATIONS: tuple[Operation, ...] = (
             "opt_out": "true: it is an opt-out; false: it is not, and contact goes on",
             "numbers": "of an opt-out whose number could not be read: the numbers that were meant, separated by commas",
         },
+        types={"numbers": {"anyOf": [TEXT, {"type": "array", "items": PHONE, "maxItems": SPELLINGS_MAX}]}},
         required=("opt_out",),
         answer=_ONE,
     ),
