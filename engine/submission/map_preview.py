@@ -10,7 +10,7 @@ from engine.submission.normalise import NAMED_FIELDS, find_map, normalise
 from schemas.instant import Instant
 from schemas.records import LeadMap
 
-SHOWN = ("caller_id", "email", "columns", "data", "zones", "states", "is_test")
+SHOWN = ("caller_id", "email", "columns", "data", "is_test")
 """Fields of the request that a preview shows."""
 
 

@@ -44,7 +44,7 @@ COLUMNS: tuple[Column, ...] = (
     Column("traffic_source_id", "integer", "as submitted or updated"),
     Column("buyer_id", "integer", "who was connected last, or an update of a call named"),
     Column("lead_import_id", "integer", "the import of a file that made it; null: it came otherwise"),
-    Column("is_test", "boolean", "by the lead map that read its post: nobody is contacted for it", initial=False),
+    Column("is_test", "boolean", "by its lead map: nobody is contacted for it", initial=False),
     Column("remote_ip", "string", "as submitted"),
     Column("attempted_call_id", "integer", "the last call that was ordered for it"),
     Column("connected_call_id", "integer", "the last call in which somebody spoke to the person"),

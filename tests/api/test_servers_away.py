@@ -33,7 +33,15 @@ from tests.api.world import Places, make_invitation, make_own_key, make_own_view
 
 SERVICE_UNAVAILABLE = 503
 
-WITHOUT_DATABASE = ("list_time_zones", "preview_schedule", "show_calling_hours", "new_lead", "build_", "record_impressions")
+WITHOUT_DATABASE = (
+    "list_time_zones",
+    "preview_schedule",
+    "preview_lead_map",
+    "show_calling_hours",
+    "new_lead",
+    "build_",
+    "record_impressions",
+)
 """How the names of operations begin that need no database."""
 
 

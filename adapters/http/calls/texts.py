@@ -34,7 +34,7 @@ PARAMETERS = {
     "text_ref": "the gateway's own id of the text: a repeat within 24 h changes nothing",
     "received_at": "when it arrived; default: now",
     "provider": "name of the gateway's provider",
-    "part_reference": "where parts of a longer text are reported singly: what the parts of this text have in common",
+    "part_reference": "of a part of a longer text: what its parts have in common",
     "part_number": "number of the part, from 1",
     "part_count": "how many parts the text has",
     "carrier_meaning": "what the carrier took the text for, and has answered itself: it goes before the words",

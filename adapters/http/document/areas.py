@@ -11,6 +11,7 @@ AREAS: Mapping[str, tuple[str, tuple[str, ...]]] = {
         "Submit, change, list and report leads, import and change many at once, and keep callbacks, visits and conversions",
         (
             *("leads", "lead_bulk_jobs", "lead_imports", "lead_views", "scheduled_callbacks", "kept_submissions"),
+            "lead_maps",
             *("impressions", "buyer_conversions", "offer_conversions"),
         ),
     ),

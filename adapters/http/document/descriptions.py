@@ -352,10 +352,7 @@ BY_NAME: Mapping[str, str] = {
         "hold there and their sources, the company's own rows included. Where a state has several zones, all must be open: "
         "so it is planned for somebody of whom only the state is known."
     ),
-    "preview_lead_map": (
-        "Reads a sample of a sender's post by a lead map, saved or not. Returns what the submission would say, which fields "
-        "the map did not find, and why it would be refused. Nothing is stored or contacted."
-    ),
+    "preview_lead_map": "Returns what a sample of a post would become by a lead map. Nothing is stored.",
     "preview_schedule": (
         "Simulates a schedule for one made-up lead and returns each action with its time and reasons. Nothing is stored or "
         "contacted."

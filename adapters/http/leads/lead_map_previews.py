@@ -18,7 +18,7 @@ SAMPLE_LENGTH_MAX = 256 * 1024
 
 PARAMETERS = {
     "lead_token": "lead token of the schedule or offer that the post is for",
-    "traffic_source_id": "the traffic source whose map reads the post, by internal id",
+    "traffic_source_id": "whose map reads the post, by internal id",
     "lead_map": "a map to try before it is saved, in the place of theirs",
     "sample": "a post: an object, or its text",
     "sample_type": "content type of a sample that is text; default: application/json",
@@ -63,7 +63,7 @@ _ANSWER = {
     "type": "object",
     "required": ["is_mapped", "not_found", "warnings", "errors", "caller_id", "email", "columns", "data", "is_test"],
     "properties": {
-        "is_mapped": {"type": "boolean", "description": "false: there is no map, and the post was read without one"},
+        "is_mapped": {"type": "boolean", "description": "false: there is no map"},
         "not_found": {
             "type": "array",
             "description": "fields of the map whose paths found nothing",
@@ -73,10 +73,8 @@ _ANSWER = {
         "email": nullable("string"),
         "columns": _OBJECT,
         "data": {**_OBJECT, "description": "its tokens"},
-        "zones": {"type": ["array", "null"], "items": {"type": "string"}},
-        "states": {"type": ["array", "null"], "items": {"type": "string"}},
-        "is_test": {**nullable("boolean"), "description": "true: it would be stored, and nobody contacted"},
-        "idempotency_key": {**nullable("string"), "description": "by which a repeat would be known"},
+        "is_test": nullable("boolean"),
+        "idempotency_key": {**nullable("string"), "description": "of the sender"},
         "warnings": {"type": "array", "items": {"type": "string"}},
         "errors": {
             "type": "object",
@@ -95,7 +93,7 @@ OPERATIONS: tuple[Operation, ...] = (
         path="/api/v1/lead_maps/preview",
         summary="Try a lead map: show what a post would become",
         handler=preview,
-        scope="lead:create",
+        scope="schedule:read",
         rate="write",
         safe=True,
         parameters=PARAMETERS,

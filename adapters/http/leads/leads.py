@@ -55,7 +55,7 @@ FILTER_PARAMETERS: dict[str, str] = {
     "recent_call_disposition_id": "leads whose newest disposition is this one, by internal id",
     "lead_import_id": "leads that this import made",
     "has_invalid_fields": "true: leads that were stored without a wrong field, until that is corrected; false: the others",
-    "is_test": "true: leads of test posts, which contact nobody; false: the others",
+    "is_test": "true: leads of test posts; false: the others",
     "tag": "leads with this word among their tags",
     "token_key": "leads with this token",
     "token_value": "leads with this token and value, as token:value; with token_key, the value alone",

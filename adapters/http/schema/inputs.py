@@ -25,8 +25,6 @@ from engine.submission.columns import ZIP_LENGTH_MAX
 from engine.submission.consents import TEXT_LENGTH_MAX as CONSENT_LENGTH_MAX
 from engine.submission.consents import URL_LENGTH_MAX
 from engine.submission.fields import EMAIL_LENGTH_MAX, INTEGER_MAX, TEXT_LENGTH_MAX
-from engine.submission.lead_maps import FIELDS_MAX as MAP_FIELDS_MAX
-from engine.submission.lead_maps import PATH_LENGTH_MAX as MAP_PATH_LENGTH_MAX
 from engine.submission.normalise import CONTACT_ATTEMPTS_MAX, HOURS_TO_EXPIRE_MAX
 from engine.submission.numbers import NUMBER_LENGTH_MAX, REGIONS
 from engine.submission.public_rights import PUBLIC_PARAMETERS
@@ -335,26 +333,9 @@ def _permission(model: str, actions: Sequence[str]) -> Schema:
     }
 
 
-LEAD_MAP: Schema = {
-    "type": ["object", "null"],
-    "properties": {
-        "fields": {
-            "type": "object",
-            "description": "field or token -> its path in the post",
-            "minProperties": 1,
-            "maxProperties": MAP_FIELDS_MAX,
-            "additionalProperties": text(MAP_PATH_LENGTH_MAX, least=1),
-        },
-        "idempotency_key": {"description": "path of the sender's own id of the post", **_or_null(text(MAP_PATH_LENGTH_MAX))},
-        "is_test": {"description": "path of what says that nobody is meant", **_or_null(text(MAP_PATH_LENGTH_MAX))},
-    },
-    "required": ["fields"],
-    "additionalProperties": False,
-    "examples": [{"fields": {"caller_id": "lead.phone"}, "idempotency_key": "lead.id", "is_test": "test"}],
-}
+LEAD_MAP: Schema = {"$ref": "#/components/schemas/TrafficSource/properties/lead_map"}
 
 _RECORD_INPUTS: Mapping[str, Schema] = {
-    "lead_map": LEAD_MAP,
     "name": text(TEXT_LENGTH_MAX, least=1),
     "description": _or_null(text(values.DESCRIPTION_LENGTH_MAX)),
     "time_zone": ZONE,

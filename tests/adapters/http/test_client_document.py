@@ -144,7 +144,7 @@ ALIKE = (
     {"CallCenterFields", "SuppressionListFields"},  # of two records, which today have the same fields
     {"Data", "Tokens", "RecordDraft"},
     {"OptionalTexts", "Secret"},  # only what is sent has bounds
-    {"Texts", "OutgoingWebhookHeader"},
+    {"Texts", "OutgoingWebhookHeader", "Field"},  # names of a lead map, headers
 )
 """Types that say the same and are two things for a reader."""
 

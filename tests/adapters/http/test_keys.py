@@ -75,7 +75,7 @@ async def test_elsewhere_a_key_in_a_field_opens_nothing(town: Any, company: Any)
 
 
 SCOPES: dict[str, str] = {
-    "lead:create": "submit_lead create_or_update_lead preview_lead_map",
+    "lead:create": "submit_lead create_or_update_lead",
     "lead:read": "list_leads new_lead show_lead buyer_is_available show_lead_by_caller_number report_leads why_lead"
     " forecast_leads forecast_schedule_change list_lead_events report_channels report_outcomes report_steps report_queues"
     " list_scheduled_callbacks show_scheduled_callback list_kept_submissions",
@@ -97,7 +97,7 @@ SCOPES: dict[str, str] = {
     "sms:receive": "receive_text",
     "company:read": "show_company",
     "company:update": "update_company",
-    "schedule:read": "preview_schedule list_schedule_versions",
+    "schedule:read": "preview_schedule preview_lead_map list_schedule_versions",
     "schedule:update": "publish_schedule",
     "audit_log:read": "list_audit_logs",
     "rule_pack:read": "show_calling_hours",

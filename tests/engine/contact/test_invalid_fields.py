@@ -36,7 +36,7 @@ def test_a_field_that_is_set_is_taken_off_the_list(world: World, by: str, fields
 def test_the_token_goes_with_its_last_field_and_is_emptied_to_accept_the_lead(world: World) -> None:
     world.update(email="ada@example.com", lead_priority=5.0)
     assert set(world.lead().data["invalid_fields"]) == {"zip", "data.country", "plan"}
-    last = {"columns": {"zip_postal_code": "33101", "country": "US"}, "data": {"plan": "gold"}}
+    last: dict[str, Any] = {"columns": {"zip_postal_code": "33101", "country": "US"}, "data": {"plan": "gold"}}
     assert "invalid_fields" not in world.update(**last).data
     world.submit(with_key=True, data={"invalid_fields": dict(WRONG)})
     assert "invalid_fields" not in world.update(data={"invalid_fields": None}).data
