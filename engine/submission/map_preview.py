@@ -31,7 +31,8 @@ def preview_map(
     A post that would be refused shows why. Raises `RefusedError` where its lead token is not one of the company.
     """
     used = lead_map or find_map(raw, rules, company_id)
-    not_found = [] if used is None else list(map_fields(used, raw).not_found)
+    mapped = None if used is None else map_fields(used, raw)
+    not_found = [] if mapped is None else list(mapped.not_found)
     shown: dict[str, Any] = {"is_mapped": used is not None, "not_found": not_found, "warnings": [], "errors": {}}
     shown |= dict.fromkeys((*SHOWN, "idempotency_key"))
     try:
@@ -40,10 +41,9 @@ def preview_map(
         if refusal.code != "validation_failed":
             raise
         return {**shown, "errors": refusal.errors or {"": [refusal.detail]}}
-    vendor_key = found.request.vendor_key
     return {
         **shown,
         **{name: getattr(found.request, name) for name in SHOWN},
-        "idempotency_key": vendor_key,
+        "idempotency_key": None if mapped is None else mapped.vendor_id,
         "warnings": list(found.warnings),
     }

@@ -189,6 +189,6 @@ def test_a_preview_shows_what_a_post_would_become_by_a_map_that_is_not_saved() -
     body = {**GOOGLE, "lead_token": LEAD_TOKEN}
     shown = preview_map(body, folded(), company_id=1, received_at=EPOCH, lead_map=OF_GOOGLE)
     assert (shown["caller_id"], shown["is_test"], shown["not_found"]) == (NUMBER, True, ["zip_postal_code"])
-    assert shown["idempotency_key"] == "map/TeSter-123-ABCDEFGHIJ"
+    assert shown["idempotency_key"] == "TeSter-123-ABCDEFGHIJ"
     without = preview_map(body, folded(), company_id=1, received_at=EPOCH)
     assert (without["is_mapped"], list(without["errors"])) == (False, ["caller_id"])
