@@ -67,7 +67,7 @@ async def test_every_snippet_of_the_producers_page_works_as_it_stands(town: Any,
     schedule = await company.schedule()
     records = (
         *("schedule", "buyer", "buyer_fleet", "outgoing_webhook", "agent", "agent_status", "agent_message"),
-        *("number", "ring_pool"),
+        *("number", "ring_pool", "traffic_source"),
     )
     shown = ("call", "lead_bulk_job", "lead_import", *records)
     places = await make_places(
