@@ -241,17 +241,19 @@ class IntakePartition:
         if _header(record, RIGHT_HEADER) is None:  # a signature covers the body alone
             raw = {**_fields_of_headers(record), **raw}
         try:
-            return self._normalise(raw, is_trusted=is_trusted)
+            return self._normalise(raw, record, is_trusted=is_trusted)
         except RefusedError as refusal:
             if refusal.code not in MAY_BE_STALE and "traffic_source_id" not in refusal.errors:
                 raise
         await self._rules.refresh()
         await self._renew(batch, record.offset)
-        return self._normalise(raw, is_trusted=is_trusted)
+        return self._normalise(raw, record, is_trusted=is_trusted)
 
-    def _normalise(self, raw: Mapping[str, Any], *, is_trusted: bool) -> LeadSubmitted:
+    def _normalise(self, raw: Mapping[str, Any], record: LogRecord, *, is_trusted: bool) -> LeadSubmitted:
+        now, rules = self._clock.now(), self._adopted.rules
+        waited_ms = max(0, now - record.appended_at)
         try:
-            return normalise(raw, self._adopted.rules, received_at=self._clock.now(), is_trusted=is_trusted).request
+            return normalise(raw, rules, received_at=now, waited_ms=waited_ms, is_trusted=is_trusted).request
         except RefusedError:
             raise
         except Exception as error:

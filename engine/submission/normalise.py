@@ -35,7 +35,7 @@ from engine.submission.place import Location
 from engine.submission.public_rights import CONSENTS, SIGNING_FIELDS, STEERING, steering_warning
 from engine.submission.reading import AHEAD_MAX, INVALID_FIELDS, Reading
 from engine.submission.unread_numbers import is_unread, known_countries, raw_key, spellings_of, unread_number
-from schemas.instant import SECOND, Instant
+from schemas.instant import SECOND, Instant, Millis
 from schemas.records import Company, LeadMap, Offer, Schedule, TrafficSource
 from schemas.requests import LeadSubmitted, UnreadNumber, UnsignedFields
 
@@ -129,10 +129,11 @@ def normalise(
     idempotency_key: str | None = None,
     signed: frozenset[str] | None = None,
     lead_map: LeadMap | None = None,
+    waited_ms: Millis = 0,
 ) -> Normalised:
     """Return the request of one submission, read by the lead map of its traffic source, else of its schedule.
 
-    `lead_map` takes the place of theirs.
+    `lead_map` takes the place of theirs. `waited_ms` is how long a record waited on its topic before it is read.
 
     `api_company_id` is the company of the API key that came with it, None where there was none (so from `leads.inbox`);
     `may_update` says that the key may update leads. A sender that `is_trusted` counts as one with a key, but for what
@@ -144,7 +145,7 @@ def normalise(
     """
     if not isinstance(raw, Mapping):
         raise RefusedError("malformed_body", "A lead is an object of fields.")
-    reading = Reading(raw, received_at)
+    reading = Reading(raw, received_at, waited_ms)
     if is_blank(raw.get("lead_token")):
         _refuse_without_token(reading)
     target = _target(raw["lead_token"], rules, api_company_id)

@@ -18,7 +18,7 @@ from engine.submission.place import Location, locate
 from engine.submission.public_rights import CONSENTS
 from engine.submission.spreadsheet import DIGITS_LOST, has_lost_digits, read_cell
 from engine.tokens import LEAD_BYTES_MAX, check_tokens
-from schemas.instant import DAY, MINUTE, SECOND, Instant
+from schemas.instant import DAY, MINUTE, SECOND, Instant, Millis
 from schemas.records import TrafficSource
 
 T = TypeVar("T")
@@ -66,9 +66,11 @@ _NEVER_DROPPED = frozenset({"", *RESERVED, "lead_token", "consent", *CONSENTS})
 class Reading:
     """What was found in one body so far: columns, tokens, faults and warnings."""
 
-    def __init__(self, raw: Mapping[str, Any], received_at: Instant) -> None:
+    def __init__(self, raw: Mapping[str, Any], received_at: Instant, waited_ms: Millis = 0) -> None:
+        """`waited_ms` is how long it waited for us before: a time that has passed meanwhile is no mistake of its sender."""
         self.raw = raw
         self.received_at = received_at
+        self._waited_ms = waited_ms
         self.columns: dict[str, Any] = {}
         self.data: dict[str, Any] = {}
         self.errors: dict[str, list[str]] = {}
@@ -308,7 +310,7 @@ class Reading:
     def callback(self, seconds: Callable[[Any], int]) -> Instant | None:
         """Return the moment of `schedule_callback_at` or `_in_seconds`; both at once is a fault, and one that has passed."""
         moment = self.moment_ahead("schedule_callback_at")
-        if moment is not None and moment < self.received_at - CALLBACK_PAST_MAX:
+        if moment is not None and moment < self.received_at - self._waited_ms - CALLBACK_PAST_MAX:
             self.fault("schedule_callback_at", "must not be more than 5 minutes in the past")
         delay = self.optional("schedule_callback_in_seconds", seconds)
         if not is_blank(self.raw.get("schedule_callback_at")) and not is_blank(self.raw.get("schedule_callback_in_seconds")):

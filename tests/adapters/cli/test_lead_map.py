@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.adapters.cli.test_lead_import import TEXT_TOKEN, deployment, ran
+from deploy.bench.submissions import TEXT_TOKEN
+from tests.adapters.cli.test_lead_import import deployment, ran
 
 __all__ = ["deployment"]
 
@@ -42,8 +43,8 @@ async def test_a_post_is_shown_as_the_map_reads_it(tmp_path: Path, capsys: pytes
 
     form = written(tmp_path, "post.form", "caller_id=%2B12125550102&roof=flat")
     assert await ran("leads", "map", form, "--lead-token", TEXT_TOKEN) == 0
-    said = capsys.readouterr().out.splitlines()
-    assert {"caller_id = +12125550102", "token roof = flat", "there is no map: the post was read without one"} <= {*said}
+    lines = {*capsys.readouterr().out.splitlines()}
+    assert {"caller_id = +12125550102", "token roof = flat", "there is no map: the post was read without one"} <= lines
 
 
 @pytest.mark.usefixtures("deployment")

@@ -14,7 +14,9 @@ from adapters.clock import SystemClock
 from adapters.observability.metrics import Metrics
 from adapters.roles.intake import IntakeRole
 from engine.partition.ports import Outgoing
+from engine.submission import reading
 from engine.submission.public_rights import FIELDS, New, Stored
+from schemas.instant import DAY
 from schemas.topics import LEADS_INBOX, LEADS_INBOX_BULK, Topic
 from schemas.wire import to_json
 from tests.adapters.http.conftest import DAYTIME_ZONE, START_SECONDS, WAIT_SECONDS, Company, Town
@@ -29,6 +31,8 @@ async def town(own_town: Town) -> AsyncIterator[Town]:
     context = copy(own_town.context)
     context.settings = structs.replace(context.settings, inbox_trusted="no")
     context.clock = SystemClock()  # that of the broker: an intake whose clock is behind it holds what comes
+    monkeypatch = pytest.MonkeyPatch()
+    monkeypatch.setattr(reading, "CALLBACK_PAST_MAX", 100 * 365 * DAY)  # the scheduler's clock is in June 2026
     role, stop = IntakeRole(context, Metrics()), asyncio.Event()
     task = asyncio.create_task(role.run(stop))
     async with asyncio.timeout(START_SECONDS):
@@ -37,6 +41,7 @@ async def town(own_town: Town) -> AsyncIterator[Town]:
     yield own_town
     stop.set()
     await task
+    monkeypatch.undo()
 
 
 async def put(town: Town, company: Company, body: dict[str, Any], inbox: Topic = LEADS_INBOX) -> None:
