@@ -16,7 +16,7 @@ from adapters.up.demo_time_zone import zone_at_daytime
 from deploy.proof.company import COMPANY_ID, ProofCompany
 from deploy.proof.neighbours.receivers import ANSWER, HEAD_BYTES_MAX, content_length, header
 from deploy.proof.processes import DeploymentError
-from deploy.proof.submissions import LOCAL_COUNT, LOCAL_FIRST
+from deploy.proof.submissions import LOCAL_COUNT, local_digits
 
 EVENT = "lead_created"
 AREA = "208"
@@ -70,7 +70,7 @@ class LeadClient:
 def _bodies(company: ProofCompany) -> Iterator[dict[str, Any]]:
     """Yield leads that are texted; no other load of a proof has their area code."""
     zone = zone_at_daytime()
-    for local in range(LOCAL_FIRST, LOCAL_FIRST + LOCAL_COUNT):
+    for local in map(local_digits, range(LOCAL_COUNT)):
         yield {"lead_token": company.tokens["text"], "caller_id": f"+1{AREA}{local}00", "time_zone": zone}
 
 

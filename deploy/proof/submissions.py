@@ -28,9 +28,10 @@ CALL_ENDINGS = ("01", "05", "11")
 ODD_EVERY = 8
 """Of the leads with a number, how often one behaves by its ending, as long as there are such numbers."""
 
-LOCAL_FIRST = 20_000
-LOCAL_COUNT = 70_000
-"""Local numbers from 200-00xx to 899-99xx are valid; 555-01xx alone would not be enough."""
+EXCHANGES = [exchange for exchange in range(200, 900) if not str(exchange).endswith("11")]
+LOCAL_COUNT = 100 * len(EXCHANGES)
+"""Local numbers from 200-00xx to 899-99xx are valid, but for those of N11 (211 is no exchange); 555-01xx alone would not be
+enough."""
 
 AREAS = [
     "212", "213", "215", "216", "209", "310", "323", "408", "415", "510", "530", "559", "562", "619", "626", "650",
@@ -88,7 +89,13 @@ def number(index: int, turn: int, endings: tuple[str, ...], *, odd_every: int = 
     if rest == 0 and area < len(AREAS):
         return f"+1{AREAS[area]}55501{endings[ending]}"
     area, local = divmod(index, LOCAL_COUNT)
-    return f"+1{AREAS[area]}{LOCAL_FIRST + local}00"
+    return f"+1{AREAS[area]}{local_digits(local)}00"
+
+
+def local_digits(index: int) -> str:
+    """Return the exchange and the next two digits of a local number."""
+    exchange, rest = divmod(index, 100)
+    return f"{EXCHANGES[exchange]}{rest:02}"
 
 
 def _bad(company: ProofCompany) -> Iterator[tuple[bytes | None, Headers]]:

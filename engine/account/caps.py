@@ -135,7 +135,7 @@ def add_amounts(slots: Slots, at: Instant, amounts: Mapping[str, float]) -> None
             continue
         for metric, amount in amounts.items():
             total = round(tally.used.get(metric, 0.0) + amount, AMOUNT_DIGITS)
-            tally.used[metric] = max(0.0, total) if metric in WHOLE else total
+            tally.used[metric] = max(0.0, total) if metric in COUNTS else total
 
 
 def used_now(tallies: Tallies, body: Capped, now: Instant) -> dict[str, float]:

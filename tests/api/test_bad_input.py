@@ -173,7 +173,7 @@ BODIES: list[tuple[str, bytes, int]] = [
     ("application/json", b'{"a\\u0000": 1}', 422),
     ("application/json", b'{"a": 123456789012345678901234567890}', 422),
     ("application/json; charset=utf-16", b"{}", 415),
-    ("application/x-www-form-urlencoded", b"name=%ff", 400),
+    ("application/x-www-form-urlencoded; charset=utf-8", b"name=%ff", 400),
     ("application/x-www-form-urlencoded", b"a" + b"[b]" * 40 + b"=1", 400),
     ("application/x-www-form-urlencoded", b"name=%00", 422),
     ("multipart/form-data; boundary=xx", b"nonsense", 400),

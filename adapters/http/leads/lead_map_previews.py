@@ -9,6 +9,7 @@ from adapters.http.exchange.exchange import Exchange, Operation, Reply
 from adapters.http.exchange.parameters import Parameters
 from adapters.http.schema.inputs import LEAD_MAP, TEXT, text
 from adapters.http.schema.shapes import nullable, one_of
+from engine.partition.draft import RefusedError
 from engine.submission.fields import FieldError, is_blank
 from engine.submission.map_preview import preview_map, read_given_map
 from engine.submission.reading import json_object
@@ -29,22 +30,41 @@ async def preview(exchange: Exchange) -> Reply:
     """Answer what a post would become."""
     parameters = Parameters(exchange.fields)
     parameters.require("lead_token", "sample")
-    kind = parameters.text("sample_type") or "application/json"
     sample = parameters.fields.get("sample")
     given = parameters.read("lead_map", _object)
     source_id = parameters.id("traffic_source_id")
+    rules = exchange.services.source.rules
+    if source_id is not None and not rules.owns(exchange.company_id, "traffic_source", source_id):
+        parameters.refuse("traffic_source_id", "names no traffic source of this company")
+    fields = _sample(parameters, sample)
     parameters.finish()
-    fields = sample if isinstance(sample, Mapping) else read_fields(str(sample).encode(), kind)
     token = str(exchange.fields["lead_token"]).strip()
     stated = {"lead_token": token} | ({} if source_id is None else {"traffic_source_id": source_id})
     shown = preview_map(
         {**fields, **stated},
-        exchange.services.source.rules,
+        rules,
         company_id=exchange.company_id,
         received_at=exchange.now,
         lead_map=None if given is None else read_given_map(given),
     )
     return reply_with_record(exchange, "lead_map_preview", shown)
+
+
+def _sample(parameters: Parameters, sample: Any) -> Mapping[str, Any]:
+    """Return the fields of a sample; what is wrong with it is a fault of its field."""
+    kind = parameters.text("sample_type")
+    if isinstance(sample, Mapping):
+        if kind is not None:
+            parameters.refuse("sample_type", "goes with a sample that is text")
+        return sample
+    if is_blank(sample):
+        return {}
+    try:
+        return read_fields(str(sample).encode(), kind or "application/json")
+    except RefusedError as refusal:
+        field = "sample_type" if kind is not None and refusal.code == "unsupported_media_type" else "sample"
+        parameters.refuse(field, refusal.detail)
+        return {}
 
 
 def _object(value: Any) -> Any:

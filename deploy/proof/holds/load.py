@@ -5,7 +5,7 @@ from typing import Any
 
 from adapters.up.demo_time_zone import zone_at_daytime
 from deploy.proof.company import ProofCompany
-from deploy.proof.submissions import LOCAL_COUNT, LOCAL_FIRST, SentSubmission
+from deploy.proof.submissions import LOCAL_COUNT, SentSubmission, local_digits
 from engine.partition.ports import Outgoing
 from schemas.envelope import Envelope, to_headers
 from schemas.wire import to_json
@@ -31,7 +31,7 @@ def leads(count: int, company: ProofCompany, topic: str) -> Iterator[SentSubmiss
         if kind_of(index) == "mail":
             body["email"] = f"lead-{index}@example.com"
         else:
-            body["caller_id"] = f"+1{AREA}{LOCAL_FIRST + index}00"
+            body["caller_id"] = f"+1{AREA}{local_digits(index)}00"
         name = f"holds-{index}"
         headers = to_headers(Envelope(id=name, type="lead.submitted", source="/proof"))
         yield SentSubmission(id=name, record=Outgoing(topic, name.encode(), to_json(body), headers))

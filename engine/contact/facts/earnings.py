@@ -1,6 +1,6 @@
 """What does a call count against the caps of its buyer, group and traffic source? Conversions and revenue, as they change.
 
-Attempts and connections are counted by the slot of a call; reported here is only what a later outcome changes of them.
+Attempts and connections are not reported here: the slot of a call counts them.
 """
 
 from collections.abc import Mapping
@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from engine.contact.facts.call_record import MONEY_DIGITS
 from engine.contact.facts.person import Person
 from schemas.contact import Call
-from schemas.records import Buyer, BuyerGroup, Number, TrafficSource
+from schemas.records import Buyer, BuyerGroup, TrafficSource
 from schemas.requests import CallEarned
 from schemas.topics import ACCOUNTS_REQUESTS
 
@@ -35,12 +35,7 @@ def earnings_of(call: Call) -> Earnings:
 
 def report_change(person: Person, call: Call, before: Earnings) -> None:
     """Send the account the difference in what a call earned, for the resources that have caps, and for EPC."""
-    report_amounts(person, call, before, earnings_of(call))
-
-
-def report_amounts(person: Person, call: Call, before: Earnings, after: Earnings) -> None:
-    """Send the account the difference in what a call counts, for the resources that have caps, and for EPC."""
-    amounts = dict[str, dict[str, float]]()
+    after, amounts = earnings_of(call), dict[str, dict[str, float]]()
     for resource in dict.fromkeys((*before, *after)):
         had, has = before.get(resource, {}), after.get(resource, {})
         more = {name: round(has.get(name, 0) - had.get(name, 0), MONEY_DIGITS) for name in dict.fromkeys((*had, *has))}
@@ -59,9 +54,8 @@ def report_amounts(person: Person, call: Call, before: Earnings, after: Earnings
         person.draft.send(ACCOUNTS_REQUESTS.name, str(person.company_id), message)
 
 
-_KINDS: Mapping[str, type[Buyer | BuyerGroup | Number | TrafficSource]] = {
+_KINDS: Mapping[str, type[Buyer | BuyerGroup | TrafficSource]] = {
     "buyer": Buyer,
-    "number": Number,
     "buyer_group": BuyerGroup,
     "traffic_source": TrafficSource,
 }

@@ -61,14 +61,6 @@ def release(person: Person, command_id: str) -> None:
         person.save_head()
 
 
-def put_back(person: Person, kind: str, command_id: str, at: Instant) -> None:
-    """Add an attempt again that had been removed because it reached no one: it did."""
-    attempts = attempts_of(person.head)
-    if all(entry.command_id != command_id for entry in attempts):
-        _write(person.head, tuple(sorted((*attempts, Attempt(at=at, kind=kind, command_id=command_id)), key=_at)))
-        person.save_head()
-
-
 def compact(head: Head) -> None:
     """Store a ledger in as few bytes as possible."""
     _write(head, attempts_of(head)[-LEDGER_MAX:])

@@ -15,7 +15,7 @@ from engine.contact.lifecycle.moving import forward
 from engine.contact.lifecycle.retrying import close_channel, retry_or_leave
 from engine.contact.lifecycle.stop import opt_out
 from engine.contact.lifecycle.walk import advance
-from engine.contact.requests import dispositions, inbound_routing, late_outcomes, recounting
+from engine.contact.requests import dispositions, inbound_routing, late_outcomes
 from engine.contact.requests.contact_relay import TEMPORARY, relay_outcome
 from engine.contact.requests.settling import NOT_ATTEMPTED, advance_after, decrement_counters, slot_use, wake_siblings
 from engine.law.caps import FREQUENCY_CAP_CODE
@@ -49,7 +49,6 @@ def record(person: Person, request: OutcomeRecorded) -> None:
     lead = person.lead(request.lead_id)
     call = _find_call(person, lead, request.command_id, request.call_id) if request.kind == "call" else None
     before, stands = (None, None) if call is None else (call.outcome, _standing(person, call, request))
-    counted = None if call is None else msgspec.structs.replace(call)
     if call is not None and request.final and stands != "kept":
         _update_call(person, lead, call, request, row)
     if lead is None:
@@ -69,9 +68,6 @@ def record(person: Person, request: OutcomeRecorded) -> None:
         return
     _update_lead(person, lead, request, row, _correction(lead, request, before, stands))
     if before not in {None, late_outcomes.UNKNOWN} and stands == "replaces":
-        if call is not None and counted is not None and request.final:
-            rows = row_of("call", before or "") or row, row
-            recounting.count_again(person, lead, counted, call, rows, rang=request.rang)
         _replan(person, lead, request, row, before or "")
 
 

@@ -50,6 +50,7 @@ NEEDS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "leads forecast": ("", (KAFKA, POSTGRES)),
     "leads tail": ("--once", (KAFKA,)),
     "leads send": (SUBMISSION, (KAFKA,)),
+    "leads map": (f"{ONE_LEAD} --type application/x-www-form-urlencoded --lead-token lt_solar", (KAFKA,)),
     "leads import": (f"{ONE_LEAD} --lead-token lt_solar", (KAFKA,)),
     "schedules list": ("", (KAFKA,)),
     "schedules show": ("1", (KAFKA,)),

@@ -16,7 +16,9 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 NUMBER = "+13055550142"
 JSON = {"Content-Type": "application/json"}
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
+UTF_8_FORM = {"Content-Type": "application/x-www-form-urlencoded; charset=utf-8"}
 MULTIPART = {"Content-Type": "multipart/form-data; boundary=xx"}
+UTF_8_PARTS = {"Content-Type": "multipart/form-data; boundary=xx; charset=utf-8"}
 
 
 def _is_problem(answer: Any) -> dict[str, Any]:
@@ -48,15 +50,15 @@ BODIES: list[tuple[dict[str, Any], bytes, str]] = [
     (JSON, b'{"lead_token": {"$ne": null}}', "validation_failed"),
     (JSON, b'{"lead_token": 17}', "validation_failed"),
     (JSON, b'{"lead_token": "' + b"x" * 5_000 + b'"}', "unknown_lead_token"),
-    (FORM, b"a=%ff", "malformed_body"),
-    (FORM, b"\xff=1", "malformed_body"),
+    (UTF_8_FORM, b"a=%ff", "malformed_body"),
+    (UTF_8_FORM, b"\xff=1", "malformed_body"),
     (FORM, b"&".join(b"a%d=1" % place for place in range(1_001)), "malformed_body"),
     (FORM, b"a" + b"[b]" * 40 + b"=1", "malformed_body"),
     (FORM, b"a[][b]=1&a[][c]=2", "malformed_body"),
     (FORM, b"lead_token=%00", "validation_failed"),
     (MULTIPART, b"nonsense", "malformed_body"),
     (MULTIPART, b'--xx\r\nContent-Disposition: form-data; name="a"; filename="f"\r\n\r\nx\r\n--xx--\r\n', "malformed_body"),
-    (MULTIPART, b'--xx\r\nContent-Disposition: form-data; name="a"\r\n\r\n\xff\r\n--xx--\r\n', "malformed_body"),
+    (UTF_8_PARTS, b'--xx\r\nContent-Disposition: form-data; name="a"\r\n\r\n\xff\r\n--xx--\r\n', "malformed_body"),
     ({"Content-Type": "multipart/form-data"}, b"x", "malformed_body"),
     ({"Content-Type": "text/xml"}, b"<lead>", "malformed_body"),
     ({"Content-Type": "text/csv"}, b"caller_id", "unsupported_media_type"),

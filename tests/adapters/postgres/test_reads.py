@@ -170,6 +170,7 @@ async def test_every_field_of_a_filter_has_its_piece_of_sql(shown: Shown) -> Non
         has_next_action=False, buyer_converted=True, offer_converted=True, either_converted=True, opt_out=True,
         fulltext="x", completed_calls=1, contact_id=1, states=("CA",), recent_call_disposition_id=1, lead_import_id=1,
         tag="x", token_key="x", token_value=("x", "y"), has_callback=True, scheduled_callback_id=1,
+        is_test=True, has_invalid_fields=True,
         visible=(
             LeadFilters(offer_ids=(1,), schedule_ids=(1,), buyer_ids=(1,), traffic_source_ids=(1,)),
             LeadFilters(token_filters=(TokenFilter("x", "y"),)),

@@ -12,7 +12,7 @@ from schemas.commands import HangUp, PlaceCall
 from schemas.instant import HOUR, SECOND
 from schemas.outcomes import CALL_OUTCOMES, GATE_OUTCOMES, HELD, OUTCOMES, standing
 from schemas.records import Buyer, BuyerGroup, OutgoingWebhook
-from schemas.requests import CallEarned, CallProgressed, ReachWithdrawn, SlotAnswered, SlotReleased
+from schemas.requests import CallProgressed, ReachWithdrawn, SlotAnswered, SlotReleased
 from tests.engine.contact.world import KEY, World
 
 PAGE = Path(__file__).parents[3] / "deploy" / "docs" / "producers.md"
@@ -342,78 +342,6 @@ def test_a_slot_of_a_command_that_is_taken_back_is_given_back_unused() -> None:
         (first.command_id, "connected"),
         (second.command_id, "unused"),
     ]
-
-
-CAPS = {"attempt_daily": 100.0, "connection_daily": 100.0}
-CORRECTED_USE: list[tuple[str, str, dict[str, float]]] = [
-    ("rejected_at_gate", "no_answer", {"attempt": 1}),
-    ("expired", "connected_buyer", {"attempt": 1, "connection": 1}),
-    ("not_placed", "voicemail", {"attempt": 1}),
-    ("no_answer", "connected_human", {}),
-    ("no_answer", "connected_buyer", {"connection": 1}),
-    ("connected_human", "connected_buyer", {"connection": 1}),
-    ("busy", "no_answer", {}),
-    ("connected_buyer", "no_answer", {}),
-]
-"""The outcome that is reported first, the one after it, and what that changes in the counts of each capped record."""
-
-
-def with_caps(**connect: Any) -> World:
-    world = World()
-    world.add("buyer", 70, Buyer(name="Bob", number="+12125550170", caps=CAPS))
-    world.add("buyer", 71, Buyer(name="Ann", number="+12125550171", caps=CAPS))
-    world.add("buyer_group", 7, BuyerGroup(name="Solar", buyer_ids=(70, 71), caps=CAPS))
-    world.schedule({**CALL, "connect": {"buyer_group_id": 7, **connect}}, REST, LAST)
-    world.submit()
-    grant(world)
-    world.wait(40)
-    return world
-
-
-def recounted(world: World) -> dict[str, dict[str, float]]:
-    sent = [msgspec.json.decode(letter.body, type=CallEarned) for letter in world.messages if letter.type == "call.earned"]
-    assert all(one.at == world.commands[0].decided_at for one in sent), "in the period of the call"
-    return {resource: amounts for one in sent for resource, amounts in one.amounts.items()}
-
-
-@pytest.mark.parametrize(("first", "second", "change"), CORRECTED_USE)
-def test_counts_of_caps_follow_the_known_outcome_that_stands(first: str, second: str, change: dict[str, float]) -> None:
-    world = with_caps()
-    command = world.commands[0]
-    world.outcome(first, command)
-    world.wait(1)
-    world.outcome(second, command, call_id=world.lead().attempted_call_id)
-    assert recounted(world) == ({"buyer/70": change, "buyer_group/7": change} if change else {})
-    world.outcome(second, command, call_id=world.lead().attempted_call_id)
-    assert len(recounted(world)) == (2 if change else 0), "a repeat counts nothing"
-
-
-def test_a_connection_is_counted_for_the_buyer_that_answered() -> None:
-    world = with_caps()
-    command = world.commands[0]
-    world.outcome("no_answer", command)
-    world.outcome("connected_buyer", command, call_id=world.lead().attempted_call_id, buyer_id=71)
-    assert recounted(world) == {
-        "buyer/70": {"attempt": -1},
-        "buyer/71": {"attempt": 1, "connection": 1},
-        "buyer_group/7": {"connection": 1},
-    }
-
-
-@pytest.mark.parametrize(("first", "attempts"), [("expired", 0), ("not_placed", 0), ("no_answer", 1)])
-def test_who_was_reached_after_all_counts_as_contacted(first: str, attempts: int) -> None:
-    world = World()
-    world.schedule({**CALL, "retry": {}}, REST, LAST)
-    world.submit()
-    world.outcome(first)
-    command, call_id = world.commands[0], world.lead().attempted_call_id
-    assert len([entry for entry in world.head().ledger if entry.command_id == command.command_id]) == attempts
-    called_at = world.now
-    world.wait(1)
-    world.outcome("connected_human", command, call_id=call_id)
-    lead = world.lead()
-    assert [(entry.kind, entry.at) for entry in world.head().ledger] == [("call", called_at)]
-    assert (lead.attempts, lead.outbound_calls_count, lead.connected) == (1, 1, True)
 
 
 # -- callbacks -------------------------------------------------------------------------------------------------------------

@@ -95,7 +95,8 @@ def test_the_memory_of_exchanges_changes_no_answer(area: str, exchange: int, lin
     text = f"+1{area}{exchange}{line:04}"
     number = read_number(text, "US")
     oracle = phonenumbers.parse(text, None)
-    assert (number is not None) == phonenumbers.is_valid_number(oracle)
+    is_dialled = exchange % 100 != 11 and exchange != 976  # N11 is no exchange, 976 is paid for by the caller
+    assert (number is not None) == (is_dialled and phonenumbers.is_valid_number(oracle))
     if number is not None:
         assert number.e164 == text
         assert number.country == phonenumbers.region_code_for_number(oracle)
