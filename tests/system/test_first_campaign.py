@@ -58,9 +58,9 @@ def test_the_page_leads_from_an_empty_company_to_a_report(up: UpProcess) -> None
 
     headings, *listed = paste("6", "6")[0].splitlines()
     assert headings.startswith("id  ")
-    listed, told = listed[:6], listed[6:]
-    assert 0 < len(told) <= 20
-    assert any("lead." in line for line in told), told
+    listed, facts = listed[:6], listed[6:]
+    assert 0 < len(facts) <= 20
+    assert any("lead." in line for line in facts), facts
     up.until(lambda: all_ended(paste("7", "7")[0]), seconds=WALK_SECONDS)
     reports = paste("7", "7")[0]
     assert "connected_buyer" in reports
