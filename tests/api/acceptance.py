@@ -51,7 +51,7 @@ SENTENCES: Mapping[str, str] = {
         "two parameters together",
     r"is not the (offer|schedule|buyer) of|must be given where|must be given, or a lead_token": "two parameters together",
     r"must be given, or schedule_callback_in_seconds": "two parameters together",
-    r"must be after|is before|must be between 1970":
+    r"must be after|is before|must be between 1970|minutes in the past":
         "which moments count is no pattern",
     r"must be a list of addresses or networks": "what a network is, no pattern says",
     r"must lead to a public address": "which addresses are public is no pattern",
