@@ -57,7 +57,7 @@ SENTENCES: Mapping[str, str] = {
     r"must lead to a public address": "which addresses are public is no pattern",
     r"must end within the first": "how many rows there are",
     r"an address that begins with https": "what an address is, no pattern says",
-    r"must hold a path for|must have a path for|must hold at least|must have at least": "which names are fields is no pattern",
+    r"fields with a path each": "how many fields a map has",
     r"must be an e-mail address": "which names have at most 64 characters before the @ is no pattern",
     r"must differ from open": "two fields together",
     r"must be from 1 to 100$|must be at most 10 with": "two parameters together: more rows a page need a cursor",
