@@ -7,7 +7,7 @@ from adapters.body_fields import read_fields
 from adapters.http.exchange.answers import reply_with_record
 from adapters.http.exchange.exchange import Exchange, Operation, Reply
 from adapters.http.exchange.parameters import Parameters
-from adapters.http.schema.inputs import LEAD_MAP, TEXT, text
+from adapters.http.schema.inputs import LEAD_MAP, PARAMETERS, TEXT, text
 from adapters.http.schema.shapes import nullable, one_of
 from engine.partition.draft import RefusedError
 from engine.submission.fields import FieldError, is_blank
@@ -16,14 +16,6 @@ from engine.submission.reading import json_object
 
 SAMPLE_LENGTH_MAX = 256 * 1024
 """As a submission."""
-
-PARAMETERS = {
-    "lead_token": "lead token of the schedule or offer that the post is for",
-    "traffic_source_id": "whose map reads the post, by internal id",
-    "lead_map": "a map to try before it is saved, in the place of theirs",
-    "sample": "a post: an object, or its text",
-    "sample_type": "content type of a sample that is text; default: application/json",
-}
 
 
 async def preview(exchange: Exchange) -> Reply:
@@ -76,6 +68,28 @@ def _object(value: Any) -> Any:
     return found
 
 
+_SAMPLE = {
+    "anyOf": [
+        {"type": "object", "additionalProperties": True},
+        {"type": "string", "minLength": 1, "maxLength": SAMPLE_LENGTH_MAX},
+    ]
+}
+
+_BODY = {
+    "type": "object",
+    "required": ["lead_token", "sample"],
+    "properties": {
+        "lead_token": {**TEXT, "description": "lead token of the schedule or offer that the post is for"},
+        "traffic_source_id": {**PARAMETERS["traffic_source_id"], "description": "whose map reads the post, by internal id"},
+        "lead_map": {**LEAD_MAP, "description": "a map to try before it is saved, in the place of theirs"},
+        "sample": {**_SAMPLE, "description": "a post: an object, or its text"},
+        "sample_type": {
+            **text(200, least=1),
+            "description": "content type of a sample that is text; default: application/json",
+        },
+    },
+}
+
 _OBJECT = {"type": ["object", "null"], "additionalProperties": True}
 
 _ANSWER = {
@@ -116,19 +130,7 @@ OPERATIONS: tuple[Operation, ...] = (
         scope="schedule:read",
         rate="write",
         safe=True,
-        parameters=PARAMETERS,
-        types={
-            "lead_token": TEXT,
-            "lead_map": LEAD_MAP,
-            "sample": {
-                "anyOf": [
-                    {"type": "object", "additionalProperties": True},
-                    {"type": "string", "minLength": 1, "maxLength": SAMPLE_LENGTH_MAX},
-                ]
-            },
-            "sample_type": text(200, least=1),
-        },
-        required=("lead_token", "sample"),
+        body=_BODY,
         answer=one_of("lead_map_preview", _ANSWER),
         problems=("unknown_lead_token", "schedule_inactive", "malformed_json", "malformed_body"),
     ),
