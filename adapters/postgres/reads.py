@@ -177,7 +177,7 @@ class PostgresReads:
         return await self._row(
             "slot_queue_place",
             *(lead.company_id, lead.slot_queue, lead.urgency_class, priority, to_datetime(due_at), lead.id),
-            *(lead.schedule_id, lead.step, to_datetime(now), to_datetime(since), to_datetime(now), limit),
+            *(lead.schedule_id, lead.step, to_datetime(now), to_datetime(since), limit),
         )
 
     async def slot_queues_by_step(self, company_id: int, *, since: Instant, now: Instant, limit: int) -> Sequence[Row]:

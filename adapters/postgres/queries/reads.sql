@@ -332,7 +332,7 @@ WITH queued AS (
             * greatest(0, extract(epoch FROM $9::timestamptz - planned_at)) / 3600 AS priority
     FROM {read}.leads
     WHERE company_id = $1 AND slot_queue = $2
-    LIMIT $12
+    LIMIT $11
 )
 SELECT
     (SELECT count(*) FROM queued WHERE (urgency_class, priority, planned_at, id) < ($3, $4::float8, $5, $6)) AS before,
@@ -342,8 +342,8 @@ SELECT
         SELECT count(*) FROM (
             SELECT 1 FROM {read}.calls
             WHERE company_id = $1 AND schedule_id = $7 AND schedule_action_id = $8 AND created_at >= $10
-                AND created_at < $11 AND deleted_at IS NULL
-            LIMIT $12
+                AND created_at < $9 AND deleted_at IS NULL
+            LIMIT $11
         ) AS found
     ) AS calls
 
