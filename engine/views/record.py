@@ -188,7 +188,7 @@ def _derived(  # noqa: PLR0917 - what is known of a row
     if isinstance(body, Company):
         shown["has_sign_in_client_secret"] = body.sealed_sign_in_secret is not None
     if isinstance(body, Offer | Schedule):
-        shown["has_signing_secret"] = body.sealed_signing_secret is not None
+        shown["has_form_secret"] = body.sealed_signing_secret is not None
     if isinstance(body, User):
         shown |= {"has_password": body.password_hash is not None, "has_second_factor": body.second_factor_salt is not None}
     if isinstance(body, ProviderConfiguration):
@@ -214,7 +214,7 @@ _OF_SECRETS: Mapping[str, tuple[str, ...]] = {
     "company": ("has_sign_in_client_secret",),
     "user": ("has_password", "has_second_factor"),
     "provider_configuration": ("secret_names",),
-    **dict.fromkeys(("offer", "schedule"), ("has_signing_secret",)),
+    **dict.fromkeys(("offer", "schedule"), ("has_form_secret",)),
 }
 """Columns that say which secrets are set."""
 

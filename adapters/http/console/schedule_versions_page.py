@@ -13,7 +13,7 @@ from engine.views.record import record_columns
 
 DRAFT = "draft"
 
-NOT_COMPARED = ("lead_token", "sealed_signing_secret", "has_signing_secret", "draft_fields", "unpublished", "published_at")
+NOT_COMPARED = ("lead_token", "sealed_signing_secret", "has_form_secret", "draft_fields", "unpublished", "published_at")
 """Fields that say when a version was published, or are a secret."""
 
 

@@ -30,7 +30,7 @@ Faults = dict[str, list[str]]
 NAMED_MAX = 5
 """Most fields that the sentence of a problem names; `errors` has all."""
 
-SIGNING_SECRET = ("sealed_signing_secret", "has_signing_secret", "signing_secret")
+SIGNING_SECRET = ("sealed_signing_secret", "has_form_secret", "signing_secret")
 """Names of the secret that signs forms with a lead token: stored, shown, and shown once."""
 
 GIVEN_BY_US: Mapping[str, frozenset[str]] = {

@@ -121,7 +121,7 @@ _OF_TYPE: Mapping[str, Mapping[str, str]] = {
         "rotate_lead_token": "true: give a new lead token; the old one is unknown from then on",
         "rotate_signing_secret": "true: make a signing secret for forms, shown in this answer alone; the old one is void",
         "remove_signing_secret": "true: no form of this lead token can be signed any more",
-        "has_signing_secret": "true: forms of its lead token can be signed",
+        "has_form_secret": "true: forms of its lead token can be signed",
         "signing_secret": "signs forms of its lead token; shown once, when it is made",
         "public_parameters": "steering fields that a submission without a key may set for the lead that it makes",
         "public_updates": "tokens and names that a submission without a key may fill where a stored lead has them blank",
@@ -163,7 +163,7 @@ _OF_TYPE: Mapping[str, Mapping[str, str]] = {
         "rotate_lead_token": "true: give a new lead token; the old one is unknown from then on",
         "rotate_signing_secret": "true: make a signing secret for forms, shown in this answer alone; the old one is void",
         "remove_signing_secret": "true: no form of this lead token can be signed any more",
-        "has_signing_secret": "true: forms of its lead token can be signed",
+        "has_form_secret": "true: forms of its lead token can be signed",
         "signing_secret": "signs forms of its lead token; shown once, when it is made",
     },
     "buyer": {

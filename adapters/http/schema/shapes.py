@@ -285,7 +285,7 @@ _BASE_TYPES: Mapping[str, Schema] = {
     "disabled_reason": nullable("string"),
     **{
         name: {"type": "boolean"}
-        for name in ("has_password", "has_second_factor", "has_sign_in_client_secret", "has_signing_secret")
+        for name in ("has_password", "has_second_factor", "has_sign_in_client_secret", "has_form_secret")
     },
     "secret_names": {"type": "array", "items": {"type": "string"}},
     "holds": {

@@ -70,7 +70,7 @@ async def secret_of(company: Company, collection: str, record: dict[str, Any]) -
     answer = await company.send("PUT", path, json={"rotate_signing_secret": True})
     assert (answer.status_code, answer.headers["cache-control"]) == (200, "no-store"), answer.text
     secret: str = answer.json()[root]["signing_secret"]
-    assert answer.json()[root]["has_signing_secret"] is True
+    assert answer.json()[root]["has_form_secret"] is True
     return secret
 
 
@@ -331,10 +331,10 @@ async def test_a_secret_is_made_replaced_and_removed_and_shown_once(town: Town, 
     fields = {"name": "Solar"} if collection == "offers" else {"name": "Solar", "steps": STEPS}
     record = await company.record(collection, fields)
     path, root = f"/api/v1/{collection}/{record['id']}", collection[:-1]
-    assert record["has_signing_secret"] is False
+    assert record["has_form_secret"] is False
     form = Form(town, await secret_of(company, collection, record), record["lead_token"])
     shown = (await company.send("GET", path)).json()[root]
-    assert (shown["has_signing_secret"], form.secret in json.dumps(shown)) == (True, False)
+    assert (shown["has_form_secret"], form.secret in json.dumps(shown)) == (True, False)
     assert "sealed_signing_secret" not in shown
     assert (await form.post(form.sign({}))).status_code == 201
 
@@ -345,7 +345,7 @@ async def test_a_secret_is_made_replaced_and_removed_and_shown_once(town: Town, 
     assert (await form.post(form.sign({}))).json()["code"] == "invalid_signature"
 
     removed = await company.send("PUT", path, json={"remove_signing_secret": True})
-    assert removed.json()[root]["has_signing_secret"] is False
+    assert removed.json()[root]["has_form_secret"] is False
     refused = await form.post(form.sign({}))
     assert (refused.status_code, "no signing secret" in refused.json()["detail"]) == (401, True)
 
@@ -357,7 +357,7 @@ async def test_a_secret_is_not_shown_to_a_repeat_and_not_stored_readably(town: T
     again = await company.send("PUT", path, json={"rotate_signing_secret": True}, headers=headers)
     secret = first.json()["offer"]["signing_secret"]
     assert "signing_secret" not in again.json()["offer"]
-    assert (again.status_code, again.json()["offer"]["has_signing_secret"]) == (200, True)
+    assert (again.status_code, again.json()["offer"]["has_form_secret"]) == (200, True)
     for table in ("work.idempotency_keys", "read.records"):
         rows = await town.pool.fetch(f"SELECT t::text AS row FROM {table} AS t")  # noqa: S608 - our own names
         assert not [row for row in rows if secret in row["row"] or secret.encode().hex() in row["row"]]
@@ -367,7 +367,7 @@ async def test_a_secret_is_not_shown_to_a_repeat_and_not_stored_readably(town: T
     assert (forged.status_code, list(forged.json()["errors"])) == (422, ["signing_secret"])
 
 
-@pytest.mark.parametrize("field", ["sealed_signing_secret", "has_signing_secret", "signing_secret"])
+@pytest.mark.parametrize("field", ["sealed_signing_secret", "has_form_secret", "signing_secret"])
 async def test_no_secret_is_given_from_outside(company: Company, field: str) -> None:
     refused = await company.send("POST", "/api/v1/offers", json={"name": "Solar", field: "fs_mine"})
     assert (refused.status_code, list(refused.json()["errors"])) == (422, [field]), refused.text
