@@ -12,7 +12,15 @@ import structlog
 from adapters.errors import StoreError
 from adapters.gateway.circuit import CircuitReport, Endpoint, Endpoints
 from adapters.gateway.leases import check_lease, current_claim_id
-from adapters.gateway.ports import CallProgress, DeliveryResult, LeaseLostError, NotPlacedError, Report, RulesReader
+from adapters.gateway.ports import (
+    CallProgress,
+    DeliveryResult,
+    LeaseLostError,
+    NotPlacedError,
+    Report,
+    RulesReader,
+    UnwrittenOrderError,
+)
 from adapters.providers.callback_tokens import NamedConfiguration
 from adapters.providers.connections import Connections, Opened, look_up
 from adapters.providers.orders import Orders, StoredOrder
@@ -39,10 +47,6 @@ CONFIGURATION = "provider_configuration"
 logger = structlog.get_logger(__name__)
 
 Ask = Callable[[Connection], Awaitable[Placed | DeliveryResult]]
-
-
-class UnwrittenOrderError(NotPlacedError):
-    """The database is away: no provider was asked, and none may be asked."""
 
 
 class ConfiguredProviders:
@@ -104,7 +108,10 @@ class ConfiguredProviders:
         return self._opened(order), order.provider_ref
 
     async def _carry_out(self, command: OrderCommand, ask: Ask, report: Report | None) -> DeliveryResult | None:
-        """Ask one configuration after the other until one may have placed the order. Raises `NotPlacedError`."""
+        """Ask one configuration after the other until one may have placed the order.
+
+        Raises `NotPlacedError`, and `UnwrittenOrderError` where the database is away.
+        """
         reasons: list[str] = []
         for configuration in await self._chosen(command):
             endpoint = self.endpoint_of(command.company_id, configuration.record.id)
@@ -114,9 +121,6 @@ class ConfiguredProviders:
             try:
                 opened = self._connections.open(configuration)
                 answer = await self._ask(opened, command, ask)
-            except UnwrittenOrderError as error:  # our fault: it says nothing of the account, nor would another do better
-                reasons.append(str(error))
-                break
             except RefusedOrderError as error:
                 endpoint.succeeded()
                 reasons.append(f"{configuration.body.name}: {error}")

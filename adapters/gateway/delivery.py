@@ -9,12 +9,11 @@ had in hand. Receivers of webhooks know their ids.
 
 import asyncio
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import structlog
 from msgspec import Struct
 
-from adapters.errors import StoreError
 from adapters.gateway.channels import Channel
 from adapters.gateway.contact_holds import ContactHolds, NoHolds
 from adapters.gateway.domain_sleep import sleep_domain_seconds
@@ -22,7 +21,15 @@ from adapters.gateway.leases import LEASE_SECONDS, Lease, Leases, under
 from adapters.gateway.outages import Outages
 from adapters.gateway.outcome_reports import LOG, CallBackState, OutcomeReports
 from adapters.gateway.partition_progress import PartitionLostError, PartitionProgress
-from adapters.gateway.ports import CallProgress, CommandClaim, Deliveries, DeliveryResult, LeaseLostError, NotPlacedError
+from adapters.gateway.ports import (
+    CallProgress,
+    CommandClaim,
+    Deliveries,
+    DeliveryResult,
+    LeaseLostError,
+    NotPlacedError,
+    UnwrittenOrderError,
+)
 from adapters.observability.event_counter import EventCounter
 from adapters.observability.metrics import Metrics
 from adapters.observability.traces import Traces, with_parent
@@ -82,6 +89,14 @@ class ClaimedCommand(Struct, frozen=True, kw_only=True):
 
 class WrongClockError(DependencyError):
     """This machine's clock is not the database's: nobody knows what is late, or may go already."""
+
+
+GIVEN_UP: Mapping[type[DependencyError], str] = {
+    LeaseLostError: "lease.lost",
+    UnwrittenOrderError: "order.unwritten",
+    WrongClockError: "clock.wrong",
+}
+"""Why a claim is released under which no provider was called -> its event in the log."""
 
 
 class FinishedCommand(Struct, frozen=True, kw_only=True):
@@ -176,6 +191,10 @@ class CommandDelivery:
         refusal = claim_and_check.refusal or skipped or self._held(taken.command)
         if refusal is not None:
             return FinishedCommand(claim=claim, lease=lease, result=self._or_unknown(claim, refusal))
+        return await self._give(taken, claim, lease)
+
+    async def _give(self, taken: TakenCommand, claim: CommandClaim, lease: Lease) -> FinishedCommand | None:
+        """Give a command to its provider; None where it must be claimed again."""
         try:
             self._check_clock()
             lease.check()
@@ -186,6 +205,9 @@ class CommandDelivery:
         try:
             result = self._or_unknown(claim, await self._carry_out(taken, lease))
             return FinishedCommand(claim=claim, lease=lease, result=result)
+        except UnwrittenOrderError as error:  # no provider was asked: the database was away, or this process was suspended
+            self._give_up(taken, lease, error)
+            return None
         except LeaseLostError as error:  # the provider may have been called before: do not report that it was not
             logger.warning("lease.lost", kind=self._channel.kind, command_id=taken.command.command_id, reason=str(error))
             self.leases.end(lease)
@@ -209,10 +231,13 @@ class CommandDelivery:
         if (problem := self._clock_problem()) is not None:
             raise WrongClockError(f"the clock of this machine {problem}")
 
-    def _give_up(self, taken: TakenCommand, lease: Lease, error: LeaseLostError | WrongClockError) -> None:
+    def _give_up(
+        self, taken: TakenCommand, lease: Lease, error: LeaseLostError | UnwrittenOrderError | WrongClockError
+    ) -> None:
         """Release a claim under which the provider was not called: the command is claimed again."""
-        event = "lease.lost" if isinstance(error, LeaseLostError) else "clock.wrong"
-        logger.warning(event, kind=self._channel.kind, command_id=taken.command.command_id, reason=str(error))
+        logger.warning(
+            GIVEN_UP[type(error)], kind=self._channel.kind, command_id=taken.command.command_id, reason=str(error)
+        )
         self._release_soon(lease)
 
     async def _claim(self, command: Command, lease: Lease) -> CommandClaim:
@@ -334,7 +359,7 @@ class CommandDelivery:
             with under(lease):
                 async with asyncio.timeout(self._provider_seconds()):
                     result = await self._channel.act(taken.command, report)
-        except LeaseLostError:
+        except (LeaseLostError, UnwrittenOrderError):
             raise
         except NotPlacedError as error:
             return DeliveryResult(outcome="not_placed", rang=False, detail=str(error))
@@ -342,12 +367,19 @@ class CommandDelivery:
             return await self._ask_provider(taken.command, "the provider said nothing in time")
         except Exception as error:
             logger.exception("provider.failed", kind=self._channel.kind, command_id=taken.command.command_id)
-            if not self._channel.never_twice:
-                return DeliveryResult(outcome="failed", detail=type(error).__name__)
-            return await self._ask_provider(taken.command, type(error).__name__)
+            return await self._after_fault(taken.command, type(error).__name__)
         if result is not None and result.outcome not in OUTCOMES[self._channel.kind]:
             return DeliveryResult(outcome="unknown", detail=f"the provider said {result.outcome!r}, which is no outcome")
         return result
+
+    async def _after_fault(self, command: Command, fault: str) -> DeliveryResult | None:
+        """Return the outcome of a command after a fault of ours, which would be the same the next time."""
+        if not self._channel.never_twice:
+            return DeliveryResult(outcome="failed", detail=fault)
+        try:
+            return await self._ask_provider(command, fault)
+        except UnwrittenOrderError:
+            return DeliveryResult(outcome="unknown", detail=fault)
 
     async def _record(self, taken: TakenCommand, finished: FinishedCommand) -> None:
         """Record, then post. What is recorded and not posted, the next gateway that claims it posts."""
@@ -375,15 +407,20 @@ class CommandDelivery:
             await self._reports.post(taken.record, from_json(outcome, OutcomeRecorded))
 
     async def _ask_provider(self, command: Command, fault: str) -> DeliveryResult | None:
-        """Return what the provider can say of a command after a fault of its answer, else that it is `unknown`."""
+        """Return what the provider can say of a command after a fault of its answer, else that it is `unknown`.
+
+        Raises `UnwrittenOrderError` where no order was written down: then the provider was not asked.
+        """
         unknown = DeliveryResult(outcome="unknown", detail=fault)
         was_given, resume = self._channel.was_given, self._channel.resume
         if was_given is None or resume is None:
             return unknown
         try:
             async with asyncio.timeout(ASK_SECONDS):
-                return await resume(command) if await was_given(command) else unknown
-        except (StoreError, NotPlacedError, TimeoutError) as error:
+                if not await self._outages.retry(DATABASE, lambda: was_given(command)):
+                    raise UnwrittenOrderError(f"{fault}, and no order was written down")
+                return await self._outages.retry(DATABASE, lambda: resume(command))
+        except (NotPlacedError, TimeoutError) as error:
             logger.warning("provider.not_asked", command_id=command.command_id, reason=str(error))
             return unknown
 

@@ -227,6 +227,10 @@ class NotPlacedError(DependencyError):
     """The provider certainly did nothing with the command; `str(error)` says why."""
 
 
+class UnwrittenOrderError(DependencyError):
+    """The order could not be written down, so no provider was asked: the command is claimed again."""
+
+
 class MailError(DependencyError):
     """The mail server did not take an e-mail of the deployment's own."""
 

@@ -25,6 +25,7 @@ from adapters.gateway.ports import (
     PersonCallsBack,
     Report,
     SandboxOrders,
+    UnwrittenOrderError,
 )
 from engine.partition.ports import Clock
 from schemas.commands import BuyerLeg, Command, HangUp, PlaceCall, PressKeys, SendSms
@@ -164,7 +165,10 @@ class _SandboxProvider:
         return await self._orders.find(command.command_id) is not None
 
     async def _take(self, command: PlaceCall | SendSms) -> Instant:
-        """Take an order and return when it was given. Raises `NotPlacedError` and `LeaseLostError`."""
+        """Take an order and return when it was given.
+
+        Raises `NotPlacedError`, `UnwrittenOrderError` and `LeaseLostError`.
+        """
         if ending_of(command.to) == REFUSED:
             raise NotPlacedError("the sandbox takes no orders for this number")
         check_lease()
@@ -172,7 +176,7 @@ class _SandboxProvider:
         try:
             is_ours = await self._orders.begin(command.command_id, given_at, current_claim_id())
         except StoreError as error:
-            raise NotPlacedError(f"the order could not be written down: {error}") from error
+            raise UnwrittenOrderError(f"the order could not be written down: {error}") from error
         if not is_ours:
             raise LeaseLostError(f"{command.command_id} was taken over before its order was written down")
         check_lease()

@@ -96,7 +96,7 @@ class Context:
         self.settings = settings
         self.log = log
         self.names = TopicNames(settings.topic_prefix)
-        self.clock = SystemClock(_origin(settings))
+        self.clock = SystemClock(origin_of(settings))
         self.skipped = SkippedRecords()
         self.rules = RulesTopic(log, self.names, self.skipped, partial(describe, settings), partial(check_digest, settings))
         self.versions = versions()
@@ -229,7 +229,8 @@ def _process_of(role: str) -> str:
     return role.partition(".")[0]
 
 
-def _origin(settings: Settings) -> Origin:
+def origin_of(settings: Settings) -> Origin:
+    """Return where the domain clock of a deployment begins, and how fast it runs."""
     if settings.clock_speed == 1.0 and not settings.clock_wall_at:
         return Origin()
     return Origin(settings.clock_wall_at, settings.clock_domain_at, settings.clock_speed)

@@ -1,34 +1,44 @@
 """Was it silent while the hold was in force, and is nothing lost or doubled after it? Rows of promises."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from msgspec import Struct
 
 from adapters.roles.context import Context
+from deploy.proof.attempts import Attempts
 from deploy.proof.caps.evidence import gather_caps
 from deploy.proof.company import COMPANY_ID
 from deploy.proof.evidence import projection_differences
 from deploy.proof.holds.witness import Given
-from deploy.proof.verdict import Accepted, VerdictRow, judge, none, row
+from deploy.proof.verdict import SHOWN_MAX, Accepted, VerdictRow, judge, none, row
 from schemas.instant import SECOND, Instant
 
 SILENT_AFTER = 2 * SECOND
-"""From the decision of the hold on: what operators are promised."""
+"""From the decision of the hold on, by a wall clock: what operators are promised."""
 
 
 class HoldWindow(Struct, frozen=True, kw_only=True):
-    """When the hold was decided, and when its release was asked for; whom the command named, and whom it had to name."""
+    """When the hold was decided, and when its release was asked for; whom the command named, and whom it had to name.
+
+    Instants are those of the deployment's clock, which runs `speed` times as fast as a wall clock.
+    """
 
     decided_at: Instant
     released_at: Instant
     named: frozenset[str]
     hanging: frozenset[str]
+    speed: float = 1.0
+
+    @property
+    def silent_at(self) -> Instant:
+        """Return from when on nothing may be given to a provider."""
+        return self.decided_at + int(SILENT_AFTER * self.speed)
 
     def seconds_until_silence(self, given: list[Given]) -> float:
-        """Return how long after the decision the last command was given; 0 where none was."""
+        """Return how many seconds after the decision the last command was given; 0 where none was."""
         last = max((one.at for one in given if one.at < self.released_at), default=self.decided_at)
-        return max(0, last - self.decided_at) / SECOND
+        return max(0, last - self.decided_at) / SECOND / self.speed
 
 
 async def judge_hold(
@@ -38,7 +48,7 @@ async def judge_hold(
     caps = await gather_caps(context, COMPANY_ID)
     found, recount = caps.whole, caps.recount
     attempts = found.contacts.attempts
-    in_force = [one for one in given if window.decided_at + SILENT_AFTER < one.at < window.released_at]
+    in_force = [one for one in given if window.silent_at < one.at < window.released_at]
     contacted = Counter(attempts.commands[one.command_id].lead_id for one in given if one.command_id in attempts.commands)
     differences = await projection_differences(context.settings.postgres_dsn, found.contacts)
     leads = found.contacts.leads()
@@ -50,7 +60,7 @@ async def judge_hold(
         row("gateways that hang, named by the command", window.hanging, window.named),
         *judge(accepted, found, context.settings.topic_prefix, context.clock.now()),
         none("dead letters", (f"{topic} {partition} {offset}" for topic, partition, offset, _ in found.dead)),
-        row("leads contacted once, or nobody knows", leads, [id_ for id_ in leads if contacted[id_] == 1 or id_ in unknown]),
+        _contacted_once(attempts, leads, contacted, unknown),
         none("given to a provider without a command", {one.command_id for one in given} - found.commands.keys()),
         none("people contacted again at a step that had reached them", attempts.again()),
         none("commands without an outcome", attempts.without_outcome()),
@@ -66,3 +76,22 @@ async def judge_hold(
         none("rows that are not the fold", differences),
         none("roles that did not end in order", (f"{name}: {code}" for name, code in statuses.items() if code)),
     ]
+
+
+def _contacted_once(
+    attempts: Attempts, leads: Collection[int], contacted: Mapping[int, int], unknown: Collection[int]
+) -> VerdictRow:
+    """Promise that each lead was contacted once, or that nobody knows; an example says how its commands ended."""
+    ended: dict[int, list[str]] = {}
+    for command_id, command in attempts.commands.items():
+        ended.setdefault(command.lead_id, []).append(f"{command.kind} {attempts.outcome(command_id)}")
+    wrong = [id_ for id_ in leads if contacted.get(id_, 0) != 1 and id_ not in unknown]
+    return VerdictRow(
+        promise="leads contacted once, or nobody knows",
+        expected=len(leads),
+        found=len(leads) - len(wrong),
+        examples=tuple(
+            f"lead {id_}: given {contacted.get(id_, 0)} times; {', '.join(ended.get(id_, ['no command']))}"
+            for id_ in wrong[:SHOWN_MAX]
+        ),
+    )

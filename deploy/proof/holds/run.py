@@ -14,7 +14,8 @@ from typing import Any, Literal
 import asyncpg
 from msgspec import Struct
 
-from adapters.roles.context import Context, open_context
+from adapters.clock import SystemClock
+from adapters.roles.context import Context, open_context, origin_of
 from adapters.settings import Settings
 from deploy.proof.company import make_company
 from deploy.proof.evidence import CONNECT_SECONDS
@@ -28,7 +29,7 @@ from deploy.proof.progress import Say, lap, sparingly
 from deploy.proof.rest import NoRestError, stop_and_show, until_at_rest
 from deploy.proof.run import audit
 from deploy.proof.verdict import Accepted, VerdictRow
-from schemas.instant import Instant, from_datetime
+from schemas.instant import from_datetime
 from schemas.topics import LEADS_INBOX
 
 Strike = Literal["none", "schedulers", "gateway"]
@@ -78,7 +79,7 @@ async def prove_holds(plan: HoldPlan, settings: Settings, folder: Path, say: Say
 
     Raises `DeploymentError`, `NoRestError`, `RecordNotCreatedError`, `LogError`.
     """
-    mailbox = WitnessMailbox(folder / "mail")
+    mailbox = WitnessMailbox(folder / "mail", SystemClock(origin_of(settings)))
     async with (
         deployment_with_mailbox(folder, settings, mailbox) as deployment,
         open_context(deployment.settings) as context,
@@ -157,7 +158,7 @@ class _Proof:
         await self._until_returned()
         counts = await self._typed("release", str(hold["id"]), "--dry-run")
         self._figures.append(f"{counts['waiting_count']:,} leads wait for the release, {counts['expired_count']:,} expired")
-        released_at = Instant(int(time.time() * 1_000))
+        released_at = self._context.clock.now()
         started = time.monotonic()
         await self._typed("release", str(hold["id"]))
         self._seconds["release"] = lap(self._say, f"the hold {hold['id']} is released", started)
@@ -167,6 +168,7 @@ class _Proof:
             released_at=released_at,
             named=frozenset(named),
             hanging=frozenset(hanging),
+            speed=self._context.settings.clock_speed,
         )
 
     def _struck(self, gateways: list[RoleProcess]) -> list[RoleProcess]:

@@ -1,9 +1,9 @@
 """What were the sandbox and the mail server given, and when? A witness beside the system: it asks no role.
 
-The sandbox writes each order down before it carries it out (`work.sandbox_orders`); the mail server is our own.
+The sandbox writes each order down before it carries it out (`work.sandbox_orders`); the mail server is our own. Both note
+the time of the deployment's clock.
 """
 
-import time
 from email import message_from_bytes
 from pathlib import Path
 from typing import cast
@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from adapters.gateway.mailbox import Mailbox
 from deploy.proof.evidence import CONNECT_SECONDS
+from engine.partition.ports import Clock
 from schemas.instant import Instant
 
 MAILS_KEPT = 10
@@ -32,14 +33,15 @@ class Given(Struct, frozen=True):
 class WitnessMailbox(Mailbox):
     """Notes when it took which message, by Message-ID, which names the command."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, clock: Clock) -> None:
         super().__init__(folder, messages_max=MAILS_KEPT)
+        self._clock = clock
         self.taken: list[Given] = []
 
     async def handle_DATA(self, server: SMTP, session: Session, envelope: Envelope) -> str:  # noqa: N802 - aiosmtpd calls it so
         """Note a message, and take it."""
         message_id = message_from_bytes(cast("bytes", envelope.content)).get("Message-ID", "")
-        self.taken.append(Given(message_id.strip("<> ").partition("@")[0], Instant(int(time.time() * 1_000))))
+        self.taken.append(Given(message_id.strip("<> ").partition("@")[0], self._clock.now()))
         return await super().handle_DATA(server, session, envelope)
 
 

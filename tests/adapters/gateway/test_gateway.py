@@ -523,13 +523,14 @@ async def test_a_gateway_that_takes_over_asks_a_provider_that_remembers(
 @pytest.mark.parametrize("fault", [RuntimeError("broken"), None], ids=["the provider fails", "the provider says nothing"])
 @pytest.mark.parametrize(
     ("was_given", "remembered", "expected"),
-    [(True, DeliveryResult(outcome="busy"), "busy"), (True, StoreError("away"), "unknown"), (False, None, "unknown")],
-    ids=["it remembers", "it cannot be asked", "it was never given"],
+    [(True, DeliveryResult(outcome="busy"), "busy"), (True, StoreError("away"), "unknown")],
+    ids=["it remembers", "it cannot be asked"],
 )
 async def test_a_provider_whose_answer_failed_is_asked_before_the_outcome_is_unknown(
     monkeypatch: pytest.MonkeyPatch, fault: Exception | None, was_given: bool, remembered: Any, expected: str
 ) -> None:
     monkeypatch.setattr(delivery, "PROVIDER_SECONDS_MIN", 0.01)
+    monkeypatch.setattr(delivery, "ASK_SECONDS", 0.05)
     monkeypatch.setitem(OUTCOME_TIMEOUT, "call", 0)
 
     async def act(_: Command, __: Report) -> DeliveryResult | None:
@@ -551,6 +552,38 @@ async def test_a_provider_whose_answer_failed_is_asked_before_the_outcome_is_unk
         await place.append(command_of("call"))
         async with running(place, channel, MemoryDeliveries()):
             assert await place.outcome() == [("command-1", expected)]
+
+
+@pytest.mark.parametrize(
+    ("fault", "expected"),
+    [(RuntimeError("broken"), [("command-1", "unknown")]), (None, [("command-1", "connected_human")])],
+    ids=["a fault of ours, once", "the time before the order was written down ran out"],
+)
+async def test_a_provider_that_was_never_asked_is_asked_again_where_time_ran_out(
+    monkeypatch: pytest.MonkeyPatch, fault: Exception | None, expected: list[tuple[str, str]]
+) -> None:
+    monkeypatch.setattr(delivery, "PROVIDER_SECONDS_MIN", 0.05)
+    monkeypatch.setitem(OUTCOME_TIMEOUT, "call", 0)
+    voice, attempts = Voice(), 0
+
+    async def act(command: Command, report: Report) -> DeliveryResult | None:
+        nonlocal attempts
+        attempts += 1
+        if attempts > 1:
+            return await voice.place(command, report)  # type: ignore[arg-type]
+        if fault is not None:
+            raise fault
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    async def never(_: Command) -> Any:
+        return False
+
+    channel = structs.replace(call_channel(voice), act=act, was_given=never, resume=never)
+    async with town("call") as place:
+        await place.append(command_of("call"))
+        async with running(place, channel, MemoryDeliveries()):
+            assert await place.outcome() == expected
 
 
 async def test_a_taken_over_command_that_is_under_way_is_left_to_its_reports() -> None:

@@ -11,7 +11,7 @@ from msgspec import structs
 from adapters.errors import StoreError
 from adapters.gateway import sandbox
 from adapters.gateway.channels import call_channel, sms_channel
-from adapters.gateway.ports import CallProgress, NotPlacedError, SmsProvider, VoiceProvider
+from adapters.gateway.ports import CallProgress, SmsProvider, UnwrittenOrderError, VoiceProvider
 from adapters.gateway.sandbox import CALLS, TEXTS, CallScript, MemoryOrders, SandboxSms, SandboxVoice
 from schemas.commands import BuyerLeg
 from schemas.instant import SECOND, Instant
@@ -400,7 +400,7 @@ async def test_an_order_that_cannot_be_written_down_is_not_taken() -> None:
         async def begin(self, command_id: str, given_at: Instant, claim_id: str | None) -> bool:
             raise StoreError(f"{command_id} at {given_at} under {claim_id}")
 
-    with pytest.raises(NotPlacedError, match="could not be written down"):
+    with pytest.raises(UnwrittenOrderError, match="could not be written down"):
         await SandboxSms(LeapingClock(), Away()).send(command_of("sms", to="+13055550123"))
 
 

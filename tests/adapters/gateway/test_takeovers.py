@@ -6,9 +6,10 @@ from typing import Any
 import pytest
 from msgspec import structs
 
+from adapters.errors import StoreError
 from adapters.gateway.channels import email_channel, sandbox_call_channel, sandbox_sms_channel, webhook_channel
 from adapters.gateway.ports import NotPlacedError, SandboxOrders
-from adapters.gateway.sandbox import SandboxSms, SandboxVoice
+from adapters.gateway.sandbox import MemoryOrders, SandboxSms, SandboxVoice
 from adapters.postgres.deliveries import PostgresDeliveries
 from adapters.postgres.provider_orders import PostgresOrders
 from adapters.postgres.sandbox_orders import PostgresSandboxOrders
@@ -91,6 +92,63 @@ async def test_an_order_that_was_written_before_the_hold_is_played_on_by_the_nex
             ((_, outcome),) = await place.outcome()
 
     assert outcome == {"call": "connected_human", "sms": "delivered"}[kind]
+
+
+class FailingOrders(MemoryOrders):
+    """Orders of a database that is away a few times: a process that stood still finds its connections closed."""
+
+    def __init__(self, times: int) -> None:
+        super().__init__()
+        self.left, self.is_back = times, asyncio.Event()
+
+    async def begin(self, command_id: str, given_at: Instant, claim_id: str | None) -> bool:
+        if self.left:
+            self.left -= 1
+            raise StoreError("connection was closed in the middle of operation")
+        self.is_back.set()
+        return await super().begin(command_id, given_at, claim_id)
+
+
+@pytest.mark.parametrize("kind", ["call", "sms"])
+async def test_an_order_that_cannot_be_written_down_is_given_once_the_database_is_back(kind: Any) -> None:
+    orders = FailingOrders(3)
+
+    async with town(kind) as place:
+        await place.append(command_of(kind))
+        async with running(place, sandbox(kind, orders), MemoryDeliveries()):
+            ((_, outcome),) = await place.outcome()
+
+    assert outcome == {"call": "connected_human", "sms": "delivered"}[kind]
+
+
+@pytest.mark.parametrize("kind", ["call", "sms"])
+async def test_an_order_that_cannot_be_written_down_before_its_command_expires_is_not_given(kind: Any) -> None:
+    clock = StillClock()
+
+    class Away(FailingOrders):
+        async def begin(self, *_: Any) -> bool:
+            clock.instant = NOON + 2
+            raise StoreError("the database is away")
+
+    async with town(kind) as place:
+        await place.append(command_of(kind, not_after=NOON + 1))
+        async with running(place, sandbox(kind, Away(0)), MemoryDeliveries(), clock=clock):
+            assert await place.outcome() == [("command-1", "expired")]
+
+
+@pytest.mark.parametrize("kind", ["call", "sms"])
+async def test_an_order_that_waits_for_the_database_is_returned_for_a_hold_that_comes_meanwhile(kind: Any) -> None:
+    orders, holds = FailingOrders(10**6), Holds()
+
+    async with town(kind) as place:
+        await place.append(command_of(kind))
+        async with running(place, sandbox(kind, orders), MemoryDeliveries(), holds=holds):
+            while orders.left == 10**6:
+                await asyncio.sleep(0.005)
+            holds.channels.add(kind)
+            assert await place.outcome() == [("command-1", "held")]
+
+    assert await orders.find("command-1") is None
 
 
 def about(kind: Any) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from msgspec import structs
 from adapters.errors import StoreError
 from adapters.gateway.configured import ConfiguredProviders
 from adapters.gateway.leases import Lease, under
-from adapters.gateway.ports import DeliveryResult, LeaseLostError, NotPlacedError
+from adapters.gateway.ports import DeliveryResult, LeaseLostError, NotPlacedError, UnwrittenOrderError
 from adapters.providers.checks import OrderChecks
 from adapters.providers.reports import ProviderReports
 from schemas.commands import HangUp
@@ -166,7 +166,7 @@ async def test_an_outage_of_our_database_counts_as_no_failure_of_an_account(carr
 
     providers._orders.begin = fail  # type: ignore[method-assign]
     for place in range(8):
-        with pytest.raises(NotPlacedError, match="could not be written down"):
+        with pytest.raises(UnwrittenOrderError, match="could not be written down"):
             await providers.place(structs.replace(command, command_id=f"{command.command_id}/{place}"), carrier.report)
     providers._orders.begin = begin  # type: ignore[method-assign]
 
