@@ -11,6 +11,9 @@ CONTACT_ID_SECRET_BYTES = 32
 """Of the secret of contact ids: 256 bits, which nobody tries out."""
 
 
+WITHHELD_PREFIX = "withheld:"
+"""Behind the company of a contact's key: what follows stands for a call of somebody without a number."""
+
 _FORMS = (
     (re.compile(r"\+521([2-9][0-9]{9})"), "+52{}"),  # IFT, Plan Técnico Fundamental de Numeración, since 2019-08-03
     (re.compile(r"\+55([1-9]{2})([6-9][0-9]{7})"), "+55{}9{}"),  # Anatel, resolution 553 of 2010: nine digits in 2016
@@ -52,6 +55,16 @@ def contact_key(company_id: int, caller_id: str | None, email: str | None) -> st
     if caller_id is not None:
         return f"{company_id}|{identity_number(caller_id)}"
     return None if email is None else f"{company_id}|email:{email.lower()}"
+
+
+def withheld_key(company_id: int, gateway_ref: str) -> str:
+    """Return the key of a call whose person is not known: each such call is somebody of its own."""
+    return f"{company_id}|{WITHHELD_PREFIX}{blake2b(gateway_ref.encode(), digest_size=16).hexdigest()}"
+
+
+def is_withheld(contact_key: str) -> bool:
+    """Return whether a contact is a call of somebody without a number."""
+    return contact_key.partition("|")[2].startswith(WITHHELD_PREFIX)
 
 
 class ContactIds:

@@ -23,7 +23,8 @@ TranscriptionStatus = Literal["none", "pending", "completed", "failed"]
 class ContactRequest(Message, frozen=True, kw_only=True):
     """A request to one contact; `contact_key` is the key of the record.
 
-    It is `company|+E.164`, `company|email:address`, or `company|raw:text` for what was sent as a number and cannot be read.
+    It is `company|+E.164`, `company|email:address`, `company|raw:text` for what was sent as a number and cannot be read, or
+    `company|withheld:hash` for one call of a person without a number.
     """
 
     company_id: int
@@ -379,7 +380,8 @@ class UnsubscribeRequested(ContactRequest, frozen=True, kw_only=True):
 class CallReceived(ContactRequest, frozen=True, kw_only=True):
     """A gateway saw a call of the person to one of the company's numbers begin, move on or end.
 
-    `gateway_ref` names the call for as long as it lasts, and in every report of it. The columns, zones and states are what
+    `gateway_ref` names the call for as long as it lasts, and in every report of it. `from_number` is in E.164, or what the
+    carrier said instead of a number: then the contact is that of a withheld number. The columns, zones and states are what
     the number itself says, for a lead that is made of it. With `wants_route` the gateway will connect the call to the buyer
     or agent that it is given; `unanswered_buyer_id` or `unanswered_agent_id` was given before and did not answer. With
     `rings_several` it can ring several buyers at once; then `unanswered_buyer_id` is any of them, and none has answered.

@@ -213,10 +213,15 @@ class TextReport(Struct, frozen=True, kw_only=True):
     part: TextPart | None = None
 
 
+WITHHELD = "+0"
+"""Stands for the number of a caller without one where a carrier is given something to remember the call by."""
+
+
 class InboundCallReport(Struct, frozen=True, kw_only=True):
     """A call of a person to one of the company's numbers; `call_ref` names it in every report.
 
-    `asks` says that the vendor waits for what to do with the call.
+    `from_number` is what the carrier says, which may be a word or nothing. `asks` says that the vendor waits for what to do
+    with the call.
     """
 
     call_ref: str
@@ -233,6 +238,11 @@ class InboundCallReport(Struct, frozen=True, kw_only=True):
 
     report: Mapping[str, Any] = {}
     """Fields of `CallReceived` that are known, such as `talk_seconds`."""
+
+    @property
+    def number_to_show(self) -> str:
+        """Return the number from which a buyer or agent is rung: the caller's, else the one that they called."""
+        return self.to_number if self.from_number == WITHHELD else self.from_number
 
 
 class MailReports(Struct, frozen=True):

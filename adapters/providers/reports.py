@@ -17,7 +17,8 @@ from adapters.providers.orders import Orders, StoredOrder
 from adapters.providers.ports import InboundCallReport, KeepsRecordings, OrderReport, TextReport
 from adapters.recordings.ports import Recordings
 from engine.contact.consent.opt_out import may_opt_out
-from engine.identity import contact_key
+from engine.submission.callers import caller_key, said_by_carrier
+from engine.submission.numbers import ParsedNumber
 from engine.submission.unread_numbers import is_unread, key_of_number
 from schemas.commands import PlaceCall
 from schemas.instant import Instant
@@ -124,17 +125,19 @@ class ProviderReports:
         """Report what became of an e-mail, under the id that the pipe `leadclock mail bounce` gives it, too."""
         await self._submit(report.request(occurred_at=self._now()), report.request_id, "email")
 
-    async def inbound(self, opened: Opened, report: InboundCallReport, place: dict[str, Any]) -> str:
-        """Report a call of a person; return the id of the request. `place` is where its number says the person is."""
+    async def inbound(
+        self, opened: Opened, report: InboundCallReport, caller: ParsedNumber | None, place: dict[str, Any]
+    ) -> str:
+        """Report a call; return the id of the request. `place` is where its `caller`, if there is a number, may be."""
         company_id = opened.configuration.record.company_id
-        key = contact_key(company_id, report.from_number, None) or ""
+        key = caller_key(company_id, caller, report.call_ref)
         await self._owe(opened, key, None, report.report.get("recording_url"))
         message = CallReceived(
             company_id=company_id,
             contact_key=key,
             gateway_ref=report.call_ref,
             state=report.state,
-            from_number=report.from_number,
+            from_number=said_by_carrier(report.from_number) if caller is None else caller.e164,
             number_called=report.to_number,
             occurred_at=self._now(),
             provider=opened.provider.name,

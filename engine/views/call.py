@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from operator import itemgetter
 from typing import Any
 
+from engine.identity import is_withheld
 from engine.submission.numbers import country_of_number
 from engine.views.cells import cell, moment
 from engine.views.column import Column
@@ -55,9 +56,13 @@ COLUMNS: tuple[Column, ...] = (
     ),
     Column("outcome", "string", "null until it has ended; one of a closed list (schemas.outcomes)"),
     Column("answered_by", "string", "human, machine or unknown"),
-    Column("caller_number", "string", "the person's number, in whichever direction"),
+    Column("caller_number", "string", "the person's number, in whichever direction; null of a caller without one"),
     Column("number_called", "string", "the number that was dialled: the person's, or ours for an inbound call"),
-    Column("from_number", "string", "the number that it came from: ours, or the person's for an inbound call"),
+    Column(
+        "from_number",
+        "string",
+        "the number that it came from: ours; of an inbound call what the carrier said",
+    ),
     Column("country", "string", "the lead's when the call began, else that of the person's number"),
     Column("state", "string", "the lead's state_province when the call began, else the first candidate"),
     Column("city", "string", "the token city of the lead when the call began"),
@@ -153,8 +158,10 @@ def call_view(row: Row, columns: Sequence[str] | None = None) -> dict[str, Any]:
 
 
 def caller_number(call: Call) -> str | None:
-    """Return the person's number."""
-    return call.from_number if call.direction == "inbound" else call.number_called
+    """Return the person's number; None of a caller without one."""
+    if call.direction != "inbound":
+        return call.number_called
+    return None if is_withheld(call.contact_key) else call.from_number
 
 
 def call_country(call: Call) -> str | None:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from engine.identity import contact_uuid
+from engine.identity import WITHHELD_PREFIX, contact_uuid
 from engine.submission.unread_numbers import RAW_PREFIX, unread_text
 from engine.views.cells import cell
 from engine.views.column import Column
@@ -44,7 +44,7 @@ def _address(row: Row) -> str:
 
 def _caller_id(row: Row) -> str | None:
     address = _address(row)
-    return None if address.startswith((EMAIL_PREFIX, RAW_PREFIX)) else address
+    return None if address.startswith((EMAIL_PREFIX, RAW_PREFIX, WITHHELD_PREFIX)) else address
 
 
 def _unread(row: Row) -> str | None:
@@ -64,7 +64,7 @@ def _is_opted_out(row: Row) -> bool:
 _FILLED: Mapping[Column, Callable[[Row], Any]] = {
     Column("id", "integer", "internal id, as leads and calls are filtered by (contact_id)"): _whole("id"),
     Column("uuid", "uuid", "of the contact"): lambda row: contact_uuid(row["id"]),
-    Column("caller_id", "string", "telephone number; null of an e-mail address"): _caller_id,
+    Column("caller_id", "string", "telephone number; null of an e-mail address and of a withheld number"): _caller_id,
     Column("email", "string", "e-mail address of a contact without a number"): _email,
     Column("unread_number", "string", "what was sent for a number of somebody who opted out, and cannot be read"): _unread,
     Column("opted_out", "boolean", "opted out of the company, an offer or a channel"): _is_opted_out,

@@ -99,7 +99,7 @@ def _refused(operation: Operation, answer: Any, name: str) -> bool:
     return code in problem_codes(operation) and (named or code in {"unknown_lead_token", "too_large"})
 
 
-MAY_BE_EMPTY = frozenset({("receive_text", "body")})
+MAY_BE_EMPTY = frozenset({("receive_text", "body"), ("receive_call", "from")})
 """A text of a picture alone has no words."""
 
 NO_RECORDS = frozenset({"agent_id", "provider_configuration_id", "lead_import_id", "agent_widget_id"})

@@ -8,13 +8,13 @@ from typing import Any, get_args
 from adapters.http.calls.calls import render
 from adapters.http.exchange.exchange import Exchange, Operation, Reply
 from adapters.http.exchange.parameters import Parameters
-from adapters.http.exchange.people import location_fields, read_number_field
+from adapters.http.exchange.people import country_of, location_fields, read_number_field
 from adapters.http.exchange.references import has_been_own, is_known
 from adapters.http.exchange.writes import submit_change
 from adapters.http.schema.inputs import BOOLEAN, ID, MOMENT, MONEY, MONEY_MAX, TEXT, choice, text, whole
 from adapters.http.schema.shapes import nullable, one_of
 from adapters.reads.ports import Result
-from engine.identity import contact_key
+from engine.submission.callers import SAID_LENGTH_MAX, caller_key, caller_of, said_by_carrier
 from engine.submission.fields import parse_decimal, parse_moment, parse_text
 from engine.views.call_route import route_of
 from schemas.instant import Instant
@@ -29,7 +29,7 @@ TRANSCRIPTION_STATUSES: tuple[str, ...] = get_args(TranscriptionStatus)
 
 STATES = ("ringing", "connected", "on-hold", "resumed", "ended")
 RECEIVE_PARAMETERS: Mapping[str, str] = {
-    "from": "number of the person who calls",
+    "from": "number of the person who calls, as the carrier says it; anonymous, an address or nothing where there is none",
     "to": "number of the company that is called",
     "call_ref": "the gateway's own id of the call, the same in every report of it",
     "state": ", ".join(STATES),
@@ -92,8 +92,9 @@ ROUTE: dict[str, Any] = {
 async def receive(exchange: Exchange) -> Reply:
     """Accept a report of an inbound call to one of the company's numbers."""
     parameters = Parameters(exchange.fields)
-    parameters.require("from", "to", "call_ref", "state")
-    person, called = read_number_field(exchange, parameters, "from"), read_number_field(exchange, parameters, "to")
+    parameters.require("to", "call_ref", "state")
+    said, called = _said_of_caller(exchange, parameters), read_number_field(exchange, parameters, "to")
+    person = caller_of(said, country_of(exchange.services.source.rules, exchange.company_id))
     reference = parameters.read("call_ref", partial(parse_text, most=REFERENCE_LENGTH_MAX))
     state = parameters.choice("state", STATES)
     occurred_at = read_occurred(exchange, parameters, "occurred_at")
@@ -104,10 +105,10 @@ async def receive(exchange: Exchange) -> Reply:
         await exchange.services.authenticator.refresh()  # a number that was just bought is known to whom it is for
     message = CallReceived(
         company_id=exchange.company_id,
-        contact_key=contact_key(exchange.company_id, "" if person is None else person.e164, None) or "",
+        contact_key=caller_key(exchange.company_id, person, reference or ""),
         gateway_ref=reference or "",
         state=state or "ended",  # type: ignore[arg-type]  # one of STATES, or `finish` has raised
-        from_number="" if person is None else person.e164,
+        from_number=said if person is None else person.e164,
         number_called="" if called is None else called.e164,
         occurred_at=occurred_at,
         wants_route=wants_route,
@@ -115,6 +116,14 @@ async def receive(exchange: Exchange) -> Reply:
         **({} if person is None else location_fields(exchange, person)),
     )
     return await submit_change(exchange, message, _render_routed if wants_route else render)
+
+
+def _said_of_caller(exchange: Exchange, parameters: Parameters) -> str:
+    """Return what the gateway says of the person who calls: a number, or what the carrier says instead."""
+    if "from" not in exchange.fields:
+        parameters.refuse("from", "must be given; send it empty where the caller withholds the number")
+    said = parameters.read("from", partial(parse_text, most=SAID_LENGTH_MAX))
+    return said_by_carrier(said)
 
 
 async def _render_routed(exchange: Exchange, result: Result) -> Reply:
@@ -195,6 +204,7 @@ OPERATIONS: tuple[Operation, ...] = (
             "unanswered_agent_id": ID,
             **dict.fromkeys(("route", "rings_several"), BOOLEAN),
             "cost": MONEY,
+            "from": text(SAID_LENGTH_MAX),
             "call_ref": text(REFERENCE_LENGTH_MAX, least=1),
             **dict.fromkeys(("hangup_cause", "recording_url", "provider", "provider_sid", "detail"), TEXT),
         },

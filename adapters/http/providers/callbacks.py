@@ -13,6 +13,7 @@ from urllib.parse import parse_qsl
 
 import msgspec
 import structlog
+from msgspec import structs
 
 from adapters.errors import StoreError
 from adapters.gateway.bounces import MailReport
@@ -24,6 +25,7 @@ from adapters.http.exchange.problems import ProblemError, not_found
 from adapters.providers.callback_tokens import NamedConfiguration, callback_url, find_configuration
 from adapters.providers.connections import Opened, UnusableConfigurationError
 from adapters.providers.ports import (
+    WITHHELD,
     Callback,
     FetchesKeys,
     ForgedCallbackError,
@@ -37,7 +39,7 @@ from adapters.providers.ports import (
     TextReport,
 )
 from adapters.providers.reports import is_taken
-from engine.submission.numbers import find_number
+from engine.submission.callers import caller_of, said_by_carrier
 from engine.submission.unread_numbers import known_countries
 from engine.views.call_route import route_of
 from schemas.commands import BuyerLeg
@@ -151,19 +153,20 @@ async def _take_text(exchange: Exchange, opened: Opened, report: TextReport) -> 
 async def _take_call(exchange: Exchange, opened: Opened, callback: Callback, report: InboundCallReport) -> Reply:
     """Report an inbound call; where the vendor asks what to do with it, say so, or let it ask again in a second."""
     company_id = opened.configuration.record.company_id
-    person = find_number(report.from_number, "US")
+    caller = caller_of(said_by_carrier(report.from_number), "US")
     is_known = report.state == "connected" or _is_ours(exchange, opened, report.to_number)
-    if person is None or not is_known:
+    if not is_known:
         return _reply(await opened.connection.reply_with_route(callback, report, InboundRoute(action="reject")))
     if report.asked_before:
         request_id = f"{opened.id}/{report.event_id}"
     else:
-        place = location_fields(exchange, person, company_id=company_id)
-        request_id = await exchange.services.providers.reports.inbound(opened, report, place)
+        place = {} if caller is None else location_fields(exchange, caller, company_id=company_id)
+        request_id = await exchange.services.providers.reports.inbound(opened, report, caller, place)
     if not report.asks:
         return _reply(await opened.connection.reply_to(callback, None))
     route = await _route(exchange, company_id, request_id, report)
-    return _reply(await opened.connection.reply_with_route(callback, report, route))
+    about = structs.replace(report, from_number=WITHHELD) if caller is None else report
+    return _reply(await opened.connection.reply_with_route(callback, about, route))
 
 
 async def _route(exchange: Exchange, company_id: int, request_id: str, report: InboundCallReport) -> InboundRoute:

@@ -42,7 +42,7 @@ class PersonCalls(Struct, frozen=True):
         leg = _thing(report, f"b{route.buyer_id or NO_RECORD}" if route.agent_id is None else f"a{route.agent_id}")
         seconds = route.buyer_timeout_seconds or UNANSWERED_BUYER_SECONDS
         try:
-            about = self.settings.originated(target, caller_id=report.from_number, seconds=seconds, as_whom=BUYER)
+            about = self.settings.originated(target, caller_id=report.number_to_show, seconds=seconds, as_whom=BUYER)
         except RefusedOrderError:
             return False
         if not await self.ari.act("POST", "channels", report.call_ref, "ring"):

@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec import structs
 
-from adapters.providers.ports import InboundCallReport, InboundRoute
+from adapters.providers.ports import WITHHELD, InboundCallReport, InboundRoute
 from adapters.providers.telnyx.events import RETRIES, UNANSWERED_CAUSES, InboundState, TelnyxEvent
 
 Act = Callable[[str, str, Mapping[str, Any], str], Awaitable[bool]]
@@ -82,7 +82,7 @@ class InboundCalls:
         """Dial the buyer; the person's leg goes on if that does not answer, so that another one can be dialled."""
         fields = {
             "to": state.target,
-            "from": state.person,
+            "from": state.number if state.person == WITHHELD else state.person,
             "timeout_secs": state.seconds or UNANSWERED_BUYER_SECONDS,
             "client_state": structs.replace(state, then="").encoded(),
             "target_leg_client_state": structs.replace(state, leg="buyer").encoded(),

@@ -7,6 +7,7 @@ from typing import Any
 from adapters.clock import wall_now
 from adapters.providers.ports import (
     CARRIER_WORDS,
+    WITHHELD,
     Callback,
     CallState,
     ForgedCallbackError,
@@ -193,7 +194,8 @@ def _inbound(callback: Callback) -> InboundCallReport | None:
     form, query = callback.form, callback.query
     event, status = query.get("event"), form.get("CallStatus", "")
     call_ref = query.get("call_ref") or form["CallSid"]
-    about: dict[str, Any] = {"call_ref": call_ref, "from_number": form.get("From", ""), "to_number": form.get("To", "")}
+    caller = WITHHELD if "withheld" in query else form.get("From", "")  # the leg of who takes it comes from our number
+    about: dict[str, Any] = {"call_ref": call_ref, "from_number": caller, "to_number": form.get("To", "")}
     taker = {name: int(query[name]) for name in TAKERS if query.get(name, "").isdigit()}
     match event:
         case "route":

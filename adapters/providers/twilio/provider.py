@@ -18,6 +18,7 @@ from msgspec import Meta, Struct
 from adapters.gateway.ports import DeliveryResult
 from adapters.providers.error_meanings import number_to_use, result_of_refusal
 from adapters.providers.ports import (
+    WITHHELD,
     Callback,
     Connection,
     FoundOrder,
@@ -255,17 +256,17 @@ class TwilioConnection:
         fields = {"command_id": command_id, "event": "buyer", "buyer_id": str(leg.buyer_id)}
         return twiml.Leg(leg.number, leg.dtmf_tones, twiml.with_query(self._public(), fields), heard)
 
-    async def reply_with_route(self, callback: Callback, report: InboundCallReport, route: InboundRoute) -> ProviderReply:
+    async def reply_with_route(self, callback: Callback, report: InboundCallReport, route: InboundRoute) -> ProviderReply:  # noqa: ARG002
         """Return what is to be done with an inbound call."""
-        body = self._routed(callback, report, route.through(self._settings.agent_number))
+        body = self._routed(report, route.through(self._settings.agent_number))
         return ProviderReply(body=body, content_type=twiml.CONTENT_TYPE)
 
-    def _routed(self, callback: Callback, report: InboundCallReport, route: InboundRoute) -> bytes:
+    def _routed(self, report: InboundCallReport, route: InboundRoute) -> bytes:
         match route.action:
             case "wait":
                 return twiml.ask_again(self._inbound("route", asked=str(report.asked_before + 1)))
             case "connect" if route.buyer_legs or route.buyer_number is not None:
-                return self._dial_takers(callback, report, route)
+                return self._dial_takers(report, route)
             case "voicemail":
                 recorded = self._inbound("recording", call=self._calls.seal(report))
                 return twiml.record(route.message, then=self._inbound("recorded"), recorded=recorded)
@@ -276,7 +277,7 @@ class TwilioConnection:
             case _:
                 return twiml.hang_up()
 
-    def _dial_takers(self, callback: Callback, report: InboundCallReport, route: InboundRoute) -> bytes:
+    def _dial_takers(self, report: InboundCallReport, route: InboundRoute) -> bytes:
         """Return the instruction to ring a buyer or agent, or several buyers: all until one answers, or the time is over."""
         legs = route.buyer_legs
         seconds = max((leg.timeout_seconds for leg in legs), default=route.buyer_timeout_seconds)
@@ -286,7 +287,7 @@ class TwilioConnection:
         return twiml.dial(
             [self._leg_of_person(report, leg) for leg in legs] or [one],
             timeout_seconds=seconds or UNANSWERED_BUYER_SECONDS,
-            caller_id=callback.form.get("From"),
+            caller_id=report.number_to_show,
             action=self._inbound("routed", **taker),  # of several, any one: none of them has answered then
         )
 
@@ -295,7 +296,8 @@ class TwilioConnection:
 
     def _connected(self, report: InboundCallReport, taker: Mapping[str, str]) -> str:
         """Return the URL at which Twilio says who has taken the call of a person."""
-        return self._inbound("connected", call_ref=report.call_ref, **taker)
+        withheld = {"withheld": "1"} if report.from_number == WITHHELD else {}
+        return self._inbound("connected", call_ref=report.call_ref, **withheld, **taker)
 
     async def find_recording(self, recording_url: str) -> RecordingSource | None:
         """Return where a recording of this account is, as WAV."""

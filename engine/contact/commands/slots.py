@@ -205,6 +205,17 @@ def release(
     person.draft.fact("slot.released", lead_id=lead_id, request_id=request_id)
 
 
+def release_for_call(person: Person, call: Call, request_id: str, ended: SlotUse) -> None:
+    """Release the slot of an inbound call, or the request for one."""
+    _send_release(person, caller_id_of(call), request_id, ended, buyer_id=None)
+    person.draft.fact("slot.released", lead_id=call.lead_id, request_id=request_id)
+
+
+def caller_id_of(call: Call) -> int:
+    """Return the id under which a call requests slots: of its lead, else its own; ids of both have one counter."""
+    return call.id if call.lead_id is None else call.lead_id
+
+
 def correct(person: Person, lead_id: int, request_id: str, ended: SlotUse, *, buyer_id: int | None = None) -> None:
     """Say how far a slot was used that was released as `unknown`."""
     _send_release(person, lead_id, request_id, ended, buyer_id=buyer_id)

@@ -25,7 +25,7 @@ from engine.contact.lifecycle.enrolment import expiry, new_lead
 from engine.contact.lifecycle.stop import stop_reason
 from engine.contact.lifecycle.walk import advance
 from engine.contact.requests import attribution, inbound_routing, reactions
-from engine.identity import identity_number
+from engine.identity import identity_number, withheld_key
 from engine.partition.draft import RefusedError
 from schemas.contact import LIVE_STATUSES, Call, Lead
 from schemas.decisions import Answer
@@ -45,7 +45,7 @@ TRANSCRIBED = frozenset({"completed", "failed"})
 
 def receive(person: Person, request: CallReceived) -> None:
     """Record the state of an inbound call, and answer with it; an ended call stays ended, and may be completed."""
-    if f"{person.company_id}|{identity_number(request.from_number)}" != person.key:
+    if not _is_withheld(person, request) and f"{person.company_id}|{identity_number(request.from_number)}" != person.key:
         problem = "is not the number of this contact"
         raise RefusedError("validation_failed", f"from_number {problem}", {"from_number": [problem]})
     named = (("buyer_id", request.buyer_id), ("unanswered_buyer_id", request.unanswered_buyer_id))
@@ -69,6 +69,11 @@ def receive(person: Person, request: CallReceived) -> None:
     inbound_routing.route(person, call, request)
 
 
+def _is_withheld(person: Person, request: CallReceived) -> bool:
+    """Return whether nobody knows whose call it is: it has no lead, and is compared with no other call."""
+    return person.key == withheld_key(person.company_id, request.gateway_ref)
+
+
 def _find_call(person: Person, gateway_ref: str) -> Call | None:
     for call, _ in zip(listed_calls(person), range(CALLS_SEARCHED), strict=False):
         if call.gateway_ref == gateway_ref:
@@ -79,7 +84,7 @@ def _find_call(person: Person, gateway_ref: str) -> Call | None:
 def _begin(person: Person, request: CallReceived) -> Call:
     """Create the record of a new call, for its lead."""
     is_blocked = person.head.blocked_at is not None
-    lead = None if is_blocked else _find_lead(person, request)
+    lead = None if is_blocked or _is_withheld(person, request) else _find_lead(person, request)
     call = new_inbound_call(person, lead, from_number=request.from_number, number_called=request.number_called)
     at = _not_in_future(person, request.occurred_at)
     call.gateway_ref, call.provider, call.provider_ref = request.gateway_ref, request.provider, request.provider_ref

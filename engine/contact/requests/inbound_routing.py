@@ -33,7 +33,6 @@ TALKING = frozenset({"connected", "on-hold", "resumed"})
 """States of a call in which somebody has it."""
 
 NO_BUYER = "no_buyer_available"
-NO_LEAD = "no_lead"
 BLOCKED = "blocked"
 
 
@@ -77,10 +76,10 @@ def take_answer(person: Person, answer: SlotAnswered) -> None:
         return
     if found.action != "pending":
         return
-    lead = person.lead(answer.lead_id)
-    choice = None if lead is None else buyers.choice_for_inbound(person, lead, call.offer_id, found.tried)
+    lead = _caller(person, call)
+    choice = buyers.choice_for_inbound(person, lead, call.offer_id, found.tried)
     connection = None
-    if lead is not None and choice is not None and answer.granted and buyers.is_answered_by(choice, answer):
+    if answer.granted and buyers.is_answered_by(choice, answer):
         connection = buyers.connection(person, lead, choice, answer, rings_several=found.rings_several)
     if connection is not None:
         _connect(person, call, connection, found.tried, rings_several=found.rings_several)
@@ -88,7 +87,7 @@ def take_answer(person: Person, answer: SlotAnswered) -> None:
     if answer.granted:  # a buyer, the lead or the offer changed since the request
         release(person, call, "unused")
     call.route = structs.replace(found, slot_id=None)
-    gone = buyers.gone(person, lead, answer) if lead is not None and answer.granted else ()
+    gone = buyers.gone(person, lead, answer) if answer.granted else ()
     if gone:
         _find_taker(person, call, (*found.tried, *gone), rings_several=found.rings_several)
         return
@@ -103,7 +102,7 @@ def route_attributed(person: Person, call: Call) -> None:
     if _has_takers(person, call):
         _find_taker(person, call, (), rings_several=found.rings_several)
     else:  # taken from the offer meanwhile
-        _route_elsewhere(person, call, None if call.lead_id is None else person.lead(call.lead_id), (), NO_BUYER)
+        _route_elsewhere(person, call, _caller(person, call), (), NO_BUYER)
 
 
 def _await_attribution(person: Person, call: Call, *, rings_several: bool) -> None:
@@ -154,8 +153,8 @@ def _keep_winner(person: Person, call: Call, found: CallRoute) -> None:
     if found.buyer_id is not None or call.buyer_id is None or call.buyer_id not in found.buyer_ids:
         return
     call.route = structs.replace(found, buyer_id=call.buyer_id)
-    if found.slot_id is not None and call.lead_id is not None:
-        slots.keep_answered(person, call.lead_id, found.slot_id, call.buyer_id)
+    if found.slot_id is not None:
+        slots.keep_answered(person, slots.caller_id_of(call), found.slot_id, call.buyer_id)
 
 
 def mark_agent(call: Call, request: CallReceived) -> None:
@@ -194,9 +193,9 @@ def _has_unnamed_buyer(call: Call) -> bool:
 
 def release(person: Person, call: Call, ended: slots.SlotUse) -> None:
     """Release the slot of a call, or the request for one, if it has any."""
-    if call.route is None or call.route.slot_id is None or call.lead_id is None:
+    if call.route is None or call.route.slot_id is None:
         return
-    slots.release(person, call.lead_id, call.route.slot_id, ended)
+    slots.release_for_call(person, call, call.route.slot_id, ended)
     call.route = structs.replace(call.route, slot_id=None)
 
 
@@ -204,10 +203,7 @@ def _find_taker(person: Person, call: Call, tried: tuple[int, ...], *, rings_sev
     """Connect to a buyer without caps, request a slot of one that has or of an agent, or route the call elsewhere."""
     if not _has_takers(person, call):
         return
-    lead = None if call.lead_id is None else person.lead(call.lead_id)
-    if lead is None:
-        _route_elsewhere(person, call, None, tried, NO_LEAD)
-        return
+    lead = _caller(person, call)
     choice = buyers.choice_for_inbound(person, lead, call.offer_id, tried)
     if len(tried) < TRIED_MAX and buyers.is_limited(person, lead, choice):
         _request_slot(person, lead, call, choice, tried, rings_several=rings_several)
@@ -219,6 +215,27 @@ def _find_taker(person: Person, call: Call, tried: tuple[int, ...], *, rings_sev
         _route_elsewhere(person, call, lead, tried, NO_BUYER)
     else:
         _connect(person, call, connection, tried, rings_several=rings_several)
+
+
+def _caller(person: Person, call: Call) -> Lead:
+    """Return the lead of a call, else what is known of its person: for filters and slots, stored nowhere."""
+    lead = None if call.lead_id is None else person.lead(call.lead_id)
+    if lead is not None:
+        return lead
+    columns = {} if call.traffic_source_id is None else {"traffic_source_id": call.traffic_source_id}
+    return Lead(
+        id=slots.caller_id_of(call),
+        uuid=call.uuid,
+        company_id=person.company_id,
+        contact_key=person.key,
+        version=0,
+        created_at=call.created_at,
+        updated_at=call.created_at,
+        base_at=call.created_at,
+        offer_id=call.offer_id,
+        columns=columns,
+        data=dict(call.token_values),
+    )
 
 
 def _request_slot(
@@ -264,7 +281,7 @@ def _connect(
 def _route_elsewhere(  # noqa: PLR0917 - why no buyer takes it, and until when
     person: Person,
     call: Call,
-    lead: Lead | None,
+    lead: Lead,
     tried: tuple[int, ...],
     reason: str,
     until: Instant | None = None,
@@ -286,9 +303,9 @@ def _instead(person: Person, call: Call, action: Any, tried: tuple[int, ...], **
     person.draft.fact("call.routed", lead_id=call.lead_id, call_id=call.id, action=action, **about)
 
 
-def _promise_callback(person: Person, lead: Lead | None, offer: Offer | None, until: Instant | None) -> bool:
+def _promise_callback(person: Person, lead: Lead, offer: Offer | None, until: Instant | None) -> bool:
     """Schedule a callback of the offer's buyers or agents, when one is free; return whether the lead has one now."""
-    if lead is None or offer is None or not lead.caller_id or lead.status not in LIVE_STATUSES:
+    if offer is None or not lead.caller_id or lead.status not in LIVE_STATUSES:
         return False
     if lead.callback_at is None:
         group_id, buyer_id = next(iter(offer.buyer_group_ids), None), next(iter(offer.buyer_ids), None)

@@ -89,21 +89,25 @@ async def test_of_several_buyers_the_first_that_answers_is_the_calls(
     assert (await carrier.call(command, outcome="connected_buyer"))["buyer_id"] == ids[1]
 
 
-async def test_a_persons_call_is_routed_to_a_buyer(carrier: AsteriskCarrier, asterisk: FakeAsterisk) -> None:
+@pytest.mark.parametrize(("person", "shown"), [("+13055550123", "+13055550123"), ("", "+12125550188")])
+async def test_a_persons_call_is_routed_to_a_buyer(
+    carrier: AsteriskCarrier, asterisk: FakeAsterisk, person: str, shown: str
+) -> None:
     buyer = await carrier.company.record("buyers", {"name": "B", "number": "+12125550155"})
     offer = await carrier.company.record("offers", {"name": "O", "buyer_ids": [buyer["id"]]})
     await carrier.company.record("numbers", {"number": "+12125550188", "offer_id": offer["id"]})
     reference = f"pbx-{carrier.company.id}.1"
 
-    asterisk.calls_in(reference, "+13055550123", "+12125550188")
-    leg = f"lci.13055550123.12125550188.b{buyer['id']}.{reference}"
+    asterisk.calls_in(reference, person, "+12125550188")
+    leg = f"lci.{person.lstrip('+') or '0'}.12125550188.b{buyer['id']}.{reference}"
     await until(lambda: leg in asterisk.channels, what="the buyer's leg")
     asterisk.answers(leg)
     await until(lambda: asterisk.bridges.get(f"lci.{reference}") == [reference, leg], what="the bridge")
     asterisk.ends(leg)
 
     call = await carrier.inbound(reference, outcome="connected_buyer")
-    assert (call["buyer_id"], call["provider"]) == (buyer["id"], "asterisk")
+    assert (call["buyer_id"], call["provider"], call["caller_number"]) == (buyer["id"], "asterisk", person or None)
+    assert asterisk.originated[-1]["callerId"] == shown
     await until(lambda: not asterisk.channels, what="the end of the call")
 
 

@@ -66,6 +66,31 @@ async def test_a_ringing_call_gets_its_buyer_and_the_next_one_what_the_offer_say
     assert capped["until"] is not None
 
 
+@pytest.mark.parametrize("said", ["anonymous", "Restricted", "sip:alice@example.com", "+266696687", ""])
+async def test_a_caller_without_a_number_is_routed_under_the_caps_of_everybody(company: Any, said: str) -> None:
+    buyers, group_id = await offered(company, group={"concurrency_cap_limit": 1, "attempt_daily_limit": 9})
+    about = {"from": said, "call_ref": "withheld-1"}
+    first = await report(company, 1, **about)
+    assert (first["route"]["action"], first["route"]["buyer_id"] in buyers) == ("connect", True)
+    shown = first["call"]
+    assert (shown["caller_number"], shown["from_number"], shown["lead_id"]) == (None, said, None)
+    assert (await report(company, 2))["route"]["reason"] == "concurrency_cap"
+
+    await report(company, 1, "connected", buyer_id=first["route"]["buyer_id"], **about)
+    ended = await report(company, 1, "ended", talk_seconds=30, **about)
+    assert (ended["call"]["id"], ended["call"]["outcome"]) == (shown["id"], "connected_buyer")
+    second = await report(company, 1, **about | {"call_ref": "withheld-2"})
+    assert (second["route"]["action"], second["call"]["buyer_repeat_caller"]) == ("connect", False)
+    assert (await shown_group(company, group_id))["attempt_daily_used"] == 2
+    listed = (await company.send("GET", "/api/v1/calls")).json()["calls"]
+    assert {shown["id"], second["call"]["id"]} <= {call["id"] for call in listed}
+
+
+async def test_a_report_that_says_nothing_of_the_caller_is_refused(company: Any) -> None:
+    answer = await company.send("POST", "/api/v1/calls/received", json={"to": OURS, "call_ref": "x", "state": "ringing"})
+    assert (answer.status_code, list(answer.json()["errors"])) == (422, ["from"])
+
+
 async def test_a_buyer_who_does_not_answer_is_followed_by_the_other(company: Any) -> None:
     buyers, group_id = await offered(company, group={"attempt_daily_limit": 9, "connection_daily_limit": 9})
     first = (await report(company, 1))["route"]["buyer_id"]

@@ -348,7 +348,8 @@ async def asked(carrier: Carrier, url: str, form: dict[str, str]) -> str:
     return said
 
 
-async def test_an_inbound_call_asks_for_its_route_and_is_put_through(carrier: Carrier) -> None:
+@pytest.mark.parametrize(("person", "shown"), [("+13055550123", "+13055550123"), ("+266696687", "+12125550188")])
+async def test_an_inbound_call_asks_for_its_route_and_is_put_through(carrier: Carrier, person: str, shown: str) -> None:
     buyer = await carrier.company.record("buyers", {"name": "B", "number": "+12125550155"})
     offer = await carrier.company.record("offers", {"name": "O", "buyer_ids": [buyer["id"]]})
     await carrier.company.record("numbers", {"number": "+12125550188", "offer_id": offer["id"]})
@@ -357,7 +358,7 @@ async def test_an_inbound_call_asks_for_its_route_and_is_put_through(carrier: Ca
         "CallSid": "CAin1",
         "CallStatus": "ringing",
         "Direction": "inbound",
-        "From": "+13055550123",
+        "From": person,
         "To": "+12125550188",
     }
 
@@ -368,7 +369,7 @@ async def test_an_inbound_call_asks_for_its_route_and_is_put_through(carrier: Ca
         "CallSid": "CAleg",
         "ParentCallSid": "CAin1",
         "CallStatus": "in-progress",
-        "From": form["From"],
+        "From": shown,
         "To": "+12125550155",
     }
     connected = await carrier.twilio.report(leg, child)
@@ -376,9 +377,11 @@ async def test_an_inbound_call_asks_for_its_route_and_is_put_through(carrier: Ca
     await carrier.twilio.report(url, {**form, "CallStatus": "completed", "CallDuration": "35"})
 
     assert ">+12125550155<" in said
+    assert f'callerId="{shown}"' in said
     assert (connected.status_code, ended.status_code) == (200, 200)
     call = await carrier.inbound("CAin1", outcome="connected_buyer")
     assert (call["buyer_id"], call["talk_duration"], call["provider"]) == (buyer["id"], 30, "twilio")
+    assert (call["from_number"], call["caller_number"]) == (person, person if person == shown else None)
 
 
 async def test_an_inbound_call_rings_several_buyers_at_twilio_and_is_the_winners(carrier: Carrier) -> None:

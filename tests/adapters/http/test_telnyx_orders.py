@@ -205,12 +205,13 @@ async def test_a_forged_webhook_and_one_about_anothers_order_change_nothing(
     assert (await carrier.orders.find(carrier.company.id, command.command_id)).facts == {}  # type: ignore[union-attr]
 
 
-async def test_an_inbound_call_is_put_through_to_its_buyer(carrier: TelnyxCarrier) -> None:
+@pytest.mark.parametrize(("person", "shown"), [("+13055550123", "+13055550123"), ("anonymous", "+12125550188")])
+async def test_an_inbound_call_is_put_through_to_its_buyer(carrier: TelnyxCarrier, person: str, shown: str) -> None:
     buyer = await carrier.company.record("buyers", {"name": "B", "number": "+12125550155"})
     offer = await carrier.company.record("offers", {"name": "O", "buyer_ids": [buyer["id"]]})
     await carrier.company.record("numbers", {"number": "+12125550188", "offer_id": offer["id"]})
     url = (await carrier.configure())["callback_url"]
-    leg = carrier.telnyx.rings("+13055550123", "+12125550188", url)
+    leg = carrier.telnyx.rings(person, "+12125550188", url)
 
     routed = await carrier.telnyx.event(leg, "call.initiated", direction="incoming")
     answered = await carrier.telnyx.event(leg, "call.answered")
@@ -222,7 +223,8 @@ async def test_an_inbound_call_is_put_through_to_its_buyer(carrier: TelnyxCarrie
     assert [one.status_code for one in (routed, answered, connected, over, ended)] == [200] * 5
     assert [action for _, action, _ in carrier.telnyx.actions] == ["answer", "transfer", "hangup"]
     call = await carrier.inbound(leg["call_control_id"], outcome="connected_buyer")
-    assert (call["buyer_id"], call["provider"]) == (buyer["id"], "telnyx")
+    assert (call["buyer_id"], call["provider"], call["from_number"]) == (buyer["id"], "telnyx", person)
+    assert (to_buyer["from"], call["caller_number"]) == (shown, person if person == shown else None)
 
 
 async def test_an_inbound_call_to_a_number_of_nobody_is_rejected(carrier: TelnyxCarrier) -> None:

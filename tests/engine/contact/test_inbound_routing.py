@@ -5,6 +5,9 @@ from typing import Any
 import pytest
 
 from engine.contact.requests.inbound_routing import CALLBACK_AFTER, TRIED_MAX
+from engine.identity import withheld_key
+from engine.partition.draft import RefusedError
+from engine.views.call import caller_number
 from schemas.contact import Call
 from schemas.instant import HOUR, SECOND, Instant
 from schemas.records import Buyer, BuyerGroup, Number, Offer, TrafficSource
@@ -38,12 +41,20 @@ def rings(world: World, state: Any = "ringing", *, after: int = 0, **fields: Any
     return world.call(world.answer.record_id)
 
 
+def rings_withheld(world: World, said: str = "anonymous", ref: str = "pbx-1", **fields: Any) -> Call:
+    """Let somebody call who has no number."""
+    return rings(world, from_number=said, gateway_ref=ref, contact_key=withheld_key(1, ref), zones=(), **fields)
+
+
 def grant(world: World, *, granted: bool = True, buyer_id: int | None = 70, **fields: Any) -> Call:
     """Answer the newest request for a slot."""
     asked = next(message for message in reversed(to_account(world)) if isinstance(message, SlotRequested))
     about: dict[str, Any] = {"lead_id": asked.lead_id, "request_id": asked.request_id, "call_id": asked.call_id}
     about |= {"buyer_id": buyer_id, "buyer_group_id": 7} if granted else {}
-    world.ask(SlotAnswered(company_id=1, contact_key=KEY, granted=granted, **{**about, **fields}), stream="accounts/0")
+    world.ask(
+        SlotAnswered(company_id=1, contact_key=asked.contact_key, granted=granted, **{**about, **fields}),
+        stream="accounts/0",
+    )
     return world.call(asked.call_id)
 
 
@@ -305,3 +316,66 @@ def test_a_grant_of_a_buyer_whose_filters_hold_no_more_gives_the_call_to_another
     assert isinstance(asked, SlotRequested)
     assert asked.excluded_buyer_ids == (70,)
     assert grant(world, buyer_id=71).buyer_id == 71
+
+
+SAID = ("anonymous", "Restricted", "sip:alice@example.com", "+266696687", "")
+
+
+@pytest.mark.parametrize("said", SAID)
+def test_a_caller_without_a_number_is_put_through_to_a_buyer_without_caps(said: str) -> None:
+    world = routed()
+    call = rings_withheld(world, said)
+    assert (action(call), call.buyer_group_id, call.from_number) == ("connect", 7, said)
+    assert (call.lead_id, caller_number(call), world.lead_ids()) == (None, None, [])
+
+
+@pytest.mark.parametrize("said", SAID)
+def test_a_caller_without_a_number_takes_a_slot_and_gives_it_back(said: str) -> None:
+    world = routed(group=CAP)
+    call = rings_withheld(world, said)
+    assert action(call) == "pending"
+    (asked,) = to_account(world)
+    assert isinstance(asked, SlotRequested)
+    assert asked.lead_id == call.id
+    assert action(grant(world)) == "connect"
+    rings_withheld(world, said, state="connected", buyer_id=70, after=5)
+    rings_withheld(world, said, state="ended", talk_seconds=60, after=60)
+    assert uses(world) == ["connected"]
+
+
+def test_two_calls_without_a_number_are_two_people() -> None:
+    world = routed()
+    first, second = rings_withheld(world, ref="pbx-1"), rings_withheld(world, ref="pbx-2", after=60)
+    assert first.contact_key != second.contact_key
+    assert (second.buyer_repeat_caller, second.offer_repeat_caller) == (False, False)
+
+
+def test_a_slot_for_a_caller_without_a_number_who_has_hung_up_is_given_back() -> None:
+    world = routed(group=CAP)
+    rings_withheld(world)
+    rings_withheld(world, state="ended", after=3)
+    grant(world)
+    assert uses(world)[-1] == "unused"
+
+
+def test_a_buyer_who_did_not_answer_a_caller_without_a_number_is_not_rung_again() -> None:
+    world = routed()
+    first = rings_withheld(world)
+    second = rings_withheld(world, unanswered_buyer_id=first.buyer_id, after=20)
+    assert {first.buyer_id, second.buyer_id} == {70, 71}
+
+
+def test_filters_of_buyers_see_nothing_of_a_caller_without_a_number() -> None:
+    world = routed(buyer={"filters": ("roof:flat",)})
+    assert action(rings_withheld(world)) == "voicemail"
+
+
+def test_a_caller_without_a_number_is_promised_no_callback() -> None:
+    world = routed(buyer={"paused": True}, no_buyer_action="callback")
+    assert action(rings_withheld(world)) == "voicemail"
+
+
+def test_one_who_claims_to_be_without_a_number_is_no_other_contact() -> None:
+    world = routed()
+    with pytest.raises(RefusedError, match="is not the number of this contact"):
+        rings(world, from_number="anonymous", contact_key=withheld_key(1, "another call"))
