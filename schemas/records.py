@@ -69,6 +69,9 @@ RECORDING_RETENTION_DAYS = 90
 """Of a company that says nothing else: as long as dead letters and the send log, which a complaint about a call needs."""
 
 
+InboundPause = Literal["pause", "keep"]
+"""What a pause does with inbound calls."""
+
 PublicActions = Literal["token", "link"]
 """What proves that somebody without a key may remove a lead or move it to its end."""
 
@@ -113,6 +116,8 @@ class Company(Body, frozen=True, kw_only=True):
 
     `on_invalid`: `warn` stores a submission without an optional field that is wrong, `refuse` refuses the submission.
 
+    `inbound` says whether a pause keeps inbound calls from buyers and agents too (`pause`), or not (`keep`).
+
     With `confirm_links` a browser that follows an opt-out link gets a page with a button, which opts the person out.
 
     `public_actions` says what proves, without a key, that somebody may remove a lead or move it to its end: its lead token
@@ -143,14 +148,16 @@ class Company(Body, frozen=True, kw_only=True):
     on_invalid: Literal["refuse", "warn"] = "refuse"
     confirm_links: bool = False
     public_actions: PublicActions = "token"
+    inbound: InboundPause = "pause"
 
 
 class Offer(Body, frozen=True, kw_only=True):
     """What is being sold; leads sent to its token wait for an inbound call.
 
-    `no_buyer_action` says what a gateway does with an inbound call that no buyer or agent of the offer takes,
-    `route_by_type` how its buyers of one tier compete. With `agent_ids` or `call_center_ids` its calls are for agents of
-    the company, in the place of buyers. Who is on one of its suppression lists is not contacted for its leads.
+    `no_buyer_action` says what a gateway does with an inbound call that no buyer or agent of the offer takes, `inbound`
+    whether a pause keeps inbound calls from them too, `route_by_type` how its buyers of one tier compete. With `agent_ids`
+    or `call_center_ids` its calls are for agents of the company, in the place of buyers. Who is on one of its suppression
+    lists is not contacted for its leads.
 
     Of submissions without a key: `public_parameters` are steering fields that act on the lead that they make,
     `public_updates` are fields that they may fill where a stored lead has them blank, `dial_countries` are the countries
@@ -186,6 +193,7 @@ class Offer(Body, frozen=True, kw_only=True):
     public_actions: PublicActions | None = None
     sealed_signing_secret: str | None = None
     sector: Sector | None = None
+    inbound: InboundPause = "pause"
 
 
 class LeadMap(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -346,7 +354,8 @@ class TrafficSource(Body, frozen=True, kw_only=True):
 class Number(Body, frozen=True, kw_only=True):
     """A telephone number of the company's own, to call and text from.
 
-    Its caps are on the calls that are placed from it, and on how many of them there are at the same time.
+    Its caps are on the calls that are placed from it, and on how many of them there are at the same time. `inbound` says
+    whether a pause keeps calls to it from buyers and agents too.
     """
 
     number: str
@@ -359,6 +368,7 @@ class Number(Body, frozen=True, kw_only=True):
     concurrency_cap_limit: int | None = None
     caps: dict[str, float] = {}
     total_caps_reset_at: Instant | None = None
+    inbound: InboundPause = "pause"
 
 
 class OutgoingWebhook(Body, frozen=True, kw_only=True):

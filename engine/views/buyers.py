@@ -16,6 +16,7 @@ from engine.account.pausing import pauses_end_at
 from engine.account.spacing import next_call_at
 from engine.calendar.business import opens_for_business
 from engine.contact.schedule.filters import all_hold, lookup_of_lead
+from engine.inbound_pause import inbound_pause
 from engine.rules import Rules
 from schemas.instant import Instant, to_rfc3339
 from schemas.records import Buyer, BuyerGroup, Number, Offer, Schedule, TrafficSource
@@ -23,6 +24,9 @@ from schemas.records import Buyer, BuyerGroup, Number, Offer, Schedule, TrafficS
 Row = Mapping[str, Any]
 Held = Mapping[str, tuple[int, int]]
 """Resource (`buyer/7`) -> how many slots are held, and how many contacts wait for one."""
+
+SHARED_TYPES = frozenset({"traffic_source", "number"})
+"""Records whose limits hold for every buyer: a reason names them, so that nobody looks at the buyer."""
 
 Way = tuple[int | None, int]
 """A group or None, and a buyer."""
@@ -92,6 +96,10 @@ def availability(row: Row, found: Iterable[Way], capacity: Capacity) -> dict[str
     """
     reasons: dict[int, str | None] = {}
     opens: list[Instant] = []
+    paused = inbound_pause(capacity.rules, row["company_id"], _offer_id(row, capacity.rules))
+    if paused is not None:
+        reasons = {buyer_id: paused for _, buyer_id in found}
+        found = ()
     for group_id, buyer_id in found:
         if reasons.get(buyer_id, "") is None:
             continue
@@ -118,11 +126,17 @@ def _ways(row: Row, rules: Rules) -> Iterator[Way]:
             for group_id in connect.group_ids:
                 yield from _named(rules, row["company_id"], group_id, ())
             yield from _named(rules, row["company_id"], None, connect.buyer_ids)
-    offer = rules.body(Offer, "offer", row["offer_id"] or (schedule.offer_id if schedule is not None else None))
+    offer = rules.body(Offer, "offer", _offer_id(row, rules))
     if offer is not None:
         for group_id in offer.buyer_group_ids:
             yield from _named(rules, row["company_id"], group_id, ())
         yield from _named(rules, row["company_id"], None, offer.buyer_ids)
+
+
+def _offer_id(row: Row, rules: Rules) -> int | None:
+    schedule = rules.body(Schedule, "schedule", row["schedule_id"])
+    found: int | None = row["offer_id"] or (None if schedule is None else schedule.offer_id)
+    return found
 
 
 def _named(rules: Rules, company_id: int, group_id: int | None, buyer_ids: Iterable[int]) -> Iterator[Way]:
@@ -155,10 +169,12 @@ def _obstacle(row: Row, capacity: Capacity, group_id: int | None, buyer_id: int)
     along = {f"buyer_group/{group_id}": group, f"buyer/{buyer_id}": buyer}
     bodies = [body for body in along.values() if body is not None]
     resumes_at, takes_lead = pauses_end_at(bodies, now), all_hold(buyer.filters, lookup_of_lead(row.__getitem__))
-    is_busy, hit = _in_use(row, capacity, along)
+    hit, full = _used_up(row, capacity, along)
     spaced_until = capacity.spaced_until(along)
-    resets = [resumes_at, *(found.until for found in hit), spaced_until or now]
+    resets = [resumes_at, *(block.until for block in hit.values()), spaced_until or now]
     known = [at for at in resets if at is not None]
+    # Nobody knows when the calls end that hold all slots, or that a cap has reserved.
+    is_busy = full is not None or any(block.may_be_freed for block in hit.values())
     is_known = takes_lead and not is_busy and len(known) == len(resets)
     until = _opens(bodies, max(known)) if is_known else None
     if resumes_at != now:
@@ -167,23 +183,38 @@ def _obstacle(row: Row, capacity: Capacity, group_id: int | None, buyer_id: int)
         return Obstacle("filter")
     if _opens(bodies, now) != now:
         return Obstacle("hours", until)
-    if hit:
-        return Obstacle(f"{hit[0].caps[0].rpartition('_')[2]}_cap", until)
-    held = "concurrency" if is_busy else "spacing" if spaced_until is not None else None
-    return None if held is None else Obstacle(held, until)
+    reason = _limit(hit, full, is_spaced=spaced_until is not None)
+    return None if reason is None else Obstacle(reason, until)
+
+
+def _limit(hit: Mapping[str, CapBlock], full: str | None, *, is_spaced: bool) -> str | None:
+    """Return the first limit that blocks a call."""
+    for resource, block in hit.items():
+        return _named_after(resource, f"{block.caps[0].rpartition('_')[2]}_cap")
+    if full is not None:
+        return _named_after(full, "concurrency")
+    return "spacing" if is_spaced else None
+
+
+def _named_after(resource: str, reason: str) -> str:
+    """Return the reason with the record whose limit it is, where that is neither the buyer nor its group."""
+    record_type = resource.partition("/")[0]
+    return f"{record_type}_{reason}" if record_type in SHARED_TYPES else reason
 
 
 def _is_stopped(row: Row) -> bool:
     return bool(row["opt_out"] or row["blocked"] or row["status"] == "dnc")
 
 
-def _in_use(row: Row, capacity: Capacity, along: Mapping[str, Buyer | BuyerGroup | None]) -> tuple[bool, list[CapBlock]]:
-    """Return whether calls under way may be in the way, whose end nobody knows, and the caps that are used up."""
+def _used_up(
+    row: Row, capacity: Capacity, along: Mapping[str, Buyer | BuyerGroup | None]
+) -> tuple[dict[str, CapBlock], str | None]:
+    """Return what is at a cap, by resource, and the first resource all slots of which are held."""
     limiting: dict[str, Capped | None] = {**along, **_shared(row, capacity.rules)}
-    bodies = [(resource, body) for resource, body in limiting.items() if body is not None]
-    hit = [found for resource, body in bodies if (found := capacity.blocking_caps(body, resource)) is not None]
-    is_full = any(capacity.is_full(body.concurrency_cap_limit, resource) for resource, body in bodies)
-    return is_full or any(found.may_be_freed for found in hit), hit
+    bodies = {resource: body for resource, body in limiting.items() if body is not None}
+    blocks = {resource: capacity.blocking_caps(body, resource) for resource, body in bodies.items()}
+    full = (name for name, body in bodies.items() if capacity.is_full(body.concurrency_cap_limit, name))
+    return {resource: block for resource, block in blocks.items() if block is not None}, next(full, None)
 
 
 def _opens(bodies: Sequence[Buyer | BuyerGroup], at: Instant) -> Instant | None:

@@ -12,10 +12,20 @@ from msgspec import Struct
 
 from adapters.http.console.cap_bars import CapBar, bars_of, name_of
 from adapters.http.console.rendering import instant_of
+from engine.account.groups import PERIODS
 from engine.calendar.business import opens_for_business
 from engine.why.reason_texts import hours_text
 from schemas.instant import Instant
 from schemas.schedule import Window
+
+_SOURCE = {
+    **{f"{period}_cap": f"A cap of the lead's traffic source is used up ({period})" for period in PERIODS},
+    "concurrency": "The lead's traffic source has as many calls at a time as it may",
+}
+_NUMBER = {
+    **{f"{period}_cap": f"A cap of the number that the lead is called from is used up ({period})" for period in PERIODS},
+    "concurrency": "The number that the lead is called from has as many calls at a time as it may",
+}
 
 OBSTACLES: Mapping[str, str] = {
     "paused": "It is paused, or its group is",
@@ -26,7 +36,11 @@ OBSTACLES: Mapping[str, str] = {
     "daily_cap": "A cap of the day is used up",
     "monthly_cap": "A cap of the month is used up",
     "total_cap": "A cap in total is used up",
-    "concurrency": "All lines are in use, its own, those of its group or of the traffic source",
+    "concurrency": "All lines are in use, its own or those of its group",
+    **{f"traffic_source_{cap}": sentence for cap, sentence in _SOURCE.items()},
+    **{f"number_{cap}": sentence for cap, sentence in _NUMBER.items()},
+    "company_paused": "The company is paused, and its inbound calls with it",
+    "offer_paused": "The offer is paused, and its inbound calls with it",
     "spacing": "Its last call was too short a time ago",
 }
 """Reason of `GET /api/v1/leads/{id}/buyer_is_available` -> its sentence."""

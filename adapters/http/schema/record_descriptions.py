@@ -80,6 +80,7 @@ _OF_TYPE: Mapping[str, Mapping[str, str]] = {
         "time_zone": "zone of dates without an offset and of days, weeks and months, where a request names no time_zone",
         "country": "where national numbers are read as being of, unless an offer says another",
         "paused": "true: nothing is done for any lead; they wait as company_paused",
+        "inbound": "pause: while it is paused, inbound calls get the no_buyer_action of their offer; keep: their buyers",
         "optout_confirmation": "the one text that answers an opt-out by text; null: none",
         "help_answer": "the text that answers HELP; null: one with the company's name and the number that was texted",
         "optout_scope": "how far an opt-out reaches: everything of the company, the offer, or the channel that it came on",
@@ -106,6 +107,7 @@ _OF_TYPE: Mapping[str, Mapping[str, str]] = {
         "time_zone": "zone of calls to its leads that are on no schedule and whose zone and country are unknown",
         "country": "where national numbers of its leads are read as being of",
         "paused": "true: nothing is done for its leads; they wait as offer_paused",
+        "inbound": "pause: while it is paused, calls to its numbers get its no_buyer_action; keep: its buyers",
         "buyer_group_ids": "buyer groups that take calls of its leads: of a step without connect, and inbound calls",
         "buyer_ids": "buyers that take those calls where none of the groups does",
         "route_by_type": "which buyer of one tier gets a call: tier: by weight; revenue: the highest bid_price; epc: the "
@@ -231,6 +233,7 @@ _OF_TYPE: Mapping[str, Mapping[str, str]] = {
         "voice": "true: leads are called from it",
         "sms": "true: leads are texted from it",
         "paused": "true: leads are called and texted from other numbers, unless a step names this one",
+        "inbound": "pause: while it is paused, calls to it get the no_buyer_action of its offer; keep: its buyers",
     },
     "outgoing_webhook": {
         "url": "where it is sent to",

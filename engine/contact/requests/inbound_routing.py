@@ -16,6 +16,7 @@ from engine.contact.facts.call_record import mark_repeat_caller, tier_of
 from engine.contact.facts.person import Person
 from engine.contact.lifecycle import callbacks
 from engine.contact.lifecycle.walk import advance
+from engine.inbound_pause import inbound_pause
 from schemas.contact import LIVE_STATUSES, Call, CallbackOwner, CallRoute, Lead
 from schemas.instant import EPOCH, MINUTE, Instant
 from schemas.outcomes import TIMED_OUT
@@ -78,20 +79,21 @@ def take_answer(person: Person, answer: SlotAnswered) -> None:
         return
     lead = _caller(person, call)
     choice = buyers.choice_for_inbound(person, lead, call.offer_id, found.tried)
+    paused = _paused(person, call)
     connection = None
-    if answer.granted and buyers.is_answered_by(choice, answer):
+    if answer.granted and paused is None and buyers.is_answered_by(choice, answer):
         connection = buyers.connection(person, lead, choice, answer, rings_several=found.rings_several)
     if connection is not None:
         _connect(person, call, connection, found.tried, rings_several=found.rings_several)
         return
-    if answer.granted:  # a buyer, the lead or the offer changed since the request
+    if answer.granted:  # a buyer, the lead or the offer changed since the request, or is paused
         release(person, call, "unused")
     call.route = structs.replace(found, slot_id=None)
-    gone = buyers.gone(person, lead, answer) if answer.granted else ()
+    gone = buyers.gone(person, lead, answer) if answer.granted and paused is None else ()
     if gone:
         _find_taker(person, call, (*found.tried, *gone), rings_several=found.rings_several)
         return
-    _route_elsewhere(person, call, lead, found.tried, answer.reason or NO_BUYER, answer.until)
+    _route_elsewhere(person, call, lead, found.tried, paused or answer.reason or NO_BUYER, answer.until)
 
 
 def route_attributed(person: Person, call: Call) -> None:
@@ -110,6 +112,10 @@ def _await_attribution(person: Person, call: Call, *, rings_several: bool) -> No
         call.route = CallRoute("pending", rings_several=rings_several)
         person.save_call(call)
         person.draft.fact("call.route_requested", lead_id=call.lead_id, call_id=call.id, request_id=None)
+
+
+def _paused(person: Person, call: Call) -> str | None:
+    return inbound_pause(person.rules, person.company_id, call.offer_id, call.number_id)
 
 
 def _has_takers(person: Person, call: Call) -> bool:
@@ -201,9 +207,12 @@ def release(person: Person, call: Call, ended: slots.SlotUse) -> None:
 
 def _find_taker(person: Person, call: Call, tried: tuple[int, ...], *, rings_several: bool) -> None:
     """Connect to a buyer without caps, request a slot of one that has or of an agent, or route the call elsewhere."""
+    lead = _caller(person, call)
+    if (paused := _paused(person, call)) is not None:
+        _route_elsewhere(person, call, lead, tried, paused)
+        return
     if not _has_takers(person, call):
         return
-    lead = _caller(person, call)
     choice = buyers.choice_for_inbound(person, lead, call.offer_id, tried)
     if len(tried) < TRIED_MAX and buyers.is_limited(person, lead, choice):
         _request_slot(person, lead, call, choice, tried, rings_several=rings_several)

@@ -3,7 +3,7 @@
 from engine.contact.facts.person import ON_HOLD, RECHECK_AFTER, Person
 from engine.contact.schedule.cadence import CONTACTS, cadence_for, channel_of
 from engine.contact.timing.earliest import INBOUND_PAUSE, first_allowed
-from engine.contact.timing.plan import SCHEDULE_PAUSED, hold, pause_reason, schedule_recheck
+from engine.contact.timing.plan import hold, pause_reason, schedule_recheck
 from schemas.contact import Lead
 from schemas.instant import HOUR, Instant
 from schemas.schedule import CallStep, Step
@@ -89,9 +89,9 @@ def hold_callback(person: Person, lead: Lead) -> bool:
 
 
 def hold_callback_while_paused(person: Person, lead: Lead) -> bool:
-    """Hold a callback while the offer or the company is paused, or calls are on hold; a schedule's pause does not apply."""
+    """Hold a callback while its schedule, offer or company is paused, or calls are on hold."""
     reason = pause_reason(person, lead.offer_id, lead.schedule_id)
-    if reason is None or reason == SCHEDULE_PAUSED:
+    if reason is None:
         reason = None if person.rules.contact_hold(person.company_id, "call") is None else ON_HOLD
     if reason is None:
         return False

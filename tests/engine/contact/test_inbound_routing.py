@@ -1,5 +1,7 @@
 """Which buyer takes an inbound call, under which caps, and what happens where none does?"""
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -10,7 +12,7 @@ from engine.partition.draft import RefusedError
 from engine.views.call import caller_number
 from schemas.contact import Call
 from schemas.instant import HOUR, SECOND, Instant
-from schemas.records import Buyer, BuyerGroup, Number, Offer, TrafficSource
+from schemas.records import Body, Buyer, BuyerGroup, Company, Number, Offer, TrafficSource
 from schemas.requests import CallDeleteRequested, CallReceived, SlotAnswered, SlotReleased, SlotRequested
 from tests.engine.contact.test_slots import to_account
 from tests.engine.contact.world import KEY, NEW_YORK, NUMBER, World
@@ -379,3 +381,51 @@ def test_one_who_claims_to_be_without_a_number_is_no_other_contact() -> None:
     world = routed()
     with pytest.raises(RefusedError, match="is not the number of this contact"):
         rings(world, from_number="anonymous", contact_key=withheld_key(1, "another call"))
+
+
+PAUSED: dict[str, tuple[str, int, Callable[..., Body]]] = {
+    "company_paused": ("company", 1, partial(Company, name="Sunny", time_zone=NEW_YORK)),
+    "offer_paused": ("offer", 1, partial(Offer, name="Solar", lead_token="offer", buyer_group_ids=(7,))),
+    "number_paused": ("number", 5, partial(Number, number=OURS, offer_id=1)),
+}
+
+
+@pytest.mark.parametrize("reason", PAUSED)
+@pytest.mark.parametrize("instead", ["voicemail", "message", "hang_up"])
+def test_a_pause_keeps_inbound_calls_from_the_buyers(reason: str, instead: Any) -> None:
+    record_type, record_id, body = PAUSED[reason]
+    world = routed(no_buyer_action=instead)
+    more = {"no_buyer_action": instead} if record_type == "offer" else {}
+    world.add(record_type, record_id, body(paused=True, **more), version=3)
+    assert action(rings(world)) == instead
+    assert routes(world)[-1]["reason"] == reason
+
+
+@pytest.mark.parametrize("reason", PAUSED)
+def test_a_pause_that_lets_inbound_calls_go_on_pauses_what_we_begin_alone(reason: str) -> None:
+    record_type, record_id, body = PAUSED[reason]
+    world = routed()
+    world.add(record_type, record_id, body(paused=True, inbound="keep"), version=3)
+    assert action(rings(world)) == "connect"
+
+
+def test_a_paused_schedule_pauses_no_inbound_call() -> None:
+    world = routed()
+    world.schedule({"id": "call-1", "kind": "call"}, paused=True)
+    world.submit()
+    assert action(rings(world)) == "connect"
+
+
+def test_a_pause_meanwhile_sends_a_call_that_nobody_answered_to_no_other_buyer() -> None:
+    world = routed()
+    first = rings(world)
+    world.add("company", 1, Company(name="Sunny", paused=True), version=3)
+    assert action(rings(world, unanswered_buyer_id=first.buyer_id, after=20)) == "voicemail"
+
+
+def test_a_pause_meanwhile_takes_back_the_slot_that_was_granted() -> None:
+    world = routed(group=CAP)
+    rings(world)
+    world.add("company", 1, Company(name="Sunny", paused=True), version=3)
+    assert action(grant(world)) == "voicemail"
+    assert uses(world) == ["unused"]

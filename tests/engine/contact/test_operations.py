@@ -13,9 +13,9 @@ from engine.contact.facts.person import Person
 from engine.contact.requests import reactions
 from schemas.contact import Call, Lead
 from schemas.instant import HOUR, MINUTE
-from schemas.records import OutgoingWebhook
+from schemas.records import Body, Company, Offer, OutgoingWebhook
 from schemas.requests import LeadDeleteRequested, SmsReceived
-from tests.engine.contact.world import KEY, NOON, NUMBER, World
+from tests.engine.contact.world import KEY, NEW_YORK, NOON, NUMBER, World
 
 START = {"id": "start", "kind": "wait", "duration": "10m"}
 CALL = {"id": "call", "kind": "call"}
@@ -120,6 +120,31 @@ def flying() -> World:
     return world
 
 
+HELD = "schedule paused"
+"""An operation that keeps a promise, and holds its call."""
+
+PAUSES: dict[str, tuple[str, Callable[[bool], Body]]] = {
+    "company_paused": ("company", lambda paused: Company(name="Sunny", time_zone=NEW_YORK, paused=paused)),
+    "offer_paused": ("offer", lambda paused: Offer(name="Solar", lead_token="offer", time_zone=NEW_YORK, paused=paused)),
+}
+
+
+@pytest.mark.parametrize("reason", [*PAUSES, "schedule_paused"])
+def test_each_pause_holds_a_promised_callback_which_is_made_once_it_ends(reason: str) -> None:
+    world = standing()
+    world.update(schedule_callback_at=world.now + HOUR)
+    for paused in (True, False):
+        if reason in PAUSES:
+            record_type, body = PAUSES[reason]
+            world.add(record_type, 1, body(paused), version=2 + (not paused))
+        else:
+            world.schedule(CALL, REST, TEXT, paused=paused, version=2 + (not paused))
+        world.wait(3 * 3600)
+        assert ("(callback)" in world.steps()) is not paused
+        if paused:
+            assert world.lead().status_wait == reason
+
+
 def standing() -> World:
     """A lead that waits for its text, due in two hours."""
     world = flying()
@@ -148,7 +173,7 @@ def test_whether_a_promise_outlives_an_operation(name: str) -> None:
     reported = {"callback.cancelled", "callback.fulfilled"} & set(world.fact_types())
     assert bool(reported) is not row.callback
     world.wait(4 * 3600)
-    assert ("(callback)" in world.steps()) == row.callback
+    assert ("(callback)" in world.steps()) == (row.callback and name != HELD)
 
 
 @pytest.mark.parametrize("name", ROWS)

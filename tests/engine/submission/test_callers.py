@@ -57,7 +57,7 @@ def test_a_number_is_read_in_every_form_in_which_carriers_say_it(said: str, numb
     assert (found.e164, caller_key(1, found, "pbx-1")) == (number, f"1|{number}")
 
 
-def test_calls_without_a_number_are_told_apart_by_their_reference_and_company() -> None:
+def test_calls_without_a_number_differ_by_their_reference_and_company() -> None:
     keys = {caller_key(company_id, None, ref) for company_id in (1, 2) for ref in ("pbx-1", "pbx-2")}
     assert len(keys) == 4
 

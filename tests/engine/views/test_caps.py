@@ -206,7 +206,10 @@ def test_no_buyer_can_take_a_call_of_a_lead_whose_traffic_source_has_used_up_its
     assert resources(row, found, rules) == ["buyer/70", "traffic_source/5"]
     tallies = {"traffic_source/5": _tallies({"connection_daily": 1}, _group())}
     capacity_shown = availability(row, found, Capacity(rules, {}, tallies, NOW))
-    assert (capacity_shown["reasons"], capacity_shown["next_available_at"]) == ({"70": "daily_cap"}, "2026-07-16T04:00:00Z")
+    assert (capacity_shown["reasons"], capacity_shown["next_available_at"]) == (
+        {"70": "traffic_source_daily_cap"},
+        "2026-07-16T04:00:00Z",
+    )
 
 
 def test_no_buyer_can_take_a_call_of_a_lead_whose_number_has_used_up_its_caps() -> None:
@@ -220,7 +223,7 @@ def test_no_buyer_can_take_a_call_of_a_lead_whose_number_has_used_up_its_caps() 
     assert resources(row, found, rules) == ["buyer/70", "number/6"]
     tallies = {"number/6": _tallies({"attempt_daily": 1}, _group())}
     shown = availability(row, found, Capacity(rules, {}, tallies, NOW))
-    assert (shown["reasons"], shown["next_available_at"]) == ({"70": "daily_cap"}, "2026-07-16T04:00:00Z")
+    assert (shown["reasons"], shown["next_available_at"]) == ({"70": "number_daily_cap"}, "2026-07-16T04:00:00Z")
 
 
 DAY_OF_WORK = msgspec.convert(
