@@ -251,7 +251,8 @@ class Lead(Entity, kw_only=True):
     `allowed_by` are the subscriptions that have allowed the attempt of the step that is to come. `impression_uuid` is that
     of the impression to which its latest attributed call is attributed. `is_capped`: made without a key, and not the first
     such lead of its person that day. `is_test`: nobody is contacted for it. `withheld` are the columns and tokens that came
-    without a key and hold a link or a telephone number.
+    without a key and hold a link or a telephone number. `left_command_id` is the call to an earlier number of the lead that
+    may not have ended yet; no other is made before its outcome has come, or before `left_until`.
     """
 
     id: int
@@ -261,6 +262,8 @@ class Lead(Entity, kw_only=True):
     version: int = 1
     created_at: Instant
     updated_at: Instant
+    left_command_id: str | None = None
+    left_until: Instant | None = None
     status: LeadStatus = "queue"
     status_wait: str | None = None
     end_status: LeadStatus | None = None
@@ -614,7 +617,7 @@ class UnblockSweep(Entity, kw_only=True):
     It lifts blocks set from `blocked_from` (None: from the beginning) until before `blocked_until`. It stays when it has
     ended: the projection shows its counts. `failed_count` are contacts whose block could not be lifted. `due_at` is None
     once it has ended or was canceled, which the deletion of the job does. `contact_partitions` sweep for the job; where it
-    is known, the end is reported to the account.
+    is known, the end is reported to the account. Leads that were submitted since `made_at` begin once their block is lifted.
     """
 
     company_id: int
@@ -622,6 +625,7 @@ class UnblockSweep(Entity, kw_only=True):
     version: int = 1
     blocked_from: Instant | None = None
     blocked_until: Instant
+    made_at: Instant
     due_at: Instant | None = None
     after: str = ""
     unblock_count: int = 0

@@ -114,7 +114,7 @@ class LeadUpdateRequested(ContactRequest, frozen=True, kw_only=True):
     `if_versions` are the versions that the sender has seen: of any other the lead is left as it is. `call_id` is the call
     whose change caused this one; a conversion is attributed to it, and `buyer_conversion_id` or `offer_conversion_id` names
     that conversion of the call. With `resume_on_unblock`, lifting a block or opt-out resumes the lead at its step. With
-    `hangup_live` a block also ends an open call.
+    `hangup_live` a block or opt-out also ends a call that is answered.
 
     `schedule_callback_at` None cancels the promised call. `scheduled_callback_id` is the promise that is changed: where the
     lead has another one, or none, nothing is changed.
@@ -344,7 +344,7 @@ class WebhookFireRequested(ContactRequest, frozen=True, kw_only=True):
 class ContactBlockRequested(ContactRequest, frozen=True, kw_only=True):
     """A caller of the API blocks the person, whether they have leads or not, or lifts the block.
 
-    With `hangup_live` a block also ends an open call.
+    A call that rings ends; with `hangup_live` one that is answered too.
     """
 
     blocked: bool

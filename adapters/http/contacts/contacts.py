@@ -192,6 +192,9 @@ _ONE = one_of("contact", "ContactWithHistory")
 _SHARED = ("page", "per_page", "cursor", "ids", "columns", "root")
 
 
+HANGUP_LIVE = "true: a call that is answered is hung up too; one that rings ends in any case"
+
+
 def _change(name: str, blocked: bool, summary: str) -> Operation:
     return Operation(
         name=name,
@@ -202,7 +205,9 @@ def _change(name: str, blocked: bool, summary: str) -> Operation:
         scope="contact:block",
         rate="write",
         safe=False,
-        parameters={"hangup_live": "true: a call in progress is hung up"} if blocked else {},
+        parameters={"hangup_live": "true: a call that is answered is hung up too; one that rings ends in any case"}
+        if blocked
+        else {},
         answer=_ONE,
     )
 

@@ -72,7 +72,7 @@ UPDATE_PARAMETERS: Mapping[str, str] = {
     "next_action_at": "when the next step may start at the earliest; blank removes it",
     "schedule_start": "true: a lead that has ended restarts its schedule; a lead of an offer, its only active one",
     "schedule_stop": "true: leave the schedule",
-    "hangup_live": "true, with blocked=true: a call in progress is hung up",
+    "hangup_live": "true, with blocked=true or opt_out=true: a call that is answered is hung up too",
     "resume_on_unblock": "true, with blocked=false or opt_out=false: a lead that this had ended resumes at its step",
     "move_to_another_schedule_id": "schedule to move to; the present one restarts",
     "apply_to": "calls: apply the data to the calls of the lead too; or self",

@@ -65,6 +65,8 @@ class Person:
         self.head = draft.get(self._head_key, Head) or Head(company_id=company_id, contact_key=contact_key)
         self._saved: dict[str, Head | Lead | Call] = {}
         self._outlines: dict[str, LeadOutline | None] = {}
+        self.hung_up: set[int] = set()
+        """Calls whose end this decision has ordered."""
 
     @property
     def law(self) -> CompiledRulePack:

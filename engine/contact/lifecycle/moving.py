@@ -6,7 +6,7 @@ from engine.contact.commands import slots
 from engine.contact.facts.call_record import detach_call
 from engine.contact.facts.person import Person
 from engine.contact.lifecycle.ending import end
-from engine.contact.lifecycle.stop import block, fence, opt_out, recall
+from engine.contact.lifecycle.stop import block, fence_and_hang_up, opt_out, recall
 from engine.partition.parts import whole
 from schemas.contact import LIVE_STATUSES, Lead
 from schemas.requests import ContactRequest, LeadMoved
@@ -24,13 +24,17 @@ TOO_MANY_LEADS = "too_many_leads"
 def move_out(person: Person, lead: Lead, contact_key: str, *, opt_out: bool = False, blocked: bool = False) -> None:
     """Move a lead to the contact of its new number or address. Its open command is fenced; its attempts stay counted.
 
+    A call that rings ends. Until the outcome of its call has come, the lead is not called at the new number.
+
     With `opt_out` or `blocked` the new contact is stopped as well.
     """
     slots.withdraw(person, lead)
     if lead.flight is not None and lead.flight.slot_id is not None:
         slots.release(person, lead.id, lead.flight.slot_id, "unknown")
-    fence(person, "lead_moved", lead.id)
+    fence_and_hang_up(person, "lead_moved", lead.id)
     recall(person, lead, "lead_moved")
+    if lead.flight is not None and lead.flight.kind == "call":
+        lead.left_command_id, lead.left_until = lead.flight.command_id, lead.flight.due_at
     detach_call(person, lead)
     lead.flight = None
     lead.contact_key = contact_key

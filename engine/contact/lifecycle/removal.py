@@ -1,11 +1,11 @@
-"""How is a lead removed from its schedule, or deleted? Its open commands are fenced; the legal ledger stays."""
+"""How is a lead removed from its schedule, or deleted? Open commands are fenced, a ringing call ends; the ledger stays."""
 
 from engine.contact.commands import slots
 from engine.contact.facts.call_record import detach_call
 from engine.contact.facts.kept_submissions import drop_of_lead
 from engine.contact.facts.person import Person
 from engine.contact.lifecycle.ending import end
-from engine.contact.lifecycle.stop import fence, recall
+from engine.contact.lifecycle.stop import fence_and_hang_up, recall
 from schemas.contact import LIVE_STATUSES, Lead
 
 
@@ -13,7 +13,7 @@ def remove(person: Person, lead: Lead, source: str) -> None:
     """Remove a lead from its schedule or offer: no further action, no end steps. Idempotent."""
     if lead.status not in LIVE_STATUSES:
         return
-    fence(person, "removed", lead.id)
+    fence_and_hang_up(person, "removed", lead.id)
     recall(person, lead, "removed")
     end(person, lead, "removed", source)
 
@@ -26,7 +26,7 @@ def delete(person: Person, lead: Lead, *, calls_too: bool = True) -> None:
     slots.withdraw(person, lead)
     if lead.flight is not None and lead.flight.slot_id is not None:
         slots.release(person, lead.id, lead.flight.slot_id, "unknown")
-    fence(person, "deleted", lead.id)
+    fence_and_hang_up(person, "deleted", lead.id)
     recall(person, lead, "deleted")
     if calls_too:
         detach_call(person, lead)

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
 
+from engine.contact.commands.hanging_up import hang_up_ringing
 from engine.contact.facts.person import Outline, Person, bounded_batch, has_no_flight, is_on_schedule
 from engine.contact.lifecycle.ending import emit_end_webhooks, end, remove_excess_tokens
 from engine.contact.timing.suppression import is_suppressed
@@ -127,7 +128,7 @@ def stop_some(person: Person, leads: Sequence[Outline], reason: LeadStatus) -> N
     """Fence the open commands of these leads, and end the live ones."""
     flown = [lead.id for lead in leads if lead.flight is not None]
     if flown:
-        fence(person, reason, *flown)
+        fence_and_hang_up(person, reason, *flown)
     _end_leads(person)
 
 
@@ -139,6 +140,8 @@ def _close(person: Person, channel: str) -> None:
         fence_channel(person, "opt_out", channel)
     elif flown:
         fence(person, "opt_out", *(lead.id for lead in flown))
+    if flown:
+        hang_up_ringing(person, [lead.id for lead in flown])
     for lead in person.whole(flown):
         recall(person, lead, "opt_out")
     if person.ends_leads_later:
@@ -280,6 +283,12 @@ def _stopped_from(person: Person, index: int) -> Iterator[Lead]:
     return (lead for lead in live if end_reason(person, lead.offer_id, lead.schedule_id) is not None)
 
 
+def fence_and_hang_up(person: Person, reason: str, *lead_ids: int) -> None:
+    """Fence the earlier commands of these leads, or of the whole contact, and end calls before they are answered."""
+    fence(person, reason, *lead_ids)
+    hang_up_ringing(person, lead_ids)
+
+
 def fence(person: Person, reason: str, *lead_ids: int) -> None:
     """Fence the earlier commands of these leads, or of the whole contact: gateways drop them."""
     command_fence = Fence(
@@ -326,7 +335,7 @@ def recall(person: Person, lead: Lead, reason: str) -> None:
 
 
 def _stop_all(person: Person, reason: LeadStatus) -> None:
-    fence(person, reason)
+    fence_and_hang_up(person, reason)
     _end_leads(person)
 
 

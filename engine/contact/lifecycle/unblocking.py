@@ -1,13 +1,16 @@
 """Which blocks does an unblock contact job lift? Those of its span, contact by contact, a bounded number in each tick.
 
 The job is an account record, which every partition adopts. Each sweeps its own contacts by key, from a cursor of its own,
-and keeps what it has counted. An opt-out, the do-not-call list and the leads that have ended stay as they are.
+and keeps what it has counted. An opt-out, the do-not-call list and the leads that have ended stay as they are. What is
+submitted once the job is made is decided as if the job had come to its contact.
 """
 
 from functools import partial
 
-from engine.contact.facts.person import BYTES_AT_ONCE_MAX, LEADS_AT_ONCE_MAX, Person
+from engine.contact.facts.person import BYTES_AT_ONCE_MAX, LEADS_AT_ONCE_MAX, Person, bounded_batch
 from engine.contact.lifecycle import stop
+from engine.contact.lifecycle.resuming import resume
+from engine.contact.lifecycle.walk import advance
 from engine.partition.aggregate import Adoption, RuleChange
 from engine.partition.draft import Draft
 from schemas.contact import Head, UnblockSweep
@@ -80,6 +83,7 @@ def _sweep_of(change: RuleChange, now: Instant) -> UnblockSweep:
         job_id=record.id,
         blocked_from=body.blocked_at_from,
         blocked_until=until,
+        made_at=made_at,
         due_at=now,
         contact_partitions=body.contact_partitions,
     )
@@ -117,9 +121,36 @@ def _is_within(blocked_at: Instant | None, job: UnblockSweep) -> bool:
 
 def _unblock(draft: Draft, job: UnblockSweep, contact_key: str) -> bool:
     person = Person(draft, job.company_id, contact_key)
-    stop.unblock(person, cause=_cause(job), contact_key=contact_key)
+    _lift(person, job)
     person.put()
     return True
+
+
+def lift_pending(person: Person) -> None:
+    """Lift the block of a person whom a job covers that has not come to them yet: a submission is decided after the job."""
+    if person.head.blocked_at is None:
+        return
+    for record in person.rules.records(JOB, person.company_id):
+        key = unblock_key(record.id)
+        job = person.draft.get(key, UnblockSweep)
+        if job is None or job.due_at is None or not _is_within(person.head.blocked_at, job):
+            continue
+        _lift(person, job)
+        job.unblock_count += 1
+        job.last_contact_key, job.last_unblocked_at = person.key, person.now
+        job.version += 1
+        person.draft.put(key, job)
+        return
+
+
+def _lift(person: Person, job: UnblockSweep) -> None:
+    """Lift the block, and begin what was submitted since the job was made, and ended as blocked before it came here."""
+    stop.unblock(person, cause=_cause(job), contact_key=person.key)
+    for lead in bounded_batch(person.leads(lambda one: one.status == "blocked")):
+        was_born_blocked = lead.stopped is None and lead.created_at >= job.made_at
+        if was_born_blocked and stop.end_reason(person, lead.offer_id, lead.schedule_id) is None:
+            resume(person, lead)
+            advance(person, lead)
 
 
 def _cause(job: UnblockSweep) -> str:

@@ -21,9 +21,9 @@ def change_block(person: Person, request: ContactBlockRequested) -> None:
     Both are idempotent; lifting a block resumes nothing.
     """
     if request.blocked:
-        block(person, BLOCKED_BY_REQUEST)
         if request.hangup_live:
             hang_up_all(person)
+        block(person, BLOCKED_BY_REQUEST)
     elif is_unknown(person):
         raise RefusedError("not_found", "There is no such contact.")
     else:

@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 
 from engine.contact.commands import slots
+from engine.contact.commands.emission import email_key
 from engine.contact.facts import ledger
 from engine.contact.facts.call_record import copy_handling, mark_repeat_caller, put_on_hold, take_off_hold, tier_of
 from engine.contact.facts.clock_skew import skew_mark
@@ -18,6 +19,7 @@ from engine.contact.lifecycle.walk import advance
 from engine.contact.requests import dispositions, inbound_routing, late_outcomes
 from engine.contact.requests.contact_relay import TEMPORARY, relay_outcome
 from engine.contact.requests.settling import NOT_ATTEMPTED, advance_after, decrement_counters, slot_use, wake_siblings
+from engine.contact.timing.holding import SIBLING_CALLED
 from engine.law.caps import FREQUENCY_CAP_CODE
 from engine.partition.draft import RefusedError
 from schemas.contact import LIVE_STATUSES, Call, Flight, Lead, Relay
@@ -43,6 +45,8 @@ def record(person: Person, request: OutcomeRecorded) -> None:
         known = ", ".join([*OUTCOMES[request.kind], *sorted(GATE_OUTCOMES)])
         problem = f"is not an outcome of a {request.kind}; those are {known}"
         raise RefusedError("validation_failed", f"outcome {problem}", {"outcome": [problem]})
+    if request.final and request.call_id is not None:
+        person.hung_up.add(request.call_id)  # it has ended: a stop that follows from its outcome ends no call
     _update_contact(person, request, row)
     if relay_outcome(person, request):
         return
@@ -69,6 +73,16 @@ def record(person: Person, request: OutcomeRecorded) -> None:
     _update_lead(person, lead, request, row, _correction(lead, request, before, stands))
     if before not in {None, late_outcomes.UNKNOWN} and stands == "replaces":
         _replan(person, lead, request, row, before or "")
+    if request.command_id == lead.left_command_id:
+        _end_left_call(person, lead)
+
+
+def _end_left_call(person: Person, lead: Lead) -> None:
+    """Let a lead go on that waited for the end of the call to its number before."""
+    lead.left_command_id = lead.left_until = None
+    person.save(lead)
+    if lead.flight is None and lead.status in LIVE_STATUSES and lead.status_wait == SIBLING_CALLED:
+        advance(person, lead)
 
 
 def _standing(person: Person, call: Call, request: OutcomeRecorded) -> Standing:
@@ -342,7 +356,7 @@ def _update_lead(person: Person, lead: Lead, request: OutcomeRecorded, row: Outc
         **skew_mark(person.now, request.occurred_at),
         **_cost_of_deleted(person, request, call_id),
     )
-    if row.disables_channel and request.reached is not None:
+    if row.disables_channel and _reached_address(lead, request):
         lead.failed_channels = tuple(dict.fromkeys((*lead.failed_channels, request.kind)))
         person.save(lead)
     if row.connected:
@@ -356,6 +370,11 @@ def _update_lead(person: Person, lead: Lead, request: OutcomeRecorded, row: Outc
         # A reported time before the command or in the future must not move the next step.
         occurred_at = max(flight.emitted_at, min(request.occurred_at, person.now))
         settle(person, lead, request.outcome, row, occurred_at, request.buyer_id)
+
+
+def _reached_address(lead: Lead, request: OutcomeRecorded) -> bool:
+    """Return whether a passed-on outcome is of the lead's present address: a number or address before it says nothing."""
+    return request.kind == "email" and lead.email is not None and request.reached == email_key(lead.company_id, lead.email)
 
 
 def _is_awaited_by_nobody(request: OutcomeRecorded) -> bool:

@@ -12,6 +12,7 @@ from engine.contact.facts.kept_submissions import drop, keep, kept_of, kept_subm
 from engine.contact.facts.person import Outline, Person
 from engine.contact.facts.public_contacts import withhold
 from engine.contact.lifecycle.stop import mark, opt_out, stop
+from engine.contact.lifecycle.unblocking import lift_pending
 from engine.contact.lifecycle.walk import plan_inputs, replan_lead
 from engine.contact.requests import submission
 from engine.contact.requests.update import update
@@ -35,6 +36,7 @@ DOUBLE_CLICK_WITHIN = MINUTE
 
 def submit(person: Person, request: LeadSubmitted) -> None:
     """Decide a submission and answer it. Raises `RefusedError`, and `RepeatedError` for a post that came before."""
+    lift_pending(person)
     is_stop = request.opt_out or bool(request.blocked)
     if request.vendor_key is not None and not is_stop:
         person.refuse_repeated_id("lead_map", _name_of_post(request, request.vendor_key))

@@ -15,17 +15,16 @@ from engine.contact.lifecycle.ending import revive
 from engine.contact.lifecycle.enrolment import enrol, schedule_of
 from engine.contact.lifecycle.moving import forward, move_out
 from engine.contact.lifecycle.removal import delete, remove
-from engine.contact.lifecycle.step_position import enter_step
+from engine.contact.lifecycle.resuming import resume
 from engine.contact.lifecycle.stop import block, end_reason, mark, opt_in, opt_out, stop, stop_reason, unblock
 from engine.contact.lifecycle.walk import advance, plan_inputs, replan_lead
 from engine.contact.requests.reactions import apply_conversion
 from engine.contact.requests.submission import check_ahead, check_callback, merge_fields
-from engine.contact.schedule.cadence import cadence_for
 from engine.contact.timing.suppression import is_suppressed
 from engine.identity import identity_number
 from engine.partition.draft import RefusedError
 from engine.submission.numbers import EXTENSION
-from schemas.contact import LIVE_STATUSES, Lead, StoppedPlan
+from schemas.contact import LIVE_STATUSES, Lead
 from schemas.decisions import Answer
 from schemas.records import Record
 from schemas.requests import LeadDeleteRequested, LeadUpdateRequested
@@ -98,8 +97,8 @@ def _check(person: Person, lead: Lead, request: LeadUpdateRequested) -> Record |
     if has_ended and (next_action_at is not None or is_refused):
         raise RefusedError("lead_not_live", f"The lead has ended ({lead.status}); no action of it can be planned.")
     target = _target(person, lead, request)
-    if request.hangup_live and request.blocked is not True:
-        problem = "goes with blocked=true"
+    if request.hangup_live and request.blocked is not True and request.opt_out is not True:
+        problem = "goes with blocked=true or opt_out=true"
         raise RefusedError("validation_failed", f"hangup_live {problem}", {"hangup_live": [problem]})
     if request.resume_on_unblock and request.blocked is not False and request.opt_out is not False:
         problem = "goes with blocked=false or opt_out=false"
@@ -136,36 +135,6 @@ def _may_resume(person: Person, lead: Lead) -> bool:
 def _may_be_called_back(person: Person, lead: Lead) -> bool:
     """Return whether a callback revives the lead: it ended as completed, and nothing stops its person."""
     return lead.status in REVIVABLE and end_reason(person, lead.offer_id, lead.schedule_id) is None
-
-
-def resume(person: Person, lead: Lead) -> None:
-    """Resume a lead that a stop of the person ended, at its former step of the same run, as it was planned.
-
-    Its expiry and its waits have run on, and its attempts stay counted. A lead that had no step yet starts with the first. A
-    callback comes back whose instant is still ahead.
-    """
-    cadence = cadence_for(person, lead)
-    plan, lead.stopped = lead.stopped or StoppedPlan(), None
-    if lead.schedule_id is None:
-        lead.status = "captured"
-    else:
-        if plan.step is not None and cadence.has(plan.step):
-            _return_to(lead, plan)
-        else:
-            enter_step(lead, cadence.first(ending=False), person.now)
-        lead.status, lead.status_wait = ("queue", None) if lead.flight is None else ("running", "awaiting_outcome")
-    lead.schedule_ended_at = None
-    person.draft.fact("lead.resumed", lead_id=lead.id, step_id=lead.step)
-    if plan.callback_at is not None and plan.callback_at > person.now:
-        callbacks.schedule_callback(person, lead, plan.callback_at, lead.callback_owner, lead.scheduled_callback_id)
-    person.save(lead)
-
-
-def _return_to(lead: Lead, plan: StoppedPlan) -> None:
-    """Put a lead back where a stop found it: at its step, with the instant and the rest of the wait that were planned."""
-    lead.step, lead.step_attempts, lead.base_at = plan.step, plan.step_attempts, plan.base_at
-    lead.requested_next_action_at, lead.disposition_due_at = plan.requested_next_action_at, plan.disposition_due_at
-    lead.pause = plan.pause
 
 
 def _starts_schedule(request: LeadUpdateRequested) -> bool:
@@ -283,10 +252,10 @@ def _stop_or_lift(person: Person, lead: Lead, request: LeadUpdateRequested) -> N
     if request.blocked is False:
         unblock(person)
         lead.blocked = False
+    if request.hangup_live:
+        hang_up_all(person)
     if request.blocked is True:
         block(person, "lead_update")
-        if request.hangup_live:
-            hang_up_all(person)
         if lead.status not in {"blocked", "opt_out"}:
             stop(person, lead, "blocked")
         mark(person, lead, "blocked")  # also where it had ended as opted out

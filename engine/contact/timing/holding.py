@@ -68,9 +68,11 @@ def hold_during_inbound_call(person: Person, lead: Lead) -> bool:
 
 
 def hold_for_sibling_call(person: Person, lead: Lead) -> bool:
-    """Hold the call while another lead of the same person is being called: one telephone takes one call."""
+    """Hold the call while the person is called for another lead, or the lead at an earlier number of its."""
     flights = (other.flight for other in person.outlines() if other.id != lead.id)
     due_at = max((flight.due_at for flight in flights if flight is not None and flight.kind == "call"), default=None)
+    if due_at is None and lead.left_until is not None and lead.left_until > person.now:
+        due_at = lead.left_until
     if due_at is None:
         return False
     hold(person, lead, SIBLING_CALLED)

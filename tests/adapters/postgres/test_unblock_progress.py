@@ -42,7 +42,7 @@ async def write(pool: Any, partition: int, sweeps: Sequence[UnblockSweep]) -> No
 
 
 def sweep(count: int = 0, *, company_id: int = COMPANY, **fields: Any) -> UnblockSweep:
-    return UnblockSweep(company_id=company_id, job_id=JOB, blocked_until=EPOCH, unblock_count=count, **fields)
+    return UnblockSweep(company_id=company_id, job_id=JOB, blocked_until=EPOCH, made_at=EPOCH, unblock_count=count, **fields)
 
 
 async def test_a_job_is_over_when_the_last_partition_has_ended(pool: Any) -> None:

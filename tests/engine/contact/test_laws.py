@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from engine.contact.facts.person import PAUSES, Person
 from engine.contact.requests import reactions
 from engine.partition.draft import RefusedError, RepeatedError
-from schemas.commands import Command, PlaceCall, PostWebhook, SendSms
+from schemas.commands import Command, HangUp, PlaceCall, PostWebhook, SendSms
 from schemas.contact import LIVE_STATUSES, Call, Head, Lead
 from schemas.instant import EPOCH, HOUR, MINUTE, to_datetime
 from schemas.outcomes import GATE_OUTCOMES, OUTCOMES
@@ -179,7 +179,7 @@ class WatchedWorld(World):
 
     def _check_command(self, command: Command) -> None:
         head = self.state.get(head_key(command.contact_key), Head)
-        if isinstance(command, PostWebhook):
+        if isinstance(command, PostWebhook | HangUp):
             return
         assert head is None or head.opted_out_at is None, "a person who opted out is never contacted"
         assert head is None or head.blocked_at is None, "a person who is blocked is never contacted"

@@ -1,5 +1,6 @@
 """What resumes once a suppression is lifted or a rule overridden? Only what was requested by name."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -8,8 +9,16 @@ from engine.partition.draft import RefusedError
 from schemas.commands import HangUp, PlaceCall
 from schemas.contact import Lead
 from schemas.instant import HOUR
-from schemas.requests import CallStartRequested
-from tests.engine.contact.world import KEY, NOON, NUMBER, World, at
+from schemas.records import Company
+from schemas.requests import (
+    CallProgressed,
+    CallStartRequested,
+    ContactBlockRequested,
+    LeadDeleteRequested,
+    SmsReceived,
+    UnsubscribeRequested,
+)
+from tests.engine.contact.world import KEY, NEW_YORK, NOON, NUMBER, World, at
 
 CALL = {"id": "call", "kind": "call"}
 TEXT = {"id": "text", "kind": "sms", "template": "Hi"}
@@ -160,23 +169,78 @@ def test_a_promised_call_outlives_a_move_to_the_end_where_that_is_asked_for(keep
 # -- the call under way ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("hangs_up", "commands"), [(False, 1), (True, 2)])
-def test_a_block_ends_the_call_under_way_only_where_that_is_asked_for(hangs_up: bool, commands: int) -> None:
+def text_stop(world: World) -> None:
+    world.ask(SmsReceived(company_id=1, contact_key=KEY, body="STOP", received_at=world.now))
+
+
+STOPS: dict[str, Callable[[World], Any]] = {
+    "blocked": lambda world: world.update(blocked=True),
+    "an opt-out by a user": lambda world: world.update(opt_out=True),
+    "an opt-out by the token": lambda world: world.act("opt_out"),
+    "a text of STOP": lambda world: world.ask(
+        SmsReceived(company_id=1, contact_key=KEY, body="STOP", received_at=world.now)
+    ),
+    "an unsubscribe link": lambda world: world.ask(UnsubscribeRequested(company_id=1, contact_key=KEY, channel="email")),
+    "a block of the contact": lambda world: world.ask(ContactBlockRequested(company_id=1, contact_key=KEY, blocked=True)),
+    "removed by the person": lambda world: world.act("remove"),
+    "removed by a user": lambda world: world.update(schedule_stop=True),
+    "deleted": lambda world: world.ask(LeadDeleteRequested(company_id=1, contact_key=KEY, lead_id=world.lead().id)),
+    "another number": lambda world: world.update(caller_id="+13055550199"),
+}
+
+
+@pytest.mark.parametrize("how", STOPS)
+@pytest.mark.parametrize(("state", "ends"), [(None, True), ("ringing", True), ("established", False)])
+def test_a_stop_ends_a_call_that_is_ordered_or_rings_and_none_that_is_answered(how: str, state: Any, ends: bool) -> None:
     world = World()
     world.schedule(CALL)
     world.submit()
+    call = world.commands[0]
+    assert isinstance(call, PlaceCall)
+    if state is not None:
+        about: dict[str, Any] = {"company_id": 1, "contact_key": KEY, "lead_id": call.lead_id, "command_id": call.command_id}
+        world.ask(CallProgressed(**about, state=state, occurred_at=world.now, call_id=call.call_id))
 
-    world.update(blocked=True, hangup_live=hangs_up)
+    STOPS[how](world)
 
-    call, *more = world.commands
-    assert len(world.commands) == commands
-    assert [order.call_command_id for order in more if isinstance(order, HangUp)] == [call.command_id] * (commands - 1)
+    ordered = [one for one in world.commands if isinstance(one, HangUp)]
+    assert [(one.call_command_id, one.only_unanswered) for one in ordered] == [(call.command_id, True)] * ends
+
+
+@pytest.mark.parametrize("stop", ["blocked", "opt_out"])
+def test_a_stop_ends_an_answered_call_only_where_that_is_asked_for(stop: str) -> None:
+    world = World()
+    world.schedule(CALL)
+    world.submit()
+    fields: dict[str, Any] = {stop: True, "hangup_live": True}
+    world.update(**fields)
+    ordered = [one for one in world.commands if isinstance(one, HangUp)]
+    assert [(one.call_command_id, one.only_unanswered) for one in ordered] == [(world.commands[0].command_id, False)]
+
+
+def test_an_opt_out_of_texts_alone_ends_no_call() -> None:
+    world = World()
+    world.add("company", 1, Company(name="Sunny", time_zone=NEW_YORK, optout_scope="channel"), version=2)
+    world.schedule(CALL)
+    world.submit()
+    text_stop(world)
+    assert world.hung_up() == []
+
+
+def test_the_outcome_that_opts_out_ends_no_call() -> None:
+    world = World()
+    world.schedule(CALL)
+    world.submit()
+    call = world.commands[0]
+    assert isinstance(call, PlaceCall)
+    world.outcome("opted_out", call, call_id=call.call_id)
+    assert world.hung_up() == []
 
 
 def test_hanging_up_is_refused_where_nobody_is_blocked() -> None:
     world, lead = stopped("blocked")
 
-    with pytest.raises(RefusedError, match="goes with blocked=true"):
+    with pytest.raises(RefusedError, match="goes with blocked=true or opt_out=true"):
         world.update(lead, blocked=False, hangup_live=True)
 
 

@@ -71,6 +71,48 @@ def put_blocked(world: World, count: int, company_id: int = 1) -> None:
     world.state.commit()
 
 
+def test_a_lead_that_is_submitted_while_a_job_is_pending_is_decided_after_it() -> None:
+    world = blocked_world(NOON)
+    world.wait(60)
+    start(world)
+    assert blocked(world) == [0]
+    submit(world, 0)
+    assert (blocked(world), world.lead().status, world.steps()) == ([], "running", ["call"])
+    assert sweep(world).unblock_count == 1
+    world.wait(60)
+    assert (sweep(world).unblock_count, sweep(world).due_at, world.steps()) == (1, None, ["call"])
+
+
+def test_a_lead_that_is_submitted_before_its_partition_knows_of_the_job_begins_once_it_does() -> None:
+    world = blocked_world(NOON)
+    world.wait(60)
+    made_at = world.now
+    submit(world, 0)
+    assert (world.lead().status, world.steps()) == ("blocked", [])
+    world.wait(1)
+    world.add("unblock_contact_job", JOB, ALL, made_at=made_at)
+    world.wait(60)
+    assert (blocked(world), world.lead().status, world.steps()) == ([], "running", ["call"])
+
+
+def test_a_lead_that_was_submitted_before_the_job_was_made_stays_ended() -> None:
+    world = blocked_world(NOON)
+    world.wait(60)
+    submit(world, 0)
+    world.wait(60)
+    start(world)
+    world.wait(60)
+    assert (blocked(world), world.lead().status, world.steps()) == ([], "blocked", [])
+
+
+def test_a_block_after_the_job_was_made_holds_for_a_submission() -> None:
+    world = blocked_world(NOON)
+    world.wait(60)
+    start(world, UnblockContactJob(blocked_at_to=NOON))
+    submit(world, 0)
+    assert (blocked(world), world.lead().status) == ([0], "blocked")
+
+
 def test_every_block_of_the_company_is_lifted_and_each_is_a_fact_that_names_the_job() -> None:
     world = blocked_world(NOON, NOON + HOUR)
     world.wait(1)

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from engine.partition.draft import RefusedError
-from schemas.instant import DAY, HOUR, Instant
+from schemas.instant import DAY, HOUR, SECOND, Instant
 from schemas.requests import LeadDeleteRequested, LeadUpdateRequested
 from tests.engine.contact.world import KEY, NOON, World, at
 
@@ -183,14 +183,42 @@ def test_a_lead_that_moves_during_a_call_drops_it_and_the_old_number_keeps_the_a
     world.wait(3600)
     world.update(lead, caller_id=OTHER)
     assert world.fences[-1].lead_ids == (lead.id,)
+    first = world.commands[0]
+    assert world.hung_up() == [first.command_id]
     world.wait(30)
-    assert world.steps() == ["call", "call"]
-    first, second = world.commands
-    assert first.command_id != second.command_id
+    assert (world.steps(), world.lead(lead.id).status_wait) == (["call"], "awaiting_outcome")
     assert [entry.command_id for entry in world.head().ledger] == [first.command_id]
     world.outcome("invalid_number", first, call_id=lead.attempted_call_id or 0)
+    assert world.steps() == ["call", "call"]
+    assert len({command.command_id for command in world.commands}) == 3
     assert world.head(f"1|{OTHER}").disabled_until == {}
     assert world.lead(lead.id).status == "running"
+
+
+def test_a_lead_that_moves_during_a_call_that_nobody_reports_is_called_once_that_is_given_up(
+    world: World,
+) -> None:
+    lead = world.submit()
+    world.wait(3600)
+    flight = world.lead(lead.id).flight
+    assert flight is not None
+    world.update(lead, caller_id=OTHER)
+    world.wait((flight.due_at - world.now) // SECOND - 1)
+    assert world.steps() == ["call"]
+    world.wait(3600)
+    assert world.steps() == ["call", "call"]
+
+
+def test_a_promised_call_waits_for_the_end_of_the_call_to_the_number_before(world: World) -> None:
+    lead = world.submit()
+    world.wait(3600)
+    first = world.commands[0]
+    world.update(lead, caller_id=OTHER, schedule_callback_at=world.now + 60 * SECOND)
+    world.wait(600)
+    assert world.steps() == ["call"]
+    world.outcome("no_answer", first, call_id=lead.attempted_call_id or 0)
+    world.wait(60)
+    assert "(callback)" in world.steps()
 
 
 def test_a_lead_that_moves_to_somebody_who_opted_out_is_not_contacted(world: World) -> None:
@@ -224,3 +252,24 @@ def test_nobody_changes_a_lead_that_is_not_there(world: World) -> None:
     with pytest.raises(RefusedError) as refused:
         world.ask(LeadUpdateRequested(company_id=1, contact_key=KEY, lead_id=12345, data={"a": 1}))
     assert refused.value.code == "not_found"
+
+
+MOVES = {"call": {"caller_id": OTHER}, "sms": {"caller_id": OTHER}, "email": {"email": "new@example.com"}}
+
+
+@pytest.mark.parametrize("kind", MOVES)
+def test_a_number_or_address_that_was_corrected_closes_no_channel_of_the_new_one(kind: str) -> None:
+    world = World()
+    steps = {
+        "call": {"kind": "call"},
+        "sms": {"kind": "sms", "template": "Hi"},
+        "email": {"kind": "email", "template": "Hi", "subject": "Hi"},
+    }
+    world.schedule({"id": "first", **steps[kind]}, REST, {"id": "second", **steps[kind]})
+    lead = world.submit(email="old@example.com")
+    command = world.commands[0]
+    fields: dict[str, Any] = MOVES[kind]
+    world.update(lead, **fields)
+    outcome = {"call": "invalid_number", "sms": "invalid_number", "email": "bounced_hard"}[kind]
+    world.outcome(outcome, command, **({"call_id": lead.attempted_call_id} if kind == "call" else {}))
+    assert world.lead(lead.id).failed_channels == ()

@@ -14,7 +14,7 @@ from engine.partition.draft import Draft, OutboxMessage
 from engine.partition.gates import gate_of
 from engine.partition.state import State
 from engine.rules import Rules
-from schemas.commands import Command, Fence
+from schemas.commands import Command, Fence, HangUp
 from schemas.contact import Call, Head, Lead
 from schemas.decisions import Answer, Fact
 from schemas.envelope import Envelope
@@ -160,7 +160,7 @@ class World:
 
     def outcome(self, outcome: str, command: Command | None = None, **fields: Any) -> None:
         """Report what came of a command, by default of the last one."""
-        command = command or self.commands[-1]
+        command = command or next(one for one in reversed(self.commands) if not isinstance(one, HangUp))
         kind = str(command.__struct_config__.tag).partition(".")[0]
         given = {"company_id": 1, "contact_key": command.contact_key, "lead_id": command.lead_id, "occurred_at": self.now}
         given |= {"command_id": command.command_id, "kind": kind, "outcome": outcome}
@@ -212,8 +212,12 @@ class World:
     # -- what came of it -----------------------------------------------------------------------------------------------
 
     def steps(self) -> list[str]:
-        """Return the steps whose commands were emitted, in sequence."""
-        return [command.step_id for command in self.commands]
+        """Return the steps whose commands were emitted, in sequence; the end of a call is none."""
+        return [command.step_id for command in self.commands if not isinstance(command, HangUp)]
+
+    def hung_up(self) -> list[str]:
+        """Return the commands of the calls that were to end, in sequence."""
+        return [command.call_command_id for command in self.commands if isinstance(command, HangUp)]
 
     def fact_types(self) -> list[str]:
         """Return the types of all facts, in sequence."""
