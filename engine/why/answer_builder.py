@@ -7,7 +7,9 @@ import msgspec
 from msgspec import Struct
 
 from engine.calendar import constraint, is_open, window_set
+from engine.contact.commands.buyers import ANY_BUYER, choice_of_offer, choice_of_step
 from engine.contact.commands.emission import CALL_NOW
+from engine.contact.commands.slots import WAITS_FOR_SLOT
 from engine.contact.schedule.cadence import Cadence, cadence_of, channel_of, home_zone
 from engine.contact.timing.plan import CALLBACK
 from engine.law.company import law_of
@@ -19,8 +21,8 @@ from engine.why.simulation import ASSUMPTIONS, SIMULATED
 from schemas.contact import HEADS_MAX, Lead, waits_in_queue
 from schemas.instant import Instant
 from schemas.law import RuleRow
-from schemas.records import Schedule
-from schemas.schedule import Step, Window
+from schemas.records import Offer, Schedule
+from schemas.schedule import CallStep, Step, Window
 
 STOPS = frozenset({"opt_out", "dnc", "blocked"})
 """Suppressions: ends of the person, not of the schedule."""
@@ -194,7 +196,7 @@ class AnswerBuilder:
     def _held_back(self, found: LeadState, lead: Lead | None) -> Explanation:
         reason = Reason(
             code=found.reason or "manual_hold",
-            sentence=f"{self._described(found.reason or '')}.",
+            sentence=f"{self._lacking(found, lead) or self._described(found.reason or '')}.",
         )
         again = None if lead is None else _looked_at_again(lead)
         looks = ""
@@ -206,6 +208,19 @@ class AnswerBuilder:
             "held", sentence, (reason,), fact=found.fact, next_action_at=again, step_id=_step_of(found, lead)
         )
         return answer if lead is None else self._with_queue(answer, lead)
+
+    def _lacking(self, found: LeadState, lead: Lead | None) -> str:
+        """Return that no agent is available, where the step is for agents and waits for one; else nothing."""
+        step = self._step(_step_of(found, lead))
+        if found.reason != WAITS_FOR_SLOT or not isinstance(step, CallStep):
+            return ""
+        known = self.case.known
+        choice = choice_of_step(step.connect)
+        offer = known.rules.body(Offer, "offer", known.lead.offer_id or self.cadence.schedule.offer_id)
+        if choice == ANY_BUYER and step.connect.stream is None and offer is not None:
+            choice = choice_of_offer(offer)
+        was, now = "No agent who could take this call was available", "No agent who may take this call is available"
+        return self._of_then(was, now) if choice.is_for_agents else ""
 
     def _with_queue(self, answer: Explanation, lead: Lead) -> Explanation:
         """Add the place in the queue for a line, which is known as it is now."""

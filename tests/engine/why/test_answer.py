@@ -11,7 +11,7 @@ from engine.preview import preview, read_trial
 from engine.why.model import Explanation, shown
 from schemas.contact import LIVE_STATUSES
 from schemas.instant import DAY, EPOCH, HOUR, MINUTE, SECOND, Instant, to_rfc3339
-from schemas.records import Buyer, BuyerGroup, Schedule, Subscription
+from schemas.records import Agent, Buyer, BuyerGroup, Offer, Schedule, Subscription
 from schemas.requests import CallStartRequested, SlotAnswered
 from tests.engine.contact.world import KEY, NEW_YORK, NOON, at
 from tests.engine.why.explained_world import TOPIC, ExplainedWorld
@@ -147,6 +147,25 @@ def test_a_lead_that_asked_for_a_line_is_held_until_there_is_room_and_the_future
     assert (answer.verdict, [reason.code for reason in answer.reasons]) == ("held", ["concurrency_cap"])
     assert not answer.assumed
     assert world.why(world.now + HOUR).verdict != "held"
+
+
+AGENTS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "of the step": ({**CALL, "connect": {"agents": {"agent_ids": [4]}}}, {}),
+    "of the offer": (CALL, {"agent_ids": (4,)}),
+}
+
+
+@pytest.mark.parametrize("named", AGENTS)
+def test_a_lead_that_waits_for_an_agent_says_so_and_speaks_of_no_buyer(named: str) -> None:
+    step, offer = AGENTS[named]
+    world = asked(step)
+    world.add("agent", 4, Agent(name="Ann", number="+13055550188"))
+    world.add("offer", 1, Offer(name="Solar", lead_token="offer", time_zone=NEW_YORK, **offer), version=2)
+    world.submit()
+    world.wait(90)
+    answer = world.why()
+    assert (answer.verdict, [reason.code for reason in answer.reasons]) == ("held", ["concurrency_cap"])
+    assert answer.sentence.startswith("No agent who may take this call is available;")
 
 
 def test_a_lead_whose_buyers_have_used_up_their_caps_is_held_until_the_reset() -> None:
