@@ -93,10 +93,10 @@ class Standing(Struct, frozen=True, kw_only=True):
         return max((bar for bar in self.bars if not bar.is_of_lines), key=lambda bar: bar.share, default=None)
 
 
-def standing_of(row: Mapping[str, Any], now: Instant) -> Standing:
-    """Return whether a buyer or group can take a call now."""
+def standing_of(row: Mapping[str, Any], now: Instant, members: Mapping[int, Standing] | None = None) -> Standing:
+    """Return whether a buyer or group can take a call now; `members` are the buyers of groups, as far as they are shown."""
     bars, hours = tuple(bars_of(row, now)), hours_of(row)
-    holdings = tuple(_holdings(row, bars, hours, now))
+    holdings = (*_holdings(row, bars, hours, now), *_of_members(row, members))
     return Standing(
         row=row,
         bars=bars,
@@ -104,6 +104,18 @@ def standing_of(row: Mapping[str, Any], now: Instant) -> Standing:
         next_at=_next_at(row, holdings, hours, now),
         is_known=all(name in row for name in ("paused", "maxed_out", "business_hours", "time_zone")),
     )
+
+
+def _of_members(row: Mapping[str, Any], members: Mapping[int, Standing] | None) -> Iterator[Holding]:
+    """Yield that none of a group's buyers takes calls, where all of them are shown; a group dials nobody itself."""
+    if members is None or "buyer_ids" not in row:
+        return
+    named = [members.get(buyer_id) for buyer_id in row["buyer_ids"] or ()]
+    if not named:
+        yield Holding("It has no buyers", None, "until somebody adds one")
+    elif all(one is not None and one.holdings for one in named):
+        ends = [one.next_at for one in named if one is not None and one.next_at is not None]
+        yield Holding("None of its buyers takes calls", min(ends, default=None), "until one of them does")
 
 
 def hours_of(row: Mapping[str, Any]) -> tuple[Window, ...]:

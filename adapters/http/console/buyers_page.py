@@ -24,6 +24,9 @@ PATH = "/console/buyers"
 GROUPS = "/console/buyer_groups"
 
 PER_PAGE = 100
+
+MEMBERS_READ = 500
+"""Buyers of the groups of one page that are read; of a group with others it is not said that none takes calls."""
 """Buyers of one page; groups, offers and schedules that are read for names. The API lists the others."""
 
 RecordType = Literal["buyer", "buyer_group"]
@@ -113,7 +116,8 @@ async def _list(visit: Visit) -> dict[str, Any]:
             "list_leads", {"status_wait": NOBODY_FREE, "order": "created_at", "order_dir": "asc", "page": 1, "per_page": 1}
         ),
     )
-    buyers, groups = (None if one is None else _standings(rows_of(one), visit.now) for one in lists)
+    members = None if lists[1] is None else await _members_of(visit, rows_of(lists[1]))
+    buyers, groups = (None if one is None else _standings(rows_of(one), visit.now, members) for one in lists)
     numbers = [one["metadata"]["page"] or 1 for one in lists if one is not None]
     return {
         "buyers": buyers,
@@ -145,10 +149,25 @@ async def _queues(visit: Visit) -> list[Mapping[str, Any]]:
     ]
 
 
-def _standings(rows: Iterable[Mapping[str, Any]], now: Instant) -> list[Standing]:
+async def _members_of(visit: Visit, groups: Iterable[Mapping[str, Any]]) -> dict[int, Standing] | None:
+    """Return the buyers of groups, the first ones of very many; None where no team of the visitor shows buyers."""
+    ids = sorted({buyer_id for row in groups for buyer_id in row.get("buyer_ids") or ()})[:MEMBERS_READ]
+    found: dict[int, Standing] = {}
+    for first in range(0, len(ids), PER_PAGE):
+        part = ",".join(map(str, ids[first : first + PER_PAGE]))
+        answer = await visit.look("list_buyers", {"ids": part, "per_page": PER_PAGE})
+        if answer is None:
+            return None
+        found |= {row["id"]: standing_of(row, visit.now) for row in rows_of(answer)}
+    return found
+
+
+def _standings(
+    rows: Iterable[Mapping[str, Any]], now: Instant, members: Mapping[int, Standing] | None = None
+) -> list[Standing]:
     """Return the worst first, and within that the fullest."""
     order = {"bad": 0, "warn": 1, "good": 2, "": 3}
-    found = [standing_of(row, now) for row in rows]
+    found = [standing_of(row, now, members) for row in rows]
     return sorted(found, key=lambda one: (order[one.level], -(one.fullest.share if one.fullest else 0.0)))
 
 
@@ -172,7 +191,8 @@ async def _found(visit: Visit, kind: RecordType) -> dict[str, Any]:
     """Return what the page of a buyer or group shows. Raises `ApiRefusedError` where there is none."""
     reference = visit.request.path_params["record"]
     row = (await visit.fetch_shown(f"show_{kind}", path={"id": reference}))[kind]
-    one = standing_of(row, visit.now)
+    members = await _members_of(visit, [row]) if kind == "buyer_group" else None
+    one = standing_of(row, visit.now, members)
     return {
         "kind": kind,
         "one": one,

@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from adapters.http.console.buyer_reasons import find_named_by, standing_of
+from adapters.http.console.buyer_reasons import Standing, find_named_by, standing_of
 from adapters.http.console.cap_bars import bars_of
 from engine.views.hidden_fields import HIDEABLE
 from schemas.instant import HOUR, Instant, from_datetime
@@ -63,6 +63,25 @@ async def test_each_thing_that_holds_is_named_with_what_ends_it() -> None:
     assert said({**OPEN, "concurrency_cap_limit": 2, "concurrency_cap_used": 2}) == [
         ("All of its 2 lines are in use", None, "until a call ends")
     ]
+
+
+async def test_a_group_takes_calls_where_one_of_its_buyers_does() -> None:
+    group = {**OPEN, "id": 1, "buyer_ids": [7, 8]}
+    free = standing_of(OPEN, NOON)
+    paused = standing_of({**OPEN, "paused": True}, NOON)
+    closing = standing_of({**OPEN, "paused": True, "unpause_at": "2026-03-04T13:00:00.000Z"}, NOON)
+    table: list[tuple[dict[int, Standing] | None, str, Instant | None]] = [
+        ({7: free, 8: paused}, "takes calls", None),
+        ({7: paused, 8: paused}, "gets nothing", None),
+        ({7: paused, 8: closing}, "gets nothing", at("2026-03-04T13:00:00+00:00")),
+        ({7: paused}, "takes calls", None),  # the other is not shown
+        (None, "takes calls", None),
+    ]
+    for members, word, next_at in table:
+        found = standing_of(group, NOON, members)
+        assert (found.word, found.next_at) == (word, next_at), members
+    empty = standing_of({**group, "buyer_ids": []}, NOON, {})
+    assert (empty.word, [one.sentence for one in empty.holdings]) == ("gets nothing", ["It has no buyers"])
 
 
 async def test_it_is_available_when_all_that_holds_is_over_and_it_is_open() -> None:
