@@ -158,12 +158,27 @@ def _progress(person: Person, call: Call, request: CallProgressed, at: Instant) 
     if CALL_STATES.get(call.status, len(CALL_STATES)) > CALL_STATES[request.state]:
         _backfill_ringing(person, call, request.state, at)
         return
+    if _is_in_state(call, request.state):
+        return  # a vendor repeats its reports, and somebody who captured one can
     call.initiated_at = call.initiated_at or at
     _enter_state(call, request.state, at)
     call.provider = request.provider or call.provider
     call.provider_ref = request.provider_ref or call.provider_ref
     person.save_call(call)
     person.draft.fact(f"call.{request.state}", lead_id=request.lead_id, call_id=call.id)
+
+
+def _is_in_state(call: Call, state: str) -> bool:
+    """Return whether a call is in a state already, so that its report is a repeat."""
+    match state:
+        case "initiated":
+            return call.initiated_at is not None
+        case "on-hold":
+            return call.held_at is not None
+        case "resumed":
+            return call.held_at is None and call.placed_on_hold
+        case _:
+            return call.status == state or (state == "established" and call.held_at is not None)
 
 
 def _enter_state(call: Call, state: str, at: Instant) -> None:
