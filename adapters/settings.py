@@ -35,7 +35,8 @@ OTHER_VARIABLES = frozenset(
         CONFIG_VARIABLE,
         "LEADCLOCK_API_EXAMPLES",  # tests/api: how many examples schemathesis tries
         "LEADCLOCK_ASKING_KEYS",  # tests/api: the keys of its requests
-        "LEADCLOCK_FIND",  # the provider asterisk: a variable of a channel, never of a process
+        "LEADCLOCK_DONE",  # the provider asterisk: a variable of a channel, never of a process
+        "LEADCLOCK_FIND",  # the same
         "LEADCLOCK_FOUND",  # the same
         "LEADCLOCK_SEED",  # tests/simulation: one seed
         "LEADCLOCK_SEEDS",  # tests/simulation: how many

@@ -60,6 +60,15 @@ class Ari:
             raise ProviderFailedError(f"Asterisk answered {answer.status}: {said(answer)}")
         return object_of(answer)
 
+    async def read_variable(self, channel: str, name: str) -> str:
+        """Return a variable of a channel; empty where neither is there. Raises `ProviderFailedError`."""
+        found = await self.read("channels", channel, "variable", variable=name)
+        return str(found.get("value") or "") if isinstance(found, dict) else ""
+
+    async def set_variable(self, channel: str, name: str, value: str) -> None:
+        """Set a variable of a channel, if that is still there. Raises `ProviderFailedError`."""
+        await self.act("POST", "channels", channel, "variable", variable=name, value=value)
+
 
 def object_of(answer: HttpAnswer) -> Any:
     """Return the JSON of an answer, an empty object where it is none."""

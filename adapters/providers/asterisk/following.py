@@ -1,6 +1,7 @@
 """What follows when something happens to a call of ours? Its buyers are rung, connected, and ended with it.
 
-Events of one call come one after the other, and may come twice: each request here does no harm when it is repeated.
+Events of one call come one after the other, and may come twice: a request does no harm when it is repeated, or is not made
+again where a fact of the order says that the call is past it.
 """
 
 import structlog
@@ -44,7 +45,7 @@ class OrderCalls(Struct, frozen=True):
             case "ChannelDestroyed", _:
                 await self._buyer_ended(leg, order, command)
             case "PlaybackFinished", _ if leg.buyer is not None:
-                await self._connect(leg, leg.buyer, command)
+                await self._connect(leg, leg.buyer, order, command)
             case "PlaybackFinished", _ if "greeted" in order.facts:
                 await self._hang_up(leg)
             case "PlaybackFinished", _ if event.was_played:
@@ -63,7 +64,9 @@ class OrderCalls(Struct, frozen=True):
         )
 
     async def _answered(self, lead: OrderLeg, order: Order, command: PlaceCall) -> None:
-        if command.to_dtmf_tones is not None:
+        if "machine" in order.facts or winner(order.facts) is not None:
+            return  # a repeat: the call is past that, and the dialplan would take the lead out of its talk
+        if command.to_dtmf_tones is not None and not await self._is_ringing(lead, command):
             await self.ari.act("POST", "channels", lead.name, "dtmf", dtmf=command.to_dtmf_tones)
         if command.machine in {"hangup", "voicemail_drop"} and self.settings.detects_machines:
             await self._continue(lead, "machine")
@@ -73,6 +76,8 @@ class OrderCalls(Struct, frozen=True):
     async def _heard(self, lead: OrderLeg, order: Order, command: PlaceCall) -> None:
         if order.facts.get("machine") != "MACHINE":
             await self._ring_buyers(lead, order, command)
+        elif "greeted" in order.facts:
+            return  # a repeat: the machine hears the sound by now
         elif command.machine == "voicemail_drop":
             await self._continue(lead, "greeting")
         else:
@@ -91,7 +96,7 @@ class OrderCalls(Struct, frozen=True):
 
     async def _ring_buyers(self, lead: OrderLeg, order: Order, command: PlaceCall) -> None:
         """Ring every buyer; where none can be rung, let nobody wait in silence."""
-        if "ended" in order.facts:
+        if "ended" in order.facts or winner(order.facts) is not None:
             return
         await self.ari.act("POST", "channels", lead.name, "ring")
         was_rung = buyers_that(order.facts, "answered") | buyers_that(order.facts, "ended")
@@ -111,6 +116,11 @@ class OrderCalls(Struct, frozen=True):
         body = {**about, "originator": lead.name, "variables": variables}
         return await self.ari.act("POST", "channels", leg.name, body=body) or await self._lasts(leg)
 
+    async def _is_ringing(self, lead: OrderLeg, command: PlaceCall) -> bool:
+        """Return whether a buyer of a lead has a leg."""
+        legs = (OrderLeg(lead.command_id, buyer.buyer_id) for buyer in self.buyers(command))
+        return any([await self._lasts(leg) for leg in legs])
+
     async def _lasts(self, leg: OrderLeg) -> bool:
         return await self.ari.read("channels", leg.name) is not None
 
@@ -122,19 +132,21 @@ class OrderCalls(Struct, frozen=True):
         is_over = order.facts.keys() & {f"b{buyer_id}.whispered", f"b{buyer_id}.not_whispered"}
         sound = None if command.whisper is None or is_over else self.settings.whisper_sound
         if sound is None:
-            await self._connect(leg, buyer_id, command)
+            await self._connect(leg, buyer_id, order, command)
             return
         await self._end(command, but=buyer_id)
         if not await self._plays(leg, sound):
-            await self._connect(leg, buyer_id, command)
+            await self._connect(leg, buyer_id, order, command)
 
     async def _plays(self, leg: OrderLeg, sound: str) -> bool:
         """Return whether a leg hears a sound, which has the leg's name; a repeat does not play it again."""
         is_heard = await self.ari.read("playbacks", leg.name) is not None
         return is_heard or await self.ari.act("POST", "channels", leg.name, "play", leg.name, media=sound)
 
-    async def _connect(self, leg: OrderLeg, buyer_id: int, command: PlaceCall) -> None:
-        """Connect a buyer with the lead, and end the legs of the others."""
+    async def _connect(self, leg: OrderLeg, buyer_id: int, order: Order, command: PlaceCall) -> None:
+        """Connect a buyer with the lead, and end the legs of the others; once, as tones and announcement are heard."""
+        if f"b{buyer_id}.bridged" in order.facts:
+            return
         lead = OrderLeg(leg.command_id)
         await self.ari.act("POST", "bridges", lead.bridge, type="mixing")
         await self.ari.act("DELETE", "channels", lead.name, "ring")

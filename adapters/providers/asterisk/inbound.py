@@ -1,6 +1,7 @@
 """What becomes of a call of a person by Asterisk? It rings until its route is decided; then a buyer is rung, or words said.
 
-Nothing of it is stored here: the names of the legs and sounds that are made for it say what is to follow.
+Nothing of it is stored here: the names of the legs and sounds that are made for it say what is to follow. An event may come
+twice, so a variable of the person's channel names what was done: else a buyer who was rung before would be rung again.
 """
 
 from msgspec import Struct
@@ -18,6 +19,10 @@ REJECTED = "21"
 """The Q.850 cause of a call that is not wanted."""
 
 MESSAGES = frozenset({"voicemail", "message", "callback"})
+
+
+DONE = "LEADCLOCK_DONE"
+"""The variable of a person's channel that names what was done for the call, with commas between."""
 
 
 class PersonCalls(Struct, frozen=True):
@@ -45,19 +50,35 @@ class PersonCalls(Struct, frozen=True):
             about = self.settings.originated(target, caller_id=report.number_to_show, seconds=seconds, as_whom=BUYER)
         except RefusedOrderError:
             return False
+        if await self._is_done(report.call_ref, leg.what):
+            return True
         if not await self.ari.act("POST", "channels", report.call_ref, "ring"):
             return True  # the person has hung up
         tones = {} if route.buyer_dtmf_tones is None else {"appArgs": f"{BUYER},{route.buyer_dtmf_tones}"}
         body = {**about, **tones, "originator": report.call_ref}
-        return await self.ari.act("POST", "channels", leg.name, body=body) or await self._lasts(leg)
+        rings = await self.ari.act("POST", "channels", leg.name, body=body) or await self._lasts(leg)
+        if rings:
+            await self._note(report.call_ref, leg.what)
+        return rings
 
     async def _lasts(self, leg: InboundThing) -> bool:
         return await self.ari.read("channels", leg.name) is not None
 
     async def _say(self, report: InboundCallReport, what: str) -> None:
+        if await self._is_done(report.call_ref, what):
+            return
         sound = self.settings.voicemail_sound if what == "voicemail" else self.settings.sorry_sound
         await self.ari.act("POST", "channels", report.call_ref, "answer")
         await self.ari.act("POST", "channels", report.call_ref, "play", _thing(report, what).name, media=sound)
+        await self._note(report.call_ref, what)
+
+    async def _is_done(self, call_ref: str, what: str) -> bool:
+        return what in (await self.ari.read_variable(call_ref, DONE)).split(",")
+
+    async def _note(self, call_ref: str, what: str) -> None:
+        """Store on the person's channel that something was done; it goes with the call."""
+        before = await self.ari.read_variable(call_ref, DONE)
+        await self.ari.set_variable(call_ref, DONE, f"{before},{what}" if before else what)
 
     async def follow(self, event: AriEvent, thing: InboundThing) -> None:
         """Do what follows from an event of what we made for a call."""
@@ -77,7 +98,9 @@ class PersonCalls(Struct, frozen=True):
         await self.ari.act("POST", *path, body={**about, "maxDurationSeconds": seconds})
 
     async def _connected(self, event: AriEvent, leg: InboundThing) -> None:
-        bridge = f"lci.{leg.call_ref}"
+        bridge, joined = f"lci.{leg.call_ref}", f"{leg.what}.joined"
+        if await self._is_done(leg.call_ref, joined):
+            return
         await self.ari.act("POST", "channels", leg.call_ref, "answer")
         await self.ari.act("POST", "bridges", bridge, type="mixing")
         if not await self.ari.act("POST", "bridges", bridge, "addChannel", channel=f"{leg.call_ref},{leg.name}"):
@@ -85,6 +108,7 @@ class PersonCalls(Struct, frozen=True):
             return
         if len(event.args) > 1:
             await self.ari.act("POST", "channels", leg.name, "dtmf", dtmf=event.args[1])
+        await self._note(leg.call_ref, joined)
 
     async def person_ended(self, call_ref: str) -> None:
         """End what was made for a call whose person has hung up."""

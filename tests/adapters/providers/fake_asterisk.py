@@ -162,6 +162,7 @@ class FakeAsterisk:
             "GET channels": self._read_channel,
             "DELETE channels": self._delete_channel,
             "GET channels variable": self._variable,
+            "POST channels variable": self._set_variable,
             "POST channels answer": self._answer_channel,
             "POST channels continue": self._continue,
             "POST channels dtmf": self._dtmf,
@@ -216,8 +217,17 @@ class FakeAsterisk:
         return 204, None
 
     def _variable(self, name: str, fields: dict[str, Any]) -> tuple[int, Any]:
-        assert fields["variable"] == "LEADCLOCK_FOUND"
-        return 200, {"value": self._channel(name).get("found", "")}
+        variable, channel = fields["variable"], self._channel(name)
+        if variable == "LEADCLOCK_FOUND":
+            return 200, {"value": channel.get("found", "")}
+        if variable not in channel.setdefault("variables", {}):
+            raise AriRefusal(404, "Provided variable was not found")
+        return 200, {"value": channel["variables"][variable]}
+
+    def _set_variable(self, name: str, fields: dict[str, Any]) -> tuple[int, None]:
+        self._in_stasis(name, fields)
+        self._channel(name).setdefault("variables", {})[fields["variable"]] = fields["value"]
+        return 204, None
 
     def _answer_channel(self, name: str, fields: dict[str, Any]) -> tuple[int, None]:
         self._in_stasis(name, fields)
@@ -297,6 +307,8 @@ class FakeAsterisk:
             raise AriRefusal(409, "Recording already exists")
         if fields["format"] not in {"wav", "gsm", "ulaw"}:
             raise AriRefusal(422, "specified format is unknown on this system")
+        if self.recordings.get(fields["name"]) and fields["name"] not in self.files:
+            raise AriRefusal(409, "Recording is in progress")
         self.recordings[fields["name"]] = target
         recording = {"name": fields["name"], "format": fields["format"], "state": "recording", "target_uri": target}
         self._send({"type": "RecordingStarted", "recording": recording})
