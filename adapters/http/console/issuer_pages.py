@@ -29,6 +29,7 @@ from adapters.http.sign_in.issuer_sign_in import (
     finish,
     issuer_name_of,
     read_flow,
+    use_flow,
 )
 from adapters.http.sign_in.sessions import count_attempt, needs_issuer
 from schemas.records import Record, User
@@ -76,6 +77,7 @@ async def come_back(visit: Visit) -> Reply:
     try:
         sealed, state = read_cookie(visit.request, FLOW), str(visit.query.get("state", ""))
         flow = read_flow(services.settings.secret_key, sealed, state)
+        await use_flow(services, flow, visit.request_id)
         identity = await finish(services, flow, visit.query)
         found = await (_linked(visit, flow, identity) if flow.invitation else _known(visit, flow, identity))
     except IssuerSignInError as error:

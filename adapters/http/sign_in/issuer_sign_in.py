@@ -1,7 +1,7 @@
 """How does a person sign in by the company's own identity provider? By the code flow of OpenID Connect, with PKCE.
 
-A sealed cookie binds the flow to the browser that began it: state, nonce and verifier are in it and stored nowhere. What
-comes back is an identity, issuer and subject; whose it is says the link that an invitation made.
+A sealed cookie binds the flow to the browser that began it: state, nonce and verifier are in it; a state is stored once it
+was used. What comes back is an identity, issuer and subject; whose it is says the link that an invitation made.
 """
 
 import hmac
@@ -25,6 +25,7 @@ from adapters.http.sign_in.id_tokens import BadIdTokenError, Identity, key_id_of
 from adapters.providers.sealing import UnreadableSecretError, seal, unseal
 from schemas.errors import SenderError
 from schemas.records import Company
+from schemas.wire import digest
 
 CALLBACK_PATH = "/console/sign-in/issuer/callback"
 """Where issuers send browsers back to; with the company's base address it is what a provider must know."""
@@ -47,6 +48,9 @@ OTHER_DOMAIN = "Your e-mail address at the identity provider is not of this comp
 
 _PLACE: dict[str, Any] = {"company_id": 0, "provider": "console", "name": "issuer sign-in"}
 """What a sealed flow is bound to: no company has the id 0."""
+
+FLOW_SPACE = "issuer sign-in"
+"""The first line under which flows that were used are stored."""
 
 logger = structlog.get_logger(__name__)
 
@@ -129,6 +133,18 @@ def read_flow(secret_key: str, sealed: str, state: str) -> Flow:
     if time.time() >= flow.until or not hmac.compare_digest(flow.state.encode(), state.encode()):
         raise IssuerSignInError(NOT_BEGUN)
     return flow
+
+
+async def use_flow(services: Services, flow: Flow, request_id: str) -> None:
+    """Use a flow for one answer: a copy of cookie and redirect signs nobody in, though an issuer took its code twice.
+
+    The row stands beside those of Idempotency-Keys, so that of two processes one has it; a key has no line break, so no
+    sender can name it. Raises `IssuerSignInError`.
+    """
+    name, hashed = f"{FLOW_SPACE}\n{flow.state}", digest(flow.state.encode())
+    claim = await services.claims.claim(flow.company_id, name, hashed, request_id, now=services.now())
+    if claim.request_id != request_id:
+        raise _refused(flow.company_id, "the answer of the issuer was used", NOT_BEGUN)
 
 
 async def finish(services: Services, flow: Flow, query: Mapping[str, Any]) -> Identity:

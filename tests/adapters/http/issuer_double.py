@@ -57,6 +57,9 @@ class Issuer:
         self.document: dict[str, Any] = {}
         self.token_answer: tuple[int, Any] | None = None
         self.asked: list[str] = []
+        self.takes_codes_again = False
+        self.posted: list[dict[str, list[str]]] = []
+        """What was sent for codes: an issuer that is not honest keeps it."""
         self._codes: dict[str, tuple[dict[str, str], dict[str, Any]]] = {}
 
     def authorise(self, url: str, subject: str = "subject-1", **claims: Any) -> dict[str, str]:
@@ -98,7 +101,10 @@ class Issuer:
     def _token(self, headers: Mapping[str, str], form: dict[str, list[str]]) -> tuple[int, Any]:
         client, _, secret = b64decode(headers["authorization"].removeprefix("Basic ")).decode().partition(":")
         assert (client, secret) == (CLIENT, "the+secret+of+a+client%3A+100+%25")
-        known = self._codes.pop(form["code"][0], None)
+        self.posted.append(form)
+        known = self._codes.get(form["code"][0])
+        if not self.takes_codes_again:
+            self._codes.pop(form["code"][0], None)
         if known is None:
             return 400, {"error": "invalid_grant"}
         asked, claims = known

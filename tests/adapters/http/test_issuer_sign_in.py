@@ -1,10 +1,12 @@
 """Does a person get in by the company's identity provider as the user who was linked, and by no answer that is forged?"""
 
+import asyncio
 import hmac
 import math
 import time
 from collections.abc import Callable
 from typing import Any
+from urllib.parse import urlsplit
 
 import jwt
 import pytest
@@ -236,7 +238,47 @@ async def test_a_redirect_is_good_once_and_in_the_browser_that_began(company: An
     refused(await come_back(victim, found), NOT_BEGUN)  # the cookie is gone
     thief.client.cookies.clear()
     thief.client.cookies.set("__Host-leadclock_flow", flow)
-    refused(await come_back(thief, found), NOT_TAKEN)  # a copy of it: the issuer gives nothing for a code twice
+    refused(await come_back(thief, found), NOT_BEGUN)  # a copy of it
+
+
+async def test_a_state_is_good_once_even_where_the_issuer_takes_a_code_twice_or_gives_another(company: Any) -> None:
+    issuer = await issuer_of(company)
+    await linked(company, issuer)
+    issuer.takes_codes_again = True
+    victim, thieves = Browser(company.town), [Browser(company.town) for _ in range(4)]
+    begun = await begin(victim, company)
+    url, flow = leads_to(begun), begun.cookies["__Host-leadclock_flow"]
+    found = issuer.authorise(url)
+    for thief in thieves:
+        thief.client.cookies.set("__Host-leadclock_flow", flow)
+    answers = await asyncio.gather(*(come_back(browser, found) for browser in (victim, *thieves)))
+    assert sorted(answer.status_code for answer in answers) == [200, 401, 401, 401, 401]
+    assert issuer.asked.count("/token") == 2  # one of them, and the sign-in that linked
+    thieves[0].client.cookies.set("__Host-leadclock_flow", flow)
+    refused(await come_back(thieves[0], issuer.authorise(url, "subject-2")), NOT_BEGUN)  # another code for the same state
+
+
+async def test_a_code_that_was_led_to_another_companys_issuer_signs_nobody_in(company: Any, other: Any) -> None:
+    """The mix-up of RFC 9207: an issuer that is not honest sends the browser on to an honest one, and gets its code."""
+    honest, evil = await issuer_of(company), await issuer_of(other)
+    await linked(company, honest)
+    victim = Browser(company.town)
+    led = urlsplit(leads_to(await begin(victim, other)))
+    given = honest.authorise(f"{honest.url}/authorize?{led.query}")
+    assert given["iss"] == honest.url
+    refused(await come_back(victim, given), NOT_PROVED)
+    assert evil.posted == []
+
+    # Where the honest one does not name itself, the code reaches the other, and is of no use to who began another sign-in.
+    led = urlsplit(leads_to(await begin(victim, other)))
+    evil.document = {"authorization_response_iss_parameter_supported": False}
+    company.town.issuers._known.clear()
+    given = honest.authorise(f"{honest.url}/authorize?{led.query}")
+    refused(await come_back(victim, {name: given[name] for name in ("code", "state")}), NOT_TAKEN)
+    assert [form["code"] for form in evil.posted] == [[given["code"]]]
+    thief = Browser(company.town)
+    own = honest.authorise(leads_to(await begin(thief, company)), "subject-of-the-thief")
+    refused(await come_back(thief, {**own, "code": given["code"]}), NOT_TAKEN)
 
 
 async def test_a_flow_ends_in_time(company: Any, monkeypatch: pytest.MonkeyPatch) -> None:
