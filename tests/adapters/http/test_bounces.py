@@ -15,6 +15,7 @@ from tests.adapters.gateway.world import command_of
 from tests.adapters.http.conftest import SECRET_KEY, WAIT_SECONDS, Company, Town
 from tests.adapters.providers.mail_vendors import (
     SIGNING_KEY,
+    TOPIC,
     mailgun_event,
     mailgun_failure,
     mailgun_webhook,
@@ -137,6 +138,7 @@ async def test_a_bounce_for_one_company_holds_nothing_at_another(town: Town, com
 VENDORS: dict[str, dict[str, Any]] = {
     "mailgun": {"secrets": {"password": "p", "webhook_signing_key": SIGNING_KEY}},
     "sendgrid": {"secrets": {"password": "p"}, "settings": {"webhook_public_key": sendgrid_public_key()}},
+    "ses": {"secrets": {"password": "p"}, "settings": {"topic_arn": TOPIC}},
 }
 
 

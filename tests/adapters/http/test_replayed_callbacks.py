@@ -8,6 +8,8 @@ import pytest_asyncio
 
 from adapters.gateway.addresses import networks
 from adapters.providers.provider_http import GuardedProviderHttp
+from adapters.providers.streams import VendorStreams
+from tests.adapters.http.asterisk_carrier import AsteriskCarrier
 from tests.adapters.http.carrier import NUMBER, PUBLIC, Carrier, delete_accounts
 from tests.adapters.http.conftest import Company, Town
 from tests.adapters.http.test_bounces import (
@@ -21,14 +23,21 @@ from tests.adapters.http.test_bounces import (
 from tests.adapters.http.test_provider_callbacks import asked
 from tests.adapters.http.test_smpp_orders import SmppGateway, gateways  # noqa: F401 - a fixture
 from tests.adapters.http.test_telnyx_orders import HANGUP, TelnyxCarrier
+from tests.adapters.providers.asterisk_office import local_http, until
+from tests.adapters.providers.fake_asterisk import PASSWORD, FakeAsterisk
 from tests.adapters.providers.fake_telnyx import FakeTelnyx, event_of
 from tests.adapters.providers.fake_twilio import ACCOUNT, FakeTwilio
 from tests.adapters.providers.mail_vendors import (
+    SUBSCRIBE_URL,
+    FakeSns,
     mailgun_event,
     mailgun_failure,
     mailgun_webhook,
     sendgrid_event,
     sendgrid_webhook,
+    ses_bounce,
+    ses_complaint,
+    sns_message,
 )
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -80,6 +89,43 @@ async def telnyx(town: Town, company: Company, wire: Wire) -> AsyncIterator[Teln
         yield TelnyxCarrier(town, company, fake, http)
     await delete_accounts(company)
     await http.close()
+
+
+class CapturedAsterisk(AsteriskCarrier):
+    """A company with an Asterisk, whose events somebody captures between the gateway and the API."""
+
+    def __init__(self, wire: Wire, *given: Any) -> None:
+        super().__init__(*given)
+        self.wire = wire
+
+    def streams(self, holder: str) -> VendorStreams:
+        found = super().streams(holder)
+        found._client = self.wire  # type: ignore[assignment]
+        return found
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def asterisk() -> AsyncIterator[FakeAsterisk]:
+    async with FakeAsterisk() as fake:
+        yield fake
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def pbx(town: Town, company: Company, wire: Wire, asterisk: FakeAsterisk) -> AsyncIterator[CapturedAsterisk]:
+    async with local_http() as http:
+        carrier = CapturedAsterisk(wire, town, company, http, asterisk.url, PASSWORD)
+        await carrier.configure(settings={"records": True, "announcement": "sound:leadclock/recorded"})
+        async with carrier.listened():
+            await until(lambda: asterisk.listeners, what="a listener")
+            yield carrier
+        await delete_accounts(company)
+
+
+async def owed_recordings(company: Company) -> list[tuple[Any, ...]]:
+    rows = await company.town.pool.fetch(
+        "SELECT id, recording_url, state FROM work.recordings WHERE company_id = $1 ORDER BY id", company.id
+    )
+    return [tuple(row) for row in rows]
 
 
 async def counted(company: Company, number: str) -> dict[str, Any]:
@@ -227,6 +273,118 @@ async def test_a_text_and_a_receipt_by_smpp_that_come_again_count_once(
 
     assert await counted(company, command.to) == before
     assert await gateway.result(command, "delivered") == result
+
+
+async def test_a_recorded_talk_by_asterisk_that_is_reported_again_while_and_after_it_goes_on_is_one(
+    company: Company, pbx: CapturedAsterisk, wire: Wire, asterisk: FakeAsterisk
+) -> None:
+    command = await pbx.command("call", machine="continue")
+    assert await pbx.providers("call").place(command, pbx.report) is None
+    lead = f"lc.{command.command_id}"
+    asterisk.rings(lead)
+    asterisk.answers(lead)
+    await until(lambda: f"{lead}.b0" in asterisk.channels, what="the buyer's leg")
+    asterisk.answers(f"{lead}.b0")
+    await until(lambda: lead in asterisk._plays, what="the announcement")
+    asterisk.played(lead)
+    await until(lambda: lead in asterisk.recordings, what="the recording")
+    await until(lambda: any(b"RecordingStarted" in content for _, content, _ in wire.captured), what="its report")
+    await decided(company, command.to)
+    talking = await counted(company, command.to)
+    await wire.replay()
+    await decided(company, command.to)
+    assert await counted(company, command.to) == talking
+    assert (asterisk._plays, sorted(asterisk.bridges[f"lct.{command.command_id}"])) == ({}, [lead, f"{lead}.b0"])
+    asterisk.ends(lead)
+    await pbx.call(command, outcome="connected_buyer", has_recording=True)
+    await decided(company, command.to)
+
+    before = await counted(company, command.to), await owed_recordings(company)
+    await wire.replay()
+    await decided(company, command.to)
+    assert (await counted(company, command.to), await owed_recordings(company)) == before
+    assert (len(asterisk.originated), len(before[1])) == (2, 1)
+
+
+async def test_an_inbound_call_of_asterisk_with_a_message_that_is_reported_again_is_one_call_with_one_recording(
+    company: Company, pbx: CapturedAsterisk, wire: Wire, asterisk: FakeAsterisk
+) -> None:
+    await company.record("numbers", {"number": OURS})
+    reference = f"pbx-{company.id}.9"
+    asterisk.calls_in(reference, CALLER, OURS)
+    await until(lambda: asterisk._plays, what="the greeting")
+    asterisk.played(next(iter(asterisk._plays)))
+    await until(lambda: asterisk.recordings, what="the message")
+    (recording,) = asterisk.recordings
+    asterisk.recorded(recording, b"RIFF")
+    await until(lambda: not asterisk.channels, what="the end of the call")
+    await pbx.inbound(reference, has_recording=True)
+    await decided(company, CALLER)
+
+    before = await counted(company, CALLER), await owed_recordings(company)
+    await wire.replay()
+    await decided(company, CALLER)
+    assert (await counted(company, CALLER), await owed_recordings(company)) == before
+    assert (len(before[0]["calls"]), len(before[1])) == (1, 1)
+
+
+async def test_a_buyer_of_a_call_by_asterisk_is_rung_once_however_often_the_call_is_reported(
+    company: Company, pbx: CapturedAsterisk, wire: Wire, asterisk: FakeAsterisk
+) -> None:
+    buyers = [await company.record("buyers", {"name": name, "number": number}) for name, number in BUYERS.items()]
+    offer = await company.record("offers", {"name": "O", "buyer_ids": [buyer["id"] for buyer in buyers]})
+    await company.record("numbers", {"number": OURS, "offer_id": offer["id"]})
+    reference = f"pbx-{company.id}.7"
+    asterisk.calls_in(reference, CALLER, OURS)
+    (first,) = await rung(asterisk, 1)
+    asterisk.times_out(first)
+    _, second = await rung(asterisk, 2)
+    await wire.replay()
+    assert len(asterisk.originated) == 2
+
+    asterisk.answers(second)
+    await until(lambda: second in asterisk.bridges.get(f"lci.{reference}", []), what="the bridge")
+    await until(lambda: any(b'"buyer"' in content for _, content, _ in wire.captured), what="the report of the answer")
+    await wire.replay()
+    assert (len(asterisk.originated), asterisk._plays) == (2, {})
+    assert sorted(asterisk.bridges[f"lci.{reference}"]) == sorted([reference, second])
+    asterisk.ends(second)
+    await pbx.inbound(reference, outcome="connected_buyer", buyer_id=buyers[1]["id"])
+
+
+BUYERS = {"A": "+12125550155", "B": "+12125550156"}
+
+
+async def rung(asterisk: FakeAsterisk, times: int) -> list[str]:
+    """Return the legs of buyers, once so many were rung."""
+    await until(lambda: len(asterisk.originated) >= times, what=f"leg {times}")
+    return [leg["id"] for leg in asterisk.originated]
+
+
+async def test_reports_of_ses_through_sns_that_come_again_count_once(
+    town: Town, company: Company, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    vendor = FakeSns()
+    monkeypatch.setattr(town.app._services.providers.connections, "_http", vendor)
+    email = "twice-at-ses@example.org"
+    lead = await lead_with(company, email)
+    path, token = await callback_path(company, "ses"), token_of(company, lead, email)
+    posts = [
+        sns_message({}, kind="SubscriptionConfirmation"),
+        sns_message(ses_bounce(token)),
+        sns_message(ses_complaint(token), MessageId="22b80b92-fdea-4c2c-8f9d-bdfb0c7bf324"),
+    ]
+    for content in posts:
+        assert (await town.client.post(path, content=content)).status_code == 200
+    await closed(company, email)
+    before = await opted_out(company, email)
+    for content in (*posts, *reversed(posts)):
+        assert (await town.client.post(path, content=content)).status_code == 200
+    last = await lead_with(company, email)  # decided behind those
+    after = await contact(company, email)
+    assert facts_of(after, last["id"]) == facts_of(before, last["id"])
+    assert after["disabled_until"] == before["disabled_until"]
+    assert vendor.fetched.count(SUBSCRIBE_URL) == 3  # SNS takes a confirmation again, and changes nothing
 
 
 async def test_reports_of_mailgun_and_sendgrid_that_come_again_count_once(town: Town, company: Company) -> None:
