@@ -4,15 +4,28 @@ import asyncio
 import json
 import re
 import sys
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
+import httpx
 import pytest
+from msgspec import structs
 
+from adapters.http.app import Api
+from adapters.http.exchange.request_metrics import RequestMetrics
+from adapters.http.exchange.requests import LogRequests
+from adapters.http.exchange.writes import NONCE_SPACE
 from adapters.http.leads.signed_forms import AHEAD_MAX, GOOD_FOR, VERSION, signature_of, signed_bytes
-from adapters.postgres.idempotency import KEY_RETENTION
-from schemas.instant import SECOND
+from adapters.observability.metrics import Metrics
+from adapters.postgres.idempotency import KEY_RETENTION, PostgresIdempotencyKeys
+from adapters.postgres.pool import Pool, open_pool
+from adapters.postgres.reads import PostgresReads
+from adapters.postgres.results import ResultWaiter
+from adapters.reads.ports import IdempotencyClaim
+from schemas.instant import SECOND, Instant
 from tests.adapters.http.conftest import DAYTIME_ZONE, Company, Town
 from tests.adapters.http.test_public_rights import NUMBER, STEPS, kept_of, lead_of
 from tests.api.clients import found
@@ -219,6 +232,65 @@ async def test_a_signature_is_good_once_also_for_many_requests_at_a_time(town: T
         "SELECT count(*) FROM work.idempotency_keys WHERE company_id = $1 AND key LIKE 'signed form%'", company.id
     )
     assert held == 1
+
+
+class SimultaneousClaims(PostgresIdempotencyKeys):
+    """The claims of one process, which asks the database for a nonce once the other process is about to as well."""
+
+    def __init__(self, pool: Pool, both: asyncio.Barrier) -> None:
+        super().__init__(pool)
+        self.both = both
+
+    async def claim(self, company_id: int, key: str, digest: str, request_id: str, *, now: Instant) -> IdempotencyClaim:
+        if key.startswith(NONCE_SPACE):
+            await self.both.wait()
+        return await super().claim(company_id, key, digest, request_id, now=now)
+
+
+@asynccontextmanager
+async def another_process(town: Town, claims: type[PostgresIdempotencyKeys], *given: Any) -> AsyncIterator[Any]:
+    """Yield a client of an API of its own: with its connections to the database, its writer to the log, its counts."""
+    context = town.context
+    dsn = town.pool._connect_args[0]
+    async with AsyncExitStack() as stack:
+        pool = await open_pool(dsn)
+        stack.push_async_callback(pool.close)
+        results = ResultWaiter(pool, PostgresReads(pool))
+        results.start()
+        stack.push_async_callback(results.close)
+        requests = LogRequests(
+            context.log,
+            names=context.names,
+            appender=await context.log.appender(),
+            rules=context.rules,
+            now=context.clock.now,
+            wait=results.wait,
+        )
+        stack.push_async_callback(requests.close)
+        own = {"requests": requests, "reads": PostgresReads(pool), "claims": claims(pool, *given)}
+        app = Api(structs.replace(town.app._services, **own), RequestMetrics(Metrics().registry))
+        stack.callback(app._watch.close)
+        client = httpx.AsyncClient(transport=httpx.ASGITransport(app=app), base_url="http://leadclock.test")  # type: ignore[arg-type]
+        yield await stack.enter_async_context(client)
+
+
+async def test_of_two_processes_that_get_a_signed_form_at_the_same_instant_one_counts_it_as_keyed(
+    town: Town, company: Company
+) -> None:
+    form = await form_of(town, company, duplicate_policy="create")
+    both = asyncio.Barrier(2)
+    async with (
+        another_process(town, SimultaneousClaims, both) as first,
+        another_process(town, SimultaneousClaims, both) as second,
+    ):
+        for place in range(12):
+            signed = form.sign({"lead_priority": "-7", "data": {"place": str(place)}}, "lead_priority")
+            answers = await asyncio.gather(*(client.post("/api/v1/leads", json=signed) for client in (first, second)))
+            codes = {answer.status_code: answer.json().get("code") for answer in answers}
+            assert codes == {201: None, 409: "replayed_signature"}, [answer.text for answer in answers]
+    leads = (await company.send("GET", "/api/v1/leads")).json()["leads"]
+    assert sorted(int(lead["data"]["place"]) for lead in leads) == list(range(12))
+    assert {lead["lead_priority"] for lead in leads} == {-7.0}
 
 
 async def test_a_repeat_under_its_idempotency_key_gets_the_first_answer_and_a_replay_under_another_does_not(
