@@ -114,6 +114,14 @@ METRICS: Mapping[str, MetricDescription] = {
     "leadclock_projected_rows": MetricDescription(
         ("projector",), "rows", "Rows written to the read schema.", "follows the decisions"
     ),
+    "leadclock_opt_out_reviews": MetricDescription(
+        ("projector",),
+        "contacts",
+        "Opt-outs of all companies that wait for somebody who says what was meant, counted each minute, by reason: "
+        "`unread_number` (its number could not be read, so nobody is stopped by it) or `unclear_text`. Every projector "
+        "counts all of them: take the maximum, not the sum.",
+        "`unread_number` 0 at the end of each day",
+    ),
     "leadclock_deliverer_lag_records": MetricDescription(
         ("deliverer",),
         "records",

@@ -77,6 +77,7 @@ class Metrics:
             "projector_lag_records", "Decisions and impressions not yet projected", "topic", "partition"
         )
         self.projected = self._counter("projected_rows", "Rows written to the read schema")
+        self.opt_out_reviews = self._gauge("opt_out_reviews", "Opt-outs that wait for a review", "reason")
 
     def _subscriptions(self) -> None:
         self.deliverer_lag = self._gauge("deliverer_lag_records", "Decisions not yet read for events", "topic", "partition")

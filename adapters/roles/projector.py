@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from adapters.observability.metrics import Metrics
+from adapters.postgres.opt_out_reviews import OptOutReviews
 from adapters.postgres.pool import open_pool
 from adapters.postgres.projection_jobs import PostgresProjectionJobs
 from adapters.postgres.rollups import Rollups
@@ -46,6 +47,7 @@ class ProjectorRole:
         projectors = self._projectors = (decisions, impressions)
         jobs = PeriodicJobs()
         jobs.add("roll up", Rollups(pool).run, minutes=1)
+        jobs.add("count reviews", OptOutReviews(pool, self._report_reviews).run, minutes=1)
         jobs.start()
         runner = ProjectionJobRunner(
             context.log,
@@ -96,6 +98,9 @@ class ProjectorRole:
         if self._membership.problem is not None:
             return {"log": self._membership.problem}
         return {source: problem for projector in self._projectors for source, problem in projector.problems().items()}
+
+    def _report_reviews(self, reason: str, waiting: int) -> None:
+        self._metrics.opt_out_reviews.labels(reason).set(waiting)
 
     async def _report_metrics(self, projector: Projector, stop: asyncio.Event) -> None:
         counted = 0

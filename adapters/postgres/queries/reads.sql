@@ -454,6 +454,11 @@ SELECT count(*) FROM (
     WHERE company_id = $1{where} ORDER BY id DESC LIMIT {limit}
 ) AS found
 
+-- reviews_by_reason --
+-- Count what waits for a review, of all companies.
+SELECT CASE WHEN rest ? 'unread_number' THEN 'unread_number' ELSE 'unclear_text' END AS reason, count(*) AS waiting
+FROM {read}.contacts WHERE rest ? 'review_until' GROUP BY reason
+
 -- suppressions --
 SELECT s.*, {ordered} AS ordered_by FROM (SELECT *, contact_id AS id FROM {read}.suppressions) AS s
 WHERE company_id = $1 AND list_id = $2{where} ORDER BY {order} LIMIT {limit}

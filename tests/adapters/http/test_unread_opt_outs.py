@@ -5,7 +5,10 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 
+from adapters.observability.metrics import Metrics
+from adapters.postgres.opt_out_reviews import OptOutReviews
 from tests.adapters.http.conftest import Company, Town
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -145,3 +148,32 @@ async def test_numbers_go_with_an_opt_out_that_nobody_could_read_alone(town: Tow
     )
 
     assert (refused.status_code, list(refused.json()["errors"])) == (422, ["numbers"])
+
+
+async def test_those_that_wait_are_counted_by_reason_for_the_alert_and_those_decided_no_more(
+    town: Town, company: Company
+) -> None:
+    meant, schedule = await known(town, company)
+    before = await counted(town)
+
+    await by_text(company, schedule["lead_token"], "72345")
+    words = {"from": meant, "to": "+12125550188", "text_ref": f"unclear-{company.id}", "body": "do not text me so often"}
+    assert (await company.send("POST", "/api/v1/texts/received", json=words)).status_code < 300
+    rows = (await company.send("GET", QUEUE)).json()["opt_out_reviews"]
+    assert [row["unread_number"] for row in rows].count(None) == 1, "the words are unclear"
+    assert await counted(town) == {reason: count + 1 for reason, count in before.items()}
+
+    contacts = (await company.send("GET", "/api/v1/contacts", params={"opted_out": "true"})).json()["contacts"]
+    (unread,) = [one for one in contacts if one["unread_number"] == "72345"]
+    path = f"/api/v1/contacts/{unread['uuid']}/opt_out_review"
+    assert (await company.send("POST", path, json={"opt_out": True, "numbers": [meant]})).status_code == 200
+    assert (await counted(town))["unread_number"] == before["unread_number"]
+
+
+async def counted(town: Town) -> dict[str, float]:
+    """Return the series as a projector shows it."""
+    metrics = Metrics()
+    reviews = metrics.opt_out_reviews
+    await OptOutReviews(town.pool, lambda reason, waiting: reviews.labels(reason).set(waiting)).run()
+    families = {family.name: family for family in text_string_to_metric_families(metrics.text().decode())}
+    return {sample.labels["reason"]: sample.value for sample in families["leadclock_opt_out_reviews"].samples}

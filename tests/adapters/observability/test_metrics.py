@@ -27,6 +27,7 @@ SERIES = {
     "leadclock_contact_holds": set(),
     "leadclock_projector_lag_records": {"topic", "partition"},
     "leadclock_projected_rows": set(),
+    "leadclock_opt_out_reviews": {"reason"},
     "leadclock_deliverer_lag_records": {"topic", "partition"},
     "leadclock_subscription_attempts": {"result"},
 }
