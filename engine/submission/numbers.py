@@ -68,23 +68,47 @@ _VIETNAMESE = {
     **dict(zip(("123", "124", "125", "127", "129"), ("83", "84", "85", "81", "82"), strict=True)),
     **dict(zip(("186", "188", "199"), ("56", "58", "59"), strict=True)),
 }
-"""Three digits of a mobile number of Vietnam until 2018 -> the two in their place (Ministry of Information, 2018-09-15)."""
+"""Three digits of a mobile number of Viet Nam until 2018 -> the two in their place."""
 
 _IVORIAN = {**dict.fromkeys("0123", "01"), **dict.fromkeys("456", "05"), **dict.fromkeys("789", "07")}
-"""Second digit of a mobile number of Côte d'Ivoire until 2021 -> the prefix of its operator (ARTCI, 2021-01-31). Landlines
-are left: whose they are, their digits do not say."""
+"""Second digit of a mobile number of Côte d'Ivoire until 2021 -> the prefix of its operator: Moov, MTN, Orange."""
+
+
+def _add_ivorian_prefix(found: re.Match[str]) -> str:
+    """Return a number of Côte d'Ivoire with the prefix of its operator, which digits of the number before 2021 name."""
+    number = found[1]
+    if number[0] not in "23":
+        return f"+225{_IVORIAN[number[1]]}{number}"
+    landline = "25" if number[2] == "0" else "21" if number[0] == "2" and number[2] == "8" else "27"
+    return f"+225{landline}{number}"
+
 
 _OF_OLD_PLANS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str]], ...] = (
-    (re.compile(r"\+52(?:52)?(?:1|044|045|01)?([2-9][0-9]{9})"), lambda found: f"+52{found[1]}"),  # IFT, 2019-08-03
-    (re.compile(r"\+5490([1-9][0-9]{9})"), lambda found: f"+549{found[1]}"),  # ENACOM: no trunk zero behind the 9
-    (re.compile(r"\+390(3[0-9]{8,9})"), lambda found: f"+39{found[1]}"),  # AGCOM: mobiles without their zero since 2001
-    (re.compile(r"\+3808(0[0-9]{9})"), lambda found: f"+38{found[1]}"),  # the trunk digit of Ukraine before 2009
-    (re.compile(r"\+225([04-9][0-9]{7})"), lambda found: f"+225{_IVORIAN[found[1][1]]}{found[1]}"),
-    (re.compile(r"\+229([2-9][0-9]{7})"), lambda found: f"+22901{found[1]}"),  # ARCEP Bénin, 2024-11-30
+    (re.compile(r"\+52(?:52)?(?:1|044|045|01)?([2-9][0-9]{9})"), lambda found: f"+52{found[1]}"),
+    (re.compile(r"\+5490([1-9][0-9]{9})"), lambda found: f"+549{found[1]}"),
+    (re.compile(r"\+390(3[0-9]{8,9})"), lambda found: f"+39{found[1]}"),
+    (re.compile(r"\+3808(0[0-9]{9})"), lambda found: f"+38{found[1]}"),
+    (re.compile(r"\+225([02-9][0-9]{7})"), _add_ivorian_prefix),
+    (re.compile(r"\+229([2-9][0-9]{7})"), lambda found: f"+22901{found[1]}"),
     (re.compile(r"\+840?(1[0-9]{2})([0-9]{7})"), lambda found: f"+84{_VIETNAMESE.get(found[1], found[1])}{found[2]}"),
-    (re.compile(r"\+57(?:0[3579])?([1245678][2-8][0-9]{6})"), lambda found: f"+5760{found[1]}"),  # CRC, resolution 5826
+    (re.compile(r"\+57(?:0[3579])?([1245678][2-8][0-9]{6})"), lambda found: f"+5760{found[1]}"),
 )
-"""Form of a plan that is over, or with a trunk digit too many -> what it is now. Tried after the plan of today."""
+"""Form of a plan that is over, or with a trunk digit too many -> what it is now. Tried after the plan of today.
+
+Read on 2026-11-30, by country and the day from which the new form holds:
+
+Mexico, 2019-08-03: https://www.commsupdate.com/articles/2019/07/18/mexico-to-introduce-10-digit-phone-numbers-on-3-august/
+Argentina, no zero behind the 9: https://wikisum.wiki/wiki/Argentine_telephone_numbering_plan
+Italy, 2001-06-30: https://www.punto-informatico.it/i-cellulari-italiani-perdono-lo-zero/
+Ukraine, 2009-10-14: http://www.isic.org.ua/en/whatsnew/news/132
+Benin, 2024-11-30: https://fr.allafrica.com/stories/202411300249.html
+Colombia, 2021-09-01: https://radionacional.co/actualidad/como-marcar-de-celular-a-fijo-en-colombia
+Viet Nam, 2018-09-15: https://sggpnews.org.vn/science_technology/mobile-phone-numbers-conversion-to-affect-60-million-subscribers-nationwide-76279.html
+and, for which code of Vietnamobile became which: https://convert-phone-numbers.en.aptoide.com/app
+Côte d'Ivoire, 2021-01-31: https://7info.ci/telephonie-le-basculement-de-8-a-10-chiffres-prevu-fin-janvier-2021
+Which digit was whose there is in no page of ARTCI that could be read (unverified); two programs agree on it:
+https://github.com/aurellemeless/cipnn (src/constants.js) and https://github.com/dykoffi/ccu (fonctions.js).
+"""
 
 _ISLANDS = tuple(
     re.compile(meta.leading_digits)

@@ -14,6 +14,20 @@ from schemas.instant import EPOCH
 
 # What is written, in which country, and what it is; None: refused. Sources: the national numbering plans (ITU-T E.164 and
 # operational bulletins), NANPA's rules of area codes, E.123 for 00 and 011.
+VIETNAMESE_UNTIL_2018 = (
+    *("120", "121", "122", "126", "128"),  # MobiFone
+    *("123", "124", "125", "127", "129"),  # VinaPhone
+    *("162", "163", "164", "165", "166", "167", "168", "169"),  # Viettel
+    *("186", "188", "199"),  # Vietnamobile, Gmobile
+)
+VIETNAMESE = (
+    *("70", "79", "77", "76", "78"),
+    *("83", "84", "85", "81", "82"),
+    *("32", "33", "34", "35", "36", "37", "38", "39"),
+    *("56", "58", "59"),
+)
+"""As the newspaper SGGP and an address book list them; `engine.submission.numbers` names the pages."""
+
 SPELLINGS: list[tuple[str, str, str | None]] = [
     # Digits without a plus are of the country, or of none: 6591234567 is no Singaporean.
     ("6591234567", "US", None),
@@ -143,12 +157,16 @@ SPELLINGS: list[tuple[str, str, str | None]] = [
     ("44123456", "CI", "+2250544123456"),
     ("01234567", "CI", "+2250101234567"),
     ("+2250707123456", "US", "+2250707123456"),
-    ("22412345", "CI", None),
+    ("03123456", "CI", "+2250103123456"),  # Moov
+    ("87123456", "CI", "+2250787123456"),  # Orange
+    ("22412345", "CI", "+2252722412345"),  # a landline of Orange
+    ("+225 20 00 12 34", "US", "+2252520001234"),  # of MTN, by the 0 behind the area
+    ("21812345", "CI", "+2252121812345"),  # of Moov, by the 8
     ("+229 97 12 34 56", "US", "+2290197123456"),
     ("0197123456", "BJ", "+2290197123456"),
     ("0123 456 7890", "VN", "+84834567890"),
     ("+84 168 123 4567", "US", "+84381234567"),
-    ("0199 123 4567", "VN", "+84591234567"),
+    *((f"0{old} 123 4567", "VN", f"+84{new}1234567") for old, new in zip(VIETNAMESE_UNTIL_2018, VIETNAMESE, strict=True)),
     ("0838 123 456", "VN", "+84838123456"),
     ("(1) 234 5678", "CO", "+576012345678"),
     ("031 2345678", "CO", "+576012345678"),
