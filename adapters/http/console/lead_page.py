@@ -17,6 +17,7 @@ from adapters.http.exchange.parameters import read_id
 from adapters.http.exchange.problems import ProblemError
 from adapters.pictures.lead import detail_of_event, draw_lead, label_of
 from adapters.pictures.picture import Picture
+from engine.submission.consents import CONSENT
 from engine.views.contact import CONTACT_COLUMNS
 from engine.views.lead_columns import LEAD_COLUMNS
 from schemas.instant import DAY, MINUTE, Instant, to_rfc3339
@@ -32,6 +33,11 @@ AHEAD = 7 * DAY
 
 ASK_STEPS = 400
 """Places of the slider: one is at least a minute."""
+
+FURTHER_NUMBERS = ("phone2", "alternate_numbers")
+"""Tokens of a lead with numbers that are never dialled: each would be a person of its own, with caps and stops."""
+
+SHOWN_APART = frozenset({CONSENT, *FURTHER_NUMBERS})
 
 TOO_FAR = 10**15
 """No instant of a slider has more digits."""
@@ -143,7 +149,23 @@ async def _found(visit: Visit, reference: str) -> dict[str, Any]:
         ],
         "more": len(found["events"]) - len(newest),
         "links": ("https://", "http://"),
+        "consents": _consents(lead["data"]),
+        "further_numbers": _further_numbers(lead["data"]),
+        "tokens": {name: value for name, value in (lead["data"] or {}).items() if name not in SHOWN_APART},
     }
+
+
+def _consents(data: Mapping[str, Any] | None) -> list[Mapping[str, Any]]:
+    """Return what the person consented to, as the senders stated it."""
+    stated = (data or {}).get(CONSENT)
+    return [one for one in stated if isinstance(one, Mapping)] if isinstance(stated, list) else []
+
+
+def _further_numbers(data: Mapping[str, Any] | None) -> list[str]:
+    """Return the numbers of the person that are kept and never dialled."""
+    given = [(data or {}).get(name) for name in FURTHER_NUMBERS]
+    listed = [number for value in given for number in (value if isinstance(value, list) else [value])]
+    return [str(number) for number in listed if number not in {None, ""}]
 
 
 def _draw(  # noqa: PLR0917 - bound once, called for each width
