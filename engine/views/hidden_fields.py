@@ -1,5 +1,6 @@
 """Which columns may a team hide, and which others would say the same? A column that follows from a hidden one is hidden too.
 
+Figures are made of fields of other models too: what all calls earned is hidden from who does not see all calls.
 Words that a request may send, such as parameters of filters and categories of reports, are names of what they read.
 """
 
@@ -125,6 +126,44 @@ _FOLLOWING: Mapping[str, Mapping[str, Collection[str]]] = {
     "contact": _OF_CONTACTS,
     **dict.fromkeys(RECORD_BODIES, _OF_RECORDS),
 }
+
+_PERIODS = ("hourly", "daily", "monthly", "total")
+_CONNECTED = (("call", "buyer_answered_at"), ("call", "outcome"), ("call", "talk_duration"))
+
+
+def _used(cap: str, sources: Collection[tuple[str, str]]) -> dict[str, Collection[tuple[str, str]]]:
+    return {f"{cap}_{period}_used": sources for period in _PERIODS}
+
+
+_MONEY_OF_BUYERS: Mapping[str, Collection[tuple[str, str]]] = {
+    **dict.fromkeys(("epc", "epc_calls_count"), (("call", "revenue"),)),
+    **_used("revenue", (("call", "revenue"),)),
+    **_used("earned_revenue", (("call", "revenue"), ("call", "payout"))),
+}
+_COUNTS_OF_BUYERS = {
+    **_used("buyer_conversion", (("call", "buyer_converted"), ("lead", "buyer_converted"))),
+    **_used("connection", _CONNECTED),
+}
+_OF_BUYERS = {**_MONEY_OF_BUYERS, **_COUNTS_OF_BUYERS}
+
+ACROSS: Mapping[str, Mapping[str, Collection[tuple[str, str]]]] = {
+    "lead": {
+        "revenue": (("call", "revenue"),),
+        "payout": (("call", "payout"),),
+        "profit": (("call", "revenue"), ("call", "payout")),
+    },
+    "conversion": {"amount": (("call", "revenue"), ("call", "payout"), ("lead", "revenue"), ("lead", "payout"))},
+    "buyer": _OF_BUYERS,
+    "buyer_group": _OF_BUYERS,
+    "traffic_source": {
+        **_used("offer_conversion", (("call", "offer_converted"), ("lead", "offer_converted"))),
+        **_used("connection", _CONNECTED),
+    },
+}
+"""Model -> word -> fields of other models that it is made of: it is hidden with each of them."""
+
+MONEY_OF_ALL_CALLS: Mapping[str, Collection[str]] = dict.fromkeys(("buyer", "buyer_group"), frozenset(_MONEY_OF_BUYERS))
+"""Model -> words for what all calls of the company earned: hidden from who does not see all of them."""
 
 _SPANS = ("_from", "_to", "_label", "_day", "_month", "_week", "_hour", "_five_minutes")
 """Ends of words that name a span of a column."""

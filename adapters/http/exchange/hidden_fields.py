@@ -15,7 +15,7 @@ from adapters.http.exchange.exchange import JSON, Exchange, Operation, Reply
 from adapters.http.exchange.parameters import read_id
 from adapters.http.exchange.problems import ProblemError
 from adapters.reads.ports import Row
-from engine.views.hidden_fields import HIDEABLE, is_named, with_following
+from engine.views.hidden_fields import ACROSS, HIDEABLE, MONEY_OF_ALL_CALLS, is_named, with_following
 from engine.views.lead_bulk_job import CHANGED_BY
 
 NAMING = ("columns", "order", "category", "pivot", "group_by", "stat")
@@ -216,7 +216,22 @@ def _kept_back(access: Access, operation: Operation, *modes: str) -> frozenset[s
 
 
 def _restricted(access: Access, model: str, *modes: str) -> frozenset[str]:
-    return with_following(model, access.restricted(model, *modes))
+    return with_following(model, access.restricted(model, *modes) | _made_of_hidden(access, model))
+
+
+def _made_of_hidden(access: Access, model: str) -> frozenset[str]:
+    """Return the words of a model for what fields of other models say that the sender does not see."""
+    across = ACROSS.get(model)
+    if across is None or access.is_superuser:
+        return frozenset()
+    sources = {source for fields in across.values() for source, _ in fields}
+    hidden = {source: with_following(source, access.restricted(source, "none")) for source in sources}
+    found = {word for word, fields in across.items() if any(field in hidden[source] for source, field in fields)}
+    return frozenset(found if _sees_all_calls(access) else found | set(MONEY_OF_ALL_CALLS.get(model, ())))
+
+
+def _sees_all_calls(access: Access) -> bool:
+    return access.has_scope("call:read") and access.visibility("call:read").leads is None
 
 
 def _named(exchange: Exchange) -> dict[str, tuple[str, ...]]:
