@@ -11,7 +11,10 @@ from msgspec import Struct
 
 from adapters.http.exchange.access import Access
 from adapters.http.exchange.exchange import Exchange
+from adapters.http.exchange.hidden_fields import sees_whole_leads
 from adapters.http.exchange.problems import ProblemError
+from engine.account.publishing import DRAFT
+from engine.submission.fields import FieldError, is_blank, parse_boolean
 
 
 class SentData(Struct, frozen=True):
@@ -72,10 +75,40 @@ def check_sent(operation_name: str, access: Access) -> None:
         _require(access, sent.models, sent)
 
 
-def refuse_unseen_steps(exchange: Exchange, fields: Mapping[str, Any], before: Mapping[str, Any]) -> None:
-    """Raise `ProblemError` forbidden where a schedule would post leads by a step that it had not, for one who reads none."""
-    if exchange.access is not None and not set(_targets(fields)) <= set(_targets(before)):
-        _require(exchange.access, _POSTED.models, _POSTED)
+def refuse_unseen_steps(
+    exchange: Exchange, fields: Mapping[str, Any], before: Mapping[str, Any], *, publishes: bool = False
+) -> None:
+    """Raise `ProblemError` forbidden where a schedule would post leads by a step that it had not, for one who reads none.
+
+    Who publishes answers for all that is published, written by others too; another offer brings other leads to the steps
+    that there are. A step that waits in a draft stays in the next draft.
+    """
+    if exchange.access is None:
+        return
+    draft = before.get("draft_fields") or {}
+    present = {name: value for name, value in before.items() if name != "draft_fields"}
+    if _is_draft(fields):
+        stays, becomes = dict(before), dict(fields)
+    else:
+        is_first = bool(before.get("unpublished"))
+        stays = {} if is_first else present
+        becomes = {**present, **(draft if publishes or is_first else {}), **fields}
+    targets = set(_targets(becomes))
+    is_moved = becomes.get("offer_id", stays.get("offer_id")) != stays.get("offer_id")
+    if targets <= set(_targets(stays)) and not (is_moved and targets):
+        return
+    _require(exchange.access, _POSTED.models, _POSTED)
+    if not sees_whole_leads(exchange):
+        detail = f"The teams of {exchange.access.user_email} hide fields of leads or calls; what is sent would hold them."
+        raise ProblemError("forbidden", detail)
+
+
+def _is_draft(fields: Mapping[str, Any]) -> bool:
+    value = fields.get(DRAFT)
+    try:
+        return not is_blank(value) and parse_boolean(value)
+    except FieldError:
+        return False  # the change is refused where it is decided
 
 
 def _require(access: Access, models: Iterable[str], sent: SentData) -> None:

@@ -11,6 +11,7 @@ from msgspec import to_builtins
 from adapters.http.exchange.answers import PAGING_PARAMETERS, read_columns, read_paging, reply_with_page
 from adapters.http.exchange.exchange import Exchange, Operation, Reply
 from adapters.http.exchange.parameters import Parameters
+from adapters.http.exchange.sent_data import refuse_unseen_steps
 from adapters.http.exchange.writes import read_if_match, submit_change
 from adapters.http.records.records import KINDS_BY_TYPE, live_row, render
 from adapters.http.records.served_channels import refuse_unserved
@@ -34,6 +35,7 @@ async def publish(exchange: Exchange) -> Reply:
     """Publish the draft as the present version of the schedule."""
     row = await live_row(exchange, KIND)
     await refuse_unserved(exchange, KIND.type, row["body"].get("draft_fields", {}), row)
+    refuse_unseen_steps(exchange, {}, row["body"], publishes=True)
     fields = {name: exchange.fields[name] for name in PUBLISH_FIELDS if name in exchange.fields}
     message = RecordChangeRequested(
         company_id=exchange.company_id,

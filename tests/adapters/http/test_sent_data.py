@@ -133,6 +133,70 @@ async def test_a_webhook_step_is_made_and_changed_by_who_reads_leads_and_the_res
     assert (await asked(editor, "PUT", path, {"steps": [text]}))[0] == 200
 
 
+PUBLISHED = ("published by its route", "published by a change")
+
+
+async def some_leads(town: Any, company: Any) -> Person:
+    """Return a person who edits schedules and sees the leads of one offer."""
+    offer = await company.record("offers", {"name": "Seen"})
+    actions = {model: {"actions": list(PERMISSIONS[model])} for model in ("schedule", "outgoing_webhook", *RIGHTS)}
+    await team(company, permissions=actions, lead_filters={"offer_ids": [offer["id"]]})
+    return await person(town, company)
+
+
+async def hidden_fields(town: Any, company: Any) -> Person:
+    """Return a person who edits schedules and sees all leads without their addresses."""
+    models = ("schedule", "outgoing_webhook", *RIGHTS)
+    return await hiding(town, company, {**{model: {} for model in models}, "lead": {"email": "none"}})
+
+
+async def no_leads(town: Any, company: Any) -> Person:
+    """Return a key that edits schedules and reads no leads."""
+    return await key_with(town, company, "schedule:*")
+
+
+@pytest.mark.parametrize("is_new", [False, True], ids=["of a schedule", "of a new schedule"])
+@pytest.mark.parametrize("way", PUBLISHED)
+@pytest.mark.parametrize("who", [some_leads, no_leads, hidden_fields])
+async def test_a_webhook_step_in_the_draft_of_another_is_published_by_who_reads_all_leads(
+    town: Any, company: Any, who: Any, way: str, is_new: bool
+) -> None:
+    hook = await company.record("outgoing_webhooks", WEBHOOK)
+    text = {"id": "text", "kind": "sms", "template": "Hi"}
+    steps = [text, {"id": "post", "kind": "webhook", "outgoing_webhook_id": hook["id"]}]
+    schedule = await company.schedule(steps=steps if is_new else [text], draft=is_new)
+    path = f"/api/v1/schedules/{schedule['id']}"
+    if not is_new:
+        assert (await company.send("PUT", path, json={"steps": steps, "draft": True})).status_code == 200
+    editor = await who(town, company)
+    for draft in ({"name": "Days", "draft": True}, {"steps": steps[::-1], "draft": True}):
+        status, detail = await asked(editor, "PUT", path, draft)
+        assert status == 200, detail
+    publishing = {
+        "published by its route": ("POST", f"{path}/publish", {}),
+        "published by a change": ("PUT", path, {"steps": steps}),
+    }
+    status, detail = await asked(editor, *publishing[way])
+    assert status == 403, detail
+    shown = (await company.send("GET", path)).json()["schedule"]
+    assert shown["unpublished"] or [step["id"] for step in shown["steps"]] == ["text"]
+    assert (await company.send(*publishing[way][:2], json=publishing[way][2])).status_code == 200
+    assert (await asked(editor, "PUT", path, {"steps": [{**text, "template": "Hello"}, steps[1]]}))[0] == 200
+
+
+async def test_a_schedule_that_posts_is_moved_to_other_leads_by_who_reads_all_of_them(town: Any, company: Any) -> None:
+    hook = await company.record("outgoing_webhooks", WEBHOOK)
+    offers = [await company.record("offers", {"name": name}) for name in ("A", "B")]
+    post = {"id": "post", "kind": "webhook", "outgoing_webhook_id": hook["id"]}
+    posting = await company.schedule(steps=[post], offer_id=offers[0]["id"])
+    silent = await company.schedule(steps=[{"id": "text", "kind": "sms", "template": "Hi"}], offer_id=offers[0]["id"])
+    editor = await some_leads(town, company)
+    moved = {"offer_id": offers[1]["id"]}
+    assert (await asked(editor, "PUT", f"/api/v1/schedules/{posting['id']}", moved))[0] == 403
+    assert (await asked(editor, "PUT", f"/api/v1/schedules/{posting['id']}", {"offer_id": offers[0]["id"]}))[0] == 200
+    assert (await asked(editor, "PUT", f"/api/v1/schedules/{silent['id']}", moved))[0] == 200
+
+
 async def test_a_call_is_posted_nowhere_by_who_may_only_change_it(town: Any, company: Any) -> None:
     hook = await company.record("outgoing_webhooks", WEBHOOK)
     editor = await key_with(town, company, "call:update")
