@@ -41,6 +41,7 @@ from adapters.http.exchange.exchange import PLACEHOLDER, Exchange, HttpRequest, 
 from adapters.http.exchange.export_slots import ExportSlots
 from adapters.http.exchange.failures import problem_from_exception, problem_from_framework
 from adapters.http.exchange.file_work import FileWork
+from adapters.http.exchange.headers import WARNING
 from adapters.http.exchange.identity import RequestIds
 from adapters.http.exchange.issuers import Issuers
 from adapters.http.exchange.operator_access import OperatorAuthenticator
@@ -401,6 +402,8 @@ async def _answer(services: Services, operation: Operation, request: HttpRequest
         state["company_id"] = exchange.access.company_id
     if services.settings.speed != 1.0:
         exchange.headers["Leadclock-Speed"] = f"{services.settings.speed:g}"
+    if exchange.warnings:
+        exchange.headers[WARNING] = " ".join(exchange.warnings)
     return build_asgi_response(reply, request, exchange.headers)
 
 

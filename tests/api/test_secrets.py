@@ -56,6 +56,10 @@ async def test_no_secret_is_logged_or_kept_whatever_is_asked(town: Any, company:
     word = f"{key['public_key']}.{key['private_key']}"
     for query in ({"auth_token": word}, {"auth_token": f"{word}x"}, {"auth_token": word, "per_page": "0"}):
         await town.client.get("/api/v1/leads", params=query)
+    for path in ("/api/v1/leads/1", "/api/v1/leads/1/caller_opt_out", "/api/v1/buyers", "/api/v1/leads.csv", "/nowhere"):
+        for sent in (f"auth_token={word}", f"auth_token[]={word}", f"Auth_Token={word}", f"auth_token={word}&auth_token=x"):
+            await town.client.get(f"{path}?{sent}")
+            await town.client.post(f"{path}?{sent}&lead_token=none", json={"caller_id": "+13055550142"})
     await town.client.put("/api/v1/leads/1", json={"auth_token": word, "blocked": "perhaps"})
     await town.client.get("/api/v1/leads", headers=basic(key["public_key"], f"{key['private_key']}x"))
     for path in (f"/api/v1/{word}", f"/api/v1/leads/{places[OFFER_TOKEN]}", f"/{places[SCHEDULE_TOKEN]}/x"):

@@ -263,6 +263,8 @@ class Exchange:
         self._operator: OperatorAccess | None = None
         self._sender = sender
         self.headers: dict[str, str] = {}
+        self.warnings: tuple[str, ...] = ()
+        """What is wrong with how the request was sent, though it is taken: each answer says it in a header."""
         self.now = services.now()
         self.wait_started = services.monotonic()
         self.host_company_id: int | None = None
@@ -320,6 +322,8 @@ class Exchange:
     async def read(self) -> None:
         """Read query and body, and authenticate the sender. Raises `ProblemError`."""
         operation = self.operation
+        if _KEY_IN_QUERY.search(self.request.scope["query_string"]):
+            self.warnings = (KEY_IN_ADDRESS,)
         if operation.access == "operator":
             refuse_host_of_company(self._header(b"host"), self.services.settings.hosts)
         elif operation.path.startswith(API_PREFIX):
@@ -338,8 +342,8 @@ class Exchange:
             if not operation.raw_body:
                 self.fields = {**self.query, **read_fields(self.body, self.request.headers.get("content-type", ""))}
         # Remove the credential from the fields wherever it was sent: it must not be stored.
-        auth_token = _text(self.fields.pop("auth_token", ""))
-        self.query.pop("auth_token", None)
+        auth_token = _take_key(self.fields)
+        _take_key(self.query)
         if operation.access != "open" and not early:
             await self._authenticate(auth_token)
         check_storable(self.fields)
@@ -503,6 +507,23 @@ class Exchange:
             raise ProblemError("forbidden", "An operator key reaches the operator's routes only; send a key of the company.")
         self._operator = found
         self._limit(self.services.limiter, f"operator/{found.key_id}")
+
+
+def _take_key(fields: Fields) -> str:
+    """Take the key out of fields, however its name is written: as another field it would be stored as a token."""
+    names = [name for name in fields if len(name) == len(AUTH_TOKEN) and name.lower() == AUTH_TOKEN]
+    return next((text for text in [_text(fields.pop(name)) for name in names] if text), "")
+
+
+AUTH_TOKEN = "auth_token"  # noqa: S105 - the name of a field
+
+_KEY_IN_QUERY = re.compile(rb"(?:^|[&;])auth_token(?:\[|%5B|=)", re.IGNORECASE)
+
+KEY_IN_ADDRESS = (
+    "auth_token stood in the address, which proxies, browsers and logs of others keep. Send the key in the Authorization "
+    "header, or in the body, and replace this key."
+)
+"""Said where a key came in the query: we keep the address nowhere, and cannot say so of others."""
 
 
 def zone_of(rules: Rules, access: Access) -> str:

@@ -10,10 +10,13 @@ def _header(sentence: str, kind: str = "string", *, always: bool = False) -> dic
     return {"description": sentence, "schema": {"type": kind}, **({"required": True} if always else {})}
 
 
+WARNING = "Leadclock-Warning"
+
 HEADERS: Mapping[str, Any] = {
     "X-Request-Id": _header("the id of this request in our log", always=True),
     "X-Content-Type-Options": _header("nosniff: the content is of the type that Content-Type names", always=True),
     "Leadclock-Sandbox": _header("channels that the sandbox serves, such as call, sms: they reach no real person"),
+    WARNING: _header("what is wrong with how the request was sent, though it was taken: a key in the address"),
     "RateLimit-Limit": _header("requests per second of this class of operations", "integer"),
     "RateLimit-Remaining": _header("requests that are left now", "integer"),
     "RateLimit-Reset": _header("seconds until the whole burst is available again", "integer"),
@@ -36,7 +39,7 @@ def _headers(*names: str) -> dict[str, Any]:
     return {name: {"$ref": f"#/components/headers/{name}"} for name in names}
 
 
-COMMON_HEADERS = _headers("X-Request-Id", "X-Content-Type-Options", "Leadclock-Sandbox")
+COMMON_HEADERS = _headers("X-Request-Id", "X-Content-Type-Options", "Leadclock-Sandbox", WARNING)
 RATE_HEADERS = _headers("RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset")
 PAGING_HEADERS = _headers("X-Per-Page", "X-Total-Count", "X-Next-Cursor", "Link")
 ACCEPTED_HEADERS = _headers("Location", "Retry-After", "Preference-Applied")

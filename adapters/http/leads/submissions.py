@@ -91,7 +91,8 @@ async def submit(exchange: Exchange, *, create_or_update: bool = False) -> Reply
     if access is not None:
         if found.request.vendor_key is not None:
             exchange.vendor_key = f"lead_map/{found.request.vendor_key}"
-        return await submit_change(exchange, found.request, partial(render, warnings=found.warnings))
+        warnings = (*found.warnings, *exchange.warnings)
+        return await submit_change(exchange, found.request, partial(render, warnings=warnings))
     return await _submit_public(exchange, target, found)
 
 
