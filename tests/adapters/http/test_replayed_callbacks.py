@@ -331,7 +331,10 @@ async def test_an_inbound_call_of_asterisk_with_a_message_that_is_reported_again
 async def test_a_buyer_of_a_call_by_asterisk_is_rung_once_however_often_the_call_is_reported(
     company: Company, pbx: CapturedAsterisk, wire: Wire, asterisk: FakeAsterisk
 ) -> None:
-    buyers = [await company.record("buyers", {"name": name, "number": number}) for name, number in BUYERS.items()]
+    buyers = [
+        await company.record("buyers", {"name": name, "number": number, "dtmf_tones": "12"})
+        for name, number in BUYERS.items()
+    ]
     offer = await company.record("offers", {"name": "O", "buyer_ids": [buyer["id"] for buyer in buyers]})
     await company.record("numbers", {"number": OURS, "offer_id": offer["id"]})
     reference = f"pbx-{company.id}.7"
@@ -348,8 +351,10 @@ async def test_a_buyer_of_a_call_by_asterisk_is_rung_once_however_often_the_call
     await wire.replay()
     assert (len(asterisk.originated), asterisk._plays) == (2, {})
     assert sorted(asterisk.bridges[f"lci.{reference}"]) == sorted([reference, second])
+    assert asterisk.tones == [(second, "12")]
     asterisk.ends(second)
-    await pbx.inbound(reference, outcome="connected_buyer", buyer_id=buyers[1]["id"])
+    call = await pbx.inbound(reference, outcome="connected_buyer")
+    assert f".b{call['buyer_id']}." in second
 
 
 BUYERS = {"A": "+12125550155", "B": "+12125550156"}
