@@ -3,8 +3,8 @@
 A carrier's filter knows single words only; people write `STOP PLEASE`, `ya no me llamen`, `take me off your
 list`. A sentence that only holds such a word (`Stop by tomorrow?`), or ends some contact and not all of it (`don't call
 before 5`), is unclear: neither an opt-out nor ignored. Each clause is read by itself, in English and in Spanish, which
-people mix, and in French, Portuguese, German and Italian; one clause that is a plain opt-out decides. What a text quotes of
-ours is not the person's (`quotations`).
+people mix, and in French, Portuguese, German, Italian and Dutch; one clause that is a plain opt-out decides. What a text
+quotes of ours is not the person's (`quotations`).
 """
 
 import re
@@ -13,6 +13,7 @@ from types import ModuleType
 from typing import Literal
 
 from engine.contact.consent import (
+    opt_out_dutch,
     opt_out_english,
     opt_out_french,
     opt_out_german,
@@ -20,8 +21,9 @@ from engine.contact.consent import (
     opt_out_portuguese,
     opt_out_spanish,
 )
-from engine.contact.consent.quotations import own_words, reaction_of
-from engine.contact.consent.text_normalisation import Clause, clauses_of
+from engine.contact.consent.quotations import own_words
+from engine.contact.consent.reactions import likely_reaction_of, reaction_of
+from engine.contact.consent.text_normalisation import NOT_TYPOS, Clause, clauses_of, nearest
 from schemas.contact import SentText
 
 Meaning = Literal["opt_out", "opt_in", "help", "unclear", "reply"]
@@ -30,11 +32,17 @@ TEXT_READ_MAX = 1_600
 """Characters that are read: ten segments, the most that carriers join."""
 
 _AROUND = re.compile(
-    r"^(?:(?:please|pls|plz|hi|hello|hey|ok|okay|sorry|por favor|porfavor|hola|gracias) )+"
+    r"^(?:(?:please|pls|plz|hi|hello|hey|ok|okay|sorry|por favor|porfavor|hola|gracias|then|well|fine|alright|yes|yeah"
+    r"|yep|liked|loved|laughed at|emphasi[sz]ed|questioned|disliked) )+"
     r"|(?: (?:please|pls|plz|thanks|thank you|thx|ok|okay|now|already|asap|immediately|por favor|porfavor|porfa"
     r"|gracias|ya))+$"
 )
-"""Politeness and urgency before and after the words that count."""
+"""Politeness and urgency before and after the words that count, and reactions that quote nothing."""
+
+_MISTYPED_WORDS_MAX = 4
+"""Typos in other languages are read in short clauses only: in long ones a rare word may be one letter away."""
+
+_TWICE = re.compile(r"([a-z])\1")
 
 _TAKEN_OUT = " - "
 """Replaces a harmless phrase, so that the words around it do not join into another one."""
@@ -64,8 +72,8 @@ _OPT_IN_ABROAD = frozenset(
 """Words for START in other languages count as the whole text alone: each is a word of everyday sentences."""
 
 _HELP = re.compile(
-    r"(?:please |pls |por favor |svp |bitte )?(?:help|info|ayuda|aide|ajuda|hilfe|aiuto)"
-    r"(?: please| pls| me| por favor| svp| bitte)?"
+    r"(?:please |pls |por favor |svp |bitte )?(?:help|info|ayuda|aide|ajuda|hilfe|aiuto|hulp)"
+    r"(?: please| pls| me| por favor| svp| bitte| aub)?"
 )
 """Carriers demand an answer to HELP and INFO (CTIA Messaging Principles, 5.1.3), in Canada to AIDE."""
 
@@ -83,6 +91,8 @@ class _Reading:
         self._suspect = [one.SUSPECT for one in languages]
         self._spellings = [pair for one in languages for pair in one.SPELLINGS]
         self._words = frozenset().union(*(one.WORDS for one in languages))
+        self._typed = tuple(sorted(frozenset[str]().union(*(one.OFTEN_MISTYPED for one in languages))))
+        # in one order, so that every process reads a typo as the same word
         self._objects = frozenset().union(*(one.OBJECTS for one in languages))
         self.polite = frozenset().union(*(one.POLITE for one in languages))
 
@@ -106,7 +116,18 @@ class _Reading:
         words = clause.words
         for pattern, word in self._spellings:
             words = pattern.sub(word, words)
+        if len(words.split()) <= _MISTYPED_WORDS_MAX:
+            words = " ".join(self._as_meant(word) for word in words.split())
         return Clause(words, clause.asks)
+
+    def _as_meant(self, word: str) -> str:
+        """Return the word of an opt-out that was typed with a letter twice or with a typo, else the word."""
+        if word in self._words or word in NOT_TYPOS:
+            return word
+        single = _TWICE.sub(r"\1", word)
+        if single in self._words:
+            return single
+        return nearest(word, self._typed) or word
 
     def _read(self, clause: Clause) -> Meaning:
         """Return what one clause means by itself."""
@@ -115,6 +136,8 @@ class _Reading:
             words = harmless.sub(_TAKEN_OUT, words)
         whole = " ".join(words.split())
         words = _AROUND.sub("", whole)
+        if not clause.asks and _STOP_AND_COURTESY.issuperset(whole.split()) and not _STOP.isdisjoint(whole.split()):
+            return "opt_out"
         if self._is_only_words(words) or _finds(self._ends, words):
             is_asked = clause.asks and not _finds(self._asks_for_it, whole)
             is_unclear = is_asked or _finds(self._denies, whole) or self._is_limited(whole)
@@ -134,10 +157,22 @@ class _Reading:
         return any(limits.search(words if bans else immediately.sub(" ", words)) for limits, immediately in self._limits)
 
 
+_STOP = frozenset({"stop", "stopp"})
+_STOP_AND_COURTESY = _STOP.union(
+    *(
+        one.POLITE
+        for one in (
+            opt_out_english, opt_out_spanish, opt_out_french, opt_out_portuguese, opt_out_german, opt_out_italian,
+            opt_out_dutch,
+        )
+    )
+)  # fmt: skip
+"""STOP is a word of every language, with the courtesy of any: `stop svp merci`."""
+
 _MIXED = _Reading(opt_out_english, opt_out_spanish)
 _READINGS = (
     _MIXED,
-    *(_Reading(one) for one in (opt_out_french, opt_out_portuguese, opt_out_german, opt_out_italian)),
+    *(_Reading(one) for one in (opt_out_french, opt_out_portuguese, opt_out_german, opt_out_italian, opt_out_dutch)),
 )
 """One language's limits are words of another (`so`, `mas`), so only those that people mix are read together."""
 
@@ -168,8 +203,13 @@ def meaning_of(text: str, sent: Sequence[SentText] = (), *, is_cut: bool = False
         return "opt_in"
     if _HELP.fullmatch(whole):
         return "help"
+    likely = likely_reaction_of(text[:TEXT_READ_MAX])
+    if likely is not None and quotes_ours(text, sent):
+        return likely
     read = {reading.meaning_of(clauses) for reading in _READINGS}
-    return next((meaning for meaning in ("opt_out", "unclear") if meaning in read), "reply")
+    if "opt_out" in read:
+        return "opt_out" if likely is None else "unclear"
+    return "unclear" if "unclear" in read else "reply"
 
 
 def _is_limit_alone(clause: Clause) -> bool:

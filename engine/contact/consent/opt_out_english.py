@@ -75,14 +75,33 @@ ENDS = re.compile(
     r"\b(?:"
     # stop texting me, quit with all these messages, cancel all texts
     rf"(?:stop|quit|cease|discontinue|end|cancel)(?: {_FILLER}){{0,4}} (?:{_CONTACT}|subscription|asking$)"
-    r"|(?:said|told you(?: guys)?|asked you|asking you|want (?:you|this|it|them|that)|make (?:it|this|these \w+"
+    r"|(?:said|told you(?: guys)?|asked you|asking you|want (?:you|this|it|them|that)|make (?:it|this|these|those|them"
+    r"|these \w+"
     r"|the \w+)|say|tell your \w+(?: \w+)?|(?:you|u|yall|this|it|they|guys|people|texts|calls"
     r"|messages) (?:really )?(?:need|needs|have|has|got|must|better)) (?:to )?stop$"
-    r"|^stop (?=(?:i|im|ive|you|u|we|its|or|not|asap|ya)\b)"
+    r"|^stop (?:please |pls |plz )?(?=(?:i|im|ive|you|u|we|its|or|not|asap|ya)\b)"
     r"|^(?:can|could|will|would|wont) (?:you|u|ya|yall|someone) (?:please |pls |just )*stop$"
     r"|\b(?:but|so) (?:(?:please|pls|just) )*stop(?: it| now| please)?$|get off my (?:phone|line)"
     rf"|^remove from (?:your |ur |the |this )?{_LIST}|^i optout$|refrain from {_CONTACT}"
     r"|^(?:knock it off|cut it out|give it a rest)$"
+    # I replied stop yesterday and you still text me
+    r"|(?:^|\b(?:and|but|because|already|times?) )i(?:ve| have| already| just| did| literally)*"
+    r" (?:repl\w+|respond\w*|said|say|told you|text\w*|txt\w*|typed|sent|wrote|answered|put)(?: you| u| back| in| with"
+    r"| the word"
+    r"| already| to)* stop\b(?! (?:by|in|at|over|there|here|on|for (?:a|the))\b)"
+    r"|(?:(?:said|say|says|told me to|reply|text)\w* )?(?:reply|text|type|send) stop and i (?:did|have|already did)"
+    rf"|why (?:am i|do i|are you|do you|im i|r u)(?: guys| all| people)? still (?:getting|get|receiving|receive|{_CONTACT})"
+    # no need to contact us anymore; would you mind not texting me; do not start calling me again
+    rf"|(?:no need|(?:do not|dont) (?:need|have)|no reason)(?: for (?:you|yall|anyone))? to (?:ever |keep |even )?{_CONTACT}"
+    r"(?: (?:me|us|this number|here|back))* (?:again|any ?more|further|any longer|please|thanks|thank you)"
+    rf"|(?:would|do|wld) (?:you|u|ya|yall) mind (?:not |stopping (?:the |these |all |your )*){_CONTACT}"
+    rf"|(?:please|pls|kindly|could you|can you|would you|rather) not {_VERB}(?:ing)?(?: to)? (?:me|us|this number|here"
+    rf"|again)"
+    rf"|(?:do not|dont|dnt|never)(?: you)?(?: (?:even|ever|dare))*"
+    rf" (?:start|begin|keep|continue|go|bother|try|think about)(?: to)? {_CONTACT}(?= (?:me|us|this|here|again|any ?more"
+    rf"|my)\b|$)"
+    r"|^how (?:do|can|could|would) (?:i|we|you|one) (?:\w+ )?(?:stop|end|cancel|turn off|get rid of)"
+    rf" (?:(?:these|those|them|getting|receiving|your)(?: \w+)?(?: {_CONTACT})|these$|those$|getting (?:these|this|those))"
     # do not call me again
     r"|(?<!\b(?:and|but|who) )(?:^|(?<=please )|(?<=just )|(?<=so )|(?<=to )|(?<=interested )|(?<=you )"
     r"|(?<=pls ))(?:do not|dont|dnt|never)(?: (?:you|ever|please|pls|u|need to|dare|try to"
@@ -178,12 +197,15 @@ ASKS_FOR_IT = re.compile(
     r"\b(?:can|could|will|would|wont|cant) (?:you|u|ya|someone|yall|i)\b.*\b(?:stop|quit|remove|take (?:me|my)"
     r"|delete|unsubscribe|leave|optout)"
     r"|^how (?:do|can|to)\b.*\b(?:unsubscribe|unsub|optout$|stop (?:\w+ ){0,2}(?:text|call|messag)|get off"
-    r"|remove)|how many times|when will you stop|why wont you stop|^(?:please|pls) "
+    r"|remove|make (?:\w+ ){1,2}stop|(?:stop|end|cancel|turn off|get rid of) (?:these|those|getting|receiving|them|your)\b)"
+    r"|^(?:would|do|wld) (?:you|u|ya|yall) mind\b|^why .*\bstill\b|how many times|when will you stop|why wont you stop"
+    r"|^(?:please|pls) "
 )
 """A question that is a request all the same: `can you please stop texting me?`."""
 
 INVITES = re.compile(
-    rf"^(?:just |please |pls |only |instead |rather |but |and |so ){{0,2}}{_REACH}\b(?! (?:me |us )?(?:again|list))"
+    rf"^(?:just |please |pls |only |instead |rather |but |and |so ){{0,2}}{_REACH}\b(?! (?:me |us )?(?:again|list|stop\b"
+    rf"|end\b|quit|unsub\w*|cancel))"
     rf"|\b(?:just|only|rather|instead|but|better|prefer\w*) (?:to )?{_REACH}\b|\b{_REACH} (?:me )?instead\b"
     r"|\bi(?:ll| will) (?:call|text|reach|contact|get back|let you)"
     r"|^(?:i have|i got|got|have) (?:\w+ ){0,2}questions?\b|^(?:wait|hold on|let me)\b"
@@ -200,10 +222,17 @@ HARMLESS = re.compile(
     r"|the) stops?(?! (?:\w+ ){0,2}(?:call|text|messag|contact|send|bother))(?= \w|$)(?<!the stop)"
     r"|(?:at|near|off|from|the) the stop(?: on| at| near)?|stop payments?"
     r"|stop (?:sign|light|loss|watch|gap|street|motion|and go|lights|\d+ (?:rd|road|st|street|ave))"
-    r"|(?:how|where|when|does|did|do|if) (?:(?!you\b|u\b)\w+ ){1,3}stop(?= \w)(?! (?:\w+ ){0,2}(?:call|text"
-    r"|messag|contact|send))"
+    r"|(?:how|where|when|does|did|do|if) (?:(?!you\b|u\b)\w+ ){1,3}stop(?= \w)"
+    r"(?! (?:\w+ ){0,2}(?:call|text|messag|contact|send)|(?: these| those)$| getting (?:these|this|those))"
     r"|(?:to|gotta|must|trying to|could|never|i|we|it|they) stop (?:the|my|paying|our|a|an|for|taking|using|doing"
     r"|his|her|smoking|working|thinking)"
+    r"|(?:to|can|could|will|would|help|you|we|they) (?:please )?stop (?:(?:my|the|a|an|our|his|her|this|any) )?(?:\w+ )?"
+    r"(?:foreclosure|garnish\w*|eviction|repo\w*|leak\w*|collect\w*|lawsuit|lev(?:y|ies)|bank\w*|drip\w*|flood\w*"
+    r"|smoking|drinking|hair loss|interest|late fees|snoring|barking|believing|worrying)"
+    r"|stop (?:believing|worrying|the press(?:es)?|teasing)"
+    r"|(?:i|we|ive|weve|just|already|have) (?:unsubscribed|optedout|cancelled|canceled|quit|removed myself)"
+    r"(?: (?:from|of|with|on|using))?(?: (?:the|my|our|all|those|these|a))* (?:other|others|old|previous|last|existing"
+    r"|competitor\w*|competition|prior|former)"
     r"|(?:does|did|when|where) (?:(?!you\b|u\b|this\b|it\b|these\b)\w+ ){1,3}stop$"
     r"|(?:just|just like|finally|i|he|she|it|they|we|had|ac|heater|car|has|have) quit\b(?=.* (?:my|smoking|work"
     r"|job|on|drinking|last|\w+ing|the|a))"
@@ -215,6 +244,9 @@ HARMLESS = re.compile(
     r"|(?:can|could|may|do) i optout of (?!this|these|text|messag|call|all|your|the list|it\b))\b"
 )
 """Words of an opt-out in another sense; they are removed before anything else is matched."""
+
+OFTEN_MISTYPED: frozenset[str] = frozenset()
+"""The typos of English and Spanish words are read by `text_normalisation`."""
 
 SPELLINGS = ()
 """This language has no spellings of its own to replace."""
@@ -247,6 +279,7 @@ SUSPECT = re.compile(
     r"|^(?:please |pls |can you |could you |i (?:need|want|would like|have) to |yes )?cancel\b|^quit\b|^i quit$"
     r"|^end (?:it|this|these|my)\b|^(?:(?:this|it|its) (?:is )?(?:a )?)?(?:spam|scam)$|^pause\b|^blocked$"
     r"|^reported$|^no (?:calls?|texts?|texting|calling|messages|contact|solicit\w*)(?: please| thanks)*$"
-    r"|^when will this end|\bfuck off\b|^(?:get lost|go away)|^remove$|^enough$"
+    r"|^(?:no|nope|nah)(?: (?:no|nope|nah))+$|^cancell?ed$|^not any ?more(?: thx| thanks| thank you)?$|^when will this end"
+    r"|\bfuck off\b|^(?:get lost|go away)|^remove$|^enough$"
 )
 """What a person has to review."""

@@ -20,7 +20,7 @@ WORDS = frozenset(
     re.findall(
         r"\w+",
         "arret arrete arretes arretez arreter stopper desabonner desabonnez desabonnement desabonne desinscrire "
-        "desinscription desinscrivez resilier retirez",
+        "desinscription desinscrivez resilier retirez fin",
     )
 )
 """Each is an opt-out by itself: `ARRET` is required by the rules of the Canadian carriers (CWTA short codes)."""
@@ -96,6 +96,11 @@ HARMLESS = re.compile(
     r"|jai arrete (?:de|le|la)|(?:il|elle|on|ca) arrete)\b"
 )
 """Words of an opt-out in another sense; they are removed before anything else is matched."""
+
+OFTEN_MISTYPED: frozenset[str] = frozenset(
+    re.findall(r"\w+", "arreter arretez desabonner desabonnez desinscrire desinscrivez desinscription desabonnement")
+)
+"""Words whose typos are read in short clauses: none of them is a typo away from a word of everyday sentences."""
 
 SPELLINGS = ()
 """This language has no spellings of its own to replace."""

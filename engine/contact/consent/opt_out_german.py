@@ -20,7 +20,7 @@ WORDS = frozenset(
         r"\w+",
         "stopp stoppen abmelden abmeldung abbestellen abbestellung austragen aufhoren beenden schluss widerruf "
         "widerrufe kundigen "
-        "loschen",
+        "loschen ende",
     )
 )
 """Each is an opt-out by itself: `STOPP` and `ABMELDEN` are what senders offer."""
@@ -64,6 +64,7 @@ ENDS = re.compile(
     r"|meld\w* (?:sie )?mich ab"
     r"|lass\w*(?: (?:sie|ihr))? (?:mich|uns) (?:bitte |endlich )?in (?:ruhe|frieden)|verpiss\w*|leck(?:t)? mich"
     r"|hau(?:t)? ab"
+    r"|^(?:ich )?(?:widerspruch|widerspreche)(?: (?:der|hiermit|gegen)\b.*)?$"
     # falsche nummer
     r"|falsche? (?:nummer|number|rufnummer)$|falsch verbunden$|nicht mehr (?:meine|seine|ihre) (?:nummer|number))"
 )
@@ -103,11 +104,22 @@ HARMLESS = re.compile(
     r"\b(?:(?:kann|konnte|werde|will|muss) (?:\w+ ){0,2}(?:aufhoren|kundigen|loschen)|schluss (?:machen|gemacht"
     r"|mit meinem|um)"
     r"|(?:vertrag|job|versicherung|wohnung|arbeit|stelle) (?:\w+ ){0,2}(?:kundigen|beenden)|zum schluss|am schluss"
+    r"|melde mich ab (?:montag|dienstag|mittwoch|donnerstag|freitag|samstag|sonntag|morgen|nachste[rn]?|anfang|mitte|ende"
+    r"|\d+)\w*"
+    r"|(?:es|er|sie|das|die) hor(?:t|en) (?:einfach )?nicht auf zu (?!(?:nerven|schreiben|stor\w*|belastig\w*)\b)\w+"
+    r"|am ende|ende (?:des|der|januar|februar|marz|april|mai|juni|juli|august|september|oktober|november|dezember|nachster)"
     r"|nicht (?:aufgehort|aufhoren) (?:zu )?(?:arbeiten|rauchen))\b"
 )
 """Words of an opt-out in another sense; they are removed before anything else is matched."""
 
+OFTEN_MISTYPED: frozenset[str] = frozenset(
+    re.findall(r"\w+", "abmelden abmeldung abbestellen abbestellung austragen aufhoren widerrufe")
+)
+"""Words whose typos are read in short clauses: none of them is a typo away from a word of everyday sentences."""
+
 SPELLINGS = (
+    (re.compile(r"\b(?:mer|meher)\b"), "mehr"),
+    (re.compile(r"\b(?:bite|bitt)\b"), "bitte"),
     (re.compile(r"([oua])e(?=[a-z])"), r"\1"),
     (re.compile(r"\bnich\b"), "nicht"),
     (re.compile(r"\bnix\b"), "nichts"),

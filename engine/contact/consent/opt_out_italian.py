@@ -97,6 +97,11 @@ HARMLESS = re.compile(
 )
 """Words of an opt-out in another sense; they are removed before anything else is matched."""
 
+OFTEN_MISTYPED: frozenset[str] = frozenset(
+    re.findall(r"\w+", "disiscrivi disiscrivimi disiscrivetemi disiscrizione smettetela cancellatemi rimuovetemi")
+)
+"""Words whose typos are read in short clauses: none of them is a typo away from a word of everyday sentences."""
+
 SPELLINGS = (
     (re.compile(r"\bnn\b"), "non"),
     (re.compile(r"\bbast\b"), "basta"),

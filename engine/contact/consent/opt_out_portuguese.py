@@ -44,7 +44,8 @@ ENDS = re.compile(
     r"(?:solicito|peco|quero) (?:a )?(?:minha )?(?:exclusao|remocao|retirada|descadastro)|"
     r"peco que (?:me )?(?:exclu|remov|apag|retir)\w*|"
     r"nao entr\w+ mais em contato|"
-    r"cancelar o recebimento|"
+    r"cancel(?:ar?|e|em)(?: ai| ja| logo| por favor)? (?:o|os|as|a|esses?|essas?|todos os|todas as)(?: (?:meus?|minhas?))?"
+    r" (?:recebimento|envios?|sms|mensage(?:m|ns)|ligac\w+|inscricao|cadastro|notificac\w+)|"
     r"nunca mais me \w+|"
     r"chega de (?:mensagem|mensagens)|"
     rf"(?:remov|retir|tir|exclu|apag|descadastr)\w* {_OURS}(?=$| (?:d\w+|ai|e|por gentileza|por favor)\b)|"
@@ -108,10 +109,16 @@ HARMLESS = re.compile(
 )
 """Words of an opt-out in another sense; they are removed before anything else is matched."""
 
+OFTEN_MISTYPED: frozenset[str] = frozenset(
+    re.findall(r"\w+", "descadastrar descadastra descadastre descadastrem descadastro desinscrever")
+)
+"""Words whose typos are read in short clauses: none of them is a typo away from a word of everyday sentences."""
+
 SPELLINGS = (
     (re.compile(r"\bn(?= (?:me|quero|mande|manda|liga|ligue|entre)\b)"), "nao"),
     (re.compile(r"\bpfv\b"), "por favor"),
     (re.compile(r"\bmsgs?\b"), "mensagem"),
+    (re.compile(r"\bdescad(?:rasta|astar|rastar|astre?)\b"), "descadastrar"),
 )
 """What people type instead of a word."""
 

@@ -27,7 +27,7 @@ WORDS = frozenset(
     re.findall(
         r"\w+",
         "alto para parar pare paren basta detener detenga detengan detenganse detente cancelar baja salir "
-        "desuscribir desuscribirme desuscribirse eliminar eliminarme borrar suficiente nomas arret",
+        "desuscribir desuscribirme desuscribirse eliminar eliminarme borrar suficiente nomas arret fin",
     )
 )
 """Each is an opt-out by itself; carriers in Canada accept `arret`."""
@@ -56,6 +56,10 @@ ENDS = re.compile(
     rf"|(?:no|ni|nunca|jamas)(?: mas)? {_BAN}(?:me|nos)?(?=$| (?:mas|a este|aqui|por favor|porfa|nunca|ya|gracias"
     r"|a mi)\b)|no (?:quiero|deseo) recibir (?:nada|mas)"
     r"|(?:no|nunca|jamas)(?: mas)? (?:me |nos )?vuelv(?:a|an|as) a \w+r(?:me|nos)?\b|no vuelv(?:an|as?)$"
+    r"|(?:agradec\w+|pido|pedir\w*|ruego|rogar\w*|prefer\w+|gustaria|quisiera|solicito) que (?:ya )?(?:no|dej\w+ de)"
+    r" (?:mas )?(?:me |nos )?(?:vuelv\w+ a |volvi\w+ a |sig\w+ )?(?:llam|escrib|mand|envi|contact|text|molest|marc|marq|busc"
+    r"|habl|insist)\w*"
+    r"|(?:no|nunca|jamas)(?: mas)? (?:me |nos )?volvi(?:er|es)(?:a|an|as|en) a \w+r(?:me|nos)?\b"
     r"|no (?:me |nos )?(?:sigas?|sigan|esten?|estes|anden?) (?:me )?(?:llam|escrib|mand|envi|contact|text|molest"
     r"|insist|jod|ching|fastidi)\w*ndo\w*|no (?:quiero|queremos|deseo) saber (?:nada|mas)"
     r"|no (?:quiero|queremos|deseo) que (?:me |nos )?(?:vuelv\w+ a |sigan |esten )?(?:llam|escrib|mand|envi"
@@ -85,6 +89,7 @@ ENDS = re.compile(
     r"|un) (?:seguro|poliza|auto|carro|plan))|(?:solicito|pido|quiero|deseo) (?:la|mi) baja|desuscrib\w*"
     r"|desinscrib\w*|cancelar suscripcion"
     r"|(?:revoco|retiro|cancelo) (?:\w+ )?(?:consentimiento|permiso|autorizacion)"
+    r"|^(?:me (?:quitan|borran|sacan|eliminan)|ya estuvo(?: bueno)?)(?: (?:por favor|porfa|ya))*$"
     # dejenme en paz
     r"|dej(?:a|e|en|es)(?:me|nos) (?:en paz|tranquil\w+|quiet\w+)|^(?:ya )?dej(?:a|e|en)(?:me|nos)$"
     r"|no (?:me )?(?:jod(?:as?|an)|frieg(?:ues?|uen)|chinguen|molest(?:es?|en))\b"
@@ -121,7 +126,8 @@ DENIES = re.compile(
 """Says the opposite, or takes the opt-out back."""
 
 ASKS_FOR_IT = re.compile(
-    r"\b(?:pueden?|puedes|podrian?|quieren|podria)\b.*\b(?:dejar|parar|borrar|quitar|eliminar|sacar|no)\w*"
+    r"\b(?:pueden?|puedes|podrian?|quieren|podria)\b.*\b(?:dejar|parar|borrar|quitar|eliminar|sacar|no|baja|desuscrib"
+    r"|desinscrib|cancel)\w*"
     r"|^como .*\b(?:baja|desuscrib|cancel|borr|quit|sal)\w*|cuantas veces|\bpor favor\b"
 )
 """A question that is a request all the same."""
@@ -143,8 +149,18 @@ HARMLESS = re.compile(
 )
 """Words of an opt-out in another sense; they are removed before anything else is matched."""
 
-SPELLINGS = ()
-"""This language has no spellings of its own to replace."""
+OFTEN_MISTYPED: frozenset[str] = frozenset(re.findall(r"\w+", "desinscribir desuscribirme"))
+"""Words whose typos are read in short clauses: none of them is a typo away from a word of everyday sentences."""
+
+SPELLINGS = (
+    (re.compile(r"\bvaja\b"), "baja"),
+    (re.compile(r"\bvorr(?=[ae])"), "borr"),
+    (re.compile(r"\bkit(?=[ae]n?(?:me|nos)?\b)"), "quit"),
+    (re.compile(r"\bsakenme\b"), "saquenme"),
+    (re.compile(r"\bkiero\b"), "quiero"),
+    (re.compile(r"\bke\b"), "que"),
+)
+"""What people write by ear instead of a word."""
 
 SUSPECT = re.compile(
     r"\bno (?:me |nos )?(?:vuelv\w+ a )?(?:(?:ll|y)am(?:es?|en)|escrib(?:as?|an)|mand(?:es?|en)|contact(?:es?|en)"
@@ -159,7 +175,7 @@ SUSPECT = re.compile(
     r"|en) (?:mi|la|el) (?!seguro|poliza|plan|contrato))\b"
     r"|^(?:yo )?no soy (?!due|propiet|casad|ciudad|resid|fumad|mayor|client)\w+$"
     r"|^(?:quiero |deseo |necesito )?cancelar$|^(?:es |esto es )?spam$|^(?:alto|parar|pare|paren|basta(?! con| che"
-    r"| que))\b"
+    r"| que| un| una| uno| poco))\b"
     r"|^cancel(?:ar|e|en) (?:cita|orden|reserva\w*)|\bno soy la persona|\bno (?:llamadas|mensajes|textos)\b"
 )
 """What a person has to review."""

@@ -6,13 +6,10 @@ What only looks like that stays the person's: a quotation that repeats no text o
 
 import hashlib
 import re
-import unicodedata
 from collections.abc import Sequence
-from typing import Literal
 
+from engine.contact.consent.reactions import CLOSE, OPEN, QUOTE, plain
 from schemas.contact import SentText
-
-Reaction = Literal["reply", "unclear"]
 
 LETTERS_KEPT_MAX = 160
 """Letters and digits of a text that are kept to know its beginning again: a text of one part has no more."""
@@ -26,39 +23,23 @@ DIGEST_LENGTH = 12
 LETTERS_CUT_MIN = 12
 """A shorter beginning of a text of ours may as well be the person's own words."""
 
-_OPEN, _CLOSE = '\u201c\u201e\u201f\u00ab"', '\u201d\u201c\u201f\u00bb"'
-_QUOTE = rf"[{_OPEN}]\s*[^{_OPEN}{_CLOSE}]*\s*[{_CLOSE}]"
-_ATTACHMENT = (
-    r"(?:an?|un|una|une) (?:\w+ )?(?:image|photo|movie|video|attachment|gif|audio message|imagen|foto|piece jointe)"
-)
-_WHAT = rf"(?:{_QUOTE}|{_ATTACHMENT})"
-_SIGN = r"(?:[^\w\s.,;:\"'<>]|[0-9](?=\ufe0f?\u20e3)){1,12}"
+_SPAN = re.compile(QUOTE)
+_MARKS_OPEN, _MARKS_CLOSE = f"{OPEN}\u2018\u201a'", f"{CLOSE}\u2019'"
+MARKS_TRIED_MAX = 8
+"""Opening marks that a quotation of ours may begin at, so that a text of nothing but marks costs no time."""
 
-_POSITIVE = re.compile(
-    r"(?:liked|loved|laughed at|emphasi[sz]ed|questioned"
-    r"|le (?:gusto|encanto|dio risa)|se rio de|(?:enfatizo|destaco|cuestiono|pregunto)(?: sobre)?"
-    r"|a (?:aime|adore|ri (?:de|a)|mis en (?:evidence|avant)|souligne|insiste sur|demande|questionne|interroge))"
-    rf"(?: (?:a|de|sobre|sur))? ?{_WHAT}"
-)
-_NEGATIVE = re.compile(rf"(?:disliked|no le gusto|n[\u2019']?a pas aime) {_WHAT}")
-_REMOVED = re.compile(
-    rf"(?:removed (?:an? (?:heart|like|dislike|laugh|exclamation|question mark|reaction|sticker)|{_SIGN}) from"
-    rf"|(?:elimino|quito) (?:(?:un|una|el|la) [\w ]{{1,30}}|{_SIGN}) de"
-    rf"|a (?:supprime|retire|enleve) (?:un|une|le|la) [\w\u2019' ]{{1,30}} (?:de|du|a)) {_WHAT}"
-)
-_BY_SIGN = re.compile(
-    r"(?:(?:reacted (?:with )?|reacciono (?:con )?|a reagi (?:avec |par )?)?)"
-    rf"(?P<sign>{_SIGN}|a sticker|un sticker|un autocollant) (?:to|a) {_WHAT}"
-)
-"""The exact forms of Apple's Messages and Google Messages, in English, Spanish and French, without accents."""
+_OPEN_SPAN = re.compile(rf"[{OPEN}][^{CLOSE}]*\Z")
+_LINE = re.compile(r"(?m)^[^\n]+$")
+_CUT = "\n\ue000\n"
+"""Stands for a quotation of ours: a new line, so that the words around it do not join, and a sign of no alphabet."""
 
-_AGAINST = frozenset(
-    "\U0001f44e\U0001f595\U0001f6d1\U0001f6ab\u26d4\u274c\U0001f621\U0001f620\U0001f92c\U0001f92e\U0001f4a9\u270b"
+_BEHIND = re.compile(
+    r"(?i)\n\ue000\n ?(?:(?:niet )?(?:leuk(?: gevonden)?|geweldig|mooi|grappig)"
+    r"|ein (?:herz|lachen|ausrufezeichen|fragezeichen) hinzugef.{1,2}gt"
+    r"|(?:mit .{1,30} )?markiert|reagiert|entfernt|gereageerd|verwijderd)?"
 )
-"""Signs against a text: somebody reads what was meant."""
+"""The words of a reaction behind its quotation, in German and Dutch: what follows them is the person's own sentence."""
 
-_SPAN = re.compile(_QUOTE)
-_OPEN_SPAN = re.compile(rf"[{_OPEN}][^{_CLOSE}]*\Z")
 _QUOTED_LINES = re.compile(r"(?m)^(?:[ \t]*>[^\n]*(?:\n|$))+")
 _WROTE = re.compile(
     r"(?mi)^[ \t]*(?:on|el|le|am|em|il)\b[^\n]{0,120}"
@@ -84,32 +65,15 @@ _INSTRUCTION = re.compile(
     r"|my) \w+)?"
     rf"|\bto (?:stop|end|cancel|quit|opt[ -]?out|unsubscribe)\b[^.!?]{{0,60}}?,? ?\b{_ASK} [\"\u201c\u2018']?{_WORD}\b"
     rf"|\b{_ASK} {_WORD} if you\b[^.!?]*"
+    r"|\bto (?:stop|end|cancel|quit|opt[ -]?out|unsubscribe)\b[^.!?]{0,60}?,? ?\b(?:click|tap|visit|go to|use|follow|open)\b"
+    r"[^.!?]*"
 )
 """How a machine says what ends its own texts: `STOP to end`."""
 
 
 def letters_of(text: str) -> str:
     """Return the letters and digits of a text, in one case and without accents: how two texts are compared."""
-    return "".join(letter for letter in _plain(text) if letter.isalnum())
-
-
-def reaction_of(text: str) -> Reaction | None:
-    """Return what a reaction means where the whole text has the exact form of one: a negative one is read by somebody."""
-    whole = " ".join(_plain(text).split())
-    if _POSITIVE.fullmatch(whole) or _REMOVED.fullmatch(whole):
-        return "reply"
-    if _NEGATIVE.fullmatch(whole):
-        return "unclear"
-    found = _BY_SIGN.fullmatch(whole)
-    if found is None:
-        return None
-    return "reply" if _AGAINST.isdisjoint(found["sign"]) else "unclear"
-
-
-def _plain(text: str) -> str:
-    """Return a text in lower case without accents and invisible marks."""
-    letters = unicodedata.normalize("NFD", unicodedata.normalize("NFKC", text).casefold())
-    return "".join(letter for letter in letters if unicodedata.category(letter) not in {"Mn", "Cf"})
+    return "".join(letter for letter in plain(text) if letter.isalnum())
 
 
 def own_words(text: str, sent: Sequence[SentText], *, is_cut: bool = False) -> str:
@@ -118,15 +82,33 @@ def own_words(text: str, sent: Sequence[SentText], *, is_cut: bool = False) -> s
     Where the end of the text `is_cut`, a quotation may be open there.
     """
     text = _QUOTED_LINES.sub(lambda found: _unless_ours(found[0], sent), text)
+    text = _LINE.sub(lambda found: "" if _is_whole_of_ours(found[0], sent) else found[0], text)
+    text = _without_widest_quotation(text, sent)
     text = _SPAN.sub(lambda found: _unless_ours(found[0], sent), text)
     if is_cut:
         text = _OPEN_SPAN.sub(lambda found: _unless_ours(found[0], sent), text)
-    text = _WROTE.sub(" ", text)
+    text = _WROTE.sub(" ", _BEHIND.sub("\n", text))
     return _INSTRUCTION.sub(" . ", text.casefold()) if _MACHINE.search(text.casefold()) else text
 
 
+def _without_widest_quotation(text: str, sent: Sequence[SentText]) -> str:
+    """Return a text without what it quotes of ours up to its last closing mark: a text of ours may hold marks itself."""
+    last = max(map(text.rfind, _MARKS_CLOSE))
+    openings = [at for at, letter in enumerate(text[: last + 1]) if letter in _MARKS_OPEN]
+    for first in openings[:MARKS_TRIED_MAX]:
+        if _is_ours(letters_of(text[first : last + 1]), sent):
+            return f"{text[:first]}{_CUT}{text[last + 1 :]}"
+    return text
+
+
 def _unless_ours(quotation: str, sent: Sequence[SentText]) -> str:
-    return "\n" if _is_ours(letters_of(quotation), sent) else quotation
+    return _CUT if _is_ours(letters_of(quotation), sent) else quotation
+
+
+def _is_whole_of_ours(line: str, sent: Sequence[SentText]) -> bool:
+    """Return whether a line without any mark is a whole text of ours, as some mail programs quote it."""
+    letters = letters_of(line)
+    return len(letters) >= LETTERS_CUT_MIN and any(one.digest == _digest(letters) for one in sent)
 
 
 def _is_ours(letters: str, sent: Sequence[SentText]) -> bool:

@@ -6,7 +6,7 @@ as it was written, so that `shop` is not read as `stop`.
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from functools import lru_cache
 
 from msgspec import Struct
@@ -41,6 +41,11 @@ _SPELT_OUT = re.compile(r"(?<!\w)(?:[a-z][ .\-_*]{1,3}){2,14}[a-z](?!\w)")
 _APOSTROPHES = re.compile(r"['\u2019\u2018`\u00b4]")
 _LONG = re.compile(r"([a-z])\1{2,}")
 _SENTENCES = re.compile(r"[^.!?;\n]+[.!?;\n]*")
+_QUOTED_SENTENCE = re.compile(
+    r"[\"\u201c\u201e\u00ab]([^\"\u201c\u201d\u00bb\n]*? [^\"\u201c\u201d\u00bb\n]*?)[\"\u201c\u201d\u00bb]"
+)
+"""More than one word between quotation marks is a sentence of its own: `"Reply STOP to end" ok then STOP`."""
+
 
 _SPELLINGS: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"\bf[*#@_.\-]{1,3}c?k"), "fuck"),
@@ -48,10 +53,14 @@ _SPELLINGS: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"\bwrong ?#"), "wrong number"),
     (re.compile(r"\bst0p"), "stop"),
     (re.compile(r"\$top\b"), "stop"),
+    (re.compile(r"\bst(?:ahp|ahpp|awp|aph|op0|oph)\b|\bshtop\b"), "stop"),
+    (re.compile(r"\bcancell\b"), "cancel"),
+    (re.compile(r"\bform (?=(?:your|ur|the|this|all|ya) )"), "from "),
     (re.compile(r"\bst(?:p|o|oop|op+|ip|ap)\b(?= (?:t?e?xt|call|messag|msg|contact|send)|$)"), "stop"),
     (re.compile(r"\bun[ -]subscrib"), "unsubscrib"),
     (re.compile(r"\bopt(ed|ing)?[ -]?out\b"), r"opt\1out"),
     (re.compile(r"\bno[ -]?mas\b"), "no mas"),
+    (re.compile(r"\bmensages?\b"), "mensajes"),
 )
 """Spellings that are replaced, and by what."""
 
@@ -64,7 +73,7 @@ KEY_WORDS = (
 )  # fmt: skip
 """Words whose typos are corrected, English and Spanish."""
 
-_NOT_TYPOS = frozenset(
+NOT_TYPOS = frozenset(
     re.findall(
         r"\w+",
         "shop step stow atop slop swop stoop strop stomp stops setup sop top cancer cancels remote removed "
@@ -73,7 +82,8 @@ _NOT_TYPOS = frozenset(
         "deleted depleted alones clone atone pagar pasar parir paran para parat parada parear parras cancelas "
         "cancela cancele cancelan detenerme obtener numeros eliminan escriben escribian contactan molestan "
         "contesten contestan llamada mensaje equivocada equivocados limar unsubscribed subscribed subscriber "
-        "subscribes describe subscriptions content contend convent resent number along massages",
+        "subscribes describe subscriptions content contend convent resent number along massages "
+        "stopt stopte stoppt stoppte anmelden anmeldung aanmelden aanmelding",
     )
 )
 """Correct words that are one typo away from a key word."""
@@ -92,7 +102,7 @@ TWO_TYPOS_LETTERS_MIN = 9
 
 def clauses_of(text: str) -> list[Clause]:
     """Return the parts of a text, split at the marks that end or part sentences."""
-    plain = _plain(text)
+    plain = _QUOTED_SENTENCE.sub(r"\n\1\n", _plain(text))
     found: list[Clause] = []
     for sentence in _SENTENCES.findall(plain):
         asks = "?" in sentence or "\u00bf" in sentence
@@ -138,13 +148,19 @@ def _join(match: re.Match[str]) -> str:
 @lru_cache(maxsize=4096)
 def corrected(word: str) -> str:
     """Return the key word that is one or two typos away from a word, else the word."""
-    if len(word) < TYPO_LETTERS_MIN or word in KEY_WORDS or word in _NOT_TYPOS or word.startswith(_INFLECTED):
+    if len(word) < TYPO_LETTERS_MIN or word in KEY_WORDS or word in NOT_TYPOS or word.startswith(_INFLECTED):
         return word
-    for key in KEY_WORDS:
+    return nearest(word, KEY_WORDS) or word
+
+
+@lru_cache(maxsize=4096)
+def nearest(word: str, keys: Collection[str]) -> str | None:
+    """Return the first of some words that is one typo away, or two where it is long."""
+    for key in keys:
         allowed = 2 if len(key) >= TWO_TYPOS_LETTERS_MIN else 1
         if abs(len(word) - len(key)) <= allowed and is_within_edits(word, key, allowed):
             return key
-    return word
+    return None
 
 
 def is_within_edits(word: str, other: str, edits_max: int) -> bool:

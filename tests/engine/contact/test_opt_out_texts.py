@@ -111,8 +111,6 @@ KNOWN: dict[str, Meaning] = {
     "La maison est juste apr\u00e8s le stop, \u00e0 gauche": "unclear",
     "Faut-il que je me d\u00e9sabonne de mon fournisseur avant ?": "unclear",
     "La casa \u00e8 subito dopo lo stop a destra": "unclear",
-    'It says "Reply STOP to end" so I\'m replying STOP': "unclear",
-    '"Reply STOP to end" ok then STOP': "unclear",
 }
 """Texts that are misread today, and as what."""
 
