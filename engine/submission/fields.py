@@ -46,6 +46,9 @@ _EMAIL = re.compile(
     r"@(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.)+[A-Za-z](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])",
     re.ASCII,
 )
+_MAIL_LINK = "mailto:"
+"""Sites send the address as the link of a page (RFC 6068), as they send numbers with `tel:`."""
+
 _LOCAL_LENGTH_MAX = 64
 
 
@@ -151,6 +154,8 @@ def sound_text(text: str) -> str:
 def parse_email(value: Any) -> str:
     """Return an e-mail address. Raises `FieldError`."""
     text = parse_text(value, most=EMAIL_LENGTH_MAX)
+    if text[: len(_MAIL_LINK)].lower() == _MAIL_LINK:
+        text = text[len(_MAIL_LINK) :]
     # Mail programs read what stands in =?...?= (RFC 2047): the mail would go to another address than the stored one.
     if _EMAIL.fullmatch(text) is None or text.index("@") > _LOCAL_LENGTH_MAX or "=?" in text:
         raise FieldError("must be an e-mail address such as ada@example.com (other alphabets as xn--...)")

@@ -3,6 +3,7 @@
 | shape | for example |
 | --- | --- |
 | a name anywhere in the body | `{"lead": {"contact": {"phone": "..."}}}` |
+| a path as a name | `mortgage.property.postal_code=...`, `name.first=...` |
 | a pair of name and value | `{"column_id": "PHONE_NUMBER", "string_value": "..."}`, `{"name": "email", "values": ["..."]}` |
 | an answer to a question | `{"type": "email", "email": "...", "field": {"ref": "..."}}`; the form says the titles |
 | a field in parts | `{"q3_name": {"first": "...", "last": "..."}}`, `{"q4_phone": {"area": "...", "phone": "..."}}` |
@@ -113,7 +114,9 @@ def _plain(name: str) -> str:
 
 
 def _field_of(name: str) -> str | None:
-    """Return the field that a name means, also behind what a form writes before it."""
+    """Return the field that a name means, also behind what a form writes before it, or at the end of a path."""
+    if "." in name.strip(". "):
+        return _field_at(name)
     plain = _plain(name)
     if plain in _NAMES_OF_OTHERS:
         return None
@@ -123,6 +126,17 @@ def _field_of(name: str) -> str | None:
             return "full_name" if found is None and plain == "name" and plain != _plain(name) else found
         plain = _PREFIX.sub("", plain, count=1)
     return field_of(plain)
+
+
+def _field_at(path: str) -> str | None:
+    """Return the field at the end of a path such as `name.first`; None where a part of it is about somebody else."""
+    *before, last = (part for part in map(str.strip, path.split(".")) if part)
+    if not before or any(map(_is_of_others, before)):
+        return None if before else _field_of(last)
+    part = _plain(last)
+    if part in _NAME_PARTS and _plain(before[-1]).endswith("name"):
+        return _NAME_PARTS[part]
+    return _field_of(before[-1] if part == "full" else last)
 
 
 def _titles(raw: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -181,9 +195,15 @@ def _of_parts(name: str, parts: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
         yield "full_name", parts["name"]
 
 
+def _is_of_others(part: str) -> bool:
+    """Return whether a part of a body is about somebody else, or several: `agent`, `agents`."""
+    plain = _plain(part)
+    return plain in _OF_OTHERS or plain.removesuffix("s") in _OF_OTHERS
+
+
 def _inside(value: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """Yield the parts of an object, without those that are about others; the two parts of a number are one."""
-    parts = {str(part): inner for part, inner in value.items() if _plain(str(part)) not in _OF_OTHERS}
+    parts = {str(part): inner for part, inner in value.items() if not _is_of_others(str(part))}
     if parts.keys() >= _NUMBER_PARTS:
         parts = {part: inner for part, inner in parts.items() if part not in _NUMBER_PARTS}
     yield from parts.items()

@@ -1,7 +1,7 @@
 """Are the posts of further vendors read whole: pairs with several titles, answers further inside, columns of their own?
 
-Each body has the shape that the named page describes, or where there is none the one that users of the vendor report, with
-made-up values. What cannot be read by its shape (fields that are numbers) takes a lead map.
+Each body has the shape that users of the vendor report, with made-up values; bodies that were compared with a page of the
+vendor are in `test_documented_posts.py`. What cannot be read by its shape (fields that are numbers) takes a lead map.
 """
 
 from typing import Any
@@ -13,6 +13,7 @@ from adapters.body_fields import nest
 from tests.engine.submission.conftest import Submit
 
 NUMBER, MAIL = "+13055550123", "ada@example.com"
+PLACE = ("zip_postal_code", "state_province", "time_zone")
 NAMES = {"first_name": "Ada", "last_name": "Lovelace"}
 
 
@@ -114,6 +115,8 @@ def test_a_post_is_read_whole(submit: Submit, vendor: str) -> None:
     request = submit(body).request
     assert (request.caller_id, request.email) == (NUMBER, MAIL)
     assert {name: request.data.get(name) for name in NAMES} == NAMES
+    place = {name: request.columns[name] for name in PLACE if name in request.columns}
+    assert place == ({"time_zone": "America/New_York"} if vendor == "Calendly" else {})
 
 
 @pytest.mark.parametrize(
