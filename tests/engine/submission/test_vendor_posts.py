@@ -171,7 +171,9 @@ def test_a_post_of_a_vendor_is_read_whole(submit: Submit, vendor: str) -> None:
     assert {name: request.columns[name] for name in PLACE if name in request.columns} == columns
 
 
-@pytest.mark.parametrize("part", ["agent", "Dealer", "vendor", "seller", "metadata", "schema", "provider", "page", "agents", "Dealers"])
+@pytest.mark.parametrize(
+    "part", ["agent", "Dealer", "vendor", "seller", "metadata", "schema", "provider", "page", "agents", "Dealers"]
+)
 def test_no_number_is_taken_from_a_part_about_somebody_else(submit: Submit, part: str) -> None:
     other = {part: {"name": "Eve", "phone": "+12125550100", "email": "eve@example.com", "zip": "10001"}}
     request, _ = submit({"caller_id": "", "email": MAIL, "auto_format_nested_fields": True, **other})
