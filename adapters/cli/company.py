@@ -54,7 +54,7 @@ def export(  # noqa: PLR0917 - one parameter per option, given by name
 
 
 async def _exported(client: httpx.AsyncClient, *, assign: bool) -> tuple[Document, list[str]]:
-    api = CompanyApi(client)
+    api = CompanyApi(client, _show_warning)
     known = await read_company(api)
     if assign:
         for record_type, row in unnamed(known):
@@ -94,11 +94,14 @@ def diff(file: Path, api_url: str | None, key_file: Path | None, data_dir: Path,
 def apply(  # noqa: PLR0917 - one parameter per option, given by name
     file: Path, yes: bool, api_url: str | None, key_file: Path | None, data_dir: Path, as_json: bool
 ) -> None:
-    """Make the company's records those of FILE. Records that the file does not have stay as they are."""
+    """Make the company's records those of FILE. Records that the file does not have stay as they are.
+
+    What is warned of a record that is published is printed beside its name, and changes nothing else.
+    """
     document = read_document(file)
 
     async def applied(client: httpx.AsyncClient) -> int:
-        api = CompanyApi(client)
+        api = CompanyApi(client, _show_warning)
         found, row, known = await _compared(api, document)
         _show(found, as_json=as_json)
         if found.changes and not yes:
@@ -114,6 +117,10 @@ async def _compared(api: CompanyApi, document: Document) -> tuple[FileDifference
     known = await read_company(api)
     row = await api.company()
     return difference(document, row, known), row, known
+
+
+def _show_warning(place: str, sentence: str) -> None:
+    click.echo(f"warning: {place}: {sentence}", err=True)
 
 
 def _show(found: FileDifference, *, as_json: bool) -> None:

@@ -44,6 +44,7 @@ SOME_REFUSED = 1
 )
 @click.option("--delimiter", help="Of a CSV file.  [comma, semicolon, tab or bar: what its first line has most]")
 @click.option("--errors", type=click.Path(path_type=Path, dir_okay=False), help="[FILE.errors.csv]")
+@click.option("--warnings", type=click.Path(path_type=Path, dir_okay=False), help="[FILE.warnings.csv]")
 @option
 @report_errors
 def import_(  # noqa: PLR0917 - one parameter per option, given by name
@@ -58,13 +59,15 @@ def import_(  # noqa: PLR0917 - one parameter per option, given by name
     encoding: str,
     delimiter: str | None,
     errors: Path | None,
+    warnings: Path | None,
     data_dir: Path,
     as_json: bool,
 ) -> None:
     """Put the leads of a CSV, XLSX, NDJSON or XML file on leads.inbox.bulk, each line once.
 
     An import that was interrupted continues where it stopped: run the same command again. Lines that are wrong are not sent;
-    the file of errors says which, and what to correct.
+    the file of errors says which, and what to correct. The file of warnings says what was changed or left out of lines that
+    were sent.
 
     Exit status: 0 where every line was sent (or is right, with --dry-run), 1 where some were refused or the file cannot be
     read, 2 for wrong arguments.
@@ -73,12 +76,13 @@ def import_(  # noqa: PLR0917 - one parameter per option, given by name
     source = ImportFile(file, form or format_of(file), encoding, delimiter)
     facts = examine(source)
     errors = errors or file.with_name(f"{file.name}.errors.csv")
+    warnings = warnings or file.with_name(f"{file.name}.warnings.csv")
     stated = {name: value for name, value in (("text", consent_text), ("url", consent_url)) if value}
     header(source)  # a file without columns is refused before anything is opened
 
     def plan_by(rules: Rules) -> ImportPlan:
         mapping = map_columns(source, typed, rules, lead_token, stated)
-        return ImportPlan(file=source, mapping=mapping, lead_token=lead_token, errors=errors)
+        return ImportPlan(file=source, mapping=mapping, lead_token=lead_token, errors=errors, warnings=warnings)
 
     settings = resolve_settings(data_dir)
     stored = ProgressFile(data_dir, import_id(source, facts, typed, lead_token, stated))
@@ -89,7 +93,7 @@ def import_(  # noqa: PLR0917 - one parameter per option, given by name
     else:
         work = _check if dry_run else partial(_import, stored)
         run(_with_rules(settings, plan_by, lead_token, partial(work, facts, progress), is_quiet=as_json, writes=not dry_run))
-    _report(errors, progress, dry_run=dry_run, was_imported=was_imported, as_json=as_json)
+    _report((errors, warnings), progress, dry_run=dry_run, was_imported=was_imported, as_json=as_json)
     if progress.refused:
         raise click.exceptions.Exit(SOME_REFUSED)
 
@@ -159,18 +163,22 @@ def _becomes(use: ColumnUse) -> str:
     return f"token {use.field}" if meant in {None, use.field} else f"token {use.field}, and {meant} where it can be read"
 
 
-def _report(errors_file: Path, progress: ImportProgress, *, dry_run: bool, was_imported: bool, as_json: bool) -> None:
-    errors = str(errors_file) if progress.refused else None
+def _report(files: tuple[Path, Path], progress: ImportProgress, *, dry_run: bool, was_imported: bool, as_json: bool) -> None:
+    errors, warnings = (
+        str(file) if count else None for file, count in zip(files, (progress.refused, progress.warned), strict=True)
+    )
     if as_json:
         counts = {"sent": 0 if dry_run else progress.sent, "good": progress.sent, "refused": progress.refused}
+        counts |= {"warned": progress.warned}
+        written = {"errors": errors, "warnings": warnings}
         named = {"import": progress.id or None, "lead_import_id": None if dry_run else progress.lead_import_id}
-        click.echo(
-            msgspec.json.encode({**named, **counts, "errors": errors, "dry_run": dry_run, "was_imported": was_imported})
-        )
+        click.echo(msgspec.json.encode({**named, **counts, **written, "dry_run": dry_run, "was_imported": was_imported}))
         return
     sent = "were sent then" if was_imported else "were sent"
     done = "are right; nothing was sent" if dry_run else sent
     click.echo(f"{progress.sent:,} leads {done}, {_refused(progress.refused)}" + (f": see {errors}" * bool(errors)))
+    if warnings:
+        click.echo(f"{progress.warned:,} of them have a warning: see {warnings}")
     if not dry_run:
         click.echo(f"their lead_import_id is {progress.lead_import_id}")
     if not dry_run and sys.stderr.isatty():

@@ -1,7 +1,7 @@
 """How are records read and changed over the API? Whole lists by cursor; each change waits until it is decided."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any
 
 import httpx
@@ -27,11 +27,20 @@ WAIT_SECONDS_MAX = 60.0
 """The longest wait that a 429 may ask for."""
 
 
-class CompanyApi:
-    """The API of one company. Every method raises `CompanyFileError` for a refusal."""
+def _unheard(_place: str, _sentence: str) -> None:
+    """Do nothing with a warning: who reads only gets none."""
 
-    def __init__(self, client: httpx.AsyncClient) -> None:
+
+class CompanyApi:
+    """The API of one company. Every method raises `CompanyFileError` for a refusal.
+
+    `warn` is given the place of a record and what its answer warns of, each once.
+    """
+
+    def __init__(self, client: httpx.AsyncClient, warn: Callable[[str, str], None] = _unheard) -> None:
         self._client = client
+        self._warn = warn
+        self._warned: set[tuple[str, str]] = set()
 
     async def company(self) -> Row:
         """Return the company of the key."""
@@ -79,11 +88,20 @@ class CompanyApi:
         answer = await self._sent(lambda: self._client.request(method, path, json=fields, headers=headers))
         for _ in range(REPEATS_MAX):
             if answer.status_code != httpx.codes.ACCEPTED:
-                return _content(answer, place)
+                found = _content(answer, place)
+                self._pass_on(place, found.get("warnings", ()))
+                return found
             await asyncio.sleep(WAIT_SECONDS)
             decided = answer.headers.get("location") or answer.json()["request"]["path"]
             answer = await self._sent(lambda: self._client.get(decided))  # noqa: B023 - called at once
         raise CompanyFileError(f"{place}: requested, and not decided yet; run this again later")
+
+    def _pass_on(self, place: str, warnings: Iterable[str]) -> None:
+        """Pass each warning on once: a schedule that is new is written in two steps, with the same warnings."""
+        for warning in warnings:
+            if (place, warning) not in self._warned:
+                self._warned.add((place, warning))
+                self._warn(place, warning)
 
     async def _sent(self, send: Callable[[], Awaitable[httpx.Response]]) -> httpx.Response:
         """Send a request, again where the rate limit asks to wait."""

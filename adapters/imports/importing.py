@@ -41,7 +41,7 @@ ERROR_COLUMNS = ("line", "field", "problem")
 
 
 class RowProblem(Struct, frozen=True):
-    """What is wrong with one field of a row; `field` is empty where the whole row is meant."""
+    """What is wrong with one field of a row, or what it was warned of; `field` is empty where the whole row is meant."""
 
     line: int
     field: str
@@ -49,11 +49,14 @@ class RowProblem(Struct, frozen=True):
 
 
 class CheckedRows(Struct):
-    """The good rows of a batch, each with its line, and what is wrong with the others."""
+    """The good rows of a batch, each with its line and what it was warned of, and what is wrong with the others."""
 
     good: list[tuple[int, bytes]]
     errors: list[RowProblem]
+    warnings: list[RowProblem]
     refused: int = 0
+    warned: int = 0
+    """Good rows with a warning; a row may have several."""
 
 
 class ImportPlan(Struct, frozen=True, kw_only=True):
@@ -63,6 +66,7 @@ class ImportPlan(Struct, frozen=True, kw_only=True):
     mapping: FileMapping
     lead_token: str
     errors: Path
+    warnings: Path
 
 
 def map_columns(
@@ -81,16 +85,16 @@ def map_columns(
 
 def check_rows(some: Iterable[FileRow], plan: ImportPlan, rules: Rules, now: Instant, lead_import_id: int) -> CheckedRows:
     """Check rows as intake would; a bad one gets an error for each bad field, a good one the id of the import."""
-    checked = CheckedRows([], [])
+    checked = CheckedRows([], [], [])
     for row in some:
-        errors = list(_check(row, plan, rules, now, lead_import_id, checked.good))
+        errors = list(_check(row, plan, rules, now, lead_import_id, checked))
         checked.errors += errors
         checked.refused += bool(errors)
     return checked
 
 
 def _check(  # noqa: PLR0917 - a row, what it is checked by, and where it goes
-    row: FileRow, plan: ImportPlan, rules: Rules, now: Instant, lead_import_id: int, good: list[tuple[int, bytes]]
+    row: FileRow, plan: ImportPlan, rules: Rules, now: Instant, lead_import_id: int, checked: CheckedRows
 ) -> Iterator[RowProblem]:
     if row.problem is not None:
         yield RowProblem(row.line, "", row.problem)
@@ -101,7 +105,7 @@ def _check(  # noqa: PLR0917 - a row, what it is checked by, and where it goes
         yield RowProblem(row.line, "data", str(error))
         return
     try:
-        normalise(submission, rules, received_at=now, is_trusted=True)
+        warnings = normalise(submission, rules, received_at=now, is_trusted=True).warnings
     except RefusedError as refusal:
         if not refusal.errors:
             yield RowProblem(row.line, "", refusal.detail)
@@ -112,11 +116,13 @@ def _check(  # noqa: PLR0917 - a row, what it is checked by, and where it goes
     if len(body) > BODY_BYTES_MAX:
         yield RowProblem(row.line, "", f"has {len(body)} bytes as a submission; {BODY_BYTES_MAX} is the most")
         return
-    good.append((row.line, body))
+    checked.good.append((row.line, body))
+    checked.warnings += (RowProblem(row.line, "", warning) for warning in warnings)
+    checked.warned += bool(warnings)
 
 
 def check_file(plan: ImportPlan, context: Context, progress: ImportProgress, advance: Callable[[int], None]) -> None:
-    """Check every row and send none; count them in the progress. Writes the file of errors."""
+    """Check every row and send none; count them in the progress. Writes the files of errors and warnings."""
     for some in _in_batches(rows(plan.file)):
         checked = check_rows(some, plan, context.rules.rules, context.clock.now(), progress.lead_import_id)
         _note(plan, progress, checked, some[-1].line)
@@ -153,10 +159,12 @@ async def import_file(
 
 
 def _note(plan: ImportPlan, progress: ImportProgress, checked: CheckedRows, line: int) -> None:
-    """Count a batch that ends at a line, and write its errors."""
+    """Count a batch that ends at a line, and write its errors and warnings."""
     progress.sent += len(checked.good)
     progress.refused += checked.refused
+    progress.warned += checked.warned
     progress.errors_size = write_errors(plan.errors, checked.errors, progress.errors_size)
+    progress.warnings_size = write_errors(plan.warnings, checked.warnings, progress.warnings_size)
     progress.line = line
 
 
@@ -198,7 +206,10 @@ def outgoing(context: Context, topic: str, progress: ImportProgress, line: int, 
 
 
 def write_errors(path: Path, errors: Iterable[RowProblem], size: int) -> int:
-    """Write errors behind the first `size` bytes of their file, and return its new size; no file where there are none."""
+    """Write errors, or warnings, behind the first `size` bytes of their file, and return its new size.
+
+    There is no file where there are none.
+    """
     if size == 0:
         path.unlink(missing_ok=True)
     text = io.StringIO()

@@ -19,10 +19,10 @@ FOLDER = "imports"
 
 
 class ImportProgress(Struct, kw_only=True):
-    """How far one import is: the last line that is done, and how many rows were sent and refused.
+    """How far one import is: the last line that is done, and how many rows were sent, refused, and sent with a warning.
 
     `offset` is that of the inbox from which on its next row may be; None before it began. `errors_size` is the size in bytes
-    of the file of errors at that line; what is behind it belongs to no acknowledged batch.
+    of the file of errors at that line, and `warnings_size` that of warnings; what is behind is of no acknowledged batch.
     """
 
     id: str
@@ -30,8 +30,10 @@ class ImportProgress(Struct, kw_only=True):
     line: int = 0
     sent: int = 0
     refused: int = 0
+    warned: int = 0
     offset: int | None = None
     errors_size: int = 0
+    warnings_size: int = 0
     is_finished: bool = False
 
     @property

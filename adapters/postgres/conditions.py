@@ -201,7 +201,10 @@ LEAD_IMPORT_PIECES: dict[str, str] = {
     **_OF_LISTS,
     "user_email": "user_email = ?",
 }
-LEAD_IMPORT_ERROR_PIECES: dict[str, str] = {"job_id": "job_id = ?"}
+LEAD_IMPORT_ERROR_PIECES: dict[str, str] = {
+    "job_id": "job_id = ?",
+    "severities": "severity = ANY (?::text[])",
+}
 CALL_OF_CONVERSION = "EXISTS (SELECT 1 FROM {read}.calls AS s WHERE s.company_id = $1 AND s.id = c.call_id"
 LEAD_OF_CONVERSION = "EXISTS (SELECT 1 FROM {read}.leads AS s WHERE s.company_id = $1 AND s.id = c.lead_id"
 """What converted, to be continued by a condition and a parenthesis."""

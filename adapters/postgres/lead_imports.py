@@ -77,7 +77,7 @@ class PostgresLeadImports:
         return await self._lists.page("lead_imports", statement, paging, "id")
 
     async def errors(self, company_id: int, wanted: LeadImportErrorFilter, paging: Paging) -> Page:
-        """Return what is wrong with the lines of an import, the last line first."""
+        """Return what is wrong with the lines of an import and what they were warned of, the last line first."""
         statement = Statement(company_id)
         add_lead_import_error_conditions(wanted, statement)
         return await self._lists.page("lead_import_errors", statement, paging, "id")
@@ -101,13 +101,13 @@ class PostgresLeadImports:
         lease_seconds: float,
     ) -> bool:
         """Store how far a claimed import is with the errors of the lines, and renew the claim."""
-        counts = position.line, position.last_line, position.good, position.refused, position.offset
+        counts = position.line, position.last_line, position.good, position.refused, position.warned, position.offset
         async with convert_read_errors(), self._pool.acquire() as connection, connection.transaction():
             row = await connection.fetchrow(self._sql["save"], job_id, holder, *counts, lease_seconds)
             if row is None:
                 return False
             if errors:
-                columns = zip(*((one.line, one.field, one.problem) for one in errors), strict=True)
+                columns = zip(*((one.line, one.severity, one.field, one.problem) for one in errors), strict=True)
                 await connection.execute(self._sql["add_errors"], job_id, *map(list, columns))
         return not row["is_canceled"]
 
@@ -151,6 +151,7 @@ def _uploaded(row: Row) -> UploadedImport:
             last_line=row["last_line"],
             good=row["good_count"],
             refused=row["refused_count"],
+            warned=row["warned_count"],
             offset=row["inbox_offset"],
         ),
         is_canceled=row["canceled_at"] is not None,

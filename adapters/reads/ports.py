@@ -244,9 +244,10 @@ class LeadImportFilter(Struct, frozen=True, kw_only=True):
 
 
 class LeadImportErrorFilter(Struct, frozen=True, kw_only=True):
-    """Whose errors: those of one import."""
+    """Whose errors and warnings: those of one import; None means both."""
 
     job_id: int
+    severities: tuple[str, ...] | None = None
 
 
 class ConversionFilter(Struct, frozen=True, kw_only=True):
@@ -810,7 +811,7 @@ class NewLeadImport(Struct, frozen=True, kw_only=True):
 
 
 class ImportPosition(Struct, kw_only=True):
-    """How far an import is: the last line that is done, and how many lines were right and wrong up to it.
+    """How far an import is: the last line that is done, and how many lines were right, wrong, and right with a warning.
 
     `offset` is that of the inbox from which on its next line may be; None before it began.
     """
@@ -819,13 +820,15 @@ class ImportPosition(Struct, kw_only=True):
     last_line: int | None = None
     good: int = 0
     refused: int = 0
+    warned: int = 0
     offset: int | None = None
 
 
 class LineProblem(Struct, frozen=True):
-    """What is wrong with one field of a line; `field` is empty where the whole line is meant."""
+    """What is wrong with one field of a line, or what it was warned of; `field` is empty where the whole line is meant."""
 
     line: int
+    severity: Literal["error", "warning"]
     field: str
     problem: str
 

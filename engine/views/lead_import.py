@@ -1,4 +1,4 @@
-"""How is the import of an uploaded file shown, and what is wrong with its lines? Each column with its type and its rule."""
+"""How is the import of an uploaded file shown, what is wrong with its lines, and what were they warned of?"""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -23,6 +23,7 @@ COLUMNS: tuple[Column, ...] = (
     Column("last_line", "integer", "the last line of the file; null before it was read to its end"),
     Column("good_count", "integer", "lines that were sent, or are right in a dry run"),
     Column("refused_count", "integer", "lines that are wrong and are not sent; the errors say why"),
+    Column("warned_count", "integer", "those of the good lines that have a warning; the errors say which"),
     Column("key_id", "integer", "key that uploaded it; null: a session of a user did"),
     Column("user_email", "string", "person for whom it was uploaded; null: the company itself"),
     Column("started_at", "date-time", "when the first line was read"),
@@ -33,8 +34,9 @@ COLUMNS: tuple[Column, ...] = (
 ERROR_COLUMNS: tuple[Column, ...] = (
     Column("id", "integer", "internal id, which rises with the lines"),
     Column("line", "integer", "line of the file, from 1"),
+    Column("severity", "string", "error: the line was not sent; warning: it was, and the problem says what was changed"),
     Column("field", "string", "field that is wrong; empty: the whole line"),
-    Column("problem", "string", "what is wrong with it"),
+    Column("problem", "string", "what is wrong with it, or what was taken, changed or left out"),
 )
 
 LEAD_IMPORT_COLUMNS: tuple[str, ...] = tuple(column.name for column in COLUMNS)

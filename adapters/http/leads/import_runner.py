@@ -147,7 +147,10 @@ class LeadImportRunner:
                 position.offset = (await appender.append(opened.partition, fresh))[-1] + 1
         position.line, position.good = todo[-1].line, position.good + len(checked.good)
         position.refused += checked.refused
-        errors = [LineProblem(one.line, one.field, one.problem) for one in checked.errors]
+        position.warned += checked.warned
+        errors = [LineProblem(one.line, "error", one.field, one.problem) for one in checked.errors]
+        errors += [LineProblem(one.line, "warning", one.field, one.problem) for one in checked.warnings]
+        errors.sort(key=lambda one: one.line)
         return await self._imports.save(upload.id, self._holder, position, errors, LEASE_SECONDS)
 
 
@@ -167,7 +170,7 @@ async def write_upload(folder: Path, upload: UploadedImport | NewLeadImport) -> 
 def open_upload(source: ImportFile, upload: UploadedImport | NewLeadImport, rules: Rules) -> ImportPlan:
     """Return how an upload is imported. Raises `ImportFileError`."""
     mapping = map_columns(source, upload.mapping, rules, upload.lead_token, upload.consent)
-    return ImportPlan(file=source, mapping=mapping, lead_token=upload.lead_token, errors=source.path)
+    return ImportPlan(file=source, mapping=mapping, lead_token=upload.lead_token, errors=source.path, warnings=source.path)
 
 
 def in_words_of_http(error: ImportFileError) -> str:

@@ -58,6 +58,7 @@ UPLOAD_BYTES_MAX = 16 * 1024 * 1024
 """Bytes of a request with a file: some 150,000 leads of 100 bytes. `leadclock leads import` takes files of any size."""
 
 FORMATS: tuple[str, ...] = get_args(Format)
+SEVERITIES = ("error", "warning")
 
 
 async def index(exchange: Exchange) -> Reply:
@@ -91,13 +92,14 @@ async def show(exchange: Exchange) -> Reply:
 
 
 async def errors(exchange: Exchange) -> Reply:
-    """Answer with what is wrong with the lines of an import."""
+    """Answer with what is wrong with the lines of an import, and what they were warned of."""
     found = await _import(exchange)
     parameters = Parameters(exchange.query)
     paging = read_paging(parameters, ())
     columns = read_columns(parameters, LEAD_IMPORT_ERROR_COLUMNS)
+    severity = parameters.choice("severity", SEVERITIES)
     parameters.finish()
-    wanted = LeadImportErrorFilter(job_id=found["id"])
+    wanted = LeadImportErrorFilter(job_id=found["id"], severities=None if severity is None else (severity,))
     return await reply_with_list(
         exchange,
         "lead_import_errors",
@@ -345,11 +347,15 @@ OPERATIONS: tuple[Operation, ...] = (
         name="list_lead_import_errors",
         methods=("GET",),
         path=f"{_PATH}/{{id}}/errors",
-        summary="List what is wrong with the lines of an import",
+        summary="List what is wrong with the lines of an import, and warnings",
         handler=errors,
         scope="lead_import:read",
         leads="visible",
-        parameters={name: PAGING_PARAMETERS[name] for name in ("page", "per_page", "cursor", "columns", "root")},
+        parameters={
+            **{name: PAGING_PARAMETERS[name] for name in ("page", "per_page", "cursor", "columns", "root")},
+            "severity": "error: of lines that were not sent; warning: of lines that were",
+        },
+        types={"severity": choice(SEVERITIES)},
         answer=many_of("lead_import_errors", "LeadImportError"),
         suffixes=("", ".csv", ".json"),
     ),

@@ -25,7 +25,7 @@ WHERE company_id = $1{where} ORDER BY {order} LIMIT {limit}
 SELECT count(*) FROM (SELECT 1 FROM {work}.lead_imports WHERE company_id = $1{where} LIMIT {limit}) AS found
 
 -- lead_import_errors --
-SELECT id, line, field, problem, {ordered} AS ordered_by FROM (
+SELECT id, line, severity, field, problem, {ordered} AS ordered_by FROM (
     SELECT e.* FROM {work}.lead_import_errors AS e JOIN {work}.lead_imports AS j ON j.id = e.job_id WHERE j.company_id = $1
 ) AS found WHERE true{where} ORDER BY {order} LIMIT {limit}
 
@@ -54,15 +54,16 @@ RETURNING *
 -- save --
 -- Only by the process that has the lease, which this renews.
 UPDATE {work}.lead_imports
-   SET line = $3, last_line = $4, good_count = $5, refused_count = $6, inbox_offset = $7,
-       leased_until = now() + make_interval(secs => $8)
+   SET line = $3, last_line = $4, good_count = $5, refused_count = $6, warned_count = $7, inbox_offset = $8,
+       leased_until = now() + make_interval(secs => $9)
  WHERE id = $1 AND leased_by = $2 AND ended_at IS NULL
 RETURNING canceled_at IS NOT NULL AS is_canceled
 
 -- add_errors --
-INSERT INTO {work}.lead_import_errors (job_id, line, field, problem)
-SELECT $1, t.line, t.field, t.problem
-  FROM unnest($2::integer[], $3::text[], $4::text[]) WITH ORDINALITY AS t (line, field, problem, place) ORDER BY t.place
+INSERT INTO {work}.lead_import_errors (job_id, line, severity, field, problem)
+SELECT $1, t.line, t.severity, t.field, t.problem
+  FROM unnest($2::integer[], $3::text[], $4::text[], $5::text[]) WITH ORDINALITY AS t (line, severity, field, problem, place)
+ ORDER BY t.place
 
 -- finish --
 UPDATE {work}.lead_imports SET ended_at = $3, failure = $4, file = NULL, leased_by = NULL, leased_until = NULL

@@ -195,6 +195,25 @@ async def test_the_commands_export_compare_and_apply_as_typed(
         assert (missing[0], "none.yaml cannot be read" in missing[2]) == (1, True)
 
 
+async def test_what_is_warned_of_records_is_passed_on_once_each(
+    target: httpx.AsyncClient,
+    other: Any,  # noqa: F811
+    tmp_path: Path,
+) -> None:
+    await other.send("PUT", "/api/v1/company", json={"dial_countries": []})
+    file = tmp_path / "company.yaml"
+    file.write_text(yaml.safe_dump({"format": 1, "schedules": {"days": {"name": "Days", "steps": [TEXT]}}}))
+    document = read_document(file)
+    told: list[tuple[str, str]] = []
+    api = CompanyApi(target, lambda place, sentence: told.append((place, sentence)))
+    found, row, known = await _compared(api, document)
+
+    await apply(api, found, row, known, ignore)
+
+    assert [place for place, sentence in told if sentence.startswith("dial_countries names none")] == ["schedules/days"]
+    assert len(set(told)) == len(told)
+
+
 async def test_what_was_stopped_in_the_middle_is_finished_by_applying_it_again(
     company: Any,  # noqa: F811
     source: httpx.AsyncClient,

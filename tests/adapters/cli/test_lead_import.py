@@ -96,6 +96,30 @@ async def test_good_lines_are_sent_and_bad_ones_are_listed_with_what_to_correct(
     ]
 
 
+@pytest.mark.usefixtures("deployment")
+async def test_lines_that_are_sent_with_a_warning_are_listed_with_what_was_changed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "leads.csv"
+    file.write_text("phone,Zip Code,timezone\n+12125550101,2134,\n+12125550102,10001,Mars\n12,10001,\n")
+
+    for more in (("--dry-run",), (), ("--again",)):
+        assert await ran(*imported(file, *more)) == 1
+        assert "2 of them have a warning: see" in capsys.readouterr().out
+        rows = list(csv.reader(file.with_name("leads.csv.warnings.csv").read_text().splitlines()))
+        assert rows[0] == ["line", "field", "problem"]
+        assert [line for line, _, _ in rows[1:]] == ["2", "2", "3", "3"]
+        named = "Other names were taken: phone as caller_id, zip_code as zip_postal_code."
+        zone = rows[3][2]
+        assert zone.startswith("timezone was not taken as time_zone: it must be a time zone")
+        assert [problem for _, _, problem in rows[1:]] == [named, "The zip 2134 was read as 02134.", zone, named]
+        assert errors_of(file) == [["4", "phone"]]
+    await ran(*imported(file, "--dry-run", "--json", "--warnings", str(tmp_path / "noted.csv")))
+    counts = msgspec.json.decode(capsys.readouterr().out)
+    assert (counts["good"], counts["refused"], counts["warned"]) == (2, 1, 2)
+    assert Path(counts["warnings"]).read_text().count("2134") == 1
+
+
 def errors_of(file: Path) -> list[list[str]]:
     """Return line and field of each row of the file of errors."""
     head, *rest = file.with_name(f"{file.name}.errors.csv").read_text().splitlines()

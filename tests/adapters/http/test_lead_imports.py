@@ -117,6 +117,28 @@ async def test_good_lines_are_sent_and_bad_ones_are_listed_with_what_to_correct(
     assert [row["file"] for row in files] == [None, None]
 
 
+async def test_lines_that_are_sent_with_a_warning_are_listed_beside_the_refused_ones(town: Town, company: Company) -> None:
+    token = (await company.schedule())["lead_token"]
+    content = "phone,Zip Code,timezone\n+12125550101,2134,\n12,10001,\n+12125550102,10001,Mars\n"
+    named = "Other names were taken: phone as caller_id, zip_code as zip_postal_code."
+    job = (await upload(company, lead_token=token, content=content))["lead_import"]
+
+    await run(town)
+
+    done = await shown(company, job)
+    assert (done["good_count"], done["refused_count"], done["warned_count"]) == (2, 1, 2)
+    path, columns = f"{PATH}/{job['id']}/errors", "line,severity,field,problem"
+    rows = (await company.send("GET", path, params={"root": "false", "columns": columns})).json()[::-1]
+    warned = [(one["line"], one["problem"]) for one in rows if one["severity"] == "warning"]
+    zone = next(problem for _, problem in warned if problem.startswith("timezone was not taken as time_zone: it must be"))
+    assert warned == [(2, named), (2, "The zip 2134 was read as 02134."), (4, zone), (4, named)]
+    assert [(one["line"], one["field"]) for one in rows if one["severity"] == "error"] == [(3, "phone")]
+    for severity, count in (("error", 1), ("warning", 4)):
+        listed = await company.send("GET", path, params={"severity": severity, "root": "false"})
+        assert len(listed.json()) == count
+    assert (await company.send("GET", path, params={"severity": "worse"})).status_code == 422
+
+
 async def test_the_same_file_again_is_the_same_import_unless_that_is_meant(town: Town, company: Company) -> None:
     schedule = await company.schedule()
     fields = {"lead_token": schedule["lead_token"], "content": "caller_id\n+12125550111\n"}

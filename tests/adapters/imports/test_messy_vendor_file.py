@@ -32,7 +32,8 @@ def test_it_has_forty_lines_and_each_is_a_row(found: list[FileRow]) -> None:
 @pytest.mark.parametrize(("place", "line"), list(enumerate(LINES)))
 def test_a_line_becomes_what_it_was_meant_as(file: ImportFile, found: list[FileRow], place: int, line: MessyLine) -> None:
     rules = folded()
-    plan = ImportPlan(file=file, mapping=map_columns(file, {}, rules, TOKEN), lead_token=TOKEN, errors=file.path)
+    mapping = map_columns(file, {}, rules, TOKEN)
+    plan = ImportPlan(file=file, mapping=mapping, lead_token=TOKEN, errors=file.path, warnings=file.path)
     checked = check_rows([found[place]], plan, rules, RECEIVED_AT, 1)
     if line.wrong is not None:
         (error,) = checked.errors

@@ -34,7 +34,8 @@ def submitted(file: ImportFile, rules: Rules | None = None) -> list[tuple[str | 
     """Return number and first name of each lead of a file, as intake reads what is sent."""
     rules = rules or folded()
     examine(file)
-    plan = ImportPlan(file=file, mapping=map_columns(file, {}, rules, TOKEN), lead_token=TOKEN, errors=file.path)
+    mapping = map_columns(file, {}, rules, TOKEN)
+    plan = ImportPlan(file=file, mapping=mapping, lead_token=TOKEN, errors=file.path, warnings=file.path)
     checked = check_rows(rows(file), plan, rules, RECEIVED_AT, 1)
     assert checked.errors == []
     sent = [normalise(msgspec.json.decode(body), rules, received_at=RECEIVED_AT).request for _, body in checked.good]

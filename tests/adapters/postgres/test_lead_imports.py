@@ -49,7 +49,7 @@ async def test_what_a_former_process_stores_does_not_count(pool: Pool) -> None:
     assert await imports.claim("dies", LEASE_SECONDS, NOON) is not None
     await pool.execute("UPDATE work.lead_imports SET leased_until = now() - interval '1 s'")
     assert await imports.claim("lives", LEASE_SECONDS, NOON) is not None
-    wrong = [LineProblem(2, "caller_id", "is no number")]
+    wrong = [LineProblem(2, "error", "caller_id", "is no number")]
     position = ImportPosition(line=2, last_line=2, good=0, refused=1, offset=5)
     assert not await imports.save(made["id"], "dies", position, wrong, LEASE_SECONDS)
     await imports.finish(made["id"], "dies", NOON, "broken off")
@@ -78,7 +78,9 @@ async def test_imports_that_ended_long_ago_are_deleted_with_their_errors(pool: P
     for one, at in zip(made, (NOON - RETENTION - 1, NOON - RETENTION + DAY), strict=False):
         claimed = await imports.claim("p", LEASE_SECONDS, NOON)
         assert claimed is not None
-        await imports.save(one["id"], "p", ImportPosition(line=2), [LineProblem(2, "", "is blank")], LEASE_SECONDS)
+        await imports.save(
+            one["id"], "p", ImportPosition(line=2), [LineProblem(2, "warning", "", "is blank")], LEASE_SECONDS
+        )
         await imports.finish(one["id"], "p", at)
     assert await imports.purge(NOON) == 1
     rows = await pool.fetch("SELECT job_id FROM work.lead_import_errors")

@@ -494,6 +494,7 @@ CREATE TABLE {work}.lead_imports (
     last_line       integer,
     good_count      integer      NOT NULL DEFAULT 0,
     refused_count   integer      NOT NULL DEFAULT 0,
+    warned_count    integer      NOT NULL DEFAULT 0,
     inbox_offset    bigint,
     started_at      timestamptz,
     canceled_at     timestamptz,
@@ -509,6 +510,7 @@ CREATE TABLE {work}.lead_import_errors (
     id       bigint   GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     job_id   bigint   NOT NULL REFERENCES {work}.lead_imports (id) ON DELETE CASCADE,
     line     integer  NOT NULL,
+    severity text     NOT NULL,  -- error: the line was not sent; warning: it was
     field    text     NOT NULL,
     problem  text     NOT NULL
 );
