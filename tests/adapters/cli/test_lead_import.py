@@ -117,7 +117,7 @@ async def test_lines_that_are_sent_with_a_warning_are_listed_with_what_was_chang
     await ran(*imported(file, "--dry-run", "--json", "--warnings", str(tmp_path / "noted.csv")))
     counts = msgspec.json.decode(capsys.readouterr().out)
     assert (counts["good"], counts["refused"], counts["warned"]) == (2, 1, 2)
-    assert Path(counts["warnings"]).read_text().count("2134") == 1
+    assert Path(counts["warnings"]).read_text().count("was read as 02134") == 1
 
 
 def errors_of(file: Path) -> list[list[str]]:
