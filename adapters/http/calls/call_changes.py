@@ -21,8 +21,9 @@ from adapters.http.exchange.problems import ProblemError
 from adapters.http.exchange.references import is_own, read_with_references
 from adapters.http.exchange.writes import submit_change
 from adapters.http.leads.submissions import SUBMISSION_PARAMETERS
-from adapters.http.schema.inputs import MONEY_MAX, NOTES_LENGTH_MAX, whole
+from adapters.http.schema.inputs import NOTES_LENGTH_MAX, whole
 from engine.account.contact_fields import check_value
+from engine.contact.facts.call_record import MONEY_MAX
 from engine.submission.fields import FieldError, parse_decimal, parse_id, parse_integer, parse_text
 from engine.submission.reading import AHEAD_MAX, Reading
 from schemas.instant import MINUTE, SECOND, Instant
@@ -36,7 +37,7 @@ FIRED_MAX = 20
 """Most webhooks that one request can fire for a call."""
 
 _MONEY: Mapping[str, str] = {
-    "revenue": "what the buyer pays for the call",
+    "revenue": "what the buyer pays for the call; negative where more is given back than it earned",
     "add_revenue": "amount to add to the revenue; negative subtracts",
     "add_payout": "amount to add to the payout; negative subtracts",
 }
@@ -49,7 +50,7 @@ _DISPOSITION: Mapping[str, str] = {
 UPDATE_PARAMETERS: Mapping[str, str] = {
     "post_call_tokens": "object of tokens; merged into those of the call, null removes one",
     **_MONEY,
-    "payout": "what the traffic source is paid for the call",
+    "payout": "what the traffic source is paid for the call; may be negative, as revenue",
     "buyer_converted": "true or false; the lead converts with it",
     "svc_buyer_id": "internal id or user_buyer_id of the buyer that replaces the present one",
     "offer_converted": "true or false: the traffic source converted",
@@ -121,9 +122,10 @@ _OF_ONE_CALL = frozenset(
 
 def _changes(exchange: Exchange, parameters: Parameters) -> dict[str, Any]:
     """Read the changes of a call; faults are collected in the parameters."""
+    amount = partial(parse_decimal, least=-MONEY_MAX, most=MONEY_MAX)  # a correction may be below nothing
     given: dict[str, Any] = {
-        "revenue": parameters.read("revenue", partial(parse_decimal, least=0, most=MONEY_MAX)),
-        "payout": parameters.read("payout", partial(parse_decimal, least=0, most=MONEY_MAX)),
+        "revenue": parameters.read("revenue", amount),
+        "payout": parameters.read("payout", amount),
         "buyer_converted": parameters.flag("buyer_converted"),
         "offer_converted": parameters.flag("offer_converted"),
         "buyer_id": _named(exchange, parameters, "svc_buyer_id"),
@@ -136,12 +138,11 @@ def _changes(exchange: Exchange, parameters: Parameters) -> dict[str, Any]:
             "agent_call_disposition_notes", partial(parse_text, most=NOTES_LENGTH_MAX)
         ),
     }
-    added = partial(parse_decimal, least=-MONEY_MAX, most=MONEY_MAX)
     return {
         **{name: _unless_missing(value) for name, value in given.items()},
         **{name: value for name, value in blank_clears.items() if name in exchange.fields},
-        "add_revenue": parameters.read("add_revenue", added) or 0.0,
-        "add_payout": parameters.read("add_payout", added) or 0.0,
+        "add_revenue": parameters.read("add_revenue", amount) or 0.0,
+        "add_payout": parameters.read("add_payout", amount) or 0.0,
         "data": read_tokens(exchange, parameters, "post_call_tokens"),
         "outgoing_webhook_ids": _webhooks(exchange, parameters),
         "callback_at": _callback(exchange, parameters),

@@ -11,9 +11,10 @@ from adapters.http.exchange.parameters import Parameters
 from adapters.http.exchange.people import country_of, location_fields, read_number_field
 from adapters.http.exchange.references import has_been_own, is_known
 from adapters.http.exchange.writes import submit_change
-from adapters.http.schema.inputs import BOOLEAN, ID, MOMENT, MONEY, MONEY_MAX, TEXT, choice, text, whole
+from adapters.http.schema.inputs import BOOLEAN, ID, MOMENT, MONEY, TEXT, choice, text, whole
 from adapters.http.schema.shapes import nullable, one_of
 from adapters.reads.ports import Result
+from engine.contact.facts.call_record import MONEY_MAX
 from engine.submission.callers import SAID_LENGTH_MAX, caller_key, caller_of, said_by_carrier
 from engine.submission.fields import parse_decimal, parse_moment, parse_text
 from engine.views.call_route import route_of

@@ -20,6 +20,7 @@ from engine.account.steps import GRACE_MINUTES_MAX
 from engine.calendar.rails_names import RAILS_NAMES
 from engine.calendar.windows import WINDOW_ROWS_MAX
 from engine.calendar.zone_words import WINDOWS_NAMES, place_names
+from engine.contact.facts.call_record import MONEY_MAX
 from engine.contact.schedule.filters import FILTER_LENGTH_MAX
 from engine.submission.columns import ZIP_LENGTH_MAX
 from engine.submission.consents import TEXT_LENGTH_MAX as CONSENT_LENGTH_MAX
@@ -74,9 +75,6 @@ def decimal(least: float, most: float) -> dict[str, Any]:
 
 NOTES_LENGTH_MAX = 4_000
 """Longest note of an agent about a call."""
-
-MONEY_MAX = 1_000_000_000
-"""Most money of one call or lead: more than any is worth; sums of it stay exact to the cent."""
 
 CAP_MAX = 10**15
 """The largest decimal number that the account accepts."""
@@ -216,7 +214,7 @@ _NAMES: Mapping[str, Schema] = {
     "callback_grace_minutes": whole(0, GRACE_MINUTES_MAX),
     "schedule_callback_in_seconds": whole(0, AHEAD_MAX // SECOND),
     "lead_priority add_revenue add_payout": DECIMAL,
-    "revenue payout": MONEY,
+    "revenue payout": DECIMAL,
     """
     callback_buyer_id callback_buyer_group_id
     offer_id schedule_id traffic_source_id buyer_id contact_id move_to_another_schedule_id lead_id number_id ring_pool_id

@@ -8,7 +8,16 @@ from msgspec import UNSET, UnsetType
 
 from engine.contact.commands.emission import call_command_header, call_webhook
 from engine.contact.facts import conversions, earnings
-from engine.contact.facts.call_record import MONEY_DIGITS, delete_call, listed_calls, mark_repeat_caller, merge_tokens
+from engine.contact.facts.call_record import (
+    CALLS_COMPARED_MAX,
+    MONEY_DIGITS,
+    MONEY_MAX,
+    REPEAT_FLAGS,
+    delete_call,
+    listed_calls,
+    mark_repeat_caller,
+    merge_tokens,
+)
 from engine.contact.facts.person import Person, bounded_batch
 from engine.contact.facts.references import Reference, check_references
 from engine.contact.lifecycle.moving import forward
@@ -51,36 +60,48 @@ def update(person: Person, request: CallUpdateRequested) -> None:
 
 
 def delete(person: Person, request: CallDeleteRequested) -> None:
-    """Delete a call and answer. Its money is subtracted from its lead, so that reports of leads and calls agree.
+    """Delete a call and answer. Its money and conversions are taken back, so that reports of leads, calls and both agree.
 
-    Its results stay with the lead (a conversion, a contact), and its attempt stays in the ledger of the number.
+    Its attempt stays in the ledger of the number.
     """
     call = _one(person, request.call_id)
     if call.direction == "inbound" and call.ended_at is None:
         reactions.end_inbound(person, call, connected=call.answered_at is not None)  # its end will not be reported
         inbound_routing.end(person, call)
+    _take_back(person, call)
     delete_call(person, call)
-    _subtract_money(person, call)
+    _judge_later_calls(person, call)
     person.draft.fact("call.deleted", lead_id=call.lead_id, call_id=call.id)
     person.draft.answer = Answer(status=200, record_type="call", record_id=call.id, record_ids=(call.id,))
 
 
-def _subtract_money(person: Person, call: Call) -> None:
-    """Subtract the money of a deleted call from its lead, also if the lead moved to another contact."""
-    if call.lead_id is None or not (call.revenue or call.payout):
+def _take_back(person: Person, call: Call) -> None:
+    """Take back the money and the conversions of a call, as an update of it would, also of a lead at another contact."""
+    converted = {flag: False for flag in CONVERSIONS if getattr(call, flag)}
+    if not (converted or call.revenue or call.payout):
         return
-    message = LeadUpdateRequested(
+    message = CallUpdateRequested(
         company_id=person.company_id,
         contact_key=person.key,
-        lead_id=call.lead_id,
         call_id=call.id,
-        add_revenue=-call.revenue,
-        add_payout=-call.payout,
+        revenue=0.0,
+        payout=0.0,
+        buyer_converted=converted.get("buyer_converted", UNSET),
+        offer_converted=converted.get("offer_converted", UNSET),
     )
-    if person.lead(call.lead_id) is not None:
-        update_lead(person, message)
-    else:
-        forward(person, message, call.lead_id)
+    _change(person, call, message, callback_at=None)
+
+
+def _judge_later_calls(person: Person, call: Call) -> None:
+    """Judge the later calls of the person again: what an earlier call converted made them duplicates."""
+    later = islice(listed_calls(person), CALLS_COMPARED_MAX)
+    for other in bounded_batch([other for other in later if other.id > call.id]):
+        before = {flag: getattr(other, flag) for flag in REPEAT_FLAGS}
+        mark_repeat_caller(person, other)
+        changed = [flag for flag, was in before.items() if getattr(other, flag) != was]
+        if changed:
+            person.save_call(other)
+            person.draft.fact("call.updated", lead_id=other.lead_id, call_id=other.id, fields=changed)
 
 
 def press_keys(person: Person, request: CallKeysRequested) -> None:
@@ -169,6 +190,8 @@ def _change(person: Person, call: Call, request: CallUpdateRequested, *, callbac
         person.draft.fact("call.updated", lead_id=call.lead_id, call_id=call.id, fields=changed)
         source = conversions.CALLER_UPDATE if request.call_id is None else conversions.CALL_UPDATE
         conversions.record_change(person, call, had_recorded, source)
+        if any(was and not getattr(call, flag) for flag, was in had_converted.items()):
+            _judge_later_calls(person, call)
     if changed or request.outgoing_webhook_ids:  # each firing has its id from the version of the call
         person.save_call(call)
         earnings.report_change(person, call, had_brought)
@@ -207,6 +230,9 @@ def _write(call: Call, request: CallUpdateRequested) -> list[str]:
     for field, added in (("revenue", request.add_revenue), ("payout", request.add_payout)):
         value, before = getattr(request, field), getattr(call, field)
         after = round((before if value is UNSET else value) + added, MONEY_DIGITS)
+        if abs(after) > MONEY_MAX:
+            sentence = f"of the call would be {after}; it lies between {-MONEY_MAX} and {MONEY_MAX}"
+            raise RefusedError("validation_failed", f"The {field} {sentence}. Nothing was changed.", {field: [sentence]})
         if after != before:
             setattr(call, field, after)
             changed.append(field)

@@ -537,7 +537,7 @@ def test_a_deleted_call_is_gone_and_its_attempt_stays_counted(world: World) -> N
     assert (reported.call_id, reported.data["cost"]) == (call.id, 0.02)
 
 
-def test_a_deleted_call_takes_its_money_from_its_lead_so_that_reports_of_both_agree(world: World) -> None:
+def test_a_deleted_call_takes_its_money_and_conversion_from_its_lead_so_that_reports_agree(world: World) -> None:
     first = _called(world)
     world.outcome("no_answer")
     _change(world, first, revenue=40.0, payout=10.0, buyer_converted=True)
@@ -549,7 +549,7 @@ def test_a_deleted_call_takes_its_money_from_its_lead_so_that_reports_of_both_ag
     assert world.answer is not None
     assert (world.answer.record_type, world.answer.record_id) == ("call", first.id)
     lead = world.lead()
-    assert (lead.revenue, lead.payout, lead.buyer_converted) == (0.0, 0.0, True)
+    assert (lead.revenue, lead.payout, lead.buyer_converted) == (0.0, 0.0, False)
 
 
 def test_a_call_whose_lead_was_deleted_is_given_up_when_the_lead_would_have(world: World) -> None:

@@ -156,13 +156,6 @@ def test_the_call_of_a_lead_that_moved_away_names_its_conversion_there(world: Wo
     assert world.lead().buyer_conversion_id == made.data["conversion_id"]
 
 
-def test_the_deletion_of_a_call_leaves_its_conversion(world: World) -> None:
-    call_id = call_of(world)
-    (made,) = change(world, call_id, buyer_converted=True, revenue=10)
-    assert recorded(world, CallDeleteRequested(company_id=1, contact_key=KEY, call_id=call_id)) == []
-    assert world.lead().buyer_conversion_id == made.data["conversion_id"]
-
-
 def fire(world: World, **about: Any) -> PostWebhook:
     world.ask(WebhookFireRequested(company_id=1, contact_key=KEY, outgoing_webhook_id=WEBHOOK, **about))
     command = world.commands[-1]
@@ -204,3 +197,83 @@ def test_a_call_from_before_there_were_records_can_be_changed() -> None:
         type=Call,
     )
     assert (call.buyer_converted, call.buyer_conversion) == (True, None)
+
+
+def delete(world: World, call_id: int) -> list[Fact]:
+    return recorded(world, CallDeleteRequested(company_id=1, contact_key=KEY, call_id=call_id))
+
+
+def test_the_conversions_and_money_of_a_deleted_call_are_taken_back(world: World) -> None:
+    call_id = call_of(world)
+    change(world, call_id, buyer_converted=True, offer_converted=True, revenue=14.0, payout=2.0, buyer_id=BUYER)
+
+    facts = delete(world, call_id)
+
+    assert [(fact.type, fact.data["side"], fact.data["amount"]) for fact in facts] == [
+        ("conversion.taken_back", "buyer", 14.0),
+        ("conversion.taken_back", "offer", 2.0),
+    ]
+    lead = world.lead()
+    assert (lead.buyer_converted, lead.offer_converted, lead.revenue, lead.payout) == (False, False, 0.0, 0.0)
+    assert (lead.buyer_conversion_id, lead.offer_conversion_id) == (None, None)
+
+
+def test_a_deleted_call_without_money_or_conversion_takes_nothing_back(world: World) -> None:
+    call_id = call_of(world)
+
+    assert delete(world, call_id) == []
+    assert not any(fact.type == "call.updated" for fact in world.facts)
+
+
+@pytest.mark.parametrize("ends", ["taken_back", "deleted"])
+def test_a_later_call_is_no_duplicate_once_the_earlier_conversion_is_gone(world: World, ends: str) -> None:
+    first = call_of(world)
+    world.outcome("no_answer")
+    world.wait(60)
+    flight = world.lead().flight
+    assert flight is not None
+    second = flight.call_id
+    change(world, first, buyer_converted=True, revenue=5.0, buyer_id=BUYER)
+    assert second != first
+    change(world, second, buyer_converted=True, revenue=5.0, buyer_id=BUYER)
+    assert world.call(second).buyer_conversion_duplicated_call
+
+    change(world, first, buyer_converted=False) if ends == "taken_back" else delete(world, first)
+
+    later = world.call(second)
+    assert not later.buyer_conversion_duplicated_call, "a call stays a duplicate of a conversion that is gone"
+    assert later.buyer_repeat_caller == (ends == "taken_back")
+    assert later.buyer_converted
+
+
+@pytest.mark.parametrize(
+    ("changes", "revenue"),
+    [
+        (({"revenue": -5.0},), -5.0),
+        (({"revenue": 5.0}, {"add_revenue": -7.5}), -2.5),
+        (({"add_revenue": -7.5}, {"revenue": 1.0}), 1.0),
+        (({"add_revenue": 0.1}, {"add_revenue": 0.1}, {"add_revenue": 0.1}), 0.3),
+        (({"revenue": 999_999_999.9999}, {"add_revenue": 0.0001}), 1_000_000_000.0),
+        (({"revenue": 1e9}, {"add_revenue": -2e9}), -1e9),
+    ],
+)
+def test_money_that_is_set_and_money_that_is_added_obey_one_rule(
+    world: World, changes: tuple[dict[str, float], ...], revenue: float
+) -> None:
+    call_id = call_of(world)
+    for one in changes:
+        change(world, call_id, **one)
+
+    assert (world.call(call_id).revenue, world.lead().revenue) == (revenue, revenue)
+
+
+@pytest.mark.parametrize("fields", [{"add_revenue": 1.0}, {"add_payout": -2e9}, {"revenue": 1e9, "add_revenue": 1.0}])
+def test_money_beyond_its_bounds_is_refused_however_it_came(world: World, fields: dict[str, float]) -> None:
+    call_id = call_of(world)
+    change(world, call_id, revenue=1e9, payout=0.5)
+
+    with pytest.raises(RefusedError) as refused:
+        change(world, call_id, **fields)
+
+    assert refused.value.code == "validation_failed"
+    assert (world.call(call_id).revenue, world.lead().payout) == (1e9, 0.5)
