@@ -1,16 +1,17 @@
 """How is a lead updated or destroyed over HTTP? Read with the parsers of submissions, decided by its contact."""
 
 from asyncio import sleep, timeout
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
 from msgspec import UNSET
 
 from adapters.http.exchange.exchange import Exchange, Operation, Reply
+from adapters.http.exchange.hidden_fields import shown_columns
 from adapters.http.exchange.people import country_of
 from adapters.http.exchange.writes import accepted_reply, read_if_match, remaining_wait_seconds, submit_change
-from adapters.http.leads.leads import live_row
+from adapters.http.leads.leads import live_row, shown
 from adapters.http.leads.submissions import SUBMISSION_PARAMETERS, render
 from adapters.http.schema.inputs import choice
 from adapters.http.schema.shapes import LEAD_ANSWER
@@ -53,6 +54,9 @@ _NAMED = frozenset(
         "callback_grace_minutes", *SUBMISSION_PARAMETERS,
     }
 )  # fmt: skip
+_SETTABLE = frozenset({*_OPTIONAL, *_FLAGS, *COLUMNS, *ALIASES, *SUBMISSION_PARAMETERS, *CALLBACK, "next_action_at", "data"})
+"""Names that a change takes, or that are refused in one: a warning is about the others."""
+
 _PLACE_COLUMNS = frozenset({"time_zone", "country", "state_province", "zip_postal_code"})
 """Fields from which, with the number, the time zone and state follow."""
 
@@ -95,10 +99,38 @@ async def update(exchange: Exchange) -> Reply:
     reading.check_traffic_source(exchange.services.source.rules, exchange.company_id)
     message = _update(exchange, reading, row)
     reading.close()
-    return await submit_change(exchange, message, partial(_settled, message=message, row=row))
+    warnings = tuple(_unchanged(exchange, row))
+    return await submit_change(exchange, message, partial(_settled, message=message, row=row, warnings=warnings))
 
 
-async def _settled(exchange: Exchange, result: Result, *, message: LeadUpdateRequested, row: Row) -> Reply:
+def _unchanged(exchange: Exchange, row: Row) -> Iterator[str]:
+    """Yield a sentence for each column that cannot be set and was sent with another value than it has.
+
+    A hidden one is never compared: who may not see a value would learn it by guessing.
+    """
+    sent = [name for name in sorted(LEAD_COLUMNS - _SETTABLE) if name in exchange.fields]
+    has = shown(exchange, row, shown_columns(exchange, sent)) if sent else {}
+    for name in sent:
+        if name not in has or _plain(exchange.fields[name]) != _plain(has[name]):
+            yield f"{name} is set by leadclock: it was not changed."
+
+
+def _plain(value: Any) -> str:
+    """Return a value as a form would send it, so that a lead that was read and is sent back warns of nothing."""
+    match value:
+        case None:
+            return ""
+        case bool():
+            return "true" if value else "false"
+        case float() if value.is_integer():
+            return str(int(value))
+        case _:
+            return str(value).strip()
+
+
+async def _settled(
+    exchange: Exchange, result: Result, *, message: LeadUpdateRequested, row: Row, warnings: tuple[str, ...]
+) -> Reply:
     """Answer with the lead once the contact of its new number or address has it; with 202 if that takes too long."""
     caller_id = row["caller_id"] if message.caller_id is UNSET else message.caller_id
     email = row["email"] if message.email is UNSET else message.email
@@ -109,7 +141,7 @@ async def _settled(exchange: Exchange, result: Result, *, message: LeadUpdateReq
                     await sleep(ARRIVAL_SECONDS)
         except TimeoutError:
             return accepted_reply(result.request_id)
-    return await render(exchange, result)
+    return await render(exchange, result, warnings=warnings)
 
 
 async def _is_there(exchange: Exchange, row: Row) -> bool:

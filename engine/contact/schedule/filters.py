@@ -216,7 +216,12 @@ def _compare(left: Any, right: Any) -> int:
 
 
 _NUMBER = re.compile(r"[+-]?[0-9]{1,18}(?:\.[0-9]{1,18})?", re.ASCII)
+_GROUPED = re.compile(r"([+-]?)[$\u20ac\u00a3]? ?([0-9]{1,3}(?:,[0-9]{3}){1,5}|[0-9]{1,18})(\.[0-9]{1,18})?", re.ASCII)
+"""A number as people write amounts, in filters and in forms: `5,000`, `$5,000.50`."""
 
 
 def _number(text: str) -> float | None:
-    return float(text) if _NUMBER.fullmatch(text) else None
+    if _NUMBER.fullmatch(text):
+        return float(text)
+    grouped = _GROUPED.fullmatch(text)
+    return None if grouped is None else float(f"{grouped[1]}{grouped[2].replace(',', '')}{grouped[3] or ''}")

@@ -158,6 +158,21 @@ async def test_a_lead_can_be_changed_in_many_ways_at_once(company: Any) -> None:
     assert lead["next_action_at"] == to_rfc3339(due)
 
 
+async def test_a_column_that_cannot_be_set_is_not_changed_and_the_answer_says_so(company: Any) -> None:
+    (lead,) = await _leads(company, 1)
+    path = f"/api/v1/leads/{lead['id']}"
+
+    answer = await company.send("PUT", path, json={"status": "completed", "revenue": 5, "uuid": "x", "sub_id": "s-1"})
+
+    body = answer.json()
+    assert answer.status_code == 200
+    assert body["warnings"] == [f"{name} is set by leadclock: it was not changed." for name in ("revenue", "status", "uuid")]
+    changed = body["lead"]
+    assert (changed["revenue"], changed["sub_id"]) == (0.0, "s-1")
+    fixed = {name: changed[name] for name in ("id", "uuid", "status", "revenue", "created_at", "is_live", "human_status")}
+    assert "warnings" not in (await company.send("PUT", path, json=fixed)).json(), "a lead that is sent back as it was read"
+
+
 async def test_where_the_person_may_be_follows_from_the_number_still_when_another_place_is_named(
     town: Any, company: Any
 ) -> None:

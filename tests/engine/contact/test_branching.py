@@ -41,6 +41,14 @@ def branch(*filters: str, goto: str = "text", **fields: Any) -> dict[str, Any]:
         (["age:<9"], False),
         (["age:<=old"], False),
         (["born:>=1986-01-01"], True),
+        # amounts as people write them, in a filter and in a form
+        (["asks:5000"], True),
+        (["asks:5,000"], True),
+        (["asks:$5,000.00"], True),
+        (["asks:>4,999"], True),
+        (["asks:>=$5,001"], False),
+        (["age:<$1,000"], True),
+        (["asks:50,00"], False),
         (["nothing:x"], False),
         (["nothing:!=x"], True),
         (["nothing:"], True),
@@ -61,7 +69,7 @@ def branch(*filters: str, goto: str = "text", **fields: Any) -> dict[str, Any]:
 )
 def test_a_filter_is_of_tokens_first_then_columns_then_what_is_known(world: World, filters: list[str], holds: bool) -> None:
     world.schedule(branch(*filters), {"id": "else", "kind": "exit"}, TEXT)
-    data = {"plan": "gold", "age": 40, "born": "1986-05-01", "sub_id": "token", "tags": ["new", "hot"]}
+    data = {"plan": "gold", "age": 40, "asks": "$5,000", "born": "1986-05-01", "sub_id": "token", "tags": ["new", "hot"]}
     columns = {"country": "US", "sub_id": "column"}
     world.submit(data=data | {"url": "https://a.example/?a=1"}, columns=columns, states=("FL",))
     assert (world.steps() == ["text"]) == holds
