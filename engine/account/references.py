@@ -247,7 +247,7 @@ def _unique_values(body: Body) -> dict[str, tuple[str, str]]:  # noqa: PLR0911 -
         case Number():
             return {"number": ("number", body.number)}
         case CallDisposition() if body.code is not None:
-            return {"code": ("call_disposition_code", body.code)}
+            return {"code": ("call_disposition_code", body.code.upper())}
         case RingPool():
             return {field: ("ring_pool_number", str(number_id)) for field, number_id in _numbers_of(body).items()}
         case _:

@@ -114,7 +114,7 @@ SCOPES_MAX = 50
 NETWORKS_MAX = 100
 
 _DTMF_TONES = re.compile(rf"[0-9*#A-Da-dwW]{{1,{DTMF_TONES_MAX}}}", re.ASCII)
-_DISPOSITION_CODE = re.compile(r"[A-Z0-9_]{1,16}", re.ASCII)
+_DISPOSITION_CODE = re.compile(r"[A-Za-z0-9_]{1,16}", re.ASCII)
 _FLEET_ID = re.compile(r"[a-z0-9_]{1,64}", re.ASCII)
 _LEAD_TOKEN = re.compile(r"[A-Za-z0-9_-]{16,64}", re.ASCII)
 _SIP = re.compile(r"sips?:[^\s@<>]{1,100}@[A-Za-z0-9.:\[\]-]{1,150}(?:;[^\s<>]{0,100})?", re.ASCII)
@@ -187,8 +187,8 @@ def dtmf_tones(value: Any) -> str:
 
 
 def disposition_code(value: Any) -> str:
-    """Return the code of a disposition, by which filters and reports name it."""
-    text = parse_text(value).strip().upper()
+    """Return the code of a disposition, by which filters name it; two codes differ in more than capital letters."""
+    text = parse_text(value).strip()
     if _DISPOSITION_CODE.fullmatch(text) is None:
         raise FieldError("must be 1 to 16 letters, digits or _")
     return text

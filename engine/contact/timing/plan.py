@@ -131,7 +131,8 @@ def _write_plan(person: Person, lead: Lead, earliest: Earliest, source: str, bas
     """
     status_before, now = lead.status, person.now
     at, reasons, reason = earliest.at, earliest.codes, earliest.decider
-    if at is not None and lead.expires_at is not None and at >= lead.expires_at and not lead.ending:
+    is_promised = lead.ending or lead.callback_at is not None  # a callback is made after the end of the steps, too
+    if at is not None and lead.expires_at is not None and at >= lead.expires_at and not is_promised:
         at, reasons, reason = None, reasons or (EXPIRES_FIRST,), reason or EXPIRES_FIRST
     is_new = at != lead.next_action_at or reasons != lead.reasons
     lead.next_action_at, lead.reasons, lead.zone_deciding = at, reasons, earliest.zone

@@ -155,6 +155,15 @@ async def test_a_call_is_changed_with_the_key_in_the_body_as_postbacks_send_it(t
     assert (await town.client.post(path, json={"revenue": 5, "auth_token": token})).json()["call"]["revenue"] == 5.0
 
 
+async def test_the_code_of_a_disposition_keeps_its_spelling_and_is_of_no_other_in_any(company: Company) -> None:
+    made = await company.record("call_dispositions", {"name": "Sold", "code": "Sold_1"})
+    assert made["code"] == "Sold_1"
+
+    again = await company.send("POST", "/api/v1/call_dispositions", json={"name": "Sold too", "code": "SOLD_1"})
+
+    assert (again.status_code, list(again.json()["errors"])) == (409, ["code"])
+
+
 BAD_UPDATES: list[tuple[dict[str, Any], list[str]]] = [
     ({"revenue": "much"}, ["revenue"]),
     ({"revenue": -1_000_000_001}, ["revenue"]),

@@ -250,6 +250,18 @@ def test_expiry_ends_the_steps_and_a_promise_stands_alone() -> None:
     assert (world.steps(), world.lead().status) == (["call", "(callback)", "hook"], "expired")
 
 
+def test_a_promise_behind_the_expiry_is_shown_before_it_and_kept_after_it() -> None:
+    world = standing()
+    promised = world.now + 2 * HOUR
+    world.submit(hours_to_expire=1)
+    lead = world.update(schedule_callback_at=promised)
+
+    assert lead.expires_at == promised - HOUR
+    assert lead.next_action_at == promised, "what is kept is not said"
+    world.wait(3600)
+    assert (world.lead().next_action_at, world.lead().end_status) == (promised, "expired")
+
+
 def test_a_promise_goes_before_an_explicit_time_and_that_before_the_step_s_own() -> None:
     world = standing()
     world.update(schedule_callback_at=world.now + 5 * MINUTE, next_action_at=world.now + 2 * MINUTE)
