@@ -302,7 +302,7 @@ _OF_TYPE: Mapping[str, Mapping[str, str]] = {
         "remove_second_factor": "true: to sign in takes no code any more, as where a telephone was lost",
     },
     "call_disposition": {
-        "code": "letters, digits and _, by which filters of steps name it, else its name; of no other disposition in any spelling",
+        "code": "letters, digits and _, by which filters of steps name it, else its name; unique in any spelling",
         "sortable_order": "its place where dispositions are listed for agents",
         "system": "true: one of ours",
         "category": "what it says of the call: callback promises one, dnc puts the person on the do-not-call list, "
