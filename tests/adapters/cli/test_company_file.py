@@ -204,14 +204,14 @@ async def test_what_is_warned_of_records_is_passed_on_once_each(
     file = tmp_path / "company.yaml"
     file.write_text(yaml.safe_dump({"format": 1, "schedules": {"days": {"name": "Days", "steps": [TEXT]}}}))
     document = read_document(file)
-    told: list[tuple[str, str]] = []
-    api = CompanyApi(target, lambda place, sentence: told.append((place, sentence)))
+    heard: list[tuple[str, str]] = []
+    api = CompanyApi(target, lambda place, sentence: heard.append((place, sentence)))
     found, row, known = await _compared(api, document)
 
     await apply(api, found, row, known, ignore)
 
-    assert [place for place, sentence in told if sentence.startswith("dial_countries names none")] == ["schedules/days"]
-    assert len(set(told)) == len(told)
+    assert [place for place, sentence in heard if sentence.startswith("dial_countries names none")] == ["schedules/days"]
+    assert len(set(heard)) == len(heard)
 
 
 async def test_what_was_stopped_in_the_middle_is_finished_by_applying_it_again(
