@@ -25,6 +25,11 @@ class DecisionOrder:
         self._refused: list[int] = []
         self._refused_before = saved.refused
 
+    @property
+    def newest(self) -> DecisionNumber:
+        """Return the highest number of all records that were seen."""
+        return self._numbers[-1]
+
     def admit(self, offset: int, number: DecisionNumber) -> bool:
         """Note the number of the record at an offset; return whether no record before it has a higher one."""
         if offset < self._next_offset:

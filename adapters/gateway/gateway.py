@@ -33,7 +33,7 @@ from adapters.observability.metrics import Metrics
 from adapters.observability.traces import Traces
 from adapters.partitions.dead_letters import append_dead_letters
 from engine.fair_share import Shares
-from engine.partition.continuity import check_id
+from engine.partition.continuity import check_id, check_numbers
 from engine.partition.deadletters import ORIGIN, dead_letter
 from engine.partition.ports import Appender, Clock, Log, LogError, LogRecord, Outgoing, Reader
 from engine.partition.runner import TopicNames
@@ -229,6 +229,9 @@ class Gateway:
         reader = await self._log.reader(self._topic, sorted(self._partitions), start=None)
         try:
             for progress in self._partitions.values():
+                newest, offset = progress.order.newest, progress.next_offset
+                await check_numbers(reader, self._topic, progress.partition, offset=offset, newest=newest)
+            for progress in self._partitions.values():
                 await reader.seek(progress.partition, progress.resume_offset)
         except BaseException:
             await reader.close()
@@ -240,6 +243,7 @@ class Gateway:
         check_id(self._topic, self._made_topics().get(COMMAND_TOPICS[self.channel.kind].name, topic_id), topic_id)
         is_recreated = topic_id != self._topic_id  # its offsets start again
         self._leave(self._partitions if is_recreated else set(self._partitions) - self._wanted)
+        self._topic_id = topic_id  # before the first partition is here: its progress may be saved while others are awaited
         for partition in self._wanted - set(self._partitions):
             # The group first: its owner before, which may still be at work, saves in the database and then reports to it.
             reached = await self._reached.reached(partition)
@@ -248,7 +252,6 @@ class Gateway:
             settle = partial(settle_older_work, self._log, self._topic, partition, saved or SavedProgress(), reached=reached)
             await self.outages.retry(DATABASE, partial(settle, deliveries=self._deliveries))
             self._partitions[partition] = progress
-        self._topic_id = topic_id
 
     def _leave(self, partitions: Iterable[int]) -> None:
         for partition in list(partitions):

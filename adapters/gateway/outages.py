@@ -11,7 +11,7 @@ import structlog
 
 from adapters.errors import StoreError
 from adapters.retry import retry
-from engine.partition.ports import LogError
+from engine.partition.ports import LogError, RecordRefusedError
 
 T = TypeVar("T")
 
@@ -23,8 +23,12 @@ WAIT_SECONDS_MAX = 5.0
 
 
 def is_transient(error: Exception) -> bool:
-    """Return whether a retry can help: the log or the database is away."""
-    return isinstance(error, StoreError) or (isinstance(error, LogError) and error.retryable)
+    """Return whether to wait: the log or the database is away, or an operator must first settle what a topic lost.
+
+    A command must not be passed over meanwhile: nothing would carry it out afterwards. Only of a record that the log refuses
+    it is certain that no wait helps.
+    """
+    return isinstance(error, StoreError | LogError) and not isinstance(error, RecordRefusedError)
 
 
 class Outages:

@@ -24,7 +24,7 @@ from engine.partition.ports import LogError
 ATTEMPTS_MAX = 3
 """Requests go to random brokers; one that just stopped must not answer for the cluster."""
 
-MISSING = "`leadclock topics create` makes it where a release adds it, and `leadclock doctor` says whether it is lost"
+MISSING = "if it is lost, run `leadclock recover`; `leadclock topics create` makes one that a release adds"
 """What to do about a topic that does not exist: who only reads it does not know whether it ever did."""
 
 _TOPIC_RESOURCE = 2

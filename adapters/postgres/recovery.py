@@ -1,12 +1,13 @@
 """What do the readers of topics remember in the database, and how do they go on after a topic was lost?"""
 
 from collections.abc import Mapping
-from typing import Literal
+from typing import Any, Literal
 
 from adapters.postgres.database_errors import run_statement
 from adapters.postgres.pool import Pool
 from adapters.postgres.sql import Schemas, queries
 from engine.partition.continuity import ReadMark
+from schemas.envelope import DecisionNumber
 
 ReaderKind = Literal["projected", "followed", "carried_out"]
 """The projection, the deliverer of events to subscriptions, and the gateways."""
@@ -26,7 +27,7 @@ class PostgresReadMarks:
         rows = await run_statement(self._pool.fetch(self._sql[reader]))
         return {
             (row["topic"], row["partition"]): ReadMark(
-                row["topic_id"], row["next_offset"], row["last_offset"], row["last_digest"]
+                row["topic_id"], row["next_offset"], row["last_offset"], row["last_digest"], _newest(row)
             )
             for row in rows
         }
@@ -40,3 +41,7 @@ class PostgresReadMarks:
     async def go_on(self, reader: ReaderKind, topic: str, partition: int, topic_id: str, offset: int) -> None:
         """Let a reader go on at an offset of the topic that is there now."""
         await run_statement(self._pool.execute(self._sql[f"go_on_{reader}"], topic, partition, topic_id, offset))
+
+
+def _newest(row: Mapping[str, Any]) -> DecisionNumber | None:
+    return None if row["epoch"] is None else DecisionNumber(row["epoch"], row["sequence"])

@@ -14,6 +14,7 @@ from engine.partition.aggregate import Aggregate
 from engine.partition.ports import Log, LogError, LogRecord, Reader
 from engine.partition.state import State
 from schemas.decisions import Position
+from schemas.envelope import DecisionNumber, EnvelopeError, emitted_by
 from schemas.records import Record
 from schemas.topics import ACCOUNTS_RULES, Topic
 from schemas.wire import UNREADABLE, Entity, digest, to_pack
@@ -54,6 +55,8 @@ class ReadMark(Struct, frozen=True):
     offset: int
     last_offset: int = -1
     last_digest: str = ""
+    newest: DecisionNumber | None = None
+    """Of commands: the highest decision that emitted one of those that were read."""
 
     def after(self, last: LogRecord | None, offset: int) -> "ReadMark":
         """Return the mark after the partition was read up to `offset`; `last` is the last record of it, None for none."""
@@ -162,6 +165,9 @@ async def check_mark(reader: Reader, topic: str, partition: int, mark: ReadMark,
     """
     check_id(topic, mark.topic_id, topic_id)
     await check_read(reader, topic, partition, offset=mark.offset, last=(mark.last_offset, mark.last_digest))
+    if mark.newest is not None:
+        await check_numbers(reader, topic, partition, offset=mark.offset, newest=mark.newest)
+        await reader.seek(partition, mark.offset)
 
 
 async def check_read(
@@ -185,6 +191,32 @@ async def check_read(
         if is_other:
             raise ContinuityError(place, f"holds another record at {last_offset} than the one that was read from it")
     await reader.seek(partition, offset)
+
+
+async def check_numbers(reader: Reader, topic: str, partition: int, *, offset: int, newest: DecisionNumber) -> None:
+    """Compare commands with those that were read: before `offset` none was emitted by a later decision than `newest`.
+
+    Numbers only rise, so a topic that was cut and has grown again holds later ones there. The reader is moved.
+    Raises `ContinuityError`, `LogError`.
+    """
+    place, start, end = f"{topic}[{partition}]", await reader.start(partition), await reader.end(partition)
+    if end < offset:
+        raise ContinuityError(place, f"ends at {end}, and the records before {offset} were read from it: it lost records")
+    first = max(start, offset - TAIL_OFFSETS[0])
+    if first >= offset:
+        return
+    await reader.seek(partition, first)
+    for record in await _records_to(reader, partition, offset):
+        if record.partition == partition and record.offset < offset and number_of(record) > newest:
+            raise ContinuityError(place, f"holds another command at {record.offset} than the one that was read from it")
+
+
+def number_of(record: LogRecord) -> DecisionNumber:
+    """Return which decision emitted a command; the lowest for what is not ours."""
+    try:
+        return emitted_by(record.headers)
+    except EnvelopeError:
+        return DecisionNumber()
 
 
 def check_rules(topic: str, adopted: Mapping[str, int], newest: Mapping[int, int]) -> None:

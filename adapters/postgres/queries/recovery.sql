@@ -1,13 +1,17 @@
 -- What do the readers of topics remember, and how do they go on after a topic was lost?
 
 -- projected --
-SELECT topic, partition, topic_id, next_offset, next_offset - 1 AS last_offset, last_digest FROM {read}.positions;
+SELECT topic, partition, topic_id, next_offset, next_offset - 1 AS last_offset, last_digest,
+       NULL::bigint AS epoch, NULL::bigint AS sequence
+  FROM {read}.positions;
 
 -- followed --
-SELECT topic, partition, topic_id, next_offset, last_offset, last_digest FROM {work}.subscription_progress;
+SELECT topic, partition, topic_id, next_offset, last_offset, last_digest, NULL::bigint AS epoch, NULL::bigint AS sequence
+  FROM {work}.subscription_progress;
 
 -- carried_out --
-SELECT topic, partition, topic_id, next_offset, -1 AS last_offset, '' AS last_digest FROM {work}.delivery_progress;
+SELECT topic, partition, topic_id, next_offset, -1 AS last_offset, '' AS last_digest, epoch, sequence
+  FROM {work}.delivery_progress;
 
 -- touched --
 -- Who was the subject of a decision that the database knows and the log does not? The topic's newest decisions by partition
