@@ -128,7 +128,7 @@ class StateUnreadableError(LogError):
 
 
 class _SnapshotMismatchError(InternalError):
-    """A snapshot is not of this changelog: the decisions that follow do not continue its hash chain."""
+    """A snapshot is not of this changelog, or memory is older than a recovery, which has written all values again."""
 
 
 class TopicNames(Struct, frozen=True):
@@ -200,7 +200,8 @@ class Runner:
         self._skip = skip
         self._turn = turn
         self._position = Position()
-        self._changelog_offset = 0
+        self._changelog_offset = self._position_offset = 0
+        """Where a further restore reads on: at the last position that was read, or before the next one."""
         self._has_later_position = False
         self._rules = Rules()
         self._feed_index = 0
@@ -290,11 +291,12 @@ class Runner:
         await self._release()
         input_topic = self._names.of(self.aggregate.requests_topic.name)
         written = WRITTEN_WITH.get(self.aggregate.requests_topic.name, ())
+        # First, so that a topic that does not exist is named: to take the partition would only get no answer.
+        self._topics = await topic_ids(self._log, self._names.of, self.aggregate)
+        self._identified_seconds = self._clock.monotonic()
         ownership = self._ownership = await self._log.own(
             input_topic, self.partition, writes=[self._names.of(topic.name) for topic in written]
         )
-        self._topics = await topic_ids(self._log, self._names.of, self.aggregate)
-        self._identified_seconds = self._clock.monotonic()
         self.topic_id = self._topics[self.aggregate.state_topic.name]
         # Before the mark of a restore is written. A partition that knows nothing may have lost all: the deployment knows.
         check_ids(self._names.of, {**self._made_topics(), **self._position.topics}, self._topics)
@@ -398,7 +400,7 @@ class Runner:
         # A former owner would mistake its successor's records for its own: a commit that succeeds proves that there is none.
         await ownership.commit(self._transaction(self._position, []))
         self._apply_commit(self._position, [])
-        self._changelog_offset = end
+        self._changelog_offset = self._position_offset = end
         begun_at, offset = self._clock.now(), self._changelog_offset
         sequence, chain = self._position.sequence, self._position.chain
         own = [(POSITION_KEY, to_pack(self._position))]
@@ -705,24 +707,37 @@ class Runner:
         The end that a broker reports may lie before what a former owner committed, if the broker has just restarted. A
         mark that can be read lies behind all of it.
         """
-        self.restored_from = "memory"
         self._kept = max(self._kept, (self._position.epoch, self._position.sequence))
         self._unreadable.clear()
-        if self._changelog_offset == 0:
-            if not await self._restore_snapshot(ownership):
-                self._reset()
-                self.restored_from = "changelog"
-                await self._read_changelog(ownership)
-        else:
+        is_restored = self._changelog_offset > 0 and await self._restore_memory(ownership)
+        if not is_restored and not await self._restore_snapshot(ownership):
+            self._reset()
+            self.restored_from = "changelog"
             await self._read_changelog(ownership)
         if (self._position.epoch, self._position.sequence) < self._kept:
             held = f"ends at decision {self._position.sequence}"
+            self._changelog_offset = 0  # memory is newer than the changelog: an operator decides which of them holds
             raise self._other_changelog(f"{held}, and this process knows decision {self._kept[1]}")
         self.state.places.clear()
         self._timers.rebuild(self._all_timers())
 
     def _other_changelog(self, what: str) -> ContinuityError:
         return ContinuityError(f"{self._names.of(self.aggregate.state_topic.name)}[{self.partition}]", what)
+
+    async def _restore_memory(self, ownership: Ownership) -> bool:
+        """Read on behind what memory holds; return False where a recovery has written the changelog again since then.
+
+        It is read from the last position on, which must still be there: one that was cut behind it may have grown again.
+        """
+        self.restored_from, self._has_later_position = "memory", False
+        try:
+            await self._read_changelog(ownership)
+        except _SnapshotMismatchError:
+            return False
+        if self._position.sequence and not self._has_later_position:
+            self._changelog_offset = 0
+            raise self._other_changelog(f"lacks decision {self._position.sequence}, which this process knows")
+        return True
 
     async def _restore_snapshot(self, ownership: Ownership) -> bool:
         """Restore from a snapshot; return False where none fits: the caller must reset what it read."""
@@ -747,16 +762,17 @@ class Runner:
         reader = await self._changelog(start=self._changelog_offset)
         try:
             end = await reader.end(self.partition)
-            if end < self._changelog_offset:  # before the mark, which would move the end
-                raise self._other_changelog(f"ends at {end}, and records before {self._changelog_offset} were read from it")
+            if end < self._changelog_offset:  # what it holds is read from the beginning, and compared with the decisions
+                raise _SnapshotMismatchError
             await self._read_up_to(reader, await self._set_mark(ownership, end))
-            self._changelog_offset = reader.position(self.partition)
+            self._changelog_offset = self._position_offset or reader.position(self.partition)
         finally:
             await reader.close()
 
     def _reset(self) -> None:
         """Drop what a failed restore has read: a newer snapshot does not say what was removed since."""
-        self._changelog_offset = 0
+        self._changelog_offset = self._position_offset = 0
+        self.restored_from = "changelog"
         self._unreadable.clear()
         self.state.clear()
         self._entries.clear()
@@ -804,6 +820,8 @@ class Runner:
                 elif key.startswith(OWN_PREFIX):
                     self._apply_record(key, record.value)
                     self._unreadable.pop(key, None)
+                    if key == POSITION_KEY:
+                        self._position_offset = record.offset
                     if record.key == MARK_KEY and (MARK_HEADER, mark) in record.headers:
                         self._read_broker_time(record)
                         is_marked = True
@@ -842,6 +860,8 @@ class Runner:
         if key == POSITION_KEY:
             position = msgspec.msgpack.decode(packed or b"", type=Position)
             if self.restored_from == "snapshot" and not _can_follow(self._position, position):
+                raise _SnapshotMismatchError
+            if self.restored_from == "memory" and position.epoch != self._position.epoch:
                 raise _SnapshotMismatchError
             self._position, self._has_later_position = position, True
         elif key.startswith(OUTBOX_PREFIX):
@@ -922,7 +942,11 @@ def _input_of(cause: Cause) -> Input:
 
 
 def _can_follow(known: Position, position: Position) -> bool:
-    """Return whether a committed position can follow another: decisions are never undone."""
+    """Return whether a committed position can follow another: decisions are never undone, and a recovery begins again."""
+    return position.epoch == known.epoch and _is_later(known, position)
+
+
+def _is_later(known: Position, position: Position) -> bool:
     return position.sequence > known.sequence or (position.sequence, position.chain) == (known.sequence, known.chain)
 
 
