@@ -35,7 +35,7 @@ class TopicRecovery(DecisionPart, frozen=True, kw_only=True):
     """What an operator settled after a topic was lost: who, why, and what each topic lost, in words.
 
     Requests are decided from `input_offset` on; `input_digest` is that of the record before it, empty where that is another
-    topic than before.
+    topic than before. `lost_from` is where the first request stood that was decided and is gone, where that is before it.
     """
 
     by: str
@@ -43,6 +43,7 @@ class TopicRecovery(DecisionPart, frozen=True, kw_only=True):
     lost: tuple[str, ...]
     input_offset: int = 0
     input_digest: str = ""
+    lost_from: int | None = None
 
 
 class Cause(DecisionPart, frozen=True, kw_only=True):

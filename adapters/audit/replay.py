@@ -195,7 +195,7 @@ class Replay:
         """Return whether a later recovery says that the request of a decision was lost."""
         known = self.position.topics.get(self._requests_topic)
         return any(
-            sequence < one.sequence and (one.topics.get(self._requests_topic) != known or offset >= one.input_offset)
+            sequence < one.sequence and (one.topics.get(self._requests_topic) != known or offset >= one.lost_from)
             for one in self._settlements
         )
 

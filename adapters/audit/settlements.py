@@ -12,12 +12,12 @@ from schemas.wire import UNREADABLE
 
 
 class Settlement(Struct, frozen=True):
-    """A decision that settled a loss: where it stands, the topics from there on, and the first request that it decides."""
+    """A decision that settled a loss: where it stands, the topics from there on, and where lost requests begin."""
 
     offset: int
     sequence: int
     topics: Mapping[str, str]
-    input_offset: int
+    lost_from: int
 
 
 class _Settling(Struct, frozen=True):
@@ -47,4 +47,6 @@ def _settlement(offset: int, value: bytes) -> Settlement | None:
     cause = recorded.cause
     if cause.recovery is None:
         return None
-    return Settlement(offset, recorded.sequence, cause.topics, cause.recovery.input_offset)
+    recovery = cause.recovery
+    lost_from = recovery.input_offset if recovery.lost_from is None else recovery.lost_from
+    return Settlement(offset, recorded.sequence, cause.topics, lost_from)

@@ -3,11 +3,13 @@
 Nothing is written: looking takes no partition from its owner.
 """
 
-from collections.abc import Awaitable, Iterable
+from collections.abc import Awaitable, Iterable, Mapping
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from adapters.audit.recorded import committed_position
+from adapters.recovery.folding import fold_decisions
+from adapters.recovery.stored import read_stored
 from adapters.roles.context import Context
 from engine.account.aggregate import AccountAggregate
 from engine.contact.aggregate import ContactAggregate
@@ -23,7 +25,7 @@ from engine.partition.continuity import (
 )
 from engine.partition.state import State
 from schemas.decisions import Position
-from schemas.topics import ACCOUNTS_RULES
+from schemas.topics import ACCOUNTS_REQUESTS, ACCOUNTS_RULES
 
 
 class PartitionLosses(Struct, frozen=True, kw_only=True):
@@ -48,20 +50,42 @@ def aggregates() -> tuple[Aggregate, ...]:
 async def find_losses(context: Context) -> list[PartitionLosses]:
     """Compare every partition of accounts and contacts. Raises `LogError`."""
     return [
-        await losses_of(context, aggregate, partition)
+        await _losses_with_rules(context, aggregate, partition)
         for aggregate in aggregates()
         for partition in range(await context.log.partition_count(context.names.of(aggregate.requests_topic.name)))
     ]
 
 
+async def _losses_with_rules(context: Context, aggregate: Aggregate, partition: int) -> PartitionLosses:
+    """Compare one partition; one of the accounts with the rules that it has published, too."""
+    found = await losses_of(context, aggregate, partition)
+    if aggregate.requests_topic != ACCOUNTS_REQUESTS:
+        return found
+    stored = await read_stored(context.log, context.names.of(aggregate.state_topic.name), partition)
+    further = published_losses(context, partition, record_state(stored.values))
+    return structs.replace(found, losses=tuple(dict.fromkeys((*found.losses, *further))))
+
+
+def record_state(values: Mapping[str, bytes]) -> State:
+    """Return the records of an account partition as a state."""
+    state = State()
+    for key, packed in values.items():
+        if key.startswith("record/"):
+            state.restore(key, packed)
+    return state
+
+
 async def losses_of(context: Context, aggregate: Aggregate, partition: int) -> PartitionLosses:
-    """Compare one partition with what its changelog says was read and written. Raises `LogError`."""
+    """Compare one partition with what was read and written last. Raises `LogError`, `NotRecoverableError`."""
     log, names = context.log, context.names
     position = await committed_position(log, names.of(aggregate.state_topic.name), partition) or Position()
-    found = [
-        *await _losses([_ids(context, aggregate, position), check_decisions(log, names.of, aggregate, partition, position)]),
-        *await _losses([_inputs(context, aggregate, partition, position), _rules(context, position)]),
-    ]
+    found = await _losses([check_decisions(log, names.of, aggregate, partition, position)])
+    if found:  # a state that is older than the decisions says nothing of what was read since
+        folded = await fold_decisions(log, names.of(aggregate.decisions_topic.name), partition)
+        position = max(position, folded.position, key=lambda one: one.sequence)
+    ids = await _losses([_ids(context, aggregate, position)])
+    inputs = await _losses([_inputs(context, aggregate, partition, position), _rules(context, position)])
+    found = [*ids, *found, *inputs]
     return PartitionLosses(
         topic=aggregate.requests_topic.name,
         partition=partition,

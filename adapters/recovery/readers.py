@@ -2,11 +2,14 @@
 
 from msgspec import Struct
 
+from adapters.audit.recorded import batches
 from adapters.audit.settlements import read_settlements
 from adapters.postgres.recovery import READERS, PostgresReadMarks, ReaderKind
 from adapters.recovery.folding import NotRecoverableError
 from adapters.roles.context import Context
-from engine.partition.continuity import ContinuityError, ReadMark, check_mark
+from engine.partition.continuity import ContinuityError, ReadMark, check_mark, number_of
+from engine.partition.ports import Reader
+from schemas.envelope import DecisionNumber
 from schemas.topics import ACCOUNTS_DECISIONS, COMMAND_TOPICS, CONTACTS_DECISIONS
 
 DECISIONS = (CONTACTS_DECISIONS.name, ACCOUNTS_DECISIONS.name)
@@ -43,9 +46,10 @@ async def settle_readers(context: Context, marks: PostgresReadMarks) -> list[Rea
     """
     found = await find_reader_losses(context, marks)
     for one in found:
-        deployed = _deployed(context, one.topic)
-        offset = await _offset_after_loss(context, one)
-        await marks.go_on(one.reader, one.topic, one.partition, await context.log.topic_id(deployed), offset)
+        topic_id = await context.log.topic_id(_deployed(context, one.topic))
+        mark = (await marks.marks(one.reader))[one.topic, one.partition]
+        offset = await _offset_after_loss(context, one, mark, is_made_again=mark.topic_id != topic_id)
+        await marks.go_on(one.reader, one.topic, one.partition, topic_id, offset)
     return found
 
 
@@ -67,11 +71,14 @@ async def _loss(context: Context, topic: str, partition: int, mark: ReadMark) ->
     return None
 
 
-async def _offset_after_loss(context: Context, one: ReaderLoss) -> int:
+async def _offset_after_loss(context: Context, one: ReaderLoss, mark: ReadMark, *, is_made_again: bool) -> int:
+    """Return where a reader goes on; `mark` is what it remembers."""
     deployed = _deployed(context, one.topic)
     reader = await context.log.reader(deployed, [one.partition])
     try:
         if one.topic not in DECISIONS:
+            return await _first_command_after(reader, one.partition, None if is_made_again else mark.newest)
+        if mark.offset == 0:  # nothing was decided here before the loss, so there is nothing to settle
             return await reader.start(one.partition)
         settled = [settlement.offset async for settlement in read_settlements(reader, one.partition)]
     finally:
@@ -83,3 +90,14 @@ async def _offset_after_loss(context: Context, one: ReaderLoss) -> int:
             "the database knows decisions of since, or restore a copy that is as new as the database"
         )
     return settled[-1]
+
+
+async def _first_command_after(reader: Reader, partition: int, newest: DecisionNumber | None) -> int:
+    """Return the first command that was not read: those that are left before it were carried out."""
+    if newest is None:
+        return await reader.start(partition)
+    async for batch in batches(reader, partition):
+        for record in batch:
+            if number_of(record) > newest:
+                return record.offset
+    return await reader.end(partition)

@@ -8,19 +8,21 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from msgspec import Struct, structs
 
+from adapters.audit.recorded import batches
 from adapters.partitions.routing import partition_of
 from adapters.recovery.folding import FoldedPartition, NotRecoverableError, fold_decisions
-from adapters.recovery.losses import aggregates, losses_of, published_losses
+from adapters.recovery.losses import aggregates, losses_of, published_losses, record_state
 from adapters.recovery.stored import StoredPartition, read_stored
 from adapters.roles.context import Context
 from engine.partition.aggregate import Aggregate
-from engine.partition.continuity import ContinuityError, check_inputs, check_read, topic_ids
+from engine.partition.continuity import ContinuityError, check_inputs, check_read, request_digest, topic_ids
 from engine.partition.decider import Decider, published_rule
-from engine.partition.ports import Outgoing, Ownership, Reader
+from engine.partition.ports import LogRecord, Outgoing, Ownership, Reader
 from engine.partition.runner import stream_name
 from engine.partition.state import State
 from engine.rules import Rules
 from schemas.decisions import OutboxEntry, Position, TopicRecovery
+from schemas.envelope import EnvelopeError, from_headers
 from schemas.records import Record
 from schemas.state import OUTBOX_PREFIX, POSITION_KEY, Stream, stream_key
 from schemas.topics import ACCOUNTS_REQUESTS, ACCOUNTS_RULES, WRITTEN_WITH
@@ -46,11 +48,16 @@ class Settled(Struct, frozen=True, kw_only=True):
 
 
 class _Whole(Struct):
-    """A partition as it was before its loss. `is_folded` says that its changelog has to be written again."""
+    """A partition as it was before its loss. `is_folded` says that its changelog has to be written again.
+
+    `marks` is how far each stream of messages to it was decided; `sent` are the numbers of its own, which are known whole.
+    """
 
     place: Place
     losses: tuple[str, ...]
     marks: dict[str, int]
+    stream: str
+    sent: frozenset[int]
     position: Position
     is_folded: bool
 
@@ -82,12 +89,20 @@ async def _examine(context: Context, aggregate: Aggregate, partition: int, furth
     """Return what a partition lost, and how far each stream of messages to it was decided."""
     found = await losses_of(context, aggregate, partition)
     stored, folded = await _read(context, aggregate, partition)
-    values, position, is_folded = _whole(context, aggregate, partition, stored, folded)
+    values, position, is_folded = await _whole(context, aggregate, partition, stored, folded)
     losses = (*found.losses, *further)
     if aggregate.requests_topic == ACCOUNTS_REQUESTS:
-        losses += published_losses(context, partition, _state_of(values))
+        losses += published_losses(context, partition, record_state(values))
     marks = {key: from_pack(packed, Stream).number for key, packed in values.items() if key.startswith(stream_key(""))}
-    return _Whole((aggregate.requests_topic.name, partition), losses, marks, position, is_folded)
+    return _Whole(
+        (aggregate.requests_topic.name, partition),
+        losses,
+        marks,
+        stream_name(aggregate.state_topic.name, position.stream, partition),
+        frozenset(folded.messages),
+        position,
+        is_folded,
+    )
 
 
 async def _read(context: Context, aggregate: Aggregate, partition: int) -> tuple[StoredPartition, FoldedPartition]:
@@ -96,27 +111,30 @@ async def _read(context: Context, aggregate: Aggregate, partition: int) -> tuple
     return stored, await fold_decisions(context.log, of(aggregate.decisions_topic.name), partition)
 
 
-def _whole(
+async def _whole(
     context: Context, aggregate: Aggregate, partition: int, stored: StoredPartition, folded: FoldedPartition
 ) -> tuple[dict[str, bytes], Position, bool]:
-    """Return values and position as of the newest decision, and whether they are folded from decisions."""
-    if folded.position.sequence <= stored.position.sequence:
+    """Return values and position as of the newest decision, and whether they are folded from decisions.
+
+    A changelog that was made again may end with the newest decision, and hold only what its owner has written since.
+    """
+    state = aggregate.state_topic.name
+    state_id = await context.log.topic_id(context.names.of(state))
+    is_other_state = stored.position.topics.get(state, state_id) != state_id
+    if folded.position.sequence <= stored.position.sequence and not is_other_state:
         return stored.values, stored.position, False
+    of = context.names.of
     if folded.begins_at > 1:
-        of = context.names.of
         raise NotRecoverableError(
             f"{of(aggregate.state_topic.name)}[{partition}] cannot be made again from {of(aggregate.decisions_topic.name)}: "
             f"the decisions before {folded.begins_at} are gone. Restore both topics from a copy"
         )
+    if folded.position.sequence < stored.position.sequence:
+        raise NotRecoverableError(
+            f"{of(state)}[{partition}] was made again and cannot be made whole: the decisions behind "
+            f"{folded.position.sequence} are gone. Restore both topics from a copy"
+        )
     return folded.values, folded.position, True
-
-
-def _state_of(values: Mapping[str, bytes]) -> State:
-    state = State()
-    for key, packed in values.items():
-        if key.startswith("record/"):
-            state.restore(key, packed)
-    return state
 
 
 class _PartitionRecovery:
@@ -151,9 +169,9 @@ class _PartitionRecovery:
 
     async def _settle(self, ownership: Ownership) -> Settled:
         stored, folded = await _read(self._context, self._aggregate, self._partition)
-        values, position, is_folded = _whole(self._context, self._aggregate, self._partition, stored, folded)
-        entries = [one for number, one in self._unsent(folded, position).items() if number not in stored.entries]
-        losses, published = self._whole.losses, self._missing_rules(folded)
+        values, position, is_folded = await _whole(self._context, self._aggregate, self._partition, stored, folded)
+        entries = [one for number, one in self._unsent(folded).items() if number not in stored.entries]
+        losses, published = self._whole.losses, self._missing_rules(folded, values)
         records: list[Outgoing] = []
         if losses:
             if is_folded:
@@ -176,9 +194,9 @@ class _PartitionRecovery:
             input_offset=position.input_offset,
         )
 
-    def _unsent(self, folded: FoldedPartition, position: Position) -> dict[int, OutboxEntry]:
+    def _unsent(self, folded: FoldedPartition) -> dict[int, OutboxEntry]:
         """Return the messages that no receiver has decided: to targets that lost requests, or to all after a lost state."""
-        key = stream_key(stream_name(self._aggregate.state_topic.name, position.stream, self._partition))
+        key = stream_key(self._whole.stream)
         found = {}
         for number, message in folded.messages.items():
             place = message.topic, partition_of(message.key.encode(), self._counts[message.topic])
@@ -187,11 +205,18 @@ class _PartitionRecovery:
                 found[number] = message
         return found
 
-    def _missing_rules(self, folded: FoldedPartition) -> Sequence[Record]:
-        """Return the published records that `accounts.rules` lacks, the oldest first. Raises `NotRecoverableError`."""
+    def _missing_rules(self, folded: FoldedPartition, values: Mapping[str, bytes]) -> Sequence[Record]:
+        """Return the published records that `accounts.rules` lacks, the oldest first. Raises `NotRecoverableError`.
+
+        Of those whose decisions are lost too, the state holds the newest version.
+        """
+        if self._aggregate.requests_topic != ACCOUNTS_REQUESTS:
+            return []
+        newest_of = {key: from_pack(packed, Record) for key, packed in values.items() if key.startswith("record/")}
+        recorded = {(one.type, one.id, one.version): one for one in (*folded.records, *newest_of.values())}
         held = [record for number, record in self._context.rules.entries if number == self._partition]
         known = {(record.type, record.id, record.version) for record in held}
-        missing = [one for one in folded.records if (one.type, one.id, one.version) not in known]
+        missing = sorted((one for key, one in recorded.items() if key not in known), key=lambda one: one.sequence)
         newest = max((record.sequence for record in held), default=0)
         if missing and missing[0].sequence < newest:
             raise NotRecoverableError(
@@ -214,12 +239,50 @@ class _PartitionRecovery:
         """Return the records of the decision that the partition goes on, and its position after it."""
         ids = await topic_ids(self._log, self._of, self._aggregate)
         offset, last_digest = await self._next_request(folded, position, ids)
+        sent_again: list[Outgoing] = []
+        lost_from = offset
+        if (offset, last_digest) != (position.input_offset, position.input_digest):
+            offset, last_digest, sent_again = await self._behind_messages(offset, last_digest)
         decider = Decider(self._aggregate, self._partition, State(), Rules(), position)
         recovery = TopicRecovery(
-            by=self._by, reason=self._reason, lost=tuple(losses), input_offset=offset, input_digest=last_digest
+            by=self._by,
+            reason=self._reason,
+            lost=tuple(losses),
+            input_offset=offset,
+            input_digest=last_digest,
+            lost_from=None if lost_from == offset else lost_from,
         )
         sealed = decider.recovery(recovery, ids, max(self._context.clock.now(), position.decided_at))
-        return [self._named(record) for record in sealed.records], decider.position
+        return [*sent_again, *(self._named(record) for record in sealed.records)], decider.position
+
+    async def _behind_messages(self, offset: int, last_digest: str) -> tuple[int, str, list[Outgoing]]:
+        """Return where requests are decided from so that messages which are sent again come before those that followed them.
+
+        A stream takes no number below one that it has decided. So where some came after the loss, decisions begin behind
+        them: their sender sends them again, in order, and the other requests are written once more, with their ids.
+        """
+        topic = self._of(self._aggregate.requests_topic.name)
+        reader = await self._log.reader(topic, [self._partition])
+        try:
+            if offset >= await reader.end(self._partition):
+                return offset, last_digest, []
+            await reader.seek(self._partition, offset)
+            waiting = [record async for batch in batches(reader, self._partition) for record in batch]
+        finally:
+            await reader.close()
+        others = [record for record in waiting if not self._is_sent_again(record)]
+        if len(others) == len(waiting):
+            return offset, last_digest, []
+        copies = [Outgoing(topic, record.key, record.value, record.headers) for record in others]
+        return waiting[-1].offset + 1, request_digest(waiting[-1]), copies
+
+    def _is_sent_again(self, record: LogRecord) -> bool:
+        """Return whether a request is a message that its sender knows, and sends again."""
+        try:
+            envelope = from_headers(record.headers)
+        except EnvelopeError:
+            return False
+        return any(whole.stream == envelope.stream and envelope.number in whole.sent for whole in self._wholes.values())
 
     async def _next_request(self, folded: FoldedPartition, position: Position, ids: Mapping[str, str]) -> tuple[int, str]:
         """Return the first request that was not decided, and the digest of the one before it."""
@@ -232,13 +295,20 @@ class _PartitionRecovery:
             try:
                 await check_inputs(reader, self._of(name), self._partition, position)
             except ContinuityError:
-                return await self._after_last_decided(reader, folded.requests, start)
+                is_whole = folded.position.sequence >= position.sequence
+                return await self._after_last_decided(reader, folded.requests, start, is_whole=is_whole)
             return position.input_offset, position.input_digest
         finally:
             await reader.close()
 
-    async def _after_last_decided(self, reader: Reader, decided: Sequence[tuple[int, str]], start: int) -> tuple[int, str]:
-        """Find the last decided request that the topic still holds, by bisection: what was cut off is at the end."""
+    async def _after_last_decided(
+        self, reader: Reader, decided: Sequence[tuple[int, str]], start: int, *, is_whole: bool
+    ) -> tuple[int, str]:
+        """Find the last decided request that the topic still holds, by bisection: what was cut off is at the end.
+
+        Where later decisions are lost too, and all of these requests are there, nobody knows which of those behind them were
+        decided: none is decided again.
+        """
         low, high = 0, len(decided)
         while low < high:
             middle = (low + high) // 2
@@ -246,6 +316,8 @@ class _PartitionRecovery:
                 low = middle + 1
             else:
                 high = middle
+        if low == len(decided) and not is_whole:
+            return await reader.end(self._partition), ""
         if low == 0:
             return start, ""
         offset, last_digest = decided[low - 1]

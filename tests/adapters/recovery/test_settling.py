@@ -14,8 +14,9 @@ from adapters.recovery.stored import StoredPartition, read_stored
 from engine.contact.aggregate import ContactAggregate
 from engine.partition.continuity import ContinuityError
 from engine.partition.decider import RANGE
+from engine.partition.ports import Outgoing
 from engine.partition.runner import CycleLimits, Runner, TopicNames
-from schemas.state import kind_of
+from schemas.state import POSITION_KEY, kind_of
 from schemas.wire import from_pack, to_json
 from tests.adapters.audit.test_histories import Deployment
 
@@ -223,3 +224,54 @@ async def test_a_recovered_history_goes_on_verifies_and_names_what_was_settled(
     assert {(cause.by, cause.reason) for cause in causes} == {("cli/ada", "a disk was lost")}
     assert all(topic in " ".join(cause.lost) for cause in causes)
     assert any(one.gaps for one in verified) == topic.endswith("decisions")
+
+
+async def test_a_state_that_was_made_again_and_written_on_is_made_whole(operator: Operator) -> None:
+    before = await operator.stored()
+    partition = operator.log.partition("contacts.state", 0)
+    last = [record for record in partition.records if record.key == POSITION_KEY.encode()][-1]
+    await make_again(operator.log, "contacts.state")
+    ownership = await operator.log.own("contacts.requests", 0)
+    await ownership.commit([Outgoing("contacts.state", last.key, last.value)])  # an owner that has not noticed yet
+    await ownership.close()
+
+    await operator.settle()
+
+    assert compared(await operator.stored()) == compared(before)
+
+
+async def test_two_losses_of_one_partition_are_both_named(operator: Operator) -> None:
+    await cut(operator.log, "contacts.state")
+    await cut(operator.log, "contacts.requests")
+
+    said = await operator.look()
+    settled = await operator.settle()
+
+    for topic in ("contacts.state", "contacts.requests"):
+        assert any(topic in sentence for sentence in said)
+        assert any(topic in sentence for one in settled for sentence in one.losses)
+
+
+async def test_rules_that_lack_their_newest_versions_are_named_before_anything_is_settled(operator: Operator) -> None:
+    for number in range(PARTITIONS):
+        partition = operator.log.partition("accounts.rules", number)
+        del partition.records[-1:]
+        partition.end = partition.records[-1].offset + 1 if partition.records else 0
+    operator.rules = RulesTopic(operator.log, operator.names)
+    await operator.rules.refresh()
+
+    assert any("accounts.rules" in sentence for sentence in await operator.look())
+
+
+async def test_requests_without_their_decisions_are_not_decided_again(operator: Operator) -> None:
+    ends = [operator.log.partition("contacts.requests", number).end for number in range(PARTITIONS)]
+    await empty(operator.log, "contacts.decisions")
+    for number in range(PARTITIONS):
+        partition = operator.log.partition("contacts.requests", number)
+        del partition.records[-1:]
+        partition.end = partition.records[-1].offset + 1
+
+    settled = {one.partition: one for one in await operator.settle() if one.topic == "contacts.requests"}
+
+    for number in range(PARTITIONS):
+        assert 0 < settled[number].input_offset == operator.log.partition("contacts.requests", number).end <= ends[number]
