@@ -125,6 +125,8 @@ class Carrier(Providers):
         self.claims = SimulatedClaims(log)
         self.given: Counter[str] = Counter()
         self.problems: list[str] = []
+        self.lost_orders: set[str] = set()
+        """Orders that no gateway can read any more."""
         self._concurrent_max = chance.choice([2, 20, 200])
         self._asked: set[str] = set()
         self._seen: dict[tuple[str, int], int] = {}
@@ -184,9 +186,14 @@ class Carrier(Providers):
                         self._open[order.command_id] = None
                 self._seen[topic.name, partition] = len(records)
         for command_id in list(self._open):
-            if self.claims.is_ended(command_id):
+            if command_id in self.lost_orders or self.claims.is_ended(command_id):
                 del self._open[command_id]
         return list(self._open)
+
+    def forget_read(self) -> None:
+        """Read orders and holds from the beginning again: topics were lost, or made again."""
+        self._seen.clear()
+        self._holds.forget_read()
 
     # -- what the carrier does -----------------------------------------------------------------------------------------
 

@@ -1,7 +1,7 @@
 """What runs? The real hosts, runners, outboxes, feeds and projectors, in processes that are killed, frozen and replaced."""
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import copy_context
 from functools import partial
@@ -208,6 +208,11 @@ class SimulatedMachine:
         """The way out for the present process."""
         return NetworkLink(self.process, self.cluster.weather)
 
+    @property
+    def log(self) -> LogLine:
+        """The log, as the present process reaches it."""
+        return LogLine(self.cluster.log, self.line, lambda: self.cluster.made_topics)
+
 
 class SimulatedCluster:
     """A deployment over one log and one database: machines for schedulers (contacts, accounts), projectors, and gateways.
@@ -233,6 +238,8 @@ class SimulatedCluster:
         self.weather = weather
         self.era = era
         self.uses_snapshots = uses_snapshots
+        self.made_topics: Mapping[str, str] = {}
+        """The ids of the topics that were made for the deployment; where there are none, no role compares them."""
         self.store = MemoryStore()
         self.groups = {name: SimulatedGroup(partitions) for name in ("scheduler", "accounts", "projector")}
         self.schedulers = [SimulatedMachine(f"scheduler-{n}", self, run_scheduler) for n in range(2)]
@@ -308,7 +315,7 @@ class SimulatedCluster:
 async def run_scheduler(machine: SimulatedMachine) -> None:
     """Be one process that decides: as `adapters.roles` puts it together."""
     line, cluster = machine.line, machine.cluster
-    log = LogLine(cluster.log, line)
+    log = machine.log
     rules = RulesTopic(log, TopicNames())
     stop = asyncio.Event()
     follower = asyncio.create_task(rules.follow(stop))
@@ -322,8 +329,7 @@ async def run_scheduler(machine: SimulatedMachine) -> None:
     hosts = []
     for role, aggregate in aggregates:
         membership = cluster.groups[role].join(line)
-        feed = rules if role == "scheduler" else None
-        host = PartitionHost(role, await worker_maker(machine, log, role, aggregate, feed), membership)
+        host = PartitionHost(role, await worker_maker(machine, log, role, aggregate, rules), membership)
         machine.hosts[role] = host
         cluster.groups[role].tell(machine.name)
         hosts += [asyncio.create_task(host.run(stop)), asyncio.create_task(membership.keep_reporting())]
@@ -331,7 +337,7 @@ async def run_scheduler(machine: SimulatedMachine) -> None:
 
 
 async def worker_maker(
-    machine: SimulatedMachine, log: LogLine, role: str, aggregate: Aggregate, feed: RulesTopic | None
+    machine: SimulatedMachine, log: LogLine, role: str, aggregate: Aggregate, rules: RulesTopic
 ) -> Callable[[int], RunnerWorker]:
     """Return what makes the worker of a partition."""
     snapshots = machine.snapshots.of(role) if machine.snapshots.is_used else None
@@ -346,7 +352,9 @@ async def worker_maker(
             clock=machine.clock,
             outbox=lambda stream: OutboxSender(stream, log=log, names=TopicNames(), appender=appender),
             versions=VERSIONS,
-            rules_feed=feed,
+            rules_feed=rules if role == "scheduler" else None,
+            published=rules if role == "accounts" else None,
+            made_topics=lambda: machine.cluster.made_topics,
             snapshots=snapshots,
             limits=CycleLimits(idle_poll_seconds=1.0),
             turn=turns.take,
@@ -396,7 +404,7 @@ async def run_projector(machine: SimulatedMachine) -> None:
     """Be one process that projects."""
     line, cluster = machine.line, machine.cluster
     projector = Projector(
-        LogLine(cluster.log, line),
+        machine.log,
         StoreLine(cluster.store, line),
         machine.clock,
         contact_ids=CONTACT_IDS,
@@ -422,16 +430,17 @@ METRICS = Metrics()
 async def run_gateways(carrier: Carrier, machine: SimulatedMachine) -> None:
     """Be one process that carries out, on every channel, until it is asked to stop."""
     line, cluster = machine.line, machine.cluster
-    rules = RulesTopic(LogLine(cluster.log, line), TopicNames())
+    rules = RulesTopic(machine.log, TopicNames())
     reading = asyncio.create_task(rules.follow(asyncio.Event()))
     gateways = [
         Gateway(
             carrier.channel(kind, line),
-            log=LogLine(cluster.log, line),
+            log=machine.log,
             deliveries=ClaimsLine(carrier.claims, line),
             clock=GatewayClock(machine.clock),
             metrics=METRICS,
             holds=HoldsOfRules(rules),
+            made_topics=lambda: cluster.made_topics,
         )
         for kind in KINDS
     ]

@@ -21,11 +21,11 @@ DECISIONS = msgspec.json.Decoder(Decision)
 class Decided:
     """One partition as folded from its decisions."""
 
-    def __init__(self, aggregate: Aggregate, partition: int, records: list[LogRecord]) -> None:
+    def __init__(self, aggregate: Aggregate, partition: int, records: list[LogRecord], decisions: list[Decision]) -> None:
         self.aggregate = aggregate
         self.partition = partition
         self.records = records
-        self.decisions = [DECISIONS.decode(record.value or b"") for record in records]
+        self.decisions = decisions
         self.fold: dict[str, bytes] = {}
         self.changed_by: dict[str, int] = {}
         for decision in self.decisions:
@@ -45,7 +45,8 @@ class Decided:
 
 
 def records_of(world: "World", topic: str, partition: int) -> list[LogRecord]:
-    return list(world.log.partition(topic, partition).records)
+    """Return everything that a topic ever held, also what it has lost."""
+    return world.records(topic, partition)
 
 
 def all_records_of(world: "World", topic: str) -> Iterator[LogRecord]:
@@ -54,7 +55,9 @@ def all_records_of(world: "World", topic: str) -> Iterator[LogRecord]:
 
 
 def decided_in(world: "World", aggregate: Aggregate, partition: int) -> Decided:
-    return Decided(aggregate, partition, records_of(world, aggregate.decisions_topic.name, partition))
+    records = records_of(world, aggregate.decisions_topic.name, partition)
+    decisions = [DECISIONS.decode(record.value or b"") for record in records]
+    return Decided(aggregate, partition, records, world.placed(aggregate, partition, decisions))
 
 
 def envelope_of(record: LogRecord) -> Envelope | None:

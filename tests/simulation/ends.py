@@ -30,6 +30,8 @@ def ends_in(world: "World") -> Iterator[str]:
     claims = world.providers.claims
     for topic in COMMAND_TOPICS.values():
         for order in filter(None, map(order_in, all_records_of(world, topic.name))):
+            if order.command_id in world.lost_orders:
+                continue
             times = claims.recorded[order.command_id]
             if times > 1 or (times == 0 and order.command_id not in claims.reported_beside):
                 yield f"what came of {order.command_id} was recorded {times} times"

@@ -32,6 +32,10 @@ class RecordedHolds:
             (record for at, record in self._made.values() if at < since and covers(record, company_id, channel)), None
         )
 
+    def forget_read(self) -> None:
+        """Read the rules from the beginning again, and forget no hold meanwhile."""
+        self._read.clear()
+
     def _read_on(self) -> None:
         for partition in range(self._partitions):
             records = self._log.partition(ACCOUNTS_RULES.name, partition).records

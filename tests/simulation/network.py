@@ -5,13 +5,14 @@ every way that a real network could, and leaves to asyncio the order that it pro
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from random import Random
 from typing import TYPE_CHECKING, Any
 
 from adapters.embedded.faults import FaultPoint
 from adapters.embedded.log import EmbeddedLog
 from adapters.errors import StoreError
+from adapters.partitions.guarded_appender import GuardedAppender
 from adapters.projector.batch import ProjectionBatch
 from adapters.projector.store import OwnedPartition, PartitionPosition
 from engine.partition.ports import Appender, LogError, LogRecord, Outgoing, Ownership, Reader
@@ -108,11 +109,12 @@ class NetworkLink:
 
 
 class LogLine:
-    """The `Log` port over a line."""
+    """The `Log` port over a line; `made_topics` as of `adapters.partitions.guarded_appender`."""
 
-    def __init__(self, log: EmbeddedLog, line: NetworkLink) -> None:
+    def __init__(self, log: EmbeddedLog, line: NetworkLink, made_topics: Callable[[], Mapping[str, str]] = dict) -> None:
         self._log = log
         self._line = line
+        self._made_topics = made_topics
 
     async def own(self, input_topic: str, partition: int, *, writes: Sequence[str] = ()) -> Ownership:
         await self._line.ask()
@@ -125,7 +127,7 @@ class LogLine:
         return ReaderLine(await self._log.reader(topic, partitions, start=start), self._line)
 
     async def appender(self) -> Appender:
-        return AppenderLine(await self._log.appender(), self._line)
+        return GuardedAppender(AppenderLine(await self._log.appender(), self._line), self, "", self._made_topics)
 
     async def partition_count(self, topic: str) -> int:
         await self._line.ask()

@@ -90,7 +90,8 @@ def _reached(world: "World") -> tuple[Counter[tuple[int, int]], Counter[tuple[in
     for command, outcome in world.providers.carried_out.values():
         row = row_of(kind_of_command(command), outcome)
         run = command.lead_id, command.enrolment
-        reached[run] += kind_of_command(command) in COUNTED_KINDS and row is not None and row.counts_attempt
+        is_counted = row is not None and row.counts_attempt and outcome != "unknown"  # a later report may replace that
+        reached[run] += kind_of_command(command) in COUNTED_KINDS and is_counted
         beyond[run] += command.step_id == MANUAL
         if command.step_id == CALLBACK:
             called_back.add(run)

@@ -13,7 +13,8 @@ import msgspec
 from adapters.embedded.log import EmbeddedLog
 from adapters.errors import StoreError
 from adapters.partitions.outbox import OutboxSender
-from engine.partition.ports import LogError
+from engine.partition.aggregate import Aggregate
+from engine.partition.ports import LogError, LogRecord
 from engine.partition.runner import Runner
 from schemas.contact import LIVE_STATUSES, Lead
 from schemas.decisions import Decision
@@ -113,6 +114,13 @@ class World:
         later = (LEADS_INBOX_BULK, IMPRESSIONS)  # last, in this order: the others keep their ids
         for topic in sorted(TOPICS, key=lambda topic: later.index(topic) + 1 if topic in later else 0):
             await self.log.create_topic(topic.name, self.partitions)
+        self.first_ids = {topic.name: await self.log.topic_id(topic.name) for topic in TOPICS}
+        self.lost_orders: set[str] = set()
+        """Orders that `commands.*` lost before they had ended."""
+        self.is_shown_whole = self.has_all_requests = True
+        """Whether no decision was lost before it was projected, and no request at all."""
+        self.goes_on = True
+        """Whether the deployment runs to its end: not where a recovery was refused."""
         partition, identity = identity_record(BEGUN_AT)
         appender = await self.log.appender()
         await appender.append(partition, [identity])
@@ -143,19 +151,42 @@ class World:
             seconds = self.chance.choice([4.0, 12.0])
             chaos = asyncio.ensure_future(self._inject_faults())
             await self._phase(self.traffic.ask(self.chance.choice([5, 15, 40]), seconds))
+            await self._lose()
             self._is_rough = False
             chaos.cancel()
             await asyncio.wait([chaos])
             await self._calm()
-            findings.add(*await self._settle())
+            findings.add(*await self._recover())
+            if self.goes_on:
+                await self._phase(self.traffic.repair())
+                findings.add(*await self._settle())
             if providers.done():
                 providers.result()
-            await check(self, findings)
+            await self._check(findings)
         finally:
             providers.cancel()
             await self.cluster.stop()
             await asyncio.gather(providers, return_exceptions=True)
         return self._result(findings)
+
+    async def _lose(self) -> None:
+        """Lose records of topics: none here."""
+
+    async def _recover(self) -> list[str]:
+        """Do what an operator does after a loss; return what was wrong until then."""
+        return []
+
+    async def _check(self, findings: Findings) -> None:
+        await check(self, findings)
+
+    def records(self, topic: str, partition: int) -> list[LogRecord]:
+        """Return everything that a topic ever held."""
+        return list(self.log.partition(topic, partition).records)
+
+    def placed(self, aggregate: Aggregate, partition: int, decisions: list[Decision]) -> list[Decision]:
+        """Return decisions with the offsets that their requests have in `records`."""
+        del aggregate, partition
+        return decisions
 
     async def _phase(self, work: Coroutine[Any, Any, None]) -> None:
         """Do something that must come to an end, whatever happens to the deployment."""
@@ -258,7 +289,6 @@ class World:
         await asyncio.sleep(4)  # later than the last word of an earlier sharing out
         self.cluster.tell_all()
         self.cluster.tell("all faults end")
-        await self._phase(self.traffic.repair())
 
     async def _settle(self) -> list[str]:
         """Let time pass until everything has come to its end; return what has not within the bound."""
@@ -359,5 +389,10 @@ def try_out(seed: int, *, has_gateways: bool = False) -> Result:
     try:
         return simulate(seed, has_gateways=has_gateways)
     except Exception:  # noqa: BLE001 - whatever it is, the other seeds are tried too
-        found = traceback.format_exc(limit=-6)
-        return Result(seed=seed, findings=(found,), story=(), decisions=0, commands=0, kills=0, turns=0, digest="")
+        return describe_error(seed)
+
+
+def describe_error(seed: int) -> Result:
+    """Return the error that is being handled as the finding of a run."""
+    found = traceback.format_exc(limit=-6)
+    return Result(seed=seed, findings=(found,), story=(), decisions=0, commands=0, kills=0, turns=0, digest="")

@@ -1,6 +1,7 @@
 """Are the promises kept, whatever breaks and whenever? Each seed is one deployment, its traffic, weather and crashes.
 
-There are two kinds of runs: with real gateways, and, at half the cost, with an actor that carries out and never fails.
+There are three kinds of runs: with real gateways, at half the cost with an actor that carries out and never fails, and with
+topics that are lost, cut, or laid back from an older copy.
 `LEADCLOCK_SEEDS=5000` tries more, `LEADCLOCK_SEEDS=5000-6000` others, `LEADCLOCK_SEED=17` one, whose story is printed.
 """
 
@@ -12,10 +13,12 @@ from functools import partial
 
 import pytest
 
+from tests.simulation.losing import lose, try_to_lose
 from tests.simulation.run import Result, simulate, try_out
 
 SEEDS_BY_DEFAULT = "1000"
 GATEWAY_SEEDS_BY_DEFAULT = "100"
+LOSING_SEEDS_BY_DEFAULT = "80"
 CHUNK = 50
 WORKERS_MAX = 2
 STORY_LINES_MAX = 60
@@ -67,6 +70,11 @@ def test_every_promise_is_kept_where_real_gateways_carry_out(wanted: list[int], 
     judge(list(tried(partial(try_out, has_gateways=True), wanted)), "real_gateways")
 
 
+@pytest.mark.parametrize("wanted", chunks(LOSING_SEEDS_BY_DEFAULT), ids=lambda wanted: f"{wanted[0]}-{wanted[-1]}")
+def test_every_promise_is_kept_where_topics_are_lost_and_settled(wanted: list[int], tried: Tried) -> None:
+    judge(list(tried(try_to_lose, wanted)), "topics_are_lost")
+
+
 def judge(results: list[Result], kind: str) -> None:
     """Fail with what broken runs have to say; show the story where there is one only."""
     failed = [result for result in results if result.findings]
@@ -82,6 +90,21 @@ def test_the_runs_are_worth_their_name(has_gateways: bool) -> None:
     assert sum(result.commands for result in results) > 100
     assert sum(result.kills for result in results) > 20
     assert all(result.decisions > 10 for result in results)
+
+
+def test_the_runs_with_losses_are_worth_their_name() -> None:
+    told = ["\n".join(lose(seed).story) for seed in range(30)]
+
+    for words in (
+        "is made again",
+        "is emptied",
+        "is cut",
+        "is older copy",
+        "while processes run",
+        "settled contacts.requests",
+    ):
+        assert any(words in story for story in told), words
+    assert any("the operator stops everything" not in story for story in told), "some lose nothing"
 
 
 @pytest.mark.parametrize("has_gateways", [False, True])

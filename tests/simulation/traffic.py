@@ -1,7 +1,8 @@
 """What is asked of the deployment? Companies with plans, people who are submitted, changed, called back and opt out."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from random import Random
 from typing import Any, Literal
@@ -10,13 +11,14 @@ import msgspec
 
 from adapters.embedded.log import EmbeddedLog
 from adapters.partitions.feed import RulesTopic
+from adapters.partitions.guarded_appender import GuardedAppender
 from adapters.partitions.routing import partition_of
 from adapters.postgres.tables import CALLS, LEADS
 from engine.identity import contact_key
-from engine.partition.ports import Outgoing
+from engine.partition.ports import LogError, Outgoing
 from engine.partition.runner import TopicNames
 from schemas.contact import CallbackOwner
-from schemas.envelope import Envelope, to_headers
+from schemas.envelope import Envelope, from_headers, to_headers
 from schemas.instant import HOUR, MINUTE, Instant
 from schemas.records import EVERY_COMPANY
 from schemas.requests import (
@@ -101,6 +103,11 @@ class Traffic:
         self.rules = RulesTopic(log, TopicNames())
         self.accepted: dict[str, int] = {}
         self.poison = 0
+        self.made_topics: Callable[[], Mapping[str, str]] = dict
+        """The ids of the topics that were made for the deployment: what is sent to another one is refused."""
+        self.repeats = True
+        """Whether requests are sent twice. A second one that stands where a lost one stood is that one for every reader."""
+        self._sent: dict[str, tuple[int, Outgoing]] = {}
         self._log = log
         self._store = store
         self._chance = chance
@@ -124,7 +131,7 @@ class Traffic:
 
     async def found(self) -> None:
         """Create the companies and what they need, and wait until it is there."""
-        self._appender = await self._log.appender()
+        self._appender = GuardedAppender(await self._log.appender(), self._log, "", lambda: self.made_topics())  # noqa: PLW0108 - set later
         for company_id in self._companies:
             await self._change(company_id, "company", "create", None, {"id": company_id, **self._company()})
             await self._records(company_id, "offer", self._offers(company_id))
@@ -208,26 +215,41 @@ class Traffic:
         """Ask for this and that, spread over some seconds."""
         for _ in range(times):
             await asyncio.sleep(self._chance.random() * 2 * seconds / times)
-            company_id = self._chance.choice(self._companies)
-            draw = self._chance.random()
-            if draw < 0.40:
-                await self._submit(company_id)
-            elif draw < 0.54:
-                await self._update(company_id)
-            elif draw < 0.60:
-                await self._act(company_id)
-            elif draw < 0.66:
-                await self._hear_from(company_id)
-            elif draw < 0.71:
-                await self._handle_call(company_id)
-            elif draw < 0.83:
-                await self._change_record(company_id)
-            elif draw < 0.88 and self._is_held_at_times:
-                await self._hold_or_release(company_id)
-            elif draw < 0.94:
-                await self._replay()
-            else:
-                await self._throw_junk()
+            with suppress(LogError):  # a topic that is lost takes nothing: the sender is told so
+                await self._ask_once(self._chance.choice(self._companies), self._chance.random())
+
+    async def _ask_once(self, company_id: int, draw: float) -> None:
+        if draw < 0.40:
+            await self._submit(company_id)
+        elif draw < 0.54:
+            await self._update(company_id)
+        elif draw < 0.60:
+            await self._act(company_id)
+        elif draw < 0.66:
+            await self._hear_from(company_id)
+        elif draw < 0.71:
+            await self._handle_call(company_id)
+        elif draw < 0.83:
+            await self._change_record(company_id)
+        elif draw < 0.88 and self._is_held_at_times:
+            await self._hold_or_release(company_id)
+        elif draw < 0.94:
+            await self._replay()
+        else:
+            await self._throw_junk()
+
+    async def send_again(self, ids: Iterable[str]) -> None:
+        """Send what an operator named as lost once more, as its senders do; and read the rules as a process that begins."""
+        self.rules = RulesTopic(self._log, TopicNames())
+        await self.rules.refresh()
+        for id_ in ids:
+            partition, outgoing = self._sent[id_]
+            envelope = from_headers(outgoing.headers)
+            if envelope.stream is not None:  # it goes through intake again
+                again = msgspec.structs.replace(envelope, number=len(self._streamed))
+                outgoing = msgspec.structs.replace(outgoing, headers=to_headers(again))
+                self._streamed.append((partition, outgoing))
+            await self._appender.append(partition, [outgoing])
 
     async def _submit(self, company_id: int) -> None:
         chance = self._chance
@@ -422,13 +444,13 @@ class Traffic:
             await self._change(holder, "contact_hold", "delete", hold_id, {})
             return
         held: dict[str, Any] = {"channels": chance.choice(HELD_CHANNELS), "hang_up": chance.random() < 0.3}
-        self._holds += 1
         holder = chance.choice([EVERY_COMPANY, company_id])
         await self._change(holder, "contact_hold", "create", None, {"reason": "a slip", **held})
+        self._holds += 1
 
     async def _release_all(self) -> None:
         """Release every hold, those included that are still to be decided."""
-        while sum(record.type == "contact_hold" and record.version == 1 for _, record in self.rules.entries) < self._holds:
+        while len({record.id for _, record in self.rules.entries if record.type == "contact_hold"}) < self._holds:
             await asyncio.sleep(0.05)
             await self.rules.refresh()
         for company_id in (EVERY_COMPANY, *self._companies):
@@ -472,9 +494,8 @@ class Traffic:
     async def _send(self, topic: str, key: str, request: msgspec.Struct, envelope: Envelope) -> None:
         partition = partition_of(key.encode(), self._partitions)
         outgoing = Outgoing(topic, key.encode(), to_json(request), to_headers(envelope))
-        self.accepted[envelope.id] = 1
-        await self._appender.append(partition, [outgoing])
-        if self._chance.random() < REPEAT_SHARE:
+        await self._accept(envelope.id, partition, outgoing)
+        if self._chance.random() < REPEAT_SHARE and self.repeats:
             self.accepted[envelope.id] += 1
             task = asyncio.ensure_future(self._send_again(partition, outgoing))
             self._later.add(task)
@@ -482,7 +503,13 @@ class Traffic:
 
     async def _send_again(self, partition: int, outgoing: Outgoing) -> None:
         await asyncio.sleep(self._chance.random() * 3)
+        with suppress(LogError):
+            await self._appender.append(partition, [outgoing])
+
+    async def _accept(self, id_: str, partition: int, outgoing: Outgoing) -> None:
         await self._appender.append(partition, [outgoing])
+        self.accepted[id_] = 1
+        self._sent[id_] = partition, outgoing
 
     async def _stream(self, request: LeadSubmitted) -> None:
         """Send as intake does: numbered, in order."""
@@ -491,10 +518,9 @@ class Traffic:
         outgoing = Outgoing(CONTACTS_REQUESTS.name, request.contact_key.encode(), to_json(request), to_headers(envelope))
         partition = partition_of(outgoing.key or b"", self._partitions)
         self._streamed.append((partition, outgoing))
-        self.accepted[envelope.id] = 1
-        await self._appender.append(partition, [outgoing])
+        await self._accept(envelope.id, partition, outgoing)
 
     async def _replay(self) -> None:
         """Send the last of the stream again, as intake does after a crash."""
-        for partition, outgoing in self._streamed[-self._chance.randint(1, 4) :]:
+        for partition, outgoing in self._streamed[-self._chance.randint(1, 4) :] if self.repeats else ():
             await self._appender.append(partition, [outgoing])

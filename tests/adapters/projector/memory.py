@@ -91,6 +91,14 @@ class MemoryStore:
         offset_range = OffsetRange(topic, partition, known.epoch, 0, min(offset, known.next_offset))
         self._stand(offset_range, known.topic_id, known.sequence, known)
 
+    def go_on(self, topic: str, partition: int, topic_id: str, offset: int) -> None:
+        """Let the projection go on at an offset of the topic that is there now, as an operator does after a loss."""
+        known = self._positions[topic, partition]
+        self._positions[topic, partition] = msgspec.structs.replace(
+            known, topic_id=topic_id, next_offset=offset, epoch=known.epoch + 1
+        )
+        self._digests[topic, partition] = ""
+
     def _stand(
         self,
         offset_range: OffsetRange,
