@@ -13,7 +13,7 @@ SUITE := -n auto --dist loadfile --ignore tests/kit --ignore tests/clients --ign
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help install up browser object-store check test test-kit test-clients test-issuers test-providers test-api lint format bench bench-large planted prove prove-caps prove-fair prove-impressions prove-texts prove-clocks prove-upgrade prove-carriers prove-holds prove-situations faults lock
+.PHONY: help install up browser object-store check test test-kit test-clients test-issuers test-providers test-api lint format bench bench-large planted prove prove-caps prove-fair prove-impressions prove-texts prove-clocks prove-upgrade prove-carriers prove-holds prove-situations prove-rebuild faults lock
 
 help:  ## List the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-17s  %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -108,6 +108,9 @@ prove-situations: install browser  ## Bring about what goes wrong, open the cons
 
 faults: install  ## Strike three brokers, every role and the database at random under load, and check that nothing is lost or doubled (MINUTES=10, ARGS="--seed 7").
 	@$(BIN)/python -m deploy.proof.faults --minutes $(MINUTES) $(ARGS)
+
+prove-rebuild: install  ## Delete contacts.state and accounts.state under load, make them again by `leadclock recover`, and compare every value (ARGS="--submissions 10000").
+	@$(BIN)/python -m deploy.proof.rebuild $(ARGS)
 
 lock:  ## Pin the dependencies of pyproject.toml with hashes again, keeping pins that still fit.
 	@deploy/lock.sh "$(PYTHON)"

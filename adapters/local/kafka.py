@@ -57,6 +57,11 @@ class ManagedKafka:
         self.process = ServerProcess(name, self._folder, stop_signal=signal.SIGTERM, stop_seconds=STOP_SECONDS)
 
     @property
+    def folder(self) -> Path:
+        """Where its files are."""
+        return self._folder
+
+    @property
     def bootstrap(self) -> str:
         """Where clients connect, `host:port`."""
         return f"{LOCALHOST}:{self._ports[0]}"

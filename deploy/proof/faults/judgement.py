@@ -37,7 +37,7 @@ async def judge_all(
     ]
     rows.append(none("gateways that a rolling stop did not end in order", claims.faults))
     for words in WORDS:
-        rows.append(none(f"'{words}' in the logs of the roles", _logged(deployment.folder, words)))
+        rows.append(none(f"'{words}' in the logs of the roles", logged(deployment.folder, words)))
     return rows
 
 
@@ -69,7 +69,8 @@ async def _commands(claims: Claims, found: Evidence, outside: Mapping[str, Count
     return rows
 
 
-def _logged(folder: Path, words: str) -> Iterator[str]:
+def logged(folder: Path, words: str) -> Iterator[str]:
+    """Yield the lines of the logs with some words."""
     for log in sorted(folder.glob("*.log")):
         with log.open(errors="replace") as lines:
             yield from (f"{log.name}: {_excerpt(line.strip())}" for line in lines if words in line)

@@ -5,9 +5,10 @@ import os
 import random
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
 from pathlib import Path
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -19,9 +20,11 @@ from adapters.roles.context import Context, open_context
 from deploy.proof.company import make_company
 from deploy.proof.faults.claims import Claims
 from deploy.proof.faults.judgement import judge_all
+from deploy.proof.faults.loss_judgement import judge_losses, repeat_lost, until_still
 from deploy.proof.faults.report import Recovery
 from deploy.proof.faults.sinks import CountingMailbox, counting_receiver
 from deploy.proof.faults.strikes import Strike, Striker
+from deploy.proof.faults.topic_strikes import TopicStriker
 from deploy.proof.faults.trickle import Trickle
 from deploy.proof.faults.waits import LATE_SECONDS, Delays, until_settled
 from deploy.proof.processes import ProcessGroup
@@ -44,12 +47,18 @@ ROLES = (
 
 
 class StrikePlan(Struct, frozen=True, kw_only=True):
-    """Duration, submissions a second and seed. `only`: words of the faults to inject."""
+    """Duration, submissions a second and seed. `only`: words of the faults to inject; `topics`: of losses of topics."""
 
     seconds: float
     per_second: float
     seed: int
     only: Sequence[str] = ()
+    topics: Sequence[str] = ()
+
+    @property
+    def loses_topics(self) -> bool:
+        """Whether topics are lost, which is judged by other rows."""
+        return bool(self.topics)
 
 
 class StrikeOutcome(Struct, frozen=True, kw_only=True):
@@ -94,14 +103,21 @@ async def strike_all(plan: StrikePlan, folder: Path, say: Say) -> StrikeOutcome:
         for role, name in ROLES:
             deployment.add(role, name)
         await deployment.until_ready()
-        company = await make_company(settings, hook_url=f"http://{LOCALHOST}:{hook_port}/hook", retries_unknown=True)
+        hook_url = f"http://{LOCALHOST}:{hook_port}/hook"
+        company = await make_company(settings, hook_url=hook_url, retries_unknown=not plan.loses_topics)
         say("every role is ready")
         claims = Claims(settings.postgres_dsn)
         rng = random.Random(plan.seed)  # noqa: S311 - chooses faults, hides nothing
         striker = Striker(deployment, nodes, postgres, claims, rng)
         trickle = Trickle(context, company, deployment["api"].url, per_second=plan.per_second)
-        recoveries = await _under_load(plan, striker, trickle, rng, say)
         outside = {"e-mails": mailbox.taken, "webhooks": hooks}
+        if plan.loses_topics:
+            strikes = TopicStriker(deployment, nodes, striker, trickle.follow_again, say)
+            losses = _TopicLosses(
+                plan=plan, strikes=strikes, deployment=deployment, context=context, trickle=trickle, outside=outside
+            )
+            return await losses.run(say)
+        recoveries = await _under_load(trickle, _strike(plan, striker, trickle, rng, say), say)
         await _until_at_rest(context, trickle, say)
         statuses = await stop_and_show(deployment, context, seconds=REST_SECONDS)
         rows = await judge_all(context, deployment, trickle, claims, outside)
@@ -112,11 +128,48 @@ async def strike_all(plan: StrikePlan, folder: Path, say: Say) -> StrikeOutcome:
         return StrikeOutcome(rows=rows, recoveries=recoveries)
 
 
-async def _under_load(plan: StrikePlan, striker: Striker, trickle: Trickle, rng: random.Random, say: Say) -> list[Recovery]:
+class _TopicLosses(Struct, kw_only=True):
+    """A deployment that loses topics, who strikes it, and what judges it."""
+
+    plan: StrikePlan
+    strikes: TopicStriker
+    deployment: ProcessGroup
+    context: Context
+    trickle: Trickle
+    outside: Mapping[str, Counter[str]]
+
+    async def run(self, say: Say) -> StrikeOutcome:
+        """Lose one topic after the other under load, and judge by what people were given."""
+        context, trickle = self.context, self.trickle
+        await _under_load(trickle, _strike_topics(self.plan, self.strikes, say), say)
+        await until_still(context.settings.postgres_dsn, REST_SECONDS)
+        await repeat_lost(context, trickle, say)
+        await until_still(context.settings.postgres_dsn, REST_SECONDS)
+        statuses = await stop_and_show(self.deployment, context, seconds=REST_SECONDS)
+        rows = await judge_losses(context, self.deployment, trickle, self.strikes, self.outside)
+        rows.append(none("roles that did not end in order", (f"{name}: {code}" for name, code in statuses.items() if code)))
+        return StrikeOutcome(rows=rows, recoveries=[])
+
+
+async def _strike_topics(plan: StrikePlan, topics: TopicStriker, say: Say) -> list[Recovery]:
+    """Make each chosen strike once, as long as there is time."""
+    begun = time.monotonic()
+    for strike in (one for one in topics.bag() if any(words in one.row for words in plan.topics)):
+        if time.monotonic() - begun > plan.seconds:
+            say(f"no time for more, from {strike.row} on")
+            break
+        await asyncio.sleep(CALM_SECONDS[1])
+        say(strike.row)
+        await strike.run()
+    await asyncio.sleep(CALM_SECONDS[1])
+    return []
+
+
+async def _under_load(trickle: Trickle, strikes: Coroutine[Any, Any, list[Recovery]], say: Say) -> list[Recovery]:
     stop = asyncio.Event()
     following = asyncio.create_task(trickle.follow())
     submitting = asyncio.create_task(trickle.run(stop))
-    striking = asyncio.create_task(_strike(plan, striker, trickle, rng, say))
+    striking = asyncio.create_task(strikes)
     try:
         await asyncio.wait({following, submitting, striking}, return_when=asyncio.FIRST_COMPLETED)
         recoveries = await striking

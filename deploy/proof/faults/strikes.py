@@ -142,7 +142,7 @@ class Striker:
         elected = await self._elected_without(node)
         await asyncio.sleep(self._rng.uniform(*DOWN_SECONDS))
         await node.start()
-        await self._until_whole()
+        await self.until_whole()
         return elected
 
     async def _pause_broker(self, node: ClusterNode) -> float | None:
@@ -158,7 +158,7 @@ class Striker:
             elected = electing.result() if electing.done() and not electing.cancelled() else None
             electing.cancel()
             await asyncio.gather(electing, return_exceptions=True)
-        await self._until_whole()
+        await self.until_whole()
         return elected
 
     async def _elected_without(self, node: ClusterNode) -> float:
@@ -178,7 +178,7 @@ class Striker:
             return [-1]
         return [leader for topic in found.values() for leader in topic.leaders.values()]
 
-    async def _until_whole(self) -> None:
+    async def until_whole(self) -> None:
         """Wait until every broker has every record again: a second one must not be struck before."""
         async with self._asking(self._nodes) as catalog, asyncio.timeout(HEAL_SECONDS):
             while True:
