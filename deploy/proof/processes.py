@@ -227,6 +227,17 @@ class ProcessGroup:
             process.ask_to_stop()
         return {name: process.wait() for name, process in stopped.items()}
 
+    async def stop_within(self, seconds: float) -> dict[str, int]:
+        """Stop every process; a gateway first lets the calls end that are under way. Raises `DeploymentError`."""
+        for process in self.roles.values():
+            process.ask_to_stop()
+        deadline = time.monotonic() + seconds
+        while running := [name for name, process in self.roles.items() if process.is_running]:
+            if time.monotonic() > deadline:
+                raise DeploymentError(f"{', '.join(running)} did not end within {seconds:.0f} s")
+            await asyncio.sleep(LOOK_SECONDS)
+        return {name: process.wait() for name, process in self.roles.items()}
+
     def kill(self) -> None:
         """End whatever still runs."""
         for role in self.roles.values():

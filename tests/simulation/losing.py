@@ -67,7 +67,8 @@ class LosingWorld(World):
 
     async def _lose(self) -> None:
         topics = [] if self.fate.random() < SPARED_SHARE else self.fate.sample(READ, self.fate.choice([1, 1, 2]))
-        self._keeps_decisions = bool(STATES & set(topics)) or self.fate.random() < 0.5
+        needed = {*STATES, ACCOUNTS_RULES.name} & set(topics)  # what is made again from decisions
+        self._keeps_decisions = bool(needed) or self.fate.random() < 0.5
         await self._expire()
         self.losses.copy()
         await self._phase(self.traffic.ask(self.fate.choice([3, 8]), 3.0))

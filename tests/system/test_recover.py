@@ -46,6 +46,16 @@ async def given(town: Town, folder: Path) -> Counter[str]:
     return mails + Counter(row["command_id"] for row in rows)
 
 
+async def shown(town: Town) -> dict[int, tuple[str, str | None]]:
+    """Return whose lead each id is, by what the projection shows."""
+    connection = await asyncpg.connect(town.settings.postgres_dsn)
+    try:
+        rows = await connection.fetch("SELECT id, uuid::text AS uuid, contact_key FROM read.leads")
+    finally:
+        await connection.close()
+    return {row["id"]: (row["uuid"], row["contact_key"]) for row in rows}
+
+
 async def test_each_topic_that_is_lost_is_settled_and_nobody_is_contacted_twice(town: Town, open_folder: Path) -> None:
     await town.open()
     town.stop()
@@ -85,7 +95,7 @@ async def test_after_an_older_copy_of_the_log_nobody_is_contacted_whom_the_datab
     await town.start()
     await town.work(is_kept=False)
     town.stop()
-    before = await given(town, open_folder)
+    before, leads = await given(town, open_folder), await shown(town)
     await town.servers.stop()
     town.servers.lay_back_the_log()
     await town.servers.start()
@@ -104,5 +114,8 @@ async def test_after_an_older_copy_of_the_log_nobody_is_contacted_whom_the_datab
     after = await given(town, open_folder)
     assert after - before, "people of the next part are contacted"
     assert max(after.values()) == 1, "somebody was contacted twice"
+    later = await shown(town)
+    assert {id_: later[id_] for id_ in leads} == leads, "no new lead has the id of a person of the lost span"
+    assert len(later) > len(leads)
     status, output = await town.group.command("audit", "verify")
     assert status in {0, 3}, output

@@ -42,6 +42,7 @@ DECISIONS = (CONTACTS_DECISIONS.name, ACCOUNTS_DECISIONS.name)
 STOPPED_SECONDS = 20.0
 """Every role looks at the ids of its topics at least this often."""
 
+DRAIN_SECONDS = 240.0
 COPY_AGE_SECONDS = 15.0
 """How old the copy is that is laid back."""
 
@@ -89,7 +90,7 @@ class TopicStriker:
         lost_at = time.monotonic()
         await asyncio.sleep(STOPPED_SECONDS)
         await self._look_at_readiness(name)
-        statuses = await asyncio.to_thread(self._deployment.stop)
+        statuses = await self._deployment.stop_within(DRAIN_SECONDS)
         self.faults += [
             f"{role} ended with {status} after the loss of {name}" for role, status in statuses.items() if status
         ]

@@ -41,6 +41,7 @@ LOST_AFTER_SHARE = 0.6
 """Of the submissions: so many decisions are there when the states are lost, and much is under way."""
 
 LOOK_SECONDS = 0.1
+DRAIN_SECONDS = 300.0
 BEGIN_SECONDS = 900.0
 GIVEN = "SELECT command_id FROM work.sandbox_orders"
 
@@ -101,7 +102,7 @@ async def _prove(
     posting = asyncio.create_task(post(context, submissions(plan.submissions, company, context.names.of(LEADS_INBOX.name))))
     await _until_decided(context, int(LOST_AFTER_SHARE * plan.submissions))
     accepted = await posting
-    statuses = await asyncio.to_thread(deployment.stop)
+    statuses = await deployment.stop_within(DRAIN_SECONDS)
     seconds["load"] = lap(say, f"{accepted.records:,} records are acknowledged, and every role is stopped", started)
 
     before = await read_states(context)
