@@ -31,7 +31,7 @@ ERA = 1_000_000_000
 STOPPED_SECONDS = 14.0
 """After so long every process has looked at the ids of its topics, and every partition that must stop has stopped."""
 
-TOLD_SECONDS = 4.0
+ASSIGNED_SECONDS = 4.0
 SPARED_SHARE = 0.15
 """Of runs that lose nothing but by retention and compaction: nothing may stop there."""
 
@@ -172,7 +172,7 @@ class LosingWorld(World):
         self.cluster.boot()
         self.traffic.repeats = True
         await self.traffic.send_again(self._unheard())
-        await asyncio.sleep(TOLD_SECONDS)
+        await asyncio.sleep(ASSIGNED_SECONDS)
         await self._phase(self.traffic.ask(5, 3.0))
 
     def _unheard(self) -> list[str]:
@@ -195,7 +195,7 @@ class LosingWorld(World):
         before = {place: self._ends.get(place, self._end(*place)) for place in must_stop}
         given = Counter(self.carrier.given)
         await self._phase(self.traffic.ask(4, 2.0))
-        await asyncio.sleep(TOLD_SECONDS)
+        await asyncio.sleep(ASSIGNED_SECONDS)
         found = [
             f"{role}[{number}] goes on after a loss"
             for role, number in must_stop

@@ -93,7 +93,7 @@ def test_the_runs_are_worth_their_name(has_gateways: bool) -> None:
 
 
 def test_the_runs_with_losses_are_worth_their_name() -> None:
-    told = ["\n".join(lose(seed).story) for seed in range(30)]
+    stories = ["\n".join(lose(seed).story) for seed in range(30)]
 
     for words in (
         "is made again",
@@ -103,8 +103,8 @@ def test_the_runs_with_losses_are_worth_their_name() -> None:
         "while processes run",
         "settled contacts.requests",
     ):
-        assert any(words in story for story in told), words
-    assert any("the operator stops everything" not in story for story in told), "some lose nothing"
+        assert any(words in story for story in stories), words
+    assert any("the operator stops everything" not in story for story in stories), "some lose nothing"
 
 
 @pytest.mark.parametrize("has_gateways", [False, True])

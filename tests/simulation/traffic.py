@@ -215,7 +215,7 @@ class Traffic:
         """Ask for this and that, spread over some seconds."""
         for _ in range(times):
             await asyncio.sleep(self._chance.random() * 2 * seconds / times)
-            with suppress(LogError):  # a topic that is lost takes nothing: the sender is told so
+            with suppress(LogError):  # a topic that is lost takes nothing: its sender gets an error
                 await self._ask_once(self._chance.choice(self._companies), self._chance.random())
 
     async def _ask_once(self, company_id: int, draw: float) -> None:
