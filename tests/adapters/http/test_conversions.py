@@ -66,6 +66,17 @@ async def test_a_call_that_converts_is_listed_on_both_sides_with_its_money(town:
     assert (lead["call_buyer_conversion_id"], lead["call_offer_conversion_id"]) == (bought["id"], offered["id"])
 
 
+async def test_the_conversion_of_a_deleted_call_is_shown_as_taken_back_with_its_amount(town: Town, company: Company) -> None:
+    call = await call_of(town, company, buyer_converted=True, revenue=14)
+
+    assert (await company.send("DELETE", f"/api/v1/calls/{call['id']}")).status_code == 200
+
+    (gone,) = await listed(company)
+    assert (gone["taken_back"], gone["amount"], gone["call_id"]) == (True, 14, call["id"])
+    lead = (await company.send("GET", f"/api/v1/leads/{call['lead_id']}")).json()["lead"]
+    assert (lead["buyer_converted"], lead["revenue"], lead["call_buyer_conversion_id"]) == (False, 0, None)
+
+
 async def test_what_changes_later_is_shown_in_place_of_what_was(town: Town, company: Company) -> None:
     call = await call_of(town, company, buyer_converted=True, revenue=10)
     (first,) = await listed(company)
