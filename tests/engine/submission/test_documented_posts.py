@@ -1,6 +1,9 @@
 """Is the body that a page of a vendor documents read whole: number, e-mail, both names, zip code, state, zone?
 
 Each body has the fields and the nesting of the named page, each with values of our own: the pages use numbers that are none.
+Of Typeform the page shows the other answers, and names the type of one with a number; of LinkedIn the published JSON schema
+was compared. Not the vendor's own are the pages of GoHighLevel (a reseller's), Cognito Forms (a directory's) and WooCommerce
+(a user's record of a post).
 All seven fields are compared, so that nothing is taken from a part about an agent, a dealer or the form itself.
 """
 
@@ -346,15 +349,6 @@ POSTS: dict[str, tuple[dict[str, Any], Read]] = {
             },
         },
         Read(),
-    ),
-    "https://support.callrail.com/hc/en-us/articles/5711246459149-Webhooks": (
-        {
-            "answered": False, "customer_city": "Miami", "customer_country": "US", "customer_name": "Ada Lovelace",
-            "customer_phone_number": NUMBER, "customer_state": "FL", "company_name": "Roofs",
-            "company_time_zone": "America/Los_Angeles", "tracking_phone_number": "+12125550100",
-            "business_phone_number": "+12125550101", "source_name": "Google Ads",
-        },
-        Read(email=None, state="FL"),
     ),
 }  # fmt: skip
 
