@@ -35,7 +35,7 @@ from adapters.partitions.dead_letters import append_dead_letters
 from engine.fair_share import Shares
 from engine.partition.continuity import check_id, check_numbers
 from engine.partition.deadletters import ORIGIN, dead_letter
-from engine.partition.ports import Appender, Clock, Log, LogError, LogRecord, Outgoing, Reader
+from engine.partition.ports import Appender, Clock, Log, LogError, LogRecord, Outgoing, Reader, RecordRefusedError
 from engine.partition.runner import TopicNames
 from schemas.commands import Command, Fence, HangUp, PressKeys
 from schemas.envelope import DecisionNumber, EnvelopeError, emitted_by
@@ -171,6 +171,7 @@ class Gateway:
     def stop(self) -> None:
         """Start no more deliveries. `run` returns once those with the provider have ended, and are recorded and posted."""
         self._stopping.set()
+        self.outages.is_stopping = True
 
     async def run(self) -> None:
         """Work until stopped; wait while the log or the database is away. Cancelled, it waits for no provider."""
@@ -419,6 +420,9 @@ class Gateway:
             taken = queue[0]
             try:
                 is_done = await self._deliver(taken, delivery)
+            except LogError as error:  # a topic is lost, and this process stops: what is recorded is posted by the next one
+                logger.warning("delivery.left", kind=self.channel.kind, reason=str(error))
+                is_done = isinstance(error, RecordRefusedError)
             except Exception:
                 logger.exception("delivery.failed", kind=self.channel.kind, command_id=taken.command.command_id)
                 is_done = True

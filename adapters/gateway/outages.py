@@ -23,12 +23,8 @@ WAIT_SECONDS_MAX = 5.0
 
 
 def is_transient(error: Exception) -> bool:
-    """Return whether to wait: the log or the database is away, or an operator must first settle what a topic lost.
-
-    A command must not be passed over meanwhile: nothing would carry it out afterwards. Only of a record that the log refuses
-    it is certain that no wait helps.
-    """
-    return isinstance(error, StoreError | LogError) and not isinstance(error, RecordRefusedError)
+    """Return whether a retry can help: the log or the database is away."""
+    return isinstance(error, StoreError) or (isinstance(error, LogError) and error.retryable)
 
 
 class Outages:
@@ -37,6 +33,8 @@ class Outages:
     def __init__(self, describe: Callable[[Exception], str] = str) -> None:
         self._describe = describe
         self._by_source: dict[str, str] = {}
+        self.is_stopping = False
+        """Whether what an operator must settle first is left to the next process."""
 
     def current(self) -> dict[str, str]:
         """Return source -> its last error."""
@@ -46,17 +44,26 @@ class Outages:
         """Retry on transient errors: until it succeeds, or `attempts` times; then raise."""
         return await retry(
             partial(self._try, source, act),
-            on=is_transient,
+            on=self._waits_for,
             first_seconds=WAIT_SECONDS_MIN,
             max_seconds=WAIT_SECONDS_MAX,
             attempts=attempts,
         )
 
+    def _waits_for(self, error: Exception) -> bool:
+        """Return whether to wait: the log or the database is away, or an operator must first settle what a topic lost.
+
+        A command must not be passed over meanwhile: nothing would carry it out afterwards. Only of a record that the log
+        refuses it is certain that no wait helps.
+        """
+        is_lost = isinstance(error, LogError) and not isinstance(error, RecordRefusedError)
+        return is_transient(error) or (is_lost and not self.is_stopping)
+
     async def _try(self, source: str, act: Callable[[], Awaitable[T]]) -> T:
         try:
             result = await act()
         except Exception as error:
-            if is_transient(error):
+            if self._waits_for(error):
                 self._note(source, self._describe(error) or type(error).__name__)
             raise
         if self._by_source.pop(source, None) is not None:

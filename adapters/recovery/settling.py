@@ -74,10 +74,19 @@ async def settle(
         for aggregate in aggregates()
         for partition in range(await context.log.partition_count(context.names.of(aggregate.requests_topic.name)))
     }
+    recoveries = {
+        whole.place: _PartitionRecovery(context, aggregate, whole, wholes, by=by, reason=reason)
+        for aggregate in aggregates()
+        for whole in wholes.values()
+        if whole.place[0] == aggregate.requests_topic.name
+    }
+    # Before any loss is settled: once it is, a recovery that is run again no longer sees what was lost on its way there.
+    for recovery in recoveries.values():
+        await recovery.offer()
     settled = []
     for aggregate in aggregates():
-        for whole in [one for one in wholes.values() if one.place[0] == aggregate.requests_topic.name]:
-            one = await _PartitionRecovery(context, aggregate, whole, wholes, by=by, reason=reason).run()
+        for place in [one for one in wholes if one[0] == aggregate.requests_topic.name]:
+            one = await recoveries[place].run()
             if one.losses or one.messages_offered:
                 done(one)
                 settled.append(one)
@@ -153,6 +162,27 @@ class _PartitionRecovery:
         self._partition = whole.place[1]
         self._by = by
         self._reason = reason
+        self._offered = 0
+
+    async def offer(self) -> None:
+        """Put undecided messages back into the outbox; a state that is folded gets them with its values."""
+        if self._whole.is_folded or not any(one.losses for one in self._wholes.values()):
+            return
+        topic = self._whole.place[0]
+        stored, folded = await _read(self._context, self._aggregate, self._partition)
+        entries = [one for number, one in self._unsent(folded).items() if number not in stored.entries]
+        if not entries:
+            return
+        changelog = self._of(self._aggregate.state_topic.name)
+        records = [Outgoing(changelog, f"{OUTBOX_PREFIX}{one.number}".encode(), to_pack(one)) for one in entries]
+        position = Outgoing(changelog, POSITION_KEY.encode(), to_pack(stored.position))
+        written = [self._of(one.name) for one in WRITTEN_WITH.get(topic, ())]
+        ownership = await self._log.own(self._of(topic), self._partition, writes=written)
+        try:
+            await ownership.commit([*records, position])
+        finally:
+            await ownership.close()
+        self._offered = len(entries)
 
     async def run(self) -> Settled:
         """Own the partition, make whole what it lost, and decide that it goes on."""
@@ -189,7 +219,7 @@ class _PartitionRecovery:
             partition=self._partition,
             losses=losses,
             values_written=len(values) if is_folded and losses else 0,
-            messages_offered=len(entries),
+            messages_offered=self._offered + len(entries),
             rules_published=len(published),
             input_offset=position.input_offset,
         )
