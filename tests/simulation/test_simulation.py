@@ -18,7 +18,7 @@ from tests.simulation.run import Result, simulate, try_out
 
 SEEDS_BY_DEFAULT = "1000"
 GATEWAY_SEEDS_BY_DEFAULT = "100"
-LOSING_SEEDS_BY_DEFAULT = "80"
+LOSING_SEEDS_BY_DEFAULT = "60"
 CHUNK = 50
 WORKERS_MAX = 2
 STORY_LINES_MAX = 60
