@@ -335,6 +335,8 @@ class EmbeddedOwnership:
         self._check_fence()
         self._reach(FaultPoint.BEFORE_COMMIT)
         write, self._write = self._write, None
+        if write is None:  # it was given back while the records were on their way: what was open is aborted
+            raise LogError(f"the ownership of {self._topic}[{self._partition}] was given back")
         write.mark_end()
         self._finishing = asyncio.ensure_future(self._log.finish(write, visible=True))
         try:

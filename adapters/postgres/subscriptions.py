@@ -42,6 +42,10 @@ STANDING_COLUMNS = (
 )
 
 
+PROGRESS_COLUMNS = ("topic_id", "offset", "last_offset", "last_digest")
+"""Of a mark, in the sequence of `save_progress`: events have no numbers of decisions."""
+
+
 class PostgresSubscriptionStore:
     """Keeps the promises of `adapters.subscriptions.ports.SubscriptionStore`."""
 
@@ -127,8 +131,8 @@ class PostgresSubscriptionStore:
             for (subscription_id, company_id), count in sorted(dropped.items()):
                 await connection.execute(self._sql["drop"], subscription_id, company_id, count)
             ordered = dict(sorted(marks.items()))
-            columns = zip(*(structs.astuple(mark) for mark in ordered.values()), strict=True) if ordered else [()] * 4
-            await connection.execute(self._sql["save_progress"], topic, list(ordered), *map(list, columns))
+            columns = [[getattr(mark, name) for mark in ordered.values()] for name in PROGRESS_COLUMNS]
+            await connection.execute(self._sql["save_progress"], topic, list(ordered), *columns)
 
 
 class PostgresSubscriptionReads:

@@ -26,7 +26,7 @@ from engine.partition.state import State, unpack_any
 from engine.partition.timers import TimerGate, TimerQueue
 from engine.rules import Rules
 from engine.submission.normalise import normalise
-from schemas.commands import Fence, PlaceCall
+from schemas.commands import Fence, HangUp, PlaceCall
 from schemas.decisions import Position
 from schemas.envelope import Envelope, to_headers
 from schemas.instant import EPOCH, MINUTE, SECOND, Instant, Millis
@@ -228,7 +228,7 @@ class WaitingCompany:
                     self._push((self.now + HOP_TIME, next(self._numbers), other, "", entity, "rules"))
         for one in sealed.records:
             if one.topic == COMMANDS_CALL.name:
-                command = from_json(one.value or b"", PlaceCall | Fence)  # type: ignore[arg-type]
+                command = from_json(one.value or b"", PlaceCall | Fence | HangUp)  # type: ignore[arg-type]
                 if isinstance(command, PlaceCall):
                     self._place(command)
 

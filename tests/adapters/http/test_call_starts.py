@@ -247,7 +247,7 @@ async def test_data_goes_to_the_calls_of_a_lead_where_that_is_asked_for(company:
 async def test_dispositions_are_records_like_any_other(company: Any, other: Any) -> None:
     sold = await company.record("call_dispositions", {"name": "Sold", "code": "sold_1", "category": "final_positive"})
     assert (sold["code"], sold["category"], sold["system"], sold["type"]) == (
-        "SOLD_1",
+        "sold_1",
         "final_positive",
         False,
         "CallDisposition",
