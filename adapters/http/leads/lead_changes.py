@@ -17,6 +17,7 @@ from adapters.http.schema.inputs import choice
 from adapters.http.schema.shapes import LEAD_ANSWER
 from adapters.reads.ports import Result, Row
 from engine.account.steps import GRACE_MINUTES_MAX
+from engine.contact.schedule.filters import text_of
 from engine.identity import contact_key
 from engine.submission.columns import ALIASES, COLUMNS, LEAD_COLUMNS
 from engine.submission.fields import (
@@ -111,21 +112,8 @@ def _unchanged(exchange: Exchange, row: Row) -> Iterator[str]:
     sent = [name for name in sorted(LEAD_COLUMNS - _SETTABLE) if name in exchange.fields]
     has = shown(exchange, row, shown_columns(exchange, sent)) if sent else {}
     for name in sent:
-        if name not in has or _plain(exchange.fields[name]) != _plain(has[name]):
+        if name not in has or text_of(exchange.fields[name]) != text_of(has[name]):
             yield f"{name} is set by leadclock: it was not changed."
-
-
-def _plain(value: Any) -> str:
-    """Return a value as a form would send it, so that a lead that was read and is sent back warns of nothing."""
-    match value:
-        case None:
-            return ""
-        case bool():
-            return "true" if value else "false"
-        case float() if value.is_integer():
-            return str(int(value))
-        case _:
-            return str(value).strip()
 
 
 async def _settled(

@@ -97,7 +97,7 @@ class Filter(Struct, frozen=True):
         if isinstance(found, frozenset):  # names that are compared letter by letter
             return self.operator in {"=", "!="} and found.isdisjoint(self.values) == (self.operator == "!=")
         present = list(found) if isinstance(found, list | tuple) else [found]
-        texts = [_text(value) for value in present] or [""]
+        texts = [text_of(value) for value in present] or [""]
         if self.operator in {"=", "!="}:
             is_among = any(_equal(text, value) for text in texts for value in self.values)
             return is_among == (self.operator == "=")
@@ -183,7 +183,8 @@ def _happened(lead: Lead, cadence: Cadence, now: Instant, key: str) -> Any:
             return None
 
 
-def _text(value: Any) -> str:
+def text_of(value: Any) -> str:
+    """Return a value as a form would send it: what filters compare, and by which a value sent back is known as the same."""
     match value:
         case None:
             return ""

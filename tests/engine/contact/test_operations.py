@@ -257,7 +257,7 @@ def test_a_promise_behind_the_expiry_is_shown_before_it_and_kept_after_it() -> N
     lead = world.update(schedule_callback_at=promised)
 
     assert lead.expires_at == promised - HOUR
-    assert lead.next_action_at == promised, "what is kept is not said"
+    assert lead.next_action_at == promised, "a promised callback is shown, also behind the expiry"
     world.wait(3600)
     assert (world.lead().next_action_at, world.lead().end_status) == (promised, "expired")
 
