@@ -81,17 +81,39 @@ class SiteHolds(HoldsOfRules):
 
 
 async def keep_held(context: Context, holds: SiteHolds) -> None:
-    """Ask for a hold on everybody whenever none is in force and this is not the recorded site; until cancelled."""
+    """Look now and then whether a hold is to be asked for; until cancelled."""
+    requests = HoldRequests(context, source="/gateway", actor="gateway;;")
     while True:
-        problem = holds.problem
-        if problem is not None and not any(covers_everybody(one) for one in context.rules.rules.of_type(TYPE)):
-            fields = {"reason": f"{problem}. Once it is meant: {ACCEPT}", "channels": list(HELD_BY_DEFAULT)}
-            try:
-                made = await HoldRequests(context, source="/gateway", actor="gateway;;").create(EVERY_COMPANY, fields)
-                logger.error("site.held", reason=problem, hold=made.id)
-            except (HoldNotDecidedError, SenderError, LogError) as error:
-                logger.warning("site.hold_not_made", reason=str(error))
+        try:
+            await hold_elsewhere(context, holds, requests)
+        except (HoldNotDecidedError, SenderError, LogError) as error:
+            logger.warning("site.hold_not_made", reason=str(error))
         await asyncio.sleep(CHECK_SECONDS)
+
+
+async def hold_elsewhere(context: Context, holds: SiteHolds, requests: HoldRequests) -> None:
+    """Ask for a hold, where none is in force and this is not the recorded site.
+
+    An operator may accept the site at the same time, and releases the holds that are there by then. So the rules are read
+    before a hold is asked for, and one that was decided behind the acceptance is released here.
+
+    Raises `HoldNotDecidedError`, `SenderError`, `LogError`.
+    """
+    if not _is_asked_for(context, holds):
+        return
+    await context.rules.refresh()
+    if not _is_asked_for(context, holds):
+        return
+    reason = f"{holds.problem}. Once it is meant: {ACCEPT}"
+    made = await requests.create(EVERY_COMPANY, {"reason": reason, "channels": list(HELD_BY_DEFAULT)})
+    logger.error("site.held", reason=reason, hold=made.id)
+    await context.rules.refresh()
+    if holds.problem is None:
+        await requests.release(made)
+
+
+def _is_asked_for(context: Context, holds: SiteHolds) -> bool:
+    return holds.problem is not None and not any(covers_everybody(one) for one in context.rules.rules.of_type(TYPE))
 
 
 def covers_everybody(record: Record) -> bool:

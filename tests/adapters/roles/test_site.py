@@ -11,12 +11,13 @@ from msgspec.structs import replace
 from adapters.cli.main import cli
 from adapters.clock import wall_now
 from adapters.observability.metrics import Metrics
+from adapters.operator.contact_holds import HoldRequests
 from adapters.postgres.identity import read_identity
 from adapters.postgres.pool import Pool, open_pool
 from adapters.roles.context import Context, open_context
 from adapters.roles.deciders import accounts
 from adapters.roles.gateway import GatewayRole
-from adapters.roles.site import Site, compare_site
+from adapters.roles.site import Site, SiteHolds, compare_site, hold_elsewhere
 from adapters.settings import load
 from schemas.deployment import Deployment
 from schemas.instant import DAY, EPOCH
@@ -82,6 +83,24 @@ class Drill:
         assert isinstance(found[-1], Record)
         return found[-1]
 
+    async def released(self) -> None:
+        """Return once the gateway has read that no hold is left: it may be a second behind the operator."""
+        left = await until(lambda: list(self.context.rules.rules.of_type("contact_hold")), lambda found: not found)
+        assert left == []
+
+
+class AcceptedMeanwhile(SiteHolds):
+    """Holds of a gateway whose site is accepted while it asks for its hold: after so many looks at the site."""
+
+    def __init__(self, context: Context, site: Site, *, looks: int) -> None:
+        super().__init__(context, site)
+        self._looks = looks
+
+    @property
+    def problem(self) -> str | None:
+        self._looks -= 1
+        return "not the recorded site" if self._looks >= 0 else None
+
 
 @asynccontextmanager
 async def running() -> AsyncIterator[Drill]:
@@ -129,12 +148,30 @@ async def test_elsewhere_nobody_is_contacted_until_an_operator_accepts_the_site(
 
         accepted = await ran("site", "--accept")
         assert "LEADCLOCK_SITE 'drill'; released: " in accepted.output
+        await drill.released()
         assert (await drill.text(3), await drill.given()) == ("delivered", 1)
         assert "site" not in drill.gateway.problems()
     await ran("site")
     stored = await read_identity(database)
     assert stored is not None
     assert stored.site == "drill"
+
+
+@pytest.mark.parametrize(
+    ("looks", "is_made"), [(1, False), (3, True)], ids=["accepted before it is asked for", "accepted while it is decided"]
+)
+async def test_a_site_that_is_accepted_while_a_gateway_asks_for_its_hold_is_not_held(looks: int, *, is_made: bool) -> None:
+    await ran("topics", "create")
+    await ran("db", "migrate")
+    async with running() as drill:
+        context = drill.context
+        holds = AcceptedMeanwhile(context, Site("here", "drill"), looks=looks)
+        await context.rules.refresh()
+        _, before = context.rules.seen(EVERY_COMPANY)
+        await hold_elsewhere(context, holds, HoldRequests(context))
+        _, after = context.rules.seen(EVERY_COMPANY)
+        assert (after > before) is is_made
+        assert not any(context.rules.rules.of_type("contact_hold"))
 
 
 async def test_the_cluster_id_is_that_of_the_broker_and_recorded_when_the_topics_are_made() -> None:
