@@ -136,7 +136,7 @@ async def import_file(
     topic = context.names.of(LEADS_INBOX_BULK.name)
     partition = partition_of(progress.id.encode(), await context.log.partition_count(topic))
     if progress.offset is None:
-        progress.offset = await inbox_end(context, topic, partition)
+        progress.offset = await topic_end(context, topic, partition)
         stored.save(progress)
         acknowledged = progress.line
     else:
@@ -168,8 +168,8 @@ def _note(plan: ImportPlan, progress: ImportProgress, checked: CheckedRows, line
     progress.line = line
 
 
-async def inbox_end(context: Context, topic: str, partition: int) -> int:
-    """Return the offset behind the last record of the inbox: no line of an import that begins now is before it."""
+async def topic_end(context: Context, topic: str, partition: int) -> int:
+    """Return the offset behind the last record: nothing of an import that begins now is before it."""
     reader = await context.log.reader(topic, [partition])
     try:
         return await reader.end(partition)

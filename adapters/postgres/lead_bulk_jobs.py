@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
+import msgspec
+
 from adapters.postgres.conditions import Statement, add_lead_bulk_job_conditions, add_lead_bulk_result_conditions
 from adapters.postgres.database_errors import convert_read_errors
 from adapters.postgres.lists import Lists
@@ -14,6 +16,7 @@ from adapters.reads.ports import (
     LeadBulkJobFilter,
     LeadBulkResult,
     LeadBulkResultFilter,
+    LeadFilter,
     NewLeadBulkJob,
     Page,
     Paging,
@@ -59,9 +62,15 @@ class PostgresLeadBulkJobs:
             what = job.description, job.action, job.move_to_another_schedule_id, dict(job.filter)
             who = job.key_id, job.user_email, job.address, job.actor
             made = job.company_id, job.request_id, to_datetime(job.created_at)
-            row: Row = await connection.fetchrow(self._sql["create"], *made, *what, *who, len(lead_ids))
+            selects = None if job.selects is None else msgspec.to_builtins(job.selects)
+            leads = job.leads_max, None if job.selects else len(lead_ids), selects, list(job.awaited_imports)
+            row: Row = await connection.fetchrow(self._sql["create"], *made, *what, *who, *leads)
             await connection.execute(self._sql["add_leads"], row["id"], list(lead_ids))
             return row
+
+    async def select(self, job_id: int, holder: str, lead_ids: Sequence[int]) -> None:
+        """Store the leads of a claimed job that awaited imports."""
+        await self._execute("select_leads", job_id, holder, list(lead_ids))
 
     async def jobs(self, company_id: int, wanted: LeadBulkJobFilter, paging: Paging) -> Page:
         """Return jobs, newest first."""
@@ -142,4 +151,6 @@ def _job(row: Row) -> LeadBulkJob:
         address=row["address"],
         actor=row["actor"],
         is_canceled=row["canceled_at"] is not None,
+        leads_max=row["leads_max"],
+        selects=None if row["selects"] is None else msgspec.convert(row["selects"], LeadFilter),
     )

@@ -10,6 +10,7 @@ from adapters.postgres.old_rows import delete_in_steps
 from adapters.postgres.pool import Pool
 from adapters.postgres.sql import Schemas, queries
 from adapters.reads.ports import (
+    DecidedLine,
     ImportPosition,
     LeadImportErrorFilter,
     LeadImportFilter,
@@ -18,11 +19,13 @@ from adapters.reads.ports import (
     Page,
     Paging,
     Row,
+    SentBatch,
+    SentLine,
     TooManyJobsError,
     UploadedImport,
 )
 from engine.views.lead_import import LEAD_IMPORT_COLUMNS
-from schemas.instant import DAY, Instant, to_datetime
+from schemas.instant import DAY, Instant, from_datetime, to_datetime
 
 RETENTION = 30 * DAY
 """As long as bulk jobs: who uploaded a file looks at its errors within days."""
@@ -33,7 +36,7 @@ PURGED_IMPORTS = 5
 OPEN_IMPORTS_MAX = 5
 """Imports of a company that have not ended, each with its file: they run one after the other."""
 
-_SHOWN = ", ".join(name for name in LEAD_IMPORT_COLUMNS if name != "state")
+_SHOWN = ", ".join(name for name in LEAD_IMPORT_COLUMNS if name not in {"state", "waiting_count"})
 
 
 class PostgresLeadImports:
@@ -82,8 +85,14 @@ class PostgresLeadImports:
         add_lead_import_error_conditions(wanted, statement)
         return await self._lists.page("lead_import_errors", statement, paging, "id")
 
+    async def open_ids(self, company_id: int, lead_import_id: int) -> Sequence[int]:
+        """Return the imports whose leads have this number, and that have not ended."""
+        async with convert_read_errors():
+            rows = await self._pool.fetch(self._sql["open_ids"], company_id, lead_import_id)
+        return [row["id"] for row in rows]
+
     async def cancel(self, company_id: int, job_id: int, now: Instant) -> None:
-        """Send no further line of an import that has not ended."""
+        """Send no further line of an import, unless every one was sent."""
         await self._execute("cancel", company_id, job_id, to_datetime(now))
 
     async def claim(self, holder: str, lease_seconds: float, now: Instant) -> UploadedImport | None:
@@ -92,28 +101,55 @@ class PostgresLeadImports:
             row = await self._pool.fetchrow(self._sql["claim"], holder, lease_seconds, to_datetime(now))
         return None if row is None else _uploaded(row)
 
-    async def save(
-        self,
-        job_id: int,
-        holder: str,
-        position: ImportPosition,
-        errors: Sequence[LineProblem],
-        lease_seconds: float,
-    ) -> bool:
-        """Store how far a claimed import is with the errors of the lines, and renew the claim."""
-        counts = position.line, position.last_line, position.good, position.refused, position.warned, position.offset
+    async def file(self, job_id: int, holder: str) -> bytes:
+        """Return the file of a claimed import."""
+        async with convert_read_errors():
+            found = await self._pool.fetchval(self._sql["file"], job_id, holder)
+        return bytes(found or b"")
+
+    async def save(self, job_id: int, holder: str, position: ImportPosition, batch: SentBatch, lease_seconds: float) -> bool:
+        """Store how far a claimed import is with what came of its lines, and renew the claim."""
+        counts = position.line, position.last_line, position.good, position.refused, position.warned
+        offsets = position.offset, position.dead_offset
         async with convert_read_errors(), self._pool.acquire() as connection, connection.transaction():
-            row = await connection.fetchrow(self._sql["save"], job_id, holder, *counts, lease_seconds)
+            row = await connection.fetchrow(self._sql["save"], job_id, holder, *counts, *offsets, lease_seconds)
             if row is None:
                 return False
-            if errors:
-                columns = zip(*((one.line, one.severity, one.field, one.problem) for one in errors), strict=True)
-                await connection.execute(self._sql["add_errors"], job_id, *map(list, columns))
+            if batch.lines:
+                await connection.execute(self._sql["add_lines"], job_id, list(batch.lines), to_datetime(batch.sent_at))
+            await self._add_errors(connection, job_id, batch.problems)
         return not row["is_canceled"]
 
-    async def finish(self, job_id: int, holder: str, now: Instant, failure: str | None = None) -> None:
-        """End a claimed import and delete its file."""
-        await self._execute("finish", job_id, holder, to_datetime(now), failure)
+    async def undecided(self, job_id: int, limit: int) -> Sequence[SentLine]:
+        """Return the first lines that were sent and are not known to be decided."""
+        async with convert_read_errors():
+            rows = await self._pool.fetch(self._sql["undecided"], job_id, limit)
+        return [SentLine(row["line"], from_datetime(row["sent_at"])) for row in rows]
+
+    async def settle(
+        self, job_id: int, holder: str, lines: Sequence[DecidedLine], dead_offset: int | None, lease_seconds: float
+    ) -> bool:
+        """Store what was decided of lines of a claimed import, each once, and renew the claim."""
+        numbers, states = [one.line for one in lines], [one.state for one in lines]
+        async with convert_read_errors(), self._pool.acquire() as connection, connection.transaction():
+            given = job_id, holder, numbers, states, dead_offset, lease_seconds
+            if await connection.fetchrow(self._sql["settle"], *given) is None:
+                return False
+            await self._add_errors(connection, job_id, [problem for one in lines for problem in one.problems])
+        return True
+
+    async def _add_errors(self, connection: Any, job_id: int, problems: Sequence[LineProblem]) -> None:
+        if problems:
+            columns = zip(*((one.line, one.severity, one.field, one.problem) for one in problems), strict=True)
+            await connection.execute(self._sql["add_errors"], job_id, *map(list, columns))
+
+    async def end_sending(self, job_id: int, holder: str, now: Instant, failure: str | None = None) -> None:
+        """Send nothing more of a claimed import, and delete its file."""
+        await self._execute("end_sending", job_id, holder, to_datetime(now), failure)
+
+    async def finish(self, job_id: int, holder: str, now: Instant) -> None:
+        """End a claimed import."""
+        await self._execute("finish", job_id, holder, to_datetime(now))
 
     async def release(self, job_id: int, holder: str) -> None:
         """Give a claim back."""
@@ -142,7 +178,6 @@ def _uploaded(row: Row) -> UploadedImport:
         format=row["format"],
         encoding=row["encoding"],
         mapping=row["mapping"],
-        file=bytes(row["file"]),
         key_id=row["key_id"],
         user_email=row["user_email"],
         address=row["address"],
@@ -153,7 +188,9 @@ def _uploaded(row: Row) -> UploadedImport:
             refused=row["refused_count"],
             warned=row["warned_count"],
             offset=row["inbox_offset"],
+            dead_offset=row["dead_offset"],
         ),
         is_canceled=row["canceled_at"] is not None,
+        is_sent=row["sent_at"] is not None,
         consent=row["consent"],
     )

@@ -677,7 +677,10 @@ class CircuitReads(Protocol):
 
 
 class NewLeadBulkJob(Struct, frozen=True, kw_only=True):
-    """A bulk job as it is made: what, by whom and from where. `request_id` names it, so that a repeat makes no other."""
+    """A bulk job as it is made: what, by whom and from where. `request_id` names it, so that a repeat makes no other.
+
+    A job that awaits imports is for the leads that `selects` matches once these have ended, at most `leads_max`.
+    """
 
     company_id: int
     request_id: str
@@ -690,10 +693,16 @@ class NewLeadBulkJob(Struct, frozen=True, kw_only=True):
     user_email: str | None
     address: str
     actor: str | None
+    leads_max: int = 0
+    selects: LeadFilter | None = None
+    awaited_imports: tuple[int, ...] = ()
 
 
 class LeadBulkJob(Struct, frozen=True, kw_only=True):
-    """A claimed bulk job: what is sent for each of its leads, and for whom."""
+    """A claimed bulk job: what is sent for each of its leads, and for whom.
+
+    `selects`: which leads it is for, at most `leads_max`, where that is still to be read.
+    """
 
     id: int
     company_id: int
@@ -705,6 +714,8 @@ class LeadBulkJob(Struct, frozen=True, kw_only=True):
     address: str
     actor: str | None
     is_canceled: bool
+    leads_max: int = 0
+    selects: LeadFilter | None = None
 
 
 class SentLead(Struct, frozen=True):
@@ -740,6 +751,10 @@ class LeadBulkJobs(Protocol):
 
     async def create(self, job: NewLeadBulkJob, lead_ids: Sequence[int]) -> Row:
         """Store a job with its leads, or return the one that its request has made. Raises `TooManyJobsError`."""
+        ...
+
+    async def select(self, job_id: int, holder: str, lead_ids: Sequence[int]) -> None:
+        """Store the leads of a claimed job that awaited imports."""
         ...
 
     async def jobs(self, company_id: int, wanted: LeadBulkJobFilter, paging: Paging) -> Page:
@@ -813,7 +828,8 @@ class NewLeadImport(Struct, frozen=True, kw_only=True):
 class ImportPosition(Struct, kw_only=True):
     """How far an import is: the last line that is done, and how many lines were right, wrong, and right with a warning.
 
-    `offset` is that of the inbox from which on its next line may be; None before it began.
+    `offset` is that of the inbox from which on its next line may be, `dead_offset` that of the first dead letter that was
+    not looked at; None before it began.
     """
 
     line: int = 0
@@ -822,6 +838,7 @@ class ImportPosition(Struct, kw_only=True):
     refused: int = 0
     warned: int = 0
     offset: int | None = None
+    dead_offset: int | None = None
 
 
 class LineProblem(Struct, frozen=True):
@@ -833,8 +850,31 @@ class LineProblem(Struct, frozen=True):
     problem: str
 
 
+class SentBatch(Struct, frozen=True):
+    """What came of the lines of a batch: those that were sent, when, and what is wrong with lines or was changed."""
+
+    sent_at: Instant
+    lines: tuple[int, ...] = ()
+    problems: tuple[LineProblem, ...] = ()
+
+
+class SentLine(Struct, frozen=True):
+    """A line that was sent, and when; nobody has seen yet what was decided."""
+
+    line: int
+    sent_at: Instant
+
+
+class DecidedLine(Struct, frozen=True):
+    """What came of a line that was sent, and why it was rejected."""
+
+    line: int
+    state: Literal["decided", "rejected", "unknown"]
+    problems: tuple[LineProblem, ...] = ()
+
+
 class UploadedImport(Struct, frozen=True, kw_only=True):
-    """A claimed import with its file."""
+    """A claimed import; `is_sent`: none of its lines is to be sent any more."""
 
     id: int
     company_id: int
@@ -845,12 +885,12 @@ class UploadedImport(Struct, frozen=True, kw_only=True):
     format: str
     encoding: str
     mapping: Mapping[str, str]
-    file: bytes
     key_id: int | None
     user_email: str | None
     address: str
     position: ImportPosition
     is_canceled: bool
+    is_sent: bool
     consent: Mapping[str, str] = {}
 
 
@@ -876,25 +916,48 @@ class LeadImports(Protocol):
         """Return what is wrong with the lines of an import, the last line first."""
         ...
 
+    async def open_ids(self, company_id: int, lead_import_id: int) -> Sequence[int]:
+        """Return the imports whose leads have this number, and that have not ended."""
+        ...
+
     async def cancel(self, company_id: int, job_id: int, now: Instant) -> None:
-        """Send no further line of an import that has not ended; one that has stays as it is."""
+        """Send no further line of an import; one of which every line was sent stays as it is."""
         ...
 
     async def claim(self, holder: str, lease_seconds: float, now: Instant) -> UploadedImport | None:
-        """Claim the next import, or return None where there is none: one a company at a time."""
+        """Claim the next import, or return None where there is none: one a company at a time; companies take turns."""
         ...
 
-    async def save(
-        self, job_id: int, holder: str, position: ImportPosition, errors: Sequence[LineProblem], lease_seconds: float
-    ) -> bool:
-        """Store how far a claimed import is with the errors of the lines, and renew the claim.
+    async def file(self, job_id: int, holder: str) -> bytes:
+        """Return the file of a claimed import; empty where another process has the import."""
+        ...
+
+    async def save(self, job_id: int, holder: str, position: ImportPosition, batch: SentBatch, lease_seconds: float) -> bool:
+        """Store how far a claimed import is with what came of its lines, and renew the claim.
 
         Return False where the import was canceled, or another process has it: send nothing more.
         """
         ...
 
-    async def finish(self, job_id: int, holder: str, now: Instant, failure: str | None = None) -> None:
-        """End a claimed import and delete its file; `failure` says why it was broken off."""
+    async def undecided(self, job_id: int, limit: int) -> Sequence[SentLine]:
+        """Return the first lines that were sent and are not known to be decided."""
+        ...
+
+    async def settle(
+        self, job_id: int, holder: str, lines: Sequence[DecidedLine], dead_offset: int | None, lease_seconds: float
+    ) -> bool:
+        """Store what was decided of lines of a claimed import, each once, and renew the claim.
+
+        Return False where another process has it.
+        """
+        ...
+
+    async def end_sending(self, job_id: int, holder: str, now: Instant, failure: str | None = None) -> None:
+        """Send nothing more of a claimed import, and delete its file; `failure` says why it was broken off."""
+        ...
+
+    async def finish(self, job_id: int, holder: str, now: Instant) -> None:
+        """End a claimed import: each of its lines is decided, or unknown."""
         ...
 
     async def release(self, job_id: int, holder: str) -> None:

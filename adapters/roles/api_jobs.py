@@ -59,8 +59,8 @@ class ApiJobs:
         self._silence = SilenceReports(PostgresHeartbeats(pool), self._reads, requests)
         bulk_jobs, imports = PostgresLeadBulkJobs(pool), PostgresLeadImports(pool)
         makers = MakerAccess(context.rules, Authenticator(context.rules))
-        self._bulk_jobs = LeadBulkRunner(bulk_jobs, requests, makers, context.clock.now)
-        self._imports = LeadImportRunner(imports, context, makers)
+        self._bulk_jobs = LeadBulkRunner(bulk_jobs, self._reads, requests, makers, context.clock.now)
+        self._imports = LeadImportRunner(imports, context, makers, requests.wait)
         self._purges = PeriodicJobs()
         expired = (("results", Purge(pool).run), ("bulk jobs", bulk_jobs.purge), ("imports", imports.purge))
         for name, purging in expired:

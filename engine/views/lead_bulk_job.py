@@ -29,7 +29,11 @@ COLUMNS: tuple[Column, ...] = (
     Column("move_to_another_schedule_id", "integer", "the schedule that leads move to"),
     Column("filter", "object", "which leads it was made for, as it was sent"),
     Column("state", "string", "failed: it was broken off, and failure says why"),
-    Column("leads_count", "integer", "leads that matched when it was made; nobody joins them later"),
+    Column(
+        "leads_count",
+        "integer",
+        "leads that matched when it was made; null: the import that it names has not ended",
+    ),
     Column("waiting_count", "integer", "leads whose change is not decided yet, or never will be once it has ended"),
     Column("done_count", "integer", "leads whose change was decided"),
     Column("refused_count", "integer", "leads whose change was refused; the results say why"),
@@ -58,7 +62,8 @@ LEAD_BULK_RESULT_COLUMNS: tuple[str, ...] = tuple(column.name for column in RESU
 def lead_bulk_job_view(row: Mapping[str, Any], columns: Sequence[str] | None = None) -> dict[str, Any]:
     """Return a job as the API shows it: all columns, or the given ones in their order."""
     counted = row["done_count"] + row["refused_count"] + row["unknown_count"]
-    shown = {**row, "state": job_state(row), "waiting_count": row["leads_count"] - counted}
+    waiting = None if row["leads_count"] is None else row["leads_count"] - counted
+    shown = {**row, "state": job_state(row), "waiting_count": waiting}
     return {name: cell(shown[name]) for name in columns or LEAD_BULK_JOB_COLUMNS}
 
 

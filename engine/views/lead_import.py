@@ -23,18 +23,23 @@ COLUMNS: tuple[Column, ...] = (
     Column("last_line", "integer", "the last line of the file; null before it was read to its end"),
     Column("good_count", "integer", "lines that were sent, or are right in a dry run"),
     Column("refused_count", "integer", "lines that are wrong and are not sent; the errors say why"),
+    Column("waiting_count", "integer", "sent lines that are not decided yet"),
+    Column("decided_count", "integer", "sent lines that were decided: each made a lead, or changed one"),
+    Column("rejected_count", "integer", "sent lines whose decision refused them; the errors say why"),
+    Column("unknown_count", "integer", "sent lines of which it is not known whether they were decided"),
     Column("warned_count", "integer", "those of the good lines that have a warning; the errors say which"),
     Column("key_id", "integer", "key that uploaded it; null: a session of a user did"),
     Column("user_email", "string", "person for whom it was uploaded; null: the company itself"),
     Column("started_at", "date-time", "when the first line was read"),
+    Column("sent_at", "date-time", "when nothing more was to be sent; the file is deleted then"),
     Column("canceled_at", "date-time", "when it was canceled"),
-    Column("ended_at", "date-time", "when nothing more came of it; the file is deleted then"),
+    Column("ended_at", "date-time", "when every line that was sent was decided, or is unknown"),
     Column("failure", "string", "why it was broken off"),
 )
 ERROR_COLUMNS: tuple[Column, ...] = (
-    Column("id", "integer", "internal id, which rises with the lines"),
+    Column("id", "integer", "internal id, which rises as problems are found"),
     Column("line", "integer", "line of the file, from 1"),
-    Column("severity", "string", "error: the line was not sent; warning: it was, and the problem says what was changed"),
+    Column("severity", "string", "error: the line became no lead; warning: it was sent, and problem says what was changed"),
     Column("field", "string", "field that is wrong; empty: the whole line"),
     Column("problem", "string", "what is wrong with it, or what was taken, changed or left out"),
 )
@@ -46,7 +51,9 @@ LEAD_IMPORT_ERROR_COLUMNS: tuple[str, ...] = tuple(column.name for column in ERR
 
 def lead_import_view(row: Mapping[str, Any], columns: Sequence[str] | None = None) -> dict[str, Any]:
     """Return an import as the API shows it: all columns, or the given ones in their order."""
-    shown = {**row, "state": job_state(row)}
+    known = row["decided_count"] + row["rejected_count"] + row["unknown_count"]
+    waiting = 0 if row["dry_run"] else row["good_count"] - known
+    shown = {**row, "state": job_state(row), "waiting_count": waiting}
     return {name: cell(shown[name]) for name in columns or LEAD_IMPORT_COLUMNS}
 
 

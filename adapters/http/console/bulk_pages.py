@@ -97,7 +97,8 @@ async def _form(
         status=200 if problem is None else REFUSED_STATUS,
         title="Change these leads",
         wanted=wanted,
-        count=None if counted is None or counted.is_refused else counted.content["lead_bulk_job"]["leads_count"],
+        count=None if counted is None or counted.is_refused else _count_of(counted),
+        awaits_import=counted is not None and not counted.is_refused and _count_of(counted) is None,
         labels=LABELS,
         schedules=await names_of(visit, "list_schedules"),
         typed={"action": "", "leads_max": "", SCHEDULE: "", "description": "", **(typed or {})},
@@ -110,6 +111,12 @@ async def _form(
 async def _count(visit: Visit, wanted: Mapping[str, Any]) -> ApiAnswer:
     """Count the leads by a dry run: which action it names changes nothing of the count."""
     return await visit.call("create_lead_bulk_job", {"action": "stop", "filter": dict(wanted), "dry_run": True})
+
+
+def _count_of(counted: ApiAnswer) -> int | None:
+    """Return how many leads a dry run has counted; None: the import that the filter names has not ended."""
+    count: int | None = counted.content["lead_bulk_job"]["leads_count"]
+    return count
 
 
 async def _job(visit: Visit) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """How are many leads changed at once? By a job over a filter of leads: counted first, then made, watched and canceled.
 
-The filter is that of the list of leads, and is read by it. Which leads a job is for is fixed when it is made.
+The filter is that of the list of leads, and is read by it. Which leads a job is for is fixed when it is made; where it names
+an import that has not ended, once that has.
 """
 
 from collections.abc import Mapping
@@ -127,10 +128,12 @@ async def create(exchange: Exchange) -> Reply:
     known = None if claim is None else await exchange.services.bulk_jobs.of_request(job.company_id, claim.request_id)
     if known is not None:
         return _shown(exchange, known, status=201)
-    lead_ids = await exchange.reads.lead_ids(exchange.company_id, wanted, LEADS_MAX + 1)
+    awaited = await _open_imports(exchange, wanted)
+    lead_ids = () if awaited else await exchange.reads.lead_ids(exchange.company_id, wanted, LEADS_MAX + 1)
     _check_count(parameters, len(lead_ids), None if is_dry else leads_max)
     if is_dry:
-        return _shown(exchange, _unborn(job, len(lead_ids)))
+        return _shown(exchange, _unborn(job, None if awaited else len(lead_ids)))
+    job = structs.replace(job, leads_max=leads_max, selects=wanted if awaited else None, awaited_imports=awaited)
     try:
         row = await exchange.services.bulk_jobs.create(job if claim is None else _named(job, claim.request_id), lead_ids)
     except TooManyJobsError:
@@ -200,6 +203,13 @@ async def _of_job(exchange: Exchange, inner: Parameters, wanted: LeadFilter) -> 
     return structs.replace(wanted, ids=tuple(changed if wanted.ids is None else changed.intersection(wanted.ids)))
 
 
+async def _open_imports(exchange: Exchange, wanted: LeadFilter) -> tuple[int, ...]:
+    """Return the imports that a filter names and that have not ended: some of their leads are not there yet."""
+    if wanted.lead_import_id is None:
+        return ()
+    return tuple(await exchange.services.imports.open_ids(exchange.company_id, wanted.lead_import_id))
+
+
 def _check_count(parameters: Parameters, count: int, leads_max: int | None) -> None:
     """Refuse a job for more leads than one may have, or than its sender means."""
     if count > LEADS_MAX:
@@ -213,8 +223,8 @@ def _named(job: NewLeadBulkJob, request_id: str) -> NewLeadBulkJob:
     return structs.replace(job, request_id=request_id)
 
 
-def _unborn(job: NewLeadBulkJob, count: int) -> dict[str, Any]:
-    """Return the row of a job that is only counted."""
+def _unborn(job: NewLeadBulkJob, count: int | None) -> dict[str, Any]:
+    """Return the row of a job that is only counted; None: the import that it names has not ended."""
     counts = {"leads_count": count, **dict.fromkeys(("done_count", "refused_count", "unknown_count"), 0)}
     moments = dict.fromkeys(("created_at", "started_at", "canceled_at", "ended_at", "failure"))
     return {**structs.asdict(job), "id": None, **counts, **moments}

@@ -14,7 +14,7 @@ from adapters.http.exchange.access import Access
 from adapters.http.exchange.makers import FORBIDDEN, Maker, MakerAccess
 from adapters.http.exchange.ports import Requests
 from adapters.http.leads.job_loop import advance_jobs
-from adapters.reads.ports import LeadBulkJob, LeadBulkJobs, LeadBulkResult, Result, SentLead
+from adapters.reads.ports import LeadBulkJob, LeadBulkJobs, LeadBulkResult, LeadFilter, Reads, Result, SentLead
 from engine.views.lead_bulk_job import CHANGED_BY
 from schemas.instant import HOUR, Instant
 from schemas.records import LeadFilters
@@ -43,11 +43,13 @@ class LeadBulkRunner:
     def __init__(
         self,
         jobs: LeadBulkJobs,
+        reads: Reads,
         requests: Requests,
         makers: MakerAccess,
         now: Callable[[], Instant],
     ) -> None:
         self._jobs = jobs
+        self._reads = reads
         self._requests = requests
         self._makers = makers
         self._now = now
@@ -68,6 +70,9 @@ class LeadBulkRunner:
             await self._jobs.release(job.id, self._holder)
 
     async def _advance(self, job: LeadBulkJob) -> bool:
+        if job.selects is not None and not job.is_canceled:
+            await self._select(job, job.selects)
+            return True
         access = await self._access(job)
         sent = await self._jobs.leads(job, "sent", BATCH_LEADS)
         if sent:
@@ -83,6 +88,15 @@ class LeadBulkRunner:
         taken = await self._jobs.take(job.id, there, self._now()) if there else frozenset()
         await self._send(job, access, [one for one in there if one.lead_id in taken])
         return True
+
+    async def _select(self, job: LeadBulkJob, wanted: LeadFilter) -> None:
+        """Store which leads a job is for: the import that it names has ended."""
+        lead_ids = await self._reads.lead_ids(job.company_id, wanted, job.leads_max + 1)
+        if len(lead_ids) > job.leads_max:
+            failure = f"more leads match than leads_max, which is {job.leads_max}; nothing was changed"
+            await self._jobs.finish(job.id, self._now(), failure)
+        else:
+            await self._jobs.select(job.id, self._holder, lead_ids)
 
     async def _settle(self, job: LeadBulkJob, access: Access | None, sent: Sequence[SentLead]) -> bool:
         """Store the results of leads that were sent; send again what has none. Return whether there were any results."""

@@ -149,7 +149,7 @@ async def create(exchange: Exchange) -> Reply:
 
 
 async def cancel(exchange: Exchange) -> Reply:
-    """Send no further line of an import."""
+    """Send no further line of an import; what was sent is decided all the same."""
     found = await _import(exchange)
     Parameters(exchange.fields).finish()
     await exchange.services.imports.cancel(exchange.company_id, found["id"], exchange.now)
@@ -246,7 +246,8 @@ async def _opened(
 
 async def _preview(files: FileWork, upload: NewLeadImport, rules: Rules) -> tuple[dict[str, str | None], dict[str, Any]]:
     with tempfile.TemporaryDirectory() as folder:
-        plan = await files.call(open_upload, await write_upload(Path(folder), upload), upload, rules)
+        source = await write_upload(Path(folder), upload.file, upload.format, upload.encoding)
+        plan = await files.call(open_upload, source, upload, rules)
         found = await files.call(sample, plan)
         columns = {use.column: f"data.{use.field}" if use.use == "token" else use.field for use in plan.mapping.uses}
         return columns, {name: value for name, value in found.items() if name != "lead_token"}

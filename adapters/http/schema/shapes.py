@@ -178,7 +178,7 @@ CIRCUIT_TYPES: Mapping[str, Schema] = {
 
 LEAD_BULK_JOB_TYPES: Mapping[str, Schema] = {
     **{column.name: _CELLS[column.type] for column in LEAD_BULK_JOB_TABLE},
-    **{f"{name}_count": COUNT_SHOWN for name in ("leads", "waiting", "done", "refused", "unknown")},
+    **{f"{name}_count": COUNT_SHOWN for name in ("done", "refused", "unknown")},
     "action": {"type": "string", "enum": list(BULK_ACTIONS)},
     "state": {"type": "string", "enum": list(BULK_STATES)},
 }
@@ -192,7 +192,8 @@ LEAD_BULK_RESULT_TYPES: Mapping[str, Schema] = {
 LEAD_IMPORT_TYPES: Mapping[str, Schema] = {
     **{column.name: _CELLS[column.type] for column in LEAD_IMPORT_TABLE},
     "id": ID_SHOWN,
-    **dict.fromkeys(("file_bytes", "line", "good_count", "refused_count"), COUNT_SHOWN),
+    **dict.fromkeys(("file_bytes", "line"), COUNT_SHOWN),
+    **{f"{name}_count": COUNT_SHOWN for name in ("good", "refused", "waiting", "decided", "rejected", "unknown")},
     "columns": {"type": "object", "additionalProperties": nullable("string")},
     "state": {"type": "string", "enum": list(BULK_STATES)},
 }

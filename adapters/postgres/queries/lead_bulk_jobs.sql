@@ -13,12 +13,21 @@ SELECT count(*) FROM {work}.lead_bulk_jobs WHERE company_id = $1 AND ended_at IS
 -- create --
 INSERT INTO {work}.lead_bulk_jobs
        (company_id, request_id, created_at, description, action, move_to_another_schedule_id, filter, key_id, user_email,
-        address, actor, leads_count)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
+        address, actor, leads_max, leads_count, selects, awaited_imports)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)
 RETURNING *
 
 -- add_leads --
 INSERT INTO {work}.lead_bulk_results (job_id, lead_id) SELECT $1, unnest($2::bigint[])
+
+-- select_leads --
+-- Once, by the process that has the job.
+WITH mine AS (
+    UPDATE {work}.lead_bulk_jobs SET leads_count = cardinality($3::bigint[]), selects = NULL
+     WHERE id = $1 AND leased_by = $2 AND selects IS NOT NULL AND ended_at IS NULL
+    RETURNING id
+)
+INSERT INTO {work}.lead_bulk_results (job_id, lead_id) SELECT mine.id, l.id FROM mine, unnest($3::bigint[]) AS l (id)
 
 -- lead_bulk_jobs --
 SELECT *, {ordered} AS ordered_by FROM {work}.lead_bulk_jobs WHERE company_id = $1{where} ORDER BY {order} LIMIT {limit}
@@ -63,6 +72,8 @@ UPDATE {work}.lead_bulk_jobs
      WHERE j.ended_at IS NULL AND (j.leased_until IS NULL OR j.leased_until < now())
        AND NOT EXISTS (SELECT 1 FROM {work}.lead_bulk_jobs AS o
                         WHERE o.company_id = j.company_id AND o.ended_at IS NULL AND o.id < j.id)
+       AND (j.canceled_at IS NOT NULL OR j.selects IS NULL
+            OR NOT EXISTS (SELECT 1 FROM {work}.lead_imports AS i WHERE i.id = ANY (j.awaited_imports) AND i.ended_at IS NULL))
      ORDER BY j.advanced_at NULLS FIRST, j.id
      LIMIT 1 FOR UPDATE SKIP LOCKED)
 RETURNING *

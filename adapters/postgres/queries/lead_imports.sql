@@ -10,6 +10,9 @@ SELECT {shown} FROM {work}.lead_imports WHERE company_id = $1 AND digest = $2 AN
 -- open_count --
 SELECT count(*) FROM {work}.lead_imports WHERE company_id = $1 AND ended_at IS NULL
 
+-- open_ids --
+SELECT id FROM {work}.lead_imports WHERE company_id = $1 AND lead_import_id = $2 AND ended_at IS NULL ORDER BY id
+
 -- create --
 INSERT INTO {work}.lead_imports
        (company_id, digest, number, dry_run, created_at, lead_token, offer_id, schedule_id, format, encoding, mapping,
@@ -37,25 +40,30 @@ SELECT count(*) FROM (
 
 -- cancel --
 UPDATE {work}.lead_imports SET canceled_at = coalesce(canceled_at, $3)
-WHERE company_id = $1 AND id = $2 AND ended_at IS NULL
+WHERE company_id = $1 AND id = $2 AND sent_at IS NULL
 
 -- claim --
--- One import of a company at a time, the oldest first.
+-- One import of a company at a time, the oldest first; companies take turns.
 UPDATE {work}.lead_imports
-   SET leased_by = $1, leased_until = now() + make_interval(secs => $2), started_at = coalesce(started_at, $3)
+   SET leased_by = $1, leased_until = now() + make_interval(secs => $2), advanced_at = now(),
+       started_at = coalesce(started_at, $3)
  WHERE id = (
     SELECT j.id FROM {work}.lead_imports AS j
      WHERE j.ended_at IS NULL AND (j.leased_until IS NULL OR j.leased_until < now())
        AND NOT EXISTS (SELECT 1 FROM {work}.lead_imports AS o
                         WHERE o.company_id = j.company_id AND o.ended_at IS NULL AND o.id < j.id)
-     ORDER BY j.id LIMIT 1 FOR UPDATE SKIP LOCKED)
-RETURNING *
+     ORDER BY j.advanced_at NULLS FIRST, j.id LIMIT 1 FOR UPDATE SKIP LOCKED)
+RETURNING id, company_id, digest, number, dry_run, lead_token, format, encoding, mapping, consent, key_id, user_email, address,
+          line, last_line, good_count, refused_count, warned_count, inbox_offset, dead_offset, canceled_at, sent_at
+
+-- file --
+SELECT file FROM {work}.lead_imports WHERE id = $1 AND leased_by = $2
 
 -- save --
 -- Only by the process that has the lease, which this renews.
 UPDATE {work}.lead_imports
    SET line = $3, last_line = $4, good_count = $5, refused_count = $6, warned_count = $7, inbox_offset = $8,
-       leased_until = now() + make_interval(secs => $9)
+       dead_offset = $9, leased_until = now() + make_interval(secs => $10)
  WHERE id = $1 AND leased_by = $2 AND ended_at IS NULL
 RETURNING canceled_at IS NOT NULL AS is_canceled
 
@@ -65,8 +73,34 @@ SELECT $1, t.line, t.severity, t.field, t.problem
   FROM unnest($2::integer[], $3::text[], $4::text[], $5::text[]) WITH ORDINALITY AS t (line, severity, field, problem, place)
  ORDER BY t.place
 
+-- add_lines --
+INSERT INTO {work}.lead_import_lines (job_id, line, sent_at) SELECT $1, unnest($2::integer[]), $3
+
+-- undecided --
+SELECT line, sent_at FROM {work}.lead_import_lines WHERE job_id = $1 ORDER BY line LIMIT $2
+
+-- settle --
+-- Only by the process that has the lease, which this renews.
+WITH settled AS (
+    DELETE FROM {work}.lead_import_lines AS l
+     USING unnest($3::integer[], $4::text[]) AS t (line, state)
+     WHERE l.job_id = $1 AND l.line = t.line
+       AND EXISTS (SELECT 1 FROM {work}.lead_imports AS j WHERE j.id = $1 AND j.leased_by = $2)
+    RETURNING t.state
+)
+UPDATE {work}.lead_imports
+   SET decided_count = decided_count + (SELECT count(*) FROM settled WHERE state = 'decided'),
+       rejected_count = rejected_count + (SELECT count(*) FROM settled WHERE state = 'rejected'),
+       unknown_count = unknown_count + (SELECT count(*) FROM settled WHERE state = 'unknown'),
+       dead_offset = $5, leased_until = now() + make_interval(secs => $6)
+ WHERE id = $1 AND leased_by = $2
+RETURNING id
+
+-- end_sending --
+UPDATE {work}.lead_imports SET sent_at = $3, failure = $4, file = NULL WHERE id = $1 AND leased_by = $2 AND sent_at IS NULL
+
 -- finish --
-UPDATE {work}.lead_imports SET ended_at = $3, failure = $4, file = NULL, leased_by = NULL, leased_until = NULL
+UPDATE {work}.lead_imports SET ended_at = $3, leased_by = NULL, leased_until = NULL
  WHERE id = $1 AND leased_by = $2 AND ended_at IS NULL
 
 -- release --

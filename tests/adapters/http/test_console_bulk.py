@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.adapters.http import test_lead_imports
 from tests.adapters.http.console_browser import READER, visitor
 from tests.adapters.http.test_lead_bulk_jobs import lead, leads_of, run
 
@@ -67,6 +68,24 @@ async def test_without_a_filter_no_lead_is_changed(town: Any, company: Any) -> N
     refused = await browser.post(JOBS, {"action": "stop", "leads_max": "1"})
     assert refused.status_code == 422
     assert "<strong>filter</strong>" in refused.text
+
+
+async def test_the_leads_of_an_import_are_counted_once_it_has_ended(town: Any, company: Any) -> None:
+    token = (await company.schedule())["lead_token"]
+    job = (await test_lead_imports.upload(company, lead_token=token, content="caller_id\n+12125550241\n"))["lead_import"]
+    browser = await visitor(town, company)
+    wanted = {"lead_import_id": job["lead_import_id"]}
+    waiting = (await browser.get(NEW, params=wanted)).text
+    assert "has not ended: they are counted once it has" in waiting
+    assert "Choose leads first" not in waiting
+    assert "leads_max" not in waiting
+    made = await company.send("POST", "/api/v1/lead_bulk_jobs", json={"action": "stop", "leads_max": 9, "filter": wanted})
+    shown = (await browser.get(f"{JOBS}/{made.json()['lead_bulk_job']['id']}")).text
+    assert "its leads are counted and changed once it has" in shown
+    await test_lead_imports.run(town)
+    await run(town)
+    assert "<h2>1 lead</h2>" in (await browser.get(NEW, params=wanted)).text
+    assert "<h2>1 lead " in (await browser.get(f"{JOBS}/{made.json()['lead_bulk_job']['id']}")).text
 
 
 async def test_a_job_is_canceled(town: Any, company: Any) -> None:

@@ -10,9 +10,11 @@ from adapters.http.exchange.makers import MakerAccess
 from adapters.http.leads import bulk_runner
 from adapters.http.leads.bulk_runner import LeadBulkRunner
 from adapters.postgres.lead_bulk_jobs import OPEN_JOBS_MAX, PostgresLeadBulkJobs
+from adapters.postgres.reads import PostgresReads
 from adapters.reads.ports import Result
 from schemas.instant import DAY
 from schemas.wire import Message
+from tests.adapters.http import test_lead_imports
 from tests.adapters.http.conftest import Company, Town, basic, unquoted
 from tests.adapters.http.test_teams import person, team
 
@@ -52,6 +54,7 @@ def runner(town: Town, requests: Any = None, *, later: int = 0) -> LeadBulkRunne
     context = town.context
     return LeadBulkRunner(
         PostgresLeadBulkJobs(town.pool),
+        PostgresReads(town.pool),
         requests or town.requests,
         MakerAccess(context.rules, Authenticator(context.rules)),
         lambda: context.clock.now() + later,
@@ -405,3 +408,37 @@ async def test_a_job_is_for_the_leads_that_another_one_changed(town: Town, compa
     for sender, named in ((company, 77), (company, "x"), (other, stop["id"])):
         refused = await sender.send("POST", PATH, json={**count, "filter": {"lead_bulk_job_id": named}})
         assert (refused.status_code, list(refused.json()["errors"])) == (422, ["filter"]), named
+
+
+async def test_a_job_that_names_an_import_reaches_what_is_still_on_the_inbox(town: Town, company: Company) -> None:
+    token = (await company.schedule())["lead_token"]
+    content = "caller_id\n" + "\n".join(f"+1212555{number:04d}" for number in range(200, 230))
+    lead_import = (await test_lead_imports.upload(company, lead_token=token, content=content))["lead_import"]
+    wanted = {"lead_import_id": lead_import["lead_import_id"]}
+    counted = await company.send("POST", PATH, json={"action": "stop", "dry_run": True, "filter": wanted})
+    assert counted.json()["lead_bulk_job"]["leads_count"] is None
+    stopping, too_many = await made(company, filter=wanted), await made(company, "opt_out", filter=wanted, leads_max=29)
+    assert counts(stopping) == ("pending", None, None, 0, 0, 0)
+    await run(town)
+    assert counts(await job(company, stopping["id"])) == ("pending", None, None, 0, 0, 0), "the import has not ended"
+
+    await test_lead_imports.run(town)
+    await run(town)
+
+    assert counts(await job(company, stopping["id"])) == ("succeeded", 30, 0, 30, 0, 0)
+    broken_off = await job(company, too_many["id"])
+    assert (broken_off["state"], broken_off["leads_count"]) == ("failed", None)
+    assert broken_off["failure"] == "more leads match than leads_max, which is 29; nothing was changed"
+    leads = (await company.send("GET", LEADS, params={"per_page": "50", "schedule_id": lead_import["schedule_id"]})).json()
+    assert [one["status"] for one in leads["leads"]] == ["removed"] * 30
+
+
+async def test_a_job_that_awaits_an_import_can_be_canceled(town: Town, company: Company) -> None:
+    token = (await company.schedule())["lead_token"]
+    content = "caller_id\n+12125550231\n"
+    lead_import = (await test_lead_imports.upload(company, lead_token=token, content=content))["lead_import"]
+    waiting = await made(company, filter={"lead_import_id": lead_import["lead_import_id"]})
+    await company.send("POST", f"{PATH}/{waiting['id']}/cancel")
+    await run(town)
+    assert (await job(company, waiting["id"]))["ended_at"] is not None
+    await test_lead_imports.run(town)

@@ -3,6 +3,8 @@
 import asyncio
 import io
 from base64 import b64encode
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import msgspec
@@ -12,13 +14,16 @@ from openpyxl import Workbook
 from adapters.audit.recorded import batches
 from adapters.http.exchange.access import Authenticator
 from adapters.http.exchange.makers import MakerAccess
-from adapters.http.leads import import_runner
+from adapters.http.leads import import_decisions, import_runner
 from adapters.http.leads.import_runner import LeadImportRunner
+from adapters.observability.metrics import Metrics
 from adapters.partitions.routing import partition_of
 from adapters.postgres.lead_imports import OPEN_IMPORTS_MAX, PostgresLeadImports
+from adapters.roles.intake import IntakeRole
 from schemas.topics import LEADS_INBOX_BULK
 from tests.adapters.http.conftest import Company, Town, basic, unquoted
 from tests.adapters.http.test_teams import person, team
+from tests.pace import bound
 
 PATH = "/api/v1/lead_imports"
 HEAD = "phone,First Name,roof\n"
@@ -44,13 +49,27 @@ class Dying(PostgresLeadImports):
 
 def runner(town: Town, imports: PostgresLeadImports | None = None) -> LeadImportRunner:
     makers = MakerAccess(town.context.rules, Authenticator(town.context.rules))
-    return LeadImportRunner(imports or PostgresLeadImports(town.pool), town.context, makers)
+    return LeadImportRunner(imports or PostgresLeadImports(town.pool), town.context, makers, town.requests.wait)
+
+
+@asynccontextmanager
+async def intake(town: Town) -> AsyncIterator[None]:
+    """Pass on what is on the inboxes."""
+    role, stop = IntakeRole(town.context, Metrics()), asyncio.Event()
+    running = asyncio.create_task(role.run(stop))
+    try:
+        yield
+    finally:
+        stop.set()
+        await running
 
 
 async def run(town: Town) -> None:
-    """Advance all imports until nothing is left to do."""
-    while await runner(town).advance_once():
-        pass
+    """Advance all imports until each has ended."""
+    process = runner(town)
+    async with asyncio.timeout(bound(60.0)), intake(town):
+        while await town.pool.fetchval("SELECT count(*) FROM work.lead_imports WHERE ended_at IS NULL"):
+            await process.advance_once()
 
 
 async def upload(company: Company, status: int = 201, **fields: Any) -> dict[str, Any]:
@@ -72,7 +91,7 @@ async def errors(company: Company, job: dict[str, Any]) -> list[tuple[int, str]]
 
 
 async def inbox(town: Town, lead_import_id: int) -> list[str]:
-    """Return the numbers of an import that are on the inbox, in order; no intake runs here."""
+    """Return the submissions of an import that are on the inbox, in order."""
     context = town.context
     topic = context.names.of(LEADS_INBOX_BULK.name)
     found = []
@@ -183,6 +202,76 @@ async def test_an_import_whose_process_is_killed_loses_no_line_and_sends_none_tw
     assert [text.count(number) for number, text in zip(numbers(11), sent, strict=True)] == [1] * 11
 
 
+def few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Send two lines at a time, and no more than four before some are decided."""
+    monkeypatch.setattr(import_runner, "BATCH_LINES", 2)
+    monkeypatch.setattr(import_runner, "UNDECIDED_MAX", 4)
+    monkeypatch.setattr(import_runner, "DECIDED_WITHIN_SECONDS", 0.2)
+
+
+async def decisions(company: Company, job: dict[str, Any]) -> tuple[Any, ...]:
+    """Return the state of an import and its counts: good, waiting, decided, rejected, unknown."""
+    found = await shown(company, job)
+    return found["state"], *(found[f"{name}_count"] for name in ("good", "waiting", "decided", "rejected", "unknown"))
+
+
+async def leads_of(company: Company, job: dict[str, Any]) -> int:
+    answer = await company.send("GET", "/api/v1/leads", params={"lead_import_id": str(job["lead_import_id"])})
+    return len(answer.json()["leads"])
+
+
+async def test_an_import_has_succeeded_once_its_leads_are_decided_and_sends_few_before(
+    town: Town, company: Company, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    few(monkeypatch)
+    token = (await company.schedule())["lead_token"]
+    job = (await upload(company, lead_token=token, content="caller_id\n" + "\n".join(numbers(9))))["lead_import"]
+
+    assert not await runner(town).advance_once(), "no intake runs: the import waits, and others come next"
+    assert await decisions(company, job) == ("running", 4, 4, 0, 0, 0)
+    assert not await runner(town).advance_once()
+    assert len(await inbox(town, job["lead_import_id"])) == 4
+    await run(town)
+
+    assert await decisions(company, job) == ("succeeded", 9, 0, 9, 0, 0)
+    assert await leads_of(company, job) == 9
+    assert await town.pool.fetchval("SELECT count(*) FROM work.lead_import_lines") == 0
+
+
+async def test_a_line_that_is_refused_after_it_was_sent_is_listed_with_the_reason(
+    town: Town, company: Company, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    few(monkeypatch)
+    monkeypatch.setattr(import_decisions, "DEAD_AFTER", 0)
+    schedule = await company.schedule()
+    content = "caller_id\n" + "\n".join(numbers(3))
+    job = (await upload(company, lead_token=schedule["lead_token"], content=content))["lead_import"]
+    assert not await runner(town).advance_once()
+    gone = await company.send("DELETE", f"/api/v1/schedules/{schedule['id']}")
+    assert gone.status_code == 200, gone.text
+
+    await run(town)
+
+    assert await decisions(company, job) == ("succeeded", 3, 0, 0, 3, 0)
+    listed = await company.send("GET", f"{PATH}/{job['id']}/errors", params={"root": "false"})
+    assert [(one["line"], one["severity"]) for one in listed.json()[::-1]] == [(2, "error"), (3, "error"), (4, "error")]
+    assert all("lead token" in one["problem"] for one in listed.json()), listed.json()
+
+
+async def test_lines_of_which_nothing_is_known_after_a_day_are_counted_and_the_import_ends(
+    town: Town, company: Company, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    few(monkeypatch)
+    token = (await company.schedule())["lead_token"]
+    job = (await upload(company, lead_token=token, content="caller_id\n" + "\n".join(numbers(3))))["lead_import"]
+    assert not await runner(town).advance_once()
+    await town.pool.execute("UPDATE work.lead_import_lines SET sent_at = sent_at - interval '25 hours' WHERE line < 4")
+    assert not await runner(town).advance_once()
+    assert await decisions(company, job) == ("running", 3, 1, 0, 0, 2)
+    await run(town)
+    assert await decisions(company, job) == ("succeeded", 3, 0, 1, 0, 2)
+
+
 async def test_a_canceled_import_sends_nothing_more(town: Town, company: Company, monkeypatch: pytest.MonkeyPatch) -> None:
     schedule = await company.schedule()
     fields = {"lead_token": schedule["lead_token"], "content": "caller_id\n" + "\n".join(numbers(6))}
@@ -202,9 +291,9 @@ async def test_a_canceled_import_sends_nothing_more(town: Town, company: Company
             return await super().save(*given, **more)
 
     await runner(town, Canceling(town.pool)).advance_once()
-    ended = await shown(company, running)
-    assert (ended["state"], ended["good_count"]) == ("canceled", 2)
     assert len(await inbox(town, running["lead_import_id"])) == 2
+    await run(town)
+    assert await decisions(company, running) == ("canceled", 2, 0, 2, 0, 0)
 
 
 async def test_an_import_runs_by_what_its_maker_may_do_now(town: Town, company: Company) -> None:

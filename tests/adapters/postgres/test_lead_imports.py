@@ -4,7 +4,7 @@ import asyncio
 
 from adapters.postgres.lead_imports import RETENTION, PostgresLeadImports
 from adapters.postgres.pool import Pool
-from adapters.reads.ports import ImportPosition, LineProblem, NewLeadImport
+from adapters.reads.ports import DecidedLine, ImportPosition, LineProblem, NewLeadImport, SentBatch, SentLine
 from schemas.instant import DAY
 from tests.adapters.gateway.world import NOON
 
@@ -40,7 +40,54 @@ async def test_one_process_has_an_import_and_one_of_a_company_runs(pool: Pool) -
     other = await imports.create(new("d1", company_id=2))
     claims = await asyncio.gather(*(imports.claim(f"process {n}", LEASE_SECONDS, NOON) for n in range(6)))
     assert sorted(one.id for one in claims if one is not None) == [first["id"], other["id"]]
-    assert {one.file for one in claims if one is not None} == {b"phone\n1\n"}
+    holder = f"process {next(n for n, one in enumerate(claims) if one is not None and one.id == first['id'])}"
+    assert await imports.file(first["id"], holder) == b"phone\n1\n"
+    assert await imports.file(first["id"], "another") == b""
+
+
+async def test_companies_take_turns(pool: Pool) -> None:
+    imports = PostgresLeadImports(pool)
+    made = [await imports.create(new("d1", company_id=number)) for number in (1, 2, 3)]
+    claimed = []
+    for _ in range(6):
+        one = await imports.claim("p", LEASE_SECONDS, NOON)
+        assert one is not None
+        await imports.release(one.id, "p")
+        claimed.append(one.id)
+    assert claimed == [one["id"] for one in made] * 2
+
+
+async def test_each_line_that_was_sent_is_settled_once_by_the_process_that_has_the_import(pool: Pool) -> None:
+    imports = PostgresLeadImports(pool)
+    made = await imports.create(new())
+    await imports.claim("p", LEASE_SECONDS, NOON)
+    position = ImportPosition(line=5, last_line=5, good=4, offset=5)
+    assert await imports.save(made["id"], "p", position, SentBatch(NOON, (2, 3, 4, 5)), LEASE_SECONDS)
+    assert await imports.undecided(made["id"], 3) == [SentLine(line, NOON) for line in (2, 3, 4)]
+    wrong = LineProblem(3, "error", "email", "is blank")
+    lines = [DecidedLine(2, "decided"), DecidedLine(3, "rejected", (wrong,)), DecidedLine(5, "unknown")]
+
+    assert not await imports.settle(made["id"], "another", lines, 7, LEASE_SECONDS)
+    assert await imports.settle(made["id"], "p", lines, 7, LEASE_SECONDS)
+    assert await imports.settle(made["id"], "p", [DecidedLine(2, "decided")], 8, LEASE_SECONDS)
+
+    assert await imports.undecided(made["id"], 3) == [SentLine(4, NOON)]
+    counts = "SELECT decided_count, rejected_count, unknown_count, dead_offset FROM work.lead_imports"
+    assert tuple(await pool.fetchrow(counts)) == (1, 1, 1, 8)
+    assert await pool.fetchval("SELECT count(*) FROM work.lead_import_errors") == 1
+
+
+async def test_an_import_is_open_until_it_ends_and_cancels_until_all_is_sent(pool: Pool) -> None:
+    imports = PostgresLeadImports(pool)
+    made = await imports.create(new())
+    await imports.claim("p", LEASE_SECONDS, NOON)
+    await imports.end_sending(made["id"], "p", NOON)
+    await imports.cancel(1, made["id"], NOON)
+    assert await pool.fetchval("SELECT canceled_at FROM work.lead_imports") is None
+    assert await imports.file(made["id"], "p") == b""
+    assert [await imports.open_ids(company, 77) for company in (1, 2)] == [[made["id"]], []]
+    await imports.finish(made["id"], "p", NOON)
+    assert await imports.open_ids(1, 77) == []
 
 
 async def test_what_a_former_process_stores_does_not_count(pool: Pool) -> None:
@@ -49,11 +96,13 @@ async def test_what_a_former_process_stores_does_not_count(pool: Pool) -> None:
     assert await imports.claim("dies", LEASE_SECONDS, NOON) is not None
     await pool.execute("UPDATE work.lead_imports SET leased_until = now() - interval '1 s'")
     assert await imports.claim("lives", LEASE_SECONDS, NOON) is not None
-    wrong = [LineProblem(2, "error", "caller_id", "is no number")]
+    wrong = (LineProblem(2, "error", "caller_id", "is no number"),)
     position = ImportPosition(line=2, last_line=2, good=0, refused=1, offset=5)
-    assert not await imports.save(made["id"], "dies", position, wrong, LEASE_SECONDS)
-    await imports.finish(made["id"], "dies", NOON, "broken off")
-    assert await imports.save(made["id"], "lives", position, wrong, LEASE_SECONDS)
+    batch = SentBatch(NOON, problems=wrong)
+    assert not await imports.save(made["id"], "dies", position, batch, LEASE_SECONDS)
+    await imports.end_sending(made["id"], "dies", NOON, "broken off")
+    await imports.finish(made["id"], "dies", NOON)
+    assert await imports.save(made["id"], "lives", position, batch, LEASE_SECONDS)
     assert await pool.fetchval("SELECT count(*) FROM work.lead_import_errors") == 1
     row = await pool.fetchrow("SELECT line, refused_count, inbox_offset, failure FROM work.lead_imports")
     assert tuple(row) == (2, 1, 5, None)
@@ -78,9 +127,8 @@ async def test_imports_that_ended_long_ago_are_deleted_with_their_errors(pool: P
     for one, at in zip(made, (NOON - RETENTION - 1, NOON - RETENTION + DAY), strict=False):
         claimed = await imports.claim("p", LEASE_SECONDS, NOON)
         assert claimed is not None
-        await imports.save(
-            one["id"], "p", ImportPosition(line=2), [LineProblem(2, "warning", "", "is blank")], LEASE_SECONDS
-        )
+        batch = SentBatch(NOON, problems=(LineProblem(2, "warning", "", "is blank"),))
+        await imports.save(one["id"], "p", ImportPosition(line=2), batch, LEASE_SECONDS)
         await imports.finish(one["id"], "p", at)
     assert await imports.purge(NOON) == 1
     rows = await pool.fetch("SELECT job_id FROM work.lead_import_errors")

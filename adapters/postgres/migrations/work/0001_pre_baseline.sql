@@ -441,7 +441,10 @@ CREATE TABLE {work}.lead_bulk_jobs (
     user_email                   text,
     address                      text         NOT NULL,
     actor                        text,
-    leads_count                  integer      NOT NULL,
+    leads_count                  integer,     -- null: its leads are selected once the imports that it awaits have ended
+    leads_max                    integer      NOT NULL,
+    selects                      jsonb,       -- the filter of leads as it was read, where they are to be selected
+    awaited_imports              bigint[]     NOT NULL DEFAULT '{}',
     done_count                   integer      NOT NULL DEFAULT 0,
     refused_count                integer      NOT NULL DEFAULT 0,
     unknown_count                integer      NOT NULL DEFAULT 0,
@@ -468,7 +471,7 @@ CREATE TABLE {work}.lead_bulk_results (
 ) WITH (fillfactor = 70);
 CREATE INDEX lead_bulk_results_open ON {work}.lead_bulk_results (job_id, lead_id) WHERE state IN ('waiting', 'sent');
 
--- Which files of leads were uploaded, and how far is each import? A file is kept until its import has ended.
+-- Which files of leads were uploaded, and how far is each import? A file is stored until its last line is sent.
 CREATE TABLE {work}.lead_imports (
     id              bigint       GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     company_id      bigint       NOT NULL,
@@ -495,13 +498,19 @@ CREATE TABLE {work}.lead_imports (
     good_count      integer      NOT NULL DEFAULT 0,
     refused_count   integer      NOT NULL DEFAULT 0,
     warned_count    integer      NOT NULL DEFAULT 0,
+    decided_count   integer      NOT NULL DEFAULT 0,
+    rejected_count  integer      NOT NULL DEFAULT 0,
+    unknown_count   integer      NOT NULL DEFAULT 0,
     inbox_offset    bigint,
+    dead_offset     bigint,      -- of the first dead letter that was not looked at
     started_at      timestamptz,
+    sent_at         timestamptz,  -- when nothing more was to be sent
     canceled_at     timestamptz,
     ended_at        timestamptz,
     failure         text,
     leased_by       text,
-    leased_until    timestamptz  -- of the database's clock
+    leased_until    timestamptz,  -- of the database's clock, as `advanced_at`
+    advanced_at     timestamptz
 );
 CREATE UNIQUE INDEX lead_imports_once ON {work}.lead_imports (company_id, digest, number) WHERE NOT dry_run;
 CREATE INDEX lead_imports_by_id ON {work}.lead_imports (company_id, id);
@@ -510,9 +519,15 @@ CREATE TABLE {work}.lead_import_errors (
     id       bigint   GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     job_id   bigint   NOT NULL REFERENCES {work}.lead_imports (id) ON DELETE CASCADE,
     line     integer  NOT NULL,
-    severity text     NOT NULL,  -- error: the line was not sent; warning: it was
+    severity text     NOT NULL,  -- error: the line became no lead; warning: it was sent
     field    text     NOT NULL,
     problem  text     NOT NULL
+);
+CREATE TABLE {work}.lead_import_lines (  -- lines that were sent and are not known to be decided
+    job_id   bigint       NOT NULL REFERENCES {work}.lead_imports (id) ON DELETE CASCADE,
+    line     integer      NOT NULL,
+    sent_at  timestamptz  NOT NULL,
+    PRIMARY KEY (job_id, line)
 );
 CREATE INDEX lead_import_errors_listed ON {work}.lead_import_errors (job_id, id);
 
