@@ -85,6 +85,7 @@ CALL_GROUPINGS: Mapping[str, str] = {
         for name in (
             "buyer_converted", "offer_converted", "status", "outcome", "offer_id", "schedule_id", "schedule_action_id",
             "traffic_source_id", "buyer_id", "buyer_group_id", "state", "origin", "attempt_number", "ring_pool_id",
+            "number_id",
         )
     },
     "disposition_id": "call_disposition_id",
@@ -133,6 +134,13 @@ _KINDS = dict.fromkeys(("revenue", "payout", "cost", "first_attempts_seconds"), 
 """Types of sums; others are integers."""
 
 CONNECTED = "outcome IN ('connected_human', 'connected_buyer')"
+ANSWERED = (
+    "direction = 'outbound' AND outcome IN"
+    " ('connected_human', 'connected_buyer', 'abandoned_by_us', 'caller_hung_up', 'opted_out')"
+)
+"""A person answered a call of ours. `voicemail` and `declined` are no persons; `unknown` may be anything."""
+
+ABANDONED = "direction = 'outbound' AND outcome = 'abandoned_by_us'"
 CALL_SUMS: Mapping[str, str] = {
     "calls_count": "count(*)",
     "inbound_count": "count(*) FILTER (WHERE direction = 'inbound')",
@@ -141,6 +149,8 @@ CALL_SUMS: Mapping[str, str] = {
     "buyer_converted_count": "count(*) FILTER (WHERE buyer_converted)",
     "offer_converted_count": "count(*) FILTER (WHERE offer_converted)",
     "no_buyer_count": "count(*) FILTER (WHERE no_buyer)",
+    "answered_count": f"count(*) FILTER (WHERE {ANSWERED})",
+    "abandoned_count": f"count(*) FILTER (WHERE {ABANDONED})",
     "talk_duration": "coalesce(sum(talk_duration::integer), 0)",
     "total_duration": "coalesce(sum(total_duration::integer), 0)",
     "revenue": "coalesce(sum(revenue), 0)",

@@ -66,7 +66,7 @@ ROLLED_AS: Mapping[str, Mapping[str, str]] = {
 
 UNPAIRED: Mapping[str, frozenset[str]] = {
     "leads": frozenset({"lead_import_id", *ROLLED_AS["leads"].values()}),
-    "calls": frozenset({"ring_pool_id", *ROLLED_AS["calls"].values()}),
+    "calls": frozenset({"ring_pool_id", "number_id", *ROLLED_AS["calls"].values()}),
 }
 """Categories without pairs: an hour has as many values as a month has hours, and few ask for the others with a pivot."""
 
@@ -337,7 +337,7 @@ _VALUES: Mapping[str, str] = {
         (
             *("offer_id", "schedule_id", "traffic_source_id", "buyer_id", "buyer_group_id", "disposition_id"),
             *("outbound_calls_count", "inbound_calls_count", "attempt_number", LOCAL_HOUR, "buyer_converted_days"),
-            *("recent_call_disposition_id", "dial_tier", "lead_import_id", "ring_pool_id"),
+            *("recent_call_disposition_id", "dial_tier", "lead_import_id", "ring_pool_id", "number_id"),
         ),
         "bigint",
     ),

@@ -87,6 +87,7 @@ _OF_CALLS: Mapping[str, Collection[str]] = {
     "buyer_converted_count": ("buyer_converted",),
     "offer_converted_count": ("offer_converted",),
     "no_buyer_count": ("no_buyer", "buyer_id"),
+    **dict.fromkeys(("answered_count", "answer_rate", "abandoned_count", "abandoned_rate"), ("direction", "outcome")),
     "avg_talk_duration": ("talk_duration",),
     **dict.fromkeys(_OF_OUTCOMES, ("outcome",)),
     # What filters and categories read.

@@ -66,7 +66,7 @@ LEAD_CATEGORIES: tuple[str, ...] = (
 CALL_GROUPS: tuple[str, ...] = (
     "buyer_converted", "offer_converted", "status", *TIME_UNITS, "outcome", "offer_id", "schedule_id",
     "schedule_action_id", "traffic_source_id", "buyer_id", "buyer_group_id", "state", "disposition_id", "origin",
-    "lead_import_id", "call_center_id", "ring_pool_id", *CALL_DAYS,
+    "lead_import_id", "call_center_id", "ring_pool_id", "number_id", *CALL_DAYS,
 )  # fmt: skip
 """What statistics of calls can be grouped by."""
 
@@ -102,6 +102,11 @@ def _rate(part: str, whole: str) -> Callable[[Sums], float | None]:
     return lambda sums: round(sums[part] / sums[whole], AMOUNT_DIGITS) if sums[whole] else None
 
 
+def _answer_rate(sums: Sums) -> float | None:
+    outbound = sums["calls_count"] - sums["inbound_count"]
+    return round(sums["answered_count"] / outbound, AMOUNT_DIGITS) if outbound else None
+
+
 LEADS = Measure(
     sums=(
         "leads_count", "live_count", "attempted_count", "connected_count", "converted_count", "opt_out_count",
@@ -130,15 +135,16 @@ LEADS = Measure(
 CALLS = Measure(
     sums=(
         "calls_count", "inbound_count", "connected_count", "converted_count", "buyer_converted_count",
-        "offer_converted_count", "no_buyer_count", "talk_duration", "total_duration", "revenue", "payout", "cost",
-        "connected_talk_duration",
+        "offer_converted_count", "no_buyer_count", "answered_count", "abandoned_count", "talk_duration", "total_duration",
+        "revenue", "payout", "cost", "connected_talk_duration",
     ),
     columns={
         **{
             name: _sum(name)
             for name in (
                 "calls_count", "inbound_count", "connected_count", "converted_count", "buyer_converted_count",
-                "offer_converted_count", "no_buyer_count", "talk_duration", "total_duration",
+                "offer_converted_count", "no_buyer_count", "answered_count", "abandoned_count", "talk_duration",
+                "total_duration",
             )
         },
         "revenue": _amount("revenue"),
@@ -147,10 +153,16 @@ CALLS = Measure(
         "profit": _amount("revenue", "payout", "cost"),
         "conversion_rate": _rate("converted_count", "calls_count"),
         "connect_rate": _rate("connected_count", "calls_count"),
+        "answer_rate": _answer_rate,
+        "abandoned_rate": _rate("abandoned_count", "answered_count"),
         "avg_talk_duration": _rate("connected_talk_duration", "connected_count"),
     },
 )  # fmt: skip
-"""Of calls. Durations are seconds; the average is over calls that were connected."""
+"""Of calls. Durations are seconds; the average is over calls that were connected.
+
+Answered: a person answered a call of ours. Abandoned: such a call was given nobody to talk to. Of the answered calls of a
+campaign in 30 days at most 3 % may be (16 CFR 310.4(b)(4)(i)).
+"""
 
 STATS: Mapping[str, str] = {
     "count": "calls_count",

@@ -47,7 +47,7 @@ OURS = frozenset({"of", "figure", "page", "per_page"})
 
 IN_FORM = frozenset({"category", "pivot", "created_at_label", "order", "order_dir", *OURS})
 
-RATES = frozenset({"conversion_rate", "connect_rate"})
+RATES = frozenset({"conversion_rate", "connect_rate", "answer_rate", "abandoned_rate"})
 AMOUNTS = frozenset({"revenue", "payout", "profit", "cost"})
 SPANS = frozenset({"talk_duration", "total_duration", "avg_talk_duration", "avg_speed_to_first_attempt_seconds"})
 

@@ -13,6 +13,8 @@ from msgspec import Struct
 from adapters.http.console.cap_bars import CapBar, bars_of
 from adapters.http.console.channel_table import WRITTEN, make_table, paths_of
 from adapters.http.console.late_leads import LATE_LEADS, NEWEST_ACTION, PROJECTOR, explain_late, find_faults
+from adapters.http.console.money_alarms import find_costly
+from adapters.http.console.money_alarms import questions as questions_of_money
 from adapters.http.console.opt_out_flood import NEWEST_OPT_OUTS, find_flood
 from adapters.http.console.rendering import instant_of, show_span
 from adapters.http.console.visits import RECORDS_READ, ConsolePage, Visit, company_changes, count_of, rows_of
@@ -106,6 +108,7 @@ async def _found(visit: Visit) -> dict[str, Any]:
         "kept": ("list_kept_submissions", {**one}),
         "lags": ("operator_lags", {}),
         "gateways": ("operator_gateways", {}),
+        **questions_of_money(now),
     }
     answers = await asyncio.gather(*(visit.look(name, fields) for name, fields in questions.values()))
     found: dict[str, Any] = dict(zip(questions, answers, strict=True))
@@ -205,6 +208,8 @@ def find_alarms(found: Mapping[str, Any], caps: list[CapBar], now: Instant, *, i
     yield from _of_clocks(found, now)
     yield from _of_records(found, caps)
     yield from _of_outcomes(found)
+    for costly in find_costly(found, now):
+        yield Alarm(costly.level, costly.sentence, costly.path, "See it")
     if reviews := count_of(found["reviews"]):
         yield Alarm(
             "warn",

@@ -24,6 +24,7 @@ _RECORDS: Mapping[str, str] = {
     "disposition_id": "call_disposition",
     "call_center_id": "call_center",
     "ring_pool_id": "ring_pool",
+    "number_id": "number",
 }
 """Grouping by an account record -> type of the record, whose name is the label."""
 

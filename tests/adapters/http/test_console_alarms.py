@@ -10,10 +10,12 @@ import pytest
 from adapters.http.console.dialling_page import find_links, find_verdict
 from adapters.http.console.held_leads import HELD_BY, HeldLeads
 from adapters.http.console.late_leads import LAG_MAX
+from adapters.http.console.money_alarms import questions as questions_of_money
 from adapters.http.console.shared_answers import SHARED_SECONDS
 from adapters.http.console.staleness import Staleness, explain_unshown
 from adapters.http.console.today_page import find_alarms
 from adapters.http.exchange.ports import Unshown
+from adapters.http.operations import OPERATIONS
 from adapters.operator.deployment import LogDeployment
 from engine.partition.ports import LogError
 from schemas.instant import HOUR, MINUTE, Instant, to_rfc3339
@@ -21,6 +23,7 @@ from schemas.requests import OutcomeRecorded
 from tests.adapters.http.conftest import WAIT_SECONDS
 from tests.adapters.http.console_browser import Browser, visitor
 from tests.adapters.http.furnished import OURS, submit
+from tests.adapters.postgres.projected_rows import Shown, call
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -41,6 +44,7 @@ QUESTIONS = (
     "flood",
     "kept",
     "unreviewed",
+    *questions_of_money(NOW),
 )
 ANYWHERE = "The company dials every country: a lead token lets anybody have any of them called. Set dial_countries."
 """What is said of the companies of these tests, which dial every country, and tried by itself."""
@@ -68,6 +72,10 @@ def rows(name: str, *found: dict[str, Any]) -> dict[str, Any]:
 
 def report(count: str, **counts: int) -> dict[str, Any]:
     return {"reports": [{"category": name, count: value} for name, value in counts.items()]}
+
+
+def reports(*rows: dict[str, Any]) -> dict[str, Any]:
+    return {"reports": [{"category_label": row["category"], **row} for row in rows]}
 
 
 async def test_nothing_is_said_of_a_company_where_all_is_well(town: Any, company: Any) -> None:
@@ -130,6 +138,92 @@ async def fail_call(town: Any, company: Any, lead: dict[str, Any], call: dict[st
     async with asyncio.timeout(WAIT_SECONDS):
         while (await company.send("GET", f"/api/v1/calls/{call['id']}")).json()["call"]["outcome"] is None:
             await asyncio.sleep(0.02)
+
+
+@pytest.mark.parametrize(
+    ("rows", "sentences"),
+    [
+        ([("A", 197, 0)], ["The buyer A answers no call: 197 of the last 24 hours, none was connected."]),
+        ([("A", 20, 0), ("B", 19, 0), ("C", 20, 1)], ["The buyer A answers no call: 20 of"]),
+        ([(None, 500, 0)], []),
+    ],
+)
+async def test_a_buyer_who_never_answers_is_named(rows: list[tuple[Any, int, int]], sentences: list[str]) -> None:
+    names = "category", "calls_count", "connected_count"
+    found = said(by_buyer=reports(*({**dict(zip(names, row, strict=True)), "inbound_count": 0} for row in rows)))
+    assert [one[: len(sentence)] for one, sentence in zip(found, sentences, strict=True)] == sentences
+
+
+async def test_what_costs_money_is_on_the_page_with_a_link_by_what_the_api_counts(town: Any, company: Any) -> None:
+    buyer = await company.record("buyers", {"name": "Slow Roofs", "number": "+12125550160"})
+    schedule = await company.schedule(name="Winter")
+    shown, first = Shown(town.pool, topic=f"alarms.{company.id}"), company.id * 100_000
+    recent = {"company": company.id, "created_at": town.context.clock.now() - HOUR, "schedule_id": schedule["id"]}
+    outcomes = ["no_answer"] * 17 + ["abandoned_by_us"] * 3
+    calls = [
+        call(first + place, **recent, outcome=outcome, buyer_id=buyer["id"], direction="outbound")
+        for place, outcome in enumerate(outcomes)
+    ]
+    await shown.decide(*calls)
+    await shown.store.close()
+    page = (await (await visitor(town, company)).get("/console")).text
+    assert "The buyer Slow Roofs answers no call: 20 of the last 24 hours, none was connected." in page
+    assert f'href="/console/buyers/{buyer["id"]}">See it' in page
+    assert "The schedule Winter has abandoned 100.0% of the 3 calls" in page
+    assert f'href="/console/schedules/{schedule["id"]}">See it' in page
+
+
+async def test_nothing_that_is_asked_for_what_costs_money_is_refused(town: Any, company: Any) -> None:
+    paths = {one.name: one.path for one in OPERATIONS}
+    for name, fields in questions_of_money(town.context.clock.now()).values():
+        answer = await company.send("GET", paths[name], params=fields)
+        assert answer.status_code == 200, answer.text
+
+
+@pytest.mark.parametrize(
+    ("answered", "abandoned", "share"), [(99, 3, "3.0%"), (100, 3, None), (101, 4, "4.0%"), (10, 2, None), (0, 0, None)]
+)
+async def test_more_abandoned_calls_of_a_campaign_than_may_be_are_said(
+    answered: int, abandoned: int, share: str | None
+) -> None:
+    found = said(by_schedule=reports({"category": "A", "answered_count": answered, "abandoned_count": abandoned}))
+    assert [f"has abandoned {share} of the {answered} calls" in one for one in found] == ([] if share is None else [True])
+
+
+async def test_a_number_whose_calls_are_answered_far_less_than_others_is_named() -> None:
+    def of(*numbers: tuple[Any, int, int, int | None]) -> list[str]:
+        names = "category", "calls_count", "inbound_count", "answered_count"
+        return said(by_number=reports(*(dict(zip(names, one, strict=True)) for one in numbers)))
+
+    (sentence,) = of(("A", 200, 50, 12), ("B", 120, 0, 30), ("C", 80, 0, 20))
+    assert sentence.startswith("Calls from A are answered far less than others: 8% of 150 in 7 days, 25% from the other")
+    assert of(("A", 200, 50, 19), ("B", 200, 0, 50)) == [], "half as often is not far less"
+    assert of(("A", 140, 50, 0), ("B", 200, 0, 50)) == [], "90 calls say nothing"
+    assert of(("A", 200, 0, 0), ("B", 90, 0, 50)) == [], "nor do 90 of others"
+    assert of(("A", 200, 0, None), (None, 200, 0, 90)) == [], "hidden figures are no figures"
+
+
+async def test_subscriptions_and_webhooks_that_only_fail_are_named() -> None:
+    def of(**fields: Any) -> list[str]:
+        return said(subscriptions=rows("subscriptions", {"id": 7, "name": "CRM", "waiting_count": 876, **fields}))
+
+    since = {"failing_since": to_rfc3339(NOW - 2 * HOUR)}
+    assert of(**since) == ["The subscription CRM has delivered nothing for 2 h: 876 events wait."]
+    assert of(failing_since=to_rfc3339(NOW - HOUR + 1)) == []
+    assert of(**since, waiting_count=0) == []
+    disabled = {"disabled_at": to_rfc3339(NOW), "disabled_reason": "410 Gone"}
+    assert of(**disabled) == ["The subscription CRM is disabled: 410 Gone."]
+    circuit = {"channel": "webhook", "endpoint": "crm.example:443", "waiting_count": 9}
+    found = said(circuits={"circuits": [circuit, {**circuit, "waiting_count": 0}, {**circuit, "channel": "sms"}]})
+    assert found == ["Webhooks to crm.example:443 fail: 9 wait for it."]
+
+
+@pytest.mark.parametrize(
+    ("good", "refused", "rejected", "is_said"), [(40, 10, 0, True), (41, 9, 0, False), (50, 0, 10, True), (51, 0, 10, False)]
+)
+async def test_an_import_with_many_refusals_is_named(good: int, refused: int, rejected: int, *, is_said: bool) -> None:
+    row = {"id": 5, "good_count": good, "refused_count": refused, "rejected_count": rejected}
+    assert [f"{refused + rejected} of" in one for one in said(imports=rows("lead_imports", row))] == [True] * is_said
 
 
 async def test_many_people_opt_out(town: Any, company: Any) -> None:

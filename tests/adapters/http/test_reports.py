@@ -138,7 +138,7 @@ def _lead(dice: random.Random, number: int, company: int, begin: datetime) -> Le
 
 def _call(dice: random.Random, number: int, company: int, begin: datetime, of: Lead) -> Call:
     at = _moment(dice, begin)
-    outcome = dice.choice(["no_answer", "busy", "connected_human", "connected_buyer", None])
+    outcome = dice.choice(["no_answer", "busy", "connected_human", "connected_buyer", "abandoned_by_us", "voicemail", None])
     return call(
         number,
         company=company,
@@ -257,6 +257,9 @@ def _lead_figures(leads: list[Lead]) -> dict[str, float | None]:
 
 def _call_figures(calls: list[Call]) -> dict[str, float | None]:
     connected = [one for one in calls if one.outcome in CONNECTED]
+    outbound = [one for one in calls if one.direction == "outbound"]
+    answered = [one for one in outbound if one.outcome in {*CONNECTED, "abandoned_by_us"}]
+    abandoned = sum(one.outcome == "abandoned_by_us" for one in outbound)
     revenue, payout, cost = (sum(getattr(one, name) for one in calls) for name in ("revenue", "payout", "cost"))
     converted = sum(one.buyer_converted or one.offer_converted for one in calls)
     return {
@@ -267,6 +270,8 @@ def _call_figures(calls: list[Call]) -> dict[str, float | None]:
         "buyer_converted_count": sum(one.buyer_converted for one in calls),
         "offer_converted_count": sum(one.offer_converted for one in calls),
         "no_buyer_count": sum(one.outcome != "connected_buyer" for one in calls),
+        "answered_count": len(answered),
+        "abandoned_count": abandoned,
         "talk_duration": sum(one.talk_seconds for one in calls),
         "total_duration": sum((one.ended_at - one.created_at) // 1000 for one in calls if one.ended_at is not None),
         "revenue": round(revenue, 4),
@@ -275,6 +280,8 @@ def _call_figures(calls: list[Call]) -> dict[str, float | None]:
         "profit": round(revenue - payout - cost, 4),
         "conversion_rate": _rate(converted, len(calls)),
         "connect_rate": _rate(len(connected), len(calls)),
+        "answer_rate": _rate(len(answered), len(outbound)),
+        "abandoned_rate": _rate(abandoned, len(answered)),
         "avg_talk_duration": _rate(sum(one.talk_seconds for one in connected), len(connected)),
     }
 

@@ -58,7 +58,8 @@ LEAD_SUMS = {
 }  # fmt: skip
 CALL_SUMS = {
     "calls_count": 400, "inbound_count": 11, "connected_count": 80, "converted_count": 20, "buyer_converted_count": 17,
-    "offer_converted_count": 13, "no_buyer_count": 19, "talk_duration": 5_003, "total_duration": 9_007, "revenue": 610.5,
+    "offer_converted_count": 13, "no_buyer_count": 19, "answered_count": 120,
+    "abandoned_count": 3, "talk_duration": 5_003, "total_duration": 9_007, "revenue": 610.5,
     "payout": 210.1, "cost": 100.3, "connected_talk_duration": 4_000,
 }  # fmt: skip
 
@@ -81,6 +82,7 @@ CALL_SUMS = {
             {
                 **{name: value for name, value in CALL_SUMS.items() if name != "connected_talk_duration"},
                 "profit": 300.1, "conversion_rate": 0.05, "connect_rate": 0.2, "avg_talk_duration": 50.0,
+                "answer_rate": 0.3085, "abandoned_rate": 0.025,
             },
         ),
     ],
@@ -95,7 +97,7 @@ def test_every_figure_follows_from_the_sums_of_its_group(
 def test_a_rate_of_nothing_is_unknown_and_a_sum_of_nothing_is_nothing(measure: Measure) -> None:
     reported = metrics(dict.fromkeys(measure.sums, 0), measure)
     assert {name for name, value in reported.items() if value is None} == {
-        name for name in reported if name.startswith(("avg_", "conversion_rate", "connect_rate"))
+        name for name in reported if name.startswith("avg_") or name.endswith("_rate")
     }
     assert {value for value in reported.values() if value is not None} == {0}
 

@@ -873,6 +873,8 @@ CREATE TABLE {read}.calls_rollup (
     buyer_converted_count    bigint            NOT NULL,
     offer_converted_count    bigint            NOT NULL,
     no_buyer_count           bigint            NOT NULL,
+    answered_count           bigint            NOT NULL,
+    abandoned_count          bigint            NOT NULL,
     talk_duration            bigint            NOT NULL,
     total_duration           bigint            NOT NULL,
     revenue                  double precision  NOT NULL,
