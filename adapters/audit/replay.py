@@ -11,6 +11,7 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
+from adapters.audit.difference import Cause as DifferenceCause
 from adapters.audit.inputs import Inputs
 from adapters.audit.settlements import Settlement
 from engine import decision_rules
@@ -32,11 +33,12 @@ CODE = frozenset({decision_rules.VERSION_NAME, "leadclock"})
 
 
 class Mismatch(Struct, frozen=True):
-    """Why a decision is not verified, with the recorded and the new value."""
+    """Why a decision is not verified, with the recorded and the new value, and what is wrong first."""
 
     what: str
     recorded: Any = None
     decided: Any = None
+    cause: DifferenceCause = "decision"
 
 
 class Folded(Struct, frozen=True, kw_only=True):
@@ -100,6 +102,8 @@ class Replay:
         """First and last number of the decisions whose loss was settled."""
         self._settlements = settlements
         self._requests_topic = aggregate.requests_topic.name
+        self.request: LogRecord | None = None
+        """The request of the last decision, where it had one and the log holds it."""
         self.decided_again = 0
         self.inputs_gone = 0
         self.begins_at = 1
@@ -204,7 +208,8 @@ class Replay:
         position, committed = self.position, self._committed
         if committed is None or committed.chain == position.chain:
             return None
-        return Mismatch("the changelog holds another digest of this decision", position.chain, committed.chain)
+        what = "the changelog holds another digest of this decision"
+        return Mismatch(what, position.chain, committed.chain, "state")
 
     async def _take(self, recorded: _Recorded, value: bytes, position: Position) -> Mismatch | Folded | None:
         """Decide the input again (None) where this code can, else fold the recorded decision."""
@@ -215,6 +220,7 @@ class Replay:
             return rules_version
         is_lost = cause.kind == "request" and self._is_lost(recorded.sequence, cause.offset or 0)
         request = await self._inputs.at(cause.offset or 0) if cause.kind == "request" and not is_lost else None
+        self.request = request
         if cause.recovery is not None:
             await self._inputs.rewind(cause.recovery.input_offset)
         adopted = self._adopted(cause.rules) if cause.kind == "adoption" else []
@@ -251,16 +257,22 @@ class Replay:
         try:
             version = decision_rules.version_of(versions)
         except ValueError:
-            return Mismatch("the version of the decision rules is not a number", versions[decision_rules.VERSION_NAME])
+            what = "the version of the decision rules is not a number"
+            return Mismatch(what, versions[decision_rules.VERSION_NAME], cause="version")
+        if version is not None and version not in decision_rules.VERSIONS and version <= decision_rules.VERSION:
+            return Mismatch("no release has this version of the decision rules", version, cause="version")
         if version is not None:
             return version
-        is_deleted = self.begins_at > 1
-        return UNKNOWN_RULES if is_deleted else Mismatch("no version of the decision rules was adopted before this decision")
+        if self.begins_at > 1:
+            return UNKNOWN_RULES
+        return Mismatch("no version of the decision rules was adopted before this decision", cause="version")
 
     def _decide_again(
         self, recorded: _Recorded, value: bytes, request: LogRecord | None, adopted: list[tuple[int, RuleRecord]]
     ) -> Mismatch | None:
         cause, now = recorded.cause, recorded.decided_at
+        if request is not None and digest_of(request) != cause.digest:
+            return Mismatch("the input was changed", cause.digest, digest_of(request), "request")
         if request is not None:
             decided = self._decider.request(request, now, behind=cause.behind, refusal=cause.refusal)
         elif cause.kind == "tick":
@@ -271,7 +283,7 @@ class Replay:
         elif cause.recovery is not None:
             decided = self._decider.recovery(cause.recovery, cause.topics, now)
         else:
-            return Mismatch(f"the input at offset {cause.offset} is not in the log any more")
+            return Mismatch(f"the input at offset {cause.offset} is not in the log any more", cause="request")
         return None if decided.value == value else _first_difference(value, decided.value)
 
     async def _fold(
@@ -285,10 +297,10 @@ class Replay:
     ) -> Mismatch | None:
         """Apply the recorded changes of a decision."""
         if request is not None and digest_of(request) != cause.digest:
-            return Mismatch("the input was changed", cause.digest, digest_of(request))
+            return Mismatch("the input was changed", cause.digest, digest_of(request), "request")
         if cause.kind == "request" and request is None:
             if not is_lost and not await self._inputs.is_deleted(cause.offset or 0):
-                return Mismatch(f"there is no input at offset {cause.offset}")
+                return Mismatch(f"there is no input at offset {cause.offset}", cause="request")
             self.inputs_gone += 1
         try:
             decision = _DECISION.decode(value)
@@ -298,7 +310,7 @@ class Replay:
         self._decider.fold(decision, value, changes, adopted)
         positions = {str(partition): sequence for partition, sequence in sorted(self._decider.rules.positions.items())}
         if cause.kind == "adoption" and positions != cause.rules:
-            return Mismatch("accounts.rules does not hold the rules that were adopted", cause.rules, positions)
+            return Mismatch("accounts.rules does not hold the rules that were adopted", cause.rules, positions, "rule")
         return None
 
     def _other_data(self, versions: Mapping[str, str]) -> str:

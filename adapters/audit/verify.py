@@ -1,33 +1,26 @@
-"""Is the hash chain of a partition complete, and does every decision follow from its input?
+"""Is the hash chain of a partition complete, does every decision follow from its input, and does nothing else act?
 
-Verification reads every decision that the log holds (`replay`) and ends at the first difference.
+Verification reads every decision that the log holds (`replay`) and ends at the first difference. Then the stored state, and
+the rules or commands that act, are held against the decisions.
 """
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
 
 from msgspec import Struct
 
+from adapters.audit.acts import ActCheck, DecidedActs
+from adapters.audit.difference import Checked, Difference, first_cause
+from adapters.audit.heads import Head, HeadCheck
 from adapters.audit.inputs import Inputs
-from adapters.audit.recorded import batches, committed_position
+from adapters.audit.outcomes import SeenOutcomes
+from adapters.audit.recorded import batches
 from adapters.audit.replay import Folded, Mismatch, Replay
 from adapters.audit.settlements import Settlement, read_settlements
+from adapters.audit.stored_state import StoredState, read_stored_state
 from engine.partition.aggregate import Aggregate
-from engine.partition.ports import Log, LogError, Reader, RulesFeed
+from engine.partition.ports import Log, LogError, LogRecord, Reader, RulesFeed
 from engine.partition.runner import TopicNames
-from schemas.decisions import Position
-
-
-class Difference(Struct, frozen=True, kw_only=True):
-    """The first difference from the record: `what` in words, and both values where there are two."""
-
-    topic: str
-    partition: int
-    offset: int
-    sequence: int
-    what: str
-    recorded: Any = None
-    decided: Any = None
+from schemas.decisions import OutboxEntry, Position
 
 
 class Verified(Struct, frozen=True, kw_only=True):
@@ -36,7 +29,8 @@ class Verified(Struct, frozen=True, kw_only=True):
     `decisions` is the sum of `decided_again` and `folded`. `inputs_gone` counts the folded decisions whose request the log
     has deleted, so that its digest could not be compared. `begins_at` is the number of the first decision read; above 1
     the log has deleted the earlier ones, and the chain is checked without an anchor. `gaps` are the first and last number
-    of decisions that were lost, as an operator has settled.
+    of decisions that were lost, as an operator has settled. `state` counts the values of the changelog, `acts` the rules or
+    commands that were held against the decisions, `heads` those that were kept and lie on the chain.
     """
 
     topic: str
@@ -50,6 +44,9 @@ class Verified(Struct, frozen=True, kw_only=True):
     difference: Difference | None = None
     begins_at: int = 1
     gaps: tuple[tuple[int, int], ...] = ()
+    state: Checked = Checked()
+    acts: Checked = Checked()
+    heads: Checked = Checked()
 
     @property
     def is_whole(self) -> bool:
@@ -65,18 +62,25 @@ async def verify(
     rules: RulesFeed | None,
     *,
     versions: Mapping[str, str] = {},
+    seen: SeenOutcomes | None = None,
+    heads: Sequence[Head] = (),
     progress: Callable[[int], None] = lambda _: None,
 ) -> Verified:
     """Verify one partition from the first decision in the log to its present end. Raises `LogError`.
 
     `versions` are those that this process would adopt: with another version of the data, the same rules may decide
-    differently. Without them any difference counts.
+    differently. Without them any difference counts. `seen` notes commands and outcomes, which may be of other partitions;
+    `heads` are those of this partition that somebody kept.
     """
     topic = names.of(aggregate.decisions_topic.name)
-    committed = await committed_position(log, names.of(aggregate.state_topic.name), partition)
+    act_check = ActCheck(log, names, aggregate, partition)
+    await act_check.begin()
+    stored = await read_stored_state(log, names.of(aggregate.state_topic.name), partition)
+    committed = stored.position
     inputs = await log.reader(names.of(aggregate.requests_topic.name), [partition])
     recorded = await log.reader(topic, [partition])
     try:
+        settlements = await _settlements(recorded, partition, committed)
         replay = Replay(
             aggregate,
             partition,
@@ -85,13 +89,22 @@ async def verify(
             versions=versions,
             committed=committed,
             contact_ids=None if rules is None else rules.contact_ids,
-            settlements=await _settlements(recorded, partition, committed),
+            settlements=settlements,
         )
-        found = await _first_mismatch(replay, recorded, partition, progress)
+        head_check = HeadCheck(topic, partition, heads)
+        checks = _Checks(replay, DecidedActs(aggregate), stored, seen, head_check)
+        found = await _first_mismatch(checks, recorded, partition, progress)
     finally:
         await inputs.close()
         await recorded.close()
     position = replay.position
+    settled = max((one.sequence for one in settlements), default=0)
+    if found is None:
+        head_check.end(position, begins_at=replay.begins_at, gaps=replay.gaps, offset=0)
+    acts = Checked() if found else await act_check.check(checks.acts, begins_at=replay.begins_at, settled=settled)
+    mismatch = None if found is None else _located(topic, partition, found[0], position.sequence + 1, found[1])
+    if seen is not None:
+        seen.take(checks.acts, is_whole=found is None and replay.begins_at == 1)
     return Verified(
         topic=topic,
         partition=partition,
@@ -101,10 +114,48 @@ async def verify(
         inputs_gone=replay.inputs_gone,
         chain=position.chain,
         keys=len(replay.state),
-        difference=None if found is None else _located(topic, partition, found[0], position.sequence + 1, found[1]),
+        difference=first_cause(mismatch, checks.state.difference, head_check.difference, acts.difference),
         begins_at=replay.begins_at,
         gaps=tuple(replay.gaps),
+        state=checks.state,
+        acts=acts,
+        heads=Checked(looked_at=head_check.found, not_looked_at=head_check.not_looked_at),
     )
+
+
+class _Checks:
+    """What is noted beside the replay of each decision, and compared when the fold is where the changelog is."""
+
+    def __init__(
+        self, replay: Replay, acts: DecidedActs, stored: StoredState, seen: SeenOutcomes | None, heads: HeadCheck
+    ) -> None:
+        self.replay = replay
+        self.acts = acts
+        self.state = Checked()
+        self._stored = stored
+        self._messages: dict[int, OutboxEntry] = {}
+        self._seen = seen
+        self._heads = heads
+
+    def take(self, record: LogRecord) -> None:
+        """Note a verified decision."""
+        decision = self.acts.take(record.value or b"")
+        self._heads.pass_by(self.replay.position, record.offset)
+        for sent in decision.messages:
+            if sent.number in self._stored.messages:
+                self._messages[sent.number] = OutboxEntry(
+                    number=sent.number, topic=sent.topic, key=sent.key, type=sent.type, body=bytes(sent.body)
+                )
+        if self._seen is not None and self.replay.request is not None and decision.verdict == "done":
+            self._seen.note(self.replay.request, decision.sequence)
+        self.compare()
+
+    def compare(self) -> None:
+        """Hold the changelog against the fold, where both are at the same decision."""
+        at = self._stored.position
+        if at is not None and at.sequence == self.replay.position.sequence:
+            is_whole = self.replay.begins_at == 1
+            self.state = self._stored.compare(self.replay.state, self.replay.position, self._messages, is_whole=is_whole)
 
 
 async def _settlements(recorded: Reader, partition: int, committed: Position | None) -> list[Settlement]:
@@ -117,9 +168,10 @@ async def _settlements(recorded: Reader, partition: int, committed: Position | N
 
 
 async def _first_mismatch(
-    replay: Replay, recorded: Reader, partition: int, progress: Callable[[int], None]
+    checks: _Checks, recorded: Reader, partition: int, progress: Callable[[int], None]
 ) -> tuple[int, Mismatch] | None:
     """Return the first mismatch and the offset at which it was found, or None."""
+    replay = checks.replay
     after = start = await recorded.start(partition)
     if recorded.position(partition) != start:
         await recorded.seek(partition, start)  # a needless seek would drop what the reader has fetched
@@ -133,15 +185,19 @@ async def _first_mismatch(
                     raise LogError("retention has deleted decisions that were still to be read: run it again")
                 return record.offset, mismatch
             after = record.offset + 1
+            checks.take(record)
         progress(len(batch))
     if after == start > 0:
         replay.begin_behind_deleted()
+    if replay.position.sequence in {0, replay.begins_at - 1}:
+        checks.compare()  # no decision was read
     mismatch = replay.check_end()
     return None if mismatch is None else (recorded.position(partition), mismatch)
 
 
 def _located(topic: str, partition: int, offset: int, sequence: int, mismatch: Mismatch) -> Difference:
     return Difference(
+        cause=mismatch.cause,
         topic=topic,
         partition=partition,
         offset=offset,

@@ -10,6 +10,7 @@ from schemas.errors import DependencyError
 
 EXPECTED = frozenset(
     {
+        "adapters.audit.heads.HeadsFileError",
         "adapters.cli.lead_map.MapError",
         "adapters.company_file.document.CompanyFileError",
         "adapters.data_digest.OtherDataError",

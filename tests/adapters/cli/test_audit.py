@@ -3,11 +3,14 @@
 import msgspec
 import pytest
 
+from adapters.audit.difference import Checked, Difference
 from adapters.audit.replay import NO_ANCHOR, Folded
-from adapters.audit.verify import Difference, Verified
+from adapters.audit.verify import Verified
 from adapters.cli.audit import report
 from engine.decision_rules import VERSION, VERSIONS
 from tests.engine.other_rules import make_up_version
+
+NOTHING = "looked at: 0 values of state, 0 rules, 0 commands, 0 outcomes"
 
 
 def verified(
@@ -35,6 +38,7 @@ def test_what_this_code_decided_is_one_line_a_partition_and_a_total() -> None:
     assert list(report([verified(5)])) == [
         "contacts.decisions[0]  5 decisions, 7 values: verified",
         "all 5 decisions are what this code decides on the recorded inputs",
+        NOTHING,
     ]
 
 
@@ -52,6 +56,7 @@ def test_both_counts_and_the_release_that_can_decide_the_rest_are_said(monkeypat
             "no difference in the 10 decisions that the log still holds: 5 decided again by this code, 5 folded along the "
             "hash chain. What the log has deleted is not proved."
         ),
+        NOTHING,
     ]
 
 
@@ -71,7 +76,9 @@ def test_data_of_another_version_is_named() -> None:
 
 
 def test_a_difference_is_shown_and_nothing_is_said_to_hold() -> None:
-    found = Difference(topic="contacts.decisions", partition=0, offset=9, sequence=4, what="decisions are missing")
+    found = Difference(
+        cause="decision", topic="contacts.decisions", partition=0, offset=9, sequence=4, what="decisions are missing"
+    )
 
     lines = list(report([verified(3, difference=found)]))
 
@@ -93,4 +100,30 @@ def test_a_log_without_its_first_decisions_is_not_called_verified() -> None:
             "no difference in the 9 decisions that the log still holds: 0 decided again by this code, 9 folded along the "
             "hash chain. What the log has deleted is not proved."
         ),
+        NOTHING,
+    ]
+
+
+def test_the_first_cause_is_named_and_what_was_looked_at_is_counted() -> None:
+    late = Difference(cause="decision", topic="contacts.decisions", partition=0, offset=9, sequence=4, what="it differs")
+    early = Difference(
+        cause="rule", topic="accounts.rules", partition=1, offset=3, sequence=0, what="nobody decided it", key="offer/7@2"
+    )
+    results = [
+        msgspec.structs.replace(verified(3, difference=late), acts=Checked(looked_at=2, not_looked_at=1)),
+        msgspec.structs.replace(
+            verified(2, difference=early), topic="accounts.decisions", acts=Checked(looked_at=1_200, foreign=1)
+        ),
+    ]
+
+    lines = list(report(results, Checked(looked_at=5)))
+
+    assert lines[-4:] == [
+        (
+            "first cause, the rule: accounts.rules[1] offset 3, offer/7@2: nobody decided it. What follows from it may differ "
+            "too."
+        ),
+        "looked at: 0 values of state, 1,200 rules, 2 commands, 5 outcomes",
+        "no process acts on 1 of the records beside the rules: they cannot be read as such",
+        "not looked at: 1 of the commands, whose decisions or records the log has deleted",
     ]

@@ -60,6 +60,7 @@ NEEDS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "buyers list": ("", (KAFKA,)),
     "buyers show": ("1", (KAFKA,)),
     "explain": ("1", (KAFKA, POSTGRES)),
+    "audit heads": ("", (KAFKA,)),
     "audit verify": ("", (KAFKA,)),
     "projection status": ("", (KAFKA, POSTGRES)),
     "projection verify": ("", (KAFKA, POSTGRES)),

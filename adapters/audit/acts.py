@@ -1,0 +1,263 @@
+"""Does anything act that was not decided? Rules and commands on their topics are those of decisions, and the reverse.
+
+The digests of what a decision published or emitted are read from the decision; the topics are compared with them by key or
+id. What is appended while the check runs has its decision in the same transaction: records before the end that a topic had
+before the decisions were read must be decided, and what these decided must be on the topic afterwards.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from adapters.audit.difference import Checked, Difference
+from adapters.audit.recorded import batches
+from engine.partition.aggregate import Aggregate
+from engine.partition.ports import Log, LogRecord, Reader
+from engine.partition.runner import TopicNames
+from engine.rules import ForeignRuleError, read_rule
+from schemas.decisions import REMOVED, Change, Emitted, Sent
+from schemas.deployment import KEY_PREFIX
+from schemas.envelope import DecisionNumber, EnvelopeError, emitted_by
+from schemas.topics import ACCOUNTS_REQUESTS, ACCOUNTS_RULES, COMMAND_TOPICS
+from schemas.wire import digest
+
+RECORD_PREFIX = "record/"
+"""Values of state under such a key are published, each version once."""
+
+
+class ActingDecision(Struct, frozen=True):
+    """The fields of a decision that say what acts."""
+
+    sequence: int
+    verdict: str = "done"
+    commands: tuple[Emitted, ...] = ()
+    changes: tuple[Change, ...] = ()
+    messages: tuple[Sent, ...] = ()
+
+
+class _Version(Struct, frozen=True):
+    type: str
+    id: int
+    version: int
+
+
+class Decided(Struct, frozen=True):
+    """What was decided of one rule or command: by which decision, and the digest of its bytes."""
+
+    sequence: int
+    digest: str
+
+
+_DECIDING = msgspec.json.Decoder(ActingDecision)
+_VERSION = msgspec.json.Decoder(_Version)
+
+
+class DecidedActs:
+    """What the decisions of a partition published and emitted, in their order.
+
+    `rules` is by key of `accounts.rules`, `commands` by plain name of the topic and id of the command.
+    """
+
+    def __init__(self, aggregate: Aggregate) -> None:
+        self.publishes = aggregate.requests_topic == ACCOUNTS_REQUESTS
+        self.rules: dict[bytes, Decided] = {}
+        self.commands: dict[str, dict[str, list[Decided]]] = {}
+
+    def take(self, value: bytes) -> ActingDecision:
+        """Note what a decision publishes or emits, and return it. The decision was verified, so it can be read."""
+        decision = _DECIDING.decode(value)
+        for one in decision.commands:
+            of_topic = self.commands.setdefault(one.topic, {})
+            of_topic.setdefault(one.id, []).append(Decided(decision.sequence, one.digest))
+        if self.publishes:
+            for change in decision.changes:
+                if change.key.startswith(RECORD_PREFIX) and change.value != REMOVED:
+                    rule = _VERSION.decode(change.value)
+                    self.rules[_key(rule)] = Decided(decision.sequence, digest(bytes(change.value)))
+        return decision
+
+
+class ActCheck:
+    """Compares the topics on which a partition's decisions act with those decisions.
+
+    `names` gives topics their prefix. `settled` is the number of the last decision that settled a loss, 0 without one: what
+    was decided before it may be lost with its topic.
+    """
+
+    def __init__(self, log: Log, names: TopicNames, aggregate: Aggregate, partition: int) -> None:
+        self._log = log
+        self._names = names
+        self._partition = partition
+        self._plain = (
+            (ACCOUNTS_RULES.name,)
+            if aggregate.requests_topic == ACCOUNTS_REQUESTS
+            else tuple(topic.name for topic in COMMAND_TOPICS.values())
+        )
+        self._ends: dict[str, int] = {}
+
+    async def begin(self) -> None:
+        """Note where the topics end, before the decisions are read. Raises `LogError`."""
+        for plain in self._plain:
+            reader = await self._log.reader(self._names.of(plain), [self._partition])
+            try:
+                self._ends[plain] = await reader.end(self._partition)
+            finally:
+                await reader.close()
+
+    async def check(self, acts: DecidedActs, *, begins_at: int, settled: int) -> Checked:
+        """Compare each topic with the decisions from `begins_at` on; the first difference counts. Raises `LogError`."""
+        looked_at = not_looked_at = foreign = 0
+        difference = None
+        for plain in self._plain:
+            reader = await self._log.reader(self._names.of(plain), [self._partition])
+            try:
+                topic = _TopicCheck(self._names.of(plain), self._partition, self._ends[plain], max(begins_at, settled + 1))
+                if plain == ACCOUNTS_RULES.name:
+                    found = await topic.rules(reader, acts.rules)
+                else:
+                    found = await topic.commands(reader, acts.commands.get(plain, {}))
+            finally:
+                await reader.close()
+            looked_at, not_looked_at = looked_at + found.looked_at, not_looked_at + found.not_looked_at
+            foreign += found.foreign
+            difference = difference or found.difference
+        return Checked(looked_at=looked_at, not_looked_at=not_looked_at, foreign=foreign, difference=difference)
+
+
+class _TopicCheck:
+    """One partition of one topic. `known_from` is the number of the first decision whose acts are all known."""
+
+    def __init__(self, topic: str, partition: int, end: int, known_from: int) -> None:
+        self._topic = topic
+        self._partition = partition
+        self._end = end
+        self._known_from = known_from
+        self._looked_at = 0
+        self._not_looked_at = 0
+        self._foreign = 0
+        self._difference: Difference | None = None
+
+    async def rules(self, reader: Reader, decided: Mapping[bytes, Decided]) -> Checked:
+        missing = dict(decided)
+        async for batch in batches(reader, self._partition):
+            for record in batch:
+                if not (record.key or b"").startswith(KEY_PREFIX.encode()):
+                    self._rule(record, decided, missing)
+        for key, one in missing.items():
+            self._miss(key.decode(), one, "rule")
+        return self._checked()
+
+    def _rule(self, record: LogRecord, decided: Mapping[bytes, Decided], missing: dict[bytes, Decided]) -> None:
+        key = record.key or b""
+        known = decided.get(key)
+        if known is not None:
+            missing.pop(key, None)
+            self._looked_at += 1
+            if digest(record.value or b"") != known.digest:
+                self._differ("rule", record, known.sequence, "this is not the version that was decided")
+            return
+        try:
+            sequence = read_rule(record.key, record.value).sequence
+        except ForeignRuleError:
+            self._foreign += 1
+            return
+        if 0 < sequence < self._known_from:
+            self._not_looked_at += 1
+        elif record.offset < self._end:
+            self._differ("rule", record, 0, "no decision has published this rule")
+
+    async def commands(self, reader: Reader, decided: Mapping[str, list[Decided]]) -> Checked:
+        missing = {(name, one.digest): one.sequence for name, some in decided.items() for one in some}
+        newest, first = DecisionNumber(), 0
+        epochs: dict[tuple[str, str], int] = {}
+        starts_at = await reader.start(self._partition)
+        async for batch in batches(reader, self._partition):
+            for record in batch:
+                try:
+                    number = emitted_by(record.headers)
+                except EnvelopeError as error:
+                    self._differ("command", record, 0, f"no decision has emitted this command: {error}")
+                    continue
+                first = first or number.sequence
+                if number < newest:
+                    self._differ("command", record, number.sequence, "a command of a later decision is before this one")
+                newest = max(newest, number)
+                self._command(record, number, decided, missing)
+                name = _id_of(record), digest(record.value or b"")
+                if epochs.get(name) == number.epoch:  # a recovery emits one again, in a new epoch
+                    self._differ("command", record, number.sequence, "this command is there twice")
+                epochs[name] = number.epoch
+        for (name, _), sequence in missing.items():
+            if starts_at and (not first or sequence <= first):
+                self._not_looked_at += 1  # deleted by retention, which cuts from the start
+            else:
+                self._miss(name, Decided(sequence, ""), "command")
+        return self._checked()
+
+    def _command(
+        self,
+        record: LogRecord,
+        number: DecisionNumber,
+        decided: Mapping[str, list[Decided]],
+        missing: dict[tuple[str, str], int],
+    ) -> None:
+        name, found = _id_of(record), digest(record.value or b"")
+        known = decided.get(name, [])
+        if any(one.digest == found for one in known):
+            missing.pop((name, found), None)
+            self._looked_at += 1
+        elif known:
+            self._differ("command", record, known[0].sequence, "this is not the command that was decided")
+        elif number.sequence < self._known_from:
+            self._not_looked_at += 1
+        elif record.offset < self._end:
+            self._differ("command", record, number.sequence, "no decision has emitted this command")
+
+    def _miss(self, key: str, one: Decided, cause: Any) -> None:
+        if one.sequence < self._known_from:
+            self._not_looked_at += 1
+        elif self._difference is None:
+            self._difference = Difference(
+                cause=cause,
+                topic=self._topic,
+                partition=self._partition,
+                offset=self._end,
+                sequence=one.sequence,
+                what=f"what was decided is not on the topic: the {cause} is missing",
+                key=key,
+            )
+
+    def _differ(self, cause: Any, record: LogRecord, sequence: int, what: str) -> None:
+        if self._difference is None:
+            self._difference = Difference(
+                cause=cause,
+                topic=self._topic,
+                partition=self._partition,
+                offset=record.offset,
+                sequence=sequence,
+                what=what,
+                key=(record.key or b"").decode(errors="replace") if cause == "rule" else _id_of(record),
+                recorded=None if record.value is None else record.value.decode(errors="replace")[:SHOWN_CHARACTERS],
+            )
+
+    def _checked(self) -> Checked:
+        return Checked(
+            looked_at=self._looked_at,
+            not_looked_at=self._not_looked_at,
+            foreign=self._foreign,
+            difference=self._difference,
+        )
+
+
+SHOWN_CHARACTERS = 2_000
+"""Of a record that differs: enough to see what it would do."""
+
+
+def _key(rule: _Version) -> bytes:
+    return f"{rule.type}/{rule.id}@{rule.version}".encode()
+
+
+def _id_of(record: LogRecord) -> str:
+    return next((value.decode(errors="replace") for name, value in record.headers if name == "ce_id"), "")
