@@ -185,10 +185,10 @@ class _TopicCheck:
                     self._differ("command", record, number.sequence, "a command of a later decision is before this one")
                 newest = max(newest, number)
                 self._command(record, number, decided, missing)
-                name = _id_of(record), digest(record.value or b"")
-                if epochs.get(name) == number.epoch:  # a recovery emits one again, in a new epoch
+                act = _id_of(record), digest(record.value or b"")
+                if epochs.get(act) == number.epoch:  # a recovery emits one again, in a new epoch
                     self._differ("command", record, number.sequence, "this command is there twice")
-                epochs[name] = number.epoch
+                epochs[act] = number.epoch
         for (name, _), sequence in missing.items():
             if starts_at and (not first or sequence <= first):
                 self._not_looked_at += 1  # deleted by retention, which cuts from the start

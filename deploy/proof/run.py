@@ -98,7 +98,7 @@ async def _prove(plan: KillPlan, deployment: ProcessGroup, say: Say) -> KillProo
 
 async def audit(deployment: ProcessGroup) -> tuple[list[VerdictRow], str]:
     """Run `leadclock audit verify`; return its rows, and what it said last."""
-    status, output = await deployment.command("audit", "verify")
+    status, output = await deployment.command("audit", "verify", "--accept-folded")
     rows = [
         none("differences found by the audit", [output.strip()] if status else []),
         none("decisions that the audit only folded", [output.strip()] if "folded" in output else []),

@@ -120,8 +120,8 @@ def test_the_first_cause_is_named_and_what_was_looked_at_is_counted() -> None:
 
     assert lines[-4:] == [
         (
-            "first cause, the rule: accounts.rules[1] offset 3, offer/7@2: nobody decided it. What follows from it may differ "
-            "too."
+            "first cause, the rule: accounts.rules[1] offset 3, offer/7@2: nobody decided it. What follows from it may "
+            "differ too."
         ),
         "looked at: 0 values of state, 1,200 rules, 2 commands, 5 outcomes",
         "no process acts on 1 of the records beside the rules: they cannot be read as such",
