@@ -1,7 +1,8 @@
 """Which fields does a body hold: JSON, a form, or XML? The same over HTTP, on `leads.inbox` and in a file of posts.
 
 Nothing is interpreted here: text stays text, and the reader of a field parses it. `data[first_name]=Ann` and
-`ids[]=1&ids[]=2` nest as in Rails. If a name is sent several times, the last value counts; a list takes all values.
+`ids[]=1&ids[]=2` nest as in Rails. If a name of a form is sent several times, the last value counts, as browsers send a box
+and its default; a list takes all values. A key that stands twice in JSON is refused.
 """
 
 import codecs
@@ -14,6 +15,7 @@ from urllib.parse import parse_qsl, unquote_to_bytes
 import msgspec
 from multipart import MultipartError, MultipartParser, parse_options_header  # type: ignore[import-untyped]
 
+from adapters.json_keys import check_keys
 from adapters.xml_body import XmlBodyError, read_xml
 from engine.partition.draft import RefusedError
 
@@ -102,14 +104,16 @@ def _is_utf_8(body: bytes, kind: str) -> bool:
 
 
 def _json(body: bytes) -> Fields:
+    body = body.removeprefix(codecs.BOM_UTF8)
     try:
-        value = msgspec.json.decode(body.removeprefix(codecs.BOM_UTF8))
+        value = msgspec.json.decode(body)
     except RecursionError:
         raise too_deep() from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise RefusedError("malformed_json", f"{error}.") from None
     if not isinstance(value, dict):
         raise RefusedError("malformed_body", "The JSON body must be an object with the fields as its members.")
+    check_keys(body, value)
     return value
 
 

@@ -16,6 +16,7 @@ from adapters.clock import SystemClock
 from adapters.intake.adopted import AdoptedRules, Checkpoints
 from adapters.intake.backpressure import Backpressure, InboxPartition
 from adapters.intake.rights import RIGHT_HEADER, InboxRights
+from adapters.json_keys import check_keys
 from adapters.observability.trace_ids import HEADER, parent_in
 from adapters.observability.traces import Traces
 from adapters.partitions.dead_letters import append_dead_letters
@@ -272,9 +273,9 @@ class IntakePartition:
         position = f"{self._stream}/{record.offset}"
         rules_partition, rules_sequence = self._rules.seen(request.company_id)
         envelope = Envelope(
-            id=_header(record, "ce_id") or position,
+            id=_named(record, "ce_id") or position,
             type=SUBMISSION_TYPE,
-            source=_header(record, "ce_source") or "/intake",
+            source=_named(record, "ce_source") or "/intake",
             stream=self._stream,
             number=record.offset,
             rules_partition=rules_partition,
@@ -326,9 +327,11 @@ def submission_of(record: LogRecord) -> dict[str, Any]:
     if content_type.strip() and not content_type.lower().startswith("application/json"):
         return read_fields(record.value, content_type)
     try:
-        return _JSON.decode(record.value)
+        fields = _JSON.decode(record.value)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise RefusedError("malformed_json", f"The record is not a JSON object: {error}") from error
+    check_keys(record.value, fields)
+    return fields
 
 
 def _fields_of_headers(record: LogRecord) -> dict[str, Any]:
@@ -339,6 +342,21 @@ def _sentence(refusal: RefusedError) -> str:
     """Return what a reader of the dead letter needs: the detail, and every bad field."""
     fields = "; ".join(f"{field} {' and '.join(sentences)}" for field, sentences in refusal.errors.items())
     return f"{PROBLEMS[refusal.code].title}. {refusal.detail} {fields}".strip()
+
+
+def _named(record: LogRecord, wanted: str) -> str | None:
+    """Return a header that tells one record from another: cut or replaced, two would be one, and the second lead is lost.
+
+    Raises `RefusedError` malformed_envelope.
+    """
+    found = next((value for name, value in record.headers if name.lower() == wanted), None)
+    try:
+        text = None if found is None else found.decode()
+    except UnicodeDecodeError:
+        raise RefusedError("malformed_envelope", f"{wanted} is no UTF-8.") from None
+    if text is not None and len(text) > ID_LENGTH_MAX:
+        raise RefusedError("malformed_envelope", f"{wanted} has {len(text)} characters; {ID_LENGTH_MAX} is the most.")
+    return text
 
 
 def _header(record: LogRecord, wanted: str) -> str | None:

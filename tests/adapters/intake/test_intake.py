@@ -182,6 +182,33 @@ async def test_the_id_and_the_trace_of_the_producer_are_kept(world: IntakeWorld)
     assert (envelope.id, envelope.traceparent) == ("mine-1", trace.decode())
 
 
+@pytest.mark.parametrize("name", ["ce_id", "ce_source"])
+@pytest.mark.parametrize(
+    ("value", "detail"),
+    [(b"x" * 200, None), (b"x" * 201, "has 201 characters; 200 is the most"), (b"caf\xe9", "is no UTF-8")],
+)
+async def test_an_id_that_is_too_long_or_unreadable_is_a_dead_letter_and_is_not_cut(
+    world: IntakeWorld, name: str, value: bytes, detail: str | None
+) -> None:
+    await world.put(LEAD, headers=((name, value),))
+    await (await world.intake()).cycle()
+    if detail is None:
+        assert (len(world.requests()), world.dead()) == (1, [])
+        return
+    [letter] = world.dead()
+    assert (letter["dl_code"], world.requests()) == (b"malformed_envelope", [])
+    assert f"{name} {detail}" in letter["dl_detail"].decode()
+
+
+async def test_a_key_that_stands_twice_is_a_dead_letter(world: IntakeWorld) -> None:
+    body = msgspec.json.encode(LEAD).replace(b"{", b'{"caller_id" : "+13055550199", ', 1)
+    await world.put(body)
+    await (await world.intake()).cycle()
+    [letter] = world.dead()
+    assert (letter["dl_code"], world.requests()) == (b"malformed_json", [])
+    assert "The key 'caller_id' stands twice" in letter["dl_detail"].decode()
+
+
 async def test_a_token_that_the_rules_do_not_know_yet_is_looked_up_again_before_it_is_refused(world: IntakeWorld) -> None:
     await world.rule("offer", 4, Offer(name="Roofs", lead_token="offer-token-00002"))
     await world.put({**LEAD, "lead_token": "offer-token-00002"}, {**LEAD, "lead_token": "nobody-has-this-one"})
