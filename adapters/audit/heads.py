@@ -18,7 +18,7 @@ from schemas.decisions import Position
 from schemas.errors import SenderError
 
 
-class Head(Struct, frozen=True, kw_only=True):
+class ChainHead(Struct, frozen=True, kw_only=True):
     """The newest decision of a partition: `topic` without the deployment's prefix, number, digest, and instant in ms."""
 
     topic: str
@@ -33,14 +33,14 @@ class Heads(Struct, frozen=True, kw_only=True):
 
     deployment: str
     read_at: str
-    heads: tuple[Head, ...]
+    heads: tuple[ChainHead, ...]
 
 
 class HeadsFileError(SenderError, ValueError):
     """A file does not hold heads; `str(error)` says which, and what is wrong."""
 
 
-async def read_heads(log: Log, names: TopicNames, aggregates: Iterable[Aggregate]) -> tuple[Head, ...]:
+async def read_heads(log: Log, names: TopicNames, aggregates: Iterable[Aggregate]) -> tuple[ChainHead, ...]:
     """Return the head of each partition that has decided anything. Raises `LogError`."""
     found = []
     for aggregate in aggregates:
@@ -62,15 +62,15 @@ def load_heads(path: Path) -> Heads:
         raise HeadsFileError(f"{path} holds no heads: {error}. Name a file that `leadclock audit heads` wrote") from error
 
 
-def _head(topic: str, partition: int, position: Position) -> Head:
+def _head(topic: str, partition: int, position: Position) -> ChainHead:
     digest, sequence = position.chain, position.sequence
-    return Head(topic=topic, partition=partition, sequence=sequence, digest=digest, decided_at=int(position.decided_at))
+    return ChainHead(topic=topic, partition=partition, sequence=sequence, digest=digest, decided_at=int(position.decided_at))
 
 
 class HeadCheck:
     """Looks for the heads of one partition on its chain."""
 
-    def __init__(self, topic: str, partition: int, heads: Sequence[Head]) -> None:
+    def __init__(self, topic: str, partition: int, heads: Sequence[ChainHead]) -> None:
         self._topic = topic
         self._partition = partition
         self._left = {(one.sequence, one.digest) for one in heads}

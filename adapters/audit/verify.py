@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from adapters.audit.acts import ActCheck, DecidedActs
 from adapters.audit.difference import Checked, Difference, first_cause
-from adapters.audit.heads import Head, HeadCheck
+from adapters.audit.heads import ChainHead, HeadCheck
 from adapters.audit.inputs import Inputs
 from adapters.audit.outcomes import SeenOutcomes
 from adapters.audit.recorded import batches
@@ -63,7 +63,7 @@ async def verify(
     *,
     versions: Mapping[str, str] = {},
     seen: SeenOutcomes | None = None,
-    heads: Sequence[Head] = (),
+    heads: Sequence[ChainHead] = (),
     progress: Callable[[int], None] = lambda _: None,
 ) -> Verified:
     """Verify one partition from the first decision in the log to its present end. Raises `LogError`.

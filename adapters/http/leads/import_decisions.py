@@ -39,7 +39,7 @@ LEASE_SECONDS = 60.0
 WaitForResult = Callable[[str, float], Awaitable[Result | None]]
 
 
-class Settled(Struct, frozen=True):
+class SettledLines(Struct, frozen=True):
     """How many lines were found to be decided, and how many are left, up to `UNDECIDED_MAX`."""
 
     decided: int
@@ -54,14 +54,14 @@ class ImportDecisions:
         self._context = context
         self._wait = wait
 
-    async def settle(self, upload: UploadedImport, holder: str, seconds: float) -> Settled:
+    async def settle(self, upload: UploadedImport, holder: str, seconds: float) -> SettledLines:
         """Wait so long for results of lines that were sent, and store what came of them.
 
         Raises what the ports raise.
         """
         waiting = await self._imports.undecided(upload.id, UNDECIDED_MAX)
         if not waiting:
-            return Settled(0, 0)
+            return SettledLines(0, 0)
         names = [f"{upload.digest}/{upload.number}/{one.line}" for one in waiting]
         results = await asyncio.gather(*(self._wait(name, seconds) for name in names))
         found = {one.line: read_result(one.line, result) for one, result in zip(waiting, results, strict=True) if result}
@@ -70,7 +70,7 @@ class ImportDecisions:
         if found:
             position = upload.position
             await self._imports.settle(upload.id, holder, list(found.values()), position.dead_offset, LEASE_SECONDS)
-        return Settled(len(found), len(waiting) - len(found))
+        return SettledLines(len(found), len(waiting) - len(found))
 
     async def _without_result(self, upload: UploadedImport, lines: list[SentLine]) -> dict[int, DecidedLine]:
         """Return which of the lines that have no result are dead letters, and which nobody will know of any more."""

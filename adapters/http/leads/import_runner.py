@@ -22,7 +22,7 @@ from adapters.http.leads.import_decisions import (
     LEASE_SECONDS,
     UNDECIDED_MAX,
     ImportDecisions,
-    Settled,
+    SettledLines,
     WaitForResult,
     dead_letters_of,
     inbox_of,
@@ -115,7 +115,7 @@ class LeadImportRunner:
         await self._imports.finish(upload.id, self._holder, self._context.clock.now())
         return True
 
-    async def _settle(self, upload: UploadedImport) -> Settled:
+    async def _settle(self, upload: UploadedImport) -> SettledLines:
         return await self._decisions.settle(upload, self._holder, DECIDED_WITHIN_SECONDS)
 
     async def _send_rest(self, upload: UploadedImport) -> str | None:

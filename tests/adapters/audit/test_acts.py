@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from adapters.audit.difference import Checked, Difference, first_cause
-from adapters.audit.heads import Head, read_heads
+from adapters.audit.heads import ChainHead, read_heads
 from adapters.audit.outcomes import SeenOutcomes
 from adapters.audit.verify import Verified, verify
 from engine.account.aggregate import AccountAggregate
@@ -29,7 +29,7 @@ async def run() -> RecordedRun:
     return run
 
 
-async def verified(run: RecordedRun, heads: tuple[Head, ...] = ()) -> tuple[list[Verified], Checked]:
+async def verified(run: RecordedRun, heads: tuple[ChainHead, ...] = ()) -> tuple[list[Verified], Checked]:
     seen = SeenOutcomes()
     results = []
     for aggregate in AGGREGATES:
@@ -40,7 +40,7 @@ async def verified(run: RecordedRun, heads: tuple[Head, ...] = ()) -> tuple[list
     return results, seen.check()
 
 
-async def cause_in(run: RecordedRun, heads: tuple[Head, ...] = ()) -> Difference:
+async def cause_in(run: RecordedRun, heads: tuple[ChainHead, ...] = ()) -> Difference:
     results, outcomes = await verified(run, heads)
     found = first_cause(*(one.difference for one in results), outcomes.difference)
     assert found is not None
@@ -162,7 +162,7 @@ def a_request_altered(run: RecordedRun) -> None:
         (a_command_altered, "command", "commands.sms", "this is not the command that was decided"),
         (a_command_nobody_emitted, "command", "commands.sms", "no decision has emitted this command"),
         (a_command_without_a_decision, "command", "commands.sms", "no decision has emitted this command: the record has"),
-        (a_command_sent_again, "command", "commands.sms", "this command is there twice"),
+        (a_command_sent_again, "command", "commands.sms", "this command is there more often than it was decided"),
         (a_command_that_is_gone, "command", "commands.sms", "what was decided is not on the topic: the command is missing"),
         (an_older_head_put_back, "state", "contacts.state", "this is not the value that was decided"),
         (a_value_removed, "state", "contacts.state", "a value that was decided is missing"),
