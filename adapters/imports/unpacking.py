@@ -30,8 +30,8 @@ WAIT_SECONDS = 60.0
 OUTPUT_BYTES = 256 << 20
 """Of the lines of JSON, each cell with its quotes."""
 
-NICENESS = 19
-"""The child has what others leave: of two cores, those who are served meanwhile notice it least."""
+NICENESS = 10
+"""A tenth of what those have who are served meanwhile. With less, a busy machine would refuse files that people send."""
 
 REFUSED, TOO_MUCH = 2, 3
 """Statuses with which the child says that the file cannot be read, and that it takes too much."""
