@@ -109,8 +109,7 @@ class ActCheck:
 
     async def check(self, acts: DecidedActs, *, begins_at: int, settled: int) -> Checked:
         """Compare each topic with the decisions from `begins_at` on; the first difference counts. Raises `LogError`."""
-        looked_at = not_looked_at = foreign = 0
-        difference = None
+        checked = Checked()
         for plain in self._plain:
             reader = await self._log.reader(self._names.of(plain), [self._partition])
             try:
@@ -121,10 +120,20 @@ class ActCheck:
                     found = await topic.commands(reader, acts.commands.get(plain, {}))
             finally:
                 await reader.close()
-            looked_at, not_looked_at = looked_at + found.looked_at, not_looked_at + found.not_looked_at
-            foreign += found.foreign
-            difference = difference or found.difference
-        return Checked(looked_at=looked_at, not_looked_at=not_looked_at, foreign=foreign, difference=difference)
+            checked = _sum(checked, found)
+        return checked
+
+
+def _sum(one: Checked, other: Checked) -> Checked:
+    """Add up what was looked at on two topics; the first difference counts."""
+    return Checked(
+        looked_at=one.looked_at + other.looked_at,
+        not_looked_at=one.not_looked_at + other.not_looked_at,
+        foreign=one.foreign + other.foreign,
+        missing=one.missing + other.missing,
+        first_missing=one.first_missing or other.first_missing,
+        difference=one.difference or other.difference,
+    )
 
 
 class _TopicCheck:
@@ -138,6 +147,8 @@ class _TopicCheck:
         self._looked_at = 0
         self._not_looked_at = 0
         self._foreign = 0
+        self._missing = 0
+        self._first_missing = ""
         self._difference: Difference | None = None
 
     async def rules(self, reader: Reader, decided: Mapping[bytes, Decided]) -> Checked:
@@ -147,7 +158,10 @@ class _TopicCheck:
                 if not (record.key or b"").startswith(KEY_PREFIX.encode()):
                     self._rule(record, decided, missing)
         for key, one in missing.items():
-            self._miss(key.decode(), one, "rule")
+            if one.sequence < self._known_from:
+                self._not_looked_at += 1
+            else:
+                self._miss_rule(key.decode(), one)
         return self._checked()
 
     def _rule(self, record: LogRecord, decided: Mapping[bytes, Decided], missing: dict[bytes, Decided]) -> None:
@@ -192,10 +206,13 @@ class _TopicCheck:
                 if times[name, found, number.epoch] > emitted > 0:
                     self._differ("command", record, number.sequence, "this command is there more often than it was decided")
         for (name, _), sequence in missing.items():
-            if starts_at and (not first or sequence <= first):
+            if sequence < self._known_from or (starts_at and (not first or sequence <= first)):
                 self._not_looked_at += 1  # deleted by retention, which cuts from the start
             else:
-                self._miss(name, Decided(sequence, ""), "command")
+                self._missing += 1
+                self._first_missing = (
+                    self._first_missing or f"{self._topic}[{self._partition}] {name} of decision {sequence}"
+                )
         return self._checked()
 
     def _command(
@@ -210,24 +227,22 @@ class _TopicCheck:
         if any(one.digest == found for one in known):
             missing.pop((name, found), None)
             self._looked_at += 1
-        elif known:
-            self._differ("command", record, known[0].sequence, "this is not the command that was decided")
         elif number.sequence < self._known_from:
             self._not_looked_at += 1
+        elif known:
+            self._differ("command", record, known[0].sequence, "this is not the command that was decided")
         elif record.offset < self._end:
             self._differ("command", record, number.sequence, "no decision has emitted this command")
 
-    def _miss(self, key: str, one: Decided, cause: Any) -> None:
-        if one.sequence < self._known_from:
-            self._not_looked_at += 1
-        elif self._difference is None:
+    def _miss_rule(self, key: str, one: Decided) -> None:
+        if self._difference is None:
             self._difference = Difference(
-                cause=cause,
+                cause="rule",
                 topic=self._topic,
                 partition=self._partition,
                 offset=self._end,
                 sequence=one.sequence,
-                what=f"what was decided is not on the topic: the {cause} is missing",
+                what="what was decided is not on the topic: the rule is missing",
                 key=key,
             )
 
@@ -249,6 +264,8 @@ class _TopicCheck:
             looked_at=self._looked_at,
             not_looked_at=self._not_looked_at,
             foreign=self._foreign,
+            missing=self._missing,
+            first_missing=self._first_missing,
             difference=self._difference,
         )
 

@@ -37,10 +37,13 @@ def first_cause(*differences: Difference | None) -> Difference | None:
 class Checked(Struct, frozen=True, kw_only=True):
     """How many records or values were held against decisions, and how many not, because their decisions are gone.
 
-    `foreign` counts records that cannot be read as what their topic holds: no process acts on them.
+    `foreign` counts records that cannot be read as what their topic holds: no process acts on them. `missing` counts
+    commands that were decided and are not on their topics, and that retention has not deleted: lost or dropped.
     """
 
     looked_at: int = 0
     not_looked_at: int = 0
     foreign: int = 0
+    missing: int = 0
+    first_missing: str = ""
     difference: Difference | None = None

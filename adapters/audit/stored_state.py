@@ -26,35 +26,36 @@ class StoredState(Struct):
     messages: dict[int, tuple[OutboxEntry | None, int]] = {}
     foreign: int = 0
 
-    def compare(self, state: State, position: Position, messages: dict[int, OutboxEntry], *, is_whole: bool) -> Checked:
+    def compare(self, state: State, position: Position, messages: dict[int, OutboxEntry], known: set[str] | None) -> Checked:
         """Hold the values against those of the fold at the same decision.
 
-        Where the fold is not whole, because decisions are gone, values that it does not know are not looked at.
+        Where decisions are gone, `known` are the keys that decisions have set or removed since: others are not looked at.
         """
+        is_whole = known is None
         looked_at = not_looked_at = 0
         difference: Difference | None = None
         folded = {key: digest(packed) for key, packed in state.items()}
         for key, (stored, offset) in self.values.items():
-            known = folded.pop(key, None)
-            if known is None and not is_whole:
+            decided = folded.pop(key, None)
+            if known is not None and key not in known:
                 not_looked_at += 1
                 continue
             looked_at += 1
-            if known != stored:
-                what = "no decision has set this value" if known is None else "this is not the value that was decided"
+            if decided != stored:
+                what = "no decision has set this value" if decided is None else "this is not the value that was decided"
                 difference = difference or self._differs(key, offset, position, what)
-        for key in folded:
+        for key in folded if known is None else known & folded.keys():
             difference = difference or self._differs(
                 key, self.position_offset, position, "a value that was decided is missing"
             )
         for number, (entry, offset) in self.messages.items():
-            decided = messages.get(number)
-            if decided is None and not is_whole:
+            sent = messages.get(number)
+            if sent is None and not is_whole:
                 not_looked_at += 1
                 continue
             looked_at += 1
-            if entry != decided:
-                what = "no decision has sent this message" if decided is None else "this is not the message that was decided"
+            if entry != sent:
+                what = "no decision has sent this message" if sent is None else "this is not the message that was decided"
                 difference = difference or self._differs(f"{OUTBOX_PREFIX}{number}", offset, position, what)
         if is_whole:
             difference = difference or self._position(position)

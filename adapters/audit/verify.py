@@ -50,8 +50,8 @@ class Verified(Struct, frozen=True, kw_only=True):
 
     @property
     def is_whole(self) -> bool:
-        """Whether the log still holds every decision and every request."""
-        return self.begins_at == 1 and not self.inputs_gone
+        """Whether the log still holds every decision, every request, and every command that retention has not deleted."""
+        return self.begins_at == 1 and not self.inputs_gone and not self.acts.missing
 
 
 async def verify(
@@ -136,11 +136,18 @@ class _Checks:
         self._messages: dict[int, OutboxEntry] = {}
         self._seen = seen
         self._heads = heads
+        self._begins_at = replay.begins_at
+        self._known: set[str] = set()
 
     def take(self, record: LogRecord) -> None:
         """Note a verified decision."""
         decision = self.acts.take(record.value or b"")
         self._heads.pass_by(self.replay.position, record.offset)
+        if self._begins_at != self.replay.begins_at:  # decisions before this one are gone
+            self._begins_at = self.replay.begins_at
+            self._known.clear()
+        if self._begins_at > 1:
+            self._known.update(change.key for change in decision.changes)
         for sent in decision.messages:
             if sent.number in self._stored.messages:
                 self._messages[sent.number] = OutboxEntry(
@@ -154,8 +161,8 @@ class _Checks:
         """Hold the changelog against the fold, where both are at the same decision."""
         at = self._stored.position
         if at is not None and at.sequence == self.replay.position.sequence:
-            is_whole = self.replay.begins_at == 1
-            self.state = self._stored.compare(self.replay.state, self.replay.position, self._messages, is_whole=is_whole)
+            known = None if self.replay.begins_at == 1 else self._known
+            self.state = self._stored.compare(self.replay.state, self.replay.position, self._messages, known)
 
 
 async def _settlements(recorded: Reader, partition: int, committed: Position | None) -> list[Settlement]:

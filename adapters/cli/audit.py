@@ -61,8 +61,8 @@ def verify(
     checked along the hash chain; the release that can is named.
 
     Exit status: 0 where every decision was decided again, 1 with the first cause of a difference, 2 for wrong arguments, 3
-    where nothing differs in what the log still holds, but it has deleted decisions or requests that a proof needs, 4 where
-    decisions were folded (0 with --accept-folded).
+    where nothing differs in what the log still holds, but it lacks decisions, requests or commands that a proof needs, 4
+    where decisions were folded (0 with --accept-folded).
     """
     kept = [load_heads(path) for path in since]
     results, outcomes = run(_verify(resolve_settings(data_dir), partition, kept))
@@ -205,6 +205,9 @@ def _looked_at(results: Sequence[Verified], outcomes: Checked) -> Iterator[str]:
     for name, some in counted:
         if left := sum(one.not_looked_at for one in some):
             yield f"not looked at: {left:,} of the {name}, whose decisions or records the log has deleted"
+        if missing := sum(one.missing for one in some):
+            first = next(one.first_missing for one in some if one.first_missing)
+            yield f"missing, lost with their topics or dropped: {missing:,} of the {name}, the first {first}"
         if foreign := sum(one.foreign for one in some):
             yield f"no process acts on {foreign:,} of the records beside the {name}: they cannot be read as such"
 

@@ -163,7 +163,6 @@ def a_request_altered(run: RecordedRun) -> None:
         (a_command_nobody_emitted, "command", "commands.sms", "no decision has emitted this command"),
         (a_command_without_a_decision, "command", "commands.sms", "no decision has emitted this command: the record has"),
         (a_command_sent_again, "command", "commands.sms", "this command is there more often than it was decided"),
-        (a_command_that_is_gone, "command", "commands.sms", "what was decided is not on the topic: the command is missing"),
         (an_older_head_put_back, "state", "contacts.state", "this is not the value that was decided"),
         (a_value_removed, "state", "contacts.state", "a value that was decided is missing"),
         (a_value_added, "state", "contacts.state", "no decision has set this value"),
@@ -196,6 +195,13 @@ async def test_records_that_nobody_acts_on_are_counted_and_are_no_difference(run
     (accounts, contacts), _ = await verified(run)
     assert (accounts.difference, accounts.acts.foreign) == (None, 1)
     assert (contacts.difference, contacts.state.foreign) == (None, 1)
+
+
+async def test_a_command_that_is_gone_is_named_and_the_log_is_not_whole(run: RecordedRun) -> None:
+    a_command_that_is_gone(run)
+    (_, contacts), _ = await verified(run)
+    assert (contacts.difference, contacts.is_whole, contacts.acts.missing) == (None, False, 1)
+    assert contacts.acts.first_missing.startswith("commands.sms[0] ")
 
 
 async def test_commands_that_retention_deleted_are_counted_as_not_looked_at(run: RecordedRun) -> None:
