@@ -184,10 +184,11 @@ def is_limited(person: Person, lead: Lead, choice: BuyerChoice) -> bool:
     return any(_has_limit(buyer) for route in _routes(person, lead, choice) for _, buyer in route.buyers)
 
 
-def next_opening(person: Person, lead: Lead, choice: BuyerChoice) -> Instant | None:
+def next_opening(person: Person, lead: Lead, choice: BuyerChoice, since: Instant | None = None) -> Instant | None:
     """Return when the first buyer of a choice opens that would take the lead; None where more than the clock decides.
 
-    An entry of a buyer's suppression list may be removed at any time, and wakes nobody.
+    None of them takes a call before `since`, if that is given: those that are open then count. An entry of a buyer's
+    suppression list may be removed at any time, and wakes nobody.
     """
     lookup = lookup_of_lead(partial(getattr, lead))
     found: list[Instant] = []
@@ -195,7 +196,7 @@ def next_opening(person: Person, lead: Lead, choice: BuyerChoice) -> Instant | N
         if is_on(person, buyer.suppression_list_ids):
             return None
         bodies: list[Buyer | BuyerGroup] = [buyer] if group is None else [buyer, group]
-        resumes_at = pauses_end_at(bodies, person.now) if all_hold(buyer.filters, lookup) else None
+        resumes_at = pauses_end_at(bodies, since or person.now) if all_hold(buyer.filters, lookup) else None
         if resumes_at is not None:
             opens_at = opens_for_business([(body.business_hours, body.time_zone) for body in bodies], resumes_at)
             found += () if opens_at is None or opens_at <= person.now else (opens_at,)

@@ -93,7 +93,11 @@ def take_answer(person: Person, answer: SlotAnswered) -> None:
     if gone:
         _find_taker(person, call, (*found.tried, *gone), rings_several=found.rings_several)
         return
-    _route_elsewhere(person, call, lead, found.tried, paused or answer.reason or NO_BUYER, answer.until)
+    if paused is not None:
+        _route_elsewhere(person, call, lead, found.tried, paused)
+    else:
+        reason = answer.reason or NO_BUYER
+        _route_elsewhere(person, call, lead, found.tried, reason, _free_at(person, lead, choice, reason, answer.until))
 
 
 def route_attributed(person: Person, call: Call) -> None:
@@ -221,7 +225,7 @@ def _find_taker(person: Person, call: Call, tried: tuple[int, ...], *, rings_sev
     if len(tried) < TRIED_MAX:
         connection = buyers.connection(person, lead, choice, None, rings_several=rings_several)
     if connection is None:
-        _route_elsewhere(person, call, lead, tried, NO_BUYER)
+        _route_elsewhere(person, call, lead, tried, NO_BUYER, _free_at(person, lead, choice, NO_BUYER, None))
     else:
         _connect(person, call, connection, tried, rings_several=rings_several)
 
@@ -285,6 +289,16 @@ def _connect(
         about |= {"buyer_legs": [structs.asdict(leg) for leg in legs], "buyer_number": None, "buyer_timeout_seconds": None}
         about["buyer_dtmf_tones"] = None
     person.draft.fact("call.routed", lead_id=call.lead_id, call_id=call.id, action="connect", **about)
+
+
+def _free_at(person: Person, lead: Lead, choice: BuyerChoice, reason: str, resets_at: Instant | None) -> Instant | None:
+    """Return when the first buyer takes the call who does not now: caps are reset and hours have begun.
+
+    None where a pause, a call under way or a limit of 0 is in the way: no clock says when that ends.
+    """
+    if resets_at is None and reason != NO_BUYER:
+        return None
+    return buyers.next_opening(person, lead, choice, resets_at) or resets_at
 
 
 def _route_elsewhere(  # noqa: PLR0917 - why no buyer takes it, and until when

@@ -14,8 +14,9 @@ from schemas.contact import Call
 from schemas.instant import HOUR, SECOND, Instant
 from schemas.records import Body, Buyer, BuyerGroup, Company, Number, Offer, TrafficSource
 from schemas.requests import CallDeleteRequested, CallReceived, SlotAnswered, SlotReleased, SlotRequested
+from schemas.schedule import Window
 from tests.engine.contact.test_slots import to_account
-from tests.engine.contact.world import KEY, NEW_YORK, NUMBER, World
+from tests.engine.contact.world import KEY, NEW_YORK, NUMBER, World, at
 
 OURS = "+12125550150"
 CAP = {"concurrency_cap_limit": 1}
@@ -238,6 +239,79 @@ def test_caps_that_are_used_up_are_named_with_their_reset() -> None:
     grant(world, granted=False, reason="buyer_cap", until=resets_at)
     (route,) = routes(world)
     assert (route["action"], route["reason"], route["until"]) == ("voicemail", "buyer_cap", resets_at)
+
+
+WEEKDAYS: Any = ("mon", "tue", "wed", "thu", "fri")
+AFTERNOON = {"time_zone": NEW_YORK, "business_hours": (Window(days=WEEKDAYS, open="15:00", close="19:00"),)}
+MORNING = {"time_zone": NEW_YORK, "business_hours": (Window(days=WEEKDAYS, open="09:00", close="11:00"),)}
+TODAY, TOMORROW = at("2026-07-15 15:00"), at("2026-07-16 09:00")
+
+
+@pytest.mark.parametrize(
+    ("fields", "until"),
+    [
+        ({"buyer": AFTERNOON}, TODAY),
+        ({"group": MORNING}, TOMORROW),
+        ({"buyer": MORNING, "group": AFTERNOON}, None),  # never open at once
+        ({"buyer": {**MORNING, "paused": True}}, None),
+        ({"buyer": {"paused": True, "unpause_at": at("2026-07-15 13:00")}}, at("2026-07-15 13:00")),
+        ({"buyer": {**AFTERNOON, "paused": True, "unpause_at": at("2026-07-15 13:00")}}, TODAY),
+        ({"buyer": {**AFTERNOON, "filters": ("roof:flat",)}}, None),  # no clock says when the lead has a flat roof
+        ({"group": {"paused": True}}, None),
+    ],
+)
+def test_a_call_outside_of_all_hours_says_when_the_first_buyer_opens(fields: dict[str, Any], until: int | None) -> None:
+    world = routed(**fields)
+    rings(world)
+    (route,) = routes(world)
+    assert (route["action"], route["reason"], route["until"]) == ("voicemail", "no_buyer_available", until)
+
+
+def test_a_call_that_no_buyer_of_two_answered_says_when_the_third_opens() -> None:
+    world = routed()
+    world.add("buyer", 72, Buyer(name="Early", number="+12125550169", **MORNING))
+    world.add("buyer_group", 7, BuyerGroup(name="Solar", buyer_ids=(70, 71, 72)), version=2)
+    call = rings(world)
+    for _ in range(2):
+        call = rings(world, after=1, unanswered_buyer_id=call.buyer_id)
+    assert (action(call), routes(world)[-1]["until"]) == ("voicemail", TOMORROW)
+
+
+@pytest.mark.parametrize(
+    ("reason", "resets_at", "until"),
+    [
+        ("buyer_cap", at("2026-07-16 00:00"), TOMORROW),
+        ("buyer_cap", at("2026-07-16 10:00"), at("2026-07-16 10:00")),
+        ("traffic_source_cap", at("2026-07-16 00:00"), TOMORROW),
+        ("traffic_source_cap", None, None),  # a limit of 0
+        ("concurrency_cap", None, None),  # nobody knows when a call ends
+        ("no_buyer_available", None, TOMORROW),
+        ("no_buyer_available", TOMORROW, TOMORROW),
+    ],
+)
+def test_a_cap_that_is_reset_outside_of_hours_is_waited_for_until_they_begin(
+    reason: str, resets_at: int | None, until: int | None
+) -> None:
+    world = routed(group={**CAP, **MORNING})
+    rings(world)
+    grant(world, granted=False, reason=reason, until=resets_at)
+    (route,) = routes(world)
+    assert (route["reason"], route["until"]) == (reason, until)
+
+
+def test_a_pause_says_no_end_though_the_cap_of_the_buyer_has_one() -> None:
+    world = routed(group=CAP)
+    rings(world)
+    world.add("company", 1, Company(name="Sunny", paused=True), version=3)
+    grant(world, granted=False, reason="buyer_cap", until=TOMORROW)
+    (route,) = routes(world)
+    assert (route["reason"], route["until"]) == ("company_paused", None)
+
+
+def test_who_calls_outside_of_hours_is_called_back_when_the_buyers_open() -> None:
+    world = routed(buyer=MORNING, no_buyer_action="callback")
+    call = rings(world)
+    assert (action(call), world.lead().callback_at) == ("callback", TOMORROW)
 
 
 @pytest.mark.parametrize(("until", "after"), [(None, CALLBACK_AFTER), (HOUR, HOUR), (SECOND, CALLBACK_AFTER)])
