@@ -20,6 +20,9 @@ DRAFT = "draft"
 PUBLISH_INPUTS = frozenset({DRAFT})
 """Inputs of a change that are no fields of the schedule."""
 
+BY_STEP_ID = "by_step_id"
+"""What `migrate` says to take leads along, each at the step of the same id."""
+
 WRITTEN_BY_PUBLISHING = frozenset({"draft_fields", "unpublished", "published_at"})
 
 NO_SCHEDULE = Schedule(name="", lead_token="")
@@ -38,10 +41,18 @@ def change(given: Mapping[str, Any], before: Schedule | None, read: Read, *, pub
         if before is not None and before.unpublished:
             return _published(waiting, before, read, now=now, draft_fields={})
         return _published(fields, before, read, now=now, draft_fields=(before or NO_SCHEDULE).draft_fields)
+    _refuse_migration(given, before)
     if before is None or before.unpublished:
         return replace(read(waiting), unpublished=True, migrate="none", draft_fields=_to_splice(waiting))
     read(waiting)
     return replace(before, draft_fields=waiting, migrate="none")
+
+
+def _refuse_migration(given: Mapping[str, Any], before: Schedule | None) -> None:
+    """Refuse to take leads along to a draft, on which no lead is; one may be sent back with what it was published with."""
+    if given.get("migrate") != (None if before is None else before.migrate) and given.get("migrate") == BY_STEP_ID:
+        fault = "takes effect when the draft is published: leave it out here, and send it with POST .../publish"
+        raise RefusedError("validation_failed", "Correct migrate and resend.", {"migrate": [fault]})
 
 
 def _to_splice(waiting: Mapping[str, Any]) -> dict[str, Any]:

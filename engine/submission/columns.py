@@ -84,7 +84,15 @@ schedule_trigger_type blocked
 """
 
 LEAD_COLUMNS: frozenset[str] = frozenset(_LEAD_COLUMNS.split())
-"""Every column of a lead except `data`."""
+"""Columns of a lead whose names no token has."""
+
+_LATER_COLUMNS = """
+callback_at emails_count expires_at impression_uuid is_test lead_priority outbound_calls_count planned_at
+requested_next_action_at schedule_version sms_count sms_number sms_number_plain status_wait svc_number svc_number_plain
+"""
+
+SHOWN_COLUMNS: frozenset[str] = LEAD_COLUMNS | frozenset(_LATER_COLUMNS.split())
+"""Every column of a lead except `data`. A token inside `data` may have the name of a later one."""
 
 RESERVED: frozenset[str] = LEAD_COLUMNS | {"svc_number"}
 """No token inside `data` has one of these names: it would be ambiguous."""

@@ -15,7 +15,7 @@ from engine.law.pack import default_pack
 from engine.partition.draft import RefusedError
 from engine.rules import LeadTokenTarget, Rules
 from engine.submission.calling_codes import countries_of_number
-from engine.submission.columns import ALIASES, COLUMNS, RESERVED
+from engine.submission.columns import ALIASES, COLUMNS, SHOWN_COLUMNS
 from engine.submission.consents import CONSENT, has_consent, stated_consent
 from engine.submission.dialling import listed_countries
 from engine.submission.fields import (
@@ -562,7 +562,7 @@ def _warn(reading: Reading, request: LeadSubmitted) -> None:
         reading.warnings.append(
             "No zone follows from time_zone, zip, state or number: calls wait for an hour that is allowed in every zone."
         )
-    for name in sorted(RESERVED & request.data.keys()):
+    for name in sorted((SHOWN_COLUMNS - {IS_TEST}) & reading.raw.keys() & request.data.keys()):
         reading.warnings.append(f"{name} is set by leadclock: what was sent is the token token.{name} alone.")
     if request.expire_existing and request.delete_existing:
         reading.warnings.append("delete_existing was followed; expire_existing has no effect beside it.")

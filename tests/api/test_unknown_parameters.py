@@ -14,7 +14,8 @@ from structlog.testing import capture_logs
 from adapters.http.document.examples import EXAMPLES, NUMBER, SCHEDULE_TOKEN, Example
 from adapters.http.document.openapi import openapi
 from adapters.http.exchange.binding import FIELDS_SHOWN_MAX
-from adapters.http.exchange.exchange import Exchange, Operation
+from adapters.http.exchange.exchange import Exchange, Operation, ignored_sentence
+from adapters.http.exchange.headers import WARNING
 from adapters.http.operations import documented_operations
 from tests.api.world import make_places, placed, send
 
@@ -132,13 +133,28 @@ async def test_a_company_that_asks_for_it_has_unknown_parameters_ignored(company
         ("GET", f"/api/v1/offers/{offer['id']}", {}),
         ("PUT", f"/api/v1/offers/{offer['id']}", {"json": {"name": "P"}}),
     ):
-        assert (await company.send(method, path, params={UNKNOWN: "x"}, **more)).status_code == 200, path
+        taken = await company.send(method, path, params={UNKNOWN: "x"}, **more)
+        assert taken.status_code == 200, path
+        assert taken.headers[WARNING] == f"Ignored, because this operation does not know them: {UNKNOWN}."
         assert (await other.send(method, path, params={UNKNOWN: "x"}, **more)).status_code == 422, path
     # A misspelt field of a record is none the less a mistake: it would be lost.
     assert (await company.send("PUT", f"/api/v1/offers/{offer['id']}", json={"nam": "P"})).status_code == 422
     again = await company.send("PUT", "/api/v1/company", json={"unknown_parameters": "refuse"})
     assert again.json()["company"]["unknown_parameters"] == "refuse"
     assert (await company.send("GET", "/api/v1/leads.csv", params={UNKNOWN: "x"})).status_code == 422
+
+
+@pytest.mark.parametrize(
+    ("names", "said"),
+    [
+        (["status"], "status"),
+        (["status", "a\r\nSet-Cookie: x", "l\u00e4nge"], "status and 2 more"),
+        (["a\nb"], "1"),
+        (list("abcdefg"), "a, b, c, d, e and 2 more"),
+    ],
+)
+async def test_a_warning_of_ignored_parameters_names_those_that_a_header_can_hold(names: list[str], said: str) -> None:
+    assert ignored_sentence(names) == f"Ignored, because this operation does not know them: {said}."
 
 
 TRACKED = {"utm_source": "newsletter", "utm_campaign": "june", "fbclid": "x" * 300, "mc_eid": "", "lead[tokens]": "1"}

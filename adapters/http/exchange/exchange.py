@@ -5,7 +5,7 @@ for all operations are made from these rows.
 """
 
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from typing import Any, Literal, TypeVar
 
@@ -454,6 +454,8 @@ class Exchange:
         if unknown and extra != "ignored" and not self.ignores_unknown:
             raise unknown_parameters(unknown, known)
         self._log_ignored(unknown)
+        if unknown and extra != "ignored":
+            self.warnings = (*self.warnings, ignored_sentence(unknown))
 
     def _log_ignored(self, names: list[str]) -> None:
         # Names only: a value in a link may be a secret.
@@ -518,6 +520,21 @@ def _take_key(fields: Fields) -> str:
 AUTH_TOKEN = "auth_token"  # noqa: S105 - the name of a field
 
 _KEY_IN_QUERY = re.compile(rb"(?:^|[&;])auth_token(?:\[|%5B|=)", re.IGNORECASE)
+
+IGNORED_NAMED_MAX = 5
+"""Ignored parameters that a warning names."""
+
+
+def ignored_sentence(names: Sequence[str]) -> str:
+    """Return the warning of parameters that were ignored; it is sent in a header, which not every name fits."""
+    named = [name for name in names if _HEADER_NAME.fullmatch(name)][:IGNORED_NAMED_MAX]
+    more = len(names) - len(named)
+    others = f"{more} more" if named else f"{more}"
+    said = " and ".join(part for part in (", ".join(named), others if more else "") if part)
+    return f"Ignored, because this operation does not know them: {said}."
+
+
+_HEADER_NAME = re.compile(r"[A-Za-z0-9_.\[\]-]{1,100}", re.ASCII)
 
 KEY_IN_ADDRESS = (
     "auth_token stood in the address, which proxies, browsers and logs of others keep. Send the key in the Authorization "

@@ -19,7 +19,7 @@ from adapters.reads.ports import Result, Row
 from engine.account.steps import GRACE_MINUTES_MAX
 from engine.contact.schedule.filters import text_of
 from engine.identity import contact_key
-from engine.submission.columns import ALIASES, COLUMNS, LEAD_COLUMNS
+from engine.submission.columns import ALIASES, COLUMNS, SHOWN_COLUMNS
 from engine.submission.fields import (
     FieldError,
     is_blank,
@@ -32,7 +32,7 @@ from engine.submission.fields import (
 )
 from engine.submission.numbers import ParsedNumber, read_number
 from engine.submission.reading import AHEAD_MAX, Reading
-from schemas.contact import GRACE_MINUTES, CallbackOwner
+from schemas.contact import GRACE_MINUTES, LIVE_STATUSES, CallbackOwner
 from schemas.instant import SECOND, Instant
 from schemas.requests import LeadDeleteRequested, LeadUpdateRequested
 
@@ -43,13 +43,14 @@ _OPTIONAL: Mapping[str, Callable[[Any], Any]] = {
     "buyer_converted": parse_boolean,
     "offer_converted": parse_boolean,
 }
+MOVE = "move_to_another_schedule_id"
 CALLBACK = ("schedule_callback_at", "schedule_callback_in_seconds")
 """Fields that say when a call is promised."""
 
 _FLAGS = ("schedule_start", "schedule_stop", "resume_on_unblock", "hangup_live")
 _NAMED = frozenset(
     {
-        *_OPTIONAL, *_FLAGS, *COLUMNS, *ALIASES, *LEAD_COLUMNS, "caller_id", "email", "contact_field_type",
+        *_OPTIONAL, *_FLAGS, *COLUMNS, *ALIASES, *SHOWN_COLUMNS, "caller_id", "email", "contact_field_type",
         "next_action_at", "schedule_callback_at", "schedule_callback_in_seconds", "move_to_another_schedule_id",
         "apply_to", "data", "auth_token", "columns", "root", "callback_buyer_id", "callback_buyer_group_id",
         "callback_grace_minutes", *SUBMISSION_PARAMETERS,
@@ -57,6 +58,13 @@ _NAMED = frozenset(
 )  # fmt: skip
 _SETTABLE = frozenset({*_OPTIONAL, *_FLAGS, *COLUMNS, *ALIASES, *SUBMISSION_PARAMETERS, *CALLBACK, "next_action_at", "data"})
 """Names that a change takes, or that are refused in one: a warning is about the others."""
+
+_SET_BY: Mapping[str, str] = {
+    "callback_at": "schedule_callback_at",
+    "requested_next_action_at": "next_action_at",
+    "schedule_id": "move_to_another_schedule_id",
+}
+"""Column that cannot be set -> the field by which it changes."""
 
 _PLACE_COLUMNS = frozenset({"time_zone", "country", "state_province", "zip_postal_code"})
 """Fields from which, with the number, the time zone and state follow."""
@@ -100,7 +108,7 @@ async def update(exchange: Exchange) -> Reply:
     reading.check_traffic_source(exchange.services.source.rules, exchange.company_id)
     message = _update(exchange, reading, row)
     reading.close()
-    warnings = tuple(_unchanged(exchange, row))
+    warnings = (*_unchanged(exchange, row), *_without_effect(exchange, reading, row))
     return await submit_change(exchange, message, partial(_settled, message=message, row=row, warnings=warnings))
 
 
@@ -109,11 +117,25 @@ def _unchanged(exchange: Exchange, row: Row) -> Iterator[str]:
 
     A hidden one is never compared: who may not see a value would learn it by guessing.
     """
-    sent = [name for name in sorted(LEAD_COLUMNS - _SETTABLE) if name in exchange.fields]
+    sent = [name for name in sorted(SHOWN_COLUMNS - _SETTABLE) if name in exchange.fields]
     has = shown(exchange, row, shown_columns(exchange, sent)) if sent else {}
     for name in sent:
         if name not in has or text_of(exchange.fields[name]) != text_of(has[name]):
-            yield f"{name} is set by leadclock: it was not changed."
+            by = f" Send {_SET_BY[name]}." if name in _SET_BY else ""
+            yield f"{name} is set by leadclock: it was not changed.{by}"
+
+
+def _without_effect(exchange: Exchange, reading: Reading, row: Row) -> Iterator[str]:
+    """Yield a sentence for each field that a change may have and that changes nothing of this lead, as it was read."""
+    if reading.raw.get("apply_to") == "calls" and not reading.data:
+        yield "apply_to was sent without tokens: no call was changed."
+    is_under_way = row["status"] in LIVE_STATUSES and row["schedule_id"] is not None
+    if is_under_way and reading.flag("schedule_start", parse_boolean) and is_blank(reading.raw.get(MOVE)):
+        yield f"schedule_start changed nothing: the lead is on its schedule. Send {MOVE} to restart it."
+    token = reading.raw.get("lead_token")
+    target = exchange.services.source.rules.target(token) if isinstance(token, str) else None
+    if token and (target is None or target.id not in {row["schedule_id"], row["offer_id"]}):
+        yield f"lead_token is not that of the lead: it was not moved. Send {MOVE} to move it."
 
 
 async def _settled(
@@ -154,7 +176,7 @@ def _update(exchange: Exchange, reading: Reading, row: Row) -> LeadUpdateRequest
         name: value for name, parse in _OPTIONAL.items() if (value := reading.optional(name, parse)) is not None
     }
     found |= {name: True for name in _FLAGS if reading.flag(name, parse_boolean)}
-    _check_parameters(reading)
+    _check_parameters(exchange, reading, row)
     _check_agreement(reading, found)
     found |= _moments(reading)
     found["callback_owner"] = read_owner(reading)
@@ -189,9 +211,17 @@ def _empty(reading: Reading) -> None:
             reading.columns[name] = None
 
 
-def _check_parameters(reading: Reading) -> None:
-    """Add a fault for each field that only a submission may have, and for a callback without a time."""
-    for name in sorted(_SUBMITTED_ONLY & reading.raw.keys()):
+def _check_parameters(exchange: Exchange, reading: Reading, row: Row) -> None:
+    """Add a fault for each field that only a submission may have, and for a callback without a time.
+
+    A column of the lead may be sent back as it was read.
+    """
+    sent = sorted(_SUBMITTED_ONLY & reading.raw.keys())
+    columns = shown_columns(exchange, [name for name in sent if name in SHOWN_COLUMNS])
+    has = shown(exchange, row, columns) if columns else {}
+    for name in sent:
+        if name in has and text_of(reading.raw[name]) == text_of(has[name]):
+            continue
         reading.fault(name, "goes with the submission of a lead (POST /api/v1/leads), not with its change")
     for name in CALLBACK:
         if name in reading.raw and is_blank(reading.raw[name]):

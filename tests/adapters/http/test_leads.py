@@ -173,6 +173,47 @@ async def test_a_column_that_cannot_be_set_is_not_changed_and_the_answer_says_so
     assert "warnings" not in (await company.send("PUT", path, json=fixed)).json(), "a lead that is sent back as it was read"
 
 
+@pytest.mark.parametrize(
+    ("change", "warning"),
+    [
+        (
+            {"callback_at": "2027-01-01T00:00:00Z"},
+            "callback_at is set by leadclock: it was not changed. Send schedule_callback_at.",
+        ),
+        ({"schedule_id": 7}, "schedule_id is set by leadclock: it was not changed. Send move_to_another_schedule_id."),
+        ({"sms_count": 9}, "sms_count is set by leadclock: it was not changed."),
+        ({"apply_to": "calls"}, "apply_to was sent without tokens: no call was changed."),
+        (
+            {"schedule_start": True},
+            "schedule_start changed nothing: the lead is on its schedule. Send move_to_another_schedule_id to restart it.",
+        ),
+        (
+            {"lead_token": "of-nobody"},
+            "lead_token is not that of the lead: it was not moved. Send move_to_another_schedule_id to move it.",
+        ),
+    ],
+)
+async def test_a_field_that_changes_nothing_is_warned_of_and_is_no_token(
+    company: Any, change: dict[str, Any], warning: str
+) -> None:
+    (lead,) = await _leads(company, 1)
+    answer = await company.send("PUT", f"/api/v1/leads/{lead['id']}", json=change)
+    assert (answer.status_code, answer.json()["warnings"]) == (200, [warning])
+    assert answer.json()["lead"]["data"] == lead["data"]
+
+
+async def test_a_lead_that_is_sent_back_whole_warns_of_nothing_and_has_no_more_tokens(company: Any) -> None:
+    (lead,) = await _leads(company, 1, roof="flat")
+    path = f"/api/v1/leads/{lead['id']}"
+    read = (await company.send("GET", path)).json()["lead"]
+    moving = ("expires_in", "human_status")  # by the clock
+
+    answer = await company.send("PUT", path, json={name: value for name, value in read.items() if name not in moving})
+
+    assert answer.status_code == 200, answer.text
+    assert ("warnings" in answer.json(), answer.json()["lead"]["data"]) == (False, {"roof": "flat"})
+
+
 async def test_where_the_person_may_be_follows_from_the_number_still_when_another_place_is_named(
     town: Any, company: Any
 ) -> None:

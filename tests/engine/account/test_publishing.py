@@ -76,6 +76,23 @@ def test_taking_leads_along_is_said_of_one_version_only(account: AccountWorld) -
     assert schedule(account, record_id).migrate == "none"
 
 
+def test_a_draft_takes_no_leads_along(account: AccountWorld) -> None:
+    record_id = made(account)
+
+    answer = account.update("schedule", record_id, draft=True, steps=OTHERS, migrate="by_step_id")
+
+    assert (answer.code, list(answer.errors)) == ("validation_failed", ["migrate"])
+    new = account.change("create", "schedule", draft=True, name="New", lead_token="t", steps=OTHERS, migrate="by_step_id")
+    assert list(new.errors) == ["migrate"]
+
+
+def test_a_draft_may_be_sent_back_with_what_the_schedule_was_published_with(account: AccountWorld) -> None:
+    record_id = made(account)
+    account.update("schedule", record_id, steps=OTHERS, migrate="by_step_id")
+
+    assert account.update("schedule", record_id, draft=True, paused=True, migrate="by_step_id").status == 200
+
+
 def test_saying_what_stands_already_makes_no_version(account: AccountWorld) -> None:
     record_id = made(account)
     account.update("schedule", record_id, steps=OTHERS, migrate="by_step_id")

@@ -8,7 +8,9 @@ from hypothesis import strategies as st
 
 from engine.partition.draft import RefusedError
 from engine.rules import Rules
+from engine.submission.columns import SHOWN_COLUMNS
 from engine.submission.normalise import normalise
+from engine.views.lead_columns import LEAD_COLUMNS
 from schemas.instant import DAY, Instant
 from schemas.problems import PROBLEMS
 from schemas.requests import LeadSubmitted
@@ -167,6 +169,17 @@ def test_a_column_wins_over_its_alias(submit: Submit) -> None:
 )
 def test_the_name_of_any_other_column_is_no_token(submit: Submit, name: str) -> None:
     assert list(refusal(submit, {"data": {name: "x"}}).errors) == [f"data.{name}"]
+
+
+@pytest.mark.parametrize("name", ["status", "callback_at", "expires_at", "sms_count", "svc_number", "planned_at"])
+def test_a_column_that_cannot_be_submitted_is_a_token_and_the_answer_says_so(submit: Submit, name: str) -> None:
+    request, warnings = submit({name: "x"})
+    assert request.data == {name: "x"}
+    assert f"{name} is set by leadclock: what was sent is the token token.{name} alone." in warnings
+
+
+def test_every_column_of_a_lead_is_known_as_one() -> None:
+    assert {*SHOWN_COLUMNS, "data"} == set(LEAD_COLUMNS)
 
 
 def test_a_secret_is_never_a_token(submit: Submit) -> None:
