@@ -212,6 +212,14 @@ class PostgresReads:
         row = await self._row("waiting_leads_count", company_id, schedule_id, COUNT_MAX + 1)
         return None if row is None else exact_count(row["count"])
 
+    async def live_leads_of_schedule(self, company_id: int, schedule_id: int, *, limit: int) -> Sequence[Row]:
+        """Return how many live leads of a schedule are at each of its steps, of at most `limit` leads."""
+        return await self._rows("live_leads_of_schedule", company_id, schedule_id, limit)
+
+    async def live_leads_of_offer(self, company_id: int, offer_id: int, *, limit: int) -> Sequence[Row]:
+        """Return how many live leads of an offer run no schedule, of at most `limit` leads."""
+        return await self._rows("live_leads_of_offer", company_id, offer_id, limit)
+
     async def leads_of_ids(self, company_id: int, ids: Sequence[int]) -> Sequence[Row]:
         """Return the whole rows of leads that are not deleted."""
         return await self._rows("leads_of_ids", company_id, list(ids))

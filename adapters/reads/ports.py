@@ -376,6 +376,17 @@ class WaitingLeadReads(ContactReads, Protocol):
         """Return how many those are, or None if they are too many to count."""
         ...
 
+    async def live_leads_of_schedule(self, company_id: int, schedule_id: int, *, limit: int) -> Sequence[Row]:
+        """Return how many live `leads` of a schedule are at each `step`, and how many `callbacks` are promised to them.
+
+        Of at most `limit` leads, for this and the next.
+        """
+        ...
+
+    async def live_leads_of_offer(self, company_id: int, offer_id: int, *, limit: int) -> Sequence[Row]:
+        """Return, as one row of the same columns, the live leads of an offer that run no schedule."""
+        ...
+
     async def leads_of_ids(self, company_id: int, ids: Sequence[int]) -> Sequence[Row]:
         """Return the whole rows of leads that are not deleted."""
         ...

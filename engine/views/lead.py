@@ -60,7 +60,7 @@ SENTENCES: dict[str, str] = {
     "dnc": "On a do-not-call list: this person must not be contacted",
     "blocked": "Blocked: no action is taken for this lead",
     "failure": "Failed: no usable way to reach this lead is left",
-    "disabled": "Disabled: the schedule is no longer there",
+    "disabled": "Disabled: the schedule or offer is no longer there",
 }
 
 TEST_SENTENCE = "Test: nobody is contacted for this lead"

@@ -82,9 +82,9 @@ ENDS: dict[str, EndText] = {
     ),
     "failure": _came("No usable way to reach this lead was left", "No usable way to reach this lead will be left"),
     "disabled": EndText(
-        "The schedule is no longer there, or the lead is a test",
-        "The schedule was no longer there, or the lead was a test",
-        "The schedule will no longer be there, or the lead is a test",
+        "The schedule or offer is no longer there, or the lead is a test",
+        "The schedule or offer was no longer there, or the lead was a test",
+        "The schedule or offer will no longer be there, or the lead is a test",
     ),
     "too_large": EndText(
         "What was due is too large to be written; a dead letter says what",

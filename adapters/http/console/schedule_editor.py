@@ -34,7 +34,7 @@ from adapters.http.console.schedule_form import (
     unfold,
     unfold_step,
 )
-from adapters.http.console.schedule_pages import LIST, PATH
+from adapters.http.console.schedule_pages import LIST, PATH, staying_query
 from adapters.http.console.shown_preview import (
     FIRST_TRIED,
     LEAD_FIELDS,
@@ -127,7 +127,7 @@ async def change(visit: Visit) -> Reply:
         return await _page(visit, edit, shown, trial=trial, says=says)
     if not answer.is_refused:
         done = "accepted" if answer.status == ACCEPTED else f"edit-{verb}"
-        return visit.go_to(f"{LIST}/{visit.request.path_params['schedule']}?done={done}")
+        return visit.go_to(f"{LIST}/{visit.request.path_params['schedule']}?done={done}{staying_query(answer.content)}")
     now = await _shown(visit)
     if answer.content.get("code") == "version_conflict":
         return await _conflict(visit, edit, now, trial)

@@ -92,7 +92,7 @@ async def show(visit: Visit) -> Reply:
         trial=FIRST_TRIED,
         editor=f"{LIST}/{schedule['id']}/edit" if visit.has_page(f"{PATH}/edit") else "",
         versions=f"{LIST}/{schedule['id']}/versions" if visit.has_page(f"{PATH}/versions") else "",
-        done=_done(str(visit.query.get("done", ""))),
+        done=_done(str(visit.query.get("done", "")), str(visit.query.get("staying", ""))),
         warnings=answer.get("warnings", ()),
     )
 
@@ -112,15 +112,24 @@ async def change(visit: Visit) -> Reply:
     if key not in CHANGES or not visit.may(CHANGES[key][1]):
         raise ProblemError("not_found", "There is no such button, or no team of yours grants it.")
     _, operation, fields = CHANGES[key]
-    await visit.fetch(operation, fields, path={"id": reference})
-    return visit.go_to(f"{LIST}/{reference}?done={key}")
+    answer = await visit.fetch(operation, fields, path={"id": reference})
+    return visit.go_to(f"{LIST}/{reference}?done={key}{staying_query(answer)}")
 
 
-def _done(key: str) -> str:
+def staying_query(answer: Mapping[str, Any]) -> str:
+    """Return the rest of a query that says how many leads stay behind as a schedule is published."""
+    staying = (answer.get("migration") or {}).get("staying_count")
+    return f"&staying={staying}" if staying else ""
+
+
+def _done(key: str, staying: str) -> str:
     """Return what was done before the page was opened."""
-    if key in CHANGES:
-        return f"Done: {CHANGES[key][0]}."
-    return EDITED.get(key, "")
+    said = f"Done: {CHANGES[key][0]}." if key in CHANGES else EDITED.get(key, "")
+    if not (said and staying.isascii() and staying.isdigit()):
+        return said
+    return (
+        f"{said} Live leads that stay on an earlier version, because this one has no step of their id: {int(staying[:9]):,}."
+    )
 
 
 def _applies(key: str, schedule: Mapping[str, Any]) -> bool:

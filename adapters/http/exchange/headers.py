@@ -16,7 +16,9 @@ HEADERS: Mapping[str, Any] = {
     "X-Request-Id": _header("the id of this request in our log", always=True),
     "X-Content-Type-Options": _header("nosniff: the content is of the type that Content-Type names", always=True),
     "Leadclock-Sandbox": _header("channels that the sandbox serves, such as call, sms: they reach no real person"),
-    WARNING: _header("what is wrong with how the request was sent, though it was taken: a key in the address, ignored parameters"),
+    WARNING: _header(
+        "what is wrong with how the request was sent, though it was taken: a key in the address, ignored parameters"
+    ),
     "RateLimit-Limit": _header("requests per second of this class of operations", "integer"),
     "RateLimit-Remaining": _header("requests that are left now", "integer"),
     "RateLimit-Reset": _header("seconds until the whole burst is available again", "integer"),

@@ -35,8 +35,10 @@ from adapters.http.exchange.problems import ProblemError, not_found, require_row
 from adapters.http.exchange.references import is_known
 from adapters.http.exchange.sent_data import refuse_unseen_steps
 from adapters.http.exchange.writes import read_if_match, submit_change
+from adapters.http.records import live_leads
 from adapters.http.records.carrier_numbers import refuse_number_of_another
 from adapters.http.records.counted_columns import GROUP, Counted, read_in_order
+from adapters.http.records.live_leads import Effect
 from adapters.http.records.provider_fields import (
     PROVIDER_CONFIGURATION,
     callback_url_of,
@@ -308,7 +310,8 @@ async def update(exchange: Exchange, *, kind: Kind) -> Reply:
         fields=fields,
         if_versions=read_if_match(exchange),
     )
-    reply = _revealed(exchange, kind, await submit_change(exchange, message, render))
+    effect = await live_leads.of_change(exchange, kind.type, row, fields)
+    reply = _revealed(exchange, kind, await submit_change(exchange, message, partial(render, effect=effect)))
     return _with_signing_secret(exchange, kind, row["id"], fields, reply, signing_secret) if signing_secret else reply
 
 
@@ -432,11 +435,12 @@ async def delete(exchange: Exchange, *, kind: Kind) -> Reply:
     message = RecordChangeRequested(
         company_id=exchange.company_id, type=kind.type, operation="delete", id=row["id"], if_versions=read_if_match(exchange)
     )
-    return _revealed(exchange, kind, await submit_change(exchange, message, render))
+    effect = await live_leads.of_deletion(exchange, kind.type, row)
+    return _revealed(exchange, kind, await submit_change(exchange, message, partial(render, effect=effect)))
 
 
-async def render(exchange: Exchange, result: Result) -> Reply:
-    """Answer with the record of a request, without its secrets."""
+async def render(exchange: Exchange, result: Result, *, effect: Effect | None = None) -> Reply:
+    """Answer with the record of a request, without its secrets, and with what came of leads by it."""
     answer = result.answer
     kind = KINDS_BY_TYPE.get(answer.record_type or "") if answer is not None else None
     if answer is None or answer.record_id is None or kind is None:
@@ -444,15 +448,26 @@ async def render(exchange: Exchange, result: Result) -> Reply:
     row = await exchange.services.reads.record(result.company_id, kind.type, answer.record_id)
     if row is None:
         raise not_found(kind.words)
-    return await show_row(exchange, kind, row, None, status=answer.status)
+    said = {} if effect is None else effect(row)
+    return await show_row(exchange, kind, row, None, status=answer.status, said=said)
 
 
-async def show_row(exchange: Exchange, kind: Kind, row: Row, columns: tuple[str, ...] | None, *, status: int = 200) -> Reply:
-    """Answer with a row, cut to columns (None: all), without its secrets."""
+async def show_row(
+    exchange: Exchange,
+    kind: Kind,
+    row: Row,
+    columns: tuple[str, ...] | None,
+    *,
+    status: int = 200,
+    said: Mapping[str, Any] = NO_FIELDS,
+) -> Reply:
+    """Answer with a row, cut to columns (None: all), without its secrets, and what is `said` beside it."""
     counted = Counted()
     await counted.add(exchange, kind.type, [row], columns)
     shown = record_view(kind.type, row, kind.path, columns, **counted.of(row))
-    more = record_warnings(exchange, kind.type, row)
+    known = record_warnings(exchange, kind.type, row).get("warnings", ())
+    warnings = [*said.get("warnings", ()), *known]
+    more = {**said, **({"warnings": warnings} if warnings else {})}
     return add_etag(reply_with_record(exchange, kind.root, shown, status=status, **more), row["version"])
 
 
@@ -655,12 +670,13 @@ def _operations(kind: Kind) -> tuple[Operation, ...]:
     renamed = ("record_in_use",) if kind.type == FLEET_TYPE else ()
     superusers = ("last_superuser",) if is_of_superusers(kind.type) else ()
     moved_on = ("version_conflict", *changes, *renamed, *superusers)
+    change = {"parameters": actions, "body": {**body, "required": []}, "problems": moved_on}
     return (
         row("list", index, **_of_list(kind)),
         row("build", build, answer=record_answer(kind.type, kind.root, unborn=True), **defaults),
         row("create", create, body=body, problems=changes),
         row("show", show, parameters=SHOW_PARAMETERS),
-        *((row("update", update, parameters=actions, body={**body, "required": []}, problems=moved_on),) * kind.is_changed),
+        *((row("update", update, **change),) * kind.is_changed),
         row("delete", delete, problems=("record_in_use", "version_conflict", *superusers)),
     )
 

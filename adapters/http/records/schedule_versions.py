@@ -5,6 +5,7 @@ Versions are read where schedulers read them, in the log of account records, so 
 
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import partial
 
 from msgspec import to_builtins
 
@@ -13,6 +14,7 @@ from adapters.http.exchange.exchange import Exchange, Operation, Reply
 from adapters.http.exchange.parameters import Parameters
 from adapters.http.exchange.sent_data import refuse_unseen_steps
 from adapters.http.exchange.writes import read_if_match, submit_change
+from adapters.http.records import live_leads
 from adapters.http.records.records import KINDS_BY_TYPE, live_row, render
 from adapters.http.records.served_channels import refuse_unserved
 from adapters.http.schema.inputs import record_inputs
@@ -45,7 +47,8 @@ async def publish(exchange: Exchange) -> Reply:
         fields=fields,
         if_versions=read_if_match(exchange),
     )
-    return await submit_change(exchange, message, render)
+    effect = await live_leads.of_change(exchange, KIND.type, row, fields)
+    return await submit_change(exchange, message, partial(render, effect=effect))
 
 
 async def versions(exchange: Exchange) -> Reply:

@@ -479,9 +479,6 @@ TIME_ZONES: Schema = {
 }
 
 
-WARNED_TYPES = frozenset({"company", "offer", "schedule"})
-"""Types of records about which there may be something to know although they are valid."""
-
 WARNINGS: Schema = {
     "type": "array",
     "items": {"type": "string"},
@@ -490,9 +487,57 @@ WARNINGS: Schema = {
 }
 
 
+COUNTED_MAX = 100_000
+"""Most live leads that an answer counts: a tenth of a second. Where there are more, the counts are null."""
+
+READ_SCHEMA = "read_schema"
+"""From what these counts are: the projection, as it was when the request came."""
+
+_FROM: Mapping[str, Any] = {
+    "type": "string",
+    "const": READ_SCHEMA,
+    "description": "the counts are those of the lists of leads at the time of the request; the leads follow by and by",
+}
+_COUNT = nullable("integer", description=f"null: more than {COUNTED_MAX:,}, or your teams hide leads of the company")
+
+_ENDS: Schema = {
+    "type": "object",
+    "description": "what the deletion ends: of a schedule the live leads on it, of an offer those that run no schedule",
+    "properties": {"live_leads_count": _COUNT, "scheduled_callbacks_count": _COUNT, "counted_from": _FROM},
+}
+_STAYING: Schema = {
+    "type": "object",
+    "properties": {
+        "step_id": {"type": "string"},
+        "live_leads_count": {"type": "integer"},
+        "reason": {"type": "string", "const": "step_gone", "description": "the new version has no step of this id"},
+    },
+}
+_MIGRATION: Schema = {
+    "type": "object",
+    "description": "with migrate=by_step_id: who goes over to the new version, and who stays on an earlier one",
+    "properties": {
+        "live_leads_count": _COUNT,
+        "staying_count": _COUNT,
+        "staying": {"type": "array", "items": _STAYING},
+        "counted_from": _FROM,
+    },
+}
+
+WARNED_TYPES = frozenset({"company", "offer", "schedule"})
+"""Types of records about which there may be something to know although they are valid."""
+
+_SAID: Mapping[str, Mapping[str, Schema]] = {
+    "company": {"warnings": WARNINGS},
+    "offer": {"warnings": WARNINGS, "ends": _ENDS},
+    "schedule": {"warnings": WARNINGS, "migration": _MIGRATION, "ends": _ENDS},
+}
+"""Type of record -> what answers say beside it, where there is something to say."""
+
+
 def record_answer(record_type: str, root: str, *, unborn: bool = False) -> Schema:
-    """Return the schema of an answer with one account record, and what to know about it."""
-    more = {"warnings": WARNINGS} if record_type in WARNED_TYPES and not unborn else {}
+    """Return the schema of an answer with one account record, and what is said beside it."""
+    more = {} if unborn else _SAID.get(record_type, {})
     return one_of(root, ("New" if unborn else "") + view_name(record_type), **more)
 
 

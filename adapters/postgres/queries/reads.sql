@@ -397,6 +397,25 @@ SELECT count(*) FROM (
     LIMIT $3
 ) AS found
 
+-- live_leads_of_schedule --
+-- The live leads of a schedule by step, up to a limit of leads.
+SELECT step, count(*) AS leads, count(*) FILTER (WHERE callback_at IS NOT NULL) AS callbacks
+FROM (
+    SELECT step, callback_at FROM {read}.leads
+    WHERE company_id = $1 AND schedule_id = $2 AND deleted_at IS NULL AND is_live
+    LIMIT $3
+) AS found
+GROUP BY 1
+
+-- live_leads_of_offer --
+-- The live leads of an offer that run no schedule, up to a limit of leads.
+SELECT NULL::text AS step, count(*) AS leads, count(*) FILTER (WHERE callback_at IS NOT NULL) AS callbacks
+FROM (
+    SELECT callback_at FROM {read}.leads
+    WHERE company_id = $1 AND offer_id = $2 AND schedule_id IS NULL AND deleted_at IS NULL AND is_live
+    LIMIT $3
+) AS found
+
 -- leads_of_ids --
 SELECT * FROM {read}.leads WHERE company_id = $1 AND id = ANY ($2::bigint[]) AND deleted_at IS NULL
 

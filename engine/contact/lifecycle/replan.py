@@ -16,12 +16,13 @@ from engine.contact.commands import slots, waiting_leads
 from engine.contact.commands.buyers import choice_for
 from engine.contact.commands.hanging_up import hang_up
 from engine.contact.facts.person import BYTES_AT_ONCE_MAX, LEADS_AT_ONCE_MAX, ON_HOLD, Person
-from engine.contact.lifecycle.walk import advance
+from engine.contact.lifecycle.walk import advance, deleted_home
 from engine.contact.schedule.cadence import cadence_for, cadence_of
 from engine.contact.timing.holding import BUYER_CAP, CAPS_USED_UP
 from engine.decision_rules import VERSION_NAME
 from engine.partition.aggregate import Adoption, RuleChange
 from engine.partition.draft import Draft
+from engine.rules import Rules
 from engine.submission.place import Location, located_again
 from schemas.contact import LIVE_STATUSES, Lead, Replan
 from schemas.instant import Instant
@@ -73,7 +74,7 @@ def sweep(draft: Draft, key: str, replan: Replan) -> None:
             break
         replan.after = lead_id
         lead = draft.get(lead_key(lead_id), Lead)
-        if lead is None or not _is_concerned(lead, replan):
+        if lead is None or not _is_concerned(draft.rules, lead, replan):
             continue
         done = draft.run_isolated(partial(_replan_lead, draft, key, lead, replan))
         if isinstance(done, str):  # one lead that fails must not stop the others
@@ -134,8 +135,8 @@ def _replans_of_hold(before: Record | None, after: Record, now: Instant) -> Iter
 
 
 def _may_end_leads(before: Record, after: Record) -> bool:
-    """Return whether leads may have to end: their schedule was deleted, or other suppression lists hold for them."""
-    is_gone = after.type == "schedule" and after.deleted_at is not None
+    """Return whether leads may have to end: their schedule or offer was deleted, or other suppression lists hold."""
+    is_gone = after.type in {"schedule", "offer"} and after.deleted_at is not None
     return is_gone or before.body.get("suppression_list_ids") != after.body.get("suppression_list_ids")
 
 
@@ -168,15 +169,15 @@ def _merged(known: Replan | None, replan: Replan) -> Replan:
     return structs.replace(replan, version=replan.version or known.version, waits=tuple(dict.fromkeys(waits)))
 
 
-def _is_concerned(lead: Lead, replan: Replan) -> bool:
+def _is_concerned(rules: Rules, lead: Lead, replan: Replan) -> bool:
     if replan.company_id is not None and lead.company_id != replan.company_id:
         return False
     if replan.hangs_up:
         return lead.flight is not None and lead.flight.kind == "call"
-    if lead.status not in LIVE_STATUSES or lead.status == "captured":
+    if lead.status not in LIVE_STATUSES or (replan.offer_id is not None and lead.offer_id != replan.offer_id):
         return False
-    if replan.offer_id is not None and lead.offer_id != replan.offer_id:
-        return False
+    if lead.status == "captured":  # it has no plan, but ends with its offer
+        return replan.offer_id is not None and deleted_home(rules, lead) is not None
     if replan.schedule_id is not None:
         return lead.schedule_id == replan.schedule_id and (not replan.waits or lead.status_wait in replan.waits)
     # A held lead is due already: no rule of hours holds it, and its own timer checks it.

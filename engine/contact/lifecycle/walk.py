@@ -18,6 +18,7 @@ from engine.contact.schedule.filters import lookup_for
 from engine.contact.timing.contact_hours import after, local_time
 from engine.contact.timing.holding import hold_step
 from engine.contact.timing.plan import hold, plan_without_hours
+from engine.rules import Rules
 from schemas.contact import LIVE_STATUSES, Lead
 from schemas.instant import Instant
 from schemas.records import Schedule
@@ -88,6 +89,14 @@ def asks_filtered_buyers(person: Person, lead: Lead) -> bool:
     return isinstance(step, CallStep) and has_filters(person, choice_for(person, lead, step))
 
 
+def deleted_home(rules: Rules, lead: Lead) -> str | None:
+    """Return why a lead has nothing to run and nobody to wait for: its schedule, or without one its offer, was deleted."""
+    if lead.schedule_id is not None:
+        return "schedule_deleted" if rules.body(Schedule, "schedule", lead.schedule_id) is None else None
+    offer = None if lead.offer_id is None else rules.record("offer", lead.offer_id)
+    return "offer_deleted" if offer is not None and offer.deleted_at is not None else None
+
+
 def _advance_once(person: Person, lead: Lead, grant: SlotAnswered | None) -> bool:  # noqa: PLR0911 - the order of precedence, line by line
     """Take one step; return whether the lead must be looked at again at once."""
     if lead.status not in LIVE_STATUSES or lead.flight is not None:
@@ -106,8 +115,8 @@ def _advance_once(person: Person, lead: Lead, grant: SlotAnswered | None) -> boo
         return True
     if lead.slot_id is not None:
         return False
-    if lead.schedule_id is not None and person.rules.body(Schedule, "schedule", lead.schedule_id) is None:
-        end(person, lead, "disabled", "schedule_deleted")
+    if (gone := deleted_home(person.rules, lead)) is not None:
+        end(person, lead, "disabled", gone)
         return False
     if lead.step is None:
         return _begin(person, lead, cadence, grant)

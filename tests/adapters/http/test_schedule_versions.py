@@ -43,6 +43,69 @@ async def test_a_change_is_published_at_once_unless_it_is_a_draft(company: Any) 
     assert listed[0]["version"] > listed[1]["version"]
 
 
+async def submit(company: Any, token: str, count: int, **fields: Any) -> None:
+    for number in range(count):
+        given = {"lead_token": token, "caller_id": f"+1305555{number + 4000}", **fields}
+        answer = await company.send("POST", "/api/v1/leads", json=given)
+        assert answer.status_code == 201, answer.text
+
+
+KEPT = [STEPS[1], *LATER]
+"""The step at which the leads are, and another one."""
+
+
+@pytest.mark.parametrize(
+    ("steps", "staying"), [(LATER, [{"step_id": "text-1", "live_leads_count": 3, "reason": "step_gone"}]), (KEPT, [])]
+)
+@pytest.mark.parametrize("by", ["update", "publish"])
+async def test_who_stays_behind_is_said_where_leads_are_taken_along(
+    company: Any, by: str, steps: list[dict[str, Any]], staying: list[dict[str, Any]]
+) -> None:
+    schedule = await company.record("schedules", {"name": "Solar", "steps": STEPS})
+    path = f"/api/v1/schedules/{schedule['id']}"
+    await submit(company, schedule["lead_token"], 3)
+
+    if by == "update":
+        answer = await company.send("PUT", path, json={"steps": steps, "migrate": "by_step_id"})
+    else:
+        await company.send("PUT", path, json={"steps": steps, "draft": True})
+        answer = await company.send("POST", f"{path}/publish", json={"migrate": "by_step_id"})
+
+    assert answer.status_code == 200, answer.text
+    body = answer.json()
+    count = sum(one["live_leads_count"] for one in staying)
+    shown = {"live_leads_count": 3, "staying_count": count, "staying": staying, "counted_from": "read_schema"}
+    assert body["migration"] == shown
+    said = "3 live leads stay on an earlier version, because this one has no step of their id: 3 at text-1."
+    assert (said in body.get("warnings", ())) is bool(staying)
+
+
+async def test_what_takes_no_leads_along_says_nothing_of_them(company: Any) -> None:
+    schedule = await company.record("schedules", {"name": "Solar", "steps": STEPS})
+    path = f"/api/v1/schedules/{schedule['id']}"
+    await submit(company, schedule["lead_token"], 1)
+    assert "migration" not in (await company.send("PUT", path, json={"steps": LATER})).json()
+    again = await company.send("POST", f"{path}/publish", json={"migrate": "by_step_id"})
+    assert ("migration" in again.json()) == (again.json()["schedule"]["version"] == 3)
+
+
+async def test_the_deletion_of_a_schedule_or_offer_says_how_many_leads_and_callbacks_it_ends(company: Any) -> None:
+    schedule = await company.record("schedules", {"name": "Solar", "steps": STEPS})
+    offer = await company.record("offers", {"name": "Solar"})
+    for path, token in (
+        (f"/api/v1/schedules/{schedule['id']}", schedule["lead_token"]),
+        (f"/api/v1/offers/{offer['id']}", offer["lead_token"]),
+    ):
+        await submit(company, token, 3)
+        await submit(company, token, 1, caller_id="+13055554009", schedule_callback_in_seconds=3600)
+        answer = await company.send("DELETE", path)
+        assert answer.status_code == 200, answer.text
+        ends = {"live_leads_count": 4, "scheduled_callbacks_count": 1, "counted_from": "read_schema"}
+        assert answer.json()["ends"] == ends, path
+    buyer = await company.record("buyers", {"name": "B", "number": "+12125550141"})
+    assert "ends" not in (await company.send("DELETE", f"/api/v1/buyers/{buyer['id']}")).json()
+
+
 async def test_versions_are_paged_and_cut_to_columns(company: Any) -> None:
     schedule = await company.record("schedules", {"name": "Solar", "steps": STEPS})
     for hours in (10, 20):

@@ -242,8 +242,8 @@ def test_caps_that_are_used_up_are_named_with_their_reset() -> None:
 
 
 WEEKDAYS: Any = ("mon", "tue", "wed", "thu", "fri")
-AFTERNOON = {"time_zone": NEW_YORK, "business_hours": (Window(days=WEEKDAYS, open="15:00", close="19:00"),)}
-MORNING = {"time_zone": NEW_YORK, "business_hours": (Window(days=WEEKDAYS, open="09:00", close="11:00"),)}
+AFTERNOON: dict[str, Any] = {"time_zone": NEW_YORK, "business_hours": (Window(days=WEEKDAYS, open="15:00", close="19:00"),)}
+MORNING: dict[str, Any] = {"time_zone": NEW_YORK, "business_hours": (Window(days=WEEKDAYS, open="09:00", close="11:00"),)}
 TODAY, TOMORROW = at("2026-07-15 15:00"), at("2026-07-16 09:00")
 
 

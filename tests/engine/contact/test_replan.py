@@ -188,6 +188,43 @@ def test_leads_of_a_deleted_schedule_end_at_once() -> None:
     assert world.lead().status == "disabled"
 
 
+@pytest.mark.parametrize("callback", [False, True])
+def test_captured_leads_of_a_deleted_offer_end_with_their_callbacks(*, callback: bool) -> None:
+    world = World()
+    promised = {"schedule_callback_at": world.now + 5 * HOUR} if callback else {}
+    world.submit(schedule_id=None, offer_id=1, **promised)
+    assert (world.lead().status != "captured") is callback
+    body = world.rules.body(Offer, "offer", 1)
+    assert body is not None
+
+    world.add("offer", 1, body, version=2, deleted=True)
+    world.wait(1)
+
+    lead = world.lead()
+    assert (lead.status, lead.callback_at) == ("disabled", None)
+    ended = next(fact for fact in world.facts if fact.type == "lead.ended")
+    assert ended.data["reason"] == "offer_deleted"
+    assert ("callback.cancelled" in world.fact_types()) is callback
+
+
+def test_a_deleted_offer_ends_no_captured_lead_of_another_one_and_no_lead_on_a_schedule() -> None:
+    world = World()
+    world.schedule(WAIT, CALL)
+    world.add("offer", 2, Offer(name="Roofs", lead_token="other"))
+    world.submit(schedule_id=None, offer_id=2)
+    world.submit(offer_id=1, schedule_id=1)
+    body = world.rules.body(Offer, "offer", 1)
+    assert body is not None
+
+    world.add("offer", 1, body, version=2, deleted=True)
+    world.wait(1)
+
+    assert [(lead.offer_id, lead.schedule_id, lead.status) for lead in map(world.lead, world.lead_ids())] == [
+        (2, None, "captured"),
+        (1, 1, "scheduled"),
+    ]
+
+
 # -- versions of a schedule --------------------------------------------------------------------------------------------
 
 
