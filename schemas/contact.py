@@ -310,6 +310,7 @@ class Lead(Entity, kw_only=True):
     connected: bool = False
     revenue: float = 0.0
     payout: float = 0.0
+    cost: float = 0.0
     buyer_id: int | None = None
     svc_number: str | None = None
     sms_number: str | None = None

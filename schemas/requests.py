@@ -146,6 +146,7 @@ class LeadUpdateRequested(ContactRequest, frozen=True, kw_only=True):
     offer_converted: bool | UnsetType = UNSET
     add_revenue: float = 0.0
     add_payout: float = 0.0
+    add_cost: float = 0.0
     apply_to: str | None = None
     buyer_conversion_id: int | None = None
     offer_conversion_id: int | None = None

@@ -119,6 +119,7 @@ LEAD_SUMS: Mapping[str, str] = {
     "emails_count": "coalesce(sum(emails_count::integer), 0)",
     "revenue": "coalesce(sum(revenue), 0)",
     "payout": "coalesce(sum(payout), 0)",
+    "cost": "coalesce(sum(cost), 0)",
     "connected_calls_count": "coalesce(sum(outbound_calls_count::integer) FILTER (WHERE connected), 0)",
     "first_attempts_count": "count(first_action_at)",
     "first_attempts_seconds": "coalesce(sum(date_part('epoch', first_action_at - created_at)), 0)",

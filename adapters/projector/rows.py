@@ -34,10 +34,10 @@ from engine.contact.facts.ledger import attempts_of
 from engine.identity import ContactIds
 from engine.views.call import (
     call_country,
+    call_profit,
     caller_number,
     has_no_buyer,
     hold_seconds,
-    profit,
     ring_seconds,
     talk_seconds,
     total_seconds,
@@ -140,8 +140,8 @@ _progress = attrgetter(
 )
 _moments = attrgetter(*("next_action_at", "planned_at", "requested_next_action_at", "expires_at", "callback_at", "wake_at"))
 _results = attrgetter(
-    *("opt_out", "blocked", "buyer_converted", "offer_converted", "connected", "revenue", "payout", "buyer_id"),
-    *("svc_number", "sms_number", "outbound_calls_count", "sms_count", "emails_count"),
+    *("opt_out", "blocked", "buyer_converted", "offer_converted", "connected", "revenue", "payout", "cost"),
+    *("buyer_id", "svc_number", "sms_number", "outbound_calls_count", "sms_count", "emails_count"),
     *("attempted_call_id", "connected_call_id", "first_queued_at", "first_action_at", "last_action_at"),
     *("last_call_at", "schedule_ended_at", "schedule_trigger_type"),
 )
@@ -188,7 +188,7 @@ def call_row(contact_ids: ContactIds, call: RawCall, partition: int, sequence: i
         *(call.buyer_group_id, call.number_id, call.command_id, call.provider, call.provider_ref, call.direction),
         *(call.origin, call.status, call.sub_status, call.outcome, call.answered_by, caller_number(call)),
         *(call.number_called, call.from_number, call_country(call), call.state, call.city, call.zip, call.time_zone),
-        *(_tokens(call.token_values), call.revenue, call.payout, call.cost, profit(call)),
+        *(_tokens(call.token_values), call.revenue, call.payout, call.cost, call_profit(call)),
         *(call.buyer_converted, call.offer_converted, call.buyer_conversion_duplicated_call),
         *(call.offer_conversion_duplicated_call, call.buyer_repeat_caller, call.offer_repeat_caller, has_no_buyer(call)),
         *(call.placed_on_hold, call.ended_at is None, hold_seconds(call), ring_seconds(call), talk_seconds(call)),

@@ -126,6 +126,7 @@ LEAD_VALUES: Mapping[str, str] = {
     "offer_converted": f"{_CONVERTED} AND {_share(23)} < 0.8",
     "revenue": f"CASE WHEN {_CONVERTED} THEN 25.5 ELSE 0 END",
     "payout": f"CASE WHEN {_CONVERTED} AND {_share(23)} < 0.8 THEN 8.25 ELSE 0 END",
+    "cost": f"0.0125 * {_CALLS_COUNT}",
     "buyer_id": _BUYER,
     "outbound_calls_count": _CALLS_COUNT,
     "sms_count": f"{_skewed(24, 3)} - 1",

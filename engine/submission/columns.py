@@ -87,7 +87,7 @@ LEAD_COLUMNS: frozenset[str] = frozenset(_LEAD_COLUMNS.split())
 """Columns of a lead whose names no token has."""
 
 _LATER_COLUMNS = """
-callback_at emails_count expires_at impression_uuid is_test lead_priority outbound_calls_count planned_at
+callback_at cost emails_count expires_at impression_uuid is_test lead_priority outbound_calls_count planned_at
 requested_next_action_at schedule_version sms_count sms_number sms_number_plain status_wait svc_number svc_number_plain
 """
 

@@ -12,6 +12,7 @@ from engine.identity import is_withheld
 from engine.submission.numbers import country_of_number
 from engine.views.cells import cell, moment
 from engine.views.column import Column
+from engine.views.profit import profit
 from schemas.contact import Call
 from schemas.instant import DAY, SECOND, Instant
 from schemas.outcomes import TIMED_OUT
@@ -170,9 +171,9 @@ def call_country(call: Call) -> str | None:
     return call.country or (None if number is None else country_of_number(number))
 
 
-def profit(call: Call) -> float:
-    """Return what is left of the revenue; in ten-thousandths, so that 0.3 - 0.1 is 0.2."""
-    return round(call.revenue - call.payout - call.cost, 4)
+def call_profit(call: Call) -> float:
+    """Return the profit of a call."""
+    return profit(call.revenue, call.payout, call.cost)
 
 
 def has_no_buyer(call: Call) -> bool:

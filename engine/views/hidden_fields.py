@@ -51,7 +51,7 @@ _OF_LEADS: Mapping[str, Collection[str]] = {
     **dict.fromkeys(_TEXT_NUMBER, _TEXT_NUMBER),
     "call_buyer_conversion_id": ("buyer_converted",),
     "call_offer_conversion_id": ("offer_converted",),
-    "profit": ("revenue", "payout"),
+    "profit": ("revenue", "payout", "cost"),
     **dict.fromkeys(_RATES, _CONVERTED),
     "opt_out_count": ("opt_out",),
     **dict.fromkeys(("attempted_count", "attempted_call_id"), ("attempted_call_id", "first_action_at")),
@@ -151,7 +151,8 @@ ACROSS: Mapping[str, Mapping[str, Collection[tuple[str, str]]]] = {
     "lead": {
         "revenue": (("call", "revenue"),),
         "payout": (("call", "payout"),),
-        "profit": (("call", "revenue"), ("call", "payout")),
+        "cost": (("call", "cost"),),
+        "profit": (("call", "revenue"), ("call", "payout"), ("call", "cost")),
     },
     "conversion": {"amount": (("call", "revenue"), ("call", "payout"), ("lead", "revenue"), ("lead", "payout"))},
     "buyer": _OF_BUYERS,

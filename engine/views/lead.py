@@ -244,7 +244,9 @@ GRID_COLUMNS: tuple[str, ...] = (
 )  # fmt: skip
 """The few columns of a list on a screen."""
 
-_INTERNAL = frozenset({"revenue", "payout", "routes_show_path", "routes_edit_path", "contact_field_type", "dial_tier", "id"})
+_INTERNAL = frozenset(
+    {"revenue", "payout", "cost", "routes_show_path", "routes_edit_path", "contact_field_type", "dial_tier", "id"}
+)
 """Beside the ids of other records: money, and what an internal id stands in."""
 
 SERIALIZERS: dict[str, tuple[str, ...]] = {

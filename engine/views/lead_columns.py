@@ -64,6 +64,7 @@ COLUMNS: tuple[Column, ...] = (
     Column("blocked", "boolean", "the person is blocked", initial=False),
     Column("data", "object", "the tokens: what was submitted and updated, and steps wrote", initial={}),
     Column("is_test", "boolean", "by its lead map: nobody is contacted for it", initial=False),
+    Column("cost", "number", "what the providers of its calls charge", initial=0.0),
     Column("status_wait", "string", "why it waits (a code), or what moved its next action later"),
     Column("expires_at", "date-time", "hours_to_expire of the submission, else of the schedule or offer, after it arrived"),
     Column("planned_at", "date-time", "the next action as it was planned first: lateness is measured from it"),

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 from msgspec import Struct
 
 from engine.calendar.zones import day_start, local_datetime
+from engine.views.profit import AMOUNT_DIGITS, profit
 from schemas.errors import SenderError
 from schemas.instant import HOUR, MINUTE, Instant, to_datetime
 
@@ -26,7 +27,6 @@ CELLS_MAX = 100_000
 
 FIVE_MINUTES = 5 * MINUTE
 MONTHS_A_YEAR = 12
-AMOUNT_DIGITS = 4
 
 LOCAL_TIMES_MAX = 16
 """Local times remembered: a bucket asks for those of its edges several times, then never again."""
@@ -92,10 +92,8 @@ def _sum(name: str) -> Callable[[Sums], float | None]:
     return lambda sums: sums[name]
 
 
-def _amount(*names: str) -> Callable[[Sums], float | None]:
-    """Return the first sum less the others, as an amount of money."""
-    first, *others = names
-    return lambda sums: round(sums[first] - sum(sums[name] for name in others), AMOUNT_DIGITS)
+def _amount(name: str) -> Callable[[Sums], float | None]:
+    return lambda sums: round(sums[name], AMOUNT_DIGITS)
 
 
 def _rate(part: str, whole: str) -> Callable[[Sums], float | None]:
@@ -107,10 +105,19 @@ def _answer_rate(sums: Sums) -> float | None:
     return round(sums["answered_count"] / outbound, AMOUNT_DIGITS) if outbound else None
 
 
+MONEY: Mapping[str, Callable[[Sums], float | None]] = {
+    "revenue": _amount("revenue"),
+    "payout": _amount("payout"),
+    "cost": _amount("cost"),
+    "profit": lambda sums: profit(sums["revenue"], sums["payout"], sums["cost"]),
+}
+"""Columns of money, the same in reports of leads and of calls."""
+
 LEADS = Measure(
     sums=(
         "leads_count", "live_count", "attempted_count", "connected_count", "converted_count", "opt_out_count",
-        "outbound_calls_count", "sms_count", "emails_count", "revenue", "payout", "connected_calls_count",
+        "outbound_calls_count", "sms_count", "emails_count", "revenue", "payout", "cost",
+        "connected_calls_count",
         "first_attempts_count", "first_attempts_seconds",
     ),
     columns={
@@ -121,9 +128,7 @@ LEADS = Measure(
                 "outbound_calls_count", "sms_count", "emails_count",
             )
         },
-        "revenue": _amount("revenue"),
-        "payout": _amount("payout"),
-        "profit": _amount("revenue", "payout"),
+        **MONEY,
         "conversion_rate": _rate("converted_count", "leads_count"),
         "connect_rate": _rate("connected_count", "attempted_count"),
         "avg_attempts_to_connect": _rate("connected_calls_count", "connected_count"),
@@ -147,10 +152,7 @@ CALLS = Measure(
                 "total_duration",
             )
         },
-        "revenue": _amount("revenue"),
-        "payout": _amount("payout"),
-        "cost": _amount("cost"),
-        "profit": _amount("revenue", "payout", "cost"),
+        **MONEY,
         "conversion_rate": _rate("converted_count", "calls_count"),
         "connect_rate": _rate("connected_count", "calls_count"),
         "answer_rate": _answer_rate,

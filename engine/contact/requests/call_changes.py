@@ -20,6 +20,7 @@ from engine.contact.facts.call_record import (
 )
 from engine.contact.facts.person import Person, bounded_batch
 from engine.contact.facts.references import Reference, check_references
+from engine.contact.lifecycle.charging import charge_lead
 from engine.contact.lifecycle.moving import forward
 from engine.contact.requests import inbound_routing, reactions
 from engine.contact.requests.dispositions import disposition_of, stops_contact
@@ -69,6 +70,7 @@ def delete(person: Person, request: CallDeleteRequested) -> None:
         reactions.end_inbound(person, call, connected=call.answered_at is not None)  # its end will not be reported
         inbound_routing.end(person, call)
     _take_back(person, call)
+    charge_lead(person, call, -call.cost)
     delete_call(person, call)
     _judge_later_calls(person, call)
     person.draft.fact("call.deleted", lead_id=call.lead_id, call_id=call.id)

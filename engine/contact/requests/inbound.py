@@ -20,6 +20,7 @@ from engine.contact.facts.kept_submissions import hand_to_call
 from engine.contact.facts.person import Outline, Person
 from engine.contact.facts.references import check_references
 from engine.contact.facts.result import COMPLETED
+from engine.contact.lifecycle.charging import charge_lead
 from engine.contact.lifecycle.ending import begin_end
 from engine.contact.lifecycle.enrolment import expiry, new_lead
 from engine.contact.lifecycle.stop import stop_reason
@@ -238,6 +239,7 @@ def _complete(person: Person, call: Call, request: CallReceived) -> None:
         changes.pop("transcription_status", None)
     if not changes:
         return
+    charge_lead(person, call, changes.get("cost", call.cost) - call.cost)
     for name, value in changes.items():
         setattr(call, name, value)
     person.save_call(call)
@@ -301,7 +303,9 @@ def _write_end(person: Person, call: Call, request: CallReceived, at: Instant) -
     call.talk_seconds, call.hung_up_by = request.talk_seconds, request.hung_up_by
     _name_outcome(call)
     call.hangup_cause = request.hangup_cause or call.outcome
-    call.cost = call.cost if request.cost is None else request.cost
+    if request.cost is not None:
+        charge_lead(person, call, request.cost - call.cost)
+        call.cost = request.cost
     call.recording_url = request.recording_url or call.recording_url
     call.detail = request.detail
 

@@ -12,6 +12,7 @@ from engine.contact.facts.clock_skew import skew_mark
 from engine.contact.facts.ledger import counts_legally, row_of
 from engine.contact.facts.person import Person
 from engine.contact.lifecycle import vetoes
+from engine.contact.lifecycle.charging import charge_lead
 from engine.contact.lifecycle.moving import forward
 from engine.contact.lifecycle.retrying import close_channel, retry_or_leave
 from engine.contact.lifecycle.stop import opt_out
@@ -408,6 +409,7 @@ def _update_call(person: Person, lead: Lead | None, call: Call, request: Outcome
     """Write the outcome into its call: for the first time, in the place of another one, or what a repeat of it adds."""
     before = msgspec.structs.replace(call)
     _copy_outcome(call, request)
+    charge_lead(person, call, call.cost - before.cost)
     is_unsaid = lead is not None and _is_ringing_several(lead, request)
     if request.buyer_id is not None and request.buyer_id != call.buyer_id and not is_unsaid:
         _name_buyer(person, call, request.buyer_id)

@@ -220,6 +220,7 @@ def _change_fields(person: Person, lead: Lead, request: LeadUpdateRequested) -> 
         lead.user_updated_at = person.now
     lead.revenue = round(lead.revenue + request.add_revenue, MONEY_DIGITS)
     lead.payout = round(lead.payout + request.add_payout, MONEY_DIGITS)
+    lead.cost = round(lead.cost + request.add_cost, MONEY_DIGITS)
     if request.apply_to == "calls":
         copy_data_to_calls(person, lead, request.data)
     person.draft.fact("lead.updated", lead_id=lead.id)

@@ -126,6 +126,7 @@ def _lead(dice: random.Random, number: int, company: int, begin: datetime) -> Le
         inbound_calls_count=dice.randrange(2),
         sms_count=dice.randrange(2),
         revenue=dice.choice([0.0, 10.1, 7.2]),
+        cost=dice.choice([0.0, 0.0125]),
         payout=dice.choice([0.0, 3.3]),
         opt_out=dice.random() < 0.1,
         first_action_at=dice.choice([None, at + 90_000]),
@@ -234,7 +235,7 @@ def _lead_figures(leads: list[Lead]) -> dict[str, float | None]:
     connected = [one for one in leads if one.connected]
     converted = [one for one in leads if one.buyer_converted or one.offer_converted]
     waits = [(one.first_action_at - one.created_at) / 1000 for one in leads if one.first_action_at is not None]
-    revenue, payout = sum(one.revenue for one in leads), sum(one.payout for one in leads)
+    revenue, payout, cost = (sum(getattr(one, name) for one in leads) for name in ("revenue", "payout", "cost"))
     return {
         "leads_count": len(leads),
         "live_count": sum(one.status == "scheduled" for one in leads),
@@ -247,7 +248,8 @@ def _lead_figures(leads: list[Lead]) -> dict[str, float | None]:
         "emails_count": 0,
         "revenue": round(revenue, 4),
         "payout": round(payout, 4),
-        "profit": round(revenue - payout, 4),
+        "cost": round(cost, 4),
+        "profit": round(revenue - payout - cost, 4),
         "conversion_rate": _rate(len(converted), len(leads)),
         "connect_rate": _rate(len(connected), len(attempted)),
         "avg_attempts_to_connect": _rate(sum(one.outbound_calls_count for one in connected), len(connected)),

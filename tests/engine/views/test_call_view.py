@@ -8,10 +8,10 @@ import pytest
 from engine.views.call import (
     CALL_COLUMNS,
     call_country,
+    call_profit,
     call_view,
     caller_number,
     has_no_buyer,
-    profit,
     ring_seconds,
     talk_seconds,
     total_seconds,
@@ -149,7 +149,7 @@ def test_a_call_has_a_buyer_once_one_answered(fields: dict[str, Any], no_buyer: 
     ("revenue", "payout", "cost", "left"), [(0.3, 0.1, 0.0, 0.2), (10.0, 4.5, 0.0123, 5.4877), (0.0, 1.0, 0.5, -1.5)]
 )
 def test_a_profit_is_what_is_left_to_a_ten_thousandth(revenue: float, payout: float, cost: float, left: float) -> None:
-    assert profit(_call(revenue=revenue, payout=payout, cost=cost)) == left
+    assert call_profit(_call(revenue=revenue, payout=payout, cost=cost)) == left
 
 
 def test_a_call_is_in_the_country_that_the_lead_named_else_in_that_of_the_number() -> None:

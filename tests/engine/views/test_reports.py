@@ -54,7 +54,8 @@ def test_what_was_created_since_the_edges_were_worked_out_is_in_no_bucket() -> N
 LEAD_SUMS = {
     "leads_count": 200, "live_count": 31, "attempted_count": 160, "connected_count": 40, "converted_count": 10,
     "opt_out_count": 7, "outbound_calls_count": 301, "sms_count": 53, "emails_count": 59, "revenue": 610.12346,
-    "payout": 210.1, "connected_calls_count": 90, "first_attempts_count": 150, "first_attempts_seconds": 9_000.0,
+    "payout": 210.1, "cost": 100.3, "connected_calls_count": 90, "first_attempts_count": 150,
+    "first_attempts_seconds": 9_000.0,
 }  # fmt: skip
 CALL_SUMS = {
     "calls_count": 400, "inbound_count": 11, "connected_count": 80, "converted_count": 20, "buyer_converted_count": 17,
@@ -72,7 +73,7 @@ CALL_SUMS = {
             LEAD_SUMS,
             {
                 **{name: value for name, value in LEAD_SUMS.items() if not name.startswith(("connected_calls", "first_"))},
-                "revenue": 610.1235, "profit": 400.0235, "conversion_rate": 0.05, "connect_rate": 0.25,
+                "revenue": 610.1235, "profit": 299.7235, "conversion_rate": 0.05, "connect_rate": 0.25,
                 "avg_attempts_to_connect": 2.25, "avg_speed_to_first_attempt_seconds": 60.0,
             },
         ),
