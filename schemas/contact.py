@@ -55,18 +55,51 @@ class ContactPause(Struct, frozen=True):
 
 
 GRACE_MINUTES = 15
-"""How long only the owner of a callback may make it."""
+"""How long only the owner of a callback may make it, and then only their team, where nobody says otherwise."""
 
 
 class CallbackOwner(Struct, frozen=True, omit_defaults=True):
-    """Who makes a callback: a buyer, then a group, then anyone; each has `grace_minutes` alone.
+    """Who makes a callback: an agent, then the agents of their call center; or a buyer, then a group; then anyone.
 
-    With 0 minutes nobody else takes over.
+    The agent or buyer has `grace_minutes` alone, then their team has `team_grace_minutes` (None: as many). With 0 minutes
+    nobody else takes over.
     """
 
     buyer_id: int | None = None
     buyer_group_id: int | None = None
     grace_minutes: int = GRACE_MINUTES
+    agent_id: int | None = None
+    team_grace_minutes: int | None = None
+
+
+CallbackPromiser = Literal["agent", "api", "caller", "form", "schedule"]
+"""Who promised a call: an agent, a request of a key, a caller for whom nobody was free, a form without a key, a step."""
+
+CallbackState = Literal["pending", "kept", "late", "missed", "cancelled"]
+"""How a promise stands. `kept`: its call was placed on time, `late`: after that. Without a call: `missed` once its time was
+over, `cancelled` before."""
+
+
+class CallbackPromise(Struct, frozen=True, omit_defaults=True):
+    """A promised call, as far as its record is not in the history: who promised it, and the call that was placed for it.
+
+    `agent_id` is the agent who promised it. `revision` rises with each change of the record. `called_at` is when the first
+    call for it was placed, by `called_agent_id` or `called_buyer_id`; with `is_reached` one of its calls reached somebody.
+    """
+
+    id: int
+    made_at: Instant
+    promised_at: Instant
+    state: CallbackState = "pending"
+    promised_by: CallbackPromiser = "api"
+    agent_id: int | None = None
+    owner: CallbackOwner | None = None
+    revision: int = 1
+    call_id: int | None = None
+    called_at: Instant | None = None
+    called_agent_id: int | None = None
+    called_buyer_id: int | None = None
+    is_reached: bool = False
 
 
 class SentText(Struct, array_like=True, frozen=True):
@@ -245,7 +278,8 @@ class Lead(Entity, kw_only=True):
     is known later, it counts as that says. `unknown` is the newest contact of a step among them, until another one has been
     made. With `data_parts` the data of the lead is stored in as many values of its own, and `data` is empty. Of a callback:
     `callback_promised_at` is the promised instant, `callback_due_at` when it could first be made, `callback_tries` how
-    often nobody answered; `callback_asks` says that the open slot request is for it. `buyer_conversion` and
+    often nobody answered; `callback_asks` says that the open slot request is for it; `promise` is its record, or that of the
+    last one, and `called_promise` of one that was replaced while its call was on its way. `buyer_conversion` and
     `offer_conversion` are those of the lead itself, without a call; `buyer_conversion_id` and `offer_conversion_id` name
     the conversions that it has, which may be those of `call_buyer_conversion_id` and `call_offer_conversion_id`, its calls.
     `allowed_by` are the subscriptions that have allowed the attempt of the step that is to come. `impression_uuid` is that
@@ -349,6 +383,8 @@ class Lead(Entity, kw_only=True):
     callback_due_at: Instant | None = None
     callback_tries: int = 0
     callback_asks: bool = False
+    promise: CallbackPromise | None = None
+    called_promise: CallbackPromise | None = None
     stopped: StoppedPlan | None = None
     aging: float = 0.0
     last_email_at: Instant | None = None

@@ -100,6 +100,9 @@ class Company(Body, frozen=True, kw_only=True):
 
     `wrap_up_seconds` after a call an agent is available again; None: once the agent says so.
 
+    For `callback_grace_minutes` only the owner of a callback makes it, then for `callback_team_grace_minutes` only their
+    team, where its request does not say otherwise.
+
     `recording_retention_days` after a recording was made, it is deleted.
 
     `sign_in_issuer` is the OpenID Connect issuer by which users may sign in, as its client `sign_in_client_id`. The secret
@@ -135,6 +138,8 @@ class Company(Body, frozen=True, kw_only=True):
     unknown_parameters: Literal["refuse", "ignore"] = "refuse"
     suppression_list_ids: tuple[int, ...] = ()
     wrap_up_seconds: int | None = None
+    callback_grace_minutes: int = 15
+    callback_team_grace_minutes: int = 15
     recording_retention_days: int = RECORDING_RETENTION_DAYS
     sign_in_issuer: str | None = None
     sign_in_client_id: str | None = None

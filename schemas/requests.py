@@ -9,7 +9,7 @@ from typing import Any, Literal
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
-from schemas.contact import CallbackOwner
+from schemas.contact import CallbackOwner, CallbackPromiser
 from schemas.instant import EPOCH, Instant
 from schemas.law import Purpose
 from schemas.records import LeadFilters
@@ -117,7 +117,8 @@ class LeadUpdateRequested(ContactRequest, frozen=True, kw_only=True):
     `hangup_live` a block or opt-out also ends a call that is answered.
 
     `schedule_callback_at` None cancels the promised call. `scheduled_callback_id` is the promise that is changed: where the
-    lead has another one, or none, nothing is changed.
+    lead has another one, or none, nothing is changed. `promised_by` and `promised_agent_id` say who promises; without a
+    `callback_owner` (UNSET) that agent makes it, with None anyone does.
     """
 
     lead_id: int
@@ -136,7 +137,9 @@ class LeadUpdateRequested(ContactRequest, frozen=True, kw_only=True):
     schedule_start: bool = False
     schedule_stop: bool = False
     resume_on_unblock: bool = False
-    callback_owner: CallbackOwner | None = None
+    callback_owner: CallbackOwner | UnsetType | None = UNSET
+    promised_by: CallbackPromiser = "api"
+    promised_agent_id: int | None = None
     hangup_live: bool = False
     move_to_another_schedule_id: int | None = None
     zones: tuple[str, ...] | UnsetType = UNSET
@@ -254,7 +257,8 @@ class CallUpdateRequested(ContactRequest, frozen=True, kw_only=True):
 
     `data` is merged into the tokens of the call, None deletes one. `add_revenue` and `add_payout` come on top of what
     stands, after `revenue` and `payout`. `outgoing_webhook_ids` are fired again for the call. `callback_at` is when the
-    person is to be called back, for a disposition that needs it.
+    person is to be called back, for a disposition that needs it: by the `callback_owner`, else (UNSET) by the agent who
+    promises it, `promised_agent_id` or the agent of the call.
 
     `deleted_recording_url` is a recording that is deleted: the call that refers to it does so no more. With `call_id` None
     that call is found by it. `transcription_status` is what came of transcribing the recording `transcribed_recording_url`;
@@ -279,6 +283,8 @@ class CallUpdateRequested(ContactRequest, frozen=True, kw_only=True):
     call_disposition_id: int | UnsetType | None = UNSET
     agent_call_disposition_notes: str | UnsetType | None = UNSET
     callback_at: Instant | None = None
+    callback_owner: CallbackOwner | UnsetType | None = UNSET
+    promised_agent_id: int | None = None
     deleted_recording_url: str | None = None
     transcribed_recording_url: str | None = None
     transcription_status: TranscriptionStatus | None = None

@@ -7,9 +7,11 @@ import msgspec
 from msgspec import Struct
 
 from engine.calendar import constraint, is_open, window_set
-from engine.contact.commands.buyers import ANY_BUYER, choice_of_offer, choice_of_step
+from engine.contact.commands.buyers import ANY_BUYER, BuyerChoice, choice_of_offer, choice_of_step
 from engine.contact.commands.emission import CALL_NOW
 from engine.contact.commands.slots import WAITS_FOR_SLOT
+from engine.contact.lifecycle.callback_turns import turn_at
+from engine.contact.lifecycle.callbacks import OWNER_UNAVAILABLE
 from engine.contact.schedule.cadence import Cadence, cadence_of, channel_of, home_zone
 from engine.contact.timing.plan import CALLBACK
 from engine.law.company import law_of
@@ -200,7 +202,9 @@ class AnswerBuilder:
         )
         again = None if lead is None else _looked_at_again(lead)
         looks = ""
-        if again is not None and again > self.at:
+        if again is not None and again > self.at and found.reason == OWNER_UNAVAILABLE:
+            looks = f" {self._of_then('Others could', 'Others may', 'Others may')} make the call from {self.clock(again)}."
+        elif again is not None and again > self.at:
             looks = f" {self._of_then('It was to be', 'It is', 'It will be')} looked at again at {self.clock(again)}."
         lasts = self._of_then("", "", ", which is assumed to last")
         sentence = f"{reason.sentence[:-1]}{lasts}; {self._it_is(self.home)}.{looks}"
@@ -210,7 +214,9 @@ class AnswerBuilder:
         return answer if lead is None else self._with_queue(answer, lead)
 
     def _lacking(self, found: LeadState, lead: Lead | None) -> str:
-        """Return that no agent is available, where the step is for agents and waits for one; else nothing."""
+        """Return who is not available: the owner of a callback, or an agent for the step; else nothing."""
+        if found.reason == OWNER_UNAVAILABLE and lead is not None:
+            return self._owner_away(lead)
         step = self._step(_step_of(found, lead))
         if found.reason != WAITS_FOR_SLOT or not isinstance(step, CallStep):
             return ""
@@ -221,6 +227,15 @@ class AnswerBuilder:
             choice = choice_of_offer(offer)
         was, now = "No agent who could take this call was available", "No agent who may take this call is available"
         return self._of_then(was, now) if choice.is_for_agents else ""
+
+    def _owner_away(self, lead: Lead) -> str:
+        """Return whose turn the callback is, by id: a name may be hidden from who asks. Nothing where that is not known."""
+        if lead.callback_due_at is None:
+            return ""
+        turn = turn_at(self.case.known.rules, lead, lead.callback_due_at, self.at, ANY_BUYER)
+        name = owner_text(turn.choice)
+        is_away = self._of_then("was not available", "is not available")
+        return f"The callback {self._of_then('belonged', 'belongs')} to {name}, who {is_away}" if name else ""
 
     def _with_queue(self, answer: Explanation, lead: Lead) -> Explanation:
         """Add the place in the queue for a line, which is known as it is now."""
@@ -389,7 +404,20 @@ class AnswerBuilder:
 
 def _looked_at_again(lead: Lead) -> Instant | None:
     """Return when a held lead is looked at again: of a queue for slots the projection shows when it opens."""
-    return lead.next_action_at if waits_in_queue(lead) else lead.recheck_at or lead.disposition_due_at
+    if waits_in_queue(lead) or lead.status_wait == OWNER_UNAVAILABLE:
+        return lead.next_action_at
+    return lead.recheck_at or lead.disposition_due_at
+
+
+def owner_text(choice: BuyerChoice) -> str:
+    """Return whose turn a callback is: `agent 70024`, `the agents of call center 70022`; nothing where it is anyone's."""
+    named = (
+        ("agent", choice.agent_ids),
+        ("the agents of call center", choice.call_center_ids),
+        ("buyer", choice.buyer_ids),
+        ("buyer group", choice.buyer_group_ids),
+    )
+    return next((f"{kind} {ids[0]}" for kind, ids in named if ids), "")
 
 
 def describe_place(place: QueuePlace) -> str:

@@ -32,15 +32,23 @@ SlotUse = Literal["unused", "attempted", "connected", "unknown"]
 """How far a slot was used; `unknown` where the outcome of its call will not be reported: then it counts in full."""
 
 
-def request_slot(person: Person, lead: Lead, step_id: str, choice: BuyerChoice, request_id: str | None = None) -> None:
+def request_slot(  # noqa: PLR0917 - for which call of which lead
+    person: Person,
+    lead: Lead,
+    step_id: str,
+    choice: BuyerChoice,
+    request_id: str | None = None,
+    reason: str = WAITS_FOR_SLOT,
+) -> None:
     """Request a slot, or wait for the turn to request one. The id of the request is that of the command."""
     queue = waiting_leads.queue_of(person, lead, choice)
     if not _open_request(person, lead, queue, choice, is_promised=request_id is not None):
         _wait_for_turn(person, lead, queue)
         return
     lead.slot_id, lead.callback_asks = request_id or next_command_id(lead, step_id), request_id is not None
-    lead.status, lead.status_wait = "waiting", WAITS_FOR_SLOT
-    person.draft.fact("slot.requested", lead_id=lead.id, request_id=lead.slot_id, step_id=step_id)
+    lead.status, lead.status_wait = "waiting", reason
+    about: dict[str, Any] = {} if reason == WAITS_FOR_SLOT else {"reason": reason}
+    person.draft.fact("slot.requested", lead_id=lead.id, request_id=lead.slot_id, step_id=step_id, **about)
     send_request(person, lead, choice)
 
 

@@ -1,18 +1,21 @@
 """How is a callback scheduled, placed and retried? It is an instant on the lead, with an id that its call names.
 
-It may have an owner, a buyer or a group, with some minutes before others make the call. Where the call step of the lead, or
-its offer, connects to agents, one of these is the others, and is reserved before the telephone rings. A callback that
-reached no one is retried twice; one that a gate dropped is emitted again.
+It may have an owner, an agent, a buyer or a group, with some minutes before others make the call (`callback_turns.py`).
+Where the call step of the lead, or its offer, connects to agents, one of these is the others, and is reserved before the
+telephone rings. A callback that reached no one is retried twice; one that a gate dropped is emitted again.
 """
 
 from typing import Any
 
-from msgspec import structs
+from msgspec import UNSET, UnsetType, structs
 
 from engine.contact.commands import backpressure, buyers, slots
 from engine.contact.commands.buyers import ANY_BUYER, BuyerChoice
 from engine.contact.commands.emission import CALLBACK, BuyerConnection, call_back
 from engine.contact.facts.person import RECHECK_AFTER, Person
+from engine.contact.lifecycle import promises
+from engine.contact.lifecycle.callback_turns import Turn, owner_of_agent, turn_at
+from engine.contact.lifecycle.promises import NOBODY_KNOWN, Promiser
 from engine.contact.lifecycle.stop import is_closed
 from engine.contact.schedule.cadence import CONTACTS, Cadence
 from engine.contact.timing.earliest import base_of
@@ -20,7 +23,7 @@ from engine.contact.timing.holding import hold_callback
 from engine.contact.timing.plan import hold, plan_callback, schedule_recheck
 from engine.identity import command_id
 from schemas.contact import CallbackOwner, Flight, Lead
-from schemas.instant import DAY, HOUR, MINUTE, SECOND, Instant
+from schemas.instant import DAY, HOUR, SECOND, Instant
 from schemas.outcomes import GATE_OUTCOMES, HELD, Outcome
 from schemas.requests import SlotAnswered
 from schemas.schedule import CallStep, Step
@@ -31,26 +34,51 @@ RETRIES_MAX = 2
 RETRIED_WITHIN = 2 * DAY
 """How often a callback is retried, and until how long after its promised time."""
 
+WAITED_MAX = 7 * DAY
+"""So long a callback waits for somebody who may make it; then it is given up, and its record says that it was missed."""
+
 DROP_BACKOFF = 30 * SECOND
 DROP_BACKOFF_MAX = HOUR
 """Backoff after a gate dropped a callback: a quarter of the time that it has been due, within these bounds."""
 
 
-def set_callback(
-    person: Person, lead: Lead, at: Instant, owner: CallbackOwner | None = None, callback_id: int | None = None
+def set_callback(  # noqa: PLR0917 - who promised what to whom
+    person: Person,
+    lead: Lead,
+    at: Instant,
+    owner: CallbackOwner | UnsetType | None = UNSET,
+    callback_id: int | None = None,
+    promiser: Promiser = NOBODY_KNOWN,
 ) -> None:
-    """Set the callback of a lead; it replaces an earlier one, unless it is that one, by its id."""
+    """Set the callback of a lead; it replaces an earlier one, unless it is that one, by its id.
+
+    Without an owner (UNSET) the agent who promises it makes it. One that is missed already stays so: what is promised
+    instead is another callback.
+    """
+    if owner is UNSET:
+        agent_id = promiser.agent_id
+        owner = None if agent_id is None else owner_of_agent(person.rules, person.company_id, agent_id)
+    if callback_id is None or promises.is_overdue(lead, person.now):
+        promises.replace(person, lead)
+        callback_id = person.draft.next_id()
     lead.callback_at = lead.callback_promised_at = at
-    lead.scheduled_callback_id = person.draft.next_id() if callback_id is None else callback_id
+    lead.scheduled_callback_id = callback_id
     lead.callback_owner, lead.callback_due_at, lead.callback_tries = owner, None, 0
+    promises.record_promise(person, lead, promiser)
 
 
-def schedule_callback(
-    person: Person, lead: Lead, at: Instant, owner: CallbackOwner | None = None, callback_id: int | None = None
+def schedule_callback(  # noqa: PLR0917 - as `set_callback`
+    person: Person,
+    lead: Lead,
+    at: Instant,
+    owner: CallbackOwner | UnsetType | None = UNSET,
+    callback_id: int | None = None,
+    promiser: Promiser = NOBODY_KNOWN,
 ) -> None:
     """Set the callback of a lead, and record the fact."""
-    set_callback(person, lead, at, owner, callback_id)
-    about: dict[str, Any] = {} if owner is None else {"owner": structs.asdict(owner)}
+    set_callback(person, lead, at, owner, callback_id, promiser)
+    owned = lead.callback_owner
+    about: dict[str, Any] = {} if owned is None else {"owner": structs.asdict(owned)}
     person.draft.fact("callback.scheduled", lead_id=lead.id, at=at, **about)
 
 
@@ -60,6 +88,7 @@ def cancel_callback(person: Person, lead: Lead) -> None:
         return
     lead.callback_at = lead.callback_owner = None
     person.draft.fact("callback.cancelled", lead_id=lead.id, reason="requested")
+    promises.close(person, lead, "requested")
     person.save(lead)
 
 
@@ -73,16 +102,26 @@ def is_callback_first(person: Person, lead: Lead, step: Step) -> bool:
 def wait_for_callback(person: Person, lead: Lead, cadence: Cadence, grant: SlotAnswered | None) -> bool:
     """Hold contact steps until the callback, and place it when it is due; return whether to look at the lead again."""
     if not lead.caller_id or is_closed(person, lead, "call") or _has_no_callback_left(lead, cadence):
-        lead.callback_at = None
-        person.draft.fact("callback.cancelled", lead_id=lead.id, reason="not_callable")
+        _give_up(person, lead, "not_callable")
         return True
     if not plan_callback(person, lead, cadence):
         return False
     if person.draft.behind:
         schedule_recheck(person, lead, RECHECK_AFTER)
-    elif not hold_callback(person, lead):
+    elif hold_callback(person, lead):
+        return False
+    elif lead.callback_due_at is not None and person.now >= lead.callback_due_at + WAITED_MAX:
+        _give_up(person, lead, "nobody_came")
+        return True
+    else:
         place_callback(person, lead, cadence, grant)
     return False
+
+
+def _give_up(person: Person, lead: Lead, reason: str) -> None:
+    lead.callback_at = None
+    person.draft.fact("callback.cancelled", lead_id=lead.id, reason=reason)
+    promises.close(person, lead, reason)
 
 
 def _has_no_callback_left(lead: Lead, cadence: Cadence) -> bool:
@@ -102,18 +141,19 @@ def place_callback(person: Person, lead: Lead, cadence: Cadence, grant: SlotAnsw
         slots.count_placed(person, lead)
         return
     lead.callback_due_at = lead.callback_due_at or person.now
-    choice_now, until = _choice_at(lead.callback_owner, lead.callback_due_at, person.now, agents)
-    choice = choice_now if choice_now.is_anyone else buyers.with_traffic_source(person, lead, choice_now)
+    turn = turn_at(person.rules, lead, lead.callback_due_at, person.now, agents)
+    choice = turn.choice if turn.choice.is_anyone else buyers.with_traffic_source(person, lead, turn.choice)
     if buyers.is_limited(person, lead, choice):
         choice = buyers.with_number(person, lead, choice)
     if grant is None and buyers.is_limited(person, lead, choice):
-        _request_slot(person, lead, choice, until)
+        _request_slot(person, lead, choice, turn)
         return
     connection = buyers.connection(person, lead, choice, grant)
     if connection is None:
         hold(person, lead, OWNER_UNAVAILABLE)
-        if until is not None and lead.recheck_at is not None:
-            lead.recheck_at = min(lead.recheck_at, until)
+        if turn.until is not None and lead.recheck_at is not None:
+            lead.recheck_at = min(lead.recheck_at, turn.until)
+        _show_turn(lead, turn)
         return
     _emit(person, lead, cadence, structs.replace(connection, callback=True))
     if grant is None:
@@ -167,26 +207,18 @@ def _agents_of(person: Person, lead: Lead, cadence: Cadence) -> BuyerChoice:
     return choice if choice.is_for_agents else ANY_BUYER
 
 
-def _choice_at(
-    owner: CallbackOwner | None, due_at: Instant, now: Instant, others: BuyerChoice
-) -> tuple[BuyerChoice, Instant | None]:
-    """Return who takes the callback now, and until when (None: for good); `others` do once the owner's minutes are over."""
-    if owner is None:
-        return others, None
-    turns = [BuyerChoice(buyer_ids=(owner.buyer_id,))] if owner.buyer_id is not None else []
-    turns += [BuyerChoice(buyer_group_ids=(owner.buyer_group_id,))] if owner.buyer_group_id is not None else []
-    if not turns or owner.grace_minutes == 0:
-        return (turns or [others])[0], None
-    turns.append(others)
-    place_of = min(len(turns) - 1, (now - due_at) // (owner.grace_minutes * MINUTE))
-    is_last = place_of == len(turns) - 1
-    return turns[place_of], None if is_last else due_at + (place_of + 1) * owner.grace_minutes * MINUTE
-
-
-def _request_slot(person: Person, lead: Lead, choice: BuyerChoice, until: Instant | None) -> None:
-    """Request a slot of the owner, until the next owner's turn. The version gives each request its own id."""
+def _request_slot(person: Person, lead: Lead, choice: BuyerChoice, turn: Turn) -> None:
+    """Request a slot of whose turn it is, until the next one's. The version gives each request its own id."""
     name = f"{CALLBACK}/{lead.version}"
     request_id = command_id(lead.uuid, lead.enrolment, -(lead.callbacks + 1), name, 1)
-    slots.request_slot(person, lead, CALLBACK, choice, request_id)
-    if until is not None and lead.slot_due_at is not None:
-        lead.slot_due_at = min(lead.slot_due_at, until)
+    reason = OWNER_UNAVAILABLE if turn.is_of_owner else slots.WAITS_FOR_SLOT
+    slots.request_slot(person, lead, CALLBACK, choice, request_id, reason)
+    if turn.until is not None and lead.slot_due_at is not None:
+        lead.slot_due_at = min(lead.slot_due_at, turn.until)
+    _show_turn(lead, turn)
+
+
+def _show_turn(lead: Lead, turn: Turn) -> None:
+    """Show when the next turn begins as the next action of a lead that waits for the owner of its callback."""
+    if turn.until is not None:
+        lead.next_action_at = turn.until

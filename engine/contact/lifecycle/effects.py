@@ -5,6 +5,7 @@ from typing import Any, assert_never
 from engine.contact.facts.person import Person
 from engine.contact.lifecycle import callbacks
 from engine.contact.lifecycle.enrolment import enrol, expiry, schedule_of
+from engine.contact.lifecycle.promises import Promiser
 from engine.contact.lifecycle.step_position import set_tokens
 from engine.contact.lifecycle.stop import block, opt_out, stop, suppress
 from engine.contact.schedule.cadence import Cadence, duration
@@ -134,5 +135,5 @@ def _schedule_callback(person: Person, lead: Lead, cadence: Cadence, step: Callb
         at = after(person.now, duration(step.after or "0s"), lead, cadence)
     is_owned = step.buyer_id is not None or step.buyer_group_id is not None
     owner = CallbackOwner(step.buyer_id, step.buyer_group_id, step.grace_minutes) if is_owned else None
-    callbacks.schedule_callback(person, lead, at, owner)
+    callbacks.schedule_callback(person, lead, at, owner, promiser=Promiser("schedule"))
     person.save(lead)

@@ -6,6 +6,7 @@ from engine.contact.commands.emission import has_webhook, step_webhook
 from engine.contact.commands.slots import withdraw
 from engine.contact.facts.person import Person
 from engine.contact.facts.result import COMPLETED, earned
+from engine.contact.lifecycle import promises
 from engine.contact.schedule.cadence import cadence_of
 from engine.limits import RECORD_BYTES_MAX
 from schemas.contact import Lead, LeadStatus
@@ -22,6 +23,7 @@ def begin_end(person: Person, lead: Lead, status: LeadStatus, *, keeps_callback:
     if lead.callback_at is not None and not keeps_callback:
         lead.callback_at = None
         person.draft.fact("callback.cancelled", lead_id=lead.id, reason=status)
+        promises.close(person, lead, status)
     lead.ending, lead.end_status = True, status
     lead.step, lead.base_at, lead.planned_at, lead.disposition_due_at = None, person.now, None, None
     lead.next_action_at = lead.requested_next_action_at = lead.recheck_at = lead.held_at = None
@@ -43,6 +45,7 @@ def end(person: Person, lead: Lead, status: LeadStatus, reason: str | None = Non
     withdraw(person, lead)
     if lead.callback_at is not None:
         person.draft.fact("callback.cancelled", lead_id=lead.id, reason=status)
+        promises.close(person, lead, status)
     lead.status = earned(lead, status)
     lead.status_wait = lead.step = lead.end_status = None
     lead.next_action_at = lead.requested_next_action_at = lead.planned_at = lead.base_at = None

@@ -4,6 +4,7 @@ from engine.contact.commands import slots
 from engine.contact.facts.call_record import detach_call
 from engine.contact.facts.kept_submissions import drop_of_lead
 from engine.contact.facts.person import Person
+from engine.contact.lifecycle import promises
 from engine.contact.lifecycle.ending import end
 from engine.contact.lifecycle.stop import fence_and_hang_up, recall
 from schemas.contact import LIVE_STATUSES, Lead
@@ -32,6 +33,9 @@ def delete(person: Person, lead: Lead, *, calls_too: bool = True) -> None:
         detach_call(person, lead)
     if lead.callback_at is not None:
         person.draft.fact("callback.cancelled", lead_id=lead.id, reason="deleted")
+    if lead.flight is not None:
+        promises.judge_call(person, lead, lead.flight, "unknown")  # its outcome finds no lead
+    promises.close(person, lead, "deleted")
     drop_of_lead(person, lead.id)
     person.remove_lead(lead)
     person.draft.fact("lead.deleted", lead_id=lead.id)

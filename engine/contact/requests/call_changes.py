@@ -22,6 +22,7 @@ from engine.contact.facts.person import Person, bounded_batch
 from engine.contact.facts.references import Reference, check_references
 from engine.contact.lifecycle.charging import charge_lead
 from engine.contact.lifecycle.moving import forward
+from engine.contact.lifecycle.promises import promiser_of
 from engine.contact.requests import inbound_routing, reactions
 from engine.contact.requests.dispositions import disposition_of, stops_contact
 from engine.contact.requests.update import CONVERSIONS
@@ -201,7 +202,7 @@ def _change(person: Person, call: Call, request: CallUpdateRequested, *, callbac
     said = None
     if callback_at is not None:  # first: the callback outlives a conversion or disposition that ends the lead
         is_judged = is_dispositioned or request.agent_call_disposition_notes is not UNSET
-        said = _schedule_callback(person, call, callback_at, is_judged=is_judged)
+        said = _schedule_callback(person, call, request, callback_at, is_judged=is_judged)
     stops = is_dispositioned and stops_contact(person, disposition_of(person, call))
     if stops:
         _apply_disposition(person, call, request)  # before the lead goes on with a contact that was due meanwhile
@@ -328,13 +329,15 @@ def _other_converted(person: Person, call: Call, flag: str) -> Call | None:
     return next((other for other in others if getattr(other, flag)), None)
 
 
-def _schedule_callback(person: Person, call: Call, callback_at: Instant, *, is_judged: bool) -> str | None:
+def _schedule_callback(
+    person: Person, call: Call, request: CallUpdateRequested, callback_at: Instant, *, is_judged: bool
+) -> str | None:
     """Schedule a callback of the call's lead, as an update of the lead would.
 
     Where the lead has ended: return why there is none for a call that is judged, else raise `RefusedError`.
     """
     try:
-        _promise(person, call, callback_at)
+        _promise(person, call, request, callback_at)
     except RefusedError as error:
         if error.code != "lead_not_live" or not is_judged:
             raise
@@ -343,13 +346,18 @@ def _schedule_callback(person: Person, call: Call, callback_at: Instant, *, is_j
     return None
 
 
-def _promise(person: Person, call: Call, callback_at: Instant) -> None:
+def _promise(person: Person, call: Call, request: CallUpdateRequested, callback_at: Instant) -> None:
+    """Promise the callback for the agent who asks, else for the agent of the call."""
+    promiser = promiser_of(call.agent_id if request.promised_agent_id is None else request.promised_agent_id)
     message = LeadUpdateRequested(
         company_id=person.company_id,
         contact_key=person.key,
         lead_id=call.lead_id or 0,
         call_id=call.id,
         schedule_callback_at=callback_at,
+        callback_owner=request.callback_owner,
+        promised_by=promiser.by,
+        promised_agent_id=promiser.agent_id,
     )
     if person.lead(message.lead_id) is not None:
         update_lead(person, message)

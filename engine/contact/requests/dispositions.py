@@ -9,6 +9,7 @@ from engine.contact.facts.person import Person
 from engine.contact.facts.result import COMPLETED
 from engine.contact.lifecycle import callbacks, effects, triggers
 from engine.contact.lifecycle.ending import begin_end
+from engine.contact.lifecycle.promises import promiser_of
 from engine.contact.lifecycle.retrying import close_channel, retry_or_leave
 from engine.contact.lifecycle.step_position import enter_step, leave_step
 from engine.contact.lifecycle.stop import block, opt_out, suppress
@@ -169,7 +170,9 @@ def _post_webhook(person: Person, call: Call, step: WebhookStep) -> None:
     person.draft.fact("command.emitted", lead_id=call.lead_id, call_id=call.id, **about)
 
 
-def promise_callback(person: Person, lead: Lead, disposition: CallDisposition, callback_at: Instant | None) -> None:
+def promise_callback(
+    person: Person, lead: Lead, call: Call, disposition: CallDisposition, callback_at: Instant | None
+) -> None:
     """Schedule the callback: at the agreed time, else after the disposition's delay, unless the lead has one."""
     at = callback_at
     if at is None and disposition.category == "callback" and lead.callback_at is None:
@@ -177,7 +180,7 @@ def promise_callback(person: Person, lead: Lead, disposition: CallDisposition, c
         at = None if delay is None else person.now + delay * SECOND
     if at is None or not lead.caller_id or at == lead.callback_promised_at:
         return
-    callbacks.schedule_callback(person, lead, at)
+    callbacks.schedule_callback(person, lead, at, promiser=promiser_of(call.agent_id))
     person.save(lead)
 
 

@@ -15,6 +15,7 @@ from engine.contact.commands.emission import BuyerConnection
 from engine.contact.facts.call_record import mark_repeat_caller, tier_of
 from engine.contact.facts.person import Person
 from engine.contact.lifecycle import callbacks
+from engine.contact.lifecycle.promises import Promiser
 from engine.contact.lifecycle.walk import advance
 from engine.inbound_pause import inbound_pause
 from schemas.contact import LIVE_STATUSES, Call, CallbackOwner, CallRoute, Lead
@@ -335,7 +336,8 @@ def _promise_callback(person: Person, lead: Lead, offer: Offer | None, until: In
         owner = None
         if not buyers.choice_of_offer(offer).is_for_agents:
             owner = CallbackOwner(buyer_group_id=group_id, buyer_id=buyer_id if group_id is None else None, grace_minutes=0)
-        callbacks.schedule_callback(person, lead, max(until or EPOCH, person.now + CALLBACK_AFTER), owner)
+        at = max(until or EPOCH, person.now + CALLBACK_AFTER)
+        callbacks.schedule_callback(person, lead, at, owner, promiser=Promiser("caller"))
         person.save(lead)
         advance(person, lead)
     return True

@@ -15,7 +15,7 @@ from engine.contact.commands.hanging_up import hang_up_unanswered
 from engine.contact.facts import ledger
 from engine.contact.facts.person import Person
 from engine.contact.facts.result import COMPLETED, earned
-from engine.contact.lifecycle import callbacks, stop, triggers
+from engine.contact.lifecycle import callbacks, promises, stop, triggers
 from engine.contact.lifecycle.retrying import retry_after
 from engine.contact.lifecycle.step_position import enter_step
 from engine.contact.lifecycle.walk import advance
@@ -81,10 +81,13 @@ def take(person: Person, lead: Lead, request: OutcomeRecorded, row: Outcome) -> 
     if flight is not None:
         person.save(lead)
         _correct_counts(person, lead, flight, request, row)
+        promises.judge_call(person, lead, flight, request.outcome)
     if lead.status not in LIVE_STATUSES:
         _correct_status(person, lead)
     elif flight is not None:
         _correct_way(person, lead, flight, request, row)
+    if flight is not None:
+        promises.settle(person, lead)
 
 
 def counted_outcome(lead: Lead, command_id: str) -> str | None:

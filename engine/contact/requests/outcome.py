@@ -11,7 +11,7 @@ from engine.contact.facts.call_record import copy_handling, mark_repeat_caller, 
 from engine.contact.facts.clock_skew import skew_mark
 from engine.contact.facts.ledger import counts_legally, row_of
 from engine.contact.facts.person import Person
-from engine.contact.lifecycle import vetoes
+from engine.contact.lifecycle import promises, vetoes
 from engine.contact.lifecycle.charging import charge_lead
 from engine.contact.lifecycle.moving import forward
 from engine.contact.lifecycle.retrying import close_channel, retry_or_leave
@@ -291,9 +291,11 @@ def settle(  # noqa: PLR0917 - the outcome, and who answered
         decrement_counters(lead, flight)
     if late_outcomes.is_uncertain(flight.kind, outcome):
         late_outcomes.remember(lead, flight, outcome)
+    promises.judge_call(person, lead, flight, outcome)
     person.save(lead)
     if lead.status in LIVE_STATUSES:
         _go_on(person, lead, flight, outcome=outcome, row=row, occurred_at=occurred_at)
+    promises.settle(person, lead)
     if flight.kind == "call":
         wake_siblings(person, lead)
 

@@ -225,5 +225,5 @@ def _as_update(person: Person, kept: KeptSubmission) -> LeadUpdateRequested:
         changes |= {"zones": kept.zones, "zone_source": kept.zone_source, "states": kept.states}
     callback_at = kept.schedule_callback_at
     if callback_at is not None and callback_at > person.now and lead is not None and lead.status in LIVE_STATUSES:
-        changes["schedule_callback_at"] = callback_at
+        changes |= {"schedule_callback_at": callback_at, "promised_by": "form"}
     return msgspec.structs.replace(request, **changes)

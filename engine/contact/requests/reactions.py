@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from engine.contact.facts.person import Outline, Person, bounded_batch, is_on_schedule
 from engine.contact.facts.result import COMPLETED
-from engine.contact.lifecycle import triggers
+from engine.contact.lifecycle import promises, triggers
 from engine.contact.lifecycle.ending import begin_end
 from engine.contact.lifecycle.enrolment import enrol, schedule_of
 from engine.contact.lifecycle.stop import fence, recall
@@ -66,7 +66,7 @@ def apply_disposition(
         dispositions.run_action_group(person, lead, call, disposition)
     if lead is None or lead.status not in LIVE_STATUSES or lead.ending or lead.schedule_id is None:
         return
-    dispositions.promise_callback(person, lead, disposition, callback_at)
+    dispositions.promise_callback(person, lead, call, disposition, callback_at)
     remember_event(lead, dispositions.DISPOSITION_EVENT)
     dispositions.follow_disposition(person, lead, call, disposition)
     advance(person, lead)
@@ -157,6 +157,7 @@ def _react_to_connected(person: Person, lead: Lead, call: Call) -> None:
     if lead.callback_at is not None:
         lead.callback_at = None
         person.draft.fact("callback.fulfilled", lead_id=lead.id, call_id=call.id)
+        promises.fulfil(person, lead, call)
     if call.lead_id == lead.id:
         lead.connected, lead.connected_call_id = True, call.id
     cadence = cadence_for(person, lead)

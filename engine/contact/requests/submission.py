@@ -14,6 +14,7 @@ from engine.contact.facts.public_contacts import mark_public, withhold
 from engine.contact.lifecycle import callbacks
 from engine.contact.lifecycle.ending import begin_end, end
 from engine.contact.lifecycle.enrolment import enrol, expiry, new_lead, schedule_of
+from engine.contact.lifecycle.promises import Promiser
 from engine.contact.lifecycle.removal import delete
 from engine.contact.lifecycle.stop import block, end_reason, mark, opt_out, stop, unblock
 from engine.contact.lifecycle.walk import IS_TEST, advance, plan_inputs, replan_lead
@@ -334,7 +335,7 @@ def _new_lead(person: Person, request: LeadSubmitted, target: Target) -> Lead:
     lead.lead_import_id = request.lead_import_id
     lead.is_test = request.is_test
     if request.schedule_callback_at is not None:
-        callbacks.set_callback(person, lead, request.schedule_callback_at)
+        callbacks.set_callback(person, lead, request.schedule_callback_at, promiser=_promiser(request))
     if request.lead_priority is not None:
         lead.lead_priority = request.lead_priority
     hours = request.hours_to_expire
@@ -407,7 +408,11 @@ def _merge_moments(person: Person, request: LeadSubmitted, lead: Lead) -> None:
         lead.requested_next_action_at, lead.planned_at = request.next_action_at, None
         lead.pause = None
     if request.schedule_callback_at is not None:
-        callbacks.schedule_callback(person, lead, request.schedule_callback_at)
+        callbacks.schedule_callback(person, lead, request.schedule_callback_at, promiser=_promiser(request))
+
+
+def _promiser(request: LeadSubmitted) -> Promiser:
+    return Promiser("api" if request.with_key else "form")
 
 
 def merge_fields(lead: Lead, columns: dict[str, Any], data: dict[str, Any]) -> None:

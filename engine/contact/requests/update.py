@@ -14,6 +14,7 @@ from engine.contact.lifecycle import callbacks
 from engine.contact.lifecycle.ending import revive
 from engine.contact.lifecycle.enrolment import enrol, schedule_of
 from engine.contact.lifecycle.moving import forward, move_out
+from engine.contact.lifecycle.promises import Promiser
 from engine.contact.lifecycle.removal import delete, remove
 from engine.contact.lifecycle.resuming import resume
 from engine.contact.lifecycle.stop import block, end_reason, mark, opt_in, opt_out, stop, stop_reason, unblock
@@ -24,7 +25,7 @@ from engine.contact.timing.suppression import is_suppressed
 from engine.identity import identity_number
 from engine.partition.draft import RefusedError
 from engine.submission.numbers import EXTENSION
-from schemas.contact import LIVE_STATUSES, Lead
+from schemas.contact import LIVE_STATUSES, CallbackOwner, Lead
 from schemas.decisions import Answer
 from schemas.records import Record
 from schemas.requests import LeadDeleteRequested, LeadUpdateRequested
@@ -91,7 +92,7 @@ def _check(person: Person, lead: Lead, request: LeadUpdateRequested) -> Record |
     callback_at = request.schedule_callback_at or None
     check_ahead("next_action_at", next_action_at, person.now)
     check_callback(callback_at, caller_id, person.now)
-    _check_owner(person, request)
+    _check_owner(person, lead, request)
     has_ended = lead.status not in LIVE_STATUSES and not _starts_schedule(request)
     is_refused = callback_at is not None and not _may_be_called_back(person, lead)
     if has_ended and (next_action_at is not None or is_refused):
@@ -112,18 +113,26 @@ def _check(person: Person, lead: Lead, request: LeadUpdateRequested) -> Record |
     return target
 
 
-def _check_owner(person: Person, request: LeadUpdateRequested) -> None:
+def _check_owner(person: Person, lead: Lead, request: LeadUpdateRequested) -> None:
     owner = request.callback_owner
-    if owner is None:
-        return
+    if owner is UNSET or owner is None or (request.scheduled_callback_id is not None and owner == lead.callback_owner):
+        return  # the owner whom it has may be gone by now
     if request.schedule_callback_at is UNSET:
         problem = "goes with schedule_callback_at or schedule_callback_in_seconds"
-        field = "callback_buyer_group_id" if owner.buyer_id is None else "callback_buyer_id"
+        named = {"callback_agent_id": owner.agent_id, "callback_buyer_id": owner.buyer_id}
+        field = next((name for name, found in named.items() if found is not None), "callback_buyer_group_id")
         raise RefusedError("validation_failed", f"{field} {problem}", {field: [problem]})
-    check_references(
-        person,
-        [("callback_buyer_id", "buyer", owner.buyer_id), ("callback_buyer_group_id", "buyer_group", owner.buyer_group_id)],
-    )
+    check_owner_references(person, owner)
+
+
+def check_owner_references(person: Person, owner: CallbackOwner) -> None:
+    """Refuse an owner of a callback that is not there. Raises `RefusedError`."""
+    named = [
+        ("callback_agent_id", "agent", owner.agent_id),
+        ("callback_buyer_id", "buyer", owner.buyer_id),
+        ("callback_buyer_group_id", "buyer_group", owner.buyer_group_id),
+    ]
+    check_references(person, named)
 
 
 def _may_resume(person: Person, lead: Lead) -> bool:
@@ -281,6 +290,7 @@ def _change_plan(person: Person, lead: Lead, request: LeadUpdateRequested) -> No
         lead.pause = None
     if request.schedule_callback_at:
         known_id = request.scheduled_callback_id
-        callbacks.schedule_callback(person, lead, request.schedule_callback_at, request.callback_owner, known_id)
+        promiser = Promiser(request.promised_by, request.promised_agent_id)
+        callbacks.schedule_callback(person, lead, request.schedule_callback_at, request.callback_owner, known_id, promiser)
     if request.buyer_converted is True or request.offer_converted is True:
         apply_conversion(person, lead, ("buyer_converted",) if request.buyer_converted is True else ())

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from engine.law.pack import default_pack
 from engine.preview import preview, read_trial
 from engine.why.model import Explanation, shown
-from schemas.contact import LIVE_STATUSES
+from schemas.contact import LIVE_STATUSES, CallbackOwner
 from schemas.instant import DAY, EPOCH, HOUR, MINUTE, SECOND, Instant, to_rfc3339
-from schemas.records import Agent, Buyer, BuyerGroup, Offer, Schedule, Subscription
+from schemas.records import Agent, Buyer, BuyerGroup, CallCenter, Offer, Schedule, Subscription
 from schemas.requests import CallStartRequested, SlotAnswered
 from tests.engine.contact.world import KEY, NEW_YORK, NOON, at
 from tests.engine.why.explained_world import TOPIC, ExplainedWorld
@@ -261,6 +261,40 @@ def test_a_callback_goes_before_the_step_and_is_explained_as_such() -> None:
         "would_act",
         "A promised call would be ordered at Sun 8:00: it is due then, and every rule allows it.",
     )
+
+
+@pytest.mark.parametrize(
+    ("minute", "whose", "until"),
+    [(0, "agent 70", "13:15"), (14, "agent 70", "13:15"), (15, "the agents of call center 5", "13:30")],
+)
+def test_a_callback_whose_owner_is_away_says_whose_it_is_and_from_when_others_may_make_it(
+    minute: int, whose: str, until: str
+) -> None:
+    world = asked({"id": "pause", "kind": "wait", "duration": "1d"}, CALL)
+    world.add("call_center", 5, CallCenter(name="Tampa"))
+    world.add("agent", 70, Agent(name="Ada", call_center_id=5))
+    world.submit()
+    world.update(schedule_callback_at=NOON + HOUR, callback_owner=CallbackOwner(agent_id=70))
+    world.wait_until(NOON + HOUR + minute * MINUTE)
+    answer = world.why()
+
+    belongs = f"The callback belongs to {whose}, who is not available"
+    follows = f"Others may make the call from Wed {until}."
+    sentence = f"{belongs}; it is 13:{minute:02} for this lead (America/New_York). {follows}"
+    assert verdict_and_sentence(answer) == ("held", sentence)
+    assert answer.next_action_at == world.lead().next_action_at == at(f"2026-07-15 {until}")
+    assert [reason.code for reason in answer.reasons] == ["callback_owner_unavailable"]
+
+
+def test_a_buyer_who_alone_may_make_a_callback_is_named_without_an_end() -> None:
+    world = asked({"id": "pause", "kind": "wait", "duration": "1d"}, CALL)
+    world.add("buyer", 7, Buyer(name="Ada", number="+13055550171", paused=True))
+    world.submit()
+    world.update(schedule_callback_at=NOON + HOUR, callback_owner=CallbackOwner(buyer_id=7, grace_minutes=0))
+    world.wait_until(NOON + HOUR)
+
+    assert "The callback belongs to buyer 7, who is not available" in world.why().sentence
+    assert "Others" not in world.why().sentence
 
 
 # -- the night in which the clock changes ------------------------------------------------------------------------------
