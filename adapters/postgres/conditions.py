@@ -11,6 +11,7 @@ from adapters.postgres.tables import BIGINT_MAX
 from adapters.reads.ports import (
     AgentStatusFilter,
     AuditLogFilter,
+    CallbackFilter,
     CallFilter,
     ContactFilter,
     ConversionFilter,
@@ -183,6 +184,20 @@ CONVERSION_PIECES: dict[str, str] = {
     "uuid": "uuid = ?::uuid",
     **{name: f"{name} = ?" for name in ("lead_id", "call_id", "buyer_id", "traffic_source_id")},
 }
+OWNER_OF_CALLBACK = "coalesce(owner_agent_id, promised_agent_id)"
+"""The agent whose callback it is: the owner, else who promised it."""
+
+LEAD_OF_CALLBACK = "EXISTS (SELECT 1 FROM {read}.leads AS s WHERE s.company_id = $1 AND s.id = c.lead_id"
+"""The lead of a callback, to be continued by a condition and a parenthesis."""
+
+CALLBACK_PIECES: dict[str, str] = {
+    **_OF_LISTS,
+    "promised_from": "promised_at >= ?",
+    "promised_to": "promised_at < ?",
+    **{name: f"{name} = ?" for name in ("state", "lead_id", "offer_id", "schedule_id", "promised_by")},
+    "agent_id": f"{OWNER_OF_CALLBACK} = ?",
+    "contact_id": LEAD_OF_CALLBACK + " AND s." + LEAD_PIECES["contact_id"] + ")",
+}
 WEBHOOK_LOG_PIECES: dict[str, str] = {
     **_OF_LISTS,
     **{name: f"{name} = ?" for name in ("outgoing_webhook_id", "webhook_manual_fire_id", "lead_id", "call_id")},
@@ -350,6 +365,15 @@ def add_conversion_conditions(wanted: ConversionFilter, statement: Statement) ->
         of_lead = f"{LEAD_OF_CONVERSION} AND {_fits_any(statement, 's.data', visible, 's.')})"
         of_call = f"{CALL_OF_CONVERSION} AND {_fits_any(statement, 's.token_values', visible, 's.')})"
         statement.where += f" AND CASE WHEN c.call_id IS NULL THEN {of_lead} ELSE {of_call} END"
+
+
+def add_callback_conditions(wanted: CallbackFilter, statement: Statement) -> None:
+    """Add the conditions of a filter of callbacks."""
+    fields = asdict(wanted)
+    visible = fields.pop("visible")
+    _add_conditions(statement, CALLBACK_PIECES, {}, fields)
+    if visible is not None:
+        statement.where += f" AND {LEAD_OF_CALLBACK} AND {_fits_any(statement, 's.data', visible, 's.')})"
 
 
 def add_kept_submission_conditions(wanted: KeptSubmissionFilter, statement: Statement) -> None:

@@ -15,6 +15,7 @@ from adapters.postgres.conditions import (
     add_agent_status_conditions,
     add_audit_log_conditions,
     add_call_conditions,
+    add_callback_conditions,
     add_contact_conditions,
     add_conversion_conditions,
     add_impression_conditions,
@@ -50,6 +51,7 @@ from adapters.postgres.tables import CALLS, LEADS, RECORDS
 from adapters.reads.ports import (
     AgentStatusFilter,
     AuditLogFilter,
+    CallbackFilter,
     CallFilter,
     ContactFilter,
     ConversionFilter,
@@ -256,6 +258,12 @@ class PostgresReads:
         add_conversion_conditions(wanted, statement)
         return await self._lists.page("conversions", statement, paging, "created_at")
 
+    async def callbacks(self, company_id: int, wanted: CallbackFilter, paging: Paging) -> Page:
+        """Return callbacks, also those that are over, newest first."""
+        statement = Statement(company_id)
+        add_callback_conditions(wanted, statement)
+        return await self._lists.page("callbacks", statement, paging, "created_at")
+
     async def manual_fires(self, company_id: int, wanted: ManualFireFilter, paging: Paging) -> Page:
         """Return webhooks that were fired by hand, newest first, each with the `outcome` of its delivery or None."""
         statement = Statement(company_id)
@@ -345,9 +353,15 @@ class PostgresReads:
         return None if row["first"] is None else (from_datetime(row["first"]), from_datetime(row["last"]))
 
     async def sums(
-        self, company_id: int, wanted: LeadFilter | CallFilter, category: Grouping | None, pivot: Grouping | None
+        self,
+        company_id: int,
+        wanted: LeadFilter | CallFilter | CallbackFilter,
+        category: Grouping | None,
+        pivot: Grouping | None,
     ) -> list[Group] | None:
-        """Return the sums of the leads or calls of a filter by group, or None if there are too many groups."""
+        """Return the sums of the leads, calls or callbacks of a filter by group, or None if there are too many groups."""
+        if isinstance(wanted, CallbackFilter):
+            return await self._sum_callbacks(company_id, wanted, category, pivot)
         known = find_rollup_report(wanted, category, pivot)
         rows = None if known is None else await self._sum_rollups(company_id, wanted, known)
         if rows is None:
@@ -380,6 +394,17 @@ class PostgresReads:
         add_lead_conditions(wanted, statement)
         text = self._sql["lead_paths"].replace("{where}", statement.where)
         return [LeadPath(**row) for row in await self._selected(text, statement)]
+
+    async def _sum_callbacks(
+        self, company_id: int, wanted: CallbackFilter, category: Grouping | None, pivot: Grouping | None
+    ) -> list[Group] | None:
+        statement = Statement(company_id)
+        add_callback_conditions(wanted, statement)
+        found = pieces("callbacks", statement, category, pivot, await self._zones(category, pivot))
+        async with self._reporting() as connection:
+            text = self._schemas.fill(_fill(self._sql["callbacks_grouped"], found))
+            rows: Sequence[Row] = await connection.fetch(text, *statement.values)
+        return None if len(rows) > GROUPS_MAX else await groups(rows)
 
     async def _sum_rows(
         self, company_id: int, wanted: LeadFilter | CallFilter, category: Grouping | None, pivot: Grouping | None

@@ -4,11 +4,14 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from math import prod
 
-from adapters.postgres.conditions import LEAD_IMPORT, LEAD_STATE, RECENT_DISPOSITION, Statement
+from adapters.postgres.conditions import LEAD_IMPORT, LEAD_STATE, OWNER_OF_CALLBACK, RECENT_DISPOSITION, Statement
 from adapters.reads.ports import Row
+from engine.contact.lifecycle.promises import ON_TIME_WITHIN
 from engine.views.report import (
     ACTIVITY_DAYS,
     CALL_DAYS,
+    CALLBACK_DAYS,
+    CALLBACKS,
     CALLS,
     CELLS_MAX,
     LEAD_DAYS,
@@ -18,6 +21,7 @@ from engine.views.report import (
     Grouping,
     Measure,
 )
+from schemas.instant import SECOND
 
 GROUPS_MAX = 100_000
 """Groups of one statement: so many are read and added up in a second."""
@@ -159,7 +163,27 @@ CALL_SUMS: Mapping[str, str] = {
     "cost": "coalesce(sum(cost), 0)",
     "connected_talk_duration": f"coalesce(sum(talk_duration::integer) FILTER (WHERE {CONNECTED}), 0)",
 }
+CALLBACK_GROUPINGS: Mapping[str, str] = {
+    **{name: name for name in ("called_agent_id", "state", "promised_by", "offer_id", "schedule_id")},
+    "agent_id": OWNER_OF_CALLBACK,
+    "call_center_id": call_center(OWNER_OF_CALLBACK),
+    "buyer_id": "owner_buyer_id",
+    "buyer_group_id": "owner_buyer_group_id",
+}
+_OVERDUE = f"state = 'pending' AND promised_at < now() - make_interval(secs => {ON_TIME_WITHIN // SECOND})"
+CALLBACK_SUMS: Mapping[str, str] = {
+    "promised_count": "count(*)",
+    "overdue_count": f"count(*) FILTER (WHERE {_OVERDUE})",
+    **{
+        f"{state}_count": f"count(*) FILTER (WHERE state = '{state}')"
+        for state in ("pending", "kept", "late", "missed", "cancelled")
+    },
+    "reached_count": "count(*) FILTER (WHERE is_reached)",
+    "judged_count": "count(*) FILTER (WHERE state IN ('kept', 'late', 'missed'))",
+    "late_seconds": "coalesce(sum(late_seconds) FILTER (WHERE state = 'late'), 0)::bigint",
+}
 _TABLES: Mapping[str, tuple[Measure, Mapping[str, str], Mapping[str, str]]] = {
+    "callbacks": (CALLBACKS, CALLBACK_GROUPINGS, CALLBACK_SUMS),
     "leads": (LEADS, LEAD_GROUPINGS, LEAD_SUMS),
     "calls": (CALLS, CALL_GROUPINGS, CALL_SUMS),
 }
@@ -204,7 +228,7 @@ def pieces(
 
 def activity_day(wanted: Grouping, statement: Statement, zones: Sequence[str]) -> str:
     """Return the SQL of the local date of an activity; nothing has one in a zone that the database does not know."""
-    return local_day({**LEAD_DAYS, **CALL_DAYS}[wanted.name], wanted, statement, zones)
+    return local_day({**LEAD_DAYS, **CALL_DAYS, **CALLBACK_DAYS}[wanted.name], wanted, statement, zones)
 
 
 def local_day(moment: str, wanted: Grouping, statement: Statement, zones: Sequence[str]) -> str:

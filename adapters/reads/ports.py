@@ -269,6 +269,27 @@ class ConversionFilter(Struct, frozen=True, kw_only=True):
     visible: tuple[LeadFilters, ...] | None = None
 
 
+class CallbackFilter(Struct, frozen=True, kw_only=True):
+    """Which callbacks, also those that are over; None means all. `agent_id` is the agent who owns it, else promised it.
+
+    `visible` are the filters of a person's teams, of which the lead must fit one.
+    """
+
+    ids: tuple[int, ...] | None = None
+    state: str | None = None
+    created_from: Instant | None = None
+    created_to: Instant | None = None
+    promised_from: Instant | None = None
+    promised_to: Instant | None = None
+    lead_id: int | None = None
+    offer_id: int | None = None
+    schedule_id: int | None = None
+    contact_id: int | None = None
+    agent_id: int | None = None
+    promised_by: str | None = None
+    visible: tuple[LeadFilters, ...] | None = None
+
+
 class KeptSubmissionFilter(Struct, frozen=True, kw_only=True):
     """Which submissions that are kept beside leads; None means all.
 
@@ -431,14 +452,22 @@ class LimitableReads(Protocol):
         """Return conversions, newest first, each with the key (`key_id`) and person (`user_email`) that converted it."""
         ...
 
+    async def callbacks(self, company_id: int, wanted: CallbackFilter, paging: Paging) -> Page:
+        """Return callbacks, also those that are over, newest first."""
+        ...
+
     async def created_span(self, company_id: int, wanted: LeadFilter | CallFilter) -> tuple[Instant, Instant] | None:
         """Return when the first and the last lead or call of a filter was created."""
         ...
 
     async def sums(
-        self, company_id: int, wanted: LeadFilter | CallFilter, category: Grouping | None, pivot: Grouping | None
+        self,
+        company_id: int,
+        wanted: LeadFilter | CallFilter | CallbackFilter,
+        category: Grouping | None,
+        pivot: Grouping | None,
     ) -> list[Group] | None:
-        """Return the sums of the leads or calls of a filter by group, or None if there are too many groups."""
+        """Return the sums of the leads, calls or callbacks of a filter by group, or None if there are too many groups."""
         ...
 
     async def leads_by_step(

@@ -4,7 +4,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import singledispatch
 
 from engine.account.did_you_mean import did_you_mean
-from engine.account.values import BODY_TEMPLATE_LENGTH_MAX, JITTER_SECONDS_MAX, WEIGHT_MAX, number, optional, stream_url
+from engine.account.values import (
+    BODY_TEMPLATE_LENGTH_MAX,
+    GRACE_MINUTES_MAX,
+    JITTER_SECONDS_MAX,
+    WEIGHT_MAX,
+    number,
+    optional,
+    stream_url,
+)
 from engine.calendar.waits import parse_duration
 from engine.calendar.wall import CalendarError, parse_date, parse_wall_time
 from engine.calendar.zone_words import is_ambiguous
@@ -69,9 +77,6 @@ RULES_MAX = 50
 
 PATHS = (2, 20)
 """One path is no split; more than twenty shares cannot be compared."""
-
-GRACE_MINUTES_MAX = 24 * 60
-"""Of a callback: after a day the promise is broken."""
 
 GROUPS_NAMED_MAX = 50
 """Buyer groups of one step: each is looked at for each dial."""

@@ -84,6 +84,9 @@ CONCURRENCY_MAX = 100_000
 BID_PRICE_MAX = 1_000_000
 """In the company's currency, for one call: more is a mistake of the decimal point."""
 
+GRACE_MINUTES_MAX = 24 * 60
+"""Of a callback: after a day the promise is broken."""
+
 WRAP_UP_SECONDS_MAX = 3_600
 """An hour: an agent who needs longer sets a status, such as training."""
 
@@ -521,6 +524,8 @@ PARSERS: dict[str, Parser] = {
     "bid_price": optional(partial(parse_decimal, least=0, most=BID_PRICE_MAX)),
     "recording_retention_days": partial(parse_integer, least=1, most=RECORDING_RETENTION_DAYS_MAX),
     "wrap_up_seconds": optional(partial(parse_integer, least=1, most=WRAP_UP_SECONDS_MAX)),
+    "callback_grace_minutes": partial(parse_integer, least=0, most=GRACE_MINUTES_MAX),
+    "callback_team_grace_minutes": partial(parse_integer, least=0, most=GRACE_MINUTES_MAX),
     "spacing_seconds": partial(parse_integer, least=0, most=SPACING_SECONDS_MAX),
     "url": url,
     "method": choice("POST", "PUT"),

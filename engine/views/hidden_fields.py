@@ -39,6 +39,12 @@ _RATES = ("converted_count", "conversion_rate")
 _OF_OUTCOMES = ("done_count", "failed_count", "open_count", "sent_count", "by_outcome", "recorded_at")
 """Counts of contacts by outcome, and the span that asks for them."""
 
+_OF_CALLBACKS = (
+    *("called_at", "late_seconds", "avg_late_seconds", "kept_count", "late_count", "missed_count", "kept_rate"),
+    *("overdue_count", "pending_count", "cancelled_count"),
+)
+"""What says when a callback was due, or how it went: to be hidden with the instant that it is due."""
+
 _OF_LEADS: Mapping[str, Collection[str]] = {
     **dict.fromkeys(("name", "context_menu_name"), ("full_name", "caller_id", "email", "name", "context_menu_name")),
     **dict.fromkeys(("css_status", "is_live", "live_count"), ("status",)),
@@ -70,6 +76,7 @@ _OF_LEADS: Mapping[str, Collection[str]] = {
     "fulltext": ("full_name", "email", "external_record_id", "data", "caller_id"),
     "caller_number": ("caller_id", "email"),
     **dict.fromkeys(("schedule_callback_at", "schedule_callback_in_seconds", "promised_at"), ("callback_at",)),
+    **dict.fromkeys(_OF_CALLBACKS, ("callback_at",)),
     "move_to_another_schedule_id": ("schedule_id",),
     "recent_call_disposition_id": (),
 }
@@ -101,6 +108,9 @@ _OF_CALLS: Mapping[str, Collection[str]] = {
     "add_revenue": ("revenue",),
     "add_payout": ("payout",),
     "svc_buyer_id": ("buyer_id",),
+    "called_agent_id": ("agent_id",),
+    "called_buyer_id": ("buyer_id",),
+    **dict.fromkeys(("is_reached", "reached_count"), ("outcome",)),
     "svc_traffic_source_id": ("traffic_source_id",),
 }
 _OF_RECORDS: Mapping[str, Collection[str]] = {

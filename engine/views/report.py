@@ -50,9 +50,10 @@ BELOW_DAYS = frozenset({"created_at_five_minutes", "created_at_hour"})
 
 LEAD_DAYS: Mapping[str, str] = {"first_action_at_day": "first_action_at", "last_action_at_day": "last_action_at"}
 CALL_DAYS: Mapping[str, str] = {"ended_at_day": "ended_at"}
+CALLBACK_DAYS: Mapping[str, str] = {"promised_at_day": "promised_at"}
 """Grouping by the day of an activity -> the instant of it. Days without any have no row."""
 
-ACTIVITY_DAYS = frozenset({*LEAD_DAYS, *CALL_DAYS})
+ACTIVITY_DAYS = frozenset({*LEAD_DAYS, *CALL_DAYS, *CALLBACK_DAYS})
 
 LEAD_CATEGORIES: tuple[str, ...] = (
     "status", "offer_id", "schedule_id", "schedule_action_id", "buyer_converted_schedule_action_id", "lead_import_id",
@@ -71,6 +72,13 @@ CALL_GROUPS: tuple[str, ...] = (
 """What statistics of calls can be grouped by."""
 
 CALL_CATEGORIES: tuple[str, ...] = (*CALL_GROUPS, "hour_of_day", "attempt_number")
+
+
+CALLBACK_CATEGORIES: tuple[str, ...] = (
+    "agent_id", "promised_at_day", "called_agent_id", "call_center_id", "state", "promised_by", "offer_id", "schedule_id",
+    "buyer_id", "buyer_group_id",
+)  # fmt: skip
+"""What callbacks can be grouped by. The agent, buyer or group is the owner; the agent without one is who promised it."""
 
 
 class TooManyBucketsError(SenderError, ValueError):
@@ -165,6 +173,25 @@ CALLS = Measure(
 Answered: a person answered a call of ours. Abandoned: such a call was given nobody to talk to. Of the answered calls of a
 campaign in 30 days at most 3 % may be (16 CFR 310.4(b)(4)(i)).
 """
+
+CALLBACKS = Measure(
+    sums=(
+        "promised_count", "pending_count", "overdue_count", "kept_count", "late_count", "missed_count", "cancelled_count",
+        "reached_count", "judged_count", "late_seconds",
+    ),
+    columns={
+        **{
+            name: _sum(name)
+            for name in (
+                "promised_count", "pending_count", "overdue_count", "kept_count", "late_count", "missed_count",
+                "cancelled_count", "reached_count",
+            )
+        },
+        "kept_rate": _rate("kept_count", "judged_count"),
+        "avg_late_seconds": _rate("late_seconds", "late_count"),
+    },
+)  # fmt: skip
+"""Of callbacks. Overdue: pending, and its time is over. The rate is of those that were made or missed."""
 
 STATS: Mapping[str, str] = {
     "count": "calls_count",

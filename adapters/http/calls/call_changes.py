@@ -9,6 +9,7 @@ from typing import Any
 
 from msgspec import UNSET, UnsetType
 
+from adapters.http.agents.own_agent import own_agent_id
 from adapters.http.calls import transcriptions
 from adapters.http.calls.call_lists import LIST_TYPES, SERIALIZER, SERIALIZERS
 from adapters.http.calls.calls import CALL_ANSWER, live_call, read_tokens, render
@@ -20,13 +21,15 @@ from adapters.http.exchange.people import find_contact_key
 from adapters.http.exchange.problems import ProblemError
 from adapters.http.exchange.references import is_own, read_with_references
 from adapters.http.exchange.writes import submit_change
+from adapters.http.leads.lead_changes import OWNER, OWNER_PARAMETERS, read_owner
 from adapters.http.leads.submissions import SUBMISSION_PARAMETERS
 from adapters.http.schema.inputs import NOTES_LENGTH_MAX, whole
 from engine.account.contact_fields import check_value
 from engine.contact.facts.call_record import MONEY_MAX
-from engine.submission.fields import FieldError, parse_decimal, parse_id, parse_integer, parse_text
+from engine.submission.fields import FieldError, is_blank, parse_decimal, parse_id, parse_integer, parse_text
 from engine.submission.reading import AHEAD_MAX, Reading
-from schemas.instant import MINUTE, SECOND, Instant
+from schemas.contact import CallbackOwner
+from schemas.instant import MINUTE, SECOND
 from schemas.records import Buyer, ContactFieldType, TrafficSource
 from schemas.requests import CallUpdateRequested
 
@@ -46,6 +49,7 @@ _DISPOSITION: Mapping[str, str] = {
     "agent_call_disposition_notes": f"up to {NOTES_LENGTH_MAX} characters; blank removes them",
     "schedule_callback_at": "when to call back, for a disposition that needs a time",
     "schedule_callback_in_seconds": SUBMISSION_PARAMETERS["schedule_callback_in_seconds"],
+    **OWNER_PARAMETERS,
 }
 UPDATE_PARAMETERS: Mapping[str, str] = {
     "post_call_tokens": "object of tokens; merged into those of the call, null removes one",
@@ -145,7 +149,7 @@ def _changes(exchange: Exchange, parameters: Parameters) -> dict[str, Any]:
         "add_payout": parameters.read("add_payout", amount) or 0.0,
         "data": read_tokens(exchange, parameters, "post_call_tokens"),
         "outgoing_webhook_ids": _webhooks(exchange, parameters),
-        "callback_at": _callback(exchange, parameters),
+        **_callback(exchange, parameters),
     }
 
 
@@ -210,13 +214,18 @@ def _webhooks(exchange: Exchange, parameters: Parameters) -> tuple[int, ...]:
     return found
 
 
-def _callback(exchange: Exchange, parameters: Parameters) -> Instant | None:
+def _callback(exchange: Exchange, parameters: Parameters) -> dict[str, Any]:
+    """Read when to call back, and who does."""
     reading = Reading(exchange.fields, exchange.now)
-    found = reading.callback(partial(parse_integer, least=0, most=AHEAD_MAX // SECOND))
+    at = reading.callback(partial(parse_integer, least=0, most=AHEAD_MAX // SECOND))
+    owner = read_owner(exchange, reading)
+    if at is None and isinstance(owner, CallbackOwner):
+        field = next(name for name in OWNER if not is_blank(exchange.fields.get(name)))
+        reading.fault(field, "goes with schedule_callback_at or schedule_callback_in_seconds")
     for field, sentences in reading.errors.items():
         for sentence in sentences:
             parameters.refuse(field, sentence)
-    return found
+    return {"callback_at": at, "callback_owner": owner, "promised_agent_id": own_agent_id(exchange)}
 
 
 OPERATIONS: tuple[Operation, ...] = (

@@ -1,4 +1,4 @@
-"""How do leads and calls add up? Any category and pivot of the API's reports, as a chart and a table, with link and file.
+"""How do leads, calls and callbacks add up? Any category and pivot of the API's reports: a chart, a table, a link, a file.
 
 The address of a view is the query of the report, so that it can be sent to somebody. `of` says which report it is and
 `figure` what the chart shows; every other parameter is the API's.
@@ -26,7 +26,17 @@ from adapters.pictures.heat_map import HeatMap, HeatRow, draw_heat_map
 from adapters.pictures.picture import Picture
 from engine.calendar.zones import day_start, local_datetime
 from engine.views.periods import LABELS
-from engine.views.report import ACTIVITY_DAYS, CALL_CATEGORIES, CALLS, LEAD_CATEGORIES, LEADS, TIME_UNITS, Measure
+from engine.views.report import (
+    ACTIVITY_DAYS,
+    CALL_CATEGORIES,
+    CALLBACK_CATEGORIES,
+    CALLBACKS,
+    CALLS,
+    LEAD_CATEGORIES,
+    LEADS,
+    TIME_UNITS,
+    Measure,
+)
 from schemas.instant import MINUTE, SECOND, Instant, to_rfc3339
 
 PATH = "/console/reports"
@@ -47,9 +57,11 @@ OURS = frozenset({"of", "figure", "page", "per_page"})
 
 IN_FORM = frozenset({"category", "pivot", "created_at_label", "order", "order_dir", *OURS})
 
-RATES = frozenset({"conversion_rate", "connect_rate", "answer_rate", "abandoned_rate"})
+RATES = frozenset({"conversion_rate", "connect_rate", "answer_rate", "abandoned_rate", "kept_rate"})
 AMOUNTS = frozenset({"revenue", "payout", "profit", "cost"})
-SPANS = frozenset({"talk_duration", "total_duration", "avg_talk_duration", "avg_speed_to_first_attempt_seconds"})
+SPANS = frozenset(
+    {"talk_duration", "total_duration", "avg_talk_duration", "avg_speed_to_first_attempt_seconds", "avg_late_seconds"}
+)
 
 FUNNEL = {
     "leads_count": "Submitted",
@@ -92,6 +104,15 @@ class ReportKind(Struct, frozen=True):
 
 KINDS: Mapping[str, ReportKind] = {
     "leads": ReportKind("Leads", "report_leads", LEADS, LEAD_CATEGORIES, "created_at_day", "leads_count", has_pivot=True),
+    "callbacks": ReportKind(
+        "Callbacks",
+        "report_scheduled_callbacks",
+        CALLBACKS,
+        CALLBACK_CATEGORIES,
+        "agent_id",
+        "promised_count",
+        has_pivot=True,
+    ),
     "calls": ReportKind("Calls", "report_calls", CALLS, CALL_CATEGORIES, "created_at_day", "calls_count", has_pivot=False),
 }
 
@@ -103,6 +124,8 @@ EXAMPLES = (
     ("Leads by state", "leads", {"category": "state_province"}),
     ("Connect rate by hour of the day", "calls", {"category": "hour_of_day", "figure": "connect_rate"}),
     ("Connect rate by attempt", "calls", {"category": "attempt_number", "figure": "connect_rate"}),
+    ("Callbacks by agent", "callbacks", {"category": "agent_id"}),
+    ("Missed callbacks by agent and day", "callbacks", {"pivot": "promised_at_day", "figure": "missed_count"}),
     ("Revenue by buyer", "calls", {"category": "buyer_id", "figure": "revenue"}),
 )
 

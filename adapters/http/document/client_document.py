@@ -76,6 +76,7 @@ _SUBJECTS: Mapping[str, str] = {
     "list_call_events": "CallTimeline",
     "report_leads": "LeadReport",
     "report_calls": "CallReport",
+    "report_scheduled_callbacks": "CallbackReport",
     "report_channels": "ChannelReport",
     "report_outcomes": "OutcomeReport",
     "report_steps": "StepReport",

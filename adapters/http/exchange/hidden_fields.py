@@ -32,6 +32,7 @@ _MODELS: Mapping[str, tuple[str, ...]] = {
     ),
     "forecast_schedule_change": ("lead", "schedule"),
     "report_outcomes": ("lead", "call"),
+    **dict.fromkeys(("list_scheduled_callbacks", "show_scheduled_callback", "report_scheduled_callbacks"), ("lead", "call")),
     "list_messages_of_agent": ("agent_message", "agent", "agent_status"),
     "set_agent_status": ("agent", "agent_status"),
     "change_own_password": ("user",),
@@ -80,7 +81,9 @@ _EXPLAINED_BY = (
 )
 """Fields of a lead that the sentences of an explanation are made of."""
 
-_NESTED = frozenset({"report_leads", "report_calls", "report_channels", "report_outcomes", "report_steps"})
+_NESTED = frozenset(
+    {"report_leads", "report_calls", "report_channels", "report_outcomes", "report_steps", "report_scheduled_callbacks"}
+)
 """Operations whose rows hold the same names at any depth."""
 
 JSON_TYPE = Reply().media_type

@@ -7,6 +7,7 @@ from msgspec import structs
 
 from adapters.http.exchange.access import ALL_OF_COMPANY
 from adapters.reads.ports import (
+    CallbackFilter,
     CallFilter,
     ConversionFilter,
     KeptSubmissionFilter,
@@ -24,7 +25,7 @@ from engine.views.step_flow import LeadPath
 from engine.views.step_leads import StepLeads
 from schemas.instant import Instant, Millis
 
-F = TypeVar("F", bound=LeadFilter | CallFilter | ConversionFilter | KeptSubmissionFilter)
+F = TypeVar("F", bound=LeadFilter | CallFilter | CallbackFilter | ConversionFilter | KeptSubmissionFilter)
 
 _ONE = Paging(per_page=1, counted=False)
 
@@ -96,14 +97,22 @@ class LimitedReads:
         """Return the conversions of visible leads and calls."""
         return await self._reads.conversions(company_id, self._narrowed(wanted), paging)
 
+    async def callbacks(self, company_id: int, wanted: CallbackFilter, paging: Paging) -> Page:
+        """Return the callbacks of visible leads."""
+        return await self._reads.callbacks(company_id, self._narrowed(wanted), paging)
+
     async def created_span(self, company_id: int, wanted: LeadFilter | CallFilter) -> tuple[Instant, Instant] | None:
         """Return when the first and the last visible lead or call of a filter was created."""
         return await self._reads.created_span(company_id, self._narrowed(wanted))
 
     async def sums(
-        self, company_id: int, wanted: LeadFilter | CallFilter, category: Grouping | None, pivot: Grouping | None
+        self,
+        company_id: int,
+        wanted: LeadFilter | CallFilter | CallbackFilter,
+        category: Grouping | None,
+        pivot: Grouping | None,
     ) -> list[Group] | None:
-        """Return the sums of visible leads or calls by group."""
+        """Return the sums of visible leads, calls or callbacks by group."""
         return await self._reads.sums(company_id, self._narrowed(wanted), category, pivot)
 
     async def leads_by_step(

@@ -5,8 +5,9 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 
+from adapters.http.agents.own_agent import own_agent_id
 from adapters.http.exchange.exchange import Exchange, Operation, Reply
 from adapters.http.exchange.hidden_fields import shown_columns
 from adapters.http.exchange.people import country_of
@@ -16,7 +17,7 @@ from adapters.http.leads.submissions import SUBMISSION_PARAMETERS, render
 from adapters.http.schema.inputs import choice
 from adapters.http.schema.shapes import LEAD_ANSWER
 from adapters.reads.ports import Result, Row
-from engine.account.steps import GRACE_MINUTES_MAX
+from engine.account.values import GRACE_MINUTES_MAX
 from engine.contact.schedule.filters import text_of
 from engine.identity import contact_key
 from engine.submission.columns import ALIASES, COLUMNS, SHOWN_COLUMNS
@@ -32,8 +33,9 @@ from engine.submission.fields import (
 )
 from engine.submission.numbers import ParsedNumber, read_number
 from engine.submission.reading import AHEAD_MAX, Reading
-from schemas.contact import GRACE_MINUTES, LIVE_STATUSES, CallbackOwner
+from schemas.contact import LIVE_STATUSES, CallbackOwner
 from schemas.instant import SECOND, Instant
+from schemas.records import Company
 from schemas.requests import LeadDeleteRequested, LeadUpdateRequested
 
 _OPTIONAL: Mapping[str, Callable[[Any], Any]] = {
@@ -47,13 +49,24 @@ MOVE = "move_to_another_schedule_id"
 CALLBACK = ("schedule_callback_at", "schedule_callback_in_seconds")
 """Fields that say when a call is promised."""
 
+OWNER_PARAMETERS: Mapping[str, str] = {
+    "callback_agent_id": "agent who makes the callback, then those of their call center; default: the agent who promises "
+    "it; blank: nobody owns it",
+    "callback_buyer_id": "buyer who makes the callback",
+    "callback_buyer_group_id": "group that makes it, or takes over from the buyer",
+    "callback_grace_minutes": "how long the owner has before others make it; default: the company's (15); 0: no other does",
+    "callback_team_grace_minutes": "how long the call center, or the group after a buyer, has then; default: the company's "
+    "(15); 0: no other does",
+}
+OWNER = tuple(OWNER_PARAMETERS)
+"""Fields that say who makes a promised call."""
+
 _FLAGS = ("schedule_start", "schedule_stop", "resume_on_unblock", "hangup_live")
 _NAMED = frozenset(
     {
         *_OPTIONAL, *_FLAGS, *COLUMNS, *ALIASES, *SHOWN_COLUMNS, "caller_id", "email", "contact_field_type",
         "next_action_at", "schedule_callback_at", "schedule_callback_in_seconds", "move_to_another_schedule_id",
-        "apply_to", "data", "auth_token", "columns", "root", "callback_buyer_id", "callback_buyer_group_id",
-        "callback_grace_minutes", *SUBMISSION_PARAMETERS,
+        "apply_to", "data", "auth_token", "columns", "root", *OWNER, *SUBMISSION_PARAMETERS,
     }
 )  # fmt: skip
 _SETTABLE = frozenset({*_OPTIONAL, *_FLAGS, *COLUMNS, *ALIASES, *SUBMISSION_PARAMETERS, *CALLBACK, "next_action_at", "data"})
@@ -79,9 +92,7 @@ UPDATE_PARAMETERS: Mapping[str, str] = {
     **{name: f"{SUBMISSION_PARAMETERS[name]}; blank empties it" for name in COLUMNS},
     "blocked": "true: no action for this person, nor calls from them",
     "opt_out": "true: this person is not contacted any more; false lifts it and resumes nothing",
-    "callback_buyer_id": "buyer who makes the callback",
-    "callback_buyer_group_id": "group that makes it, or takes over from the buyer",
-    "callback_grace_minutes": "how long each of them has before others make it; default: 15; 0: no other does",
+    **OWNER_PARAMETERS,
     "next_action_at": "when the next step may start at the earliest; blank removes it",
     "schedule_start": "true: a lead that has ended restarts its schedule; a lead of an offer, its only active one",
     "schedule_stop": "true: leave the schedule",
@@ -179,7 +190,7 @@ def _update(exchange: Exchange, reading: Reading, row: Row) -> LeadUpdateRequest
     _check_parameters(exchange, reading, row)
     _check_agreement(reading, found)
     found |= _moments(reading)
-    found["callback_owner"] = read_owner(reading)
+    found |= {"callback_owner": read_owner(exchange, reading), **promiser(exchange)}
     field_type = reading.optional("contact_field_type", parse_text)
     if field_type is not None:
         reading.columns["contact_field_type"] = field_type
@@ -253,16 +264,33 @@ def read_callback_at(reading: Reading) -> Instant | None:
     return reading.callback(partial(parse_integer, least=0, most=AHEAD_MAX // SECOND))
 
 
-def read_owner(reading: Reading) -> CallbackOwner | None:
-    """Return who makes the callback, or None for any buyer."""
-    buyer_id = reading.optional("callback_buyer_id", parse_id)
-    group_id = reading.optional("callback_buyer_group_id", parse_id)
-    minutes = reading.optional("callback_grace_minutes", partial(parse_integer, least=0, most=GRACE_MINUTES_MAX))
-    if buyer_id is None and group_id is None:
-        if minutes is not None:
-            reading.fault("callback_grace_minutes", "goes with callback_buyer_id or callback_buyer_group_id")
-        return None
-    return CallbackOwner(buyer_id, group_id, GRACE_MINUTES if minutes is None else minutes)
+def promiser(exchange: Exchange) -> dict[str, Any]:
+    """Return who promises a call by a request: the agent of the key's person, else a program."""
+    agent_id = own_agent_id(exchange)
+    return {} if agent_id is None else {"promised_by": "agent", "promised_agent_id": agent_id}
+
+
+def read_owner(exchange: Exchange, reading: Reading) -> CallbackOwner | UnsetType | None:
+    """Return who makes the callback: UNSET where nothing is said, None where nobody owns it."""
+    ids = {name: reading.optional(name, parse_id) for name in OWNER[:3]}
+    minutes = partial(parse_integer, least=0, most=GRACE_MINUTES_MAX)
+    graces = {name: reading.optional(name, minutes) for name in OWNER[3:]}
+    agent_id, buyer_id, group_id = ids.values()
+    if agent_id is not None and (buyer_id is not None or group_id is not None):
+        reading.fault("callback_agent_id", "must be left out where a buyer or a group makes the callback")
+    if agent_id is None and buyer_id is None and group_id is None:
+        for name in (name for name, given in graces.items() if given is not None):
+            reading.fault(name, "goes with callback_agent_id, callback_buyer_id or callback_buyer_group_id")
+        return None if any(name in reading.raw for name in OWNER[:3]) else UNSET
+    company = exchange.services.source.rules.body(Company, "company", exchange.company_id) or Company(name="")
+    alone, team = graces.values()
+    return CallbackOwner(
+        buyer_id,
+        group_id,
+        company.callback_grace_minutes if alone is None else alone,
+        agent_id,
+        company.callback_team_grace_minutes if team is None else team,
+    )
 
 
 def _check_reachable(reading: Reading, row: Row, found: Mapping[str, Any]) -> None:

@@ -1,11 +1,14 @@
-"""Which calls are promised? The pending callback of each lead, as its contact decided; also made, moved and cancelled here.
+"""Which calls are promised, and how did they go? The pending callback of each lead, and the records of those that are over.
 
-A callback belongs to its lead, which has one at most: another one replaces it. One that was made, cancelled or replaced is
-no longer found.
+A callback belongs to its lead, which has one pending at most: another one replaces it. One that was made, cancelled or
+replaced can neither be moved nor cancelled; its record stays.
 """
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
+from typing import Any, get_args
+
+from msgspec import UNSET, UnsetType
 
 from adapters.http.exchange.answers import (
     PAGING_PARAMETERS,
@@ -18,52 +21,87 @@ from adapters.http.exchange.exchange import Exchange, Operation, Reply
 from adapters.http.exchange.parameters import Parameters
 from adapters.http.exchange.problems import not_found, require_row
 from adapters.http.exchange.writes import submit_change
-from adapters.http.leads.lead_changes import CALLBACK, UPDATE_PARAMETERS, read_callback_at, read_owner
-from adapters.http.schema.inputs import ID
+from adapters.http.leads.lead_changes import (
+    CALLBACK,
+    OWNER,
+    UPDATE_PARAMETERS,
+    promiser,
+    read_callback_at,
+    read_owner,
+)
+from adapters.http.schema.inputs import ID, choice
 from adapters.http.schema.shapes import many_of, one_of
-from adapters.reads.ports import LeadFilter, Paging, Result, Row
+from adapters.reads.ports import CallbackFilter, LeadFilter, Page, Paging, Result, Row
 from engine.submission.fields import is_blank, parse_id
 from engine.submission.reading import Reading
-from engine.views.scheduled_callback import CALLBACK_COLUMNS, callback_view, promised_at
-from schemas.contact import CallbackOwner
+from engine.views.scheduled_callback import CALLBACK_COLUMNS, callback_record_view, callback_view, promised_at
+from schemas.contact import CallbackOwner, CallbackPromiser, CallbackState
 from schemas.instant import Instant
 from schemas.requests import LeadUpdateRequested
 
 CREATED = 201
 
-_OWNER = ("callback_buyer_id", "callback_buyer_group_id", "callback_grace_minutes")
+ALL = "all"
+STATES = (*get_args(CallbackState), ALL)
+
+OF_RECORDS = ("state", "agent_id", "promised_by", "lead_id", "promised_at_from", "promised_at_to")
+"""Filters that find callbacks by their records, which are there also once they are over."""
 
 
 async def index(exchange: Exchange) -> Reply:
-    """Answer with a list of pending callbacks."""
+    """Answer with a list of callbacks: those that are pending, or those of the records that are asked for."""
     parameters = Parameters(exchange.query)
     paging = read_paging(parameters, ())
     columns = read_columns(parameters, CALLBACK_COLUMNS)
-    wanted = LeadFilter(
-        has_callback=True,
-        offer_id=parameters.id("offer_id"),
-        schedule_id=parameters.id("schedule_id"),
-        contact_id=parameters.id("contact_id"),
-    )
+    of_records = any(not is_blank(exchange.query.get(name)) for name in OF_RECORDS)
+    found = _records(exchange, parameters) if of_records else _pending_of_leads(exchange, parameters)
     parameters.finish()
+    view = callback_record_view if of_records else callback_view
     return await reply_with_list(
         exchange,
         "scheduled_callbacks",
         parameters,
         paging=paging,
         columns=columns or CALLBACK_COLUMNS,
-        read=partial(exchange.reads.leads, exchange.company_id, wanted),
-        view=lambda row: callback_view(row, columns),
+        read=found,
+        view=lambda row: view(row, columns),
+    )
+
+
+def _pending_of_leads(exchange: Exchange, parameters: Parameters) -> Callable[[Paging], Awaitable[Page]]:
+    named: dict[str, Any] = {name: parameters.id(name) for name in _FILTERS}
+    return partial(exchange.reads.leads, exchange.company_id, LeadFilter(has_callback=True, **named))
+
+
+def _records(exchange: Exchange, parameters: Parameters) -> Callable[[Paging], Awaitable[Page]]:
+    wanted = read_callback_filter(exchange, parameters)
+    return partial(exchange.reads.callbacks, exchange.company_id, wanted)
+
+
+def read_callback_filter(exchange: Exchange, parameters: Parameters) -> CallbackFilter:
+    """Read the filter of records of callbacks; faults are collected in the parameters."""
+    zone_name = parameters.zone("time_zone", exchange.time_zone)
+    state = parameters.choice("state", STATES)
+    named: dict[str, Any] = {name: parameters.id(name) for name in (*_FILTERS, "agent_id", "lead_id")}
+    return CallbackFilter(
+        state=None if state == ALL else state,
+        promised_by=parameters.choice("promised_by", get_args(CallbackPromiser)),
+        promised_from=parameters.instant("promised_at_from", zone_name),
+        promised_to=parameters.instant("promised_at_to", zone_name),
+        **named,
     )
 
 
 async def show(exchange: Exchange) -> Reply:
-    """Answer with one pending callback."""
-    row = await _pending(exchange)
+    """Answer with one callback: as its lead has it, or as its record says how it went."""
+    row, record = await _find_pending(exchange), None
     parameters = Parameters(exchange.query)
     columns = read_columns(parameters, CALLBACK_COLUMNS)
     parameters.finish()
-    return reply_with_record(exchange, "scheduled_callback", callback_view(row, columns))
+    if row is None:
+        record = await _find_record(exchange)
+    shown = callback_view(row, columns) if row is not None else callback_record_view(require_row(record, _NOUN), columns)
+    return reply_with_record(exchange, "scheduled_callback", shown)
 
 
 async def create(exchange: Exchange) -> Reply:
@@ -72,7 +110,7 @@ async def create(exchange: Exchange) -> Reply:
     lead_id = reading.optional("lead_id", parse_id)
     if is_blank(exchange.fields.get("lead_id")):
         reading.fault("lead_id", "must be given")
-    at, owner = _read_promise(reading)
+    at, owner = _read_promise(exchange, reading)
     if at is None and not reading.errors.keys() & {*CALLBACK}:
         reading.fault("schedule_callback_at", "must be given, or schedule_callback_in_seconds")
     found = None if lead_id is None else await exchange.reads.shown_lead(exchange.company_id, lead_id)
@@ -87,11 +125,11 @@ async def update(exchange: Exchange) -> Reply:
     """Promise another time, or another owner; what is left out stays."""
     row = await _pending(exchange)
     reading = Reading(exchange.fields, exchange.now)
-    at, owner = _read_promise(reading)
+    at, owner = _read_promise(exchange, reading)
     reading.close()
     known_owner = row["rest"].get("callback_owner")
-    if owner is None and known_owner and not any(name in exchange.fields for name in _OWNER):
-        owner = CallbackOwner(**known_owner)
+    if owner is UNSET:
+        owner = CallbackOwner(**known_owner) if known_owner else None
     message = _request(exchange, row, at or promised_at(row), owner, of=_id(row))
     return await submit_change(exchange, message, partial(_render, created=False))
 
@@ -104,16 +142,16 @@ async def delete(exchange: Exchange) -> Reply:
     return await submit_change(exchange, message, partial(_render_cancelled, row=row))
 
 
-def _read_promise(reading: Reading) -> tuple[Instant | None, CallbackOwner | None]:
+def _read_promise(exchange: Exchange, reading: Reading) -> tuple[Instant | None, CallbackOwner | UnsetType | None]:
     at = read_callback_at(reading)
     for name in CALLBACK:
         if name in reading.raw and is_blank(reading.raw[name]):
             reading.fault(name, "must not be blank; delete the callback to cancel it")
-    return at, read_owner(reading)
+    return at, read_owner(exchange, reading)
 
 
 def _request(
-    exchange: Exchange, row: Row, at: Instant | None, owner: CallbackOwner | None, *, of: int | None = None
+    exchange: Exchange, row: Row, at: Instant | None, owner: CallbackOwner | UnsetType | None, *, of: int | None = None
 ) -> LeadUpdateRequested:
     """Return the request that sets the callback of a lead (None: cancels it), in place of the one that is known."""
     return LeadUpdateRequested(
@@ -123,19 +161,33 @@ def _request(
         schedule_callback_at=at,
         callback_owner=owner,
         scheduled_callback_id=of,
+        **promiser(exchange),
     )
 
 
 async def _pending(exchange: Exchange) -> Row:
     """Return the lead of the pending callback in the path. Raises `ProblemError` not_found."""
-    reference = exchange.path_id("scheduled callback")
-    if not isinstance(reference, int):
-        raise not_found("scheduled callback")
-    wanted = LeadFilter(has_callback=True, scheduled_callback_id=reference)
+    return require_row(await _find_pending(exchange), _NOUN)
+
+
+async def _find_pending(exchange: Exchange) -> Row | None:
+    """Return the lead of the callback in the path, None where that is not pending. Raises `ProblemError` for no id."""
+    wanted = LeadFilter(has_callback=True, scheduled_callback_id=_reference(exchange))
     page = await exchange.reads.leads(exchange.company_id, wanted, Paging(per_page=1, counted=False))
-    if not page.rows:
-        raise not_found("scheduled callback")
-    return page.rows[0]
+    return page.rows[0] if page.rows else None
+
+
+async def _find_record(exchange: Exchange) -> Row | None:
+    wanted = CallbackFilter(ids=(_reference(exchange),))
+    page = await exchange.reads.callbacks(exchange.company_id, wanted, Paging(per_page=1, counted=False))
+    return page.rows[0] if page.rows else None
+
+
+def _reference(exchange: Exchange) -> int:
+    reference = exchange.path_id(_NOUN)
+    if not isinstance(reference, int):
+        raise not_found(_NOUN)
+    return reference
 
 
 async def _render(exchange: Exchange, result: Result, *, created: bool) -> Reply:
@@ -155,13 +207,32 @@ def _id(row: Row) -> int:
     return int(row["rest"]["scheduled_callback_id"])
 
 
+_NOUN = "scheduled callback"
 _PATH = "/api/v1/scheduled_callbacks"
 _ONE = one_of("scheduled_callback", "ScheduledCallback")
-_PROMISE: Mapping[str, str] = {name: UPDATE_PARAMETERS[name] for name in (*CALLBACK, *_OWNER)}
+_PROMISE: Mapping[str, str] = {name: UPDATE_PARAMETERS[name] for name in (*CALLBACK, *OWNER)}
 _FILTERS = {
     "offer_id": "callbacks of leads of this offer, by internal id",
     "schedule_id": "callbacks of leads on this schedule, by internal id",
     "contact_id": "callbacks of this contact, by internal id",
+}
+RECORD_FILTERS: Mapping[str, str] = {
+    "state": "pending, kept, late, missed, cancelled or all; default: pending",
+    "agent_id": "callbacks that this agent owns, or promised for anyone",
+    "promised_by": "callbacks that were promised by an agent, api, caller, form or schedule",
+    "lead_id": "callbacks of this lead",
+    "promised_at_from": "promised for this instant or later",
+    "promised_at_to": "promised for before this instant",
+    "time_zone": PAGING_PARAMETERS["time_zone"],
+}
+"""Filters of records."""
+
+FILTERS: Mapping[str, str] = {**_FILTERS, **RECORD_FILTERS}
+
+RECORD_TYPES: Mapping[str, Any] = {
+    **dict.fromkeys((*_FILTERS, "agent_id", "lead_id"), ID),
+    "state": choice(STATES),
+    "promised_by": choice(get_args(CallbackPromiser)),
 }
 _BARE = {"root": "false: the bare record"}
 _PROBLEMS = ("lead_not_live", "suppressed_contact")
@@ -171,15 +242,15 @@ OPERATIONS: tuple[Operation, ...] = (
         name="list_scheduled_callbacks",
         methods=("GET",),
         path=_PATH,
-        summary="List the calls that are promised",
+        summary="List the calls that are or were promised",
         handler=index,
         scope="lead:read",
         leads="visible",
         parameters={
             **{name: PAGING_PARAMETERS[name] for name in ("page", "per_page", "cursor", "columns", "root")},
-            **_FILTERS,
+            **FILTERS,
         },
-        types=dict.fromkeys(_FILTERS, ID),
+        types=RECORD_TYPES,
         answer=many_of("scheduled_callbacks", "ScheduledCallback"),
         suffixes=("", ".csv", ".json"),
     ),
@@ -204,7 +275,7 @@ OPERATIONS: tuple[Operation, ...] = (
         name="show_scheduled_callback",
         methods=("GET",),
         path=f"{_PATH}/{{id}}",
-        summary="Show a call that is promised",
+        summary="Show a call that is or was promised",
         handler=show,
         scope="lead:read",
         leads="visible",

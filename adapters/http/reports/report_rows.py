@@ -23,6 +23,7 @@ _RECORDS: Mapping[str, str] = {
     "recent_call_disposition_id": "call_disposition",
     "disposition_id": "call_disposition",
     "call_center_id": "call_center",
+    **dict.fromkeys(("agent_id", "called_agent_id"), "agent"),
     "ring_pool_id": "ring_pool",
     "number_id": "number",
 }
@@ -114,7 +115,7 @@ def label(exchange: Exchange, name: str | None, key: Key) -> str:
         return _field_type_name(exchange, key) or key
     if name == "status" and isinstance(key, str):
         return status_label(key)
-    return _worded(key) if isinstance(key, str) and name in {"outcome", "origin"} else text_of(key)
+    return _worded(key) if isinstance(key, str) and name in {"outcome", "origin", "promised_by"} else text_of(key)
 
 
 def status_label(status: str) -> str:

@@ -1,4 +1,4 @@
-"""How are leads and calls aggregated? Reports by category and pivot, statistics by one attribute, as JSON or CSV."""
+"""How are leads, calls and callbacks added up? Reports by category and pivot, statistics by one attribute, JSON or CSV."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -10,19 +10,24 @@ from adapters.http.calls.call_lists import FILTER_PARAMETERS as CALL_FILTER_PARA
 from adapters.http.calls.call_lists import LIST_TYPES, read_call_filter
 from adapters.http.exchange.answers import PAGING_PARAMETERS, PER_PAGE_MAX, read_columns, reply_with_rows
 from adapters.http.exchange.exchange import Exchange, Operation, Reply
-from adapters.http.exchange.parameters import Parameters
+from adapters.http.exchange.parameters import Parameters, read_span
 from adapters.http.exchange.report_slots import SlicedSequence, empty_in_slices, in_slices
 from adapters.http.leads.leads import FILTER_PARAMETERS as LEAD_FILTER_PARAMETERS
 from adapters.http.leads.leads import read_filter
+from adapters.http.leads.scheduled_callbacks import FILTERS as CALLBACK_FILTERS
+from adapters.http.leads.scheduled_callbacks import RECORD_TYPES as CALLBACK_FILTER_TYPES
+from adapters.http.leads.scheduled_callbacks import read_callback_filter
 from adapters.http.reports.report_rows import Cell, Rows, flat, flat_columns, label, row_of, total_of
 from adapters.http.schema.inputs import TEXT, choice, whole
 from adapters.http.schema.shapes import nullable
-from adapters.reads.ports import CallFilter, LeadFilter
+from adapters.reads.ports import CallbackFilter, CallFilter, LeadFilter
 from engine.submission.fields import INTEGER_MAX
 from engine.views.report import (
     BUCKETS_MAX,
     CALL_CATEGORIES,
     CALL_GROUPS,
+    CALLBACK_CATEGORIES,
+    CALLBACKS,
     CALLS,
     CELLS_MAX,
     LEAD_CATEGORIES,
@@ -43,6 +48,8 @@ from engine.views.report import (
 from schemas.instant import Instant
 
 TOO_MANY_CELLS = f"gives more than {CELLS_MAX} cells; choose fewer days or another pivot"
+
+Wanted = LeadFilter | CallFilter | CallbackFilter
 
 STAT_ROWS_MAX = 1_000
 """Rows of one page of statistics: a month by hours is 744."""
@@ -69,6 +76,17 @@ async def of_calls(exchange: Exchange) -> Reply:
     category = parameters.choice("category", CALL_CATEGORIES)
     parameters.require("category", sentence=f"must be one of {', '.join(CALL_CATEGORIES)}")
     return await _report(exchange, parameters, wanted, CALLS, names=(category, None), zone_name=zone_name)
+
+
+async def of_callbacks(exchange: Exchange) -> Reply:
+    """Answer with metrics of callbacks by category and pivot: by agent, if nothing is said."""
+    parameters = Parameters(exchange.query)
+    zone_name = parameters.zone("time_zone", exchange.time_zone)
+    created_from, created_to = read_span(parameters, exchange.now, zone_name)
+    wanted = structs.replace(read_callback_filter(exchange, parameters), created_from=created_from, created_to=created_to)
+    category = parameters.choice("category", CALLBACK_CATEGORIES) or CALLBACK_CATEGORIES[0]
+    pivot = parameters.choice("pivot", CALLBACK_CATEGORIES)
+    return await _report(exchange, parameters, wanted, CALLBACKS, names=(category, pivot), zone_name=zone_name)
 
 
 async def stats_of_calls(exchange: Exchange) -> Reply:
@@ -106,7 +124,7 @@ async def stats_of_calls(exchange: Exchange) -> Reply:
 async def _report(
     exchange: Exchange,
     parameters: Parameters,
-    wanted: LeadFilter | CallFilter,
+    wanted: Wanted,
     measure: Measure,
     *,
     names: tuple[str | None, str | None],
@@ -153,7 +171,7 @@ def _discard(made: Report, found: list[Group]) -> None:
 
 async def _made(
     exchange: Exchange,
-    wanted: LeadFilter | CallFilter,
+    wanted: Wanted,
     measure: Measure,
     found: Sequence[Group],
     by: tuple[Grouping, Grouping],
@@ -192,7 +210,7 @@ def _sorted(made: Report, metric: str | None, *, descending: bool) -> list[Key]:
 async def _found(
     exchange: Exchange,
     parameters: Parameters,
-    wanted: LeadFilter | CallFilter,
+    wanted: Wanted,
     names: tuple[str | None, str | None],
     zone_name: str,
 ) -> tuple[list[Group], Grouping, Grouping]:
@@ -216,11 +234,12 @@ async def _found(
 
 
 async def _span(
-    exchange: Exchange, wanted: LeadFilter | CallFilter, names: tuple[str | None, str | None]
+    exchange: Exchange, wanted: Wanted, names: tuple[str | None, str | None]
 ) -> tuple[Instant | None, Instant | None]:
     """Return the span of the buckets: the requested one, else from the first row to the last."""
     since, until = wanted.created_from, wanted.created_to
-    if (since is not None and until is not None) or not {*TIME_UNITS} & {*names}:
+    is_known = since is not None and until is not None
+    if is_known or isinstance(wanted, CallbackFilter) or not {*TIME_UNITS} & {*names}:
         return since, until
     span = await exchange.reads.created_span(exchange.company_id, wanted)
     if span is None:
@@ -231,7 +250,7 @@ async def _span(
 
 async def _overall(
     exchange: Exchange,
-    wanted: LeadFilter | CallFilter,
+    wanted: Wanted,
     measure: Measure,
     names: tuple[str | None, str | None],
     made: Report,
@@ -339,6 +358,37 @@ OPERATIONS: tuple[Operation, ...] = (
         },
         required=("category",),
         answer=_answer("reports", _row_shown(CALLS), totals={"type": "object"}),
+        suffixes=_SUFFIXES,
+    ),
+    Operation(
+        name="report_scheduled_callbacks",
+        leads="visible",
+        methods=("GET",),
+        path="/api/v1/scheduled_callbacks/reports",
+        summary="Report how promised calls went, by agent, day or another category",
+        handler=of_callbacks,
+        scope="lead:read",
+        rate="report",
+        parameters={
+            **{name: PAGING_PARAMETERS[name] for name in ("created_at_from", "created_at_to", "root")},
+            "created_at_label": CALL_FILTER_PARAMETERS["created_at_label"],
+            **_PAGED,
+            **CALLBACK_FILTERS,
+            "state": "pending, kept, late, missed or cancelled; default: all",
+            **_ORDERED,
+            "category": "grouping of callbacks; default: agent_id",
+            "pivot": "second grouping, across the columns",
+            "columns": "metrics to return, comma-separated, in this order",
+        },
+        types={
+            **CALLBACK_FILTER_TYPES,
+            "category": choice(CALLBACK_CATEGORIES),
+            "pivot": choice(CALLBACK_CATEGORIES),
+            "order": choice(("category", *CALLBACKS.columns)),
+            "created_at_label": LIST_TYPES["created_at_label"],
+            "per_page": whole(1, PER_PAGE_MAX),
+        },
+        answer=_answer("reports", _row_shown(CALLBACKS), totals={"type": "object"}),
         suffixes=_SUFFIXES,
     ),
     Operation(

@@ -16,7 +16,7 @@ from engine.account.issuers import CLIENT_ID_LENGTH_MAX, ISSUER_LENGTH_MAX, NAME
 from engine.account.provider_configurations import FALLBACK_ORDER_MAX, SETTINGS_MAX
 from engine.account.public_fields import DIAL_COUNTRIES_MAX, PUBLIC_UPDATES_MAX
 from engine.account.ring_pools import GRACE_SECONDS_MAX, HOLD_SECONDS
-from engine.account.steps import GRACE_MINUTES_MAX
+from engine.account.values import GRACE_MINUTES_MAX
 from engine.calendar.rails_names import RAILS_NAMES
 from engine.calendar.windows import WINDOW_ROWS_MAX
 from engine.calendar.zone_words import WINDOWS_NAMES, place_names
@@ -203,7 +203,7 @@ _NAMES: Mapping[str, Schema] = {
     """: BOOLEAN,
     """
     created_at_from created_at_to next_action_at_from next_action_at_to ended_at_from ended_at_to updated_at_from
-    updated_at_to at due_before recorded_at_from recorded_at_to
+    updated_at_to at due_before recorded_at_from recorded_at_to promised_at_from promised_at_to
     """: LOCAL_MOMENT,
     "schedule_callback_at next_action_at expires_at revoked_at unpause_at": MOMENT,
     "page": whole(1, INTEGER_MAX),
@@ -211,12 +211,12 @@ _NAMES: Mapping[str, Schema] = {
     "cursor": {"anyOf": [{"type": "integer", "minimum": -1, "maximum": INTEGER_MAX}, {"type": "string", "pattern": "^-1$"}]},
     "hours_to_expire": whole(1, HOURS_TO_EXPIRE_MAX),
     "max_contact_attempts": whole(1, CONTACT_ATTEMPTS_MAX),
-    "callback_grace_minutes": whole(0, GRACE_MINUTES_MAX),
+    "callback_grace_minutes callback_team_grace_minutes": whole(0, GRACE_MINUTES_MAX),
     "schedule_callback_in_seconds": whole(0, AHEAD_MAX // SECOND),
     "lead_priority add_revenue add_payout": DECIMAL,
     "revenue payout": DECIMAL,
     """
-    callback_buyer_id callback_buyer_group_id
+    callback_buyer_id callback_buyer_group_id callback_agent_id
     offer_id schedule_id traffic_source_id buyer_id contact_id move_to_another_schedule_id lead_id number_id ring_pool_id
     provider_configuration_id call_disposition_id recent_call_disposition_id id outgoing_webhook_id
     buyer_group_id lead_import_id agent_id
@@ -426,6 +426,7 @@ _RECORD_INPUTS: Mapping[str, Schema] = {
     "route_by_type": choice(("tier", "revenue", "epc")),
     "bid_price": _or_null({"type": "number", "minimum": 0, "maximum": values.BID_PRICE_MAX}),
     "recording_retention_days": whole(1, values.RECORDING_RETENTION_DAYS_MAX),
+    **dict.fromkeys(("callback_grace_minutes", "callback_team_grace_minutes"), whole(0, GRACE_MINUTES_MAX)),
     "wrap_up_seconds": _or_null(whole(1, values.WRAP_UP_SECONDS_MAX)),
     "spacing_seconds": whole(0, values.SPACING_SECONDS_MAX),
     "tier": whole(-values.TIER_MAX, values.TIER_MAX),

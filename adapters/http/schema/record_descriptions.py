@@ -86,6 +86,8 @@ _OF_TYPE: Mapping[str, Mapping[str, str]] = {
         "optout_scope": "how far an opt-out reaches: everything of the company, the offer, or the channel that it came on",
         "allow_auth_token": "false: keys are taken in the Authorization header only, not as the field auth_token",
         "recording_retention_days": "how many days after a recording was made it is deleted",
+        "callback_grace_minutes": "how long only the owner of a callback makes it; 0: no other does",
+        "callback_team_grace_minutes": "how long only the owner's team makes it then; 0: no other does after them",
         "wrap_up_seconds": "how long after a call an agent is available again by itself; null: once the agent says so",
         "sign_in_issuer": "OpenID Connect issuer that users sign in with; null: passwords alone",
         "sign_in_client_id": "our client_id there",

@@ -280,6 +280,31 @@ SELECT count(*) FROM (
     SELECT 1 FROM {read}.conversions AS c WHERE company_id = $1{where} ORDER BY created_at DESC LIMIT {limit}
 ) AS found
 
+-- callbacks --
+-- With what the lead says of a callback that is pending, and whom it calls.
+SELECT c.*, {ordered} AS ordered_by, l.caller_id, l.full_name, l.zones,
+    CASE WHEN l.pending_id = c.id THEN l.due_at END AS callback_at,
+    CASE WHEN l.pending_id = c.id THEN l.tries END AS tries_count
+FROM {read}.callbacks AS c
+LEFT JOIN LATERAL (
+    SELECT caller_id, full_name, zones, callback_at AS due_at, (rest ->> 'scheduled_callback_id')::bigint AS pending_id,
+        coalesce((rest ->> 'callback_tries')::bigint, 0) AS tries
+    FROM {read}.leads AS lead WHERE lead.company_id = $1 AND lead.id = c.lead_id AND lead.deleted_at IS NULL
+) AS l ON true
+WHERE company_id = $1{where} ORDER BY {order} LIMIT {limit}
+
+-- callbacks_count --
+SELECT count(*) FROM (
+    SELECT 1 FROM {read}.callbacks AS c WHERE company_id = $1{where} ORDER BY created_at DESC LIMIT {limit}
+) AS found
+
+-- callbacks_grouped --
+SELECT {category} AS category, {pivot} AS pivot, {sums}
+FROM {read}.callbacks AS c{joins}
+WHERE company_id = $1{where}
+GROUP BY 1, 2
+LIMIT {limit}
+
 -- manual_fires --
 -- With the newest outcome of the delivery: a fact of the same lead or call.
 SELECT f.*, {ordered} AS ordered_by, coalesce(

@@ -13,7 +13,6 @@ from engine.contact.facts.person import Person
 from schemas.contact import (
     LIVE_STATUSES,
     Call,
-    CallbackOwner,
     CallbackPromise,
     CallbackPromiser,
     CallbackState,
@@ -153,7 +152,7 @@ def _changed(person: Person, lead: Lead, known: CallbackPromise, **about: Any) -
 
 
 def _record(person: Person, lead: Lead, known: CallbackPromise, **about: Any) -> None:
-    owner = known.owner or CallbackOwner()
+    owner = known.owner
     late = None if known.called_at is None else max(0, known.called_at - known.promised_at) // SECOND
     values: dict[str, Any] = {
         "callback_id": known.id,
@@ -163,9 +162,7 @@ def _record(person: Person, lead: Lead, known: CallbackPromise, **about: Any) ->
         "promised_at": known.promised_at,
         "promised_by": known.promised_by,
         "promised_agent_id": known.agent_id,
-        "owner_agent_id": owner.agent_id,
-        "owner_buyer_id": owner.buyer_id,
-        "owner_buyer_group_id": owner.buyer_group_id,
+        **({} if owner is None else {"owner": structs.asdict(owner)}),
         "called_at": known.called_at,
         "called_agent_id": known.called_agent_id,
         "called_buyer_id": known.called_buyer_id,

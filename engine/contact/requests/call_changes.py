@@ -25,12 +25,12 @@ from engine.contact.lifecycle.moving import forward
 from engine.contact.lifecycle.promises import promiser_of
 from engine.contact.requests import inbound_routing, reactions
 from engine.contact.requests.dispositions import disposition_of, stops_contact
-from engine.contact.requests.update import CONVERSIONS
+from engine.contact.requests.update import CONVERSIONS, check_owner_references
 from engine.contact.requests.update import update as update_lead
 from engine.identity import command_id
 from engine.partition.draft import RefusedError
 from schemas.commands import PressKeys
-from schemas.contact import Call, Lead
+from schemas.contact import Call, CallbackOwner, Lead
 from schemas.decisions import Answer
 from schemas.instant import EPOCH, SECOND, Instant
 from schemas.records import CallDisposition
@@ -173,6 +173,8 @@ def _check_references(person: Person, request: CallUpdateRequested) -> None:
         *(("fire_outgoing_webhook_ids", "outgoing_webhook", found) for found in request.outgoing_webhook_ids),
     ]
     check_references(person, named)
+    if isinstance(request.callback_owner, CallbackOwner):
+        check_owner_references(person, request.callback_owner)
 
 
 def _change(person: Person, call: Call, request: CallUpdateRequested, *, callback_at: Instant | None) -> str | None:

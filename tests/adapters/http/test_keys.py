@@ -78,7 +78,7 @@ SCOPES: dict[str, str] = {
     "lead:create": "submit_lead create_or_update_lead",
     "lead:read": "list_leads new_lead show_lead buyer_is_available show_lead_by_caller_number report_leads why_lead"
     " forecast_leads forecast_schedule_change list_lead_events report_channels report_outcomes report_steps report_queues"
-    " list_scheduled_callbacks show_scheduled_callback list_kept_submissions",
+    " report_scheduled_callbacks list_scheduled_callbacks show_scheduled_callback list_kept_submissions",
     "lead_bulk_job:cancel": "cancel_lead_bulk_job",
     "lead_import:cancel": "cancel_lead_import",
     "lead:update": "update_lead caller_opt_out caller_remove caller_move_to_end_of_schedule"

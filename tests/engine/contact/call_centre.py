@@ -81,7 +81,7 @@ class CallCentre:
     def wait_until(self, moment: Instant) -> None:
         """Let time pass, and deliver what is sent meanwhile."""
         while self.world.now < moment:
-            self.world.wait_until(Instant(min(moment, self.world.now + SLICE)))
+            self.world.wait_until(min(moment, self.world.now + SLICE))
             self.deliver()
 
     def deliver(self) -> None:

@@ -699,6 +699,50 @@ WHERE type IN ('conversion.recorded', 'conversion.changed', 'conversion.taken_ba
             AND (later.data ->> 'revision')::integer > (f.data ->> 'revision')::integer
     );
 
+-- How did each callback go? Of the facts about it, the one of the highest revision. The owner is who it belongs to.
+CREATE INDEX history_callbacks ON {read}.history
+    (company_id, ((data ->> 'callback_id')::bigint), ((data ->> 'revision')::integer))
+    WHERE type = 'callback.recorded';
+CREATE INDEX history_callbacks_created ON {read}.history
+    (company_id, (to_timestamp((data ->> 'made_at')::float8 / 1000)), ((data ->> 'callback_id')::bigint))
+    WHERE type = 'callback.recorded';
+CREATE INDEX history_callbacks_promised ON {read}.history
+    (company_id, (to_timestamp((data ->> 'promised_at')::float8 / 1000)), ((data ->> 'callback_id')::bigint))
+    WHERE type = 'callback.recorded';
+CREATE VIEW {read}.callbacks AS
+SELECT company_id,
+    (data ->> 'callback_id')::bigint AS id,
+    (data ->> 'revision')::integer AS revision,
+    data ->> 'state' AS state,
+    to_timestamp((data ->> 'made_at')::float8 / 1000) AS created_at,
+    at AS updated_at,
+    lead_id,
+    call_id,
+    to_timestamp((data ->> 'promised_at')::float8 / 1000) AS promised_at,
+    data ->> 'promised_by' AS promised_by,
+    (data ->> 'promised_agent_id')::bigint AS promised_agent_id,
+    data -> 'owner' AS owner,
+    (data -> 'owner' ->> 'agent_id')::bigint AS owner_agent_id,
+    (data -> 'owner' ->> 'buyer_id')::bigint AS owner_buyer_id,
+    (data -> 'owner' ->> 'buyer_group_id')::bigint AS owner_buyer_group_id,
+    to_timestamp((data ->> 'called_at')::float8 / 1000) AS called_at,
+    (data ->> 'called_agent_id')::bigint AS called_agent_id,
+    (data ->> 'called_buyer_id')::bigint AS called_buyer_id,
+    (data ->> 'late_seconds')::bigint AS late_seconds,
+    (data ->> 'is_reached')::boolean AS is_reached,
+    data ->> 'reason' AS reason,
+    (data ->> 'offer_id')::bigint AS offer_id,
+    (data ->> 'schedule_id')::bigint AS schedule_id
+FROM {read}.history AS f
+WHERE type = 'callback.recorded'
+    AND NOT EXISTS (
+        SELECT 1 FROM {read}.history AS later
+        WHERE later.company_id = f.company_id
+            AND later.type = 'callback.recorded'
+            AND (later.data ->> 'callback_id')::bigint = (f.data ->> 'callback_id')::bigint
+            AND (later.data ->> 'revision')::integer > (f.data ->> 'revision')::integer
+    );
+
 -- 8. Words: how is text found in leads and calls?
 
 -- The words of a text, as both sides of a search see them: folded to lower case, cut at everything that is no letter or
