@@ -94,11 +94,17 @@ class PlaceCall(Command, frozen=True, kw_only=True, tag="call.place"):
 
 
 class PressKeys(Command, frozen=True, kw_only=True, tag="call.press_keys"):
-    """Send `digits` (0-9, *, #, A-D, w for a pause) to the call of an earlier command, if it still lasts."""
+    """Send `digits` (0-9, *, #, A-D, w for a pause) to the person of a call, if it still lasts.
+
+    It is the call of an earlier command; without one the person called us, by an account (`provider_configuration_id`) whose
+    carrier knows the call as `provider_ref`.
+    """
 
     call_id: int
-    call_command_id: str
+    call_command_id: str | None = None
     digits: str
+    provider_configuration_id: int | None = None
+    provider_ref: str | None = None
 
 
 class HangUp(Command, frozen=True, kw_only=True, tag="call.hang_up"):

@@ -21,7 +21,7 @@ from adapters.gateway.ports import (
     RulesReader,
     UnwrittenOrderError,
 )
-from adapters.providers.callback_tokens import NamedConfiguration
+from adapters.providers.callback_tokens import NamedConfiguration, last_configuration
 from adapters.providers.connections import Connections, Opened, look_up
 from adapters.providers.orders import Orders, StoredOrder
 from adapters.providers.ports import (
@@ -89,20 +89,30 @@ class ConfiguredProviders:
         return any(body is not None and body.channel == self._channel for body in bodies)
 
     async def press(self, command: PressKeys) -> bool:
-        """Press keys on a call, whichever gateway placed it."""
-        found = await self._call_in_progress(command)
+        """Press keys on a call, whichever gateway placed it or took it."""
+        if command.call_command_id is None:
+            return await self._press_inbound(command)
+        found = await self._call_in_progress(command.company_id, command.call_command_id)
         return found is not None and await found[0].connection.press(found[1], command.digits)
+
+    async def _press_inbound(self, command: PressKeys) -> bool:
+        """Press keys on a call of a person, by the account that it came by: another one would press those of a stranger."""
+        configuration = last_configuration(self._rules.rules, command.provider_configuration_id or 0)
+        is_own = configuration is not None and configuration.record.company_id == command.company_id
+        if configuration is None or not is_own or command.provider_ref is None:
+            return False
+        return await self._connections.open(configuration).connection.press(command.provider_ref, command.digits)
 
     async def hang_up(self, command: HangUp) -> bool:
         """End a call, whichever gateway placed it."""
-        found = await self._call_in_progress(command)
+        found = await self._call_in_progress(command.company_id, command.call_command_id)
         if found is None:
             return False
         connection = found[0].connection
         return await (connection.cancel(found[1]) if command.only_unanswered else connection.hang_up(found[1]))
 
-    async def _call_in_progress(self, command: PressKeys | HangUp) -> tuple[Opened, str] | None:
-        order = await self._orders.find(command.company_id, command.call_command_id)
+    async def _call_in_progress(self, company_id: int, command_id: str) -> tuple[Opened, str] | None:
+        order = await self._orders.find(company_id, command_id)
         if order is None or order.has_ended or order.provider_ref is None:
             return None
         return self._opened(order), order.provider_ref

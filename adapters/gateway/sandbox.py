@@ -202,7 +202,7 @@ class SandboxVoice(_SandboxProvider):
 
     async def press(self, command: PressKeys) -> bool:
         """Note the keys: the outcome of the call lists them."""
-        if command.call_command_id not in self._keys:
+        if command.call_command_id is None or command.call_command_id not in self._keys:
             return False
         self._keys[command.call_command_id] += command.digits
         return True

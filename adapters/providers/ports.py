@@ -409,11 +409,15 @@ class Listens(Protocol):
 
 
 class Provider(Protocol):
-    """A kind of provider. `settings` is a struct that forbids unknown fields; every name of `secrets` must be set."""
+    """A kind of provider. `settings` is a struct that forbids unknown fields; every name of `secrets` must be set.
+
+    `presses_keys`: it can press keys on a call in progress, on one that it placed and on one of a person.
+    """
 
     name: str
     channels: frozenset[str]
     resume: ResumeKind
+    presses_keys: bool
 
     @property
     def settings(self) -> type[Struct]:

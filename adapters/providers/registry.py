@@ -67,6 +67,8 @@ def fault_of(name: str, provider: Any) -> str | None:
         return "its `settings` must be a msgspec Struct with forbid_unknown_fields"
     if getattr(provider, "resume", None) not in get_args(ResumeKind):
         return f"its `resume` must be one of {', '.join(get_args(ResumeKind))}"
+    if "call" in channels and not isinstance(getattr(provider, "presses_keys", None), bool):
+        return "its `presses_keys` must be true or false: whether keys can be pressed on a call in progress"
     return None
 
 

@@ -10,10 +10,11 @@ from adapters.http.exchange.answers import PAGING_PARAMETERS, read_columns_of_se
 from adapters.http.exchange.exchange import Exchange, Operation, Reply
 from adapters.http.exchange.hidden_fields import cut_facts
 from adapters.http.exchange.parameters import Parameters
-from adapters.http.exchange.problems import not_found, require_row
+from adapters.http.exchange.problems import ProblemError, not_found, require_row
 from adapters.http.exchange.writes import submit_change
 from adapters.http.schema.inputs import REFERENCE, TOKENS
 from adapters.http.schema.shapes import one_of
+from adapters.providers.registry import Unusable, installed
 from adapters.reads.ports import Result, Row
 from engine.submission.fields import FieldError, is_blank
 from engine.submission.reading import TOKENS_MAX, Reading, json_object
@@ -75,6 +76,7 @@ async def send_key_press(exchange: Exchange) -> Reply:
     data = read_tokens(exchange, parameters, "data")
     parameters.finish()
     row = require_row(await exchange.reads.call(exchange.company_id, reference or 0), "call")
+    _refuse_keys(row)
     message = CallKeysRequested(
         company_id=exchange.company_id,
         contact_key=row["contact_key"],
@@ -83,6 +85,13 @@ async def send_key_press(exchange: Exchange) -> Reply:
         data=data,
     )
     return await submit_change(exchange, message, render)
+
+
+def _refuse_keys(row: Row) -> None:
+    """Refuse to press keys on a call in progress whose carrier cannot, in either direction. Raises `ProblemError`."""
+    carrier = installed().get(row["provider"] or "")
+    if row["ended_at"] is None and carrier is not None and not isinstance(carrier, Unusable) and not carrier.presses_keys:
+        raise ProblemError("not_supported", f"The carrier of this call ({carrier.name}) presses no keys on one in progress.")
 
 
 async def delete(exchange: Exchange) -> Reply:

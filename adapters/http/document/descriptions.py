@@ -139,7 +139,10 @@ BY_NAME: Mapping[str, str] = {
         "Changes money, conversions, disposition and tokens of a call. A disposition that its schedule waits for moves the "
         "lead on."
     ),
-    "send_key_press": "Sends DTMF tones into a call that is in progress.",
+    "send_key_press": (
+        "Sends DTMF tones to the person of a call that is in progress, whoever called whom. Where its carrier cannot, it is "
+        "refused (`not_supported`), and so is a call that came by a gateway of yours."
+    ),
     "show_call": "Returns one call with its state, durations, money and tokens.",
     "list_call_events": (
         "Returns what happened to a call, oldest first: legs, reports of the provider, changes and webhooks."

@@ -69,6 +69,7 @@ class AsteriskProvider:
     settings = AsteriskSettings
     secrets = ("password",)
     resume: ResumeKind = "exact"
+    presses_keys = True
 
     def connect(self, account: ProviderAccount) -> Connection:
         """Return a connection. Raises `ValueError` where settings contradict each other."""

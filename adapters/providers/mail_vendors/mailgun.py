@@ -47,6 +47,7 @@ class MailgunProvider:
     settings: type[Struct] = SmtpAccount
     secrets = ("password", "webhook_signing_key")
     resume: ResumeKind = "none"
+    presses_keys = False
 
     def connect(self, account: ProviderAccount) -> "MailgunConnection":
         """Return a connection."""

@@ -63,6 +63,7 @@ class SendGridProvider:
     settings: type[Struct] = SendGridAccount
     secrets = ("password",)
     resume: ResumeKind = "none"
+    presses_keys = False
 
     def connect(self, account: ProviderAccount) -> "SendGridConnection":
         """Return a connection. Raises `ValueError` where the verification key is none."""

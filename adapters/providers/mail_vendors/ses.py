@@ -60,6 +60,7 @@ class SesProvider:
     settings: type[Struct] = SesAccount
     secrets = ("password",)
     resume: ResumeKind = "none"
+    presses_keys = False
 
     def connect(self, account: ProviderAccount) -> "SesConnection":
         """Return a connection."""

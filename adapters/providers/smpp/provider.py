@@ -92,6 +92,7 @@ class SmppProvider:
     settings: type[Struct] = SmppSettings
     secrets = ("password",)
     resume: ResumeKind = "none"
+    presses_keys = False
 
     def connect(self, account: ProviderAccount) -> "SmppConnection":
         """Return a connection. Raises `ValueError`."""

@@ -69,6 +69,7 @@ class SmtpProvider:
     settings: type[Struct] = SmtpAccount
     secrets = ("password",)
     resume: ResumeKind = "none"
+    presses_keys = False
 
     def connect(self, account: ProviderAccount) -> "SmtpConnection":
         """Return a connection."""

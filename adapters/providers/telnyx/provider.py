@@ -99,6 +99,7 @@ class TelnyxProvider:
     settings = TelnyxSettings
     secrets = ("api_key",)
     resume: ResumeKind = "none"
+    presses_keys = True
 
     def connect(self, account: ProviderAccount) -> Connection:
         """Return a connection. Raises `ValueError` where an account for calls has no `connection_id`."""

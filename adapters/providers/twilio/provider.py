@@ -104,6 +104,7 @@ class TwilioProvider:
     settings = TwilioSettings
     secrets = ("auth_token",)
     resume: ResumeKind = "search"
+    presses_keys = False
 
     def connect(self, account: ProviderAccount) -> Connection:
         """Return a connection."""

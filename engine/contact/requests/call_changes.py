@@ -108,22 +108,22 @@ def _judge_later_calls(person: Person, call: Call) -> None:
 
 
 def press_keys(person: Person, request: CallKeysRequested) -> None:
-    """Emit the command to press keys on a call in progress. Raises `RefusedError` where it has ended."""
+    """Emit the command to press keys on a call in progress. Raises `RefusedError` where it has ended, or nobody could."""
     call = _one(person, request.call_id)
     if call.ended_at is not None:
         raise RefusedError("call_ended", f"The call has ended ({call.status}); no key can be pressed.")
-    if call.command_id is None:
-        raise RefusedError("not_supported", "Keys can be pressed on calls that were placed from here, not on inbound ones.")
+    if call.command_id is None and (call.provider_configuration_id is None or call.provider_ref is None):
+        raise RefusedError("not_supported", "The call came by a gateway of yours, not by a provider; press the keys there.")
     if request.data:
         merge_tokens(call, request.data, field="post_call_tokens")
     call.user_updated_at = person.now
     person.save_call(call)
     person.draft.fact("call.keys_pressed", lead_id=call.lead_id, call_id=call.id, digits=request.digits)
-    person.draft.emit(_press_command(person, call, call.command_id, request.digits))
+    person.draft.emit(_press_command(person, call, request.digits))
     person.draft.answer = Answer(status=200, record_type="call", record_id=call.id, record_ids=(call.id,))
 
 
-def _press_command(person: Person, call: Call, call_command_id: str, digits: str) -> PressKeys:
+def _press_command(person: Person, call: Call, digits: str) -> PressKeys:
     # The version rises with every change of the call: no two presses share an id.
     identity = command_id(call.uuid, 0, call.version + 1, KEYS, 1)
     return PressKeys(
@@ -131,9 +131,14 @@ def _press_command(person: Person, call: Call, call_command_id: str, digits: str
         not_after=person.now + KEYS_WITHIN,
         urgency_class=0,
         call_id=call.id,
-        call_command_id=call_command_id,
+        call_command_id=call.command_id,
         digits=digits,
+        **({} if call.command_id is not None else _inbound_leg(call)),
     )
+
+
+def _inbound_leg(call: Call) -> dict[str, Any]:
+    return {"provider_configuration_id": call.provider_configuration_id, "provider_ref": call.provider_ref}
 
 
 def _one(person: Person, call_id: int) -> Call:

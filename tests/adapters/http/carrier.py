@@ -12,7 +12,7 @@ from adapters.gateway.ports import CallProgress
 from adapters.postgres.provider_orders import PostgresOrders
 from adapters.providers.connections import Connections
 from adapters.providers.provider_http import GuardedProviderHttp
-from schemas.commands import PlaceCall, SendSms
+from schemas.commands import PlaceCall, PressKeys, SendSms
 from schemas.wire import from_json
 from tests.adapters.http.conftest import SECRET_KEY, WAIT_SECONDS
 from tests.adapters.providers.fake_twilio import ACCOUNT, TOKEN, FakeTwilio
@@ -92,6 +92,22 @@ class Carrier:
             return None
 
         return await seen_in_time(look, lambda command: command is not None)
+
+    async def press(self, call_id: int, digits: str) -> Any:
+        """Ask for keys of a call; where that is granted, have the gateway press them: None where it could not."""
+        answer = await self.company.send("POST", "/api/v1/calls/send_key_press", json={"id": call_id, "digits": digits})
+        if answer.status_code != 200:
+            return answer
+        log = self.town.context.log
+        reader = await log.reader("commands.call", range(await log.partition_count("commands.call")))
+        records = await reader.poll(limit=100_000, timeout_seconds=0.1)
+        await reader.close()
+        (command,) = (
+            from_json(record.value, PressKeys)
+            for record in records
+            if b'"call.press_keys"' in record.value and f'"call_id":{call_id},'.encode() in record.value
+        )
+        return answer if await self.providers("call").press(command) else None
 
     async def _commands(self, topic: str, command_type: Any) -> AsyncIterator[Any]:
         log = self.town.context.log

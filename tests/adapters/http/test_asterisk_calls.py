@@ -103,6 +103,8 @@ async def test_a_persons_call_is_routed_to_a_buyer(
     await until(lambda: leg in asterisk.channels, what="the buyer's leg")
     asterisk.answers(leg)
     await until(lambda: asterisk.bridges.get(f"lci.{reference}") == [reference, leg], what="the bridge")
+    assert await carrier.press((await carrier.inbound(reference))["id"], "12#") is not None
+    assert asterisk.tones[-1] == (reference, "12#")
     asterisk.ends(leg)
 
     call = await carrier.inbound(reference, outcome="connected_buyer")

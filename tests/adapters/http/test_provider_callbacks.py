@@ -373,12 +373,15 @@ async def test_an_inbound_call_asks_for_its_route_and_is_put_through(carrier: Ca
         "To": "+12125550155",
     }
     connected = await carrier.twilio.report(leg, child)
+    refused = await carrier.press((await carrier.inbound("CAin1"))["id"], "1")
     ended = await carrier.twilio.report(action, {**form, "DialCallStatus": "completed", "DialCallDuration": "30"})
     await carrier.twilio.report(url, {**form, "CallStatus": "completed", "CallDuration": "35"})
 
     assert ">+12125550155<" in said
     assert f'callerId="{shown}"' in said
     assert (connected.status_code, ended.status_code) == (200, 200)
+    assert (refused.status_code, refused.json()["code"]) == (422, "not_supported")
+    assert "twilio" in refused.json()["detail"]
     call = await carrier.inbound("CAin1", outcome="connected_buyer")
     assert (call["buyer_id"], call["talk_duration"], call["provider"]) == (buyer["id"], 30, "twilio")
     assert (call["from_number"], call["caller_number"]) == (person, person if person == shown else None)

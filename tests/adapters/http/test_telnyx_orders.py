@@ -6,9 +6,12 @@ from typing import Any
 import pytest
 import pytest_asyncio
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from msgspec.structs import replace
 
 from adapters.gateway.addresses import networks
 from adapters.providers.provider_http import GuardedProviderHttp
+from schemas.commands import PressKeys
+from schemas.instant import Instant
 from tests.adapters.http.carrier import NUMBER, PUBLIC, Carrier, delete_accounts
 from tests.adapters.providers.fake_telnyx import (
     API_KEY,
@@ -235,3 +238,48 @@ async def test_an_inbound_call_to_a_number_of_nobody_is_rejected(carrier: Telnyx
 
     assert answer.status_code == 200
     assert [action for _, action, _ in carrier.telnyx.actions] == ["reject"]
+
+
+async def test_keys_are_pressed_on_calls_of_both_directions(carrier: TelnyxCarrier) -> None:
+    buyer = await carrier.company.record("buyers", {"name": "B", "number": "+12125550155"})
+    offer = await carrier.company.record("offers", {"name": "O", "buyer_ids": [buyer["id"]]})
+    await carrier.company.record("numbers", {"number": "+12125550188", "offer_id": offer["id"]})
+    url = (await carrier.configure())["callback_url"]
+    leg = carrier.telnyx.rings("+13055550123", "+12125550188", url)
+    await carrier.telnyx.event(leg, "call.initiated", direction="incoming")
+    await carrier.telnyx.event(leg, "call.answered")
+    call = await carrier.inbound(leg["call_control_id"])
+
+    assert await carrier.press(call["id"], "12#") is not None
+
+    assert carrier.telnyx.actions[-1] == (leg["call_control_id"], "send_dtmf", {"digits": "12#"})
+    command, lead = await called(carrier)
+    await carrier.telnyx.event(lead, "call.initiated")
+    assert await carrier.press(command.call_id, "5") is not None
+    assert carrier.telnyx.actions[-1] == (lead["call_control_id"], "send_dtmf", {"digits": "5"})
+
+
+async def test_keys_of_a_persons_call_are_pressed_by_the_account_that_it_came_by(carrier: TelnyxCarrier) -> None:
+    await carrier.company.record("numbers", {"number": "+12125550188"})
+    url = (await carrier.configure())["callback_url"]
+    leg = carrier.telnyx.rings("+13055550123", "+12125550188", url)
+    await carrier.telnyx.event(leg, "call.initiated", direction="incoming")
+    call = await carrier.inbound(leg["call_control_id"])
+    theirs = replace(keys_of(call), company_id=carrier.company.id + 1)
+
+    assert not await carrier.providers("call").press(theirs)
+    assert not await carrier.providers("call").press(replace(keys_of(call), provider_configuration_id=None))
+    assert carrier.telnyx.actions[-1][1] != "send_dtmf"
+
+
+def keys_of(call: dict[str, Any]) -> PressKeys:
+    return PressKeys(
+        command_id="keys",
+        company_id=call["company_id"],
+        contact_key="",
+        decided_at=Instant(0),
+        call_id=call["id"],
+        digits="1",
+        provider_configuration_id=call["provider_configuration_id"],
+        provider_ref=call["provider_sid"],
+    )

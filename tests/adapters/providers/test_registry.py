@@ -55,6 +55,7 @@ def test_one_that_cannot_be_loaded_says_why() -> None:
         ({"settings": Loose}, "forbid_unknown_fields"),
         ({"settings": dict}, "forbid_unknown_fields"),
         ({"resume": "maybe"}, "`resume` must be one of exact, search, none"),
+        ({"channels": frozenset({"call"})}, "`presses_keys` must be true or false"),
     ],
 )
 def test_what_is_no_provider_is_not_used(changed: dict[str, Any], part: str) -> None:

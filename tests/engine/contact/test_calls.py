@@ -25,6 +25,7 @@ from schemas.requests import (
 )
 from schemas.wire import to_json
 from tests.contact_ids import CONTACT_IDS
+from tests.engine.contact.test_inbound_routing import rings
 from tests.engine.contact.world import KEY, NOON, NUMBER, World
 
 CALL: dict[str, Any] = {"id": "call", "kind": "call"}
@@ -522,6 +523,38 @@ def test_keys_are_ordered_for_a_call_in_progress_and_refused_afterwards(world: W
     with pytest.raises(RefusedError) as refused:
         world.ask(request)
     assert refused.value.code == "call_ended"
+
+
+INBOUND_LEG = {"provider": "telnyx", "provider_ref": "v3:in", "provider_configuration_id": 7}
+
+
+def test_keys_are_ordered_for_a_persons_call_by_the_account_that_it_came_by(world: World) -> None:
+    call = rings(world, **INBOUND_LEG)
+    request = CallKeysRequested(company_id=1, contact_key=KEY, call_id=call.id, digits="1#")
+    world.ask(request)
+    (order,) = world.commands
+
+    assert isinstance(order, PressKeys)
+    assert (order.call_command_id, order.provider_configuration_id, order.provider_ref) == (None, 7, "v3:in")
+    assert (order.digits, order.call_id, order.not_after) == ("1#", call.id, world.now + 10 * SECOND)
+    rings(world, "ended", **INBOUND_LEG)
+    with pytest.raises(RefusedError) as refused:
+        world.ask(request)
+    assert refused.value.code == "call_ended"
+
+
+@pytest.mark.parametrize("missing", INBOUND_LEG)
+def test_keys_of_a_persons_call_are_refused_where_no_account_carries_it(world: World, missing: str) -> None:
+    call = rings(world, **{name: value for name, value in INBOUND_LEG.items() if name != missing})
+    request = CallKeysRequested(company_id=1, contact_key=KEY, call_id=call.id, digits="1")
+    if missing == "provider":  # only a name of what carries it
+        world.ask(request)
+        return
+
+    with pytest.raises(RefusedError) as refused:
+        world.ask(request)
+    assert refused.value.code == "not_supported"
+    assert world.commands == []
 
 
 def test_a_deleted_call_is_gone_and_its_attempt_stays_counted(world: World) -> None:
