@@ -2,6 +2,7 @@
 
 from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import date
 
 import msgspec
 import pytest
@@ -14,8 +15,11 @@ from engine.partition.draft import RefusedError
 from schemas.commands import Command, PlaceCall, SendSms
 from schemas.contact import Head
 from schemas.instant import DAY, EPOCH, HOUR, MINUTE, SECOND, Instant, Millis
+from schemas.law import CapRow, RuleRow
 from schemas.outcomes import OUTCOMES
+from schemas.records import RulePack
 from schemas.requests import CallProgressed, CallStartRequested, ReachRequested
+from schemas.state import head_key
 from schemas.wire import from_pack, to_json, to_pack
 from tests.engine.contact.world import KEY, NOON, NUMBER, World, at
 
@@ -297,3 +301,76 @@ def test_a_ledger_of_a_thousand_attempts_has_a_few_kilobytes() -> None:
         ledger.reserve(person, "call", f"00000000-0000-8000-8000-{number:012}")
     assert len(ledger.attempts_of(person.head)) == ledger.LEDGER_MAX
     assert len(to_json(person.head)) < 11_000
+
+
+def many(count: int, kinds: tuple[str, ...] = ("call",)) -> Person:
+    """Return a person with so many attempts, an hour apart; the newest was just made."""
+    person = Person(World()._draft(), 1, KEY)
+    for number in range(count):
+        person.now += HOUR
+        ledger.reserve(person, kinds[number % len(kinds)], f"c{number}")
+    return person
+
+
+WHOLE = ledger.LEDGER_WHOLE_MAX
+
+
+@pytest.mark.parametrize("count", [WHOLE - 1, WHOLE, WHOLE + 1, 3 * WHOLE])
+@pytest.mark.parametrize("place", [-1, -2, -WHOLE + 1])
+@pytest.mark.parametrize("kinds", [("call",), ("call", "sms")], ids=["calls", "calls and texts"])
+def test_an_attempt_that_reached_nobody_is_released_alone_however_many_came_before(
+    count: int, place: int, kinds: tuple[str, ...]
+) -> None:
+    person = many(count, kinds)
+    before = [entry.at for entry in ledger.attempts_of(person.head)]
+    released = ledger.attempts_of(person.head)[place]
+
+    ledger.release(person, released.command_id)
+
+    assert [entry.at for entry in ledger.attempts_of(person.head)] == [at for at in before if at != released.at]
+
+
+@pytest.mark.parametrize("count", [WHOLE, WHOLE + 1, 3 * WHOLE])
+def test_a_call_that_was_placed_late_moves_alone_however_many_came_before(count: int) -> None:
+    person = many(count)
+    before = [entry.at for entry in ledger.attempts_of(person.head)]
+    person.now += 20 * SECOND
+
+    ledger.move_to_placement(person, f"c{count - 1}", person.now)
+
+    assert [entry.at for entry in ledger.attempts_of(person.head)] == [*before[:-1], person.now]
+
+
+@pytest.mark.parametrize("count", [WHOLE - 1, WHOLE, WHOLE + 1, WHOLE + 8])
+@pytest.mark.parametrize("most", [WHOLE + 1, WHOLE + 8])
+def test_a_cap_of_more_than_the_newest_attempts_counts_all_of_them(count: int, most: int) -> None:
+    world = World()
+    world.add("rule_pack", 1, _own_cap(most, days=7))
+    made = many(count)
+    head = made.head
+    world.state.set(head_key(KEY), to_pack(head))
+    world.state.commit()
+    world.now = made.now + HOUR
+    world.schedule({"id": "call", "kind": "call"})
+
+    world.submit(states=("GA",))
+
+    assert (world.lead().status_wait == "frequency_cap") == (count >= most), world.lead().reasons
+    if count >= most:
+        oldest = ledger.attempts_of(head)[count - most].at
+        assert world.lead().next_action_at is not None
+        assert world.lead().next_action_at >= oldest + 7 * DAY
+
+
+def _own_cap(most: int, *, days: int) -> RulePack:
+    row = RuleRow(
+        id="own",
+        country="US",
+        state="GA",
+        purposes=("telemarketing",),
+        channels=("call",),
+        source_url="https://example.com/memorandum",
+        reviewed_at=date(2026, 1, 1),
+        cap=CapRow(count=most, period=f"{days}d", unit="number", counts=("call",)),
+    )
+    return RulePack(name="own", rules=(row,))

@@ -1,8 +1,10 @@
 """Whom do suppression lists keep from being contacted? Those on a list of the company, an offer, a schedule or a buyer."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from engine.contact.lifecycle.suppressing import LISTS_MAX
 from engine.partition.draft import Draft, RefusedError
@@ -117,6 +119,75 @@ def test_taking_somebody_off_resumes_nothing_and_lets_later_leads_through() -> N
     with pytest.raises(RefusedError) as refused:
         take_off(world)
     assert refused.value.code == "not_found"
+
+
+OTHER = 8
+
+
+def takes_off(world: World) -> None:
+    take_off(world)
+
+
+def lets_expire(world: World) -> None:
+    put_on(world, expires_at=world.now + HOUR)
+    world.wait(3600)
+
+
+def names_it_no_more(world: World) -> None:
+    company = world.rules.body(Company, "company", 1)
+    assert company is not None
+    others = tuple(one for one in company.suppression_list_ids if one != LIST)
+    world.add("company", 1, replace(company, suppression_list_ids=others), version=9)
+
+
+def deletes_the_list(world: World) -> None:
+    names_it_no_more(world)
+    world.add("suppression_list", LIST, SuppressionList(name="Complained"), version=2, deleted=True)
+
+
+LEAVES = {
+    "is taken off": takes_off,
+    "expires": lets_expire,
+    "is not named any more": names_it_no_more,
+    "is deleted": deletes_the_list,
+}
+
+
+@pytest.mark.parametrize("order", [(LIST, OTHER), (OTHER, LIST)], ids=["put on it first", "put on it last"])
+@pytest.mark.parametrize("leaves", LEAVES.values(), ids=LEAVES)
+@pytest.mark.parametrize("holder", ["company", "offer", "schedule", "buyer"])
+def test_who_leaves_one_of_two_lists_is_kept_by_the_other(
+    leaves: Callable[[World], None], holder: str, order: tuple[int, int]
+) -> None:
+    world = world_of("company")
+    world.add("suppression_list", OTHER, SuppressionList(name="Litigators"))
+    holds = {"suppression_list_ids": (OTHER,)}
+    if holder == "offer":
+        world.add("offer", 1, Offer(name="Solar", lead_token="offer", time_zone=NEW_YORK, **holds), version=2)
+    if holder == "schedule":
+        world.schedule(*STEPS, version=2, **holds)
+    if holder == "company":
+        both = Company(name="Sunny", time_zone=NEW_YORK, suppression_list_ids=(LIST, OTHER))
+        world.add("company", 1, both, version=3)
+    if holder == "buyer":  # who is on a buyer's list is contacted, and not for that buyer
+        world.add("buyer", 70, Buyer(name="Ann", number="+12125550170", **holds))
+        world.schedule({"id": "call-1", "kind": "call", "connect": {"buyer_ids": [70]}}, version=2)
+    for list_id in order:
+        put_on(world, list_id)
+    assert world.submit().status == "dnc"
+
+    leaves(world)
+
+    assert OTHER in world.head().suppressed_by
+    assert entry(world, OTHER) is not None
+    later = world.submit()
+    world.wait(1)
+    assert (world.lead(later.id).status == "dnc") == (holder != "buyer")
+    assert world.steps() == []
+    take_off(world, OTHER)
+    world.submit()
+    world.wait(1)
+    assert world.steps() == ["call-1"]
 
 
 def test_an_entry_ends_by_itself_when_it_expires() -> None:
