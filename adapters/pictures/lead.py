@@ -36,6 +36,8 @@ LABELS = {
     "callback.scheduled": "Callback scheduled",
     "callback.cancelled": "Callback cancelled",
     "callback.fulfilled": "Callback kept",
+    "callback.retried": "Callback will be tried again",
+    "callback.recorded": "Record of the callback",
     "callback.refused": "No callback: the lead has ended",
     "veto.asked": "Veto hook asked",
     "slot.requested": "A line is asked for",

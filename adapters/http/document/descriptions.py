@@ -140,7 +140,7 @@ BY_NAME: Mapping[str, str] = {
         "lead on."
     ),
     "send_key_press": (
-        "Sends DTMF tones to the person of a call that is in progress, whoever called whom. Where its carrier cannot, it is "
+        "Sends DTMF tones to the person of a call that is in progress, of either direction. Where its carrier cannot, it is "
         "refused (`not_supported`), and so is a call that came by a gateway of yours."
     ),
     "show_call": "Returns one call with its state, durations, money and tokens.",

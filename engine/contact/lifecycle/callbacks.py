@@ -19,7 +19,7 @@ from engine.contact.lifecycle.promises import NOBODY_KNOWN, Promiser
 from engine.contact.lifecycle.stop import is_closed
 from engine.contact.schedule.cadence import CONTACTS, Cadence
 from engine.contact.timing.earliest import base_of
-from engine.contact.timing.holding import hold_callback
+from engine.contact.timing.holding import hold_callback, hold_callback_while_paused
 from engine.contact.timing.plan import hold, plan_callback, schedule_recheck
 from engine.identity import command_id
 from schemas.contact import CallbackOwner, Flight, Lead
@@ -35,7 +35,9 @@ RETRIED_WITHIN = 2 * DAY
 """How often a callback is retried, and until how long after its promised time."""
 
 WAITED_MAX = 7 * DAY
-"""So long a callback waits for somebody who may make it; then it is given up, and its record says that it was missed."""
+LAST_CHANCE = HOUR
+"""So long a callback waits for somebody who may make it, and for the last time so long without a break; then it is given
+up, and its record says that it was missed."""
 
 DROP_BACKOFF = 30 * SECOND
 DROP_BACKOFF_MAX = HOUR
@@ -104,18 +106,22 @@ def wait_for_callback(person: Person, lead: Lead, cadence: Cadence, grant: SlotA
     if not lead.caller_id or is_closed(person, lead, "call") or _has_no_callback_left(lead, cadence):
         _give_up(person, lead, "not_callable")
         return True
-    if not plan_callback(person, lead, cadence):
+    if not plan_callback(person, lead, cadence) or hold_callback_while_paused(person, lead):
+        lead.callback_due_at = None  # the owner's minutes begin again when it can be made again
         return False
     if person.draft.behind:
         schedule_recheck(person, lead, RECHECK_AFTER)
-    elif hold_callback(person, lead):
-        return False
-    elif lead.callback_due_at is not None and person.now >= lead.callback_due_at + WAITED_MAX:
-        _give_up(person, lead, "nobody_came")
-        return True
-    else:
+    elif not hold_callback(person, lead):
+        if _has_waited_too_long(lead, person.now):
+            _give_up(person, lead, "nobody_came")
+            return True
         place_callback(person, lead, cadence, grant)
     return False
+
+
+def _has_waited_too_long(lead: Lead, now: Instant) -> bool:
+    at, due_at = lead.callback_at, lead.callback_due_at
+    return at is not None and due_at is not None and now >= max(at + WAITED_MAX, due_at + LAST_CHANCE)
 
 
 def _give_up(person: Person, lead: Lead, reason: str) -> None:

@@ -82,12 +82,8 @@ def hold_for_sibling_call(person: Person, lead: Lead) -> bool:
 
 
 def hold_callback(person: Person, lead: Lead) -> bool:
-    """Hold a due callback during a pause, an inbound call, or a call to the same person; return whether it was held."""
-    return (
-        hold_callback_while_paused(person, lead)
-        or hold_during_inbound_call(person, lead)
-        or hold_for_sibling_call(person, lead)
-    )
+    """Hold a due callback during an inbound call, or a call to the same person; return whether it was held."""
+    return hold_during_inbound_call(person, lead) or hold_for_sibling_call(person, lead)
 
 
 def hold_callback_while_paused(person: Person, lead: Lead) -> bool:

@@ -338,4 +338,4 @@ def test_a_caller_for_whom_nobody_was_free_was_promised_a_call() -> None:
     rings(world)
 
     (record,) = records(world).values()
-    assert (record["promised_by"], record["owner_buyer_group_id"]) == ("caller", 7)
+    assert (record["promised_by"], record["owner"]["buyer_group_id"]) == ("caller", 7)

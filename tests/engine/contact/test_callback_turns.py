@@ -3,7 +3,7 @@
 import pytest
 
 from schemas.contact import CallbackOwner
-from schemas.instant import HOUR, MINUTE, SECOND
+from schemas.instant import DAY, HOUR, MINUTE, SECOND
 from schemas.records import Agent, Company
 from schemas.requests import CallUpdateRequested
 from tests.engine.contact.call_centre import CallCentre
@@ -186,3 +186,37 @@ def test_a_callback_that_an_agent_promises_for_anyone_has_no_owner() -> None:
 
     assert centre.world.lead().callback_owner is None
     assert centre.record()["promised_agent_id"] == centre.ada
+
+
+EVENING, MORNING = NOON + 8 * HOUR + 55 * MINUTE, NOON + 20 * HOUR
+"""Calls end at nine, five minutes after the promised instant, and begin at eight."""
+
+
+def test_the_minutes_of_the_owner_begin_again_when_the_law_allows_calls_again() -> None:
+    centre = CallCentre()
+    centre.world.submit()
+    centre.world.update(schedule_callback_at=EVENING, promised_by="agent", promised_agent_id=centre.ada)
+    centre.wait_until(MORNING + 14 * MINUTE)
+    assert centre.calls() == []
+    assert centre.world.lead().next_action_at == MORNING + 15 * MINUTE
+
+    centre.sign_in(centre.ada)
+
+    assert [agent_id for agent_id, _ in centre.calls()] == [centre.ada]
+
+
+def test_the_minutes_of_the_owner_begin_again_after_a_pause_however_long_it_was() -> None:
+    centre = promised("signed_out")
+    centre.wait_until(ONE + 5 * MINUTE)
+    paused = Company(name="Sunny", time_zone=NEW_YORK, paused=True)
+    centre.world.add("company", 1, paused, version=2)
+    later = ONE + 9 * DAY
+    centre.wait_until(later)
+    assert centre.record()["state"] == "pending"
+
+    centre.world.add("company", 1, Company(name="Sunny", time_zone=NEW_YORK), version=3)
+    centre.wait_until(later + 14 * MINUTE)
+    assert centre.calls() == []
+    centre.sign_in(centre.ada)
+
+    assert [agent_id for agent_id, _ in centre.calls()] == [centre.ada]
