@@ -265,21 +265,15 @@ async def test_keys_of_a_persons_call_are_pressed_by_the_account_that_it_came_by
     leg = carrier.telnyx.rings("+13055550123", "+12125550188", url)
     await carrier.telnyx.event(leg, "call.initiated", direction="incoming")
     call = await carrier.inbound(leg["call_control_id"])
-    theirs = replace(keys_of(call), company_id=carrier.company.id + 1)
+    keys = keys_of(call, carrier.company.id)
 
-    assert not await carrier.providers("call").press(theirs)
-    assert not await carrier.providers("call").press(replace(keys_of(call), provider_configuration_id=None))
+    for wrong in (replace(keys, company_id=carrier.company.id + 1), replace(keys, provider_configuration_id=None)):
+        assert not await carrier.providers("call").press(wrong)
     assert carrier.telnyx.actions[-1][1] != "send_dtmf"
 
 
-def keys_of(call: dict[str, Any]) -> PressKeys:
-    return PressKeys(
-        command_id="keys",
-        company_id=call["company_id"],
-        contact_key="",
-        decided_at=Instant(0),
-        call_id=call["id"],
-        digits="1",
-        provider_configuration_id=call["provider_configuration_id"],
-        provider_ref=call["provider_sid"],
-    )
+def keys_of(call: dict[str, Any], company_id: int) -> PressKeys:
+    about: dict[str, Any] = {"command_id": "keys", "contact_key": "", "lead_uuid": "", "step_id": "(keys)", "digits": "1"}
+    about |= {"lead_id": 0, "enrolment": 0, "attempt": 0, "decided_at": Instant(0), "not_before": Instant(0)}
+    leg = {"provider_configuration_id": call["provider_configuration_id"], "provider_ref": call["provider_sid"]}
+    return PressKeys(company_id=company_id, call_id=call["id"], **about, **leg)

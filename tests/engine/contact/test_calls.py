@@ -525,7 +525,7 @@ def test_keys_are_ordered_for_a_call_in_progress_and_refused_afterwards(world: W
     assert refused.value.code == "call_ended"
 
 
-INBOUND_LEG = {"provider": "telnyx", "provider_ref": "v3:in", "provider_configuration_id": 7}
+INBOUND_LEG: dict[str, Any] = {"provider": "telnyx", "provider_ref": "v3:in", "provider_configuration_id": 7}
 
 
 def test_keys_are_ordered_for_a_persons_call_by_the_account_that_it_came_by(world: World) -> None:

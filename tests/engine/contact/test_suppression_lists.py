@@ -161,7 +161,7 @@ def test_who_leaves_one_of_two_lists_is_kept_by_the_other(
 ) -> None:
     world = world_of("company")
     world.add("suppression_list", OTHER, SuppressionList(name="Litigators"))
-    holds = {"suppression_list_ids": (OTHER,)}
+    holds: dict[str, Any] = {"suppression_list_ids": (OTHER,)}
     if holder == "offer":
         world.add("offer", 1, Offer(name="Solar", lead_token="offer", time_zone=NEW_YORK, **holds), version=2)
     if holder == "schedule":
