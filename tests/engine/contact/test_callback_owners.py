@@ -74,6 +74,40 @@ def test_where_the_owner_is_not_there_others_take_over_after_the_minutes_of_grac
     assert call_of(world).buyer_id == buyer
 
 
+@pytest.mark.parametrize(
+    ("owner", "minute", "buyer"),
+    [
+        (CallbackOwner(buyer_id=1, buyer_group_id=7), 0, 2),
+        (CallbackOwner(buyer_id=1), 0, None),
+        (CallbackOwner(buyer_id=1, buyer_group_id=7, grace_minutes=0), 0, 2),
+        (CallbackOwner(buyer_id=1, grace_minutes=0), 0, None),
+        (CallbackOwner(buyer_id=1, buyer_group_id=99), 0, None),
+    ],
+    ids=["the group", "anyone", "the group alone", "anyone, though nobody was to take over", "anyone, without the group"],
+)
+def test_an_owner_who_was_deleted_has_no_minutes(owner: CallbackOwner, minute: int, buyer: int | None) -> None:
+    world = promised()
+    world.add("buyer_group", 99, BuyerGroup(name="Former", buyer_ids=(2,)))
+    world.update(schedule_callback_at=NOON + HOUR, callback_owner=owner)
+    world.add("buyer", 1, Buyer(name="Ada", number="+13055550171"), version=2, deleted=True)
+    world.add("buyer_group", 99, BuyerGroup(name="Former", buyer_ids=(2,)), version=2, deleted=True)
+    world.wait_until(NOON + HOUR + minute * MINUTE)
+
+    assert call_of(world).buyer_id == buyer
+
+
+@pytest.mark.parametrize(("alone", "team", "passes"), [(5, 40, 45), (40, 5, 45), (5, None, 10)])
+def test_the_buyer_and_the_group_have_minutes_of_their_own(alone: int, team: int | None, passes: int) -> None:
+    owner = CallbackOwner(buyer_id=1, buyer_group_id=7, grace_minutes=alone, team_grace_minutes=team)
+    world = promised(owner, paused=True)
+    world.add("buyer", 2, Buyer(name="Bob", number="+13055550172", paused=True), version=2)
+    world.wait_until(NOON + HOUR + passes * MINUTE - SECOND)
+    assert world.commands == []
+    world.wait(1)
+
+    assert call_of(world).buyer_id is None
+
+
 def test_without_grace_nobody_takes_over() -> None:
     world = promised(CallbackOwner(buyer_id=1, buyer_group_id=7, grace_minutes=0), paused=True)
     world.wait(5 * 3600)

@@ -1,12 +1,15 @@
 """Who makes a callback that an agent promised: the agent, then the team, then anybody, in every state of the agent?"""
 
+from collections.abc import Callable
+
 import pytest
 
 from schemas.contact import CallbackOwner
 from schemas.instant import DAY, HOUR, MINUTE, SECOND
-from schemas.records import Agent, Company
+from schemas.records import Agent, Company, Number, Offer
 from schemas.requests import CallUpdateRequested
 from tests.engine.contact.call_centre import CallCentre
+from tests.engine.contact.test_inbound_routing import OURS, rings
 from tests.engine.contact.world import KEY, NEW_YORK, NOON
 
 ONE = NOON + HOUR
@@ -46,6 +49,53 @@ def test_a_callback_goes_to_its_agent_then_to_their_team_then_to_anybody(
     centre.wait_until(ONE + 45 * MINUTE)
 
     assert centre.calls() == [(getattr(centre, who), minute)]
+
+
+def by_program(centre: CallCentre) -> None:
+    centre.world.submit()
+    centre.world.update(schedule_callback_at=ONE)
+
+
+def by_form(centre: CallCentre) -> None:
+    centre.world.submit(schedule_callback_at=ONE, with_key=False)
+
+
+def by_caller(centre: CallCentre) -> None:
+    """The person called Ada's offer when nobody was there; the call is promised for a quarter of an hour later."""
+    centre.world.submit(offer_id=1)
+    offer = Offer(name="Solar", lead_token="offer", time_zone=NEW_YORK, agent_ids=(centre.ada,), no_buyer_action="callback")
+    centre.world.add("offer", 1, offer, version=2)
+    centre.world.add("number", 5, Number(number=OURS, offer_id=1))
+    centre.wait_until(ONE - 15 * MINUTE)
+    rings(centre.world)
+    centre.deliver()
+    rings(centre.world, "ended")
+
+
+@pytest.mark.parametrize("state", ["available", *AWAY, *GONE])
+@pytest.mark.parametrize(("promise", "who"), [(by_program, "cyd"), (by_form, "cyd"), (by_caller, "ada")])
+def test_what_nobody_of_the_company_promised_belongs_to_no_agent(
+    state: str, promise: Callable[[CallCentre], None], who: str
+) -> None:
+    centre = CallCentre()
+    promise(centre)
+    assert (centre.record()["promised_by"] == "agent", centre.world.lead().callback_owner) == (False, None)
+    centre.put(centre.ada, state)
+    centre.put(centre.bob, "available")
+    centre.wait_until(ONE + MINUTE)
+
+    is_there = who == "cyd" or state == "available"
+    assert centre.calls() == ([(getattr(centre, who), 0)] if is_there else [])
+
+
+def test_where_no_step_names_agents_anyone_is_a_call_to_no_agent() -> None:
+    centre = CallCentre()
+    centre.world.schedule({"id": "rest", "kind": "wait", "duration": "1d"}, {"id": "call", "kind": "call"}, version=2)
+    centre.world.submit()
+    centre.world.update(schedule_callback_at=ONE, promised_by="agent", promised_agent_id=centre.ada)
+    centre.wait_until(ONE + HOUR)
+
+    assert centre.calls() == [(None, 30)]
 
 
 @pytest.mark.parametrize(
