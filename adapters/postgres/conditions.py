@@ -194,7 +194,7 @@ CALLBACK_PIECES: dict[str, str] = {
     **_OF_LISTS,
     "promised_from": "promised_at >= ?",
     "promised_to": "promised_at < ?",
-    **{name: f"{name} = ?" for name in ("state", "lead_id", "offer_id", "schedule_id", "promised_by")},
+    **{name: f"{name} = ?" for name in ("callback_status", "lead_id", "offer_id", "schedule_id", "promised_by")},
     "agent_id": f"{OWNER_OF_CALLBACK} = ?",
     "contact_id": LEAD_OF_CALLBACK + " AND s." + LEAD_PIECES["contact_id"] + ")",
 }

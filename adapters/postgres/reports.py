@@ -164,23 +164,23 @@ CALL_SUMS: Mapping[str, str] = {
     "connected_talk_duration": f"coalesce(sum(talk_duration::integer) FILTER (WHERE {CONNECTED}), 0)",
 }
 CALLBACK_GROUPINGS: Mapping[str, str] = {
-    **{name: name for name in ("called_agent_id", "state", "promised_by", "offer_id", "schedule_id")},
+    **{name: name for name in ("called_agent_id", "callback_status", "promised_by", "offer_id", "schedule_id")},
     "agent_id": OWNER_OF_CALLBACK,
     "call_center_id": call_center(OWNER_OF_CALLBACK),
     "buyer_id": "owner_buyer_id",
     "buyer_group_id": "owner_buyer_group_id",
 }
-_OVERDUE = f"state = 'pending' AND promised_at < now() - make_interval(secs => {ON_TIME_WITHIN // SECOND})"
+_OVERDUE = f"callback_status = 'pending' AND promised_at < now() - make_interval(secs => {ON_TIME_WITHIN // SECOND})"
 CALLBACK_SUMS: Mapping[str, str] = {
     "promised_count": "count(*)",
     "overdue_count": f"count(*) FILTER (WHERE {_OVERDUE})",
     **{
-        f"{state}_count": f"count(*) FILTER (WHERE state = '{state}')"
+        f"{state}_count": f"count(*) FILTER (WHERE callback_status = '{state}')"
         for state in ("pending", "kept", "late", "missed", "cancelled")
     },
     "reached_count": "count(*) FILTER (WHERE is_reached)",
-    "judged_count": "count(*) FILTER (WHERE state IN ('kept', 'late', 'missed'))",
-    "late_seconds": "coalesce(sum(late_seconds) FILTER (WHERE state = 'late'), 0)::bigint",
+    "judged_count": "count(*) FILTER (WHERE callback_status IN ('kept', 'late', 'missed'))",
+    "late_seconds": "coalesce(sum(late_seconds) FILTER (WHERE callback_status = 'late'), 0)::bigint",
 }
 _TABLES: Mapping[str, tuple[Measure, Mapping[str, str], Mapping[str, str]]] = {
     "callbacks": (CALLBACKS, CALLBACK_GROUPINGS, CALLBACK_SUMS),

@@ -276,7 +276,7 @@ class CallbackFilter(Struct, frozen=True, kw_only=True):
     """
 
     ids: tuple[int, ...] | None = None
-    state: str | None = None
+    callback_status: str | None = None
     created_from: Instant | None = None
     created_to: Instant | None = None
     promised_from: Instant | None = None

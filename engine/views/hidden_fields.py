@@ -41,7 +41,7 @@ _OF_OUTCOMES = ("done_count", "failed_count", "open_count", "sent_count", "by_ou
 
 _OF_CALLBACKS = (
     *("called_at", "late_seconds", "avg_late_seconds", "kept_count", "late_count", "missed_count", "kept_rate"),
-    *("overdue_count", "pending_count", "cancelled_count"),
+    *("overdue_count", "pending_count", "cancelled_count", "callback_status"),
 )
 """What says when a callback was due, or how it went: to be hidden with the instant that it is due."""
 
@@ -77,6 +77,7 @@ _OF_LEADS: Mapping[str, Collection[str]] = {
     "caller_number": ("caller_id", "email"),
     **dict.fromkeys(("schedule_callback_at", "schedule_callback_in_seconds", "promised_at"), ("callback_at",)),
     **dict.fromkeys(_OF_CALLBACKS, ("callback_at",)),
+    "end_reason": ("status", "opt_out", "blocked"),
     "move_to_another_schedule_id": ("schedule_id",),
     "recent_call_disposition_id": (),
 }

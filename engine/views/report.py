@@ -75,8 +75,8 @@ CALL_CATEGORIES: tuple[str, ...] = (*CALL_GROUPS, "hour_of_day", "attempt_number
 
 
 CALLBACK_CATEGORIES: tuple[str, ...] = (
-    "agent_id", "promised_at_day", "called_agent_id", "call_center_id", "state", "promised_by", "offer_id", "schedule_id",
-    "buyer_id", "buyer_group_id",
+    "agent_id", "promised_at_day", "called_agent_id", "call_center_id", "callback_status", "promised_by", "offer_id",
+    "schedule_id", "buyer_id", "buyer_group_id",
 )  # fmt: skip
 """What callbacks can be grouped by. The agent, buyer or group is the owner; the agent without one is who promised it."""
 

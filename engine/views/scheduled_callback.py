@@ -85,9 +85,11 @@ _FILLED: Mapping[Column, _Rules] = {
         _Rules(_of_rest("scheduled_callback_id"), _of_row("id"))
     ),
     Column("created_at", "date-time", "when it was promised first"): _instant("made_at", "created_at"),
-    Column("state", "string", "pending; kept: called on time; late: called later; missed: not called; cancelled before"): (
-        _promise("state", default="pending")
-    ),
+    Column(
+        "callback_status",
+        "string",
+        "pending; kept: called on time; late: called later; missed: not called; cancelled",
+    ): (_promise("state", "callback_status", "pending")),
     Column("lead_id", "integer", "the lead that is called"): _Rules(_of_row("id"), _of_row("lead_id")),
     Column("caller_id", "string", "number that is called"): _same("caller_id"),
     Column("full_name", "string", "of the lead"): _same("full_name"),
@@ -124,8 +126,8 @@ _FILLED: Mapping[Column, _Rules] = {
         _Rules(_late, _of_row("late_seconds"))
     ),
     Column("is_reached", "boolean", "the person was reached"): _promise("is_reached", default=False),
-    Column("reason", "string", "why no call is made: requested, replaced, nobody_came, or the end of the lead"): (
-        _Rules(lambda _: None, _of_row("reason"))
+    Column("end_reason", "string", "why no call is made: requested, replaced, nobody_came, or the end of the lead"): (
+        _Rules(lambda _: None, _of_row("end_reason"))
     ),
 }
 _RULES = {column.name: rules for column, rules in _FILLED.items()}

@@ -273,9 +273,9 @@ BY_NAME: Mapping[str, str] = {
     ),
     "enable_subscription": "Sends to a subscription again that was disabled since its receiver failed. What waits goes out.",
     "list_scheduled_callbacks": (
-        "Lists the calls that are promised and not yet made, by descending id of their leads. With a `state`, `agent_id`, "
-        "`promised_by`, `lead_id` or a span of `promised_at` it lists the records instead, the newest first: also of those "
-        "that are over, and whose leads have ended. A CSV file has all."
+        "Lists the calls that are promised and not yet made, by descending id of their leads. With a `callback_status`, "
+        "`agent_id`, `promised_by`, `lead_id` or a span of `promised_at` it lists the records instead, the newest first: "
+        "also of those that are over, and whose leads have ended. A CSV file has all."
     ),
     "report_scheduled_callbacks": (
         "Counts what became of promised calls by agent, day or another category, and by a second one across the columns: "
@@ -286,7 +286,7 @@ BY_NAME: Mapping[str, str] = {
         "Promises a live lead a call, in place of one that was promised before. The steps of its schedule that contact the "
         "person wait for it; it is made within the hours of the law."
     ),
-    "show_scheduled_callback": "Returns one promised call, also one that is over: `state` says how it went.",
+    "show_scheduled_callback": "Returns one promised call, also one that is over: `callback_status` says how it went.",
     "move_scheduled_callback": (
         "Promises another time or another owner; what is left out stays. One that was made, cancelled or replaced meanwhile "
         "is not found."

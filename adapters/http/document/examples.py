@@ -352,7 +352,7 @@ EXAMPLES: Mapping[str, Example] = {
     ),
     "receive_text": Example(body={"from": NUMBER, "to": COMPANY_NUMBER, "text_ref": "sms-5512", "body": "Yes, call me."}),
     "list_scheduled_callbacks": Example(query={"columns": "id,lead_id,caller_id,callback_at"}),
-    "report_scheduled_callbacks": Example(query={"category": "agent_id", "pivot": "promised_at_day", "state": "missed"}),
+    "report_scheduled_callbacks": Example(query={"category": "agent_id", "pivot": "promised_at_day"}),
     "create_scheduled_callback": Example(
         body={"lead_id": int(LEAD), "schedule_callback_in_seconds": "3600", "callback_buyer_id": int(RECORDS["buyer"])}
     ),

@@ -42,9 +42,9 @@ from schemas.requests import LeadUpdateRequested
 CREATED = 201
 
 ALL = "all"
-STATES = (*get_args(CallbackState), ALL)
+STATUSES = (*get_args(CallbackState), ALL)
 
-OF_RECORDS = ("state", "agent_id", "promised_by", "lead_id", "promised_at_from", "promised_at_to")
+OF_RECORDS = ("callback_status", "agent_id", "promised_by", "lead_id", "promised_at_from", "promised_at_to")
 """Filters that find callbacks by their records, which are there also once they are over."""
 
 
@@ -81,10 +81,10 @@ def _records(exchange: Exchange, parameters: Parameters) -> Callable[[Paging], A
 def read_callback_filter(exchange: Exchange, parameters: Parameters) -> CallbackFilter:
     """Read the filter of records of callbacks; faults are collected in the parameters."""
     zone_name = parameters.zone("time_zone", exchange.time_zone)
-    state = parameters.choice("state", STATES)
+    status = parameters.choice("callback_status", STATUSES)
     named: dict[str, Any] = {name: parameters.id(name) for name in (*_FILTERS, "agent_id", "lead_id")}
     return CallbackFilter(
-        state=None if state == ALL else state,
+        callback_status=None if status == ALL else status,
         promised_by=parameters.choice("promised_by", get_args(CallbackPromiser)),
         promised_from=parameters.instant("promised_at_from", zone_name),
         promised_to=parameters.instant("promised_at_to", zone_name),
@@ -217,7 +217,7 @@ _FILTERS = {
     "contact_id": "callbacks of this contact, by internal id",
 }
 RECORD_FILTERS: Mapping[str, str] = {
-    "state": "pending, kept, late, missed, cancelled or all; default: pending",
+    "callback_status": "pending, kept, late, missed, cancelled or all; default: pending, all beside agent_id and the like",
     "agent_id": "callbacks that this agent owns, or promised for anyone",
     "promised_by": "callbacks that were promised by an agent, api, caller, form or schedule",
     "lead_id": "callbacks of this lead",
@@ -231,7 +231,7 @@ FILTERS: Mapping[str, str] = {**_FILTERS, **RECORD_FILTERS}
 
 RECORD_TYPES: Mapping[str, Any] = {
     **dict.fromkeys((*_FILTERS, "agent_id", "lead_id"), ID),
-    "state": choice(STATES),
+    "callback_status": choice(STATUSES),
     "promised_by": choice(get_args(CallbackPromiser)),
 }
 _BARE = {"root": "false: the bare record"}

@@ -374,7 +374,7 @@ OPERATIONS: tuple[Operation, ...] = (
             "created_at_label": CALL_FILTER_PARAMETERS["created_at_label"],
             **_PAGED,
             **CALLBACK_FILTERS,
-            "state": "pending, kept, late, missed or cancelled; default: all",
+            "callback_status": "pending, kept, late, missed or cancelled; default: all",
             **_ORDERED,
             "category": "grouping of callbacks; default: agent_id",
             "pivot": "second grouping, across the columns",

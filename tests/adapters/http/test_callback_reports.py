@@ -150,7 +150,7 @@ async def test_a_pending_callback_is_overdue_five_minutes_after_its_instant(town
 
 async def test_a_report_is_a_file_too(promised: Promised) -> None:
     answer = await promised.company.send(
-        "GET", f"{PATH}.csv", params={"category": "state", "columns": "category,promised_count"}
+        "GET", f"{PATH}.csv", params={"category": "callback_status", "columns": "category,promised_count"}
     )
 
     rows = {row["category"]: int(row["promised_count"]) for row in csv.DictReader(io.StringIO(answer.text))}

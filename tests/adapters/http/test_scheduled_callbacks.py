@@ -142,7 +142,7 @@ async def test_a_promise_of_another_company_is_not_found(town: Town, company: Co
 
     for method in ("GET", "PUT", "DELETE"):
         assert (await other.send(method, f"{PATH}/{made['id']}")).status_code == 404
-    assert await listed(other) == await listed(other, state="all") == []
+    assert await listed(other) == await listed(other, callback_status="all") == []
     assert [row["id"] for row in await listed(company)] == [made["id"]]
 
 
@@ -151,7 +151,7 @@ async def test_a_promise_of_another_company_is_not_found(town: Town, company: Co
 
 async def shown_state(company: Any, made: dict[str, Any]) -> tuple[str, str | None]:
     found = (await company.send("GET", f"{PATH}/{made['id']}")).json()["scheduled_callback"]
-    return found["state"], found["reason"]
+    return found["callback_status"], found["end_reason"]
 
 
 async def test_the_record_of_a_callback_stays_when_it_is_over(town: Town, company: Company) -> None:
@@ -165,16 +165,22 @@ async def test_the_record_of_a_callback_stays_when_it_is_over(town: Town, compan
     assert await shown_state(company, cancelled) == ("cancelled", "requested")
     assert await shown_state(company, deleted) == ("cancelled", "deleted")
     record = (await company.send("GET", f"{PATH}/{cancelled['id']}")).json()["scheduled_callback"]
-    over = {"state": "cancelled", "reason": "requested", "callback_at": None, "tries_count": None}
+    over = {"callback_status": "cancelled", "end_reason": "requested", "callback_at": None, "tries_count": None}
     assert record == {**cancelled, **over}
     gone = (await company.send("GET", f"{PATH}/{deleted['id']}")).json()["scheduled_callback"]
     assert (gone["caller_id"], gone["lead_id"], gone["callback_buyer_id"]) == (None, deleted["lead_id"], buyer)
     assert [row["id"] for row in await listed(company)] == [pending["id"]]
-    assert {row["id"] for row in await listed(company, state="all")} == {cancelled["id"], deleted["id"], pending["id"]}
-    assert await listed(company, state="pending") == [pending]
-    assert [row["id"] for row in await listed(company, state="cancelled", lead_id=deleted["lead_id"])] == [deleted["id"]]
-    assert await listed(company, state="missed") == []
-    csv = await company.send("GET", f"{PATH}.csv", params={"state": "all", "columns": "id"})
+    assert {row["id"] for row in await listed(company, callback_status="all")} == {
+        cancelled["id"],
+        deleted["id"],
+        pending["id"],
+    }
+    assert await listed(company, callback_status="pending") == [pending]
+    assert [row["id"] for row in await listed(company, callback_status="cancelled", lead_id=deleted["lead_id"])] == [
+        deleted["id"]
+    ]
+    assert await listed(company, callback_status="missed") == []
+    csv = await company.send("GET", f"{PATH}.csv", params={"callback_status": "all", "columns": "id"})
     assert len(csv.text.split()) == 4
 
 
@@ -200,7 +206,7 @@ async def test_what_an_agent_promises_belongs_to_that_agent(town: Town, company:
     ]
     graces = ("callback_grace_minutes", "callback_team_grace_minutes")
     assert [tuple(one[name] for name in graces) for one in (own, bobs, nobodys)] == [(7, 0), (7, 9), (None, None)]
-    assert {row["id"] for row in await listed(company, state="all", agent_id=ada_id)} == {own["id"], nobodys["id"]}
+    assert {row["id"] for row in await listed(company, callback_status="all", agent_id=ada_id)} == {own["id"], nobodys["id"]}
     assert [row["id"] for row in await listed(company, promised_by="api")] == [program["id"]]
     assert await shown_state(company, own) == ("cancelled", "replaced")
 
@@ -214,24 +220,22 @@ async def test_a_callback_of_a_call_belongs_to_who_judges_it(town: Town, company
     called = await company.send("POST", "/api/v1/schedules/make_call", json={"lead_id": lead["id"]})
     call = called.json()["call"]["id"]
 
-    later = {"schedule_callback_in_seconds": "3600"}
-    for sender, fields, owner in (
+    later: dict[str, Any] = {"schedule_callback_in_seconds": "3600"}
+    cases: tuple[tuple[Any, dict[str, Any], int | None], ...] = (
         (ada, {}, ada_id),
         (ada, {"callback_agent_id": ""}, None),
         (company, {}, None),
         (company, {"callback_agent_id": ada_id, "callback_grace_minutes": 3}, ada_id),
-    ):
+    )
+    for sender, fields, owner in cases:
         answer = await sender.send("POST", f"/api/v1/calls/{call}", json={**later, **fields})
         assert answer.status_code == 200, answer.text
         (pending,) = await listed(company)
         assert pending["callback_agent_id"] == owner, fields
     assert pending["callback_grace_minutes"] == 3
-    for fields, named in (
-        ({**later, "callback_agent_id": 99}, "callback_agent_id"),
-        ({"callback_agent_id": ada_id}, "callback_agent_id"),
-    ):
-        refused = await company.send("POST", f"/api/v1/calls/{call}", json=fields)
-        assert (refused.status_code, list(refused.json()["errors"])) == (422, [named])
+    for wrong in ({**later, "callback_agent_id": 99}, {"callback_agent_id": ada_id}):
+        refused = await company.send("POST", f"/api/v1/calls/{call}", json=wrong)
+        assert (refused.status_code, list(refused.json()["errors"])) == (422, ["callback_agent_id"])
 
 
 async def test_the_owner_of_a_callback_may_be_gone_when_it_is_moved(town: Town, company: Company) -> None:
@@ -251,7 +255,7 @@ async def test_a_person_finds_the_records_of_visible_leads_alone(town: Town, com
     for made in (seen, unseen):
         await company.send("DELETE", f"{PATH}/{made['id']}")
 
-    assert [row["id"] for row in await listed(parts["ada"], state="all")] == [seen["id"]]
+    assert [row["id"] for row in await listed(parts["ada"], callback_status="all")] == [seen["id"]]
     assert (await parts["ada"].send("GET", f"{PATH}/{unseen['id']}")).status_code == 404
     counted = (await parts["ada"].send("GET", f"{PATH}/reports")).json()["totals"]
     assert (counted["promised_count"], counted["cancelled_count"]) == (1, 1)

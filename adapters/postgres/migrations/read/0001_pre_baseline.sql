@@ -713,7 +713,7 @@ CREATE VIEW {read}.callbacks AS
 SELECT company_id,
     (data ->> 'callback_id')::bigint AS id,
     (data ->> 'revision')::integer AS revision,
-    data ->> 'state' AS state,
+    data ->> 'state' AS callback_status,
     to_timestamp((data ->> 'made_at')::float8 / 1000) AS created_at,
     at AS updated_at,
     lead_id,
@@ -730,7 +730,7 @@ SELECT company_id,
     (data ->> 'called_buyer_id')::bigint AS called_buyer_id,
     (data ->> 'late_seconds')::bigint AS late_seconds,
     (data ->> 'is_reached')::boolean AS is_reached,
-    data ->> 'reason' AS reason,
+    data ->> 'reason' AS end_reason,
     (data ->> 'offer_id')::bigint AS offer_id,
     (data ->> 'schedule_id')::bigint AS schedule_id
 FROM {read}.history AS f
