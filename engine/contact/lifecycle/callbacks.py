@@ -25,7 +25,7 @@ from engine.identity import command_id
 from schemas.contact import CallbackOwner, Flight, Lead
 from schemas.instant import DAY, HOUR, SECOND, Instant
 from schemas.outcomes import GATE_OUTCOMES, HELD, Outcome
-from schemas.requests import SlotAnswered
+from schemas.requests import OutcomeRecorded, SlotAnswered
 from schemas.schedule import CallStep, Step
 
 OWNER_UNAVAILABLE = "callback_owner_unavailable"
@@ -187,6 +187,27 @@ def retry_callback(  # noqa: PLR0917 - what came of which call
     lead.callback_at, lead.callback_due_at = at, None
     person.draft.fact("callback.retried", lead_id=lead.id, at=at, outcome=outcome)
     return True
+
+
+def leave_call(person: Person, lead: Lead) -> None:
+    """Promise the callback again whose call rings at a number that the lead leaves; one that is answered has been made."""
+    flight, promised_at = lead.flight, lead.callback_promised_at
+    if flight is None or flight.step_id != CALLBACK or promised_at is None:
+        return
+    call = person.call(flight.call_id)
+    if call is not None and call.answered_at is not None:
+        promises.judge_call(person, lead, flight, "unknown")
+    elif lead.callback_at is None:
+        lead.callback_at, lead.callback_due_at = max(promised_at, person.now), None
+
+
+def take_left_outcome(person: Person, lead: Lead, request: OutcomeRecorded) -> None:
+    """Make no further call where the call to the number before was answered after all, before it could be ended."""
+    left = command_id(lead.uuid, lead.enrolment, -lead.callbacks, CALLBACK, 1)
+    if lead.callback_at is None or lead.left_command_id != left or request.outcome not in promises.ANSWERED:
+        return
+    lead.callback_at = None
+    promises.reach(person, lead, request)
 
 
 def _reached_nobody(outcome: str, row: Outcome) -> bool:

@@ -5,6 +5,7 @@ import msgspec
 from engine.contact.commands import slots
 from engine.contact.facts.call_record import detach_call
 from engine.contact.facts.person import Person
+from engine.contact.lifecycle import callbacks
 from engine.contact.lifecycle.ending import end
 from engine.contact.lifecycle.stop import block, fence_and_hang_up, opt_out, recall
 from engine.partition.parts import whole
@@ -35,6 +36,7 @@ def move_out(person: Person, lead: Lead, contact_key: str, *, opt_out: bool = Fa
     recall(person, lead, "lead_moved")
     if lead.flight is not None and lead.flight.kind == "call":
         lead.left_command_id, lead.left_until = lead.flight.command_id, lead.flight.due_at
+    callbacks.leave_call(person, lead)
     detach_call(person, lead)
     lead.flight = None
     lead.contact_key = contact_key

@@ -21,6 +21,7 @@ from schemas.contact import (
 )
 from schemas.instant import MINUTE, SECOND, Instant
 from schemas.outcomes import GATE_OUTCOMES
+from schemas.requests import OutcomeRecorded
 
 RECORDED = "callback.recorded"
 
@@ -109,6 +110,15 @@ def fulfil(person: Person, lead: Lead, call: Call) -> None:
     if known is not None and known.state == "pending":
         called = structs.replace(known, call_id=call.id, called_at=person.now, is_reached=True)
         lead.promise = _by(person, lead, called, call.agent_id, call.buyer_id)
+
+
+def reach(person: Person, lead: Lead, request: OutcomeRecorded) -> None:
+    """Record that a call of which the lead knew no more reached the person."""
+    known = lead.promise
+    if known is not None and known.state == "pending":
+        at = request.answered_at or request.occurred_at
+        called = structs.replace(known, call_id=request.call_id, called_at=at, is_reached=True)
+        lead.promise = _by(person, lead, called, request.agent_id, request.buyer_id)
 
 
 def _judged(person: Person, lead: Lead, known: CallbackPromise, flight: Flight, outcome: str) -> CallbackPromise:

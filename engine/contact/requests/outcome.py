@@ -11,7 +11,7 @@ from engine.contact.facts.call_record import copy_handling, mark_repeat_caller, 
 from engine.contact.facts.clock_skew import skew_mark
 from engine.contact.facts.ledger import counts_legally, row_of
 from engine.contact.facts.person import Person
-from engine.contact.lifecycle import promises, vetoes
+from engine.contact.lifecycle import callbacks, promises, vetoes
 from engine.contact.lifecycle.charging import charge_lead
 from engine.contact.lifecycle.moving import forward
 from engine.contact.lifecycle.retrying import close_channel, retry_or_leave
@@ -75,6 +75,7 @@ def record(person: Person, request: OutcomeRecorded) -> None:
     if before not in {None, late_outcomes.UNKNOWN} and stands == "replaces":
         _replan(person, lead, request, row, before or "")
     if request.command_id == lead.left_command_id:
+        callbacks.take_left_outcome(person, lead, request)
         _end_left_call(person, lead)
 
 

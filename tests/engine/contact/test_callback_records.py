@@ -5,12 +5,14 @@ from typing import Any
 
 import pytest
 
+from schemas.commands import PlaceCall
 from schemas.contact import CallbackOwner
 from schemas.instant import DAY, HOUR, MINUTE
 from schemas.records import Buyer
 from schemas.requests import LeadDeleteRequested
 from tests.engine.contact.test_inbound import hang_up, ring
 from tests.engine.contact.test_inbound_routing import rings, routed
+from tests.engine.contact.test_ledger import progress
 from tests.engine.contact.world import KEY, NOON, World
 
 ONE = NOON + HOUR
@@ -264,6 +266,41 @@ def test_a_lead_that_is_deleted_while_its_promised_call_rings_leaves_a_kept_prom
     deletes(world)
 
     assert said(world) == [("kept", None)]
+
+
+CORRECTED = "+13055550177"
+
+
+@pytest.mark.parametrize(
+    ("outcome", "is_answered", "again", "is_reached"),
+    [("canceled", False, True, False), ("connected_human", False, False, True), ("connected_human", True, False, False)],
+    ids=["ends while it rings", "is answered before it ends", "was answered before"],
+)
+def test_a_number_that_is_corrected_during_the_callback_is_called_once_at_one_of_both(
+    outcome: str,
+    is_answered: bool,
+    again: bool,
+    is_reached: bool,
+) -> None:
+    world = promised()
+    world.wait_until(ONE)
+    (order,) = world.commands
+    assert isinstance(order, PlaceCall)
+    if is_answered:
+        progress(world, order, "established")
+    world.update(caller_id=CORRECTED)
+    world.wait(60)
+    world.outcome(outcome, order, call_id=order.call_id)
+    world.wait(60)
+
+    made = [command for command in world.commands if isinstance(command, PlaceCall)]
+    assert [command.to for command in made[1:]] == ([CORRECTED] if again else [])
+    (record,) = records(world).values()
+    assert (record["state"], record["is_reached"]) == ("pending" if again else "kept", is_reached)
+    if again:
+        world.outcome("connected_human")
+        (record,) = records(world).values()
+        assert (record["state"], record["is_reached"], record["late_seconds"]) == ("kept", True, 60)
 
 
 @pytest.mark.parametrize("minutes", [30, 90])
