@@ -225,7 +225,8 @@ def _callback(exchange: Exchange, parameters: Parameters) -> dict[str, Any]:
     for field, sentences in reading.errors.items():
         for sentence in sentences:
             parameters.refuse(field, sentence)
-    return {"callback_at": at, "callback_owner": owner, "promised_agent_id": own_agent_id(exchange)}
+    agent_id = None if at is None else own_agent_id(exchange)  # it is searched among all agents
+    return {"callback_at": at, "callback_owner": owner, "promised_agent_id": agent_id}
 
 
 OPERATIONS: tuple[Operation, ...] = (

@@ -190,7 +190,9 @@ def _update(exchange: Exchange, reading: Reading, row: Row) -> LeadUpdateRequest
     _check_parameters(exchange, reading, row)
     _check_agreement(reading, found)
     found |= _moments(reading)
-    found |= {"callback_owner": read_owner(exchange, reading), **promiser(exchange)}
+    found["callback_owner"] = read_owner(exchange, reading)
+    if "schedule_callback_at" in found:
+        found |= promiser(exchange)
     field_type = reading.optional("contact_field_type", parse_text)
     if field_type is not None:
         reading.columns["contact_field_type"] = field_type
