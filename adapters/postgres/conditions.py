@@ -264,6 +264,8 @@ INSTANTS = frozenset(
     {
         "created_from",
         "created_to",
+        "promised_from",
+        "promised_to",
         "next_action_from",
         "next_action_to",
         "ended_from",

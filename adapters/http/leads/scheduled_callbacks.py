@@ -94,14 +94,16 @@ def read_callback_filter(exchange: Exchange, parameters: Parameters) -> Callback
 
 async def show(exchange: Exchange) -> Reply:
     """Answer with one callback: as its lead has it, or as its record says how it went."""
-    row, record = await _find_pending(exchange), None
+    pending = await _find_pending(exchange)
+    record = await _find_record(exchange) if pending is None else None
     parameters = Parameters(exchange.query)
     columns = read_columns(parameters, CALLBACK_COLUMNS)
     parameters.finish()
-    if row is None:
-        record = await _find_record(exchange)
-    shown = callback_view(row, columns) if row is not None else callback_record_view(require_row(record, _NOUN), columns)
-    return reply_with_record(exchange, "scheduled_callback", shown)
+    if pending is not None:
+        return reply_with_record(exchange, "scheduled_callback", callback_view(pending, columns))
+    if record is None:
+        raise not_found(_NOUN)
+    return reply_with_record(exchange, "scheduled_callback", callback_record_view(record, columns))
 
 
 async def create(exchange: Exchange) -> Reply:
