@@ -57,6 +57,8 @@ ALIASES: Mapping[str, str] = {
     "AccessControlListLeadFilterTokenFilter": "TokenFilter",
     "LeadFilter": "LeadFilters",
     "BusinessHour": "Window",
+    **dict.fromkeys(("CallbackReportPivot", "CallbackReportTotal"), "CallbackFigures"),
+    **dict.fromkeys(("ScheduledCallbackCategory", "ScheduledCallbackPivot"), "CallbackCategory"),
     "CallReportPivot": "CallFigures",
     "CallReportTotal": "CallFigures",
     "LeadReportPivot": "LeadFigures",

@@ -50,13 +50,11 @@ CALLBACK = ("schedule_callback_at", "schedule_callback_in_seconds")
 """Fields that say when a call is promised."""
 
 OWNER_PARAMETERS: Mapping[str, str] = {
-    "callback_agent_id": "agent who makes the callback, then those of their call center; default: the agent who promises "
-    "it; blank: nobody owns it",
+    "callback_agent_id": "agent who makes the callback; default: who promises it; blank: nobody",
     "callback_buyer_id": "buyer who makes the callback",
     "callback_buyer_group_id": "group that makes it, or takes over from the buyer",
-    "callback_grace_minutes": "how long the owner has before others make it; default: the company's (15); 0: no other does",
-    "callback_team_grace_minutes": "how long the call center, or the group after a buyer, has then; default: the company's "
-    "(15); 0: no other does",
+    "callback_grace_minutes": "how long the owner has alone; default: the company's (15); 0: for good",
+    "callback_team_grace_minutes": "how long their team has then; default: the company's (15); 0: for good",
 }
 OWNER = tuple(OWNER_PARAMETERS)
 """Fields that say who makes a promised call."""

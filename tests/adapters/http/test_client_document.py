@@ -22,7 +22,7 @@ from engine.calendar.rails_names import RAILS_NAMES
 from engine.calendar.zones import zone_names
 from schemas.problems import PROBLEMS
 
-BYTES_MAX = 445_000
+BYTES_MAX = 455_000
 """What a generator reads, and a person pastes into a tool, without a wait: about 1,600 for each operation."""
 
 
