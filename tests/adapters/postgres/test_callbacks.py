@@ -39,7 +39,7 @@ async def rows(shown: Shown, company_id: int = 1, **wanted: Any) -> list[dict[st
 
 
 async def test_the_record_of_the_highest_revision_counts_in_whatever_order_they_came(shown: Shown) -> None:
-    late = {"state": "late", "called_at": START + 2 * HOUR, "called_agent_id": 70, "late_seconds": 3600}
+    late: dict[str, Any] = {"state": "late", "called_at": START + 2 * HOUR, "called_agent_id": 70, "late_seconds": 3600}
     await shown.decide(lead(5), facts=(recorded(9, 3, **late), recorded(9, 1), recorded(9, 2)))
 
     (row,) = await rows(shown)
@@ -50,7 +50,7 @@ async def test_the_record_of_the_highest_revision_counts_in_whatever_order_they_
 
 
 async def test_a_pending_callback_says_when_it_is_due_and_one_that_is_over_does_not(shown: Shown) -> None:
-    due = {"callback_at": START + 2 * HOUR, "scheduled_callback_id": 9, "callback_tries": 1}
+    due: dict[str, Any] = {"callback_at": START + 2 * HOUR, "scheduled_callback_id": 9, "callback_tries": 1}
     owner = {"agent_id": 70, "grace_minutes": 5}
     await shown.decide(lead(5, **due), facts=(recorded(9, owner=owner), recorded(8, state="missed", reason="replaced")))
 
