@@ -373,6 +373,7 @@ def add_callback_conditions(wanted: CallbackFilter, statement: Statement) -> Non
     """Add the conditions of a filter of callbacks."""
     fields = asdict(wanted)
     visible = fields.pop("visible")
+    del fields["overdue_before"]  # of sums
     _add_conditions(statement, CALLBACK_PIECES, {}, fields)
     if visible is not None:
         statement.where += f" AND {LEAD_OF_CALLBACK} AND {_fits_any(statement, 's.data', visible, 's.')})"

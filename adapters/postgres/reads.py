@@ -37,6 +37,7 @@ from adapters.postgres.reports import (
     GROUPS_MAX,
     LOCAL,
     LOCAL_HOUR,
+    OVERDUE_BEFORE,
     SAMPLE_ROWS,
     WORK_MEM,
     groups,
@@ -401,6 +402,8 @@ class PostgresReads:
         statement = Statement(company_id)
         add_callback_conditions(wanted, statement)
         found = pieces("callbacks", statement, category, pivot, await self._zones(category, pivot))
+        before = None if wanted.overdue_before is None else to_datetime(wanted.overdue_before)
+        found["sums"] = found["sums"].replace(OVERDUE_BEFORE, f"{statement.bind(before)}::timestamptz")
         async with self._reporting() as connection:
             text = self._schemas.fill(_fill(self._sql["callbacks_grouped"], found))
             rows: Sequence[Row] = await connection.fetch(text, *statement.values)

@@ -6,7 +6,6 @@ from math import prod
 
 from adapters.postgres.conditions import LEAD_IMPORT, LEAD_STATE, OWNER_OF_CALLBACK, RECENT_DISPOSITION, Statement
 from adapters.reads.ports import Row
-from engine.contact.lifecycle.promises import ON_TIME_WITHIN
 from engine.views.report import (
     ACTIVITY_DAYS,
     CALL_DAYS,
@@ -21,7 +20,6 @@ from engine.views.report import (
     Grouping,
     Measure,
 )
-from schemas.instant import SECOND
 
 GROUPS_MAX = 100_000
 """Groups of one statement: so many are read and added up in a second."""
@@ -170,7 +168,10 @@ CALLBACK_GROUPINGS: Mapping[str, str] = {
     "buyer_id": "owner_buyer_id",
     "buyer_group_id": "owner_buyer_group_id",
 }
-_OVERDUE = f"callback_status = 'pending' AND promised_at < now() - make_interval(secs => {ON_TIME_WITHIN // SECOND})"
+OVERDUE_BEFORE = "{overdue_before}"
+"""Stands in the sums of callbacks for the instant before which a pending one should have been made."""
+
+_OVERDUE = f"callback_status = 'pending' AND promised_at < {OVERDUE_BEFORE}"
 CALLBACK_SUMS: Mapping[str, str] = {
     "promised_count": "count(*)",
     "overdue_count": f"count(*) FILTER (WHERE {_OVERDUE})",

@@ -272,6 +272,7 @@ class ConversionFilter(Struct, frozen=True, kw_only=True):
 class CallbackFilter(Struct, frozen=True, kw_only=True):
     """Which callbacks, also those that are over; None means all. `agent_id` is the agent who owns it, else promised it.
 
+    One that is pending and was promised for before `overdue_before` counts as overdue in sums; it chooses none.
     `visible` are the filters of a person's teams, of which the lead must fit one.
     """
 
@@ -287,6 +288,7 @@ class CallbackFilter(Struct, frozen=True, kw_only=True):
     contact_id: int | None = None
     agent_id: int | None = None
     promised_by: str | None = None
+    overdue_before: Instant | None = None
     visible: tuple[LeadFilters, ...] | None = None
 
 

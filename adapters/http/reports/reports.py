@@ -21,6 +21,7 @@ from adapters.http.reports.report_rows import Cell, Rows, flat, flat_columns, la
 from adapters.http.schema.inputs import TEXT, choice, whole
 from adapters.http.schema.shapes import nullable
 from adapters.reads.ports import CallbackFilter, CallFilter, LeadFilter
+from engine.contact.lifecycle.promises import ON_TIME_WITHIN
 from engine.submission.fields import INTEGER_MAX
 from engine.views.report import (
     BUCKETS_MAX,
@@ -83,7 +84,12 @@ async def of_callbacks(exchange: Exchange) -> Reply:
     parameters = Parameters(exchange.query)
     zone_name = parameters.zone("time_zone", exchange.time_zone)
     created_from, created_to = read_span(parameters, exchange.now, zone_name)
-    wanted = structs.replace(read_callback_filter(exchange, parameters), created_from=created_from, created_to=created_to)
+    wanted = structs.replace(
+        read_callback_filter(exchange, parameters),
+        created_from=created_from,
+        created_to=created_to,
+        overdue_before=exchange.now - ON_TIME_WITHIN,
+    )
     category = parameters.choice("category", CALLBACK_CATEGORIES) or CALLBACK_CATEGORIES[0]
     pivot = parameters.choice("pivot", CALLBACK_CATEGORIES)
     return await _report(exchange, parameters, wanted, CALLBACKS, names=(category, pivot), zone_name=zone_name)

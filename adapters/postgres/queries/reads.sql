@@ -284,7 +284,7 @@ SELECT count(*) FROM (
 -- With what the lead says of a callback that is pending, and whom it calls.
 SELECT c.*, {ordered} AS ordered_by, l.caller_id, l.full_name, l.zones,
     CASE WHEN l.pending_id = c.id THEN l.due_at END AS callback_at,
-    CASE WHEN l.pending_id = c.id THEN l.tries END AS tries_count
+    CASE WHEN l.pending_id = c.id AND l.due_at IS NOT NULL THEN l.tries END AS tries_count
 FROM {read}.callbacks AS c
 LEFT JOIN LATERAL (
     SELECT caller_id, full_name, zones, callback_at AS due_at, (rest ->> 'scheduled_callback_id')::bigint AS pending_id,

@@ -114,7 +114,8 @@ class Carrier:
         reader = await log.reader(topic, range(await log.partition_count(topic)))
         ours = f"{self.company.id}|".encode()
         for record in await reader.poll(limit=100_000, timeout_seconds=0.1):
-            if record.key.startswith(ours) and b'"type":"fence"' not in record.value:
+            is_order = b'"type":"fence"' not in record.value and b'"type":"call.press_keys"' not in record.value
+            if record.key.startswith(ours) and is_order:
                 yield from_json(record.value, command_type)
         await reader.close()
 

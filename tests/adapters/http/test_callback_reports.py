@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 import pytest
 import pytest_asyncio
 
-from schemas.decisions import Fact
+from schemas.decisions import Cause, Fact
 from schemas.instant import DAY, HOUR, MINUTE, Instant, from_datetime, to_datetime
 from tests.adapters.http.console_browser import visitor
 from tests.adapters.http.test_agents import agent
@@ -71,6 +71,11 @@ def fact_of(number: int, agents: list[int | None], draw: random.Random) -> dict[
     return found
 
 
+def cause_of(company: Any) -> Cause:
+    """The facts of a decision are of the company of its key."""
+    return Cause(kind="request", id="callbacks", key=f"{company.id}|+13055550100")
+
+
 @pytest_asyncio.fixture(loop_scope="session")
 async def promised(town: Any, company: Any) -> AsyncIterator[Promised]:
     draw = random.Random(company.id)
@@ -83,7 +88,8 @@ async def promised(town: Any, company: Any) -> AsyncIterator[Promised]:
     earlier = [{**fact, "state": "pending", "revision": 1} for fact in facts]
     newest = [{**fact, "revision": 2} for fact in facts]
     for batch in (newest[: COUNT // 2], earlier, newest[COUNT // 2 :]):
-        await shown.decide(one, facts=tuple(Fact(type="callback.recorded", lead_id=first, data=data) for data in batch))
+        facts_of_batch = tuple(Fact(type="callback.recorded", lead_id=first, data=data) for data in batch)
+        await shown.decide(one, facts=facts_of_batch, cause=cause_of(company))
     yield Promised(company, agents, newest)
     await shown.store.close()
 
@@ -141,7 +147,7 @@ async def test_a_pending_callback_is_overdue_five_minutes_after_its_instant(town
         })
         for number, at in enumerate((-6 * MINUTE, -4 * MINUTE, HOUR))
     ]  # fmt: skip
-    await shown.decide(lead(first, company=company.id), facts=tuple(facts))
+    await shown.decide(lead(first, company=company.id), facts=tuple(facts), cause=cause_of(company))
     totals = (await company.send("GET", PATH)).json()["totals"]
     await shown.store.close()
 
@@ -165,7 +171,7 @@ async def test_the_console_shows_callbacks_by_agent(town: Any, promised: Promise
     assert "missed" in page
     assert "Missed callbacks by agent and day" in page
     files = await browser.get("/console/reports.csv", params={"of": "callbacks", "created_at_from": "2026-01-01"})
-    assert files.text.splitlines()[0].startswith("category,category_label,promised_count")
+    assert files.text.replace('"', "").startswith("category,category_label,promised_count")
 
 
 @pytest.mark.parametrize(
@@ -178,7 +184,7 @@ async def test_the_console_shows_callbacks_by_agent(town: Any, promised: Promise
 async def test_a_hidden_field_hides_the_figures_that_it_makes(
     town: Any, promised: Promised, model: str, field: str, gone: set[str]
 ) -> None:
-    ada = await hiding(town, promised.company, {model: hidden(field)})
+    ada = await hiding(town, promised.company, {"lead": hidden(), "call": hidden(), model: hidden(field)})
     totals = (await ada.get(PATH)).json()["totals"]
 
     assert gone.isdisjoint(totals)

@@ -251,7 +251,7 @@ async def test_the_owner_of_a_callback_may_be_gone_when_it_is_moved(town: Town, 
 
 async def test_a_person_finds_the_records_of_visible_leads_alone(town: Town, company: Company) -> None:
     parts = await divide(town, company)
-    seen, unseen = [await promised(company, lead) for lead in parts["leads"]]
+    seen, unseen = [await promised(company, {"id": lead_id}) for lead_id in parts["leads"]]
     for made in (seen, unseen):
         await company.send("DELETE", f"{PATH}/{made['id']}")
 

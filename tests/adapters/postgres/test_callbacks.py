@@ -11,7 +11,7 @@ from adapters.reads.ports import CallbackFilter, Paging
 from engine.views.report import grouping
 from engine.views.scheduled_callback import callback_record_view
 from schemas.decisions import Fact
-from schemas.instant import DAY, HOUR, MINUTE, to_rfc3339
+from schemas.instant import DAY, HOUR, Instant, to_rfc3339
 from schemas.records import LeadFilters
 from tests.adapters.postgres.projected_rows import START, Shown, lead
 
@@ -110,9 +110,13 @@ async def test_they_are_added_up_by_agent_and_by_the_day_of_a_zone(shown: Shown)
     assert (total.sums["promised_count"], total.sums["judged_count"], total.sums["late_seconds"]) == (5, 4, 120)
 
 
-async def test_a_callback_is_overdue_once_its_five_minutes_are_over(shown: Shown) -> None:
-    await shown.decide(lead(5), facts=(recorded(1), recorded(2, promised_at=START + 9_999 * DAY, made_at=START + MINUTE)))
+@pytest.mark.parametrize(("before", "overdue"), [(START + HOUR, 0), (START + HOUR + 1, 1), (START + DAY, 2), (None, 0)])
+async def test_what_is_pending_and_was_promised_for_before_an_instant_is_overdue(
+    shown: Shown, before: Instant | None, overdue: int
+) -> None:
+    facts = (recorded(1), recorded(2, promised_at=START + 2 * HOUR), recorded(3, state="missed"))
+    await shown.decide(lead(5), facts=facts)
 
-    (total,) = await PostgresReads(shown.pool).sums(1, CallbackFilter(), None, None) or []
+    (total,) = await PostgresReads(shown.pool).sums(1, CallbackFilter(overdue_before=before), None, None) or []
 
-    assert (total.sums["pending_count"], total.sums["overdue_count"]) == (2, 1)
+    assert (total.sums["pending_count"], total.sums["overdue_count"]) == (2, overdue)
