@@ -41,9 +41,9 @@ _OF_OUTCOMES = ("done_count", "failed_count", "open_count", "sent_count", "by_ou
 
 _OF_CALLBACKS = (
     *("called_at", "late_seconds", "avg_late_seconds", "kept_count", "late_count", "missed_count", "kept_rate"),
-    *("overdue_count", "pending_count", "cancelled_count", "callback_status"),
+    *("overdue_count", "pending_count", "cancelled_count", "callback_status", "promised_by", "agent_id"),
 )
-"""What says when a callback was due, or how it went: to be hidden with the instant that it is due."""
+"""What says that a callback was promised, by whom, when it was due or how it went: to be hidden with that instant."""
 
 _OF_LEADS: Mapping[str, Collection[str]] = {
     **dict.fromkeys(("name", "context_menu_name"), ("full_name", "caller_id", "email", "name", "context_menu_name")),

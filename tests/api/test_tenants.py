@@ -108,7 +108,7 @@ OF_FIELD: Mapping[str, tuple[str, ...]] = {
     "record_id": (RECORDS["buyer"],),
     "key_id": (RECORDS["api_key"],),
     "collaborator_id": (RECORDS["agent"],),
-    "agent_ids": (RECORDS["agent"],),
+    **dict.fromkeys(("agent_ids", "callback_agent_id"), (RECORDS["agent"],)),
     "unanswered_agent_id": (RECORDS["agent"],),
     "contact_id": ("contact_id",),
     "webhook_manual_fire_id": (MANUAL_FIRE,),

@@ -54,7 +54,7 @@ async def index(exchange: Exchange) -> Reply:
     paging = read_paging(parameters, ())
     columns = read_columns(parameters, CALLBACK_COLUMNS)
     of_records = any(not is_blank(exchange.query.get(name)) for name in OF_RECORDS)
-    found = _records(exchange, parameters) if of_records else _pending_of_leads(exchange, parameters)
+    wanted = read_callback_filter(exchange, parameters)
     parameters.finish()
     view = callback_record_view if of_records else callback_view
     return await reply_with_list(
@@ -63,18 +63,17 @@ async def index(exchange: Exchange) -> Reply:
         parameters,
         paging=paging,
         columns=columns or CALLBACK_COLUMNS,
-        read=found,
+        read=_records(exchange, wanted) if of_records else _pending_of_leads(exchange, wanted),
         view=lambda row: view(row, columns),
     )
 
 
-def _pending_of_leads(exchange: Exchange, parameters: Parameters) -> Callable[[Paging], Awaitable[Page]]:
-    named: dict[str, Any] = {name: parameters.id(name) for name in _FILTERS}
+def _pending_of_leads(exchange: Exchange, wanted: CallbackFilter) -> Callable[[Paging], Awaitable[Page]]:
+    named: dict[str, Any] = {name: getattr(wanted, name) for name in _FILTERS}
     return partial(exchange.reads.leads, exchange.company_id, LeadFilter(has_callback=True, **named))
 
 
-def _records(exchange: Exchange, parameters: Parameters) -> Callable[[Paging], Awaitable[Page]]:
-    wanted = read_callback_filter(exchange, parameters)
+def _records(exchange: Exchange, wanted: CallbackFilter) -> Callable[[Paging], Awaitable[Page]]:
     return partial(exchange.reads.callbacks, exchange.company_id, wanted)
 
 
