@@ -303,7 +303,7 @@ class PostgresReads:
         return {(row["company_id"], row["id"]): row["mark"] for row in rows}
 
     async def agent_marks(self, agents: Collection[tuple[int, int]]) -> dict[tuple[int, int], str]:
-        """Return a text of each agent (company, id) that differs once an event for agents or a newest call has changed."""
+        """Return a text of each agent (company, id): another one after a change for agents, of a call or its lead."""
         rows = await self._rows("agent_marks", *_columns(agents), MARKED_CALLS)
         return {(row["company_id"], row["id"]): row["mark"] for row in rows}
 

@@ -610,7 +610,7 @@ class Reads(LimitableReads, DueLeadReads, WaitingLeadReads, Protocol):
         ...
 
     async def agent_marks(self, agents: Collection[tuple[int, int]]) -> Mapping[tuple[int, int], str]:
-        """Return a text of each agent (company, id) that differs once an event for agents or a newest call has changed."""
+        """Return a text of each agent (company, id): another one after a change for agents, of a call or its lead."""
         ...
 
     async def acknowledged_counts(self, company_id: int, message_ids: Sequence[int]) -> Mapping[int, int]:

@@ -1,5 +1,7 @@
 """What does somebody need who talks to leads? Their status, the call that they speak in and its lead, callbacks, messages.
 
+The page follows the call: who is on the line stands first, and the forms of calls before stay below it until they are saved.
+
 The page is that of the agent who has the visitor's e-mail address. Who may change agents opens any agent's page. An open
 page of one's own sends the heartbeats of the agent: half a minute after it was closed the agent is offline.
 
@@ -10,6 +12,9 @@ import asyncio
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from adapters.http.console.rendering import instant_of
 from adapters.http.console.visits import RECORDS_READ, ConsolePage, Visit, filled, rows_of
@@ -38,6 +43,12 @@ WRAP_UP = 30 * MINUTE
 
 CALLS_SHOWN = 8
 
+BEFORE_SHOWN = 3
+"""Ended calls without a disposition that are listed below the one on the line."""
+
+TYPED_MAX = 8
+"""Calls whose forms a page may say that it has something typed in: more than somebody leaves open."""
+
 ID_DIGITS_MAX = 16
 """Of an id, which is below 2^53."""
 
@@ -47,11 +58,24 @@ SCRIPT_SHOWN_MAX = 2 * SCRIPT_LENGTH_MAX
 TOKEN, TOKEN_BEFORE = "token.", "token_before."
 """How the form names a field that the agent fills in, and what it said before."""
 
+NOTHING: Mapping[str, Any] = {}
+
 DONE = {
     "status": "Your status is set.",
     "call": "What you said of the call is stored.",
     "message": "The message is acknowledged.",
 }
+
+
+class OpenedCalls(Struct, frozen=True):
+    """Which calls an open page has, by id: the one that it shows, the one of its address, and those with something typed.
+
+    What was typed is known here only of a form that was sent and refused; it is empty where the open page holds it.
+    """
+
+    shown: str = ""
+    asked: str = ""
+    typed: Mapping[str, Mapping[str, Any]] = {}
 
 
 async def show(visit: Visit) -> Reply:
@@ -63,15 +87,11 @@ async def show(visit: Visit) -> Reply:
 
 
 async def show_part(visit: Visit) -> Reply:
-    """Show what changes; a call that begins while none is open is put beside it."""
+    """Show what changes: the call on the line, and the forms of the calls before it."""
     agent_id = await _agent_id(visit)
     if agent_id is None:
         raise ProblemError("not_found", "There is no such agent any more.")
-    found = await _found(visit, agent_id)
-    call = found["call"]
-    is_idle = str(visit.query.get("open_call", "")) == ""
-    work = await _work(visit, call) if call is not None and is_idle else None
-    return visit.page("agent_part.html", **found, work=work, opened=str(visit.query.get("open_call", "")))
+    return visit.page("agent_part.html", **await _found(visit, agent_id, _opened(visit)))
 
 
 async def find_change_source(visit: Visit) -> ChangeSource:
@@ -126,24 +146,23 @@ async def judge(visit: Visit) -> Reply:
             visit,
             agent_id,
             answer.status,
-            {"problem": answer.content, "typed": {**typed, "tokens": tokens}, "asked_call": call_id},
+            {"problem": answer.content},
+            opened=replace(_opened(visit), asked=call_id, typed={call_id: {**typed, "tokens": tokens}}),
         )
     return visit.go_to(_url(visit, "call"))
 
 
-async def _page(visit: Visit, agent_id: int, status: int, more: Mapping[str, Any]) -> Reply:
-    asked = str(more.get("asked_call") or visit.query.get("call", ""))
-    found = await _found(visit, agent_id)
-    chosen = await _call(visit, asked) if asked else found["call"]
+async def _page(
+    visit: Visit, agent_id: int, status: int, more: Mapping[str, Any], *, opened: OpenedCalls | None = None
+) -> Reply:
+    found = await _found(visit, agent_id, opened or _opened(visit))
     shown = {
         "problem": None,
         "is_away": False,
         "title": str(found["agent"]["name"] or found["agent"]["id"]),
         "own": await _own_id(visit) == agent_id,
         "done": DONE.get(str(visit.query.get("done", ""))),
-        "opened": str(chosen["id"]) if chosen else "",
-        "work": await _work(visit, chosen, more.get("typed")) if chosen else None,
-        **{name: value for name, value in more.items() if name == "problem"},
+        **more,
     }
     return visit.page("agent.html", status=status, **{**found, **shown})
 
@@ -154,8 +173,8 @@ async def _choose(visit: Visit) -> Reply:
     return visit.page("agents.html", title="Agent", agents=agents, can_open=visit.may("update_agent"), most=AGENTS_READ)
 
 
-async def _found(visit: Visit, agent_id: int) -> dict[str, Any]:
-    """Return what changes on the page of an agent. Raises `ApiRefusedError` where it is not the visitor's."""
+async def _found(visit: Visit, agent_id: int, opened: OpenedCalls) -> dict[str, Any]:
+    """Return what the page of an agent shows. Raises `ApiRefusedError` where it is not the visitor's."""
     questions: tuple[Any, ...] = (
         visit.fetch("show_agent", path={"id": agent_id}),
         visit.look("list_agent_statuses", {"per_page": RECORDS_READ}),
@@ -164,6 +183,7 @@ async def _found(visit: Visit, agent_id: int) -> dict[str, Any]:
     )
     agent, statuses, messages, calls = await asyncio.gather(*questions)
     rows = [] if calls is None else [filled(row, CALL_COLUMNS) for row in rows_of(calls)]
+    works = await _works(visit, rows, opened)
     return {
         "agent": filled(agent["agent"], record_columns("agent")),
         "statuses": None if statuses is None else _sorted(rows_of(statuses), "agent_status"),
@@ -171,23 +191,40 @@ async def _found(visit: Visit, agent_id: int) -> dict[str, Any]:
         if messages is None
         else [filled(row, record_columns("agent_message")) for row in rows_of(messages)],
         "calls": None if calls is None else rows[:CALLS_SHOWN],
-        "call": _current(rows, visit.now),
+        "work": next(iter(works), None),
+        "before": works[1:],
+        "asked": opened.asked,
         "callbacks": await _callbacks(visit, rows),
         "agent_query": _agent_query(visit),
     }
 
 
-def _current(calls: Iterable[Mapping[str, Any]], now: Instant) -> Mapping[str, Any] | None:
-    """Return the call on the line, else the newest one that has just ended and of which nothing was said yet."""
+async def _works(visit: Visit, rows: Iterable[Mapping[str, Any]], opened: OpenedCalls) -> list[dict[str, Any]]:
+    """Return the panels of the page: of the call that it shows first, then of the calls before it."""
+    known = {str(row["id"]): row for row in rows}
+    ids = order_calls(known.values(), visit.now, opened)
+    calls = [known.get(one) or await _call(visit, one) for one in ids]
+    works = (_work(visit, call, opened) for call in calls if call is not None)
+    return list(await asyncio.gather(*works))
+
+
+def order_calls(calls: Iterable[Mapping[str, Any]], now: Instant, opened: OpenedCalls) -> list[str]:
+    """Return the ids of the calls whose forms the page has: first the call on the line, which a page of another one leaves.
+
+    While none is on the line, the page stays at the call that it shows: what is typed after a call stays where it is.
+    """
     newest = list(calls)
-    for call in newest:
-        if call["in_progress"]:
-            return call
-    for call in newest:
-        ended_at = instant_of(call["ended_at"])
-        if ended_at is not None and ended_at > now - WRAP_UP and call["call_disposition_id"] is None:
-            return call
-    return None
+    on_line = [str(call["id"]) for call in newest if call["in_progress"]]
+    unsaved = [str(call["id"]) for call in newest if _waits(call, now)][:BEFORE_SHOWN]
+    named = [one for one in (opened.shown, opened.asked) if one]
+    first = [*on_line[:1], *named, *unsaved][:1]
+    return list(dict.fromkeys([*first, *on_line, *filter(None, [opened.asked]), *opened.typed, *unsaved]))
+
+
+def _waits(call: Mapping[str, Any], now: Instant) -> bool:
+    """Return whether a call has just ended, and nothing was said of it yet."""
+    ended_at = instant_of(call["ended_at"])
+    return ended_at is not None and ended_at > now - WRAP_UP and call["call_disposition_id"] is None
 
 
 async def _callbacks(visit: Visit, calls: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]] | None:
@@ -254,8 +291,9 @@ def _shown_field(field: Mapping[str, Any], known: Any) -> dict[str, Any]:
     }
 
 
-async def _work(visit: Visit, call: Mapping[str, Any], typed: Any = None) -> dict[str, Any]:
+async def _work(visit: Visit, call: Mapping[str, Any], opened: OpenedCalls) -> dict[str, Any]:
     """Return what the panel of a call shows: its lead, the script of it, and what can be said of it."""
+    typed = opened.typed.get(str(call["id"]))
     lead = await visit.ask("show_lead", path={"id": call["lead_id"]}) if call["lead_id"] is not None else None
     shown_lead = None if lead is None else filled(lead["lead"], LEAD_COLUMNS)
     dispositions = await visit.look("list_call_dispositions", {"per_page": RECORDS_READ})
@@ -265,6 +303,7 @@ async def _work(visit: Visit, call: Mapping[str, Any], typed: Any = None) -> dic
         "field_type": await _field_type(visit, call, shown_lead),
         "dispositions": [] if dispositions is None else _sorted(rows_of(dispositions), "call_disposition"),
         "notes_max": NOTES_LENGTH_MAX,
+        "is_typed": str(call["id"]) in opened.typed,
         "typed": typed
         or {
             "call_disposition_id": str(call["call_disposition_id"] or ""),
@@ -299,9 +338,21 @@ async def _own_id(visit: Visit) -> int | None:
     return next((row["id"] for row in rows if row.get("user_email") == email), None)
 
 
+def _opened(visit: Visit) -> OpenedCalls:
+    """Return which calls an open page has, as it says."""
+    typed = [digits for text in str(visit.query.get("typed", "")).split(",") if (digits := _digits(text))]
+    shown = _digits(str(visit.query.get("open_call", "")))
+    asked = _digits(str(visit.query.get("call", "")))
+    return OpenedCalls(shown=shown, asked=asked, typed=dict.fromkeys(typed[:TYPED_MAX], NOTHING))
+
+
 def _agent_query(visit: Visit) -> str:
     """Return the agent that the address names, as digits; empty for one's own."""
-    text = str(visit.query.get("agent", "") or visit.form.get("agent", ""))
+    return _digits(str(visit.query.get("agent", "") or visit.form.get("agent", "")))
+
+
+def _digits(text: str) -> str:
+    """Return an id as it was sent; empty for what is none."""
     return text if text.isascii() and text.isdigit() and len(text) <= ID_DIGITS_MAX else ""
 
 

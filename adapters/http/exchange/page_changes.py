@@ -72,7 +72,7 @@ class PageReads(Protocol):
         ...
 
     async def agent_marks(self, agents: Collection[tuple[int, int]]) -> Marks:
-        """Return the mark of each agent (company, id): of the events for agents of its company, and of its newest calls."""
+        """Return the mark of each agent (company, id): of events for agents, and of its newest calls and their leads."""
         ...
 
 

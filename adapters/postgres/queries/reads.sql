@@ -593,16 +593,17 @@ JOIN {read}.leads AS l ON l.company_id = w.company_id AND l.id = w.id
 LEFT JOIN {read}.contacts AS c ON c.contact_key = l.contact_key
 
 -- agent_marks --
--- A call that ends has a higher version; one that begins is another one.
+-- A call that ends has a higher version; one that begins is another one. The page also shows the leads of the calls.
 SELECT w.company_id, w.id, concat_ws('/', (
     SELECT e.id FROM {read}.agent_events AS e WHERE e.company_id = w.company_id ORDER BY e.id DESC LIMIT 1
 ), (
-    SELECT string_agg(k.id || '.' || k.version, ',' ORDER BY k.created_at DESC, k.id DESC)
+    SELECT string_agg(concat_ws('.', k.id, k.version, l.version), ',' ORDER BY k.created_at DESC, k.id DESC)
     FROM (
-        SELECT id, version, created_at FROM {read}.calls
+        SELECT id, version, lead_id, created_at FROM {read}.calls
         WHERE company_id = w.company_id AND agent_id = w.id AND deleted_at IS NULL
         ORDER BY created_at DESC, id DESC LIMIT $3
     ) AS k
+    LEFT JOIN {read}.leads AS l ON l.company_id = w.company_id AND l.id = k.lead_id
 )) AS mark
 FROM unnest($1::bigint[], $2::bigint[]) AS w (company_id, id)
 

@@ -1,12 +1,13 @@
 """Is the page of an agent the agent's own, and does it set statuses, judge calls and acknowledge messages?"""
 
+import re
 from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 import pytest_asyncio
 
-from adapters.http.console.agent_page import WRAP_UP, _current, _read_local
+from adapters.http.console.agent_page import WRAP_UP, OpenedCalls, _read_local, order_calls
 from adapters.postgres.heartbeats import PostgresHeartbeats
 from engine.views.hidden_fields import HIDEABLE
 from schemas.instant import MINUTE, Instant, to_rfc3339
@@ -53,17 +54,45 @@ async def status_of(company: Any, agent_id: int) -> Any:
     return (await company.send("GET", f"/api/v1/agents/{agent_id}")).json()["agent"]["agent_status_key"]
 
 
-async def test_the_call_on_the_line_comes_first_and_one_that_was_judged_does_not_stay() -> None:
-    now = Instant(1_000 * MINUTE)
-    live = {"id": 1, "in_progress": True, "ended_at": None, "call_disposition_id": None}
-    ended = {"id": 2, "in_progress": False, "ended_at": to_rfc3339(now - MINUTE), "call_disposition_id": None}
-    judged = {**ended, "call_disposition_id": 7}
-    old = {**ended, "ended_at": to_rfc3339(now - WRAP_UP - 1)}
-    assert _current([ended, live], now) is live
-    assert _current([judged, ended], now) is ended
-    assert _current([judged, old], now) is None
-    unknown = {"id": 3, "in_progress": None, "ended_at": None, "call_disposition_id": None}
-    assert _current([unknown], now) is None, "a team hides it"
+NOW = Instant(1_000 * MINUTE)
+
+
+def row(number: int, *, in_progress: bool | None = False, ended: Instant | None = None, judged: int | None = None) -> Any:
+    """A call as the API shows it."""
+    ended_at = None if ended is None else to_rfc3339(ended)
+    return {"id": number, "in_progress": in_progress, "ended_at": ended_at, "call_disposition_id": judged}
+
+
+LIVE, OTHER = row(9, in_progress=True), row(8, in_progress=True)
+ENDED, EARLIER = row(7, ended=NOW - MINUTE), row(6, ended=NOW - 2 * MINUTE)
+JUDGED, OLD = row(5, ended=NOW - MINUTE, judged=70), row(4, ended=NOW - WRAP_UP - 1)
+HIDDEN = row(3, in_progress=None)
+
+
+@pytest.mark.parametrize(
+    ("calls", "opened", "shown"),
+    [
+        pytest.param([ENDED, LIVE], OpenedCalls(), "9 7", id="the call on the line comes first"),
+        pytest.param([JUDGED, ENDED], OpenedCalls(), "7", id="a call that was judged does not stay"),
+        pytest.param([JUDGED, OLD], OpenedCalls(), "", id="nor one that ended long ago"),
+        pytest.param([HIDDEN], OpenedCalls(), "", id="a team hides whether it is on the line"),
+        pytest.param([LIVE, ENDED], OpenedCalls(shown="7"), "9 7", id="a page of the call before follows the call"),
+        pytest.param([LIVE, JUDGED], OpenedCalls(shown="5"), "9", id="without the call before, once that was judged"),
+        pytest.param([LIVE, JUDGED], OpenedCalls(shown="5", typed={"5": {}}), "9 5", id="unless something is typed of it"),
+        pytest.param([LIVE, OLD], OpenedCalls(shown="4", typed={"4": {}}), "9 4", id="however long ago it ended"),
+        pytest.param(
+            [LIVE, OLD], OpenedCalls(asked="4"), "9 4", id="a call that the address names is below the one on the line"
+        ),
+        pytest.param([ENDED, OLD], OpenedCalls(asked="4"), "4 7", id="and first while none is on the line"),
+        pytest.param([ENDED, EARLIER], OpenedCalls(shown="7", asked="6"), "7 6", id="a call stays first when it ends"),
+        pytest.param([ENDED, EARLIER], OpenedCalls(shown="6"), "6 7", id="also where a later one was missed"),
+        pytest.param([LIVE, OTHER], OpenedCalls(shown="8"), "9 8", id="the newest of two on the line"),
+    ],
+)
+async def test_the_page_shows_the_call_on_the_line_and_below_it_what_is_not_saved(
+    calls: Any, opened: OpenedCalls, shown: str
+) -> None:
+    assert " ".join(order_calls(calls, NOW, opened)) == shown
 
 
 async def test_a_time_of_the_browser_is_of_the_clock_of_the_visitor() -> None:
@@ -160,12 +189,10 @@ async def test_the_call_of_the_agent_is_shown_with_its_lead_and_judged(town: Any
     assert "Call from" in page
     assert "Grace Hopper" in page
     assert f'name="open_call" value="{live["id"]}"' in page
-    part = (await browser.get(f"{AGENT}/part", params={"open_call": ""}, headers=PART)).text
-    assert '<div id="work" hx-swap-oob' in part
-    assert "Grace Hopper" in part
-    busy = (await browser.get(f"{AGENT}/part", params={"open_call": "7"}, headers=PART)).text
-    assert '<div id="work"' not in busy, "what somebody types of another call stays"
-    assert f'href="{AGENT}?call={live["id"]}"' in busy
+    for open_call in ("", "7", live["id"], "x" * 40):
+        part = (await browser.get(f"{AGENT}/part", params={"open_call": open_call}, headers=PART)).text
+        assert f'name="open_call" value="{live["id"]}"' in part, open_call
+        assert "Grace Hopper" in part
     fields = {"call_disposition_id": sold, "notes": "Wants\r\nit", "notes_before": "", "callback": "2027-03-07T18:30"}
     done = await browser.post(f"{AGENT}/calls/{live['id']}", fields)
     assert (done.status_code, done.headers["location"]) == (303, f"{AGENT}?done=call"), done.text
@@ -177,6 +204,24 @@ async def test_the_call_of_the_agent_is_shown_with_its_lead_and_judged(town: Any
     await company.send("POST", "/api/v1/calls/received", json={**stated, "state": "ended"})
     assert "No call" in (await browser.get(AGENT)).text
     assert (await company.send("GET", "/api/v1/calls", params={"agent_id": grace})).json()["calls"] == []
+
+
+async def test_a_form_in_which_something_is_typed_stays_below_the_call_on_the_line(
+    town: Any, company: Any, shown: Shown
+) -> None:
+    ada = await agent(company, user_email=ADA)
+    before = await spoken(town, company, shown, ada, call_disposition_id=7)
+    live = await spoken(town, company, shown, ada, ended_at=None)
+    browser = await visitor(town, company, permissions=TALKER)
+    form = f'id="call-form-{before}"'
+    part = (await browser.get(f"{AGENT}/part", params={"open_call": before}, headers=PART)).text
+    assert f'name="open_call" value="{live}"' in part
+    assert form not in part, "it was judged, and nothing is typed of it"
+    part = (await browser.get(f"{AGENT}/part", params={"open_call": before, "typed": f"{before},1,x"}, headers=PART)).text
+    assert f'name="open_call" value="{live}"' in part
+    assert re.search(form + r"[^>]* hx-preserve", part), "the browser keeps its own"
+    assert f'id="call-form-{live}"' in part
+    assert part.count("hx-preserve") == 1
 
 
 async def test_callbacks_of_the_agents_last_calls_are_listed(town: Any, company: Any, shown: Shown) -> None:

@@ -106,6 +106,71 @@
   document.addEventListener("visibilitychange", follow);
   window.addEventListener("pageshow", follow);
   window.addEventListener("pagehide", () => { close(); isFirst = false; });
+  // What is typed of a call outlives what its page does: the next call on the line, a status that is set, a refresh. This tab
+  // keeps it for this person until it is saved; the page says which forms it has, so that the server shows them.
+  const drafts = (() => {
+    const KEY = "leadclock.drafts", who = document.body.dataset.who || "";
+    const read = () => {
+      try {
+        const found = JSON.parse(sessionStorage.getItem(KEY) || "{}");
+        return found.who === who ? found.typed : {};
+      } catch { return {}; }
+    };
+    const typed = read();
+    const write = () => {
+      try {
+        if (Object.keys(typed).length) sessionStorage.setItem(KEY, JSON.stringify({ who, typed }));
+        else sessionStorage.removeItem(KEY);
+      } catch { /* a browser without storage keeps it as long as the page */ }
+    };
+    write();
+    const isChanged = (field) => {
+      if (field.type === "radio" || field.type === "checkbox") return field.checked && !field.defaultChecked;
+      if (field.tagName === "SELECT") return [...field.options].some((one) => one.selected !== one.defaultSelected);
+      return field.value !== field.defaultValue;
+    };
+    const note = (form) => {
+      const fields = [...form.elements].filter((field) => field.name && field.type !== "hidden" && isChanged(field));
+      delete typed[form.dataset.draft];
+      if (fields.length) typed[form.dataset.draft] = Object.fromEntries(fields.map((field) => [field.name, field.value]));
+      write();
+    };
+    const fill = () => {
+      for (const form of document.querySelectorAll("form[data-draft]"))
+        for (const field of form.elements) {
+          const known = typed[form.dataset.draft];
+          if (!known || !Object.hasOwn(known, field.name)) continue;
+          if (field.type === "radio" || field.type === "checkbox") field.checked = field.value === known[field.name];
+          else if (field.value !== known[field.name]) field.value = known[field.name];
+        }
+    };
+    const drop = (form) => {
+      delete typed[form.dataset.draft];
+      write();
+    };
+    document.addEventListener("input", (event) => {
+      const form = event.target.form;
+      if (form && form.dataset.draft) note(form);
+    });
+    document.addEventListener("htmx:configRequest", (event) => {
+      if (!("live" in event.detail.elt.dataset) || !document.querySelector("form[data-draft], #open_call")) return;
+      const focused = document.activeElement.closest("form[data-draft]");
+      const ids = new Set([...(focused ? [focused.dataset.draft] : []), ...Object.keys(typed).reverse()]);
+      if (ids.size) event.detail.parameters.typed = [...ids].join(",");
+    });
+    document.addEventListener("htmx:afterSwap", fill);
+    fill();
+    return { fill, drop };
+  })();
+  // What a person has unfolded in a part that is asked for again stays unfolded, and what they folded folded.
+  const folds = new Map();
+  document.addEventListener("htmx:beforeSwap", (event) => {
+    folds.clear();
+    for (const one of event.detail.target.querySelectorAll("details[id]")) folds.set(one.id, one.open);
+  });
+  document.addEventListener("htmx:afterSwap", (event) => {
+    for (const one of event.detail.target.querySelectorAll("details[id]")) if (folds.has(one.id)) one.open = folds.get(one.id);
+  });
   // A form is sent without leaving its page: a refusal, an ended session and an outage lose nothing that was typed.
   const sending = new WeakSet();
   const send = async (form, data) => {
@@ -116,11 +181,15 @@
     const isRenewed = renew(answer.headers.get("X-CSRF-Token"));
     const next = answer.headers.get("HX-Redirect");
     const main = new DOMParser().parseFromString(text, "text/html").querySelector("main");
-    if (next) location.assign(next);
+    if (next) {
+      drafts.drop(form);
+      location.assign(next);
+    }
     else if (!main) explain(answer.status, text, isRenewed);
     else {
       document.querySelector("main").replaceWith(main);
       window.htmx.process(main);
+      drafts.fill();
       (main.querySelector("[autofocus]") || main).focus();
     }
   };
