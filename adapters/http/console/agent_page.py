@@ -55,6 +55,7 @@ ID_DIGITS_MAX = 16
 SCRIPT_SHOWN_MAX = 2 * SCRIPT_LENGTH_MAX
 """Characters of a script with its tokens put in."""
 
+TOKENS = "post_call_tokens."
 TOKEN, TOKEN_BEFORE = "token.", "token_before."
 """How the form names a field that the agent fills in, and what it said before."""
 
@@ -146,10 +147,16 @@ async def judge(visit: Visit) -> Reply:
             visit,
             agent_id,
             answer.status,
-            {"problem": answer.content},
+            {"problem": answer.content, "places": _places(answer.content.get("errors") or {})},
             opened=replace(_opened(visit), asked=call_id, typed={call_id: {**typed, "tokens": tokens}}),
         )
     return visit.go_to(_url(visit, "call"))
+
+
+def _places(errors: Iterable[str]) -> dict[str, str]:
+    """Return the fields of the form that the fields of a call are typed in, by the name of a fault."""
+    names = {"schedule_callback_at": "callback", "agent_call_disposition_notes": "notes"}
+    return {name: names.get(name) or name.replace(TOKENS, TOKEN, 1) for name in errors}
 
 
 async def _page(

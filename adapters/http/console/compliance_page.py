@@ -184,7 +184,8 @@ async def change_list(visit: Visit) -> Reply:
     entries = [{"email" if "@" in one else "caller_id": one, **terms} for one in people]
     answer = await visit.call(f"{action}_suppression_entries", {"entries": entries}, path={"id": reference})
     if answer.is_refused:
-        shown = {"problem": answer.content, "typed": typed, "source": source}
+        places = {name: "source" if name.endswith(".source") else "people" for name in answer.content.get("errors") or {}}
+        shown = {"problem": answer.content, "places": places, "typed": typed, "source": source}
         return await _show_list(visit, shown, status=answer.status)
     return visit.go_to(f"{PATH}/lists/{reference}?done={action}")
 

@@ -91,6 +91,7 @@ def holds_page(visit: Visit, shown: Mapping[str, Any], *, status: int) -> Reply:
             "go_on": GO_ON,
             "typed": {"reason": "", "channel": ""},
             "problem": None,
+            "places": {"channels": "channel"},
             "is_away": False,
             **shown,
         },

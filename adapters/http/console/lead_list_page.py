@@ -96,6 +96,8 @@ async def show(visit: Visit) -> Reply:
 async def show_rows(visit: Visit) -> Reply:
     """Show the rows alone, as somebody types; the browser's address follows."""
     found = await _rows(visit)
+    if found["problem"] is not None:
+        return visit.page("problem_part.html", status=REFUSED_STATUS, **found)
     visit.headers["HX-Replace-Url"] = found["here"]
     return visit.page("leads_rows.html", **found)
 

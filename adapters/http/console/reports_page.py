@@ -143,6 +143,8 @@ async def show_part(visit: Visit) -> Reply:
     """Show the report alone, as somebody chooses; the browser's address follows."""
     key, kind = _kind(visit)
     found = await _found(visit, key, kind)
+    if found["problem"] is not None:
+        return visit.page("problem_part.html", status=found["problem"]["status"], **found)
     visit.headers["HX-Replace-Url"] = found["here"]
     return visit.page("report_part.html", kind=kind, **found)
 

@@ -113,26 +113,44 @@ async def change(visit: Visit) -> Reply:
     edit, trial = read_edit(visit.form), typed_trial({**FIRST_TRIED, **visit.form})
     shown = await _shown(visit)
     if verb == "json":
-        wrong = read_json(str(visit.form.get("json", "")), edit)
-        typed = str(visit.form.get("json", "")) if wrong else ""
-        faults = {"json": [wrong]} if wrong else NO_FAULTS
-        status = REFUSED_STATUS if wrong else 200
-        return await _page(visit, edit, shown, trial=trial, faults=faults, status=status, typed_json=typed)
+        return await _take_json(visit, edit, shown, trial)
     if verb not in {"publish", "draft"}:
         act(edit, verb, path, visit.form)
         return await _page(visit, edit, shown, trial=trial)
     answer = await _write(visit, edit, shown, publishes=verb == "publish")
     if answer is None:
-        says = "Nothing is changed yet, so there is nothing to save."
-        return await _page(visit, edit, shown, trial=trial, says=says)
+        problem = _problem("Nothing was saved", "Nothing is changed yet, so there is nothing to save.")
+        return await _page(visit, edit, shown, trial=trial, problem=problem, status=REFUSED_STATUS)
     if not answer.is_refused:
         done = "accepted" if answer.status == ACCEPTED else f"edit-{verb}"
         return visit.go_to(f"{LIST}/{visit.request.path_params['schedule']}?done={done}{staying_query(answer.content)}")
     now = await _shown(visit)
     if answer.content.get("code") == "version_conflict":
         return await _conflict(visit, edit, now, trial)
-    faults = _placed(answer.content.get("errors") or {}, edit)
-    return await _page(visit, edit, now, trial=trial, faults=faults, problem=answer.content, status=answer.status)
+    errors = answer.content.get("errors") or {}
+    places = dict(_placed_names(errors, edit))
+    return await _page(
+        visit,
+        edit,
+        now,
+        trial=trial,
+        faults=_placed(errors, edit),
+        problem=answer.content,
+        places=places,
+        status=answer.status,
+    )
+
+
+async def _take_json(visit: Visit, edit: Edit, shown: Mapping[str, Any], trial: Mapping[str, str]) -> Reply:
+    """Show the form with the JSON that was typed in it, or the JSON with what is wrong."""
+    typed = str(visit.form.get("json", ""))
+    wrong = read_json(typed, edit)
+    if not wrong:
+        return await _page(visit, edit, shown, trial=trial)
+    faults = {"json": [wrong]}
+    problem = _problem("The form is as it was", "Correct the JSON.", faults)
+    more: dict[str, Any] = {"problem": problem, "typed_json": typed, "status": REFUSED_STATUS}
+    return await _page(visit, edit, shown, trial=trial, faults=faults, **more)
 
 
 async def _write(visit: Visit, edit: Edit, shown: Mapping[str, Any], *, publishes: bool) -> ApiAnswer | None:
@@ -160,7 +178,7 @@ async def _conflict(visit: Visit, edit: Edit, now: Mapping[str, Any], trial: Map
     theirs = fields_of(now)
     diffs = {name: diff_of(theirs.get(name), edit.fields.get(name)) for name in moved}
     conflict = {"moved": moved, "diffs": diffs, "who": await _last_editor(visit, now)}
-    return await _page(visit, merged, now, trial=trial, conflict=conflict, status=CONFLICT_STATUS)
+    return await _page(visit, merged, now, trial=trial, conflict=conflict, status=CONFLICT_STATUS, is_redrawn=True)
 
 
 async def _last_editor(visit: Visit, shown: Mapping[str, Any]) -> str:
@@ -204,7 +222,7 @@ async def _page(
         faults=faults,
         trial=trial,
         outcomes=OUTCOMES,
-        **{"problem": None, "is_away": False, "says": "", "conflict": None, "typed_json": "", **more},
+        **{"problem": None, "is_away": False, "conflict": None, "typed_json": "", **more},
     )
 
 
@@ -247,17 +265,32 @@ def _about(kind: str) -> str:
 
 def _placed(errors: Mapping[str, Any], edit: Edit) -> dict[str, list[str]]:
     """Return the faults of an answer by the place of the form where each is shown: its field, or what the field is in."""
-    places = set(_places(edit))
     placed: dict[str, list[str]] = {}
-    for name, sentences in errors.items():
-        path = name.removeprefix("schedule.").replace("[", ".").replace("]", "")
-        path = path.removeprefix("lead.") if path.removeprefix("lead.") in LEAD_FIELDS else path
-        place = path
-        while place and place not in places:
-            place = place.rpartition(".")[0]
-        shown = sentences if place == path else [f"{name}: {sentence}" for sentence in sentences]
+    for name, place in _placed_names(errors, edit):
+        shown = errors[name] if place == _path_of(name) else [f"{name}: {sentence}" for sentence in errors[name]]
         placed.setdefault(place, []).extend(shown)
     return placed
+
+
+def _placed_names(errors: Mapping[str, Any], edit: Edit) -> Iterator[tuple[str, str]]:
+    """Yield the name of each fault with its place; empty where the form shows nothing of it."""
+    places = set(_places(edit))
+    for name in errors:
+        place = _path_of(name)
+        while place and place not in places:
+            place = place.rpartition(".")[0]
+        yield name, place
+
+
+def _path_of(name: str) -> str:
+    """Return the name of a fault as the form names its fields."""
+    path = name.removeprefix("schedule.").replace("[", ".").replace("]", "")
+    return path.removeprefix("lead.") if path.removeprefix("lead.") in LEAD_FIELDS else path
+
+
+def _problem(title: str, detail: str, errors: Faults = NO_FAULTS) -> dict[str, Any]:
+    """Return why the form itself refuses something, as the API would."""
+    return {"code": "validation_failed", "title": title, "detail": detail, "status": REFUSED_STATUS, "errors": errors}
 
 
 def _places(edit: Edit) -> Iterator[str]:

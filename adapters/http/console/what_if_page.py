@@ -63,9 +63,10 @@ async def show(visit: Visit) -> Reply:
     answer = await visit.call("forecast_schedule_change", _asked(visit.query, form))
     if answer.is_refused:
         errors = answer.content.get("errors") or {}
-        faults = {_place_of(name): sentences for name, sentences in errors.items()}
-        problem = None if errors else answer.content
-        return visit.page("what_if.html", title=title, status=answer.status, **{**form, "faults": faults}, problem=problem)
+        places = {name: _place_of(name) for name in errors}
+        faults = {place: errors[name] for name, place in places.items()}
+        more = {**form, "faults": faults, "places": places, "problem": answer.content, "is_away": False}
+        return visit.page("what_if.html", title=title, status=answer.status, **more)
     found = answer.content["what_if"]
     return visit.page(
         "what_if.html",

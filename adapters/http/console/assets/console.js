@@ -1,27 +1,9 @@
 // What does a page do by itself? It says when a request failed, and keeps what was typed. Everything else is the server's.
 (() => {
   "use strict";
-  const notice = () => document.getElementById("notice");
-  const say = (kind, text, link) => {
-    const place = notice();
-    if (!place) return;
-    const box = document.createElement("div");
-    box.className = "says " + kind;
-    const line = document.createElement("p");
-    line.textContent = text + " ";
-    if (link) {
-      const anchor = document.createElement("a");
-      anchor.href = link.href;
-      anchor.target = "_blank";
-      anchor.rel = "noopener";
-      anchor.textContent = link.text;
-      line.append(anchor);
-    }
-    box.append(line);
-    place.replaceChildren(box);
-  };
   const signIn = () => ({ href: "/console/sign-in?next=/console", text: "Sign in in another tab" });
-  const silent = () => say("bad", "The server does not answer. What you typed is kept; this page goes on by itself once it does.");
+  const SILENT = "The server does not answer. What you typed is kept; this page goes on by itself once it does.";
+  const SLOW = "The server takes too long to answer. What you typed is kept.";
   // The token of the page is its session's. After a new sign-in in another tab each answer brings the new one.
   const renew = (token) => {
     const old = JSON.parse(document.body.getAttribute("hx-headers") || "{}")["X-CSRF-Token"];
@@ -30,31 +12,152 @@
     for (const field of document.querySelectorAll("input[name=csrf]")) field.value = token;
     return true;
   };
-  const explain = (status, text, isRenewed) => {
-    if (status === 401) say("warn", "Your session has ended. What you typed is kept.", signIn());
-    else if (status === 403 && isRenewed) say("warn", "You have signed in again since. What you typed is kept: send it once more.");
-    else if (status === 503) say("bad", "The database or the broker is away. What you typed is kept; try again in a moment.");
-    else if (status === 429) say("warn", "Too many requests in a row. Wait a few seconds.");
-    else {
-      const answer = new DOMParser().parseFromString(text, "text/html");
-      say("bad", (answer.body.textContent || "This was refused.").replace(/\s+/g, " ").trim().slice(0, 600));
-    }
+  const boxOf = (kind, text, link) => {
+    const box = document.createElement("div"), line = document.createElement("p");
+    box.className = "says " + kind;
+    line.textContent = text + " ";
+    if (link) line.append(Object.assign(document.createElement("a"), { ...link, textContent: link.text, target: "_blank", rel: "noopener" }));
+    box.append(line);
+    return box;
   };
-  // What an action met stays until an action succeeds: a part that is asked for again meanwhile says nothing of it.
-  let isOfAction = false;
-  document.addEventListener("htmx:sendError", silent);
-  document.addEventListener("htmx:timeout", () => say("bad", "The server takes too long to answer. What you typed is kept."));
+  // What an answer says to a person: the problem that it shows, or what its status means.
+  const explain = (status, text, isRenewed) => {
+    if (status === 401) return boxOf("warn", "Your session has ended. What you typed is kept.", signIn());
+    if (status === 403 && isRenewed) return boxOf("warn", "You have signed in again since. What you typed is kept: send it once more.");
+    if (status === 503) return boxOf("bad", "The database or the broker is away. What you typed is kept; try again in a moment.");
+    if (status === 429) return boxOf("warn", "Too many requests in a row. Wait a few seconds.");
+    const answer = new DOMParser().parseFromString(text, "text/html"), problem = answer.querySelector("[data-problem]");
+    if (problem) return document.importNode(problem, true);
+    return boxOf("bad", (answer.body.textContent || "This was refused.").replace(/\s+/g, " ").trim().slice(0, 600));
+  };
+  // What a page asks for by itself and does not get is said at its top, until it gets it.
+  const notice = () => document.getElementById("notice");
+  const say = (box) => {
+    if (!notice() || refusals.says(box.textContent)) return;
+    box.removeAttribute("role");
+    notice().replaceChildren(box);
+  };
+  // What a person asked for and did not get is said in one way on every page: at the button and at each wrong field. It has the
+  // focus, and stays until the next action, whatever the page asks for by itself meanwhile.
+  const refusals = (() => {
+    const SOURCES = "form, [hx-get], [hx-post]";
+    let shown = null;
+    const pathOf = (source) => ["action", "hx-post", "hx-get"].map((name) => source.getAttribute(name)).find(Boolean) || "";
+    const keyOf = (button) => (button ? button.name + "=" + button.value : "");
+    // A part that was asked for again has another form of the same action.
+    const find = () => {
+      if (shown.source.isConnected && (!shown.button || shown.button.isConnected)) return true;
+      shown.source = [...document.querySelectorAll(SOURCES)].find((one) => pathOf(one) === shown.path);
+      const buttons = shown.source ? [...shown.source.querySelectorAll("button")] : [];
+      shown.button = shown.key ? buttons.find((one) => keyOf(one) === shown.key) : shown.button && buttons[0];
+      return Boolean(shown.source);
+    };
+    const place = () => {
+      if (!find()) return notice().after(shown.box);
+      const { source, button, box } = shown;
+      const host = button ? button.closest(".actions, .field, li, td, form") || button : source;
+      if (host.matches("form, li, td")) host.append(box);
+      else host.after(box);
+    };
+    const fieldOf = (name) => {
+      const elements = shown.source && shown.source.elements;
+      const named = (one) => elements && (elements.namedItem(one) || elements.namedItem(one + ".0"));
+      const found = named(name) || named(name.split(".").pop()), field = found instanceof RadioNodeList ? found[0] : found;
+      return field && field.type !== "hidden" ? field : null;
+    };
+    const unmark = () => {
+      for (const undo of shown.marks.splice(0)) undo();
+    };
+    const markField = (name, sentence) => {
+      const slot = document.getElementById("fault-" + name) || document.createElement("p");
+      const field = fieldOf(name) || document.querySelector(`[aria-describedby="${CSS.escape(slot.id)}"]`);
+      if (!slot.id && !field) return;
+      const before = { said: slot.textContent, by: field && field.getAttribute("aria-describedby") }, isNew = !slot.id;
+      slot.textContent = sentence;
+      if (isNew) {
+        Object.assign(slot, { className: "wrong", id: "refused-" + name });
+        const host = field.closest("fieldset, .field");
+        if (host) host.append(slot);
+        else (field.closest("label") || field).after(slot);
+      }
+      shown.marks.push(() => {
+        if (isNew) slot.remove();
+        else slot.textContent = before.said;
+        if (!field) return;
+        field.removeAttribute("aria-invalid");
+        if (before.by) field.setAttribute("aria-describedby", before.by);
+        else field.removeAttribute("aria-describedby");
+      });
+      if (!field) return;
+      field.setAttribute("aria-invalid", "true");
+      field.setAttribute("aria-describedby", [before.by, slot.id].filter((id, at, all) => id && all.indexOf(id) === at).join(" "));
+    };
+    const mark = () => {
+      unmark();
+      if (!shown.source) return;
+      for (const one of shown.box.querySelectorAll("[data-at]"))
+        if (!shown.corrected.has(one.dataset.at)) markField(one.dataset.at, one.dataset.sentence);
+    };
+    const clear = () => {
+      if (shown) {
+        unmark();
+        shown.box.remove();
+      }
+      shown = null;
+      for (const one of document.querySelectorAll("main > .says.good[role=status], main > [data-problem]")) one.remove();
+    };
+    const show = (source, button, box, takesFocus = true) => {
+      clear();
+      Object.assign(box, { id: "refusal", tabIndex: -1 });
+      box.setAttribute("role", "alert");
+      box.removeAttribute("autofocus");
+      shown = { source, button, box, path: pathOf(source), key: keyOf(button), marks: [], corrected: new Set() };
+      place();
+      mark();
+      if (notice() && notice().textContent === box.textContent) notice().replaceChildren();
+      for (const one of document.querySelectorAll("[data-verdict]")) one.remove();
+      if (takesFocus) box.focus();
+    };
+    let hadFocus = false;
+    document.addEventListener("htmx:beforeSwap", (event) => {
+      if (!shown || !event.detail.shouldSwap) return;
+      hadFocus = document.activeElement === shown.box;
+      unmark();
+    });
+    document.addEventListener("input", (event) => {
+      if (!shown) return;
+      for (const one of shown.box.querySelectorAll("[data-at]"))
+        if (shown.source && fieldOf(one.dataset.at) === event.target) shown.corrected.add(one.dataset.at);
+      mark();
+    });
+    const renewed = () => {
+      if (!shown) return;
+      if (!shown.box.isConnected) place();
+      mark();
+      if (hadFocus) shown.box.focus({ preventScroll: true });
+    };
+    return { show, clear, renewed, says: (text) => Boolean(shown) && shown.box.textContent === text };
+  })();
+  // A request of htmx is the page's own, or one that a person made with a form or a button.
+  const isOwn = (source) => source.matches("[data-live], [data-still], #checks, [hx-trigger^=every]");
+  const fail = (config, box) => {
+    if (isOwn(config.elt)) return say(box);
+    const event = config.triggeringEvent || {}, form = config.elt.closest("form") || config.elt;
+    refusals.show(form, event.submitter || form.querySelector("button.primary, button"), box, /^(submit|click)$/.test(event.type));
+  };
+  document.addEventListener("htmx:beforeRequest", (event) => {
+    if (!isOwn(event.detail.elt)) refusals.clear();
+  });
+  document.addEventListener("htmx:sendError", (event) => fail(event.detail.requestConfig, boxOf("bad", SILENT)));
+  document.addEventListener("htmx:timeout", (event) => fail(event.detail.requestConfig, boxOf("bad", SLOW)));
   document.addEventListener("htmx:responseError", (event) => {
     const xhr = event.detail.xhr;
-    isOfAction = event.detail.requestConfig.verb !== "get";
-    explain(xhr.status, xhr.responseText, renew(xhr.getResponseHeader("X-CSRF-Token")));
+    fail(event.detail.requestConfig, explain(xhr.status, xhr.responseText, renew(xhr.getResponseHeader("X-CSRF-Token"))));
   });
   document.addEventListener("htmx:afterOnLoad", (event) => {
     const xhr = event.detail.xhr;
     if (xhr.status >= 400) return;
     renew(xhr.getResponseHeader("X-CSRF-Token"));
-    if (isOfAction && event.detail.requestConfig.verb === "get") return;
-    isOfAction = false;
     if (notice()) notice().replaceChildren();
   });
   // A page that shows what is happening holds one stream, which says when its part has changed; then it asks for the part.
@@ -145,7 +248,8 @@
         }
     };
     const drop = (form) => {
-      delete typed[form.dataset.draft];
+      const ids = "draftsEnd" in form.dataset ? Object.keys(typed) : [form.dataset.draft];
+      for (const id of ids) delete typed[id];
       write();
     };
     document.addEventListener("input", (event) => {
@@ -173,26 +277,46 @@
   });
   // A form is sent without leaving its page: a refusal, an ended session and an outage lose nothing that was typed.
   const sending = new WeakSet();
-  const send = async (form, data) => {
-    const target = form.getAttribute("action") || location.href;
-    const body = form.enctype === "multipart/form-data" ? data : new URLSearchParams(data);
-    const answer = await fetch(target, { method: "POST", body, headers: { "HX-Request": "true" } });
+  const replace = (page) => {
+    const main = page.querySelector("main");
+    document.querySelector("main").replaceWith(main);
+    document.title = page.title;
+    window.htmx.process(main);
+    drafts.fill();
+    (main.querySelector("[autofocus]") || main).focus();
+  };
+  // A form that was refused goes on from what the server knows now, such as the version of a draft that was saved all the same.
+  const takeHidden = (form, page) => {
+    const path = CSS.escape(form.getAttribute("action") || "");
+    const same = form.id ? page.getElementById(form.id) : page.querySelector(`form[action="${path}"]`);
+    for (const field of same ? same.querySelectorAll("input[type=hidden]") : []) {
+      const own = form.elements.namedItem(field.name);
+      if (!own) form.append(document.importNode(field));
+      else if (own.type === "hidden") own.value = field.value;
+    }
+  };
+  const send = async (form, button, data) => {
+    const isPost = form.getAttribute("method") === "post", url = new URL(form.getAttribute("action") || location.href, location.href);
+    const fields = form.enctype === "multipart/form-data" ? data : new URLSearchParams(data);
+    if (!isPost) url.search = fields;
+    const answer = await fetch(url, { headers: { "HX-Request": "true" }, ...(isPost ? { method: "POST", body: fields } : {}) });
     const text = await answer.text();
-    const isRenewed = renew(answer.headers.get("X-CSRF-Token"));
-    const next = answer.headers.get("HX-Redirect");
-    const main = new DOMParser().parseFromString(text, "text/html").querySelector("main");
+    const isRenewed = renew(answer.headers.get("X-CSRF-Token")), next = answer.headers.get("HX-Redirect");
+    const page = new DOMParser().parseFromString(text, "text/html"), main = page.querySelector("main");
     if (next) {
       drafts.drop(form);
       location.assign(next);
-    }
-    else if (!main) explain(answer.status, text, isRenewed);
-    else {
-      document.querySelector("main").replaceWith(main);
-      window.htmx.process(main);
-      drafts.fill();
-      (main.querySelector("[autofocus]") || main).focus();
+    } else if (main && (answer.ok || "redrawn" in main.dataset)) {
+      if (!isPost) history.pushState({}, "", url);
+      replace(page);
+    } else {
+      takeHidden(form, page);
+      refusals.show(form, button, explain(answer.status, text, isRenewed));
     }
   };
+  window.addEventListener("popstate", (event) => {
+    if (!(event.state && event.state.htmx)) location.reload();
+  });
   document.addEventListener("submit", (event) => {
     const form = event.target, button = event.submitter;
     // Enter in a field of a form with many buttons presses none of them.
@@ -200,11 +324,13 @@
     // What cannot be taken back asks first; the question is in the page, and so in the language of the page.
     const question = button && button.dataset.ask;
     if (question && !window.confirm(question)) return event.preventDefault();
-    if (event.defaultPrevented || form.getAttribute("method") !== "post") return;
+    if (event.defaultPrevented || form.hasAttribute("hx-get")) return;
     event.preventDefault();
     if (sending.has(form)) return;
     sending.add(form);
-    send(form, new FormData(form, button)).catch(silent).finally(() => sending.delete(form));
+    refusals.clear();
+    const silent = () => refusals.show(form, button, boxOf("bad", SILENT));
+    send(form, button, new FormData(form, button)).catch(silent).finally(() => sending.delete(form));
   });
   // What the API says of a form that is being typed is shown beside the field that it names.
   document.addEventListener("htmx:afterSwap", (event) => {
@@ -222,6 +348,7 @@
       if (field) field.setAttribute("aria-invalid", "true");
     }
   });
+  document.addEventListener("htmx:afterSwap", refusals.renewed);
   // The queue of texts is worked by keys while one of them has the focus: j and k move, y and n press its buttons.
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
