@@ -122,7 +122,7 @@ def _details(event: Mapping[str, Any], zone: str) -> Iterator[str]:
     if data.get("step_id"):
         yield f"step {data['step_id']}"
     if event["event"] in {"lead.scheduled", "lead.waiting"} and isinstance(data.get("at"), int):
-        yield f"for {show_instant(Instant(data['at']), zone)}"
+        yield f"for {show_instant(Instant(data['at']), zone)} ({zone})"
     codes = data.get("reasons") or ([data["reason"]] if data.get("reason") else [])
     for code in codes:
         yield describe_wait(code)

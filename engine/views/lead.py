@@ -125,6 +125,10 @@ def _channel(row: Row) -> str:
     return "sms" if row["urgency_class"] == MESSAGE_CLASS else "call"
 
 
+WHOSE = "lead's time"
+"""Said beside a time on the clock of the person."""
+
+
 def _when(row: Row, now: Instant, what: str) -> str:
     at: datetime | None = row["next_action_at"]
     if at is None:
@@ -133,7 +137,8 @@ def _when(row: Row, now: Instant, what: str) -> str:
         return _EXPIRES
     if from_datetime(at) <= now:
         return ", due when that ends" if row["status_wait"] in _PAUSED else ", due now"
-    return f", {what} {clock(from_datetime(at), now, _zone(row))} (lead's time)"
+    zone = _zone(row)
+    return f", {what} {clock(from_datetime(at), now, zone or 'UTC')} ({'UTC' if zone is None else WHOSE})"
 
 
 _PAUSED = frozenset({"schedule_paused", "offer_paused", "company_paused", "on_hold"})
@@ -151,9 +156,10 @@ _HOURS_AND_CAPS = LAW_CODES | {
 """A lead that waits for one of these without a time has none left: the next allowed instant comes after its expiry."""
 
 
-def _zone(row: Row) -> str:
+def _zone(row: Row) -> str | None:
+    """Return the zone of the person, None where none is known."""
     candidates = (row["zone_deciding"], row["time_zone"], *row["zones"])
-    return next((name for name in candidates if name and is_zone(name)), "UTC")
+    return next((name for name in candidates if name and is_zone(name)), None)
 
 
 def _plain(name: str) -> Callable[[Row, Instant], Any]:

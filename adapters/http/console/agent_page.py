@@ -23,7 +23,7 @@ from adapters.http.exchange.page_changes import ChangeSource
 from adapters.http.exchange.problems import ProblemError
 from adapters.http.schema.inputs import NOTES_LENGTH_MAX
 from engine.account.contact_fields import SCRIPT_LENGTH_MAX
-from engine.calendar.zones import resolve_local
+from engine.calendar.zones import is_zone, resolve_local
 from engine.contact.schedule.templates import TextTooLongError, render
 from engine.views.call import CALL_COLUMNS
 from engine.views.lead_columns import LEAD_COLUMNS
@@ -140,7 +140,8 @@ async def judge(visit: Visit) -> Reply:
     if tokens:
         fields["post_call_tokens"] = tokens
     if typed["callback"]:
-        fields["schedule_callback_at"] = _read_local(typed["callback"], visit.zone)
+        stated = str(visit.form.get("callback_zone", ""))
+        fields["schedule_callback_at"] = _read_local(typed["callback"], stated if is_zone(stated) else visit.zone)
     answer = await visit.call("update_call", fields, path={"id": call_id})
     if answer.is_refused:
         return await _page(
@@ -234,14 +235,22 @@ def _waits(call: Mapping[str, Any], now: Instant) -> bool:
     return ended_at is not None and ended_at > now - WRAP_UP and call["call_disposition_id"] is None
 
 
+def _zone_of(call: Mapping[str, Any], lead: Mapping[str, Any] | None) -> str:
+    """Return the zone of the person of a call: as stated of the lead, else the first candidate; empty: it is not known."""
+    candidates = ((lead or {}).get("time_zone"), call["time_zone"])
+    return next((str(zone) for zone in candidates if zone and is_zone(str(zone))), "")
+
+
 async def _callbacks(visit: Visit, calls: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]] | None:
-    """Return the leads of these calls that were promised a callback, the next one first."""
-    ids = sorted({call["lead_id"] for call in calls if call["lead_id"] is not None})
+    """Return the leads of these calls that were promised a callback, the next one first, with the zone of each person."""
+    newest = {call["lead_id"]: call for call in reversed(list(calls))}
+    ids = sorted(number for number in newest if number is not None)
     if not ids:
         return [] if visit.may("list_leads") else None
     answer = await visit.ask("list_leads", {"ids": ",".join(map(str, ids)), "page": 1, "per_page": CALLS_READ})
     rows = None if answer is None else [filled(row, LEAD_COLUMNS) for row in rows_of(answer)]
-    return None if rows is None else sorted((row for row in rows if row["callback_at"]), key=lambda row: row["callback_at"])
+    promised = [{**row, "zone": _zone_of(newest[row["id"]], row)} for row in rows or () if row["callback_at"]]
+    return None if rows is None else sorted(promised, key=lambda row: row["callback_at"])
 
 
 async def _call(visit: Visit, reference: str) -> Mapping[str, Any] | None:
@@ -303,10 +312,13 @@ async def _work(visit: Visit, call: Mapping[str, Any], opened: OpenedCalls) -> d
     typed = opened.typed.get(str(call["id"]))
     lead = await visit.ask("show_lead", path={"id": call["lead_id"]}) if call["lead_id"] is not None else None
     shown_lead = None if lead is None else filled(lead["lead"], LEAD_COLUMNS)
+    zone = _zone_of(call, shown_lead)
     dispositions = await visit.look("list_call_dispositions", {"per_page": RECORDS_READ})
     return {
         "call": call,
         "lead": shown_lead,
+        "zone": zone or visit.zone,
+        "is_zone_known": bool(zone),
         "field_type": await _field_type(visit, call, shown_lead),
         "dispositions": [] if dispositions is None else _sorted(rows_of(dispositions), "call_disposition"),
         "notes_max": NOTES_LENGTH_MAX,
@@ -374,7 +386,7 @@ def _lines(text: str) -> list[str]:
 
 
 def _read_local(text: str, zone: str) -> str:
-    """Return a time of the visitor's clock, as a browser sends it; what is no time is left to the API to refuse."""
+    """Return a time on the clock of a zone, as a browser sends it; what is no time is left to the API to refuse."""
     try:
         return to_rfc3339(resolve_local(datetime.fromisoformat(text).replace(tzinfo=None), zone))
     except (ValueError, OverflowError):

@@ -1,5 +1,7 @@
 """How does a page become HTML? By Jinja2 templates that escape every value, with filters for instants and counts.
 
+Every instant is shown with the zone of its clock beside it: the reader's, or the one that the template names.
+
 A field that a team hides is not in an answer, so a template shows what is missing as nothing.
 
 No template has a script or a style of its own: the content security policy of every page forbids them.
@@ -70,27 +72,31 @@ def instant_of(value: Any) -> Instant | None:
 
 
 @pass_context
-def show_moment(context: Context, value: Any) -> Markup | str:
-    """Return an instant as a `time` element with date and time in the reader's zone, and the year where it is another."""
+def show_moment(context: Context, value: Any, zone: str = "") -> Markup | str:
+    """Return an instant as a `time` element with date, time and zone, and the year where it is another than now."""
     at = instant_of(value)
     is_this_year = at is not None and to_datetime(at).year == to_datetime(context["now"]).year
-    return _element(context, value, "%-d %b, %H:%M" if is_this_year else "%-d %b %Y, %H:%M")
+    return _element(at, zone or context["zone"], "%-d %b, %H:%M" if is_this_year else "%-d %b %Y, %H:%M")
 
 
 @pass_context
-def show_clock(context: Context, value: Any) -> Markup | str:
-    """Return an instant as a `time` element with the time of day."""
-    return _element(context, value, "%H:%M:%S")
+def show_clock(context: Context, value: Any, zone: str = "") -> Markup | str:
+    """Return an instant as a `time` element with the time of day and its zone."""
+    return _element(instant_of(value), zone or context["zone"], "%H:%M:%S")
 
 
-def _element(context: Context, value: Any, form: str) -> Markup | str:
-    at = instant_of(value)
+def _element(at: Instant | None, zone: str, form: str) -> Markup | str:
     if at is None:
         return NONE
-    zone = context["zone"]
     local = datetime.fromtimestamp(at / SECOND, UTC).astimezone(ZoneInfo(zone))
-    shown, full = local.strftime(form), local.strftime("%A %-d %B %Y, %H:%M:%S ")
+    shown, full = f"{local.strftime(form)} {short_zone(local)}", local.strftime("%A %-d %B %Y, %H:%M:%S ")
     return Markup('<time datetime="{}" title="{}">{}</time>').format(local.isoformat(), full + zone, shown)
+
+
+def short_zone(local: datetime) -> str:
+    """Return the zone of a local time as people write it: `EST`, where it has no letters `UTC-03`."""
+    name = str(local.tzname())
+    return f"UTC{name}" if name[:1] in {"+", "-"} else name
 
 
 @pass_context

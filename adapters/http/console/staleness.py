@@ -7,7 +7,7 @@ import asyncio
 from collections.abc import Callable
 from contextlib import suppress
 
-from adapters.http.console.rendering import show_span
+from adapters.http.console.rendering import short_zone, show_span
 from adapters.http.console.shared_answers import SHARED_SECONDS
 from adapters.http.exchange.ports import DeploymentReads, Unshown
 from adapters.reads.ports import ReadsUnavailableError
@@ -55,7 +55,8 @@ def explain_unshown(unshown: Unshown | None, now: Instant, zone: str) -> str:
     if unshown is None:
         return ""
     age = max(0, now - unshown.decided_at)
-    at = f"{local_datetime(unshown.decided_at, zone):{'%-d %b, %H:%M' if age > DAY else '%H:%M'}}"
+    local = local_datetime(unshown.decided_at, zone)
+    at = f"{local:{'%-d %b, %H:%M' if age > DAY else '%H:%M'}} {short_zone(local)}"
     begins = f"What you see is as of {at} ({show_span(age)} ago): the projector"
     if unshown.is_standing:
         return (

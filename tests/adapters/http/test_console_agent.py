@@ -41,11 +41,19 @@ async def shown(town: Any, company: Any) -> AsyncIterator[Shown]:
     await found.store.close()
 
 
-async def spoken(town: Any, company: Any, shown: Shown, agent_id: int, **fields: Any) -> int:
+async def spoken(
+    town: Any, company: Any, shown: Shown, agent_id: int, *, lead_zone: str | None = None, **fields: Any
+) -> int:
     """Project a lead and a call of an agent; return the id of the call."""
     number, now = int(company.id) * 100_000 + shown.sequence, town.context.clock.now()
     known = {"company": company.id, "created_at": now - MINUTE}
-    one = lead(number, **known, columns={"full_name": "Grace Hopper"}, data={"roof": HOSTILE}, callback_at=now + 60 * MINUTE)
+    one = lead(
+        number,
+        **known,
+        columns={"full_name": "Grace Hopper", "time_zone": lead_zone},
+        data={"roof": HOSTILE},
+        callback_at=now + 60 * MINUTE,
+    )
     await shown.decide(one, call(number, **known, lead_id=number, agent_id=agent_id, **{"ended_at": now, **fields}))
     return number
 
@@ -99,6 +107,40 @@ async def test_a_time_of_the_browser_is_of_the_clock_of_the_visitor() -> None:
     assert _read_local("2026-03-07T18:30", "America/New_York") == "2026-03-07T23:30:00Z"
     assert _read_local("soon", "UTC") == "soon"
     assert _read_local("9999-12-31T23:59", "America/New_York")
+
+
+CHICAGO, BERLIN, TYPED = "America/Chicago", "Europe/Berlin", "2027-03-07T18:30"
+
+
+@pytest.mark.parametrize(
+    ("stated", "candidate", "own", "clock", "is_known", "stored"),
+    [
+        pytest.param(CHICAGO, BERLIN, BERLIN, CHICAGO, True, "2027-03-08T00:30:00Z", id="stated of the lead"),
+        pytest.param(None, CHICAGO, BERLIN, CHICAGO, True, "2027-03-08T00:30:00Z", id="the first candidate, by the call"),
+        pytest.param(None, None, BERLIN, BERLIN, False, "2027-03-07T17:30:00Z", id="that of who reads, where none is known"),
+        pytest.param("Nowhere/City", None, BERLIN, BERLIN, False, "2027-03-07T17:30:00Z", id="or it is no zone"),
+        pytest.param(None, None, None, "UTC", False, "2027-03-07T18:30:00Z", id="UTC is said"),
+    ],
+)
+async def test_a_callback_is_typed_on_the_clock_of_the_person(  # noqa: PLR0917 - a table
+    town: Any, company: Any, shown: Shown, stated: Any, candidate: Any, own: Any, clock: str, is_known: bool, stored: str
+) -> None:
+    ada = await agent(company, user_email=ADA)
+    number = await spoken(town, company, shown, ada, lead_zone=stated, time_zone=candidate)
+    browser = await visitor(town, company, permissions=TALKER)
+    if own is not None:
+        (user,) = [one for one in (await company.send("GET", "/api/v1/users")).json()["users"] if one["email"] == ADA]
+        answer = await company.send("PATCH", f"/api/v1/users/{user['id']}", json={"time_zone": own})
+        assert answer.is_success, answer.text
+    page = (await browser.get(AGENT)).text
+    assert f"Call back at, on the clock of {clock}" in page
+    assert ("the person's time zone is not known" in page) is not is_known
+    assert f'name="callback_zone" value="{clock}"' in page
+    part = re.search(r"<dt>Time there</dt><dd[^>]*>(.*?)</dd>", page)
+    assert part is not None
+    assert part[1].endswith(clock) is is_known
+    assert stored == _read_local(TYPED, clock)
+    assert f'id="callback-at-{number}"' in page
 
 
 async def test_an_agent_finds_the_own_page_and_sets_a_status(town: Any, company: Any) -> None:
@@ -193,12 +235,15 @@ async def test_the_call_of_the_agent_is_shown_with_its_lead_and_judged(town: Any
         part = (await browser.get(f"{AGENT}/part", params={"open_call": open_call}, headers=PART)).text
         assert f'name="open_call" value="{live["id"]}"' in part, open_call
         assert "Grace Hopper" in part
-    fields = {"call_disposition_id": sold, "notes": "Wants\r\nit", "notes_before": "", "callback": "2027-03-07T18:30"}
+    asked = {"callback": "2027-03-07T18:30", "callback_zone": "America/Chicago"}
+    fields = {"call_disposition_id": sold, "notes": "Wants\r\nit", "notes_before": "", **asked}
     done = await browser.post(f"{AGENT}/calls/{live['id']}", fields)
     assert (done.status_code, done.headers["location"]) == (303, f"{AGENT}?done=call"), done.text
     judged = (await company.send("GET", f"/api/v1/calls/{live['id']}")).json()["call"]
     assert judged["call_disposition_id"] == sold
     assert judged["agent_call_disposition_notes"].split() == ["Wants", "it"]
+    stored = (await company.send("GET", f"/api/v1/leads/{live['lead_id']}")).json()["lead"]
+    assert stored["callback_at"].startswith("2027-03-08T00:30:00"), "as typed on the clock of the person"
     again = (await browser.get(AGENT, params={"call": live["id"]})).text
     assert "checked" in again
     await company.send("POST", "/api/v1/calls/received", json={**stated, "state": "ended"})

@@ -34,7 +34,7 @@ def test_every_event_is_in_the_table_with_its_reason() -> None:
     assert planned == (
         "Fri 6 Mar 2026 18:30:31",
         "Planned",
-        "step call-1; for Sat 7 Mar 2026 10:00; the law of the state allows no contact at this hour",
+        "step call-1; for Sat 7 Mar 2026 10:00 (America/New_York); the law of the state allows no contact at this hour",
     )
     assert "Next: next action, step call-3, Thu 12 Mar 2026 15:06." in picture.description
 
